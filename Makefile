@@ -1,0 +1,42 @@
+# `make help` lists what there is. Every target sets up what it needs.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+READY := .venv/.ready
+PAGES := $(wildcard notebooks/*.py)
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lab notebooks bench lint clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+run: $(READY)  ## run the Mem2Mem page on real papers: out.ipynb
+	$(BIN)/papermill notebooks/mem2mem.ipynb out.ipynb
+
+test: $(READY)  ## run every test and every page
+	$(BIN)/pytest --nbval-lax
+
+lab: $(READY)  ## open the pages in JupyterLab
+	$(BIN)/jupyter lab notebooks
+
+notebooks: $(READY)  ## build the pages from their .py sources and execute them
+	$(BIN)/jupytext --to ipynb --update $(PAGES)
+	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(PAGES:.py=.ipynb)
+
+bench: $(READY)  ## time the fast paths against the textbook ones
+	$(BIN)/python -m tests.bench
+
+lint: $(READY)  ## check style, and that every page and its source are in step
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@for page in $(PAGES); do $(BIN)/jupytext --to py:percent --output - $${page%.py}.ipynb 2>/dev/null | diff - $$page \
+	  || { echo "$$page and its notebook differ: make notebooks"; exit 1; }; done
+
+clean:  ## remove what running made (runs, caches), not the environment
+	rm -rf runs cache out.ipynb .pytest_cache .ruff_cache

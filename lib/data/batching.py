@@ -1,0 +1,145 @@
+"""Encoded documents to tensors with lengths, and length-bucketed batches."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lib.data.prepared import EncodedDocument
+from lib.data.text import BOS, PAD, UNK
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Tensors of B documents: N source words at most, in L sentences at most; T target words at most.
+
+    The sentences of all documents form one packed sequence (torch.nn.utils.rnn.PackedSequence): time step by time
+    step, the longest sentence first, so that the sentence encoder computes no padding.
+    """
+
+    ids: list[str]
+    unknown: list[list[str]]  # per document, the words of ids vocab_size + j
+    source: Tensor  # [B, N] ids, unknown words as [UNK]
+    source_extended: Tensor  # [B, N] ids, unknown words with their copy ids
+    source_mask: Tensor  # [B, N] true where there is a word
+    sentence_of: Tensor  # [B, N] m(i): the sentence of word i; 0 where padded
+    sentence_mask: Tensor  # [B, L]
+    sentence_counts: Tensor  # [B] on the CPU, as packing wants it
+    packed_words: Tensor  # [all words] position of each packed word in the flat [B * N]
+    packed_sentences: Tensor  # [all sentences] position of each packed sentence in the flat [B * L]
+    packed_sizes: Tensor  # [longest sentence] how many sentences reach each step; on the CPU
+    target_input: Tensor  # [B, T] [BOS] and the reference shifted, unknown words as [UNK]
+    target: Tensor  # [B, T] extended ids
+    target_mask: Tensor  # [B, T]
+
+    ON_CPU = frozenset({"sentence_counts", "packed_sizes"})
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def to(self, device: torch.device | str) -> "Batch":
+        moved = {
+            f.name: getattr(self, f.name).to(device, non_blocking=True)
+            for f in fields(self)
+            if isinstance(getattr(self, f.name), Tensor) and f.name not in self.ON_CPU
+        }
+        return replace(self, **moved)
+
+
+def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:
+    """Pad and pack `documents`. Raises ValueError for a document without words or an empty sentence."""
+    for d in documents:
+        if not len(d.source) or not len(d.target) or (d.sentence_lengths < 1).any():
+            raise ValueError(f"document {d.id!r} has no source words, no summary or an empty sentence")
+    extended, source_mask = _pad([d.source for d in documents])
+    sentence_of, _ = _pad([np.repeat(np.arange(len(d.sentence_lengths)), d.sentence_lengths) for d in documents])
+    counts = torch.tensor([len(d.sentence_lengths) for d in documents])
+    target, target_mask = _pad([d.target for d in documents])
+    shifted = torch.cat([torch.full((len(documents), 1), BOS), target[:, :-1]], dim=1)
+    return Batch(
+        ids=[d.id for d in documents],
+        unknown=[d.unknown for d in documents],
+        source=in_vocabulary(extended, vocab_size),
+        source_extended=extended,
+        source_mask=source_mask,
+        sentence_of=sentence_of,
+        sentence_mask=torch.arange(int(counts.max())) < counts[:, None],
+        sentence_counts=counts,
+        target_input=in_vocabulary(shifted, vocab_size).masked_fill(~target_mask, PAD),
+        target=target,
+        target_mask=target_mask,
+        **_pack_sentences([d.sentence_lengths for d in documents], extended.shape[1], int(counts.max())),
+    )
+
+
+def in_vocabulary(extended: Tensor, vocab_size: int) -> Tensor:
+    """Extended ids as the embedding knows them: copy ids become [UNK]."""
+    return extended.masked_fill(extended >= vocab_size, UNK)
+
+
+def _pad(rows: list[np.ndarray]) -> tuple[Tensor, Tensor]:
+    lengths = torch.tensor([len(r) for r in rows])
+    mask = torch.arange(int(lengths.max())) < lengths[:, None]
+    padded = torch.full(mask.shape, PAD, dtype=torch.long)
+    padded[mask] = torch.from_numpy(np.concatenate(rows).astype(np.int64))
+    return padded, mask
+
+
+def _pack_sentences(lengths: list[np.ndarray], width: int, rows: int) -> dict[str, Tensor]:
+    """Where each word and sentence of the packed sequence stands in the padded tensors."""
+    starts = np.concatenate([b * width + np.cumsum(n) - n for b, n in enumerate(lengths)])
+    places = np.concatenate([b * rows + np.arange(len(n)) for b, n in enumerate(lengths)])
+    flat = np.concatenate(lengths)
+    order = np.argsort(-flat, kind="stable")  # the longest first
+    starts, flat = starts[order], flat[order]
+    steps = np.arange(flat[0])
+    sizes = np.searchsorted(-flat, -steps, side="left")  # sentences longer than `step`
+    words = np.concatenate([starts[:n] + step for step, n in zip(steps, sizes)])
+    return {
+        "packed_words": torch.from_numpy(words),
+        "packed_sentences": torch.from_numpy(places[order]),
+        "packed_sizes": torch.from_numpy(sizes.astype(np.int64)),
+    }
+
+
+class BucketSampler:
+    """Batches of documents of like length, shuffled by seed and epoch; the same for every process.
+
+    Documents are shuffled, sorted by length within pools of `pool` batches, cut into batches, and the batches
+    shuffled. What does not fill a batch is left out of that epoch, so that every step has the same number of
+    documents; a corpus smaller than one batch is one batch.
+    """
+
+    def __init__(self, lengths: np.ndarray, batch_size: int, seed: int, pool: int = 50):
+        if not len(lengths):
+            raise ValueError("there is no document to train on")
+        self.lengths, self.seed, self.pool = np.asarray(lengths), seed, pool
+        self.batch_size = min(batch_size, len(lengths))
+
+    def __len__(self) -> int:
+        """Batches in an epoch."""
+        return len(self.lengths) // self.batch_size
+
+    def epoch(self, epoch: int) -> list[np.ndarray]:
+        random = np.random.default_rng([self.seed, epoch])
+        order = random.permutation(len(self.lengths))
+        size = self.batch_size * self.pool
+        pools = [order[i : i + size] for i in range(0, len(order), size)]
+        ranked = np.concatenate([p[np.argsort(self.lengths[p], kind="stable")] for p in pools])
+        batches = [ranked[i * self.batch_size : (i + 1) * self.batch_size] for i in range(len(self))]
+        return [batches[i] for i in random.permutation(len(batches))]
+
+    def batch(self, step: int) -> np.ndarray:
+        """Indices of the documents of training step `step`, counted from 0 over all epochs."""
+        epoch, position = divmod(step, len(self))
+        if getattr(self, "_cached", (None,))[0] != epoch:
+            self._cached = (epoch, self.epoch(epoch))
+        return self._cached[1][position]
+
+
+def in_order(split: Sequence[EncodedDocument], batch_size: int, vocab_size: int) -> Iterator[Batch]:
+    """Batches of a split in its own order, for validation and generation."""
+    for start in range(0, len(split), batch_size):
+        yield make_batch([split[i] for i in range(start, min(start + batch_size, len(split)))], vocab_size)

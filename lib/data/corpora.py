@@ -1,0 +1,292 @@
+"""Named corpora and folders, as documents of one schema.
+
+    corpus = load_corpus("aclsum")            # ships with a package: no download
+    corpus = load_corpus("arxiv")             # the Hugging Face Hub, or its cache
+    corpus = load_corpus("my/folder")         # {train,val,test} files in any layout that `readers` knows
+    for document in corpus.split("train"): ...
+"""
+
+import gzip
+import importlib.metadata
+import json
+import warnings
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import resources
+from itertools import islice
+from pathlib import Path
+
+from lib.data.documents import CorpusError, Document, to_document
+from lib.data.readers import Records, find_split
+from lib.data.text import split_sentences
+from lib.files import digest
+
+SPLITS = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class HubCorpus:
+    """A corpus on the Hub: what to ask for, and how its columns are called there."""
+
+    repository: str
+    configuration: str | None = None
+    source: str = "article"
+    summary: str = "abstract"
+    revision: str | None = None
+    separator: str | None = None  # between the articles of one cluster
+    splits: dict[str, str] = field(default_factory=lambda: {"train": "train", "val": "validation", "test": "test"})
+    note: str = ""
+
+
+HUB = {
+    "arxiv": HubCorpus(
+        "ccdv/arxiv-summarization",
+        "document",
+        note="The Hub's copy has no section names. For sections, unpack the original arxiv-dataset.zip of Cohan et al. "
+        "(train.txt, val.txt, test.txt) and pass its folder.",
+    ),
+    "pubmed": HubCorpus(
+        "ccdv/pubmed-summarization",
+        "document",
+        note="The Hub's copy has no section names. For sections, unpack the original pubmed-dataset.zip of Cohan et al. "
+        "(train.txt, val.txt, test.txt) and pass its folder.",
+    ),
+    "cnn_dailymail": HubCorpus("abisee/cnn_dailymail", "3.0.0", summary="highlights"),
+    "multi_news": HubCorpus(
+        "alexfabbri/multi_news",
+        source="document",
+        summary="summary",
+        revision="refs/convert/parquet",
+        separator="|||||",
+    ),
+}
+
+# Corpora that their owners hand out: who must download what, before the folder can be read.
+MANUAL = {
+    "newsroom": "fill in the form at lil.nlp.cornell.edu/newsroom, unpack release.tar and pass the folder that holds "
+    "train.jsonl.gz, dev.jsonl.gz and test.jsonl.gz",
+    "wikihow": "download wikihowAll.csv and the lists all_train.txt, all_val.txt and all_test.txt that the project "
+    "mahnazkoupaee/WikiHow-Dataset links to, and pass the folder that holds the four",
+    "gigaword": "download ggw_data.zip from the Hub's repository Harvard/gigaword (folder data), or the sumdata archive "
+    "of harvardnlp/sent-summary, unpack it and pass the folder that holds org_data's or sumdata's files",
+}
+NAMES = ("aclsum", *HUB, *MANUAL)
+
+
+@dataclass
+class Skipped:
+    """A record that was left out."""
+
+    file: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}: {self.reason}"
+
+
+class Corpus:
+    """Documents by split, read anew each time they are asked for.
+
+    `skipped` holds what the last pass over each split left out (`errors="skip"`).
+    """
+
+    def __init__(self, name: str, records: dict[str, list], identity: str, errors: str = "raise"):
+        self.name, self.identity, self._records, self._errors = name, identity, records, errors
+        self._skipped: dict[str, list[Skipped]] = {}
+
+    def split(self, split: str, limit: int | None = None) -> Iterator[Document]:
+        """Documents of `split` ("train", "val" or "test"), at most `limit` of them.
+
+        Raises CorpusError at the first record that cannot be used (`errors="raise"`), or when none can.
+        """
+        if split not in self._records:
+            raise CorpusError(f"{self.name}: no split {split!r}; there are {', '.join(self._records)}")
+        return islice(self._documents(split), limit)
+
+    def _documents(self, split: str) -> Iterator[Document]:
+        self._skipped[split] = skipped = []
+        for path, read in self._records[split]:
+            found, ended, first = 0, 0, None
+            for ended, (line, record) in enumerate(_guarded(path, read), 1):
+                try:
+                    if isinstance(record, ValueError):
+                        raise record
+                    yield to_document(record, line)
+                    found += 1
+                except ValueError as reason:
+                    problem = Skipped(str(path), line, str(reason))
+                    if self._errors == "raise":
+                        raise CorpusError(f"{problem}. Mend the line, or load with errors='skip'.") from None
+                    first = first or problem
+                    skipped.append(problem)
+            if not ended:
+                raise CorpusError(f"{path}: the file is empty")
+            if not found:
+                raise CorpusError(f"{path}: none of {ended} records can be used; the first: {first}")
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        return [problem for problems in self._skipped.values() for problem in problems]
+
+    def report(self) -> str:
+        """One line on what was left out, for a page or a log."""
+        if not self.skipped:
+            return "no record was left out"
+        shown = "; ".join(map(str, self.skipped[:3]))
+        return f"{len(self.skipped)} records were left out: {shown}" + (" ..." if len(self.skipped) > 3 else "")
+
+
+def _guarded(path, read) -> Records:
+    """Records of a file; what is wrong with the file as a whole becomes a CorpusError."""
+    try:
+        yield from read()
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise CorpusError(f"{path}: damaged gzip data ({error}). Download the file again.") from None
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read ({error})") from None
+    except ValueError as error:
+        if isinstance(error, CorpusError):
+            raise
+        raise CorpusError(f"{path}: cannot be read ({error})") from None
+
+
+def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
+    """Find a corpus by name, or a folder of `{train,val,test}` files.
+
+    Args:
+        dataset: one of `NAMES`, or the path of a folder.
+        errors: "raise" stops at the first malformed record with file, line and reason; "skip" leaves such records
+            out and counts them in `Corpus.skipped`.
+
+    Raises:
+        CorpusError: unknown name, nothing to read, the Hub cannot be reached and holds no cached copy.
+    """
+    if errors not in ("raise", "skip"):
+        raise CorpusError(f"errors must be 'raise' or 'skip', not {errors!r}")
+    folder = Path(dataset).expanduser()
+    if folder.is_dir():
+        return _folder(folder, errors)
+    if dataset == "aclsum":
+        return _aclsum(errors)
+    if dataset in HUB:
+        return _hub(str(dataset), HUB[str(dataset)], errors)
+    if dataset in MANUAL:
+        raise CorpusError(f"{dataset!r} cannot be downloaded by a program: {MANUAL[str(dataset)]}.")
+    raise CorpusError(f"no corpus or folder {str(dataset)!r}. Names: {', '.join(NAMES)}; or the path of a folder.")
+
+
+def _folder(folder: Path, errors: str) -> Corpus:
+    records = {split: files for split in SPLITS if (files := find_split(folder, split))}
+    if not records:
+        raise CorpusError(
+            f"{folder}: no train, val or test files in a known layout: NAME.jsonl[.gz], .json, .txt with JSON lines, "
+            ".parquet, .csv, .src and .tgt, .article.txt and .title.txt, wikihowAll.csv, or url_lists with stories"
+        )
+    stats = [(p.name, p.stat().st_size, p.stat().st_mtime_ns) for files in records.values() for p, _ in files]
+    return Corpus(str(folder), records, digest(stats), errors)
+
+
+# ---------------------------------------------------------------------------------------------------- the default
+
+
+def _aclsum(errors: str) -> Corpus:
+    """250 full papers of the ACL Anthology (Takeshita et al. 2024), in the splits of the package that ships them."""
+    version = importlib.metadata.version("aclsum")
+    records = {split: [(f"aclsum {version}, {split}", lambda s=split: _aclsum_records(s))] for split in SPLITS}
+    return Corpus("aclsum", records, version, errors)
+
+
+def _aclsum_records(split: str) -> Records:
+    folder = resources.files("aclsum") / "dataset"
+    with (folder / f"{split}.jsonl").open(encoding="utf-8") as lines:
+        identifiers = [json.loads(line)["id"] for line in lines]
+    for number, identifier in enumerate(identifiers, 1):
+        paper = json.loads((folder / "paper_jsons" / f"{identifier}.json").read_text(encoding="utf-8"))
+        yield number, _aclsum_record(identifier, paper)
+
+
+def _aclsum_record(identifier: str, paper: dict) -> dict:
+    """Abstract as summary; body by major section (a section's number up to the first dot, or its name)."""
+    names, sections, last = [], [], None
+    abstract = _squeeze(paper["abstract"])
+    for paragraph in paper["pdf_parse"]["body_text"]:
+        sentences = [s for s in split_sentences(paragraph["text"]) if not _stands_in(s, abstract)]
+        major = (paragraph["sec_num"] or paragraph["section"]).split(".")[0]
+        if major != last:
+            names.append(paragraph["section"])
+            sections.append([])
+            last = major
+        sections[-1] += sentences
+    return {
+        "id": identifier,
+        "title": paper["title"],
+        "section_names": names,
+        "sections": sections,
+        "abstract_text": split_sentences(paper["abstract"]),
+    }
+
+
+def _squeeze(text: str) -> str:
+    """Letters and digits alone, so that a body sentence is found in the abstract: it would leak the summary."""
+    return "".join(c for c in text.lower() if c.isalnum())
+
+
+def _stands_in(sentence: str, squeezed_abstract: str) -> bool:
+    return len(sentence) >= 40 and _squeeze(sentence) in squeezed_abstract
+
+
+# --------------------------------------------------------------------------------------------------------- the Hub
+
+
+def _hub(name: str, hub: HubCorpus, errors: str) -> Corpus:
+    import datasets
+
+    online = _hub_answers()
+    if not online:
+        datasets.config.HF_HUB_OFFLINE = True  # cached copies still load, and nothing waits for a retry
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            loaded = datasets.load_dataset(hub.repository, hub.configuration, revision=hub.revision)
+    except (ConnectionError, FileNotFoundError) as error:
+        if online:
+            raise CorpusError(f"{name}: the Hub answers, but {hub.repository} cannot be loaded: {error}") from None
+        raise CorpusError(
+            f"{name}: asked the Hugging Face Hub for {hub.repository}"
+            f"{f' ({hub.configuration})' if hub.configuration else ''}, which cannot be reached from here and is not "
+            "in this machine's cache. Three ways out: dataset='aclsum', which needs no download; the path of a folder "
+            "with train, val and test files; or load it once on a machine with network and copy its Hugging Face "
+            "cache (HF_HOME) here."
+        ) from None
+    records = {
+        split: [(f"{hub.repository}, {theirs}", lambda d=loaded[theirs]: _hub_records(d, hub))]
+        for split, theirs in hub.splits.items()
+    }
+    identity = digest([loaded[theirs]._fingerprint for theirs in hub.splits.values()])
+    return Corpus(name, records, identity, errors)
+
+
+def _hub_answers(timeout: float = 3.0) -> bool:
+    """Whether the Hub can be reached: asked once, because its own client retries for 23 seconds or more."""
+    from huggingface_hub import constants, get_session
+
+    if constants.HF_HUB_OFFLINE:
+        return False
+    try:
+        get_session().head(constants.ENDPOINT, timeout=timeout)
+        return True
+    except Exception:  # whatever the HTTP library of the day raises
+        return False
+
+
+def _hub_records(rows, hub: HubCorpus) -> Records:
+    for number, row in enumerate(rows, 1):
+        source, record = row.get(hub.source), {"id": row.get("id"), "abstract_text": row.get(hub.summary)}
+        if hub.separator and isinstance(source, str):
+            yield number, {**record, "sections": [part for part in source.split(hub.separator) if part.strip()]}
+        else:
+            yield number, {**record, "article_text": source}

@@ -1,0 +1,168 @@
+"""Files to documents: every public layout of a summarization corpus, one record at a time.
+
+A reader is a function of a path that yields `(line number, record)`. Errors name the file and the line.
+"""
+
+import csv
+import gzip
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from lib.data.documents import CorpusError
+
+Records = Iterator[tuple[int, dict | ValueError]]  # a ValueError stands for a record that cannot be read
+
+
+def read_json_lines(path: Path) -> Records:
+    """One JSON object a line, plain or gzip-compressed, or one JSON array in the whole file."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            if number == 1 and line.lstrip().startswith(b"["):
+                yield from enumerate(_json_array(line + file.read(), path), 1)
+                return
+            if line.strip():
+                yield number, _parse(line)
+
+
+def _parse(line: bytes) -> dict | ValueError:
+    if b"\0" in line:
+        return ValueError("the line holds a null byte")
+    try:
+        return json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        return ValueError(f"not UTF-8: byte {error.start + 1} of the line cannot be decoded")
+    except json.JSONDecodeError as error:
+        return ValueError(f"not JSON: {error.msg} at column {error.colno}")
+
+
+def _json_array(data: bytes, path: Path) -> list:
+    records = _parse(data.replace(b"\n", b" ").replace(b"\r", b" "))
+    if isinstance(records, ValueError):
+        raise CorpusError(f"{path}: {records}. It starts as one JSON array; JSON lines are read too.")
+    return records
+
+
+def read_parquet(path: Path) -> Records:
+    import pyarrow.parquet as parquet
+
+    number = 0
+    for batch in parquet.ParquetFile(path).iter_batches(batch_size=64):
+        for record in batch.to_pylist():
+            number += 1
+            yield number, record
+
+
+def read_csv(path: Path) -> Records:
+    """Rows of a CSV file with a header; quoted fields may hold line breaks."""
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        rows = csv.DictReader(line.replace("\0", "\ufffd") for line in file)
+        for record in rows:
+            yield rows.line_num, record
+
+
+def read_parallel(source: Path, target: Path) -> Records:
+    """Line-aligned source and summary files, as Multi-News and Gigaword come.
+
+    In Multi-News a line holds several articles set apart by `|||||`, and `NEWLINE_CHAR` for line breaks: an article
+    becomes a section.
+    """
+    with open(source, encoding="utf-8") as sources, open(target, encoding="utf-8") as targets:
+        number = 0
+        for number, text in enumerate(sources, 1):
+            summary = targets.readline()
+            if not summary:
+                raise CorpusError(f"{target}: ends before line {number}, which {source.name} has. Download both again.")
+            articles = [a.replace("NEWLINE_CHAR", "\n").strip() for a in text.split("|||||")]
+            yield number, {"sections": [a for a in articles if a], "abstract_text": summary.strip()}
+        if targets.readline():
+            raise CorpusError(f"{target}: goes on after line {number}, the last of {source.name}. Download both again.")
+
+
+def read_wikihow(path: Path, titles: Path) -> Records:
+    """The articles of `wikihowAll.csv` whose titles a split's list names, cleaned as its authors do.
+
+    The bold line of each step, ended by `.,`, is a sentence of the summary. Articles whose headlines are at least
+    0.75 times as long as their text are left out (Koupaee and Wang 2018).
+    """
+    wanted = {_title_key(line) for line in titles.read_text(encoding="utf-8").splitlines()}
+    for number, row in read_csv(path):
+        headline, text, title = (row.get(key) or "" for key in ("headline", "text", "title"))
+        if _title_key(title) not in wanted or len(headline) >= 0.75 * len(text):
+            continue
+        steps = [line.strip().rstrip(",").strip() for line in headline.splitlines()]
+        body = text.replace(";\n,", "\n").replace("\n,", "\n").replace(" .", ".")
+        yield number, {"id": title, "title": title, "document": body, "summary": "\n".join(s for s in steps if s)}
+
+
+def _title_key(title: str) -> str:
+    return "".join(c for c in title if c.isalnum())
+
+
+def read_stories(folder: Path, urls: Path) -> Records:
+    """CNN/DailyMail as `.story` files: a story's name is the SHA-1 of its url; `@highlight` lines are the summary."""
+    stories = {path.stem: path for path in folder.glob("*_stories/*.story")}
+    for number, url in enumerate(urls.read_text(encoding="utf-8").split(), 1):
+        name = hashlib.sha1(url.encode()).hexdigest()
+        if name in stories:
+            body, *highlights = stories[name].read_text(encoding="utf-8").split("@highlight")
+            lines = [" ".join(h.split()).rstrip(".") + " ." for h in highlights if h.strip()]
+            yield number, {"id": name, "article": body, "highlights": "\n".join(lines)}
+
+
+# ------------------------------------------------------------------------------------------------ a folder's splits
+
+SPLIT_NAMES = {"train": ("train",), "val": ("val", "valid", "validation", "dev"), "test": ("test",)}
+_JSON = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".txt", ".txt.gz")
+
+
+def find_split(folder: Path, split: str) -> list[tuple[Path, Callable[[], Records]]]:
+    """Files of one split in `folder`, each with the function that reads it; an empty list when there are none."""
+    for name in SPLIT_NAMES[split]:
+        for found in (_tables(folder, name), _pairs(folder, name), _wikihow(folder, name), _stories(folder, name)):
+            if found:
+                return found
+    return []
+
+
+def _tables(folder: Path, name: str):
+    for ending in _JSON:
+        path = folder / f"{name}{ending}"
+        if path.is_file():
+            return [(path, lambda p=path: read_json_lines(p))]
+    shards = sorted([*folder.glob(f"{name}.parquet"), *folder.glob(f"{name}-*.parquet")])
+    if shards:
+        return [(path, lambda p=path: read_parquet(p)) for path in shards]
+    path = folder / f"{name}.csv"
+    return [(path, lambda: read_csv(path))] if path.is_file() else []
+
+
+def _pairs(folder: Path, name: str):
+    layouts = [
+        (f"{name}.src", f"{name}.tgt"),  # Multi-News
+        (f"{name}.src.txt", f"{name}.tgt.txt"),  # Gigaword, org_data
+        (f"{name}.article.txt", f"{name}.title.txt"),  # Gigaword, sumdata
+        (f"{name}.article.filter.txt", f"{name}.title.filter.txt"),
+    ]
+    if name == "test":
+        layouts.append(("input.txt", "task1_ref0.txt"))
+    for base in (folder, folder / "train", folder / "Giga"):
+        for source, target in layouts:
+            if (base / source).is_file() and (base / target).is_file():
+                paths = base / source, base / target
+                return [(paths[0], lambda: read_parallel(*paths))]
+    return []
+
+
+def _wikihow(folder: Path, name: str):
+    path, titles = folder / "wikihowAll.csv", folder / f"all_{name}.txt"
+    return [(path, lambda: read_wikihow(path, titles))] if path.is_file() and titles.is_file() else []
+
+
+def _stories(folder: Path, name: str):
+    urls = folder / "url_lists" / f"all_{name}.txt"
+    return [(urls, lambda: read_stories(folder, urls))] if urls.is_file() else []

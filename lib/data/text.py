@@ -1,0 +1,159 @@
+"""Sentences, words, and the vocabulary with copy ids."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from lib.files import write_whole
+
+# --------------------------------------------------------------------------------------------------- sentences
+
+# Words before a full stop that does not end a sentence.
+_ABBREVIATIONS = frozenset(
+    """al approx appx art assoc ca cf ch chap col corp dept diff dr ed eds e.g eg eq eqn eqns eqs esp est et
+    etc fig figs gen hon i.e ie inc incl jr lemma lit ltd max messrs min misc mr mrs ms mt no nos nr nt p par pp prof
+    prop ref refs rep resp rev sec sect sen sr st subsp suppl tab tabs thm univ v var viz vol vols vs w.r.t wrt
+    jan feb mar apr jun jul aug sep sept oct nov dec""".split()
+)
+# Those of them that end a sentence as well, when what follows looks like a new one.
+_MAY_END = frozenset({"etc", "al", "no", "inc", "corp", "ltd", "jr", "sr"})
+
+_CANDIDATE = re.compile(
+    r"""(?P<last>[^\s"'”’)\]]*)      # the word before the mark
+        (?P<mark>[.?!]+)
+        (?P<close>["'”’)\]]*)
+        (?P<space>\s+)
+        (?=(?P<next>\S+))""",
+    re.VERBOSE,
+)
+_OPENING = re.compile(r"[\"'“‘(\[]*(?:[A-Z0-9À-ÞΑ-Ω@]|<[a-z])")
+_STARTERS = frozenset(
+    "The This These Those There That It In We Our For However Thus To As At On By A An If When While Although "
+    "Since Such Here They Moreover Furthermore Finally First Second".split()
+)
+
+
+def split_sentences(text: str) -> list[str]:
+    """Split plain text into sentences, by rule: no model, no download.
+
+    A sentence ends at `.`, `?` or `!` before white space and an upper-case letter or digit, unless the word before
+    is a known abbreviation or an initial. In text that is already tokenised (` . `) the mark ends the sentence
+    whatever follows. Joining the result by spaces gives the text back, up to white space.
+    """
+    sentences, start, cased = [], 0, text != text.lower()
+    for match in _CANDIDATE.finditer(text):
+        if _ends_sentence(match, text, cased):
+            sentences.append(text[start : match.start("space")].strip())
+            start = match.end("space")
+    sentences.append(text[start:].strip())
+    return [s for s in sentences if s]
+
+
+def _ends_sentence(match: re.Match, text: str, cased: bool) -> bool:
+    word, mark, following = match["last"].lstrip("(['\"“‘"), match["mark"], match["next"]
+    before = text[max(0, match.start("mark") - 24) : match.start("mark")]
+    tokenised = not word and before[-1:].isspace()
+    if tokenised:  # "et al . ( 2003 )": the word and the mark are apart
+        words = before.split()
+        word = words[-1] if words else ""
+        if not word or word[-1] in ".?!;" or following[0] in ".,;:?!)\"'”’":
+            return False  # ". . ." and a closing quote that stands alone
+        if cased and following[0].islower():
+            return False
+        if word.isdigit() and len(words) > 1 and words[-2] in {".", ";", ":"}:
+            return False  # "; 2 . the second item"
+    elif not _OPENING.match(following):
+        return False
+    if mark != ".":
+        return True
+    if word.lower() in _ABBREVIATIONS:
+        return word.lower() in _MAY_END and following in _STARTERS
+    if re.fullmatch(r"(?:\w+\.)*[^\W\d]", word) or "." in word.strip(".") and word.replace(".", "").isalpha():
+        return following in _STARTERS  # an initial, U.S., i.i.d.
+    return True
+
+
+# ------------------------------------------------------------------------------------------------------- words
+
+_WORD = re.compile(
+    r"""<\w+>                               # <cit>, <dig>
+      | @\w+                                # @xmath0, @xcite
+      | \d+(?:[.,:]\d+)*                    # 3.14, 1,000
+      | [^\W\d_]+?(?=n['’]t\b)              # do|n't
+      | n['’]t\b
+      | ['’](?:s|re|ve|ll|d|m)\b
+      | [^\W_]+                             # words; a hyphenated word is several
+      | \.\.\.
+      | [^\w\s] | _+""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def tokenize(sentence: str) -> list[str]:
+    """Words, numbers and marks of a sentence, in order. Text that is already tokenised by spaces stays as it is."""
+    return _WORD.findall(sentence)
+
+
+# -------------------------------------------------------------------------------------------------- vocabulary
+
+PAD, UNK, BOS, EOS = range(4)
+SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]")
+
+
+class Vocabulary:
+    """The most frequent words, and ids for the words of one document that are not among them.
+
+    Ids below `len(self)` are the vocabulary's. A document's own unknown words get the ids `len(self) + j` in the
+    order in which they occur, so that a pointer can copy them (See et al. 2017).
+    """
+
+    def __init__(self, words: Iterable[str]):
+        self.words = [*SPECIALS, *words]
+        self._ids = {word: i for i, word in enumerate(self.words)}
+        if len(self._ids) != len(self.words):
+            repeated = next(w for w, n in Counter(self.words).items() if n > 1)
+            raise ValueError(f"the word {repeated!r} is twice in the vocabulary")
+
+    @classmethod
+    def from_counts(cls, counts: Counter, size: int) -> "Vocabulary":
+        """The `size` most frequent words, special symbols counted in; words of equal count in alphabetical order."""
+        ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        return cls(word for word, _ in ranked[: max(0, size - len(SPECIALS))] if word not in SPECIALS)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._ids
+
+    def encode_source(self, tokens: Iterable[str]) -> tuple[list[int], list[str]]:
+        """Extended ids of a document's words, and its unknown words in the order of their ids."""
+        unknown: dict[str, int] = {}
+        size, ids = len(self), self._ids
+        extended = [
+            ids[t] if t in ids else unknown.setdefault(t, size + len(unknown))
+            for t in tokens
+        ]  # fmt: skip
+        return extended, list(unknown)
+
+    def encode_target(self, tokens: Iterable[str], unknown: list[str]) -> list[int]:
+        """Extended ids of a summary: a word in neither the vocabulary nor the source is [UNK]."""
+        copies = {word: len(self) + j for j, word in enumerate(unknown)}
+        return [self._ids.get(t, copies.get(t, UNK)) for t in tokens]
+
+    def decode(self, ids: Iterable[int], unknown: list[str]) -> list[str]:
+        """Words of extended ids, up to the first [EOS]."""
+        words = []
+        for i in ids:
+            if i == EOS:
+                break
+            words.append(self.words[i] if i < len(self) else unknown[i - len(self)])
+        return words
+
+    def save(self, path: str | Path) -> None:
+        write_whole(path, "\n".join(self.words[len(SPECIALS) :]) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Vocabulary":
+        return cls(Path(path).read_text(encoding="utf-8").splitlines())
