@@ -17,12 +17,10 @@ from importlib import resources
 from itertools import islice
 from pathlib import Path
 
-from lib.data.documents import CorpusError, Document, to_document
+from lib.data.documents import SPLITS, CorpusError, Document, to_document
 from lib.data.readers import Records, find_split
 from lib.data.text import split_sentences
 from lib.files import digest
-
-SPLITS = ("train", "val", "test")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from lib.data.text import split_sentences
 
 
+SPLITS = ("train", "val", "test")
+
+
 class CorpusError(ValueError):
     """A corpus that cannot be read: says what, where (file and line) and what to do."""
 

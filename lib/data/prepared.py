@@ -10,7 +10,7 @@ import json
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import numpy as np
 from safetensors.numpy import load_file, save
 from tqdm import tqdm
 
-from lib.data.documents import CorpusError
+from lib.data.documents import SPLITS, CorpusError
 from lib.data.preprocess import CohanOptions, Example, cohan
 from lib.data.text import EOS, Vocabulary
 from lib.files import cache_dir, digest, source_digest, write_json, write_whole
@@ -175,19 +175,21 @@ def prepare(
     folder = Path(folder or cache_dir() / f"{name}-{digest(key)}")
     if (folder / "prepared.json").exists():
         return PreparedCorpus.load(folder)
-    splits = {s: _examples(corpus, s, limit, options, step, progress) for s in ("train", "val", "test")}
-    counts = Counter(w for e in splits["train"] for words in (*e.sentences, e.summary) for w in words)
+    # Two passes, so that a corpus need not fit into memory as words.
+    counts = Counter()
+    for example in _examples(corpus, "train", limit, options, step, progress):
+        counts.update(w for words in (*example.sentences, example.summary) for w in words)
     vocabulary = Vocabulary.from_counts(counts, options.vocab_size)
-    encoded = {
-        name: Split.of([encode(e, vocabulary, options.summary_tokens) for e in examples])
-        for name, examples in splits.items()
-    }
+    encoded = {}
+    for split in SPLITS:
+        examples = _examples(corpus, split, limit, options, step, progress)
+        encoded[split] = Split.of([encode(e, vocabulary, options.summary_tokens) for e in examples])
     prepared = PreparedCorpus(corpus.name, options, vocabulary, encoded, corpus.report())
     prepared.save(folder)
     return prepared
 
 
-def _examples(corpus, split, limit, options, step, progress) -> list[Example]:
+def _examples(corpus, split, limit, options, step, progress) -> Iterator[Example]:
     bar = {"desc": f"{corpus.name}, {split}", "unit": " documents", "mininterval": 1, "ncols": 80, "file": sys.stdout}
-    documents = tqdm(corpus.split(split, limit), disable=not progress, **bar)
-    return [example for example in (step(d, options) for d in documents) if example.sentences and example.summary]
+    for document in tqdm(corpus.split(split, limit), disable=not progress, leave=False, delay=2, **bar):
+        yield step(document, options)

@@ -1,0 +1,82 @@
+"""Scores: ROUGE with confidence intervals, the share of copied n-grams, and tables of both."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from rouge_score.rouge_scorer import RougeScorer
+
+# rouge-score's names. rougeLsum is the summary-level R-L of ROUGE-1.5.5, one sentence a line: what the tables of arXiv,
+# PubMed, CNN/DailyMail and Newsroom report.
+METRICS = {"R-1": "rouge1", "R-2": "rouge2", "R-Lsum": "rougeLsum"}
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over documents with its 95% bootstrap interval, in percent."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+def rouge(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np.ndarray:
+    """F1 of R-1, R-2 and R-Lsum for each document, with stemming: [documents, 3], in percent.
+
+    Summaries and references are lists of sentences. Raises ValueError when their numbers differ.
+    """
+    if len(summaries) != len(references):
+        raise ValueError(f"{len(summaries)} summaries for {len(references)} references")
+    scorer = RougeScorer(list(METRICS.values()), use_stemmer=True)
+    scores = [scorer.score("\n".join(r), "\n".join(s)) for s, r in zip(summaries, references)]
+    return 100 * np.array([[s[m].fmeasure for m in METRICS.values()] for s in scores])
+
+
+def interval(values: np.ndarray, seed: int = 0, resamples: int = 1000) -> Interval:
+    """Mean of `values` [documents] and the 2.5th and 97.5th percentile of the means of resampled documents."""
+    values = np.asarray(values, dtype=float)
+    drawn = np.random.default_rng(seed).integers(0, len(values), (resamples, len(values)))
+    low, high = np.percentile(values[drawn].mean(1), [2.5, 97.5])
+    return Interval(values.mean(), low, high)
+
+
+def score_table(
+    systems: dict[str, Sequence[list[str]]], references: Sequence[list[str]], seed: int = 0
+) -> tuple[pd.DataFrame, dict]:
+    """A table of systems by metrics, and the same numbers as plain values for a JSON file."""
+    numbers = {}
+    for name, summaries in systems.items():
+        scores = rouge(summaries, references)
+        words = np.mean([sum(len(s.split()) for s in summary) for summary in summaries])
+        numbers[name] = {m: vars(interval(scores[:, i], seed)) for i, m in enumerate(METRICS)}
+        numbers[name]["words"] = round(float(words), 1)
+    rows = {
+        name: {**{m: str(Interval(**row[m])) for m in METRICS}, "words": f"{row['words']:.0f}"}
+        for name, row in numbers.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index"), numbers
+
+
+def copied_ngrams(
+    summaries: Iterable[list[str]], sources: Iterable[list[str]], sizes: Sequence[int] = (5, 10, 15, 20)
+) -> dict[int, float]:
+    """Percent of the summaries' n-grams that stand in their sources (Mem2Mem, Table 4).
+
+    Summaries and sources are lists of words. n-grams are pooled over the documents; 0 where there is none.
+    """
+    found, total = dict.fromkeys(sizes, 0), dict.fromkeys(sizes, 0)
+    for summary, source in zip(summaries, sources):
+        for n in sizes:
+            known = set(_ngrams(source, n))
+            grams = list(_ngrams(summary, n))
+            found[n] += sum(gram in known for gram in grams)
+            total[n] += len(grams)
+    return {n: 100 * found[n] / total[n] if total[n] else 0.0 for n in sizes}
+
+
+def _ngrams(words: list[str], n: int) -> Iterable[tuple[str, ...]]:
+    return zip(*(words[i:] for i in range(n)))

@@ -1,0 +1,127 @@
+"""Extractive baselines: Lead, LexRank, the greedy oracle, and the sentences that Mem2Mem's memory heads attend to."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lib.data.batching import in_order
+from lib.data.prepared import EncodedDocument
+from lib.data.text import Vocabulary
+
+
+def lead(sentences: Sequence[str], count: int) -> list[str]:
+    """The first sentences."""
+    return list(sentences[:count])
+
+
+def lexrank(sentences: Sequence[str], count: int, threshold: float = 0.1, damping: float = 0.85) -> list[str]:
+    """The most central sentences, in document order (Erkan and Radev 2004).
+
+    Similarity is the cosine of tf-idf vectors, a sentence counting as a document; edges below `threshold` are cut;
+    centrality is the stationary distribution of a walk that follows edges with probability `damping`.
+    """
+    similarity = _cosines([_words(s) for s in sentences])
+    similarity[similarity < threshold] = 0.0
+    np.fill_diagonal(similarity, 1.0)  # also for sentences without words
+    walk = similarity / similarity.sum(1, keepdims=True)
+    rank = np.full(len(walk), 1 / len(walk))
+    for _ in range(100):
+        following = (1 - damping) / len(walk) + damping * rank @ walk
+        if np.abs(following - rank).sum() < 1e-6:
+            break
+        rank = following
+    return [sentences[i] for i in sorted(np.argsort(-rank, kind="stable")[:count])]
+
+
+def _words(sentence: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", sentence.lower())
+
+
+def _cosines(sentences: list[list[str]]) -> np.ndarray:
+    index = {w: i for i, w in enumerate(sorted({w for s in sentences for w in s}))}
+    counts = np.zeros((len(sentences), len(index)))
+    for row, words in enumerate(sentences):
+        for word, n in Counter(words).items():
+            counts[row, index[word]] = n
+    vectors = counts * np.log(len(sentences) / np.maximum((counts > 0).sum(0), 1) + 1e-12).clip(min=0)
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors = vectors / np.where(norms > 0, norms, 1)
+    return vectors @ vectors.T
+
+
+def oracle(sentences: Sequence[str], reference: Sequence[str], count: int | None = None) -> list[str]:
+    """Sentences chosen one by one for the largest R-1 F1 + R-2 F1 against the reference, until nothing improves it
+    (Nallapati et al. 2017) or `count` are chosen. In document order; words are lower-cased and not stemmed."""
+    overlaps = [_Overlap([_words(s) for s in sentences], [_words(r) for r in reference], n) for n in (1, 2)]
+    chosen, best = [], 0.0
+    while len(chosen) < (count or len(sentences)):
+        gains = sum(o.f1_with_each() for o in overlaps)
+        gains[chosen] = -1
+        winner = int(gains.argmax())
+        if gains[winner] <= best:
+            break
+        best = gains[winner]
+        chosen.append(winner)
+        for o in overlaps:
+            o.add(winner)
+    return [sentences[i] for i in sorted(chosen)]
+
+
+class _Overlap:
+    """n-gram F1 of a growing extract: only n-grams of the reference are counted by name."""
+
+    def __init__(self, sentences: list[list[str]], reference: list[list[str]], n: int):
+        grams = Counter(g for r in reference for g in zip(*(r[i:] for i in range(n))))
+        index = {gram: i for i, gram in enumerate(grams)}
+        self.wanted = np.array(list(grams.values()), dtype=float)
+        self.counts = np.zeros((len(sentences), len(index)))
+        for row, words in enumerate(sentences):
+            for gram in zip(*(words[i:] for i in range(n))):
+                if gram in index:
+                    self.counts[row, index[gram]] += 1
+        self.lengths = np.array([max(0, len(s) - n + 1) for s in sentences], dtype=float)
+        self.have, self.length = np.zeros(len(index)), 0.0
+
+    def f1_with_each(self) -> np.ndarray:
+        matched = np.minimum(self.have + self.counts, self.wanted).sum(1)
+        total = self.length + self.lengths + self.wanted.sum()
+        return 2 * matched / np.maximum(total, 1)
+
+    def add(self, row: int) -> None:
+        self.have += self.counts[row]
+        self.length += self.lengths[row]
+
+
+# -------------------------------------------------------------------------------------------- Mem2Mem's extraction
+
+
+def memory_sentences(write_attention: Tensor) -> list[list[int]]:
+    """The sentence that each memory head attends to most, each once, in document order (Mem2Mem, Table 3).
+
+    write_attention: [B, r, L]. Returns sentence indices of each document.
+    """
+    return [sorted(set(row)) for row in write_attention.argmax(-1).tolist()]
+
+
+@torch.no_grad()
+def extract_by_memory(model: nn.Module, split, vocabulary: Vocabulary, batch_size: int = 16) -> list[list[str]]:
+    """Mem2Mem as an extractor, for every document of a split."""
+    model.eval()
+    device, summaries = next(model.parameters()).device, []
+    for start, batch in zip(range(0, len(split), batch_size), in_order(split, batch_size, len(vocabulary))):
+        attention = model.encode(batch.to(device)).document["write_attention"]
+        for offset, chosen in enumerate(memory_sentences(attention)):
+            sentences = source_sentences(split[start + offset], vocabulary)
+            summaries.append([sentences[i] for i in chosen])
+    return summaries
+
+
+def source_sentences(document: EncodedDocument, vocabulary: Vocabulary) -> list[str]:
+    """Sentences of an encoded document, its words set apart by spaces."""
+    words = vocabulary.decode(document.source.tolist(), document.unknown)
+    ends = np.cumsum(document.sentence_lengths)
+    return [" ".join(words[end - n : end]) for end, n in zip(ends, document.sentence_lengths)]

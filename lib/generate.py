@@ -1,0 +1,191 @@
+"""Summaries from a model: batched beam search, and greedy search, over the model's own one path `encode`, `decode`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from lib.data.batching import Batch, in_order, in_vocabulary
+from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
+
+
+@dataclass(frozen=True)
+class DecodeConfig:
+    """Beam search. Lengths count words without [EOS]."""
+
+    beam: int = 4  # the paper's (appendix A.2)
+    min_length: int = 35  # not stated by the paper; Cohan et al.'s default
+    max_length: int = 200
+    length_penalty: float = 1.0  # exponent p: hypotheses are ranked by log P / ((length + offset) / (1 + offset))^p
+    length_offset: int = 0  # 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016
+    block_ngrams: int = 0  # no n-gram of this size twice; 0: anything goes
+    forbidden: tuple[int, ...] = (PAD, UNK, BOS)
+
+    def __post_init__(self):
+        if self.beam < 1 or self.max_length < 1 or self.min_length > self.max_length:
+            raise ValueError(
+                f"beam {self.beam} and max_length {self.max_length} must be at least 1, and min_length "
+                f"{self.min_length} at most max_length"
+            )
+
+    def rank(self, log_prob: float | Tensor, length: int) -> float | Tensor:
+        """The score by which hypotheses of `length` symbols ([EOS] counted in) are compared."""
+        return log_prob / ((length + self.length_offset) / (1 + self.length_offset)) ** self.length_penalty
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A summary: extended ids without [EOS], their log-probability with it, and the rank score."""
+
+    ids: list[int]
+    log_prob: float
+    score: float
+
+
+@torch.no_grad()
+def beam_search(model: nn.Module, batch: Batch, config: DecodeConfig) -> list[list[Hypothesis]]:
+    """The best hypotheses of every document of the batch, best first, at most `config.beam` each.
+
+    All hypotheses of all documents are one batch; what the encoder made is not copied for them; a document leaves
+    when `beam` hypotheses have ended and no open one ranks higher than the worst of them.
+    """
+    model.eval()
+    search = _Search(model, batch, config)
+    for length in range(1, config.max_length + 2):
+        search.step(length)
+        if not len(search.documents):
+            break
+    return [sorted(found, key=lambda h: -h.score)[: config.beam] for found in search.ended]
+
+
+class _Search:
+    """Beams of the D documents that are not done; K hypotheses each."""
+
+    def __init__(self, model, batch: Batch, config: DecodeConfig):
+        self.model, self.config = model, config
+        self.vocab_size, self.extra = model.config.vocab_size, max(map(len, batch.unknown), default=0)
+        self.device = batch.source.device
+        self.documents = list(range(len(batch)))  # which document each row of beams is
+        self.ended: list[list[Hypothesis]] = [[] for _ in self.documents]
+        rows = torch.arange(len(batch), device=self.device)
+        self.state = model.encode(batch).reorder(rows.repeat_interleave(config.beam))
+        self.tokens = torch.full((len(batch), config.beam, 1), BOS, device=self.device)  # [D, K, length]
+        self.log_prob = torch.full((len(batch), config.beam), -torch.inf, device=self.device)
+        self.log_prob[:, 0] = 0  # the beams of a document are one at first
+
+    def step(self, length: int) -> None:
+        """Extend every hypothesis to `length` symbols; end, keep and drop."""
+        inputs = in_vocabulary(self.tokens[..., -1].reshape(-1, 1), self.vocab_size)
+        steps, self.state = self.model.decode(inputs, self.state)
+        log_p = self.model.log_distribution(steps, self.state, self.extra)  # [D * K, V + extra]
+        log_p = self._constrain(log_p, length).unflatten(0, self.log_prob.shape)
+        total = (self.log_prob[..., None] + log_p).flatten(1)  # [D, K * (V + extra)]
+        # of 2K candidates at most K end, so that K open ones are left
+        values, places = total.topk(min(2 * self.config.beam, total.shape[1]), dim=1)
+        parents = places // log_p.shape[-1]
+        words = places % log_p.shape[-1]
+        ends = words == EOS
+        self._collect(values, parents, ends, length)
+        self._advance(values.masked_fill(ends, -torch.inf), parents, words)
+        self._drop_done(length)
+
+    def _constrain(self, log_p: Tensor, length: int) -> Tensor:
+        log_p[:, list(self.config.forbidden)] = -torch.inf
+        if length <= self.config.min_length:
+            log_p[:, EOS] = -torch.inf
+        if length > self.config.max_length:  # only [EOS] is left
+            end = log_p[:, EOS].clone()
+            log_p.fill_(-torch.inf)[:, EOS] = end
+        elif self.config.block_ngrams:
+            for row, tokens in enumerate(self.tokens.flatten(0, 1).tolist()):
+                log_p[row, repeating(tokens[1:], self.config.block_ngrams)] = -torch.inf
+        return log_p
+
+    def _collect(self, values: Tensor, parents: Tensor, ends: Tensor, length: int) -> None:
+        """Put away the candidates that end and are among the best K of their document."""
+        best = ends & (values > -torch.inf)
+        best[:, self.config.beam :] = False
+        for row, column in best.nonzero().tolist():
+            ids = self.tokens[row, parents[row, column], 1:].tolist()
+            log_prob = values[row, column].item()
+            hypothesis = Hypothesis(ids, log_prob, self.config.rank(log_prob, length))
+            self.ended[self.documents[row]].append(hypothesis)
+
+    def _advance(self, values: Tensor, parents: Tensor, words: Tensor) -> None:
+        """Keep the best K open candidates of each document, and move their state."""
+        self.log_prob, chosen = values.topk(self.config.beam, dim=1)  # [D, K]
+        parents, words = parents.gather(1, chosen), words.gather(1, chosen)
+        rows = torch.arange(len(self.documents), device=self.device)[:, None]
+        self.tokens = torch.cat([self.tokens[rows, parents], words[..., None]], -1)
+        self.state = self.state.reorder((rows * self.config.beam + parents).flatten())
+
+    def _drop_done(self, length: int) -> None:
+        best_open = self.config.rank(self.log_prob[:, 0], length).tolist()
+        keep = [i for i, (d, score) in enumerate(zip(self.documents, best_open)) if not self._done(d, score)]
+        if len(keep) == len(self.documents):
+            return
+        self.documents = [self.documents[i] for i in keep]
+        rows = torch.tensor(keep, device=self.device, dtype=torch.long)
+        beams = torch.arange(self.config.beam, device=self.device)
+        self.tokens, self.log_prob = self.tokens[rows], self.log_prob[rows]
+        self.state = self.state.reorder((rows[:, None] * self.config.beam + beams).flatten(), rows)
+
+    def _done(self, document: int, best_open: float) -> bool:
+        scores = sorted((h.score for h in self.ended[document]), reverse=True)[: self.config.beam]
+        return best_open == -torch.inf or len(scores) == self.config.beam and scores[-1] >= best_open
+
+
+def repeating(tokens: list[int], n: int) -> list[int]:
+    """Words that would end an n-gram which `tokens` already holds."""
+    if len(tokens) < n:
+        return []
+    context = tokens[len(tokens) - n + 1 :]
+    return [tokens[i + n - 1] for i in range(len(tokens) - n + 1) if tokens[i : i + n - 1] == context]
+
+
+@torch.no_grad()
+def greedy_search(model: nn.Module, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
+    """The most probable word at every step, for all documents at once."""
+    model.eval()
+    state, extra = model.encode(batch), max(map(len, batch.unknown), default=0)
+    token = torch.full((len(batch), 1), BOS, device=batch.source.device)
+    chosen, log_prob = [], torch.zeros(len(batch), device=batch.source.device)
+    open_ = torch.ones(len(batch), dtype=torch.bool, device=batch.source.device)
+    for length in range(1, config.max_length + 2):
+        steps, state = model.decode(in_vocabulary(token, model.config.vocab_size), state)
+        log_p = model.log_distribution(steps, state, extra)
+        log_p[:, list(config.forbidden)] = -torch.inf
+        if length <= config.min_length:
+            log_p[:, EOS] = -torch.inf
+        value, word = log_p.max(-1)
+        if length > config.max_length:
+            value, word = log_p[:, EOS], torch.full_like(word, EOS)
+        log_prob = log_prob + value.where(open_, 0)
+        token = word.where(open_, EOS)[:, None]
+        chosen.append(token)
+        open_ = open_ & (word != EOS)
+        if not open_.any():
+            break
+    rows = [row[: row.index(EOS)] for row in torch.cat(chosen, 1).tolist()]
+    return [Hypothesis(ids, p, config.rank(p, len(ids) + 1)) for ids, p in zip(rows, log_prob.tolist())]
+
+
+def to_sentences(words: Iterable[str]) -> list[str]:
+    """Words of a summary as sentences, ended at full stops, question and exclamation marks."""
+    sentences, current = [], []
+    for word in words:
+        current.append(word)
+        if word in {".", "?", "!"}:
+            sentences.append(" ".join(current))
+            current = []
+    return [*sentences, " ".join(current)] if current else sentences
+
+
+def summarize(model: nn.Module, split, vocabulary: Vocabulary, config: DecodeConfig, batch_size: int = 16) -> list[list[str]]:
+    """The best summary of every document of a split, in sentences; copied words are the source's own."""
+    device, summaries = next(model.parameters()).device, []
+    for batch in in_order(split, batch_size, len(vocabulary)):
+        for found, unknown in zip(beam_search(model, batch.to(device), config), batch.unknown):
+            summaries.append(to_sentences(vocabulary.decode(found[0].ids, unknown)))
+    return summaries

@@ -1,0 +1,168 @@
+"""The hierarchical recurrent encoder-decoder that Mem2Mem extends: equations 1 to 3 and 13 to 17 of that paper."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from lib.data.batching import Batch
+from lib.data.text import PAD
+from lib.layers.attention import SCORES, Attention, CoverageAttention, full_precision
+from lib.layers.pointer import PointerGenerator
+from lib.models.state import State
+
+
+@dataclass(frozen=True)
+class HREDConfig:
+    """Sizes of the paper (appendix A.2). `hidden` is the decoder's width and the encoders' in both directions."""
+
+    vocab_size: int = 50_000
+    embedding: int = 128  # trained from scratch, one table for source and target
+    hidden: int = 256  # 128 in each direction: the reading that gives the paper's 14.7M parameters
+    bottleneck: int = 128  # between [h; c] and the vocabulary, for the same reason
+    score: str = "concat"  # of sentence attention and memory read: concat, general or dot
+
+    def __post_init__(self):
+        if self.hidden % 2:
+            raise ValueError(f"hidden is split between two directions and must be even, not {self.hidden}")
+        if self.score not in SCORES:
+            raise ValueError(f"score must be one of {', '.join(SCORES)}, not {self.score!r}")
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What the decoder computed for T target positions of R hypotheses."""
+
+    logits: Tensor  # [R, T, V] scores of the vocabulary
+    switch: Tensor  # [R, T] its sigmoid is the probability of generating, z_t
+    copy: Tensor  # [R, T, N] gamma, the weights of the source words
+    words: Tensor  # [R, T, N] alpha
+    sentences: Tensor  # [R, T, L] beta
+    read: Tensor | None = None  # [R, T, r] psi, the weights of the memory slots
+
+
+class HRED(nn.Module):
+    """Sentence encoder, document encoder, and a decoder with hierarchical attention, coverage and copying.
+
+    The three methods of every summarizer here: `encode`, `decode` and `loss`. B documents, K hypotheses of each,
+    R = B * K rows, T target words, N source words, L sentences, d = H = `hidden`.
+    """
+
+    Config = HREDConfig
+
+    def __init__(self, config: HREDConfig):
+        super().__init__()
+        self.config = config
+        c, half = config, config.hidden // 2
+        self.embedding = nn.Embedding(c.vocab_size, c.embedding, padding_idx=PAD)
+        self.sentence_encoder = nn.GRU(c.embedding, half, batch_first=True, bidirectional=True)
+        self.document_encoder = nn.GRU(c.hidden, half, batch_first=True, bidirectional=True)
+        self.bridge = nn.Linear(c.hidden, c.hidden)
+        self.decoder = nn.GRU(c.embedding, c.hidden, batch_first=True)
+        self.word_attention = CoverageAttention(c.hidden, c.hidden, c.hidden)
+        self.sentence_attention = Attention(c.hidden, c.hidden, c.hidden, c.score)
+        self.pointer = PointerGenerator(c.hidden, c.hidden, c.embedding, c.bottleneck, c.vocab_size)
+
+    # ---------------------------------------------------------------------------------------------- encoder
+
+    def encode(self, batch: Batch) -> State:
+        """Everything that is computed once per document."""
+        words, embedded = self._read_sentences(batch)
+        sentences, last = self._read_document(embedded, batch.sentence_counts)
+        document = {
+            "words": words,  # [B, N, d]
+            "word_keys": self.word_attention.project(words),  # [B, N, A]
+            "word_mask": batch.source_mask,  # [B, N]
+            "source": batch.source_extended,  # [B, N]
+            "sentence_of": batch.sentence_of,  # [B, N]
+            "sentences": sentences,  # [B, L, d]
+            "sentence_keys": self.sentence_attention.project(sentences),  # [B, L, A]
+            "sentence_mask": batch.sentence_mask,  # [B, L]
+        }
+        start = {
+            "hidden": self.bridge(last),  # [B, H]
+            "coverage": torch.zeros_like(full_precision(words)[0][..., 0]),  # [B, N], equation 16 at t = 1
+        }
+        return State(document, start)
+
+    def _read_sentences(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Equation 1: word states [B, N, d] and sentence embeddings [B, L, d], all sentences as one packed batch."""
+        packed = self.embedding(batch.source.flatten()[batch.packed_words])  # [all words, E]
+        states, last = self.sentence_encoder(PackedSequence(packed, batch.packed_sizes))
+        last = last.transpose(0, 1).flatten(1)  # [all sentences, d]: last forward, first backward
+        words = states.data.new_zeros(batch.source.numel(), states.data.shape[1])
+        words = words.index_copy(0, batch.packed_words, states.data)
+        embedded = last.new_zeros(batch.sentence_mask.numel(), last.shape[1])
+        embedded = embedded.index_copy(0, batch.packed_sentences, last)
+        return words.view(*batch.source.shape, -1), embedded.view(*batch.sentence_mask.shape, -1)
+
+    def _read_document(self, embedded: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+        """Equation 2: sentence states [B, L, d] and the encoder's final state [B, d]."""
+        packed = pack_padded_sequence(embedded, counts, batch_first=True, enforce_sorted=False)
+        states, last = self.document_encoder(packed)
+        states, _ = pad_packed_sequence(states, batch_first=True)
+        return states, last.transpose(0, 1).flatten(1)
+
+    # ---------------------------------------------------------------------------------------------- decoder
+
+    def decode(self, tokens: Tensor, state: State) -> tuple[Steps, State]:
+        """Read T target words at once. tokens: [R, T] ids (copy ids are the caller's to replace by [UNK])."""
+        embedded = self.embedding(tokens)  # [R, T, E]
+        hidden, last = self.decoder(embedded, state.decoder["hidden"][None].to(embedded.dtype))
+        query, read, state = self.condition(hidden, state)  # [R, T, H]
+        alpha, beta, gamma, context, coverage = self._attend(query, state)
+        logits, switch = self.pointer(query, context, embedded)
+        steps = Steps(logits, switch, gamma, alpha, beta, read)
+        return steps, state.advance(hidden=last[0], coverage=coverage)
+
+    def condition(self, hidden: Tensor, state: State) -> tuple[Tensor, Tensor | None, State]:
+        """The hook of models with a memory: what attends and predicts in place of `hidden` [R, T, H]."""
+        return hidden, None, state
+
+    def _attend(self, query: Tensor, state: State) -> tuple[Tensor, ...]:
+        """Equations 3, 16 and 17 for queries [R, T, H]: alpha, beta, gamma, context, coverage, R rows each."""
+        doc, coverage = state.document, state.decoder["coverage"]
+        documents, (rows, steps) = doc["words"].shape[0], query.shape[:2]
+        query = query.unflatten(0, (documents, rows // documents))  # [B, K, T, H]
+        alpha, coverage = self.word_attention(
+            query, doc["word_keys"], doc["word_mask"], coverage.unflatten(0, query.shape[:2])
+        )  # [B, K, T, N]
+        alpha = alpha.flatten(1, 2)  # [B, K * T, N]
+        beta = self.sentence_attention(query.flatten(1, 2), doc["sentence_keys"], doc["sentence_mask"])
+        gamma = alpha * beta.gather(2, doc["sentence_of"][:, None].expand_as(alpha))
+        gamma = gamma / gamma.sum(-1, keepdim=True).clamp_min(torch.finfo(gamma.dtype).tiny)
+        context = gamma.to(doc["words"].dtype) @ doc["words"]  # [B, K * T, d]
+        per_row = (x.reshape(rows, steps, -1) for x in (alpha, beta, gamma, context))
+        return *per_row, coverage.flatten(0, 1)
+
+    # ------------------------------------------------------------------------------------------ probabilities
+
+    def log_prob(self, steps: Steps, target: Tensor, state: State) -> Tensor:
+        """log P of the target words [R, T] (extended ids), equation 15, for one hypothesis of each document."""
+        return self.pointer.log_prob(steps.logits, steps.switch, steps.copy, state.document["source"], target)
+
+    def log_distribution(self, steps: Steps, state: State, extra: int) -> Tensor:
+        """log P of every word after the last step: [R, V + extra], `extra` copy ids."""
+        source = state.document["source"]
+        source = source.repeat_interleave(steps.copy.shape[0] // source.shape[0], 0)
+        last = steps.logits[:, -1], steps.switch[:, -1], steps.copy[:, -1]
+        return self.pointer.log_distribution(*last, source, extra)
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Named terms, each the mean over documents; `loss` is what training minimizes.
+
+        `nll` is the paper's L: the mean over a summary's words of the negative log-likelihood.
+        """
+        state = self.encode(batch)
+        steps, _ = self.decode(batch.target_input, state)
+        nll = per_document(-self.log_prob(steps, batch.target, state), batch.target_mask).mean()
+        return {"loss": nll, "nll": nll}
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        return self.loss(batch)
+
+
+def per_document(values: Tensor, mask: Tensor) -> Tensor:
+    """Mean over the words of each document: [B, T] -> [B]."""
+    return (values * mask).sum(1) / mask.sum(1)

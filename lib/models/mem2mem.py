@@ -1,0 +1,130 @@
+"""Mem2Mem (Park, Pilault and Pal 2020): encoder memory, compressed, handed to the decoder, read and written there."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from lib.data.batching import Batch
+from lib.layers.attention import Attention, full_precision, masked_softmax
+from lib.models.hred import HRED, HREDConfig, Steps, per_document
+from lib.models.state import State
+
+
+@dataclass(frozen=True)
+class Mem2MemConfig(HREDConfig):
+    """HRED's sizes and the memory's (appendix A.2)."""
+
+    slots: int = 10  # r, heads of the compression and slots of the memory
+    compression: int = 128  # d_a
+    start: str = "encoder"  # of the decoder memory: "encoder" (transfer, M_D = M_E) or "zeros"
+    write: bool = True  # equations 8 to 10
+    lambda_comp: float = 1e-4
+    lambda_read: float = 1e-2
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.start not in ("encoder", "zeros"):
+            raise ValueError(f"start must be 'encoder' or 'zeros', not {self.start!r}")
+        if self.slots < 1:
+            raise ValueError(f"slots must be at least 1, not {self.slots}")
+        if self.start == "zeros" and (self.lambda_comp or self.lambda_read):
+            raise ValueError("a memory that starts from zeros has no encoder memory: lambda_comp, lambda_read must be 0")
+
+
+class Mem2Mem(HRED):
+    """HRED whose attention and prediction are conditioned on a memory of r slots, [r, d]."""
+
+    Config = Mem2MemConfig
+
+    def __init__(self, config: Mem2MemConfig):
+        super().__init__(config)
+        c, d = config, config.hidden
+        if c.start == "encoder":
+            self.compress_hidden = nn.Linear(d, c.compression, bias=False)  # W_a2
+            self.compress_heads = nn.Linear(c.compression, c.slots, bias=False)  # W_a1
+        self.read_attention = Attention(d, d, d, c.score)
+        self.read_output = nn.Linear(2 * d, d, bias=False)  # W_m
+        if c.write:  # gate and update share their inputs: rows 0..d-1 are W_z, rows d..2d-1 are W_u
+            self.write_hidden = nn.Linear(d, 2 * d, bias=False)  # W_z1, W_u1
+            self.write_read = nn.Linear(d, 2 * d, bias=False)  # W_z2, W_u2
+            self.write_memory = nn.Linear(d, 2 * d, bias=False)  # W_z3, W_u3
+
+    def encode(self, batch: Batch) -> State:
+        """HRED's state, the write attention A [B, r, L] and encoder memory M_E [B, r, d], and the first M_D."""
+        state = super().encode(batch)
+        sentences, mask = state.document["sentences"], state.document["sentence_mask"]
+        if self.config.start == "zeros":
+            memory = sentences.new_zeros(len(batch), self.config.slots, self.config.hidden)
+            return state.advance(memory=memory)
+        attention, memory = self.compress(sentences, mask)
+        state.document.update(write_attention=attention, encoder_memory=memory)
+        return state.advance(memory=memory)
+
+    def compress(self, sentences: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Equations 4 and 5: A [B, r, L] and M_E [B, r, d] of sentence states [B, L, d]."""
+        scores = self.compress_heads(torch.tanh(self.compress_hidden(sentences)))  # [B, L, r]
+        attention = masked_softmax(scores.transpose(1, 2), mask[:, None])
+        return attention, attention.to(sentences.dtype) @ sentences
+
+    def condition(self, hidden: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
+        """Equations 7 to 10 over T steps: the memory is written (but not before the first read), then read.
+
+        hidden: [R, T, H]. Returns h^(m) [R, T, H], the read weights psi [R, T, r], and the state with the memory
+        [R, r, d] and the last read m_t [R, d].
+        """
+        memory, read = state.decoder["memory"], state.decoder.get("read")
+        from_hidden = self.write_hidden(hidden) if self.config.write else None  # [R, T, 2d]
+        weights, reads = [], []
+        for t in range(hidden.shape[1]):
+            if self.config.write and read is not None:
+                memory = self.write(memory, read, from_hidden[:, t])
+            psi = self.read_attention(hidden[:, t : t + 1], self.read_attention.project(memory))  # [R, 1, r]
+            read = (psi.to(memory.dtype) @ memory).squeeze(1)  # [R, d]
+            weights.append(psi)
+            reads.append(read)
+        query = self.read_output(torch.cat([hidden, torch.stack(reads, 1)], -1))
+        return query, torch.cat(weights, 1), state.advance(memory=memory, read=read)
+
+    def write(self, memory: Tensor, read: Tensor, from_hidden: Tensor) -> Tensor:
+        """Equations 8 to 10: gate z, update u and the new memory [R, r, d]; `from_hidden` [R, 2d]."""
+        shared = (from_hidden + self.write_read(read))[:, None]  # [R, 1, 2d]
+        z, u = (self.write_memory(memory) + shared).chunk(2, -1)
+        z, u = z.sigmoid(), u.tanh()
+        return z * memory + (1 - z) * u
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """`nll`, `comp` (equation 6) and `read` (equation 11), each the mean over documents, and equation 12."""
+        state = self.encode(batch)
+        steps, _ = self.decode(batch.target_input, state)
+        nll = per_document(-self.log_prob(steps, batch.target, state), batch.target_mask).mean()
+        if self.config.start == "zeros":
+            return {"loss": nll, "nll": nll}
+        comp = compression_loss(state.document["write_attention"]).mean()
+        read = per_document(self._read_distance(steps, state), batch.target_mask).mean()
+        loss = nll + self.config.lambda_comp * comp + self.config.lambda_read * read
+        return {"loss": loss, "nll": nll, "comp": comp, "read": read}
+
+    @staticmethod
+    def _read_distance(steps: Steps, state: State) -> Tensor:
+        """The norms in equation 11, [B, T]: how far the memory read is from the sentence context."""
+        memory, sentences = full_precision(state.document["encoder_memory"], state.document["sentences"])
+        difference = steps.read @ memory - steps.sentences @ sentences  # [B, T, d]
+        return (difference.square().sum(-1) + 1e-12).sqrt()  # the root has no slope at 0
+
+
+def compression_loss(attention: Tensor) -> Tensor:
+    """Equation 6 of each document: the squared Frobenius norm of A A^T - I, for A [B, r, L]."""
+    gram = attention @ attention.transpose(1, 2)
+    return (gram - torch.eye(gram.shape[-1], device=gram.device, dtype=gram.dtype)).square().sum((1, 2))
+
+
+# The rows of the paper's Table 2: each adds one thing to the row before.
+VARIANTS = {
+    "hred": None,
+    "+encoder memory": {"start": "encoder", "write": False, "lambda_comp": 0.0, "lambda_read": 0.0},
+    "+decoder memory": {"start": "zeros", "write": True, "lambda_comp": 0.0, "lambda_read": 0.0},
+    "+transfer": {"start": "encoder", "write": True, "lambda_comp": 0.0, "lambda_read": 0.0},
+    "+comp": {"start": "encoder", "write": True, "lambda_read": 0.0},
+    "+read": {"start": "encoder", "write": True},
+}

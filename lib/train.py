@@ -1,0 +1,410 @@
+"""Training: one plain loop, for a page and for the command line.
+
+    python -m lib.train mem2mem --dataset aclsum --preset demo --output runs/demo
+    python -m lib.train mem2mem --dataset arxiv --preset paper --variant +transfer --output runs/arxiv
+    torchrun --standalone --nproc-per-node 4 -m lib.train mem2mem --dataset pubmed --preset paper --output runs/pubmed
+    python -m lib.train ... --resume       # goes on where the run stopped, to the same weights
+
+A run is a folder: `config.json` (resolved configuration, and what the run was made with), `metrics.jsonl` (losses by
+name and step), `last.safetensors` (weights, optimizer, step) and `best.safetensors` (weights with the least
+validation loss). Each file is replaced as a whole, so a run that is killed leaves the last complete ones.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import safetensors
+import torch
+import torch.distributed as dist
+from safetensors import safe_open
+from safetensors.torch import save
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from tqdm import tqdm
+
+from lib.data.batching import BucketSampler, in_order, make_batch
+from lib.data.prepared import PreparedCorpus
+from lib.files import digest, source_digest, write_json, write_whole
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """The paper's training (appendix A.2), and what it leaves to the machine."""
+
+    batch_size: int = 16
+    epochs: int = 15
+    steps: int | None = None  # in place of epochs
+    learning_rate: float = 2e-4  # Adam
+    max_norm: float = 2.0  # of the gradient
+    seed: int = 0
+    validate_every: int | None = None  # steps; None: each epoch
+    save_every: int = 500  # steps; also after each validation
+    log_every: int = 10  # steps
+    bf16: bool = False  # autocast, on a GPU
+
+    def __post_init__(self):
+        for name in ("batch_size", "epochs", "steps", "validate_every", "save_every", "log_every"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
+
+
+class RunError(RuntimeError):
+    """A run that cannot be started or continued: says why and what to do."""
+
+
+@dataclass
+class Run:
+    """A trained model and where it is kept."""
+
+    model: nn.Module
+    folder: Path
+    config: dict
+    step: int
+
+    def metrics(self) -> list[dict]:
+        """What was logged: training losses (`split` "train") and validation losses ("val"), by step."""
+        return read_metrics(self.folder)
+
+
+def run_config(name: str, model: nn.Module, corpus: PreparedCorpus, train: TrainConfig) -> dict:
+    """All that determines a run's numbers."""
+    return {
+        "model": name,
+        "model_config": asdict(model.config),
+        "train": asdict(train),
+        "corpus": corpus.name,
+        "options": asdict(corpus.options),
+        "data": corpus.fingerprint,
+    }
+
+
+def train(
+    name: str,
+    model: nn.Module,
+    corpus: PreparedCorpus,
+    config: TrainConfig,
+    output: str | Path,
+    resume: bool = False,
+    progress: bool = True,
+    device: str | None = None,
+) -> Run:
+    """Train `model` on the corpus's training split, on one device or as one of torchrun's processes.
+
+    Args:
+        name: of the model, for the record.
+        model: anything with `loss(batch) -> {"loss": ..., named terms}` and a `config`. It is trained in place.
+        output: the run's folder. A finished run in it is loaded, an unfinished one continued, if `resume`.
+        device: "cuda" where there is one, otherwise "cpu".
+
+    Raises:
+        RunError: the folder holds another run, or the batch cannot be shared out among the processes.
+        FloatingPointError: the loss became NaN or infinite.
+    """
+    with _processes() as (rank, world):
+        device = torch.device(device or (f"cuda:{rank_device()}" if torch.cuda.is_available() else "cpu"))
+        loop = _Loop(name, model.to(device), corpus, config, Path(output), rank, world, device, progress)
+        loop.start(resume)
+        loop.run()
+    return Run(model, Path(output), loop.record, loop.step)
+
+
+class _Loop:
+    def __init__(self, name, model, corpus, config, folder, rank, world, device, progress):
+        self.model, self.corpus, self.config, self.folder = model, corpus, config, folder
+        self.rank, self.world, self.device, self.progress = rank, world, device, progress and rank == 0
+        self.record = run_config(name, model, corpus, config)
+        self.vocab_size = len(corpus.vocabulary)
+        self.sampler = BucketSampler(corpus["train"].source_lengths, config.batch_size, config.seed)
+        self.total = config.steps or config.epochs * len(self.sampler)
+        self.validate_every = config.validate_every or len(self.sampler)
+        if self.sampler.batch_size % world:
+            raise RunError(
+                f"a batch of {self.sampler.batch_size} documents cannot be shared by {world} processes: choose "
+                "a batch size that is a multiple of them, and no larger than the training set"
+            )
+        self.optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate)
+        self.step, self.best = 0, float("inf")
+
+    # ------------------------------------------------------------------------------------- start and resume
+
+    def start(self, resume: bool) -> None:
+        torch.manual_seed(self.config.seed)
+        stored = self.folder / "config.json"
+        if stored.exists():
+            self._check_same(json.loads(stored.read_text(encoding="utf-8"))["config"], resume)
+            if (self.folder / "last.safetensors").exists():
+                self._load()
+        _wait(self.world)
+        if self.rank == 0:
+            write_json(stored, {"config": self.record, "made_with": _made_with()})
+            keep = [m for m in read_metrics(self.folder) if m["step"] <= self.step]
+            write_whole(self.folder / "metrics.jsonl", "".join(json.dumps(m) + "\n" for m in keep))
+        if not self.step:
+            self._save("last")
+        _wait(self.world)
+
+    def _check_same(self, stored: dict, resume: bool) -> None:
+        """A stored run may be continued to more steps; all else must be equal."""
+        if not resume:
+            raise RunError(f"{self.folder} holds a run already: resume it, or choose another output folder")
+        there, now = _flat(stored), _flat(self.record)
+        length = {"train.steps", "train.epochs"}
+        differing = [
+            f"{key} is {there.get(key)!r} there and {now.get(key)!r} now"
+            for key in sorted((there.keys() | now.keys()) - length)
+            if there.get(key) != now.get(key)
+        ]
+        if differing:
+            raise RunError(f"{self.folder} holds another run: {'; '.join(differing)}. Choose another output folder.")
+
+    def _load(self) -> None:
+        state = load_tensors(self.folder / "last.safetensors")
+        meta = read_meta(self.folder / "last.safetensors")
+        self.model.load_state_dict(_under("model", state))
+        for index, parameter in enumerate(self.model.parameters()):
+            moments = _under(f"optimizer.{index}", state)
+            if moments:
+                self.optimizer.state[parameter] = {
+                    k: v if k == "step" else v.to(self.device) for k, v in moments.items()
+                }
+        torch.set_rng_state(state["random"])
+        self.step, self.best = meta["step"], meta["best"]
+        if self.step > self.total:
+            raise RunError(f"{self.folder} holds {self.step} steps, more than the {self.total} asked for")
+
+    # --------------------------------------------------------------------------------------------- the loop
+
+    def run(self) -> None:
+        model = self.model
+        if self.world > 1:
+            ids = [self.device.index] if self.device.type == "cuda" else None
+            model = DistributedDataParallel(model, device_ids=ids)
+        bar = tqdm(
+            total=self.total, initial=self.step, desc="training", mininterval=5, delay=5, ncols=80, file=sys.stdout,
+            disable=not self.progress,
+        )  # fmt: skip
+        started = time.perf_counter()
+        while self.step < self.total:
+            losses = self._step(model)
+            bar.update()
+            if self.step % self.config.log_every == 0 or self.step == self.total:
+                values = self._mean(losses)
+                bar.set_postfix_str(f"loss {values['loss']:.3f}", refresh=False)
+                seconds = round(time.perf_counter() - started, 3)
+                self._log({"step": self.step, "split": "train", **values, "seconds": seconds})
+            if self.step % self.validate_every == 0 or self.step == self.total:
+                self._validate()
+                self._save("last")
+            elif self.step % self.config.save_every == 0:
+                self._save("last")
+        bar.close()
+
+    def _step(self, model: nn.Module) -> dict[str, torch.Tensor]:
+        model.train()
+        mine = self.sampler.batch(self.step)[self.rank :: self.world]
+        batch = make_batch([self.corpus["train"][i] for i in mine], self.vocab_size).to(self.device)
+        with self._autocast():
+            losses = model(batch)
+        if not torch.isfinite(losses["loss"]):
+            raise FloatingPointError(
+                f"the loss is {losses['loss'].item()} at step {self.step + 1}, documents {', '.join(batch.ids)}; "
+                f"the last checkpoint in {self.folder} is from before. Try a lower learning rate."
+            )
+        self.optimizer.zero_grad(set_to_none=True)
+        losses["loss"].backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_norm)
+        self.optimizer.step()
+        self.step += 1
+        return losses
+
+    def _autocast(self):
+        return torch.autocast(self.device.type, torch.bfloat16) if self.config.bf16 else nullcontext()
+
+    def _mean(self, losses: dict[str, torch.Tensor]) -> dict[str, float]:
+        """Losses as numbers, averaged over the processes."""
+        values = torch.stack([v.detach().double() for v in losses.values()])
+        if self.world > 1:
+            dist.all_reduce(values)
+            values /= self.world
+        return dict(zip(losses, values.tolist()))
+
+    def _validate(self) -> None:
+        if not len(self.corpus["val"]):
+            return
+        if self.rank == 0:
+            losses = evaluate_loss(self.model, self.corpus["val"], self.config.batch_size, self.vocab_size, self._autocast)
+            self._log({"step": self.step, "split": "val", **losses})
+            if losses["loss"] < self.best:
+                self.best = losses["loss"]
+                self._save("best")
+        _wait(self.world)
+
+    def _log(self, values: dict) -> None:
+        if self.rank == 0:
+            with open(self.folder / "metrics.jsonl", "a", encoding="utf-8") as file:
+                file.write(json.dumps(values) + "\n")
+
+    def _save(self, which: str) -> None:
+        """Write `last` (all that resuming needs) or `best` (weights alone)."""
+        if self.rank != 0:
+            return
+        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
+        if which == "last":
+            for index, parameter in enumerate(self.model.parameters()):
+                for key, value in self.optimizer.state.get(parameter, {}).items():
+                    tensors[f"optimizer.{index}.{key}"] = value
+            tensors["random"] = torch.get_rng_state()
+        tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
+        meta = {"step": self.step, "best": self.best, "config": digest(self.record)}
+        write_whole(self.folder / f"{which}.safetensors", save(tensors, {"meta": json.dumps(meta)}))
+
+
+@torch.no_grad()
+def evaluate_loss(model: nn.Module, split, batch_size: int, vocab_size: int, autocast=nullcontext) -> dict[str, float]:
+    """Mean of every loss term over the documents of a split."""
+    model.eval()
+    device = next(model.parameters()).device
+    sums, count = {}, 0
+    for batch in in_order(split, batch_size, vocab_size):
+        with autocast():
+            losses = model.loss(batch.to(device))
+        for key, value in losses.items():
+            sums[key] = sums.get(key, 0.0) + value.item() * len(batch)
+        count += len(batch)
+    return {key: value / count for key, value in sums.items()}
+
+
+# ------------------------------------------------------------------------------------------------- stored runs
+
+
+def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> nn.Module:
+    """Put the weights of a run (`which`: "best" or "last") into `model`.
+
+    Raises RunError when there are none, or they are of another model.
+    """
+    path = Path(folder) / f"{which}.safetensors"
+    if which == "best" and not path.exists():
+        path = path.with_name("last.safetensors")  # a run without validation documents
+    if not path.exists():
+        raise RunError(f"{folder} holds no weights; make them with python -m lib.train ... --output {folder}")
+    try:
+        model.load_state_dict(_under("model", load_tensors(path)))
+    except RuntimeError as error:
+        raise RunError(f"{path} holds the weights of another model: {error}") from None
+    return model
+
+
+def load_tensors(path: Path) -> dict[str, torch.Tensor]:
+    try:
+        with safe_open(path, "pt") as file:
+            return {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except safetensors.SafetensorError as error:
+        raise RunError(f"{path} is damaged ({error}). Remove it to begin again.") from None
+
+
+def read_meta(path: Path) -> dict:
+    with safe_open(path, "pt") as file:
+        return json.loads(file.metadata()["meta"])
+
+
+def read_metrics(folder: str | Path) -> list[dict]:
+    path = Path(folder) / "metrics.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("}")]  # the last may be cut short
+
+
+def _under(prefix: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {k.removeprefix(f"{prefix}."): v for k, v in tensors.items() if k.startswith(f"{prefix}.")}
+
+
+def _flat(record: dict, prefix: str = "") -> dict:
+    """{"train": {"seed": 0}} -> {"train.seed": 0}"""
+    flat = {}
+    for key, value in record.items():
+        flat.update(_flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value})
+    return flat
+
+
+def _made_with() -> dict:
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "code": source_digest("data", "layers", "models", "train.py"),
+    }
+
+
+# --------------------------------------------------------------------------------------------------- processes
+
+
+def rank_device() -> int:
+    return int(os.environ.get("LOCAL_RANK", 0))
+
+
+@contextmanager
+def _processes() -> Iterable[tuple[int, int]]:
+    """Rank and number of processes: torchrun's, from the environment, or one."""
+    world = int(os.environ.get("WORLD_SIZE", 1))
+    if world == 1:
+        yield 0, 1
+        return
+    started = not dist.is_initialized()
+    if started:
+        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        if torch.cuda.is_available():
+            torch.cuda.set_device(rank_device())
+    try:
+        yield dist.get_rank(), world
+    finally:
+        if started:
+            dist.destroy_process_group()
+
+
+def _wait(world: int) -> None:
+    if world > 1:
+        dist.barrier()
+
+
+# ------------------------------------------------------------------------------------------------ command line
+
+
+def main(arguments: list[str] | None = None) -> None:
+    from lib.presets import MODELS, build, open_corpus, preset
+
+    parser = argparse.ArgumentParser(prog="python -m lib.train", description=__doc__.split("\n")[0])
+    parser.add_argument("model", choices=MODELS)
+    parser.add_argument("--dataset", default="aclsum", help="a corpus name, a folder of documents or a prepared corpus")
+    parser.add_argument("--preset", default="paper", help="demo or paper")
+    parser.add_argument("--variant", help="a row of the paper's ablation")
+    parser.add_argument("--output", required=True, help="the run's folder")
+    parser.add_argument("--steps", type=int, help="in place of the preset's epochs")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--errors", choices=("raise", "skip"), default="raise", help="at malformed records")
+    parser.add_argument("--limit", type=int, help="at most so many documents of each split")
+    parser.add_argument("--bf16", action="store_true", help="autocast on a GPU")
+    parser.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
+    parser.add_argument("--resume", action="store_true", help="continue the run in the output folder")
+    args = parser.parse_args(arguments)
+    try:
+        chosen = preset(args.model, args.preset, steps=args.steps, seed=args.seed, bf16=args.bf16)
+        corpus = open_corpus(args.dataset, chosen, errors=args.errors, limit=args.limit)
+        model = build(args.model, chosen, corpus, args.variant)
+        run = train(args.model, model, corpus, chosen.train, args.output, args.resume, device=args.device)
+    except (ValueError, RunError) as error:  # CorpusError is a ValueError
+        sys.exit(f"error: {error}")
+    if rank_device() == 0:
+        print(f"{run.folder}: {run.step} steps; {run.metrics()[-1]}")
+
+
+if __name__ == "__main__":
+    main()
