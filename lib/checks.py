@@ -31,6 +31,22 @@ def check_gradients(naive: dict[str, Tensor], fast: dict[str, Tensor], eq: str, 
     """The same for two sets of gradients by parameter name; every parameter must have one on both sides."""
     for name in naive.keys() | fast.keys():
         if naive.get(name) is None or fast.get(name) is None:
-            raise CheckError(f"{eq} gradient of {name}: missing {'on the page' if naive.get(name) is None else 'in lib'}")
+            raise CheckError(
+                f"{eq} gradient of {name}: missing {'on the page' if naive.get(name) is None else 'in lib'}"
+            )
     flat = [torch.cat([g[name].flatten() for name in sorted(g)]) for g in (naive, fast)]
     check_close(*flat, eq, f"gradients of {len(naive)} parameters", tolerance)
+
+
+def check_exercise(number: int, attempt, cases: list[tuple[tuple, object]], tolerance: float = 1e-6) -> None:
+    """Say whether a reader's function gives what is expected: not done yet (it returns None), wrong, or right."""
+    for arguments, expected in cases:
+        got = attempt(*arguments)
+        if got is None:
+            print(f"exercise {number}: not done yet")
+            return
+        got, expected = torch.as_tensor(got), torch.as_tensor(expected)
+        if got.shape != expected.shape or not torch.allclose(got.double(), expected.double(), atol=tolerance):
+            print(f"exercise {number}: expected {expected.tolist()}, got {got.tolist()}")
+            return
+    print(f"exercise {number}: right")

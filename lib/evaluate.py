@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from rouge_score.rouge_scorer import RougeScorer
 
-# rouge-score's names. rougeLsum is the summary-level R-L of ROUGE-1.5.5, one sentence a line: what the tables of arXiv,
-# PubMed, CNN/DailyMail and Newsroom report.
+# rouge-score's names. rougeLsum is the summary-level R-L of ROUGE-1.5.5, one sentence a line: what the tables of
+# arXiv, PubMed, CNN/DailyMail and Newsroom report.
 METRICS = {"R-1": "rouge1", "R-2": "rouge2", "R-Lsum": "rougeLsum"}
 
 

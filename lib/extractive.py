@@ -18,23 +18,24 @@ def lead(sentences: Sequence[str], count: int) -> list[str]:
     return list(sentences[:count])
 
 
-def lexrank(sentences: Sequence[str], count: int, threshold: float = 0.1, damping: float = 0.85) -> list[str]:
-    """The most central sentences, in document order (Erkan and Radev 2004).
+def lexrank(sentences: Sequence[str], words: int, threshold: float = 0.1, damping: float = 0.85) -> list[str]:
+    """The most central sentences, in document order, until there are `words` (Erkan and Radev 2004).
 
-    Similarity is the cosine of tf-idf vectors, a sentence counting as a document; edges below `threshold` are cut;
-    centrality is the stationary distribution of a walk that follows edges with probability `damping`.
+    Two sentences are connected when the cosine of their tf-idf vectors, a sentence counting as a document, reaches
+    `threshold`; centrality is the stationary distribution of a walk that follows edges with probability `damping`.
     """
-    similarity = _cosines([_words(s) for s in sentences])
-    similarity[similarity < threshold] = 0.0
-    np.fill_diagonal(similarity, 1.0)  # also for sentences without words
-    walk = similarity / similarity.sum(1, keepdims=True)
+    edges = (_cosines([_words(s) for s in sentences]) >= threshold).astype(float)
+    np.fill_diagonal(edges, 1.0)  # also for sentences without words
+    walk = edges / edges.sum(1, keepdims=True)
     rank = np.full(len(walk), 1 / len(walk))
     for _ in range(100):
         following = (1 - damping) / len(walk) + damping * rank @ walk
         if np.abs(following - rank).sum() < 1e-6:
             break
         rank = following
-    return [sentences[i] for i in sorted(np.argsort(-rank, kind="stable")[:count])]
+    ranked = np.argsort(-rank, kind="stable")
+    before = np.cumsum([0, *(len(sentences[i].split()) for i in ranked[:-1])])
+    return [sentences[i] for i in sorted(ranked[before < words])]
 
 
 def _words(sentence: str) -> list[str]:

@@ -39,7 +39,7 @@ def digest(value, length: int = 12) -> str:
 
 
 def source_digest(*folders: str) -> str:
-    """A short name of the code in these parts of `lib` (files or folders): what was made by other code is not reused."""
+    """A short name of the code in these files and folders of `lib`: what other code made is not reused."""
     root = Path(__file__).resolve().parent
     paths = [p for f in folders for p in ([root / f] if (root / f).is_file() else sorted((root / f).rglob("*.py")))]
     return digest([p.read_text() for p in paths])

@@ -1,4 +1,4 @@
-"""Summaries from a model: batched beam search, and greedy search, over the model's own one path `encode`, `decode`."""
+"""Summaries from a model: batched beam search and greedy search, on the path that training uses."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -133,7 +133,7 @@ class _Search:
 
     def _done(self, document: int, best_open: float) -> bool:
         scores = sorted((h.score for h in self.ended[document]), reverse=True)[: self.config.beam]
-        return best_open == -torch.inf or len(scores) == self.config.beam and scores[-1] >= best_open
+        return best_open == -torch.inf or (len(scores) == self.config.beam and scores[-1] >= best_open)
 
 
 def repeating(tokens: list[int], n: int) -> list[int]:
@@ -182,7 +182,9 @@ def to_sentences(words: Iterable[str]) -> list[str]:
     return [*sentences, " ".join(current)] if current else sentences
 
 
-def summarize(model: nn.Module, split, vocabulary: Vocabulary, config: DecodeConfig, batch_size: int = 16) -> list[list[str]]:
+def summarize(
+    model: nn.Module, split, vocabulary: Vocabulary, config: DecodeConfig, batch_size: int = 16
+) -> list[list[str]]:
     """The best summary of every document of a split, in sentences; copied words are the source's own."""
     device, summaries = next(model.parameters()).device, []
     for batch in in_order(split, batch_size, len(vocabulary)):

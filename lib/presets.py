@@ -1,4 +1,4 @@
-"""Hyper-parameters under two names: `paper`, the paper's own and nothing else, and `demo`, minutes on two CPU cores."""
+"""Hyper-parameters by name: `paper`, the paper's own and nothing else, and `demo`, minutes on two CPU cores."""
 
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -32,14 +32,14 @@ class Preset:
 PRESETS = {
     ("mem2mem", "paper"): Preset(),
     ("mem2mem", "demo"): Preset(
-        options=CohanOptions(section_tokens=120, summary_tokens=80, vocab_size=3_000),
+        options=CohanOptions(section_tokens=80, summary_tokens=80, vocab_size=1_000),
         # the weights of the regularisers are larger because there are hundreds of steps in place of 100,000
         model={
             "embedding": 64, "hidden": 64, "bottleneck": 64, "compression": 64, "slots": 6,
-            "lambda_comp": 1e-2, "lambda_read": 1e-2,
+            "lambda_comp": 1e-2, "lambda_read": 1e-1,
         },
-        train=TrainConfig(batch_size=8, steps=150, learning_rate=2e-3, validate_every=75),
-        decode=DecodeConfig(min_length=20, max_length=80),
+        train=TrainConfig(batch_size=4, steps=240, learning_rate=2e-3, validate_every=60),
+        decode=DecodeConfig(min_length=20, max_length=80, block_ngrams=3),
         documents=100,
     ),
 }  # fmt: skip
@@ -62,7 +62,9 @@ def preset(model: str, name: str, **train) -> Preset:
     return replace(chosen, train=replace(chosen.train, **given))
 
 
-def open_corpus(dataset: str, chosen: Preset, errors: str = "raise", limit: int | None = None, **keep) -> PreparedCorpus:
+def open_corpus(
+    dataset: str, chosen: Preset, errors: str = "raise", limit: int | None = None, **keep
+) -> PreparedCorpus:
     """A corpus by name or folder, prepared for a preset; a folder that is prepared already is taken as it is."""
     if (Path(dataset) / "prepared.json").exists():
         return PreparedCorpus.load(dataset)

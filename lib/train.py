@@ -22,10 +22,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import safetensors
 import torch
 import torch.distributed as dist
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
@@ -242,7 +241,9 @@ class _Loop:
         if not len(self.corpus["val"]):
             return
         if self.rank == 0:
-            losses = evaluate_loss(self.model, self.corpus["val"], self.config.batch_size, self.vocab_size, self._autocast)
+            losses = evaluate_loss(
+                self.model, self.corpus["val"], self.config.batch_size, self.vocab_size, self._autocast
+            )
             self._log({"step": self.step, "split": "val", **losses})
             if losses["loss"] < self.best:
                 self.best = losses["loss"]
@@ -270,7 +271,9 @@ class _Loop:
 
 
 @torch.no_grad()
-def evaluate_loss(model: nn.Module, split, batch_size: int, vocab_size: int, autocast=nullcontext) -> dict[str, float]:
+def evaluate_loss(
+    model: nn.Module, split, batch_size: int, vocab_size: int, autocast=nullcontext
+) -> dict[str, float]:
     """Mean of every loss term over the documents of a split."""
     model.eval()
     device = next(model.parameters()).device
@@ -308,7 +311,7 @@ def load_tensors(path: Path) -> dict[str, torch.Tensor]:
     try:
         with safe_open(path, "pt") as file:
             return {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except safetensors.SafetensorError as error:
+    except SafetensorError as error:
         raise RunError(f"{path} is damaged ({error}). Remove it to begin again.") from None
 
 
@@ -383,7 +386,9 @@ def main(arguments: list[str] | None = None) -> None:
 
     parser = argparse.ArgumentParser(prog="python -m lib.train", description=__doc__.split("\n")[0])
     parser.add_argument("model", choices=MODELS)
-    parser.add_argument("--dataset", default="aclsum", help="a corpus name, a folder of documents or a prepared corpus")
+    parser.add_argument(
+        "--dataset", default="aclsum", help="a corpus name, a folder of documents or a prepared corpus"
+    )
     parser.add_argument("--preset", default="paper", help="demo or paper")
     parser.add_argument("--variant", help="a row of the paper's ablation")
     parser.add_argument("--output", required=True, help="the run's folder")

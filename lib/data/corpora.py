@@ -1,9 +1,9 @@
 """Named corpora and folders, as documents of one schema.
 
-    corpus = load_corpus("aclsum")            # ships with a package: no download
-    corpus = load_corpus("arxiv")             # the Hugging Face Hub, or its cache
-    corpus = load_corpus("my/folder")         # {train,val,test} files in any layout that `readers` knows
-    for document in corpus.split("train"): ...
+corpus = load_corpus("aclsum")            # ships with a package: no download
+corpus = load_corpus("arxiv")             # the Hugging Face Hub, or its cache
+corpus = load_corpus("my/folder")         # {train,val,test} files in any layout that `readers` knows
+for document in corpus.split("train"): ...
 """
 
 import gzip
@@ -13,6 +13,7 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from importlib import resources
 from itertools import islice
 from pathlib import Path
@@ -37,18 +38,20 @@ class HubCorpus:
     note: str = ""
 
 
+_NO_SECTIONS = (
+    "The Hub's copy has no section names. For sections, unpack the original {}-dataset.zip of Cohan et al. "
+    "(train.txt, val.txt, test.txt) and pass its folder."
+)
 HUB = {
     "arxiv": HubCorpus(
         "ccdv/arxiv-summarization",
         "document",
-        note="The Hub's copy has no section names. For sections, unpack the original arxiv-dataset.zip of Cohan et al. "
-        "(train.txt, val.txt, test.txt) and pass its folder.",
+        note=_NO_SECTIONS.format("arxiv"),
     ),
     "pubmed": HubCorpus(
         "ccdv/pubmed-summarization",
         "document",
-        note="The Hub's copy has no section names. For sections, unpack the original pubmed-dataset.zip of Cohan et al. "
-        "(train.txt, val.txt, test.txt) and pass its folder.",
+        note=_NO_SECTIONS.format("pubmed"),
     ),
     "cnn_dailymail": HubCorpus("abisee/cnn_dailymail", "3.0.0", summary="highlights"),
     "multi_news": HubCorpus(
@@ -66,8 +69,8 @@ MANUAL = {
     "train.jsonl.gz, dev.jsonl.gz and test.jsonl.gz",
     "wikihow": "download wikihowAll.csv and the lists all_train.txt, all_val.txt and all_test.txt that the project "
     "mahnazkoupaee/WikiHow-Dataset links to, and pass the folder that holds the four",
-    "gigaword": "download ggw_data.zip from the Hub's repository Harvard/gigaword (folder data), or the sumdata archive "
-    "of harvardnlp/sent-summary, unpack it and pass the folder that holds org_data's or sumdata's files",
+    "gigaword": "download ggw_data.zip from the Hub's repository Harvard/gigaword (folder data), or the sumdata "
+    "archive of harvardnlp/sent-summary, unpack it and pass the folder that holds org_data's or sumdata's files",
 }
 NAMES = ("aclsum", *HUB, *MANUAL)
 
@@ -90,8 +93,8 @@ class Corpus:
     `skipped` holds what the last pass over each split left out (`errors="skip"`).
     """
 
-    def __init__(self, name: str, records: dict[str, list], identity: str, errors: str = "raise"):
-        self.name, self.identity, self._records, self._errors = name, identity, records, errors
+    def __init__(self, name: str, records: dict[str, list], identity: str, errors: str = "raise", note: str = ""):
+        self.name, self.identity, self.note, self._records, self._errors = name, identity, note, records, errors
         self._skipped: dict[str, list[Skipped]] = {}
 
     def split(self, split: str, limit: int | None = None) -> Iterator[Document]:
@@ -107,7 +110,7 @@ class Corpus:
         self._skipped[split] = skipped = []
         for path, read in self._records[split]:
             found, ended, first = 0, 0, None
-            for ended, (line, record) in enumerate(_guarded(path, read), 1):
+            for ended, (line, record) in enumerate(_guarded(path, read), 1):  # noqa: B007
                 try:
                     if isinstance(record, ValueError):
                         raise record
@@ -129,9 +132,9 @@ class Corpus:
         return [problem for problems in self._skipped.values() for problem in problems]
 
     def report(self) -> str:
-        """One line on what was left out, for a page or a log."""
+        """What was left out, and what a reader should know of this copy, for a page or a log."""
         if not self.skipped:
-            return "no record was left out"
+            return f"no record was left out. {self.note}".strip()
         shown = "; ".join(map(str, self.skipped[:3]))
         return f"{len(self.skipped)} records were left out: {shown}" + (" ..." if len(self.skipped) > 3 else "")
 
@@ -174,7 +177,11 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
         return _hub(str(dataset), HUB[str(dataset)], errors)
     if dataset in MANUAL:
         raise CorpusError(f"{dataset!r} cannot be downloaded by a program: {MANUAL[str(dataset)]}.")
-    raise CorpusError(f"no corpus or folder {str(dataset)!r}. Names: {', '.join(NAMES)}; or the path of a folder.")
+    near = get_close_matches(str(dataset), NAMES, n=1)
+    hint = f", did you mean {near[0]!r}?" if near else "."
+    raise CorpusError(
+        f"no corpus or folder {str(dataset)!r}{hint} Names: {', '.join(NAMES)}; or the path of a folder."
+    )
 
 
 def _folder(folder: Path, errors: str) -> Corpus:
@@ -228,6 +235,14 @@ def _aclsum_record(identifier: str, paper: dict) -> dict:
     }
 
 
+def anthology_year(identifier: str) -> int:
+    """Year of a paper of the ACL Anthology: "P19-1234" and "2021.eacl-main.84"."""
+    if "." in identifier:
+        return int(identifier.split(".")[0])
+    year = int(identifier[1:3])
+    return 1900 + year if year > 50 else 2000 + year
+
+
 def _squeeze(text: str) -> str:
     """Letters and digits alone, so that a body sentence is found in the abstract: it would leak the summary."""
     return "".join(c for c in text.lower() if c.isalnum())
@@ -256,16 +271,16 @@ def _hub(name: str, hub: HubCorpus, errors: str) -> Corpus:
         raise CorpusError(
             f"{name}: asked the Hugging Face Hub for {hub.repository}"
             f"{f' ({hub.configuration})' if hub.configuration else ''}, which cannot be reached from here and is not "
-            "in this machine's cache. Three ways out: dataset='aclsum', which needs no download; the path of a folder "
-            "with train, val and test files; or load it once on a machine with network and copy its Hugging Face "
-            "cache (HF_HOME) here."
+            "in this machine's cache. Three ways out: dataset='aclsum', which needs no download; the path of "
+            "a folder with train, val and test files; or load it once on a machine with network and copy its "
+            "Hugging Face cache (HF_HOME) here."
         ) from None
     records = {
         split: [(f"{hub.repository}, {theirs}", lambda d=loaded[theirs]: _hub_records(d, hub))]
         for split, theirs in hub.splits.items()
     }
     identity = digest([loaded[theirs]._fingerprint for theirs in hub.splits.values()])
-    return Corpus(name, records, identity, errors)
+    return Corpus(name, records, identity, errors, hub.note)
 
 
 def _hub_answers(timeout: float = 3.0) -> bool:
@@ -285,6 +300,9 @@ def _hub_records(rows, hub: HubCorpus) -> Records:
     for number, row in enumerate(rows, 1):
         source, record = row.get(hub.source), {"id": row.get("id"), "abstract_text": row.get(hub.summary)}
         if hub.separator and isinstance(source, str):
-            yield number, {**record, "sections": [part for part in source.split(hub.separator) if part.strip()]}
+            yield (
+                number,
+                {**record, "sections": [part for part in source.split(hub.separator) if part.strip()]},
+            )
         else:
             yield number, {**record, "article_text": source}

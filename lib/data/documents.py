@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from lib.data.text import split_sentences
 
-
 SPLITS = ("train", "val", "test")
 
 

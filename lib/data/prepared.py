@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 from tqdm import tqdm
 
@@ -54,7 +55,9 @@ class Split(Sequence):
 
     def __init__(self, arrays: dict[str, np.ndarray], texts: list[bytes]):
         self._arrays, self._texts = arrays, texts
-        self._offsets = {k: np.concatenate([[0], np.cumsum(arrays[f"{k}_count"], dtype=np.int64)]) for k in self.ARRAYS}
+        self._offsets = {
+            k: np.concatenate([[0], np.cumsum(arrays[f"{k}_count"], dtype=np.int64)]) for k in self.ARRAYS
+        }
 
     @classmethod
     def of(cls, documents: Sequence[EncodedDocument]) -> "Split":
@@ -146,8 +149,10 @@ class PreparedCorpus:
             description = json.loads((folder / "prepared.json").read_text(encoding="utf-8"))
             splits = {name: Split.load(folder, name) for name in description["documents"]}
             vocabulary = Vocabulary.load(folder / "vocab.txt")
-        except (OSError, ValueError, KeyError, EOFError) as error:
-            raise CorpusError(f"{folder}: not a prepared corpus ({error}). Remove the folder to make it anew.") from None
+        except (OSError, ValueError, KeyError, EOFError, SafetensorError) as error:
+            raise CorpusError(
+                f"{folder}: not a prepared corpus ({error}). Remove the folder to make it anew."
+            ) from None
         options = CohanOptions(**description["options"])
         return cls(description["corpus"], options, vocabulary, splits, description["report"])
 
@@ -190,6 +195,12 @@ def prepare(
 
 
 def _examples(corpus, split, limit, options, step, progress) -> Iterator[Example]:
-    bar = {"desc": f"{corpus.name}, {split}", "unit": " documents", "mininterval": 1, "ncols": 80, "file": sys.stdout}
+    bar = {
+        "desc": f"{corpus.name}, {split}",
+        "unit": " documents",
+        "mininterval": 1,
+        "ncols": 80,
+        "file": sys.stdout,
+    }
     for document in tqdm(corpus.split(split, limit), disable=not progress, leave=False, delay=2, **bar):
         yield step(document, options)

@@ -76,11 +76,15 @@ def read_parallel(source: Path, target: Path) -> Records:
         for number, text in enumerate(sources, 1):
             summary = targets.readline()
             if not summary:
-                raise CorpusError(f"{target}: ends before line {number}, which {source.name} has. Download both again.")
+                raise CorpusError(
+                    f"{target}: ends before line {number}, which {source.name} has. Download both again."
+                )
             articles = [a.replace("NEWLINE_CHAR", "\n").strip() for a in text.split("|||||")]
             yield number, {"sections": [a for a in articles if a], "abstract_text": summary.strip()}
         if targets.readline():
-            raise CorpusError(f"{target}: goes on after line {number}, the last of {source.name}. Download both again.")
+            raise CorpusError(
+                f"{target}: goes on after line {number}, the last of {source.name}. Download both again."
+            )
 
 
 def read_wikihow(path: Path, titles: Path) -> Records:
@@ -96,7 +100,10 @@ def read_wikihow(path: Path, titles: Path) -> Records:
             continue
         steps = [line.strip().rstrip(",").strip() for line in headline.splitlines()]
         body = text.replace(";\n,", "\n").replace("\n,", "\n").replace(" .", ".")
-        yield number, {"id": title, "title": title, "document": body, "summary": "\n".join(s for s in steps if s)}
+        yield (
+            number,
+            {"id": title, "title": title, "document": body, "summary": "\n".join(s for s in steps if s)},
+        )
 
 
 def _title_key(title: str) -> str:
@@ -123,7 +130,12 @@ _JSON = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".txt", ".txt.gz")
 def find_split(folder: Path, split: str) -> list[tuple[Path, Callable[[], Records]]]:
     """Files of one split in `folder`, each with the function that reads it; an empty list when there are none."""
     for name in SPLIT_NAMES[split]:
-        for found in (_tables(folder, name), _pairs(folder, name), _wikihow(folder, name), _stories(folder, name)):
+        for found in (
+            _tables(folder, name),
+            _pairs(folder, name),
+            _wikihow(folder, name),
+            _stories(folder, name),
+        ):
             if found:
                 return found
     return []
@@ -154,7 +166,7 @@ def _pairs(folder: Path, name: str):
         for source, target in layouts:
             if (base / source).is_file() and (base / target).is_file():
                 paths = base / source, base / target
-                return [(paths[0], lambda: read_parallel(*paths))]
+                return [(paths[0], lambda p=paths: read_parallel(*p))]
     return []
 
 

@@ -11,10 +11,99 @@ from lib.files import write_whole
 
 # Words before a full stop that does not end a sentence.
 _ABBREVIATIONS = frozenset(
-    """al approx appx art assoc ca cf ch chap col corp dept diff dr ed eds e.g eg eq eqn eqns eqs esp est et
-    etc fig figs gen hon i.e ie inc incl jr lemma lit ltd max messrs min misc mr mrs ms mt no nos nr nt p par pp prof
-    prop ref refs rep resp rev sec sect sen sr st subsp suppl tab tabs thm univ v var viz vol vols vs w.r.t wrt
-    jan feb mar apr jun jul aug sep sept oct nov dec""".split()
+    [
+        "al",
+        "approx",
+        "appx",
+        "art",
+        "assoc",
+        "ca",
+        "cf",
+        "ch",
+        "chap",
+        "col",
+        "corp",
+        "dept",
+        "diff",
+        "dr",
+        "ed",
+        "eds",
+        "e.g",
+        "eg",
+        "eq",
+        "eqn",
+        "eqns",
+        "eqs",
+        "esp",
+        "est",
+        "et",
+        "etc",
+        "fig",
+        "figs",
+        "gen",
+        "hon",
+        "i.e",
+        "ie",
+        "inc",
+        "incl",
+        "jr",
+        "lemma",
+        "lit",
+        "ltd",
+        "max",
+        "messrs",
+        "min",
+        "misc",
+        "mr",
+        "mrs",
+        "ms",
+        "mt",
+        "no",
+        "nos",
+        "nr",
+        "nt",
+        "p",
+        "par",
+        "pp",
+        "prof",
+        "prop",
+        "ref",
+        "refs",
+        "rep",
+        "resp",
+        "rev",
+        "sec",
+        "sect",
+        "sen",
+        "sr",
+        "st",
+        "subsp",
+        "suppl",
+        "tab",
+        "tabs",
+        "thm",
+        "univ",
+        "v",
+        "var",
+        "viz",
+        "vol",
+        "vols",
+        "vs",
+        "w.r.t",
+        "wrt",
+        "jan",
+        "feb",
+        "mar",
+        "apr",
+        "jun",
+        "jul",
+        "aug",
+        "sep",
+        "sept",
+        "oct",
+        "nov",
+        "dec",
+    ]
 )
 # Those of them that end a sentence as well, when what follows looks like a new one.
 _MAY_END = frozenset({"etc", "al", "no", "inc", "corp", "ltd", "jr", "sr"})
@@ -29,8 +118,41 @@ _CANDIDATE = re.compile(
 )
 _OPENING = re.compile(r"[\"'“‘(\[]*(?:[A-Z0-9À-ÞΑ-Ω@]|<[a-z])")
 _STARTERS = frozenset(
-    "The This These Those There That It In We Our For However Thus To As At On By A An If When While Although "
-    "Since Such Here They Moreover Furthermore Finally First Second".split()
+    [
+        "The",
+        "This",
+        "These",
+        "Those",
+        "There",
+        "That",
+        "It",
+        "In",
+        "We",
+        "Our",
+        "For",
+        "However",
+        "Thus",
+        "To",
+        "As",
+        "At",
+        "On",
+        "By",
+        "A",
+        "An",
+        "If",
+        "When",
+        "While",
+        "Although",
+        "Since",
+        "Such",
+        "Here",
+        "They",
+        "Moreover",
+        "Furthermore",
+        "Finally",
+        "First",
+        "Second",
+    ]
 )
 
 
@@ -69,7 +191,7 @@ def _ends_sentence(match: re.Match, text: str, cased: bool) -> bool:
         return True
     if word.lower() in _ABBREVIATIONS:
         return word.lower() in _MAY_END and following in _STARTERS
-    if re.fullmatch(r"(?:\w+\.)*[^\W\d]", word) or "." in word.strip(".") and word.replace(".", "").isalpha():
+    if re.fullmatch(r"(?:\w+\.)*[^\W\d]", word) or ("." in word.strip(".") and word.replace(".", "").isalpha()):
         return following in _STARTERS  # an initial, U.S., i.i.d.
     return True
 

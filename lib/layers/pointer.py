@@ -10,8 +10,9 @@ from lib.layers.attention import full_precision
 class PointerGenerator(nn.Module):
     r"""$P = z P_g + (1 - z) P_c$ over the vocabulary and the words of the source.
 
-    $P_g = \mathrm{softmax}(V(V'[h;c]+b)+b')$ through a bottleneck, $z = \sigma(w_c^\top c + w_d^\top h + w_x^\top x')$
-    (equation 13 prints a softmax of that scalar, which would be 1), $P_c(w) = \sum_{i:x_i=w}\gamma_i$.
+    $P_g = \mathrm{softmax}(V(V'[h;c]+b)+b')$ through a bottleneck;
+    $z = \sigma(w_c^\top c + w_d^\top h + w_x^\top x')$ (13 prints a softmax of that scalar, which would be 1);
+    $P_c(w) = \sum_{i:x_i=w}\gamma_i$.
     """
 
     def __init__(self, hidden: int, context: int, embedding: int, bottleneck: int, vocab_size: int):
@@ -41,7 +42,7 @@ class PointerGenerator(nn.Module):
         copied = (copy * (source[:, None] == target[..., None])).sum(-1)  # equation 14
         return torch.logaddexp(
             F.logsigmoid(switch) + generated.masked_fill(~known, -torch.inf),
-            F.logsigmoid(-switch) + _log(copied),
+            F.logsigmoid(-switch) + copied.clamp_min(torch.finfo(copied.dtype).tiny).log(),
         )
 
     def log_distribution(self, logits: Tensor, switch: Tensor, copy: Tensor, source: Tensor, extra: int) -> Tensor:
@@ -51,12 +52,8 @@ class PointerGenerator(nn.Module):
             logits: [R, V], switch: [R], copy: [R, N], source: [R, N] extended ids.
 
         Returns:
-            [R, V + extra]; impossible words have the log of the smallest number.
+            [R, V + extra]; -inf for copy ids that a source does not have.
         """
         z = switch.sigmoid()[:, None]
         mixed = F.pad(z * logits.softmax(-1), (0, extra))
-        return _log(mixed.scatter_add(1, source, (1 - z) * copy))
-
-
-def _log(probability: Tensor) -> Tensor:
-    return probability.clamp_min(torch.finfo(probability.dtype).tiny).log()
+        return mixed.scatter_add(1, source, (1 - z) * copy).log()

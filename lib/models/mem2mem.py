@@ -29,7 +29,9 @@ class Mem2MemConfig(HREDConfig):
         if self.slots < 1:
             raise ValueError(f"slots must be at least 1, not {self.slots}")
         if self.start == "zeros" and (self.lambda_comp or self.lambda_read):
-            raise ValueError("a memory that starts from zeros has no encoder memory: lambda_comp, lambda_read must be 0")
+            raise ValueError(
+                "a memory that starts from zeros has no encoder memory: lambda_comp, lambda_read must be 0"
+            )
 
 
 class Mem2Mem(HRED):
@@ -86,11 +88,16 @@ class Mem2Mem(HRED):
         query = self.read_output(torch.cat([hidden, torch.stack(reads, 1)], -1))
         return query, torch.cat(weights, 1), state.advance(memory=memory, read=read)
 
-    def write(self, memory: Tensor, read: Tensor, from_hidden: Tensor) -> Tensor:
-        """Equations 8 to 10: gate z, update u and the new memory [R, r, d]; `from_hidden` [R, 2d]."""
+    def gate_and_update(self, memory: Tensor, read: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Equations 8 and 9: z and u, each [R, r, d], from M_D [R, r, d], m_t [R, d] and `write_hidden` of the next
+        decoder state [R, 2d]."""
         shared = (from_hidden + self.write_read(read))[:, None]  # [R, 1, 2d]
         z, u = (self.write_memory(memory) + shared).chunk(2, -1)
-        z, u = z.sigmoid(), u.tanh()
+        return z.sigmoid(), u.tanh()
+
+    def write(self, memory: Tensor, read: Tensor, from_hidden: Tensor) -> Tensor:
+        """Equation 10: the new memory [R, r, d]."""
+        z, u = self.gate_and_update(memory, read, from_hidden)
         return z * memory + (1 - z) * u
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
@@ -110,7 +117,7 @@ class Mem2Mem(HRED):
         """The norms in equation 11, [B, T]: how far the memory read is from the sentence context."""
         memory, sentences = full_precision(state.document["encoder_memory"], state.document["sentences"])
         difference = steps.read @ memory - steps.sentences @ sentences  # [B, T, d]
-        return (difference.square().sum(-1) + 1e-12).sqrt()  # the root has no slope at 0
+        return torch.linalg.vector_norm(difference, dim=-1)  # PyTorch takes the slope at 0 to be 0
 
 
 def compression_loss(attention: Tensor) -> Tensor:

@@ -1,0 +1,261 @@
+import gzip
+import json
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from lib.data import corpora
+from lib.data.corpora import anthology_year, load_corpus
+from lib.data.documents import CorpusError, to_document
+
+GOOD = {"article_id": "1", "section_names": ["Intro", "End"], "sections": [["A b.", "C d."], ["E f."]],
+        "abstract_text": ["<S> A summary. </S>", "<S> Two. </S>"]}  # fmt: skip
+
+
+def write(folder, split, *lines):
+    folder.mkdir(exist_ok=True)
+    text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    (folder / f"{split}.jsonl").write_text(text, encoding="utf-8")
+    return folder
+
+
+# ------------------------------------------------------------------------------------------------- one record
+
+
+def test_cohan_record():
+    document = to_document(GOOD)
+    assert document.sections == [["A b.", "C d."], ["E f."]]
+    assert document.summary == ["A summary.", "Two."]
+    assert document.section_names == ["Intro", "End"]
+    assert document.id == "1"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"article": "One. Two.", "abstract": "Short."},
+        {"article": "One.\nTwo.", "highlights": "Short."},
+        {"document": "One. Two.", "summary": "Short."},
+        {"text": "One. Two.", "summary": "Short.", "url": "u"},
+        {"article_text": ["One.", "Two."], "abstract_text": ["Short."]},
+    ],
+)
+def test_layouts_without_sections_are_one_section(record):
+    document = to_document(record)
+    assert document.sections == [["One.", "Two."]]
+    assert document.summary == ["Short."]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"abstract_text": []}, "the summary .* is empty"),
+        ({"abstract_text": ["<S>  </S>"]}, "the summary .* is empty"),
+        ({"sections": [], "section_names": []}, "the source .* is empty"),
+        ({"sections": [["a"]]}, "differ in length"),
+        ({"sections": "text"}, "must be a list"),
+        ({"sections": [[3], ["b"]]}, "must hold text, found int"),
+        ({"sections": [["a\0b"], ["b"]]}, "null byte"),
+        ({"abstract_text": 7}, "must hold text"),
+    ],
+)
+def test_malformed_records(change, reason):
+    with pytest.raises(ValueError, match=reason):
+        to_document({**GOOD, **change})
+
+
+def test_missing_keys_and_wrong_types():
+    with pytest.raises(ValueError, match=r"no known pair of keys .* among \['body'\]"):
+        to_document({"body": "x"})
+    with pytest.raises(ValueError, match="expected an object"):
+        to_document([1])
+
+
+def test_a_document_with_one_sentence():
+    document = to_document({"article": "Only one", "abstract": "Short"})
+    assert document.sentences == ["Only one"]
+
+
+def test_empty_sections_are_left_out():
+    document = to_document({**GOOD, "sections": [[""], ["E f."]]})
+    assert document.section_names == ["End"]
+
+
+# ---------------------------------------------------------------------------------------------------- folders
+
+
+def test_malformed_line_names_file_and_line(tmp_path):
+    write(tmp_path / "c", "train", GOOD, "{broken", GOOD)
+    with pytest.raises(CorpusError, match=r"train\.jsonl, line 2: not JSON: .*errors='skip'"):
+        list(load_corpus(tmp_path / "c").split("train"))
+
+
+def test_skip_counts_and_reports(tmp_path):
+    write(tmp_path / "c", "train", GOOD, "{broken", "", {"a": 1}, "[1]", GOOD)
+    corpus = load_corpus(tmp_path / "c", errors="skip")
+    assert len(list(corpus.split("train"))) == 2
+    assert [s.line for s in corpus.skipped] == [2, 4, 5]
+    assert corpus.report().startswith("3 records were left out: ")
+    assert len(list(corpus.split("train"))) == 2
+    assert len(corpus.skipped) == 3, "a second pass does not count twice"
+
+
+def test_null_bytes_and_bad_encodings(tmp_path):
+    (tmp_path / "train.jsonl").write_bytes(json.dumps(GOOD).encode() + b'\n{"a": "\0"}\n{"a": "\xff"}\n')
+    corpus = load_corpus(tmp_path, errors="skip")
+    assert len(list(corpus.split("train"))) == 1
+    assert [s.reason.split(":")[0] for s in corpus.skipped] == ["the line holds a null byte", "not UTF-8"]
+
+
+def test_empty_file(tmp_path):
+    write(tmp_path / "c", "train")
+    with pytest.raises(CorpusError, match=r"train\.jsonl: the file is empty"):
+        list(load_corpus(tmp_path / "c").split("train"))
+
+
+def test_nothing_usable_is_an_error_even_when_skipping(tmp_path):
+    write(tmp_path / "c", "train", {"a": 1}, {"b": 1})
+    with pytest.raises(CorpusError, match=r"none of 2 records can be used; the first: .*line 1"):
+        list(load_corpus(tmp_path / "c", errors="skip").split("train"))
+
+
+def test_damaged_gzip(tmp_path):
+    whole = gzip.compress(json.dumps(GOOD).encode() * 100)
+    (tmp_path / "train.jsonl.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(CorpusError, match=r"train\.jsonl\.gz: damaged gzip data"):
+        list(load_corpus(tmp_path).split("train"))
+
+
+def test_formats(tmp_path):
+    hub = {"article": "One. Two.", "abstract": "Short."}
+    (tmp_path / "train.json").write_text(json.dumps([hub, hub]))
+    parquet.write_table(pa.Table.from_pylist([hub]), tmp_path / "validation-00000-of-00002.parquet")
+    parquet.write_table(pa.Table.from_pylist([hub, hub]), tmp_path / "validation-00001-of-00002.parquet")
+    (tmp_path / "test.csv").write_text('document,summary\n"One.\nTwo.",Short.\n')
+    corpus = load_corpus(tmp_path)
+    assert [len(list(corpus.split(s))) for s in ("train", "val", "test")] == [2, 3, 1]
+    assert next(corpus.split("test")).sections == [["One.", "Two."]]
+
+
+def test_parallel_files_must_be_as_long(tmp_path):
+    (tmp_path / "train.src").write_text("One.\nTwo.\n")
+    (tmp_path / "train.tgt").write_text("A.\n")
+    with pytest.raises(CorpusError, match=r"train\.tgt: ends before line 2"):
+        list(load_corpus(tmp_path).split("train"))
+
+
+def test_multi_news_articles_are_sections(tmp_path):
+    (tmp_path / "train.src").write_text("One. Two. NEWLINE_CHAR Three. ||||| Other.\n")
+    (tmp_path / "train.tgt").write_text("A.\n")
+    assert next(load_corpus(tmp_path).split("train")).sections == [["One.", "Two.", "Three."], ["Other."]]
+
+
+def test_limit_and_missing_split(tmp_path):
+    write(tmp_path / "c", "train", GOOD, GOOD)
+    corpus = load_corpus(tmp_path / "c")
+    assert len(list(corpus.split("train", limit=1))) == 1
+    with pytest.raises(CorpusError, match="no split 'val'; there are train"):
+        corpus.split("val")
+
+
+# ------------------------------------------------------------------------------------------------------ names
+
+
+def test_aclsum():
+    corpus = load_corpus("aclsum")
+    documents = {split: list(corpus.split(split)) for split in ("train", "val", "test")}
+    assert [len(d) for d in documents.values()] == [100, 50, 100]
+    assert all(len(d.sections) == len(d.section_names) > 3 for d in documents["train"])
+    for d in documents["test"]:
+        abstract = " ".join(d.summary)
+        assert not [s for s in d.sentences if len(s) > 60 and s in abstract], "the body holds its abstract"
+
+
+def test_anthology_year():
+    assert [anthology_year(i) for i in ("P19-1234", "W97-0101", "2021.eacl-main.84")] == [2019, 1997, 2021]
+
+
+def test_unknown_names():
+    with pytest.raises(CorpusError, match="did you mean 'aclsum'"):
+        load_corpus("aclsun")
+    with pytest.raises(CorpusError, match="errors must be 'raise' or 'skip'"):
+        load_corpus("aclsum", errors="ignore")
+
+
+@pytest.mark.parametrize("name", ["newsroom", "wikihow", "gigaword"])
+def test_manual_corpora_say_who_must_download_what(name):
+    with pytest.raises(CorpusError, match="cannot be downloaded by a program"):
+        load_corpus(name)
+
+
+@pytest.mark.parametrize("name", ["arxiv", "pubmed", "cnn_dailymail", "multi_news"])
+def test_the_hub_out_of_reach_fails_fast_and_says_what_to_do(name, monkeypatch, tmp_path):
+    monkeypatch.setattr(corpora, "_hub_answers", lambda: False)
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
+    datasets.disable_progress_bars()
+    started = time.monotonic()
+    with pytest.raises(CorpusError) as error:
+        load_corpus(name)
+    assert time.monotonic() - started < 5
+    message = str(error.value)
+    for part in (corpora.HUB[name].repository, "cannot be reached", "aclsum", "folder", "HF_HOME"):
+        assert part in message
+
+
+def test_hub_rows_are_read(monkeypatch):
+    """A corpus of the Hub's layout, built in memory: columns, splits, report."""
+    import datasets
+
+    rows = {"arxiv": {"article": ["One. Two."], "abstract": ["Short."]},
+            "cnn_dailymail": {"article": ["One. Two."], "highlights": ["Short."], "id": ["x"]},
+            "multi_news": {"document": ["One. ||||| Two."], "summary": ["Short."]}}  # fmt: skip
+    monkeypatch.setattr(corpora, "_hub_answers", lambda: True)
+    for name, columns in rows.items():
+        data = datasets.DatasetDict({s: datasets.Dataset.from_dict(columns) for s in ("train", "validation", "test")})
+        monkeypatch.setattr(datasets, "load_dataset", lambda *a, d=data, **k: d)
+        corpus = load_corpus(name)
+        for split in ("train", "val", "test"):
+            document = next(corpus.split(split))
+            assert document.sentences == ["One.", "Two."]
+            assert document.summary == ["Short."]
+    assert "no section names" in corpora.HUB["arxiv"].note
+
+
+# ------------------------------------------------------------------------------------------------ real samples
+
+
+@pytest.mark.parametrize(
+    ("folder", "counts"),
+    [
+        ("cohan_arxiv", {"train": 2, "val": 2, "test": 2}),
+        ("cohan_pubmed", {"train": 2, "val": 2, "test": 2}),
+        ("newsroom", {"train": 3, "val": 2, "test": 1}),
+        ("wikihow", {"train": 1, "val": 1, "test": 1}),
+        ("gigaword/sumdata", {"train": 20, "val": 20}),
+        ("multi_news", {"train": 1, "val": 1, "test": 1}),
+        ("cnn_dailymail", {"train": 2, "val": 2}),
+    ],
+)
+def test_real_samples(shared, folder, counts):
+    corpus = load_corpus(shared / "samples" / folder)
+    for split, count in counts.items():
+        documents = list(corpus.split(split))
+        assert len(documents) == count
+        assert all(d.sentences and d.summary for d in documents)
+
+
+def test_wikihow_steps_are_the_summary(shared):
+    document = next(load_corpus(shared / "samples" / "wikihow").split("train"))
+    assert document.summary[0] == "Keep related supplies in the same area."
+    assert len(document.summary) == 8
+
+
+@pytest.mark.parametrize("name", ["scisummnet", "pmc", "specs", "sumpubmed", "scitldr"])
+def test_real_corpora(shared, name):
+    for split in ("train", "val", "test"):
+        assert len(list(load_corpus(shared / name).split(split, limit=50))) == 50

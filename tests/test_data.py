@@ -1,0 +1,155 @@
+"""Preprocessing, prepared corpora, batches."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from lib.data.batching import BucketSampler, in_order, make_batch
+from lib.data.corpora import load_corpus
+from lib.data.documents import CorpusError, Document
+from lib.data.prepared import PreparedCorpus, encode, prepare
+from lib.data.preprocess import CohanOptions, choose_sections, cohan
+from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
+from tests.conftest import RAGGED, VOCAB, batch_of, document
+
+OPTIONS = CohanOptions(sections=3, section_tokens=4, summary_tokens=5, vocab_size=50)
+
+
+@pytest.mark.parametrize(
+    ("names", "count", "kept"),
+    [
+        (["Introduction", "A", "B", "C", "Conclusions"], 4, [0, 1, 2, 4]),
+        (["Abstract", "1 Introduction", "A", "B", "C", "Conclusion", "Appendix"], 4, [1, 2, 3, 5]),
+        (["A", "B"], 4, [0, 1]),
+        (["A", "B", "C"], 1, [0]),
+        (["Conclusion", "Introduction"], 4, [0, 1]),
+    ],
+)
+def test_sections(names, count, kept):
+    assert choose_sections(names, count) == kept
+
+
+def test_cohan_cuts_and_lowers():
+    d = Document("d", "", ["Intro", "M", "N", "Conclusion"], [["A B c.", "D e."], ["F."], ["G."], ["H i."]],
+                 ["One two three.", "Four five six."])  # fmt: skip
+    example = cohan(d, OPTIONS)
+    assert example.sentences == [["a", "b", "c", "."], ["f", "."], ["h", "i", "."]]
+    assert example.summary == ["one", "two", "three", ".", "four"]
+    assert example.reference == d.summary
+
+
+def test_a_text_without_sections_keeps_the_whole_budget():
+    d = Document("d", "", [""], [["a b c d e f g h i j k l m n"]], ["x"])
+    assert len(cohan(d, OPTIONS).sentences[0]) == 12
+
+
+@pytest.mark.parametrize("bad", [{"sections": 0}, {"section_tokens": 0}, {"summary_tokens": 0}, {"vocab_size": 4}])
+def test_sizes_are_checked(bad):
+    with pytest.raises(ValueError):
+        CohanOptions(**bad)
+
+
+def test_a_cut_summary_has_no_end():
+    d = Document("d", "", [""], [["a b"]], ["a b a b a b"])
+    vocabulary = Vocabulary(["a", "b"])
+    assert encode(cohan(d, OPTIONS), vocabulary, 5).target.tolist() == [4, 5, 4, 5, 4]
+    short = Document("d", "", [""], [["a b"]], ["b"])
+    assert encode(cohan(short, OPTIONS), vocabulary, 5).target.tolist() == [5, EOS]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for split, words in (("train", "the cat sat on the mat"), ("val", "the dog sat"), ("test", "the okapi")):
+        line = {"article": f"{words}. {words.upper()}!", "abstract": words}
+        (tmp_path / f"{split}.jsonl").write_text("\n".join([json.dumps(line)] * 3))
+    return tmp_path
+
+
+def test_prepared_corpus_comes_back_from_disk(folder):
+    corpus = load_corpus(folder)
+    first = prepare(corpus, OPTIONS, progress=False)
+    again = prepare(corpus, OPTIONS, progress=False)  # from the cache
+    assert again.fingerprint == first.fingerprint
+    assert [len(again[s]) for s in ("train", "val", "test")] == [3, 3, 3]
+    assert again["test"][0].unknown == ["okapi", "!"]
+    assert again["test"][0].reference == ["the okapi"]
+    assert again["val"][1].source.tolist() == first["val"][1].source.tolist()
+    assert set(again.vocabulary.words[4:]) == {"the", "cat", "sat", "on", "mat", "."}
+
+
+def test_the_cache_is_made_anew_for_other_options_and_files(folder):
+    prepare(load_corpus(folder), OPTIONS, progress=False)
+    smaller = prepare(load_corpus(folder), CohanOptions(vocab_size=6), progress=False)
+    assert len(smaller.vocabulary) == 6
+    (folder / "test.jsonl").write_text(json.dumps({"article": "new text", "abstract": "new"}))
+    assert len(prepare(load_corpus(folder), OPTIONS, progress=False)["test"]) == 1
+
+
+def test_a_damaged_prepared_corpus_is_named(folder, tmp_path):
+    prepared = prepare(load_corpus(folder), OPTIONS, progress=False)
+    prepared.save(tmp_path / "p")
+    (tmp_path / "p" / "train.safetensors").write_bytes(b"x")
+    with pytest.raises(CorpusError, match="not a prepared corpus"):
+        PreparedCorpus.load(tmp_path / "p")
+
+
+def test_ids_are_compact(folder, tmp_path):
+    prepare(load_corpus(folder), OPTIONS, progress=False).save(tmp_path / "p")
+    from safetensors.numpy import load_file
+
+    assert load_file(tmp_path / "p" / "train.safetensors")["source"].dtype == np.uint16
+
+
+# ---------------------------------------------------------------------------------------------------- batches
+
+
+def test_batch():
+    batch = batch_of()
+    assert batch.source.shape == (3, 11)
+    assert batch.target_input[0].tolist() == [BOS, UNK, 4, UNK, 5]
+    assert batch.target[1].tolist() == [12, EOS, PAD, PAD, PAD]
+    assert batch.source_extended[0].tolist() == RAGGED[0].source.tolist()
+    assert batch.source[0].max() < VOCAB
+    assert batch.sentence_of[0].tolist() == [0] * 4 + [1] * 2 + [2] * 5
+    assert batch.sentence_mask.sum(1).tolist() == [3, 1, 2]
+
+
+def test_packing_is_torch_packing():
+    """The packed sentences are those that torch packs from a padded [sentences, words] tensor."""
+    batch = batch_of()
+    sentences = [s for d in RAGGED for s in torch.from_numpy(d.source).split(d.sentence_lengths.tolist())]
+    expected = torch.nn.utils.rnn.pack_sequence(sorted(sentences, key=len, reverse=True))
+    assert batch.packed_sizes.tolist() == expected.batch_sizes.tolist()
+    assert batch.source_extended.flatten()[batch.packed_words].tolist() == expected.data.tolist()
+    assert batch.packed_sentences.tolist() == [6, 2, 0, 1, 3, 7]
+
+
+def test_a_document_without_words_is_refused():
+    with pytest.raises(ValueError, match="'empty' has no source words"):
+        make_batch([document([[4]], [3]), document([[4], []], [3], "empty")], VOCAB)
+
+
+def test_buckets():
+    lengths = np.random.default_rng(0).integers(1, 1000, 103)
+    sampler = BucketSampler(lengths, batch_size=4, seed=3, pool=5)
+    epoch = sampler.epoch(0)
+    assert len(epoch) == len(sampler) == 25
+    used = np.concatenate(epoch)
+    assert len(set(used.tolist())) == 100, "no document twice, the incomplete batch left out"
+    assert all((a == b).all() for a, b in zip(epoch, BucketSampler(lengths, 4, 3, 5).epoch(0)))
+    assert any((a != b).any() for a, b in zip(epoch, sampler.epoch(1)))
+    spread = np.mean([np.ptp(lengths[batch]) for batch in epoch])
+    assert spread < 0.5 * np.mean([np.ptp(lengths[i : i + 4]) for i in range(0, 100, 4)])
+    assert (sampler.batch(25) == sampler.epoch(1)[0]).all()
+
+
+def test_a_corpus_smaller_than_a_batch_is_one_batch():
+    assert [len(b) for b in BucketSampler(np.array([5, 6]), 16, 0).epoch(0)] == [2]
+    with pytest.raises(ValueError, match="no document to train on"):
+        BucketSampler(np.array([]), 16, 0)
+
+
+def test_in_order_is_every_document_in_order():
+    assert [b.ids for b in in_order(RAGGED, 2, VOCAB)] == [["a", "b"], ["c"]]

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+
+from lib.evaluate import METRICS, copied_ngrams, interval, rouge, score_table
+
+
+def test_rouge_by_hand():
+    scores = rouge([["the cat sat"]], [["the cat ran away"]])[0]
+    assert scores[0] == pytest.approx(100 * 2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4))
+    assert scores[1] == pytest.approx(100 * 2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3))
+
+
+def test_r_l_is_the_summary_level_one():
+    """Two sentences in the other order: each is found whole, which a longest subsequence of the whole text is not."""
+    assert list(METRICS) == ["R-1", "R-2", "R-Lsum"]
+    assert rouge([["a b c", "x y z"]], [["x y z", "a b c"]])[0, 2] == pytest.approx(100)
+    assert rouge([["a b c x y z"]], [["x y z a b c"]])[0, 2] == pytest.approx(50)
+
+
+def test_case_stems_and_empty_summaries():
+    assert rouge([["Cats RUNNING"]], [["cat runs"]])[0, 0] == pytest.approx(100)
+    assert rouge([[]], [["a"]])[0].tolist() == [0, 0, 0]
+    with pytest.raises(ValueError, match="2 summaries for 1 references"):
+        rouge([["a"], ["b"]], [["a"]])
+
+
+def test_interval_is_seeded_and_covers_the_mean():
+    values = np.random.default_rng(0).normal(50, 10, 200)
+    first = interval(values, seed=1)
+    assert first == interval(values, seed=1)
+    assert first != interval(values, seed=2)
+    assert first.low < first.mean == values.mean() < first.high
+    assert first.high - first.low == pytest.approx(2 * 1.96 * values.std() / np.sqrt(200), rel=0.15)
+    assert interval(np.array([3.0])).low == 3.0
+
+
+def test_table():
+    table, numbers = score_table({"A": [["a b"]], "B": [["c"]]}, [["a b"]])
+    assert list(table.index) == ["A", "B"]
+    assert table.loc["A", "R-1"] == "100.00 [100.00, 100.00]"
+    assert numbers["B"]["R-1"]["mean"] == 0
+    assert numbers["A"]["words"] == 2
+
+
+def test_copied_ngrams_by_hand():
+    source, summary = ["a", "b", "c", "d", "e", "f"], ["a", "b", "c", "x", "d", "e"]
+    assert copied_ngrams([summary], [source], (1, 2, 3, 9)) == {1: pytest.approx(500 / 6), 2: 60.0, 3: 25.0, 9: 0.0}
+
+
+def test_ngrams_are_pooled_over_documents():
+    assert copied_ngrams([["a", "b"], ["c"]], [["a", "b"], ["x"]], (1,))[1] == pytest.approx(200 / 3)

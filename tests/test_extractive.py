@@ -1,0 +1,64 @@
+import torch
+
+from lib.data.text import Vocabulary
+from lib.evaluate import rouge
+from lib.extractive import extract_by_memory, lead, lexrank, memory_sentences, oracle, source_sentences
+from tests.conftest import RAGGED, VOCAB, tiny_model
+
+TEXT = [
+    "cats eat fish",
+    "the weather is fine today",
+    "cats and dogs eat fish",
+    "dogs eat fish and meat",
+    "cats eat fish and meat",
+]
+
+
+def test_lead():
+    assert lead(TEXT, 2) == TEXT[:2]
+    assert lead(TEXT, 9) == TEXT
+
+
+def test_lexrank_leaves_out_the_odd_one_and_keeps_order():
+    text = ["aa x1", "qq rr", "aa bb cc dd", "bb y1", "cc z1"]
+    assert lexrank(text, words=10) == ["aa x1", "aa bb cc dd", "bb y1", "cc z1"]
+    assert lexrank(text, words=1) == ["aa bb cc dd"]
+    assert lexrank(["only one"], words=50) == ["only one"]
+    assert lexrank(["--", "...", "a b"], words=1), "sentences without words"
+
+
+def test_oracle_finds_the_summary():
+    assert oracle(TEXT, ["Dogs eat fish and meat.", "The weather is fine today"]) == [TEXT[1], TEXT[3]]
+
+
+def test_oracle_stops_when_nothing_improves_and_at_its_limit():
+    assert oracle(TEXT, ["cats eat fish"]) == ["cats eat fish"]
+    assert len(oracle(TEXT, TEXT, count=2)) == 2
+    assert oracle(TEXT, ["nothing shared"]) == []
+
+
+def test_oracle_is_greedy_on_rouge():
+    """The first choice has the best R-1 + R-2 of all sentences."""
+    reference = ["dogs and cats eat meat", "fish is fine"]
+    first = oracle(TEXT, reference, count=1)
+    scores = rouge([[s] for s in TEXT], [reference] * len(TEXT))[:, :2].sum(1)
+    assert first == [TEXT[scores.argmax()]]
+
+
+def test_memory_sentences():
+    attention = torch.zeros(2, 3, 4)
+    for b, row in enumerate([(3, 0, 3), (1, 1, 1)]):
+        for head, sentence in enumerate(row):
+            attention[b, head, sentence] = 1
+    assert memory_sentences(attention) == [[0, 3], [1]]
+
+
+def test_extraction_is_made_of_source_sentences():
+    vocabulary = Vocabulary([f"w{i}" for i in range(VOCAB - 4)])
+    model = tiny_model()
+    summaries = extract_by_memory(model, RAGGED, vocabulary, batch_size=2)
+    for item, summary in zip(RAGGED, summaries):
+        sentences = source_sentences(item, vocabulary)
+        assert summary
+        assert [s for s in sentences if s in summary] == summary
+    assert source_sentences(RAGGED[0], vocabulary)[0] == "w0 w1 unknown0 w2"

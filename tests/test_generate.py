@@ -1,0 +1,119 @@
+from itertools import product
+
+import pytest
+import torch
+
+from lib.data.batching import in_vocabulary
+from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
+from lib.generate import DecodeConfig, beam_search, greedy_search, repeating, summarize, to_sentences
+from tests.conftest import RAGGED, VOCAB, batch_of, document, tiny_model
+
+PLAIN = {"min_length": 0, "length_penalty": 0.0}
+
+
+def model_score(model, item, ids):
+    """log P of `ids` and [EOS], by teacher forcing."""
+    batch = batch_of(item)
+    state = model.encode(batch)
+    inputs = in_vocabulary(torch.tensor([[BOS, *ids]]), VOCAB)
+    steps, _ = model.decode(inputs, state)
+    return model.log_prob(steps, torch.tensor([[*ids, EOS]]), state).sum().item()
+
+
+@pytest.mark.parametrize("config", [DecodeConfig(beam=1, max_length=8, **PLAIN), DecodeConfig(1, 3, 8)])
+def test_beam_one_is_greedy(config):
+    for seed in range(3):
+        model = tiny_model()
+        torch.manual_seed(seed)
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter, std=0.7)
+        beams = beam_search(model, batch_of(), config)
+        greedy = greedy_search(model, batch_of(), config)
+        for found, expected in zip(beams, greedy):
+            assert found[0].ids == expected.ids
+            assert found[0].log_prob == pytest.approx(expected.log_prob)
+            assert found[0].score == pytest.approx(expected.score)
+
+
+@pytest.mark.parametrize("penalty", [{"length_penalty": 1.0}, {"length_penalty": 0.4, "length_offset": 5}])
+def test_the_score_of_a_beam_is_the_models_own(penalty):
+    model, config = tiny_model(), DecodeConfig(beam=4, min_length=2, max_length=7, **penalty)
+    for item, found in zip(RAGGED, beam_search(model, batch_of(), config)):
+        assert len(found) == 4
+        assert len({tuple(h.ids) for h in found}) == 4
+        assert [h.score for h in found] == sorted((h.score for h in found), reverse=True)
+        for h in found:
+            assert h.log_prob == pytest.approx(model_score(model, item, h.ids), abs=1e-9)
+            length = len(h.ids) + 1
+            offset, p = config.length_offset, config.length_penalty
+            assert h.score == pytest.approx(h.log_prob / ((length + offset) / (1 + offset)) ** p)
+            assert 2 <= len(h.ids) <= 7
+
+
+@pytest.mark.parametrize("variant", [{}, {"write": False}])
+def test_exhaustive_search_agrees(variant):
+    """Every summary of at most two words, scored by the model: a beam that is wide enough finds the best ones."""
+    model = tiny_model(**variant)
+    config = DecodeConfig(beam=200, max_length=2, **PLAIN)  # as many as there are
+    for item, found in zip(RAGGED, beam_search(model, batch_of(), config)):
+        words = [w for w in range(VOCAB + len(item.unknown)) if w not in (PAD, UNK, BOS, EOS)]
+        everything = [(), *((a,) for a in words), *product(words, words)]
+        scored = sorted(((model_score(model, item, ids), ids) for ids in everything), reverse=True)
+        assert [tuple(h.ids) for h in found] == [ids for _, ids in scored][: len(found)]
+        assert [h.log_prob for h in found[:20]] == pytest.approx([s for s, _ in scored[:20]], abs=1e-9)
+        assert len(found) > 20
+
+
+def test_documents_do_not_disturb_each_other():
+    model, config = tiny_model(), DecodeConfig(beam=3, min_length=1, max_length=6)
+    together = beam_search(model, batch_of(), config)
+    for item, found in zip(RAGGED, together):
+        (alone,) = beam_search(model, batch_of(item), config)
+        assert [h.ids for h in alone] == [h.ids for h in found]
+
+
+def test_lengths_and_forbidden_symbols():
+    model = tiny_model()
+    for low, high in ((5, 5), (0, 3)):
+        for found in beam_search(model, batch_of(), DecodeConfig(beam=2, min_length=low, max_length=high)):
+            for h in found:
+                assert low <= len(h.ids) <= high
+                assert not {PAD, UNK, BOS, EOS} & set(h.ids)
+
+
+def test_no_ngram_twice():
+    model = tiny_model()
+    with torch.no_grad():
+        model.pointer.vocabulary.bias[5] = 30.0  # would say 5 for ever
+        model.pointer.switch.bias.fill_(30.0)
+    free = beam_search(model, batch_of(), DecodeConfig(beam=2, min_length=8, max_length=8))
+    assert free[0][0].ids == [5] * 8
+    blocked = beam_search(model, batch_of(), DecodeConfig(beam=2, min_length=8, max_length=8, block_ngrams=2))
+    for found in blocked:
+        for h in found:
+            bigrams = list(zip(h.ids, h.ids[1:]))
+            assert len(set(bigrams)) == len(bigrams)
+    assert repeating([4, 5, 4, 6, 4], 2) == [5, 6]
+    assert repeating([4], 2) == []
+
+
+def test_unknown_words_come_out_as_the_sources_own():
+    model = tiny_model()
+    with torch.no_grad():
+        model.pointer.switch.bias.fill_(-50.0)  # only copies
+    item = document([[12, 13, 12]], [12, 3])
+    item.unknown[:] = ["zebra", "Okapi"]
+    vocabulary = Vocabulary([f"w{i}" for i in range(VOCAB - 4)])
+    (summary,) = summarize(model, [item], vocabulary, DecodeConfig(beam=2, min_length=3, max_length=3))
+    assert set(" ".join(summary).split()) <= {"zebra", "Okapi"}
+
+
+def test_sentences_of_a_summary():
+    assert to_sentences(["a", "b", ".", "c", "?", "d"]) == ["a b .", "c ?", "d"]
+    assert to_sentences([]) == []
+
+
+@pytest.mark.parametrize("bad", [{"beam": 0}, {"max_length": 0}, {"min_length": 9, "max_length": 8}])
+def test_decode_config_is_checked(bad):
+    with pytest.raises(ValueError, match="must be at least 1"):
+        DecodeConfig(**bad)

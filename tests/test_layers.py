@@ -1,0 +1,140 @@
+import pytest
+import torch
+
+from lib.layers.attention import Attention, CoverageAttention, masked_softmax
+from lib.layers.pointer import PointerGenerator
+
+MASK = torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] + [False] * 4])  # [B, N]
+
+
+def naive_coverage(module, queries, keys, mask, coverage):
+    """Equations 16 and 17 with one row, one step, one word at a time."""
+    alpha = torch.zeros(*queries.shape[:3], keys.shape[1], dtype=queries.dtype)
+    for b, k in [(b, k) for b in range(len(queries)) for k in range(queries.shape[1])]:
+        running = coverage[b, k]
+        for t in range(queries.shape[2]):
+            scores = torch.stack([
+                module.v @ torch.tanh(module.key.weight @ keys[b, i] + module.query.weight @ queries[b, k, t]
+                                      + module.coverage * running[i])
+                for i in range(int(mask[b].sum()))
+            ])  # fmt: skip
+            alpha[b, k, t, : len(scores)] = scores.softmax(0)
+            running = running + alpha[b, k, t]
+    return alpha
+
+
+@pytest.mark.parametrize("hypotheses", [1, 3])
+def test_coverage_scan_is_the_equation_and_so_are_its_gradients(hypotheses):
+    torch.manual_seed(0)
+    module = CoverageAttention(query=4, key=3, width=6).double()
+    queries = torch.randn(3, hypotheses, 4, 4, dtype=torch.double, requires_grad=True)
+    keys = torch.randn(3, 5, 3, dtype=torch.double, requires_grad=True)
+    coverage = (torch.rand(3, hypotheses, 5, dtype=torch.double) * MASK[:, None]).requires_grad_()
+    inputs = [queries, keys, coverage, *module.parameters()]
+
+    alpha, after = module(queries, module.project(keys), MASK, coverage)
+    naive = naive_coverage(module, queries, keys, MASK, coverage)
+    assert torch.allclose(alpha, naive, atol=1e-12)
+    assert torch.allclose(after, coverage + naive.sum(2), atol=1e-12)
+
+    weights = torch.randn_like(alpha)
+    ours = torch.autograd.grad((alpha * weights).sum() + after.square().sum(), inputs)
+    theirs = torch.autograd.grad((naive * weights).sum() + (coverage + naive.sum(2)).square().sum(), inputs)
+    for a, b in zip(ours, theirs):
+        assert torch.allclose(a, b, atol=1e-10)
+
+
+def test_coverage_scan_gradcheck():
+    torch.manual_seed(1)
+    module = CoverageAttention(2, 2, 3).double()
+
+    def scan(queries, keys, coverage, w, v):
+        parameters = {"coverage": w, "v": v}
+        return torch.func.functional_call(module, parameters, (queries, module.project(keys), MASK, coverage))
+
+    shapes = [(3, 2, 3, 2), (3, 5, 2), (3, 2, 5), (3,), (3,)]
+    inputs = [torch.rand(s, dtype=torch.double, requires_grad=True) for s in shapes]
+    assert torch.autograd.gradcheck(scan, inputs)
+
+
+def test_coverage_scan_keeps_no_hidden_layer():
+    """What autograd holds grows with B * T * N, not with B * T * N * A."""
+    module = CoverageAttention(8, 8, 64)
+    held = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: held.append(x.numel()) or x, lambda x: x):
+        keys = module.project(torch.randn(2, 50, 8))
+        module(torch.randn(2, 1, 30, 8), keys, torch.ones(2, 50, dtype=torch.bool), torch.zeros(2, 1, 50))
+    assert sum(held) < 2 * 30 * 50 * 8
+
+
+@pytest.mark.parametrize("score", ["concat", "general", "dot"])
+def test_luong_scores(score):
+    torch.manual_seed(0)
+    module = Attention(4, 4, 6, score).double()
+    queries, keys = torch.randn(3, 2, 4).double(), torch.randn(3, 5, 4).double()
+    weights = module(queries, module.project(keys), MASK)
+    for b, n in enumerate(MASK.sum(1)):
+        for t in range(2):
+            q = queries[b, t]
+            value = {
+                "concat": lambda k, q=q: (
+                    module.v.weight[0] @ torch.tanh(module.query.weight @ q + module.key.weight @ k)
+                ),
+                "general": lambda k, q=q: q @ module.key.weight @ k,
+                "dot": lambda k, q=q: q @ k,
+            }[score]
+            expected = torch.stack([value(k) for k in keys[b, :n]]).softmax(0)
+            assert torch.allclose(weights[b, t, :n], expected, atol=1e-12)
+            assert (weights[b, t, n:] == 0).all()
+
+
+def test_scores_are_checked():
+    with pytest.raises(ValueError, match="score must be one of"):
+        Attention(4, 4, 4, "cosine")
+    with pytest.raises(ValueError, match="as wide as keys"):
+        Attention(4, 5, 4, "dot")
+
+
+def test_softmax_of_half_precision_is_float32():
+    assert masked_softmax(torch.zeros(1, 5).bfloat16(), MASK[:1]).dtype == torch.float32
+
+
+@pytest.fixture
+def pointer():
+    torch.manual_seed(0)
+    module = PointerGenerator(hidden=4, context=3, embedding=2, bottleneck=3, vocab_size=7).double()
+    hidden, context, embedded = (torch.randn(2, 5, n).double() for n in (4, 3, 2))
+    source = torch.tensor([[4, 7, 5, 7], [8, 4, 0, 0]])  # ids from 7 are copies
+    copy = torch.tensor([[0.1, 0.2, 0.3, 0.4], [0.5, 0.5, 0.0, 0.0]]).double()[:, None].expand(2, 5, 4)
+    logits, switch = module(hidden, context, embedded)
+    return module, logits, switch, copy, source
+
+
+def test_distribution_sums_to_one_and_is_the_mixture(pointer):
+    module, logits, switch, copy, source = pointer
+    p = module.log_distribution(logits[:, 0], switch[:, 0], copy[:, 0], source, extra=2).exp()
+    assert torch.allclose(p.sum(1), torch.ones(2).double())
+    z, generated = switch[:, 0].sigmoid(), logits[:, 0].softmax(-1)
+    assert torch.allclose(p[0, 7], (1 - z[0]) * 0.6)
+    assert torch.allclose(p[0, 4], z[0] * generated[0, 4] + (1 - z[0]) * 0.1)
+    assert torch.allclose(p[1, 6], z[1] * generated[1, 6])
+
+
+def test_log_prob_is_the_distribution_at_the_target(pointer):
+    module, logits, switch, copy, source = pointer
+    target = torch.tensor([[4, 7, 6, 5, 3], [8, 4, 1, 2, 6]])
+    expected = torch.stack([
+        module.log_distribution(logits[:, t], switch[:, t], copy[:, t], source, 2)[range(2), target[:, t]]
+        for t in range(5)
+    ], 1)  # fmt: skip
+    assert torch.allclose(module.log_prob(logits, switch, copy, source, target), expected, atol=1e-12)
+
+
+def test_a_word_in_neither_has_a_finite_score_and_gradient(pointer):
+    module, logits, switch, copy, source = pointer
+    target = torch.full((2, 5), 9)  # a copy id that neither source has
+    logits.retain_grad()
+    log_p = module.log_prob(logits, switch, copy, source, target)
+    log_p.sum().backward()
+    assert torch.isfinite(log_p).all()
+    assert torch.isfinite(logits.grad).all()

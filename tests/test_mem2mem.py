@@ -1,0 +1,182 @@
+import pytest
+import torch
+
+from lib.models.hred import HRED, HREDConfig
+from lib.models.mem2mem import VARIANTS, Mem2Mem, Mem2MemConfig, compression_loss
+from tests.conftest import RAGGED, VOCAB, batch_of, document, tiny_model
+
+ROWS = [name for name in VARIANTS if name != "hred"]
+
+
+def make(variant: str):
+    if variant == "hred":
+        torch.manual_seed(0)
+        model = HRED(HREDConfig(VOCAB, embedding=5, hidden=6, bottleneck=4)).double()
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter, std=0.7)
+        return model
+    return tiny_model(**VARIANTS[variant])
+
+
+def count(model):
+    return sum(p.numel() for p in model.parameters())
+
+
+def test_parameters_of_the_paper():
+    assert count(HRED(HREDConfig())) == 14_036_049
+    assert count(Mem2Mem(Mem2MemConfig())) == 14_725_713
+    config = Mem2MemConfig()
+    assert (config.vocab_size, config.embedding, config.hidden, config.slots, config.compression) == (
+        50_000, 128, 256, 10, 128,
+    )  # fmt: skip
+    assert (config.lambda_comp, config.lambda_read) == (1e-4, 1e-2)
+
+
+def test_the_rows_of_table_2_add_one_thing_each():
+    assert list(VARIANTS) == ["hred", "+encoder memory", "+decoder memory", "+transfer", "+comp", "+read"]
+    memory = [tiny_model(**VARIANTS[name]) for name in ROWS]
+    assert [hasattr(m, "compress_heads") for m in memory] == [True, False, True, True, True]
+    assert [hasattr(m, "write_memory") for m in memory] == [False, True, True, True, True]
+    assert [(m.config.lambda_comp > 0, m.config.lambda_read > 0) for m in memory] == [
+        (False, False), (False, False), (False, False), (True, False), (True, True),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("score", ["concat", "general", "dot"])
+def test_padding_changes_nothing(variant, score):
+    """A document alone and in a padded batch: the same loss terms; gradients too."""
+    if variant == "hred" and score != "concat":
+        pytest.skip("once is enough")
+    model = make(variant) if variant == "hred" else tiny_model(**VARIANTS[variant], score=score)
+    together = model.loss(batch_of())
+    alone = [model.loss(batch_of(d)) for d in RAGGED]
+    for term, value in together.items():
+        expected = torch.stack([a[term] for a in alone]).mean()
+        assert torch.allclose(value, expected, atol=1e-12), term
+    parameters = list(model.parameters())
+    ours = torch.autograd.grad(together["loss"], parameters)
+    theirs = torch.autograd.grad(sum(a["loss"] for a in alone) / 3, parameters)
+    for (name, _), a, b in zip(model.named_parameters(), ours, theirs):
+        assert torch.allclose(a, b, atol=1e-10), name
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_one_call_with_many_words_equals_many_calls(variant):
+    model, batch = make(variant), batch_of()
+    state = model.encode(batch)
+    steps, after = model.decode(batch.target_input, state)
+    whole = model.log_prob(steps, batch.target, state)
+    for cut in ((1,) * 5, (2, 3), (4, 1)):
+        running, parts = state, []
+        for tokens, target in zip(batch.target_input.split(cut, 1), batch.target.split(cut, 1)):
+            part, running = model.decode(tokens, running)
+            parts.append(model.log_prob(part, target, running))
+        assert torch.allclose(torch.cat(parts, 1), whole, atol=1e-12)
+        for name, value in after.decoder.items():
+            assert torch.allclose(running.decoder[name], value, atol=1e-12), name
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_hypotheses_share_their_document(variant):
+    """K hypotheses of each document equal K copies of the document."""
+    model, batch = make(variant), batch_of()
+    rows = torch.tensor([0, 0, 1, 1, 2, 2])
+    tokens = torch.tensor([[4, 5, 6], [7, 1, 4], [9, 9, 9], [4, 6, 8], [1, 1, 2], [5, 4, 3]])
+    steps, after = model.decode(tokens, model.encode(batch).reorder(rows))
+    copies = batch_of(*[RAGGED[i] for i in rows])
+    expected, expected_after = model.decode(tokens, model.encode(copies))
+    for name in ("logits", "switch", "copy", "words", "sentences"):
+        assert torch.allclose(getattr(steps, name), getattr(expected, name), atol=1e-12), name
+    for name, value in expected_after.decoder.items():
+        assert torch.allclose(after.decoder[name], value, atol=1e-12), name
+    assert after.document["words"].shape[0] == 3, "what the encoder made is not copied"
+
+
+def test_the_memory_is_not_written_before_the_first_read():
+    model, batch = tiny_model(), batch_of()
+    state = model.encode(batch)
+    _, after = model.decode(batch.target_input[:, :1], state)
+    assert torch.equal(after.decoder["memory"], state.document["encoder_memory"])
+    _, later = model.decode(batch.target_input[:, 1:2], after)
+    assert not torch.allclose(later.decoder["memory"], after.decoder["memory"])
+    assert torch.equal(later.document["encoder_memory"], state.document["encoder_memory"])
+
+
+def test_without_writing_the_memory_stays():
+    model, batch = tiny_model(**VARIANTS["+encoder memory"]), batch_of()
+    _, after = model.decode(batch.target_input, model.encode(batch))
+    assert torch.equal(after.decoder["memory"], after.document["encoder_memory"])
+
+
+def test_a_memory_from_zeros_is_one_vector():
+    model, batch = tiny_model(**VARIANTS["+decoder memory"]), batch_of()
+    steps, after = model.decode(batch.target_input, model.encode(batch))
+    assert torch.allclose(steps.read, torch.full_like(steps.read, 1 / 3), atol=1e-12)
+    memory = after.decoder["memory"]
+    assert memory.abs().max() > 0.1
+    assert torch.allclose(memory, memory[:, :1].expand_as(memory), atol=1e-12)
+
+
+def test_loss_terms_have_their_weights():
+    weighted = tiny_model(lambda_comp=0.5, lambda_read=0.25).loss(batch_of())
+    expected = weighted["nll"] + 0.5 * weighted["comp"] + 0.25 * weighted["read"]
+    assert torch.allclose(weighted["loss"], expected)
+    assert list(make("+decoder memory").loss(batch_of())) == ["loss", "nll"]
+
+
+def test_compression_loss_by_hand():
+    cases = {0.0: [[1, 0], [0, 1]], 1.0: [[0.5, 0.5], [0.5, 0.5]], 2.0: [[1, 0], [1, 0]]}
+    for expected, rows in cases.items():
+        assert compression_loss(torch.tensor([rows]).float()).item() == pytest.approx(expected)
+
+
+def test_read_loss_has_a_gradient_at_zero():
+    """One slot on one sentence: both contexts are the same vector."""
+    model = tiny_model(slots=1, write=False)
+    losses = model.loss(batch_of(document([[4, 5]], [4, 3])))
+    assert losses["read"].item() == pytest.approx(0, abs=1e-9)
+    losses["loss"].backward()
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters())
+
+
+HARD = {
+    "fewer sentences than slots": [document([[4, 5], [6]], [4, 3])],
+    "one sentence of one word": [document([[4]], [4, 3])],
+    "all words unknown": [document([[12, 13], [14]], [13, 14, 3])],
+    "nothing of the summary in the source": [document([[4, 5]], [1, 1, 3])],
+    "a sentence of 5,000 words": [document([[4 + i % 8 for i in range(5000)], [4]], [4, 5, 3]), document([[4]], [3])],
+}
+
+
+@pytest.mark.parametrize("case", HARD)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_nothing_is_nan(case, variant):
+    model = make(variant).float()
+    losses = model.loss(batch_of(*HARD[case]))
+    losses["loss"].backward()
+    assert all(torch.isfinite(v) for v in losses.values())
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
+
+
+def test_bf16_autocast_stays_close():
+    torch.manual_seed(0)
+    model = Mem2Mem(Mem2MemConfig(VOCAB, embedding=8, hidden=16, bottleneck=8, slots=3, compression=8))
+    exact = model.loss(batch_of())["loss"]
+    with torch.autocast("cpu", torch.bfloat16):
+        rough = model.loss(batch_of())["loss"]
+    assert rough.dtype == torch.float32
+    assert rough.item() == pytest.approx(exact.item(), rel=0.02)
+
+
+def test_configs_are_checked():
+    with pytest.raises(ValueError, match="must be even"):
+        HREDConfig(hidden=7)
+    with pytest.raises(ValueError, match="score"):
+        HREDConfig(score="cosine")
+    with pytest.raises(ValueError, match="start"):
+        Mem2MemConfig(start="noise")
+    with pytest.raises(ValueError, match="slots"):
+        Mem2MemConfig(slots=0)
+    with pytest.raises(ValueError, match="no encoder memory"):
+        Mem2MemConfig(start="zeros")

@@ -1,0 +1,112 @@
+"""What the pages use to check themselves: parameters, equations, exercises, figures."""
+
+import json
+
+import pytest
+import torch
+
+from lib.checks import CheckError, check_close, check_exercise, check_gradients
+from lib.figures import attention_maps, loss_curves, save_figure
+from lib.files import write_whole
+from lib.parameters import ParameterError, check_parameters
+
+DECLARED = 'dataset: str = "aclsum"  # which\nsteps: int = 0\nrate: float = 0.1\nfast: bool = False'
+
+
+def injected(code):
+    namespace = {"In": ["", "import x", DECLARED, f"# Parameters\n{code}\n", "check_parameters(globals())"]}
+    exec(DECLARED, namespace)
+    exec(code, namespace)
+    check_parameters(namespace)
+    return namespace
+
+
+def test_unknown_parameter():
+    with pytest.raises(
+        ParameterError, match=r"unknown parameter 'datset', did you mean 'dataset'\? This page has: data"
+    ):
+        injected('datset = "arxiv"')
+    with pytest.raises(ParameterError, match=r"unknown parameter 'qqq'\. This page has"):
+        injected("qqq = 1")
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "value"),
+    [
+        ("steps = 1000.0", "steps", 1000),
+        ("rate = 1", "rate", 1.0),
+        ("dataset = 7", "dataset", "7"),
+        ('fast = "true"', "fast", True),
+        ('dataset = "a"', "dataset", "a"),
+    ],
+)
+def test_values_are_converted(code, name, value):
+    got = injected(code)[name]
+    assert got == value
+    assert type(got) is type(value)
+
+
+@pytest.mark.parametrize("code", ['steps = "ten"', "steps = 1.5", "steps = True", 'fast = "maybe"', "dataset = None"])
+def test_values_that_do_not_fit(code):
+    with pytest.raises(ParameterError, match=rf"parameter '{code.split()[0]}' must be"):
+        injected(code)
+
+
+def test_without_injection_and_as_a_script():
+    namespace = {"In": ["", DECLARED, "check_parameters(globals())"]}
+    exec(DECLARED, namespace)
+    check_parameters(namespace)
+    assert namespace["steps"] == 0
+    check_parameters({"dataset": "x"})
+
+
+def test_check_close(capsys):
+    check_close(torch.ones(2, 3), torch.ones(2, 3), "(7)", "read")
+    assert capsys.readouterr().out.startswith("equal  (7)        read")
+    with pytest.raises(CheckError, match=r"\(7\) read: page and lib differ by 1"):
+        check_close(torch.ones(2), torch.tensor([1.0, 2.0]), "(7)", "read")
+    with pytest.raises(CheckError, match="differ by nan"):
+        check_close(torch.ones(1), torch.tensor([float("nan")]), "(7)")
+    with pytest.raises(CheckError, match="shape"):
+        check_close(torch.ones(1, 2), torch.ones(2), "(7)")
+
+
+def test_check_gradients():
+    check_gradients({"a": torch.ones(2)}, {"a": torch.ones(2)}, "(12)")
+    with pytest.raises(CheckError, match="gradient of b: missing in lib"):
+        check_gradients({"a": torch.ones(2), "b": torch.ones(1)}, {"a": torch.ones(2)}, "(12)")
+    with pytest.raises(CheckError, match="differ"):
+        check_gradients({"a": torch.ones(2)}, {"a": torch.zeros(2)}, "(12)")
+
+
+def test_check_exercise(capsys):
+    for attempt in (lambda x: None, lambda x: x, lambda x: 2 * x):
+        check_exercise(1, attempt, [((2.0,), 4.0)])
+    assert capsys.readouterr().out.splitlines() == [
+        "exercise 1: not done yet", "exercise 1: expected 4.0, got 2.0", "exercise 1: right",
+    ]  # fmt: skip
+
+
+def test_figures_are_kept_with_their_numbers(tmp_path):
+    panels = [
+        {"title": "a", "weights": torch.eye(3), "marked": [1]},
+        {"title": "b", "weights": torch.ones(3, 20) / 3},
+    ]
+    save_figure(attention_maps(panels, "slot", "step", "Title"), "maps", panels, tmp_path)
+    metrics = [
+        {"step": 1, "split": "train", "loss": 2.0, "nll": 2.0, "seconds": 1.0},
+        {"step": 1, "split": "val", "nll": 3.0},
+    ]
+    save_figure(loss_curves(metrics, "Losses"), "losses", metrics, tmp_path)
+    assert json.loads((tmp_path / "maps.json").read_text())[0]["weights"][1] == [0, 1, 0]
+    assert json.loads((tmp_path / "maps.json").read_text())[1]["weights"][0][0] == 0.3333
+    assert (tmp_path / "losses.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    write_whole(tmp_path / "f", "old")
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        write_whole(tmp_path / "f", "new")
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+    assert (tmp_path / "f").read_text() == "old"

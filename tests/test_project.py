@@ -1,0 +1,179 @@
+"""The project's own rules: one list of needs, pages in step with their sources, names defined once."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+
+import pytest
+import yaml
+
+from lib.checks import check_exercise
+from lib.files import project_root
+
+ROOT = project_root()
+PAGES = sorted((ROOT / "notebooks").glob("*.py"))
+CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
+
+
+def notebook(page):
+    return json.loads(page.with_suffix(".ipynb").read_text(encoding="utf-8"))
+
+
+def test_environment_and_pyproject_need_the_same():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needs = dict(re.match(r"([a-zA-Z0-9-]+)(.*)", d).groups() for d in project["dependencies"])
+    *conda, pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    environment = dict(re.match(r"([a-zA-Z0-9-]+)(.*)", d).groups() for d in [*conda, *pip["pip"]] if d != "-e .")
+    environment = {CONDA_NAMES.get(name, name): bound for name, bound in environment.items()}
+    assert environment.pop("python") == project["requires-python"]
+    environment.pop("pip")
+    assert environment == needs
+    assert "-e ." in pip["pip"]
+
+
+def test_every_need_is_pinned():
+    pinned = {
+        line.split("==")[0].lower().replace("_", "-")
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if "==" in line
+    }
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert {re.match(r"[a-zA-Z0-9-]+", d)[0] for d in project["dependencies"]} <= pinned
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_a_page_is_its_source_executed(page):
+    """Built from the .py without looking at file times, run from top to bottom, without an error."""
+    command = [
+        sys.executable,
+        "-m",
+        "jupytext",
+        "--to",
+        "py:percent",
+        "--output",
+        "-",
+        str(page.with_suffix(".ipynb")),
+    ]
+    built = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert built == page.read_text(encoding="utf-8"), "run: make notebooks"
+    cells = [c for c in notebook(page)["cells"] if c["cell_type"] == "code"]
+    assert [c["execution_count"] for c in cells] == list(range(1, len(cells) + 1)), "run: make notebooks"
+    assert not [o for c in cells for o in c["outputs"] if o["output_type"] == "error"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_a_page_is_plain_python_with_literal_parameters(page):
+    cells = [c for c in notebook(page)["cells"] if c["cell_type"] == "code"]
+    tags = [c["metadata"].get("tags", []) for c in cells]
+    assert [t for t in tags if t] == [["parameters"]], "one parameters cell, nothing injected, nothing skipped"
+    for cell in cells:
+        assert not re.search(r"^\s*[%!]", "".join(cell["source"]), re.MULTILINE), "no magics: nbval passes bad ones"
+    source = "".join(cells[tags.index(["parameters"])]["source"])
+    for statement, line in zip(ast.parse(source).body, source.splitlines()):
+        assert isinstance(statement, ast.AnnAssign)
+        assert isinstance(statement.value, ast.Constant)
+        assert "# " in line, "papermill --help-notebook shows the comment"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_the_solutions_of_a_page_are_right(page, capsys):
+    solutions = re.findall(
+        r"<details>.*?```python\n(.*?)```.*?</details>", page.read_text(encoding="utf-8"), re.DOTALL
+    )
+    cells = ["".join(c["source"]) for c in notebook(page)["cells"] if c["cell_type"] == "code"]
+    exercises = [cell for cell in cells if "check_exercise(" in cell and "import" not in cell]
+    assert len(solutions) == len(exercises) >= 2
+    import torch
+
+    for solution, exercise in zip(solutions, exercises):
+        namespace = {"torch": torch, "check_exercise": check_exercise}
+        exec(solution, namespace)
+        exec(exercise[exercise.index("check_exercise(") :], namespace)
+    assert capsys.readouterr().out.count("right") == len(exercises)
+
+
+def modules(folder):
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / folder).rglob("*.py"))}
+
+
+def imported(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def test_lib_imports_neither_pages_nor_tests():
+    for path, tree in modules("lib").items():
+        assert not [m for m in imported(tree) if m.split(".")[0] in ("notebooks", "tests", "conftest")], path
+    for path, tree in modules("notebooks").items():
+        assert not [m for m in imported(tree) if m.split(".")[0] in ("notebooks", "tests")], path
+
+
+def test_training_needs_few_packages():
+    """`lib.train` on a prepared corpus runs where only torch, numpy, safetensors and tqdm are."""
+    missing = ["datasets", "rouge_score", "pandas", "matplotlib", "pyarrow", "aclsum", "IPython", "papermill"]
+    code = f"import sys; sys.modules.update(dict.fromkeys({missing})); import lib.train, lib.presets, lib.generate"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_a_name_is_defined_once():
+    """Public functions and classes, across the library and the pages."""
+    names = Counter()
+    for tree in [*modules("lib").values(), *modules("notebooks").values()]:
+        names.update(
+            node.name
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef | ast.ClassDef)
+            and not node.name.startswith("_")
+            and node.name != "main"
+        )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_no_pickle():
+    for path, tree in modules("lib").items():
+        assert "pickle" not in set(imported(tree)), path
+        assert "torch.load(" not in path.read_text() and "torch.save(" not in path.read_text(), path
+
+
+def test_no_path_of_a_machine_in_what_is_committed():
+    files = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=ROOT)
+    if files.returncode:
+        pytest.skip("not a git checkout")
+    pattern = re.compile("/(?:" + "|".join(("home", "root", "work", "Users")) + r")/\w")
+    for name in files.stdout.split():
+        path = ROOT / name
+        if path.suffix in (".png", ".gz") or not path.exists():
+            continue
+        assert not pattern.search(path.read_text(encoding="utf-8")), name
+
+
+def test_the_makefile_helps():
+    text = subprocess.run(["make", "help"], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    for target in ("run", "test", "lab", "notebooks", "lint"):
+        assert f"make {target} " in text
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (("datset", "arxiv"), "unknown parameter 'datset', did you mean 'dataset'?"),
+        (("dataset", "arxiv"), "asked the Hugging Face Hub for ccdv/arxiv-summarization"),
+        (("variant", "+raed"), "unknown variant '+raed', did you mean '+read'?"),
+    ],
+)
+def test_a_wrong_parameter_stops_the_page(parameters, message, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    command = [sys.executable, "-m", "papermill", "--no-progress-bar", str(ROOT / "notebooks" / "mem2mem.ipynb")]
+    result = subprocess.run(
+        [*command, str(tmp_path / "out.ipynb"), "-p", *parameters], capture_output=True, text=True, timeout=120
+    )
+    assert result.returncode == 1
+    assert message in result.stderr

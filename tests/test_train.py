@@ -1,0 +1,242 @@
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+from lib import train as training
+from lib.files import project_root
+from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
+from lib.train import RunError, TrainConfig, load_weights, read_metrics, train
+
+CONFIG = TrainConfig(batch_size=4, steps=8, learning_rate=1e-2, validate_every=3, save_every=2, log_every=1, seed=5)
+
+
+def model(seed=0):
+    torch.manual_seed(seed)
+    return Mem2Mem(Mem2MemConfig(20, embedding=6, hidden=8, bottleneck=6, slots=2, compression=4))
+
+
+def same(a, b):
+    a, b = a.state_dict(), b.state_dict()
+    return all(torch.equal(a[k], b[k]) for k in a)
+
+
+def test_training_learns_and_leaves_a_run(planted_corpus, tmp_path):
+    run = train("mem2mem", model(), planted_corpus, replace(CONFIG, steps=60), tmp_path / "run", progress=False)
+    losses = [m for m in run.metrics() if m["split"] == "train"]
+    assert [m["step"] for m in losses] == list(range(1, 61))
+    assert sum(m["nll"] for m in losses[-5:]) < 0.8 * sum(m["nll"] for m in losses[:5])
+    assert all(m["loss"] == pytest.approx(m["nll"] + 1e-4 * m["comp"] + 1e-2 * m["read"]) for m in losses)
+    validated = [m["step"] for m in run.metrics() if m["split"] == "val"]
+    assert validated == [*range(3, 61, 3)]
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["config"]["train"]["learning_rate"] == 1e-2
+    assert config["config"]["data"] == planted_corpus.fingerprint
+    assert config["made_with"]["torch"] == torch.__version__
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == [
+        "best.safetensors", "config.json", "last.safetensors", "metrics.jsonl",
+    ]  # fmt: skip
+    assert same(load_weights(model(3), tmp_path / "run", "last"), run.model)
+
+
+def test_best_is_the_step_with_the_least_validation_loss(planted_corpus, tmp_path, monkeypatch):
+    losses = iter([3.0, 1.0, 2.0])  # at steps 3, 6 and 8
+    monkeypatch.setattr(training, "evaluate_loss", lambda *_: {"loss": next(losses)})
+    train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "a", progress=False)
+    assert training.read_meta(tmp_path / "a" / "best.safetensors")["step"] == 6
+    losses = iter([3.0, 1.0])
+    six = train("mem2mem", model(), planted_corpus, replace(CONFIG, steps=6), tmp_path / "b", progress=False)
+    assert same(load_weights(model(3), tmp_path / "a", "best"), six.model)
+
+
+def test_validation_is_the_mean_over_documents(planted_corpus):
+    ours = training.evaluate_loss(model(), planted_corpus["val"], batch_size=4, vocab_size=20)
+    each = [training.evaluate_loss(model(), [d], 1, 20) for d in planted_corpus["val"]]
+    for term, value in ours.items():
+        assert value == pytest.approx(sum(e[term] for e in each) / 6, rel=1e-5)
+
+
+def test_the_same_seed_gives_the_same_weights(planted_corpus, tmp_path):
+    a = train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "a", progress=False)
+    b = train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "b", progress=False)
+    c = train("mem2mem", model(), planted_corpus, replace(CONFIG, seed=6), tmp_path / "c", progress=False)
+    assert same(a.model, b.model)
+    assert not same(a.model, c.model)
+
+
+@pytest.mark.parametrize("stop_after", [1, 3, 5, 7])
+def test_resuming_gives_the_weights_of_an_uninterrupted_run(planted_corpus, tmp_path, monkeypatch, stop_after):
+    whole = train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "whole", progress=False)
+
+    step = training._Loop._step
+
+    def interrupted(self, model):
+        if self.step == stop_after:
+            raise KeyboardInterrupt
+        return step(self, model)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training._Loop, "_step", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "cut", progress=False)
+    resumed = train("mem2mem", model(9), planted_corpus, CONFIG, tmp_path / "cut", resume=True, progress=False)
+    assert same(whole.model, resumed.model), "bit for bit"
+    assert same(load_weights(model(), tmp_path / "whole"), load_weights(model(), tmp_path / "cut"))
+    strip = [{k: v for k, v in m.items() if k != "seconds"} for m in resumed.metrics()]
+    assert strip == [{k: v for k, v in m.items() if k != "seconds"} for m in whole.metrics()]
+
+
+def test_a_finished_run_is_loaded_and_can_go_on(planted_corpus, tmp_path, monkeypatch):
+    run = train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "r", progress=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(training._Loop, "_step", lambda *_: pytest.fail("trained again"))
+        again = train("mem2mem", model(3), planted_corpus, CONFIG, tmp_path / "r", resume=True, progress=False)
+    assert same(run.model, again.model)
+    longer = replace(CONFIG, steps=12)
+    further = train("mem2mem", model(3), planted_corpus, longer, tmp_path / "r", resume=True, progress=False)
+    whole = train("mem2mem", model(), planted_corpus, longer, tmp_path / "whole", progress=False)
+    assert same(further.model, whole.model)
+    with pytest.raises(RunError, match="holds 12 steps, more than the 8"):
+        train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "r", resume=True, progress=False)
+
+
+def test_another_run_is_not_overwritten(planted_corpus, tmp_path):
+    train("mem2mem", model(), planted_corpus, CONFIG, tmp_path, progress=False)
+    before = (tmp_path / "last.safetensors").read_bytes()
+    with pytest.raises(RunError, match="holds a run already"):
+        train("mem2mem", model(), planted_corpus, CONFIG, tmp_path, progress=False)
+    with pytest.raises(RunError, match=r"train\.seed is 5 there and 6 now"):
+        train("mem2mem", model(), planted_corpus, replace(CONFIG, seed=6), tmp_path, resume=True, progress=False)
+    assert (tmp_path / "last.safetensors").read_bytes() == before
+
+
+def test_a_kill_while_writing_leaves_the_last_checkpoint(planted_corpus, tmp_path, monkeypatch):
+    run = train("mem2mem", model(), planted_corpus, CONFIG, tmp_path, progress=False)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", killed)
+        longer = replace(CONFIG, steps=12)
+        with pytest.raises(KeyboardInterrupt):
+            train("mem2mem", model(), planted_corpus, longer, tmp_path, resume=True, progress=False)
+    assert same(load_weights(model(4), tmp_path, "last"), run.model)
+    assert not list(tmp_path.glob(".*tmp"))
+
+
+def test_a_metrics_line_that_was_cut_short_is_dropped(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "lo')
+    assert read_metrics(tmp_path) == [{"step": 1, "loss": 2.0}]
+
+
+def test_damaged_and_missing_weights(tmp_path):
+    with pytest.raises(RunError, match="holds no weights; make them with"):
+        load_weights(model(), tmp_path)
+    (tmp_path / "best.safetensors").write_bytes(b"x")
+    with pytest.raises(RunError, match="is damaged"):
+        load_weights(model(), tmp_path)
+
+
+def test_weights_of_another_model(planted_corpus, tmp_path):
+    train("mem2mem", model(), planted_corpus, CONFIG, tmp_path, progress=False)
+    with pytest.raises(RunError, match="of another model"):
+        load_weights(Mem2Mem(Mem2MemConfig(20, embedding=5, hidden=8)), tmp_path)
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(planted_corpus, tmp_path, monkeypatch):
+    broken = model()
+    monkeypatch.setattr(broken, "loss", lambda batch: {"loss": torch.tensor(float("nan"), requires_grad=True)})
+    with pytest.raises(FloatingPointError, match=r"nan at step 1, documents .*learning rate"):
+        train("mem2mem", broken, planted_corpus, CONFIG, tmp_path, progress=False)
+    assert (tmp_path / "last.safetensors").exists()
+
+
+@pytest.mark.parametrize("bad", [{"steps": 0}, {"batch_size": 0}, {"epochs": -1}])
+def test_train_config_is_checked(bad):
+    with pytest.raises(ValueError, match="must be at least 1"):
+        TrainConfig(**bad)
+
+
+TWO_PROCESSES = """
+import sys
+from pathlib import Path
+from lib.data.prepared import PreparedCorpus
+from tests.test_train import CONFIG, model
+from lib.train import train
+corpus = PreparedCorpus.load(sys.argv[1])
+train("mem2mem", model().double(), corpus, CONFIG, sys.argv[2], progress=False, device="cpu")
+"""
+
+
+def test_two_processes_give_the_result_of_one(planted_corpus, tmp_path):
+    # in double precision, because Adam makes rounding errors large where a gradient is nearly 0
+    one = train("mem2mem", model().double(), planted_corpus, CONFIG, tmp_path / "one", progress=False)
+    planted_corpus.save(tmp_path / "corpus")
+    (tmp_path / "two.py").write_text(TWO_PROCESSES)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    subprocess.run(
+        [*command, str(tmp_path / "two.py"), str(tmp_path / "corpus"), str(tmp_path / "two")],
+        check=True, cwd=project_root(), env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(project_root())},
+        timeout=120,
+    )  # fmt: skip
+    two = load_weights(model(4).double(), tmp_path / "two", "last").state_dict()
+    for name, value in one.model.state_dict().items():
+        assert torch.allclose(two[name], value, atol=1e-10), name
+    ours, theirs = (read_metrics(tmp_path / n) for n in ("one", "two"))
+    assert [m["step"] for m in ours] == [m["step"] for m in theirs]
+    assert [m["loss"] for m in ours] == pytest.approx([m["loss"] for m in theirs], abs=1e-10)
+
+
+def test_a_batch_that_processes_cannot_share(planted_corpus, tmp_path):
+    with pytest.raises(RunError, match="cannot be shared by 3 processes"):
+        training._Loop("m", model(), planted_corpus, CONFIG, tmp_path, 0, 3, torch.device("cpu"), False)
+
+
+# ----------------------------------------------------------------------------------------------- command line
+
+
+def command_line(*arguments, **env):
+    return subprocess.run(
+        [sys.executable, "-m", "lib.train", *arguments],
+        capture_output=True, text=True, cwd=project_root(), env={**os.environ, **env}, timeout=120,
+    )  # fmt: skip
+
+
+def test_command_line_trains_and_resumes(tmp_path):
+    arguments = (
+        "mem2mem",
+        "--preset",
+        "demo",
+        "--limit",
+        "6",
+        "--variant",
+        "+transfer",
+        "--output",
+        str(tmp_path / "r"),
+    )
+    first = command_line(*arguments, "--steps", "2")
+    assert first.returncode == 0, first.stderr
+    second = command_line(*arguments, "--steps", "3", "--resume")
+    assert second.returncode == 0, second.stderr
+    assert "3 steps" in second.stdout
+    assert json.loads((tmp_path / "r" / "config.json").read_text())["config"]["model_config"]["lambda_read"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--dataset", "nowhere"), "no corpus or folder 'nowhere'"),
+        (("--preset", "papr"), "unknown preset 'papr', did you mean 'paper'?"),
+        (("--variant", "+raed"), "unknown variant '+raed', did you mean '+read'?"),
+    ],
+)
+def test_command_line_errors_are_one_line(tmp_path, arguments, message):
+    result = command_line("mem2mem", "--output", str(tmp_path / "r"), "--limit", "2", *arguments)
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
