@@ -19,10 +19,11 @@ def test_lead():
     assert lead(TEXT, 9) == TEXT
 
 
-def test_lexrank_leaves_out_the_odd_one_and_keeps_order():
-    text = ["aa x1", "qq rr", "aa bb cc dd", "bb y1", "cc z1"]
-    assert lexrank(text, words=10) == ["aa x1", "aa bb cc dd", "bb y1", "cc z1"]
+def test_lexrank_chooses_the_centre_and_keeps_order():
+    text = ["aa x1 x2", "bb y1 y2", "aa bb cc dd", "cc z1 z2", "dd w1 w2"]  # a star
     assert lexrank(text, words=1) == ["aa bb cc dd"]
+    assert lexrank(text, words=5) == ["aa x1 x2", "aa bb cc dd"]
+    assert lexrank(text, words=99) == text
     assert lexrank(["only one"], words=50) == ["only one"]
     assert lexrank(["--", "...", "a b"], words=1), "sentences without words"
 

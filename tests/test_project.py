@@ -36,11 +36,8 @@ def test_environment_and_pyproject_need_the_same():
 
 
 def test_every_need_is_pinned():
-    pinned = {
-        line.split("==")[0].lower().replace("_", "-")
-        for line in (ROOT / "constraints.txt").read_text().splitlines()
-        if "==" in line
-    }
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines if "==" in line}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert {re.match(r"[a-zA-Z0-9-]+", d)[0] for d in project["dependencies"]} <= pinned
 
