@@ -1,4 +1,4 @@
-"""Extractive baselines: Lead, LexRank, the greedy oracle, and the sentences that Mem2Mem's memory heads attend to."""
+"""Extractive summaries: Lead, random, LexRank, the greedy oracle, and what Mem2Mem's heads attend to."""
 
 import re
 from collections import Counter
@@ -16,6 +16,12 @@ from lib.data.text import Vocabulary
 def lead(sentences: Sequence[str], count: int) -> list[str]:
     """The first sentences."""
     return list(sentences[:count])
+
+
+def random_sentences(sentences: Sequence[str], count: int, random: np.random.Generator) -> list[str]:
+    """Sentences chosen at random, in document order: what any choice has to beat."""
+    chosen = random.choice(len(sentences), min(count, len(sentences)), replace=False)
+    return [sentences[i] for i in sorted(chosen)]
 
 
 def lexrank(sentences: Sequence[str], words: int, threshold: float = 0.1, damping: float = 0.85) -> list[str]:

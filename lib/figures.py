@@ -42,12 +42,14 @@ def attention_map(ax: Axes, weights, title: str, rows: str, columns: str, marked
 
 
 def attention_maps(panels: list[dict], rows: str, columns: str, title: str, across: int = 2, **keys) -> Figure:
-    """Several attention maps with one colour bar; each panel is {"title", "weights"} and perhaps "marked"."""
+    """Several attention maps with one colour bar; each panel is {"title", "weights"} and perhaps "marked" columns
+    and a name of its own for the "columns"."""
     down = -(-len(panels) // across)
     height = 0.9 + 0.26 * max(len(p["weights"]) for p in panels)
     figure, axes = plt.subplots(down, across, figsize=(4.6 * across, height * down + 0.4), squeeze=False)
     for ax, panel in zip(axes.flat, panels):
-        image = attention_map(ax, panel["weights"], panel["title"], rows, columns, panel.get("marked", ()), **keys)
+        named = panel.get("columns", columns)
+        image = attention_map(ax, panel["weights"], panel["title"], rows, named, panel.get("marked", ()), **keys)
     figure.colorbar(image, ax=axes, label="weight", shrink=0.9)
     figure.suptitle(title)
     return figure

@@ -36,7 +36,7 @@ PRESETS = {
         # the weights of the regularisers are larger because there are hundreds of steps in place of 100,000
         model={
             "embedding": 64, "hidden": 64, "bottleneck": 64, "compression": 64, "slots": 6,
-            "lambda_comp": 1e-2, "lambda_read": 1e-1,
+            "lambda_comp": 5e-2, "lambda_read": 1e-1,
         },
         train=TrainConfig(batch_size=4, steps=240, learning_rate=2e-3, validate_every=60),
         decode=DecodeConfig(min_length=20, max_length=80, block_ngrams=3),

@@ -87,7 +87,15 @@ from lib.data.preprocess import CohanOptions, choose_sections, cohan
 from lib.data.synthetic import MARK, planted_at, planted_sentences
 from lib.data.text import BOS, UNK, Vocabulary
 from lib.evaluate import copied_ngrams, score_table
-from lib.extractive import extract_by_memory, lead, lexrank, memory_sentences, oracle
+from lib.extractive import (
+    extract_by_memory,
+    lead,
+    lexrank,
+    memory_sentences,
+    oracle,
+    random_sentences,
+    source_sentences,
+)
 from lib.figures import attention_maps, loss_curves, save_figure, use_style
 from lib.files import digest, project_root, source_digest
 from lib.generate import beam_search, summarize
@@ -841,13 +849,19 @@ for i in quotable[:2]:
 
 # %% [markdown]
 r"""
+**What to see.** After a few hundred steps on a hundred papers there are phrases of the genre and words of the topic, the latter
+often copied. There are no sentences yet worth reading.
+
 ## Scores
 
 ROUGE F1 in percent with a seeded 95% bootstrap interval over documents. **R-Lsum** is the summary-level R-L, one sentence a
 line, as in the paper's tables; the sentence-level R-L would be some ten points lower on such texts. Lead and LexRank choose
 from the full paper, as many sentences or words as a training reference has on average. The oracle adds sentences as long as
-R-1 + R-2 grows; it sees the reference, so it is an upper bound for choosing sentences, not a system. The *memory heads* are the sentences, of the shortened source, that the
-heads of $\mathbf A$ attend to most: the paper's Table 3.
+R-1 + R-2 grows; it sees the reference, so it is an upper bound for choosing sentences, not a system.
+
+The *memory heads* are the sentences that the heads of $\mathbf A$ attend to most: the paper's Table 3. They choose from the
+shortened source, the beginnings of four sections with the conclusion among them, which is a good place to choose from. *Random*
+chooses as many sentences there by chance: only what the heads score above it has been learned.
 """
 
 # %%
@@ -862,10 +876,13 @@ systems = {
 }
 has_memory_heads = hasattr(summarizer, "compress_heads")
 if has_memory_heads:
+    heads, random = summarizer.config.slots, np.random.default_rng(seed)
+    shortened = [source_sentences(document, prepared.vocabulary) for document in prepared["test"]]
+    systems[f"Random-{heads}"] = [random_sentences(sentences, heads, random) for sentences in shortened]
     systems["Memory heads"] = extract_by_memory(summarizer, prepared["test"], prepared.vocabulary)
 systems["HRED" if variant == "hred" else f"Mem2Mem ({variant})"] = summaries
 table, numbers = score_table(systems, references, seed)
-print(f"{preset} run: {len(documents)} test documents of {dataset if dataset == corpus.name else Path(dataset).name}")
+print(f"{preset} run: {len(documents)} test documents of {Path(dataset).name}")
 table
 
 # %% [markdown]
@@ -892,29 +909,31 @@ r"""
 # %%
 @torch.no_grad()
 def real_attention(model, document):
-    """A [r, L], and psi [r, T] while the model's own summary is read back."""
+    """Panels for A (where there is one), and for psi while the model's own summary is read back."""
     batch = make_batch([document], len(prepared.vocabulary))
     state = model.encode(batch)
     ids = torch.tensor([BOS, *beam_search(model, batch, chosen.decode)[0][0].ids])
     steps, _ = model.decode(ids.where(ids < len(prepared.vocabulary), UNK)[None], state)
-    return state.document["write_attention"][0], steps.read[0].T
+    psi = {"title": "read attention ψ", "weights": steps.read[0].T, "columns": "decoding step"}
+    if "write_attention" not in state.document:
+        return [psi]
+    A = {"title": "write attention A", "weights": state.document["write_attention"][0], "columns": "sentence"}
+    return [A, psi]
 
 
-if has_memory_heads:
-    A_real, psi_real = real_attention(summarizer, prepared["test"][quotable[0]])
-    panels = [{"title": "write attention A over sentences", "weights": A_real},
-              {"title": "read attention ψ over decoding steps", "weights": psi_real}]  # fmt: skip
-    top = max(A_real.max().item(), psi_real.max().item())
-    figure = attention_maps(panels, "slot", "sentence, step", f"Memory of one test paper ({preset} run)", top=top)
-    save_figure(figure, "mem2mem_real_memory", panels, figures_folder)
+if variant == "hred":
+    print("HRED has no memory to draw")
 else:
-    print(f"the variant {variant} has no encoder memory to draw")
+    panels = real_attention(summarizer, prepared["test"][quotable[0]])
+    top = max(panel["weights"].max().item() for panel in panels)
+    figure = attention_maps(panels, "slot", "", f"Memory of one test paper ({preset} run)", top=top)
+    save_figure(figure, "mem2mem_real_memory", panels, figures_folder)
 
 # %% [markdown]
 r"""
-**What to see.** Left, which sentences the heads have chosen after this little training; right, how the slots are read while
-the summary is written. Compare with the synthetic task, where the answer is known. The heads become sharp long before they
-become right.
+**What to see.** Left, the sentences that the heads have chosen after this little training: most heads are sharp already.
+Right, how the slots are read while the summary is written: hardly differently from one word to the next. The decoder has not
+yet learned what to do with them. Compare with the synthetic task.
 
 # 4. The paper's numbers and this run's
 
@@ -954,11 +973,11 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | point | paper | here |
 |---|---|---|
 | (13), the switch | softmax of a scalar, which is 1 | sigmoid |
-| Attn | "as in Luong et al." | concat, the form of (17); `score="general"` and `"dot"` are options |
-| what attends and predicts | $h^{(m)}_t$ "replaces" the state | $h^{(m)}_t$ in (3), (13), (17) and $P_g$; the GRU's recurrence runs on $h^{(d)}_t$ |
+| Attn | Luong et al.'s, of which there are three | concat, the form of (17); `score="general"` and `"dot"` are options |
+| what attends and predicts | $h^{(m)}_t$ takes the place of the state in the prediction | $h^{(m)}_t$ in (3), (13), (17) and $P_g$; the GRU's recurrence runs on $h^{(d)}_t$ |
 | decoder start | not stated | linear layer on the document encoder's final states |
 | output layer | not stated | a bottleneck of 128, the only family of sizes that gives 14.7M parameters |
-| GRU "hidden size 256" | per direction or in all | in all, 128 per direction, for the same reason |
+| GRU of hidden size 256 | per direction or in all | in all, 128 per direction, for the same reason |
 | bias in (13) | none | one |
 | coverage loss | not in (12) | none; coverage is an input of (17) only |
 | input feeding, dropout | not stated | none |
@@ -968,7 +987,7 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | sections | four of 500 words | introduction, the next two, conclusion (Cohan et al.); a text without sections keeps its first 2,000 words |
 | discarded documents | Cohan et al.'s reader discards odd lengths, in the test set too | none is discarded |
 | generation | beam 4 | the same; ranked by mean log-probability; at least 35 words, Cohan et al.'s default; [UNK] is never generated |
-| this demo | | 4 x 80 source words, 80 summary words, a vocabulary of 1,000, 6 slots, width 64, $\lambda_1=10^{-2}$, $\lambda_2=10^{-1}$, no trigram twice |
+| this demo | | 4 x 80 source words, 80 summary words, a vocabulary of 1,000, 6 slots, width 64, $\lambda_1=0.05$, $\lambda_2=0.1$, no trigram twice |
 """
 
 # %% [markdown]
@@ -982,7 +1001,11 @@ Fill the gap; the check tells whether it is right.
 
 
 # %%
-def least_compression_loss(r): ...
+
+
+def least_compression_loss(r):
+    # your code
+    return None
 
 
 check_exercise(1, least_compression_loss, [((1,), 0.0), ((2,), 2.0), ((10,), 90.0)])
@@ -1001,13 +1024,17 @@ def least_compression_loss(r):
 
 </details>
 
-**2.** Write the gate of (8) so that a slot is never changed whatever it contains: return the value to which $z$ must be set,
-and the memory after (10) for a given memory and update.
+**2.** Choose the value of the gate $z$ with which (10) never changes a slot, whatever the update is, and return the memory after
+(10).
 """
 
 
 # %%
-def write_nothing(memory, update): ...
+
+
+def write_nothing(memory, update):
+    # your code
+    return None
 
 
 check_exercise(2, write_nothing, [((torch.tensor([1.0, -2.0]), torch.tensor([0.5, 0.5])), torch.tensor([1.0, -2.0]))])
@@ -1030,7 +1057,11 @@ both lists of words.
 
 
 # %%
-def copied_bigrams(summary, source): ...
+
+
+def copied_bigrams(summary, source):
+    # your code
+    return None
 
 
 check_exercise(3, copied_bigrams, [((["a", "b", "c"], ["x", "a", "b"]), 0.5), ((["a", "b"], ["b", "a"]), 0.0)])

@@ -1,8 +1,17 @@
+import numpy as np
 import torch
 
 from lib.data.text import Vocabulary
 from lib.evaluate import rouge
-from lib.extractive import extract_by_memory, lead, lexrank, memory_sentences, oracle, source_sentences
+from lib.extractive import (
+    extract_by_memory,
+    lead,
+    lexrank,
+    memory_sentences,
+    oracle,
+    random_sentences,
+    source_sentences,
+)
 from tests.conftest import RAGGED, VOCAB, tiny_model
 
 TEXT = [
@@ -17,6 +26,14 @@ TEXT = [
 def test_lead():
     assert lead(TEXT, 2) == TEXT[:2]
     assert lead(TEXT, 9) == TEXT
+
+
+def test_random_sentences_are_seeded_and_in_order():
+    chosen = random_sentences(TEXT, 3, np.random.default_rng(1))
+    assert chosen == [s for s in TEXT if s in chosen]
+    assert len(chosen) == 3
+    assert chosen == random_sentences(TEXT, 3, np.random.default_rng(1))
+    assert random_sentences(TEXT, 9, np.random.default_rng(1)) == TEXT
 
 
 def test_lexrank_chooses_the_centre_and_keeps_order():

@@ -259,8 +259,7 @@ def _hub(name: str, hub: HubCorpus, errors: str) -> Corpus:
     import datasets
 
     online = _hub_answers()
-    if not online:
-        datasets.config.HF_HUB_OFFLINE = True  # cached copies still load, and nothing waits for a retry
+    datasets.config.HF_HUB_OFFLINE = not online  # offline, cached copies still load, and nothing waits for a retry
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
