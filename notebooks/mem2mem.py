@@ -829,7 +829,8 @@ pd.DataFrame([m for m in run.metrics() if m["split"] == "val"]).drop(columns="sp
 figure = loss_curves(
     run.metrics(), f"Losses of {variant}, preset {preset}, {len(prepared['train'])} training documents"
 )
-save_figure(figure, "mem2mem_losses", run.metrics(), figures_folder)
+losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics()]
+save_figure(figure, "mem2mem_losses", losses, figures_folder)
 
 # %% [markdown]
 r"""
