@@ -300,8 +300,9 @@ def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> n
         path = path.with_name("last.safetensors")  # a run without validation documents
     if not path.exists():
         raise RunError(f"{folder} holds no weights; make them with python -m lib.train ... --output {folder}")
+    tensors = load_tensors(path)
     try:
-        model.load_state_dict(_under("model", load_tensors(path)))
+        model.load_state_dict(_under("model", tensors))
     except RuntimeError as error:
         raise RunError(f"{path} holds the weights of another model: {error}") from None
     return model
