@@ -72,7 +72,7 @@ def test_luong_scores(score):
     torch.manual_seed(0)
     module = Attention(4, 4, 6, score).double()
     queries, keys = torch.randn(3, 2, 4).double(), torch.randn(3, 5, 4).double()
-    weights = module(queries, module.project(keys), MASK)
+    weights = module(module.project_queries(queries), module.project(keys), MASK)
     for b, n in enumerate(MASK.sum(1)):
         for t in range(2):
             q = queries[b, t]
@@ -106,35 +106,35 @@ def pointer():
     hidden, context, embedded = (torch.randn(2, 5, n).double() for n in (4, 3, 2))
     source = torch.tensor([[4, 7, 5, 7], [8, 4, 0, 0]])  # ids from 7 are copies
     copy = torch.tensor([[0.1, 0.2, 0.3, 0.4], [0.5, 0.5, 0.0, 0.0]]).double()[:, None].expand(2, 5, 4)
-    logits, switch = module(hidden, context, embedded)
-    return module, logits, switch, copy, source
+    features, switch = module(hidden, context, embedded)
+    return module, features, switch, copy, source
 
 
 def test_distribution_sums_to_one_and_is_the_mixture(pointer):
-    module, logits, switch, copy, source = pointer
-    p = module.log_distribution(logits[:, 0], switch[:, 0], copy[:, 0], source, extra=2).exp()
+    module, features, switch, copy, source = pointer
+    p = module.log_distribution(features[:, 0], switch[:, 0], copy[:, 0], source, extra=2).exp()
     assert torch.allclose(p.sum(1), torch.ones(2).double())
-    z, generated = switch[:, 0].sigmoid(), logits[:, 0].softmax(-1)
+    z, generated = switch[:, 0].sigmoid(), module.vocabulary(features[:, 0]).softmax(-1)
     assert torch.allclose(p[0, 7], (1 - z[0]) * 0.6)
     assert torch.allclose(p[0, 4], z[0] * generated[0, 4] + (1 - z[0]) * 0.1)
     assert torch.allclose(p[1, 6], z[1] * generated[1, 6])
 
 
 def test_log_prob_is_the_distribution_at_the_target(pointer):
-    module, logits, switch, copy, source = pointer
+    module, features, switch, copy, source = pointer
     target = torch.tensor([[4, 7, 6, 5, 3], [8, 4, 1, 2, 6]])
     expected = torch.stack([
-        module.log_distribution(logits[:, t], switch[:, t], copy[:, t], source, 2)[range(2), target[:, t]]
+        module.log_distribution(features[:, t], switch[:, t], copy[:, t], source, 2)[range(2), target[:, t]]
         for t in range(5)
     ], 1)  # fmt: skip
-    assert torch.allclose(module.log_prob(logits, switch, copy, source, target), expected, atol=1e-12)
+    assert torch.allclose(module.log_prob(features, switch, copy, source, target), expected, atol=1e-12)
 
 
 def test_a_word_in_neither_has_a_finite_score_and_gradient(pointer):
-    module, logits, switch, copy, source = pointer
+    module, features, switch, copy, source = pointer
     target = torch.full((2, 5), 9)  # a copy id that neither source has
-    logits.retain_grad()
-    log_p = module.log_prob(logits, switch, copy, source, target)
+    features.retain_grad()
+    log_p = module.log_prob(features, switch, copy, source, target)
     log_p.sum().backward()
     assert torch.isfinite(log_p).all()
-    assert torch.isfinite(logits.grad).all()
+    assert torch.isfinite(features.grad).all()

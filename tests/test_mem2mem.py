@@ -86,7 +86,7 @@ def test_hypotheses_share_their_document(variant):
     steps, after = model.decode(tokens, model.encode(batch).reorder(rows))
     copies = batch_of(*[RAGGED[i] for i in rows])
     expected, expected_after = model.decode(tokens, model.encode(copies))
-    for name in ("logits", "switch", "copy", "words", "sentences"):
+    for name in ("features", "switch", "copy", "words", "sentences"):
         assert torch.allclose(getattr(steps, name), getattr(expected, name), atol=1e-12), name
     for name, value in expected_after.decoder.items():
         assert torch.allclose(after.decoder[name], value, atol=1e-12), name

@@ -41,15 +41,19 @@ class Attention(nn.Module):
         """What the score needs of the keys, computed once: [..., n, key] -> [..., n, width]."""
         return keys if self.score == "dot" else self.key(keys)
 
-    def forward(self, queries: Tensor, projected: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Weights [B, T, n] of `queries` [B, T, query] over `projected` keys [B, n, width], `mask` [B, n]."""
+    def project_queries(self, queries: Tensor) -> Tensor:
+        """What the score needs of the queries: [..., query] -> [..., width]."""
+        return self.query(queries) if self.score == "concat" else queries
+
+    def forward(self, queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Weights [B, T, n] of projected queries [B, T, width] over projected keys [B, n, width], `mask` [B, n]."""
         if self.score == "concat":
-            scores = self.v(torch.tanh(self.query(queries)[:, :, None] + projected[:, None])).squeeze(-1)
+            inputs = full_precision(queries, keys, self.v.weight[0])
+            with torch.autocast(queries.device.type, enabled=False):
+                scores = _AdditiveScores.apply(*inputs)
         else:
-            scores = queries @ projected.transpose(1, 2)
-        if mask is None:
-            return full_precision(scores)[0].softmax(-1)
-        return masked_softmax(scores, mask[:, None])
+            (scores,) = full_precision(queries @ keys.transpose(1, 2))
+        return scores.softmax(-1) if mask is None else masked_softmax(scores, mask[:, None])
 
 
 class CoverageAttention(nn.Module):
@@ -91,6 +95,24 @@ class CoverageAttention(nn.Module):
             return alpha, inputs[-1] + alpha.sum(2)
 
 
+# Numbers of one step's tanh [documents, K, N, A] that a CPU's cache holds: more documents than fit are scanned one
+# group after the other. A GPU takes all at once.
+CACHED = 2**19
+
+
+def _groups(mask: Tensor, each: int) -> list[tuple[slice, int]]:
+    """Documents to scan together, as slices, and the longest source of each slice, so that padding is not computed.
+
+    mask: [B, N]; each: numbers of a document's tanh for one word.
+    """
+    documents, words = mask.shape
+    if mask.device.type != "cpu":
+        return [(slice(0, documents), words)]
+    size = max(1, CACHED // (words * each))
+    lengths = (mask * torch.arange(1, words + 1)).amax(1).tolist()
+    return [(slice(i, i + size), max(lengths[i : i + size])) for i in range(0, documents, size)]
+
+
 class _CoverageScan(torch.autograd.Function):
     """Keeps the weights alone; the backward pass computes the tanh [B, K, N, A] of each step again.
 
@@ -99,14 +121,15 @@ class _CoverageScan(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, queries, keys, w, v, coverage, mask):
-        steps = queries.shape[2]
-        alpha = queries.new_empty(*coverage.shape[:2], steps, coverage.shape[2])
-        closed = ~mask[:, None]  # [B, 1, N]
-        running = coverage
-        for t in range(steps):
-            scores = _hidden(queries[:, :, t], keys, w, running) @ v  # [B, K, N]
-            alpha[:, :, t] = scores.masked_fill_(closed, -torch.inf).softmax(-1)
-            running = running + alpha[:, :, t]
+        ctx.groups = _groups(mask, keys.shape[2] * queries.shape[1])
+        alpha = queries.new_zeros(*queries.shape[:3], mask.shape[1])
+        for rows, words in ctx.groups:
+            closed, running = ~mask[rows, None, :words], coverage[rows, :, :words]
+            for t in range(queries.shape[2]):
+                scores = _hidden(queries[rows, :, t], keys[rows, :words], w, running) @ v  # [B, K, N]
+                weights = scores.masked_fill_(closed, -torch.inf).softmax(-1)
+                alpha[rows, :, t, :words] = weights
+                running = running + weights
         ctx.save_for_backward(queries, keys, w, v, coverage, alpha)
         return alpha
 
@@ -114,26 +137,66 @@ class _CoverageScan(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, d_alpha):
         queries, keys, w, v, coverage, alpha = ctx.saved_tensors
-        d_queries, d_keys, d_w, d_v = (torch.zeros_like(x) for x in (queries, keys, w, v))
-        before = coverage[:, :, None] + alpha.cumsum(2) - alpha  # coverage at each step
-        d_coverage = torch.zeros_like(coverage)
-        for t in reversed(range(queries.shape[2])):
-            a, d = alpha[:, :, t], d_alpha[:, :, t] + d_coverage
-            d_score = a * (d - (a * d).sum(-1, keepdim=True))  # [B, K, N]
-            hidden = _hidden(queries[:, :, t], keys, w, before[:, :, t])
+        d_queries, d_keys, d_w, d_v, d_coverage = (torch.zeros_like(x) for x in (queries, keys, w, v, coverage))
+        for rows, words in ctx.groups:
+            a, d = alpha[rows, ..., :words], d_alpha[rows, ..., :words]
+            before = coverage[rows, :, None, :words] + a.cumsum(2) - a  # coverage at each step
+            d_cov, d_key = d_coverage[rows, :, :words], torch.zeros_like(keys[rows, :words])
+            for t in reversed(range(queries.shape[2])):
+                total = d[:, :, t] + d_cov
+                d_score = a[:, :, t] * (total - (a[:, :, t] * total).sum(-1, keepdim=True))  # [B, K, N]
+                hidden = _hidden(queries[rows, :, t], keys[rows, :words], w, before[:, :, t])
+                d_v += torch.mv(hidden.flatten(0, 2).T, d_score.flatten())
+                slope = _slope_(hidden)  # [B, K, N, A]
+                sums = torch.stack([d_score, d_score * before[:, :, t]], dim=2) @ slope  # [B, K, 2, A]
+                d_queries[rows, :, t] = sums[:, :, 0] * v
+                d_w += sums[:, :, 1].sum((0, 1)) * v
+                d_cov += d_score * (slope @ (v * w))
+                _add_weighted_(d_key, slope, d_score)
+            d_keys[rows, :words] = d_key * v
+        return d_queries, d_keys, d_w, d_v, d_coverage, None
+
+
+class _AdditiveScores(torch.autograd.Function):
+    """v^T tanh(q + k) [B, T, n] for queries [B, T, A] and keys [B, n, A]; the tanh is computed again in the backward
+    pass, for as many queries at once as the cache holds."""
+
+    @staticmethod
+    def forward(ctx, queries, keys, v):
+        ctx.save_for_backward(queries, keys, v)
+        ctx.steps = max(1, CACHED // keys.numel()) if keys.device.type == "cpu" else queries.shape[1]
+        return torch.cat([_hidden(part, keys) @ v for part in queries.split(ctx.steps, 1)], 1)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, d_scores):
+        queries, keys, v = ctx.saved_tensors
+        d_queries, d_key, d_v = [], torch.zeros_like(keys), torch.zeros_like(v)
+        for part, d_score in zip(queries.split(ctx.steps, 1), d_scores.split(ctx.steps, 1)):
+            hidden = _hidden(part, keys)  # [B, t, n, A]
             d_v += torch.mv(hidden.flatten(0, 2).T, d_score.flatten())
-            slope = hidden.square_().neg_().add_(1)  # [B, K, N, A]
-            rows = torch.stack([d_score, d_score * before[:, :, t]], dim=2) @ slope  # [B, K, 2, A]
-            d_queries[:, :, t] = rows[:, :, 0] * v
-            d_w += rows[:, :, 1].sum((0, 1)) * v
-            d_coverage = d_coverage + d_score * (slope @ (v * w))
-            if slope.shape[1] == 1:
-                d_keys.addcmul_(slope[:, 0], d_score[:, 0, :, None])
-            else:
-                d_keys += (slope * d_score[..., None]).sum(1)
-        return d_queries, d_keys * v, d_w, d_v, d_coverage, None
+            slope = _slope_(hidden)
+            d_queries.append((d_score[:, :, None] @ slope).squeeze(2) * v)
+            _add_weighted_(d_key, slope, d_score)
+        return torch.cat(d_queries, 1), d_key * v, d_v
 
 
-def _hidden(query: Tensor, keys: Tensor, w: Tensor, coverage: Tensor) -> Tensor:
-    """tanh(keys + query + w * coverage) of one step: [B, K, N, A]."""
-    return (keys[:, None] + query[:, :, None]).addcmul_(coverage[..., None], w).tanh_()
+def _hidden(query: Tensor, keys: Tensor, w: Tensor | None = None, coverage: Tensor | None = None) -> Tensor:
+    """tanh(keys + query + w * coverage): [B, K, N, A] for queries [B, K, A], keys [B, N, A], coverage [B, K, N]."""
+    hidden = keys[:, None] + query[:, :, None]
+    if coverage is not None:
+        hidden.addcmul_(coverage[..., None], w)
+    return hidden.tanh_()
+
+
+def _slope_(hidden: Tensor) -> Tensor:
+    """1 - tanh², in the place of tanh."""
+    return torch.addcmul(hidden.new_ones(()), hidden, hidden, value=-1, out=hidden)
+
+
+def _add_weighted_(total: Tensor, slope: Tensor, weights: Tensor) -> None:
+    """total [B, N, A] += the sum over K of slope [B, K, N, A] * weights [B, K, N]."""
+    if slope.shape[1] == 1:
+        total.addcmul_(slope[:, 0], weights[:, 0, :, None])
+    else:
+        total += slope.mul_(weights[..., None]).sum(1)

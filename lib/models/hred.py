@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from lib.data.batching import Batch
+from lib.data.batching import Batch, split_packed
 from lib.data.text import PAD
 from lib.layers.attention import SCORES, Attention, CoverageAttention, full_precision
 from lib.layers.pointer import PointerGenerator
@@ -34,7 +34,7 @@ class HREDConfig:
 class Steps:
     """What the decoder computed for T target positions of R hypotheses."""
 
-    logits: Tensor  # [R, T, V] scores of the vocabulary
+    features: Tensor  # [R, T, bottleneck] from which the pointer scores the vocabulary
     switch: Tensor  # [R, T] its sigmoid is the probability of generating, z_t
     copy: Tensor  # [R, T, N] gamma, the weights of the source words
     words: Tensor  # [R, T, N] alpha
@@ -88,11 +88,20 @@ class HRED(nn.Module):
 
     def _read_sentences(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Equation 1: word states [B, N, d] and sentence embeddings [B, L, d], all sentences as one packed batch."""
-        packed = self.embedding(batch.source.flatten()[batch.packed_words])  # [all words, E]
-        states, last = self.sentence_encoder(PackedSequence(packed, batch.packed_sizes))
-        last = last.transpose(0, 1).flatten(1)  # [all sentences, d]: last forward, first backward
-        words = states.data.new_zeros(batch.source.numel(), states.data.shape[1])
-        words = words.index_copy(0, batch.packed_words, states.data)
+        ids = batch.source.flatten()[batch.packed_words]
+        at_once = 128 if ids.device.type == "cpu" else int(batch.packed_sizes[0])
+        states, last, places = [], [], []
+        for positions, sizes in split_packed(batch.packed_sizes, at_once):
+            positions = positions.to(ids.device)
+            packed = PackedSequence(self.embedding(ids[positions]), sizes)
+            part_states, part_last = self.sentence_encoder(packed)
+            states.append(part_states.data)  # [words of the part, d]
+            last.append(
+                part_last.transpose(0, 1).flatten(1)
+            )  # [sentences of the part, d]: last forward, first backward
+            places.append(batch.packed_words[positions])
+        states, last = torch.cat(states), torch.cat(last)
+        words = states.new_zeros(batch.source.numel(), states.shape[1]).index_copy(0, torch.cat(places), states)
         embedded = last.new_zeros(batch.sentence_mask.numel(), last.shape[1])
         embedded = embedded.index_copy(0, batch.packed_sentences, last)
         return words.view(*batch.source.shape, -1), embedded.view(*batch.sentence_mask.shape, -1)
@@ -112,8 +121,8 @@ class HRED(nn.Module):
         hidden, last = self.decoder(embedded, state.decoder["hidden"][None].to(embedded.dtype))
         query, read, state = self.condition(hidden, state)  # [R, T, H]
         alpha, beta, gamma, context, coverage = self._attend(query, state)
-        logits, switch = self.pointer(query, context, embedded)
-        steps = Steps(logits, switch, gamma, alpha, beta, read)
+        features, switch = self.pointer(query, context, embedded)
+        steps = Steps(features, switch, gamma, alpha, beta, read)
         return steps, state.advance(hidden=last[0], coverage=coverage)
 
     def condition(self, hidden: Tensor, state: State) -> tuple[Tensor, Tensor | None, State]:
@@ -129,7 +138,8 @@ class HRED(nn.Module):
             query, doc["word_keys"], doc["word_mask"], coverage.unflatten(0, query.shape[:2])
         )  # [B, K, T, N]
         alpha = alpha.flatten(1, 2)  # [B, K * T, N]
-        beta = self.sentence_attention(query.flatten(1, 2), doc["sentence_keys"], doc["sentence_mask"])
+        by_sentence = self.sentence_attention.project_queries(query.flatten(1, 2))
+        beta = self.sentence_attention(by_sentence, doc["sentence_keys"], doc["sentence_mask"])
         gamma = alpha * beta.gather(2, doc["sentence_of"][:, None].expand_as(alpha))
         gamma = gamma / gamma.sum(-1, keepdim=True).clamp_min(torch.finfo(gamma.dtype).tiny)
         context = gamma.to(doc["words"].dtype) @ doc["words"]  # [B, K * T, d]
@@ -140,13 +150,13 @@ class HRED(nn.Module):
 
     def log_prob(self, steps: Steps, target: Tensor, state: State) -> Tensor:
         """log P of the target words [R, T] (extended ids), equation 15, for one hypothesis of each document."""
-        return self.pointer.log_prob(steps.logits, steps.switch, steps.copy, state.document["source"], target)
+        return self.pointer.log_prob(steps.features, steps.switch, steps.copy, state.document["source"], target)
 
     def log_distribution(self, steps: Steps, state: State, extra: int) -> Tensor:
         """log P of every word after the last step: [R, V + extra], `extra` copy ids."""
         source = state.document["source"]
         source = source.repeat_interleave(steps.copy.shape[0] // source.shape[0], 0)
-        last = steps.logits[:, -1], steps.switch[:, -1], steps.copy[:, -1]
+        last = steps.features[:, -1], steps.switch[:, -1], steps.copy[:, -1]
         return self.pointer.log_distribution(*last, source, extra)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:

@@ -76,12 +76,13 @@ class Mem2Mem(HRED):
         [R, r, d] and the last read m_t [R, d].
         """
         memory, read = state.decoder["memory"], state.decoder.get("read")
-        from_hidden = self.write_hidden(hidden) if self.config.write else None  # [R, T, 2d]
+        queries = self.read_attention.project_queries(hidden).unbind(1)  # T of [R, A]
+        from_hidden = self.write_hidden(hidden).unbind(1) if self.config.write else ()  # T of [R, 2d]
         weights, reads = [], []
-        for t in range(hidden.shape[1]):
+        for t, query in enumerate(queries):
             if self.config.write and read is not None:
-                memory = self.write(memory, read, from_hidden[:, t])
-            psi = self.read_attention(hidden[:, t : t + 1], self.read_attention.project(memory))  # [R, 1, r]
+                memory = self.write(memory, read, from_hidden[t])
+            psi = self.read_attention(query[:, None], self.read_attention.project(memory))  # [R, 1, r]
             read = (psi.to(memory.dtype) @ memory).squeeze(1)  # [R, d]
             weights.append(psi)
             reads.append(read)
