@@ -39,7 +39,9 @@ from lib.files import digest, source_digest, write_json, write_whole
 class TrainConfig:
     """The paper's training (appendix A.2), and what it leaves to the machine."""
 
-    batch_size: int = 16
+    batch_size: int = 16  # documents
+    batch_tokens: int | None = None  # at most so many source words in a batch, padding counted in
+    accumulate: int = 1  # parts in which a batch is computed, to save memory
     epochs: int = 15
     steps: int | None = None  # in place of epochs
     learning_rate: float = 2e-4  # Adam
@@ -51,7 +53,16 @@ class TrainConfig:
     bf16: bool = False  # autocast, on a GPU
 
     def __post_init__(self):
-        for name in ("batch_size", "epochs", "steps", "validate_every", "save_every", "log_every"):
+        for name in (
+            "batch_size",
+            "batch_tokens",
+            "accumulate",
+            "epochs",
+            "steps",
+            "validate_every",
+            "save_every",
+            "log_every",
+        ):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
@@ -123,9 +134,11 @@ class _Loop:
         self.rank, self.world, self.device, self.progress = rank, world, device, progress and rank == 0
         self.record = run_config(name, model, corpus, config)
         self.vocab_size = len(corpus.vocabulary)
-        self.sampler = BucketSampler(corpus["train"].source_lengths, config.batch_size, config.seed)
-        self.total = config.steps or config.epochs * len(self.sampler)
-        self.validate_every = config.validate_every or len(self.sampler)
+        self.sampler = BucketSampler(
+            corpus["train"].source_lengths, config.batch_size, config.seed, tokens=config.batch_tokens, multiple=world
+        )
+        self.total = config.steps or self.sampler.steps(config.epochs)
+        self.validate_every = config.validate_every or self.sampler.steps(1)
         if self.sampler.batch_size % world:
             raise RunError(
                 f"a batch of {self.sampler.batch_size} documents cannot be shared by {world} processes: choose "
@@ -210,8 +223,23 @@ class _Loop:
 
     def _step(self, model: nn.Module) -> dict[str, torch.Tensor]:
         model.train()
+        self.optimizer.zero_grad(set_to_none=True)
         mine = self.sampler.batch(self.step)[self.rank :: self.world]
-        batch = make_batch([self.corpus["train"][i] for i in mine], self.vocab_size).to(self.device)
+        parts = np.array_split(mine, min(self.config.accumulate, len(mine)))
+        losses = {}
+        for part in parts:
+            alone = part is not parts[-1] and self.world > 1
+            with model.no_sync() if alone else nullcontext():  # processes exchange gradients once
+                terms = self._backward(model, part, len(part) / len(mine))
+            losses = {name: losses.get(name, 0) + value for name, value in terms.items()}
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_norm)
+        self.optimizer.step()
+        self.step += 1
+        return losses
+
+    def _backward(self, model: nn.Module, documents: np.ndarray, share: float) -> dict[str, torch.Tensor]:
+        """Gradients of some of a batch's documents; their loss terms, weighted by their share of it."""
+        batch = make_batch([self.corpus["train"][i] for i in documents], self.vocab_size).to(self.device)
         with self._autocast():
             losses = model(batch)
         if not torch.isfinite(losses["loss"]):
@@ -219,19 +247,15 @@ class _Loop:
                 f"the loss is {losses['loss'].item()} at step {self.step + 1}, documents {', '.join(batch.ids)}; "
                 f"the last checkpoint in {self.folder} is from before. Try a lower learning rate."
             )
-        self.optimizer.zero_grad(set_to_none=True)
-        losses["loss"].backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_norm)
-        self.optimizer.step()
-        self.step += 1
-        return losses
+        (losses["loss"] * share).backward()
+        return {name: value.detach() * share for name, value in losses.items()}
 
     def _autocast(self):
         return torch.autocast(self.device.type, torch.bfloat16) if self.config.bf16 else nullcontext()
 
     def _mean(self, losses: dict[str, torch.Tensor]) -> dict[str, float]:
         """Losses as numbers, averaged over the processes."""
-        values = torch.stack([v.detach().double() for v in losses.values()])
+        values = torch.stack([v.double() for v in losses.values()])
         if self.world > 1:
             dist.all_reduce(values)
             values /= self.world

@@ -1,6 +1,7 @@
 """Preprocessing, prepared corpora, batches."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -79,6 +80,27 @@ def test_prepared_corpus_comes_back_from_disk(folder):
     assert set(again.vocabulary.words[4:]) == {"the", "cat", "sat", "on", "mat", "."}
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_preparing_is_encoding_each_document(workers, tmp_path, monkeypatch):
+    """One pass in numbers, in one process or several, gives what `encode` gives for each document alone."""
+    monkeypatch.setattr("lib.data.prepared.CHUNK", 7)
+    corpus, options = load_corpus("aclsum"), CohanOptions(section_tokens=60, vocab_size=400)
+    prepared = prepare(corpus, options, limit=20, folder=tmp_path / "p", progress=False, workers=workers)
+    examples = {s: [cohan(d, options) for d in corpus.split(s, 20)] for s in ("train", "val", "test")}
+    counts = Counter(w for e in examples["train"] for words in (*e.sentences, e.summary) for w in words)
+    vocabulary = Vocabulary.from_counts(counts, 400)
+    assert prepared.vocabulary.words == vocabulary.words
+    for split, expected in examples.items():
+        assert len(prepared[split]) == len(expected)
+        for ours, example in zip(prepared[split], expected):
+            theirs = encode(example, vocabulary, 200)
+            assert ours.id == theirs.id
+            assert ours.unknown == theirs.unknown
+            assert ours.reference == theirs.reference
+            for name in ("source", "sentence_lengths", "target"):
+                assert getattr(ours, name).tolist() == getattr(theirs, name).tolist()
+
+
 def test_the_cache_is_made_anew_for_other_options_and_files(folder):
     prepare(load_corpus(folder), OPTIONS, progress=False)
     smaller = prepare(load_corpus(folder), CohanOptions(vocab_size=6), progress=False)
@@ -135,7 +157,8 @@ def test_buckets():
     lengths = np.random.default_rng(0).integers(1, 1000, 103)
     sampler = BucketSampler(lengths, batch_size=4, seed=3, pool=5)
     epoch = sampler.epoch(0)
-    assert len(epoch) == len(sampler) == 25
+    assert len(epoch) == sampler.steps(1) == 25
+    assert sampler.steps(3) == 75
     used = np.concatenate(epoch)
     assert len(set(used.tolist())) == 100, "no document twice, the incomplete batch left out"
     assert all((a == b).all() for a, b in zip(epoch, BucketSampler(lengths, 4, 3, 5).epoch(0)))
@@ -143,6 +166,23 @@ def test_buckets():
     spread = np.mean([np.ptp(lengths[batch]) for batch in epoch])
     assert spread < 0.5 * np.mean([np.ptp(lengths[i : i + 4]) for i in range(0, 100, 4)])
     assert (sampler.batch(25) == sampler.epoch(1)[0]).all()
+
+
+def test_buckets_by_token_budget():
+    lengths = np.random.default_rng(0).integers(1, 1000, 103)
+    sampler = BucketSampler(lengths, batch_size=20, seed=3, tokens=4000, multiple=2)
+    for epoch in range(3):
+        for batch in sampler.epoch(epoch):
+            assert len(batch) <= 20
+            assert len(batch) % 2 == 0
+            assert len(batch) * lengths[batch].max() <= 4000
+    assert len(set(np.concatenate(sampler.epoch(0)).tolist())) >= 103 - len(sampler.epoch(0))
+    every = [*sampler.epoch(0), *sampler.epoch(1), *sampler.epoch(2)]
+    assert sampler.steps(3) == len(every)
+    for step in [*range(len(every)), 0, len(every) - 1, 5]:
+        assert (sampler.batch(step) == every[step]).all()
+    with pytest.raises(ValueError, match="do not hold 2 x the longest"):
+        BucketSampler(lengths, 20, 3, tokens=999, multiple=2)
 
 
 def test_a_corpus_smaller_than_a_batch_is_one_batch():

@@ -104,6 +104,21 @@ def test_a_finished_run_is_loaded_and_can_go_on(planted_corpus, tmp_path, monkey
         train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "r", resume=True, progress=False)
 
 
+def test_a_batch_in_parts_is_the_same_batch(planted_corpus, tmp_path):
+    whole = train("mem2mem", model().double(), planted_corpus, CONFIG, tmp_path / "whole", progress=False)
+    config = replace(CONFIG, accumulate=3)  # parts of 2, 1 and 1 documents
+    parts = train("mem2mem", model().double(), planted_corpus, config, tmp_path / "parts", progress=False)
+    for a, b in zip(whole.model.parameters(), parts.model.parameters()):
+        assert torch.allclose(a, b, atol=1e-10)
+    assert [m["comp"] for m in whole.metrics()] == pytest.approx([m["comp"] for m in parts.metrics()], abs=1e-10)
+
+
+def test_training_by_token_budget(planted_corpus, tmp_path):
+    config = replace(CONFIG, steps=None, epochs=2, batch_size=20, batch_tokens=45)  # 3 documents of 15 words
+    run = train("mem2mem", model(), planted_corpus, config, tmp_path, progress=False)
+    assert run.step == 2 * 7
+
+
 def test_another_run_is_not_overwritten(planted_corpus, tmp_path):
     train("mem2mem", model(), planted_corpus, CONFIG, tmp_path, progress=False)
     before = (tmp_path / "last.safetensors").read_bytes()
@@ -164,12 +179,13 @@ def test_train_config_is_checked(bad):
 
 TWO_PROCESSES = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from lib.data.prepared import PreparedCorpus
 from tests.test_train import CONFIG, model
 from lib.train import train
-corpus = PreparedCorpus.load(sys.argv[1])
-train("mem2mem", model().double(), corpus, CONFIG, sys.argv[2], progress=False, device="cpu")
+corpus, config = PreparedCorpus.load(sys.argv[1]), replace(CONFIG, accumulate=2)
+train("mem2mem", model().double(), corpus, config, sys.argv[2], progress=False, device="cpu")
 """
 
 

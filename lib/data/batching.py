@@ -110,17 +110,30 @@ class BucketSampler:
     Documents are shuffled, sorted by length within pools of `pool` batches, cut into batches, and the batches
     shuffled. What does not fill a batch is left out of that epoch, so that every step has the same number of
     documents; a corpus smaller than one batch is one batch.
+
+    With a budget of `tokens`, a batch has as many documents as fit into it when all are padded to the longest, at
+    most `batch_size` and always a multiple of `multiple` (processes that share it).
     """
 
-    def __init__(self, lengths: np.ndarray, batch_size: int, seed: int, pool: int = 50):
-        if not len(lengths):
-            raise ValueError("there is no document to train on")
+    def __init__(
+        self, lengths, batch_size: int, seed: int, pool: int = 50, tokens: int | None = None, multiple: int = 1
+    ):
         self.lengths, self.seed, self.pool = np.asarray(lengths), seed, pool
-        self.batch_size = min(batch_size, len(lengths))
+        if not len(self.lengths):
+            raise ValueError("there is no document to train on")
+        self.batch_size, self.tokens, self.multiple = min(batch_size, len(self.lengths)), tokens, multiple
+        if tokens and tokens < multiple * self.lengths.max():
+            raise ValueError(
+                f"{tokens} tokens do not hold {multiple} x the longest document, {self.lengths.max()} words"
+            )
+        self._batches: list[np.ndarray] = []  # of the last epoch asked for
+        self._first = (0, 0)  # its number, and its first step
 
-    def __len__(self) -> int:
-        """Batches in an epoch."""
-        return len(self.lengths) // self.batch_size
+    def steps(self, epochs: int) -> int:
+        """Batches in the first `epochs` epochs."""
+        if self.tokens is None:
+            return epochs * (len(self.lengths) // self.batch_size)
+        return sum(len(self.epoch(e)) for e in range(epochs))
 
     def epoch(self, epoch: int) -> list[np.ndarray]:
         random = np.random.default_rng([self.seed, epoch])
@@ -128,15 +141,36 @@ class BucketSampler:
         size = self.batch_size * self.pool
         pools = [order[i : i + size] for i in range(0, len(order), size)]
         ranked = np.concatenate([p[np.argsort(self.lengths[p], kind="stable")] for p in pools])
-        batches = [ranked[i * self.batch_size : (i + 1) * self.batch_size] for i in range(len(self))]
+        batches = self._cut(ranked)
         return [batches[i] for i in random.permutation(len(batches))]
+
+    def _cut(self, ranked: np.ndarray) -> list[np.ndarray]:
+        if self.tokens is None:
+            count = len(ranked) // self.batch_size
+            return list(ranked[: count * self.batch_size].reshape(count, self.batch_size))
+        batches, current, longest = [], [], 0
+        for document in ranked.tolist():
+            longest = max(longest, self.lengths[document])
+            if len(current) == self.batch_size or (len(current) + 1) * longest > self.tokens:
+                batches.append(current)
+                current, longest = [], self.lengths[document]
+            current.append(document)
+        batches.append(current)
+        whole = (len(b) - len(b) % self.multiple for b in batches)
+        return [np.array(b[:n]) for b, n in zip(batches, whole) if n]
 
     def batch(self, step: int) -> np.ndarray:
         """Indices of the documents of training step `step`, counted from 0 over all epochs."""
-        epoch, position = divmod(step, len(self))
-        if getattr(self, "_cached", (None,))[0] != epoch:
-            self._cached = (epoch, self.epoch(epoch))
-        return self._cached[1][position]
+        number, first = self._first
+        if step < first:
+            number, first, self._batches = 0, 0, []
+        while True:
+            if not self._batches:
+                self._batches = self.epoch(number)
+            if step < first + len(self._batches):
+                self._first = (number, first)
+                return self._batches[step - first]
+            number, first, self._batches = number + 1, first + len(self._batches), []
 
 
 def split_packed(sizes: Tensor, sentences: int) -> list[tuple[Tensor, Tensor]]:

@@ -7,11 +7,16 @@ A folder holds `vocab.txt`, `prepared.json` (options, counts, fingerprint), and 
 import gzip
 import hashlib
 import json
+import os
 import shutil
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import chain, islice
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +26,7 @@ from tqdm import tqdm
 
 from lib.data.documents import SPLITS, CorpusError
 from lib.data.preprocess import CohanOptions, Example, cohan
-from lib.data.text import EOS, Vocabulary
+from lib.data.text import EOS, SPECIALS, UNK, Vocabulary
 from lib.files import cache_dir, digest, source_digest, write_json, write_whole
 
 
@@ -38,10 +43,8 @@ class EncodedDocument:
 
 
 def encode(example: Example, vocabulary: Vocabulary, summary_tokens: int) -> EncodedDocument:
-    """Words to extended ids. Raises ValueError when source or summary has no words."""
+    """Words to extended ids, one document. `prepare` does the same for a corpus, with numpy."""
     lengths = [len(s) for s in example.sentences]
-    if not sum(lengths) or not example.summary:
-        raise ValueError(f"document {example.id!r} has no words in its {'summary' if sum(lengths) else 'source'}")
     source, unknown = vocabulary.encode_source(w for s in example.sentences for w in s)
     target = [*vocabulary.encode_target(example.summary, unknown), EOS][:summary_tokens]
     arrays = (np.array(values, dtype=np.int32) for values in (source, lengths, target))
@@ -164,6 +167,7 @@ def prepare(
     step: Callable = cohan,
     folder: str | Path | None = None,
     progress: bool = True,
+    workers: int | None = None,
 ) -> PreparedCorpus:
     """Preprocess a corpus, build its vocabulary from the training documents and encode every split.
 
@@ -174,33 +178,129 @@ def prepare(
         corpus: a `lib.data.corpora.Corpus`.
         limit: at most so many documents of each split.
         step: the paper's preprocessing, from (Document, options) to Example.
+        workers: processes; by default one a core on Linux and one elsewhere. Their number changes no result.
     """
     key = [corpus.identity, asdict(options), limit, step.__name__, source_digest("data")]
     name = "".join(c if c.isalnum() else "_" for c in Path(corpus.name).name)
     folder = Path(folder or cache_dir() / f"{name}-{digest(key)}")
     if (folder / "prepared.json").exists():
         return PreparedCorpus.load(folder)
-    # Two passes, so that a corpus need not fit into memory as words.
-    counts = Counter()
-    for example in _examples(corpus, "train", limit, options, step, progress):
-        counts.update(w for words in (*example.sentences, example.summary) for w in words)
-    vocabulary = Vocabulary.from_counts(counts, options.vocab_size)
-    encoded = {}
+    workers = workers or (os.cpu_count() if sys.platform == "linux" else 1)
+    words, splits = _Words(), {}
     for split in SPLITS:
-        examples = _examples(corpus, split, limit, options, step, progress)
-        encoded[split] = Split.of([encode(e, vocabulary, options.summary_tokens) for e in examples])
+        bar = {"desc": f"{corpus.name}, {split}", "unit": " documents", "mininterval": 1, "ncols": 80}
+        documents = tqdm(
+            corpus.split(split, limit), disable=not progress, leave=False, delay=2, file=sys.stdout, **bar
+        )
+        chunks = _in_processes(partial(_number_words, step, options), _chunked(documents), workers)
+        splits[split] = [d for chunk in chunks for d in words.add(*chunk, counted=split == "train")]
+    vocabulary, final = words.vocabulary(options.vocab_size)
+    encoded = {
+        split: Split.of([d.encode(final, words.words, len(vocabulary), options.summary_tokens) for d in documents])
+        for split, documents in splits.items()
+    }
     prepared = PreparedCorpus(corpus.name, options, vocabulary, encoded, corpus.report())
     prepared.save(folder)
     return prepared
 
 
-def _examples(corpus, split, limit, options, step, progress) -> Iterator[Example]:
-    bar = {
-        "desc": f"{corpus.name}, {split}",
-        "unit": " documents",
-        "mininterval": 1,
-        "ncols": 80,
-        "file": sys.stdout,
-    }
-    for document in tqdm(corpus.split(split, limit), disable=not progress, leave=False, delay=2, **bar):
-        yield step(document, options)
+# ------------------------------------------------------------------------------- one pass over a corpus, in numbers
+
+CHUNK = 256  # documents
+
+
+@dataclass
+class _NumberedDocument:
+    """A preprocessed document whose words are numbers, before the vocabulary is known."""
+
+    id: str
+    source: np.ndarray
+    sentence_lengths: np.ndarray
+    summary: np.ndarray
+    reference: list[str]
+
+    def encode(self, final: np.ndarray, words: list[str], vocab_size: int, summary_tokens: int) -> EncodedDocument:
+        """`final` gives the vocabulary's id of a number, or -1."""
+        outside, first, inverse = np.unique(
+            self.source[final[self.source] < 0], return_index=True, return_inverse=True
+        )
+        copies = vocab_size + np.argsort(np.argsort(first))  # in the order in which they occur
+        source = final[self.source]
+        source[source < 0] = copies[inverse]
+        target = final[self.summary]
+        if len(outside):
+            places = np.searchsorted(outside, self.summary).clip(max=len(outside) - 1)
+            target = np.where((target < 0) & (outside[places] == self.summary), copies[places], target)
+        target = np.append(np.where(target < 0, UNK, target), EOS)[:summary_tokens].astype(np.int32)
+        unknown = [words[i] for i in outside[np.argsort(first)]]
+        return EncodedDocument(self.id, source, self.sentence_lengths, target, unknown, self.reference)
+
+
+class _Words:
+    """All words of a corpus, numbered as they come, and how often the training documents have them."""
+
+    def __init__(self):
+        self.words: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._counts = np.zeros(0, dtype=np.int64)
+
+    def add(self, words: list[str], documents: list[_NumberedDocument], counted: bool) -> list[_NumberedDocument]:
+        """Renumber a chunk, which has numbers of its own, and count it."""
+        mine = np.array([self._numbers.setdefault(w, len(self._numbers)) for w in words], dtype=np.int32)
+        self.words.extend(words[i] for i in np.flatnonzero(mine >= len(self.words)))
+        self._counts = np.append(self._counts, np.zeros(len(self.words) - len(self._counts), dtype=np.int64))
+        for d in documents:
+            d.source, d.summary = mine[d.source], mine[d.summary]
+            if counted:
+                np.add.at(self._counts, np.concatenate([d.source, d.summary]), 1)
+        return documents
+
+    def vocabulary(self, size: int) -> tuple[Vocabulary, np.ndarray]:
+        """The most frequent words, and for each number its id in the vocabulary or -1."""
+        counts = Counter({w: n for w, n in zip(self.words, self._counts.tolist()) if n})
+        vocabulary = Vocabulary.from_counts(counts, size)
+        final = np.full(len(self.words), -1, dtype=np.int32)
+        numbers = [self._numbers[w] for w in vocabulary.words[len(SPECIALS) :]]
+        final[numbers] = np.arange(len(SPECIALS), len(vocabulary))
+        return vocabulary, final
+
+
+def _number_words(
+    step: Callable, options: CohanOptions, documents: list
+) -> tuple[list[str], list[_NumberedDocument]]:
+    """Preprocess a chunk of documents; its words, and the documents as numbers of them."""
+    numbers: dict[str, int] = {}
+    numbered = []
+    for example in (step(d, options) for d in documents):
+        if not example.sentences or not example.summary:
+            raise CorpusError(f"document {example.id!r} has no words in its source or its summary")
+        source, summary = (
+            np.array([numbers.setdefault(w, len(numbers)) for w in words], dtype=np.int32)
+            for words in ([w for s in example.sentences for w in s], example.summary)
+        )
+        lengths = np.array([len(s) for s in example.sentences], dtype=np.int32)
+        numbered.append(_NumberedDocument(example.id, source, lengths, summary, example.reference))
+    return list(numbers), numbered
+
+
+def _chunked(documents: Iterable) -> Iterator[list]:
+    documents = iter(documents)
+    while chunk := list(islice(documents, CHUNK)):
+        yield chunk
+
+
+def _in_processes(function: Callable, chunks: Iterator[list], workers: int) -> Iterator:
+    """Results in order. A corpus of one chunk is not worth a process."""
+    first = list(islice(chunks, 2))
+    if workers == 1 or len(first) < 2:
+        yield from map(function, chain(first, chunks))
+        return
+    # forked: the workers only handle text, and a script need not guard its main module
+    with ProcessPoolExecutor(workers, mp_context=get_context("fork")) as pool:
+        waiting = deque()
+        for chunk in chain(first, chunks):
+            waiting.append(pool.submit(function, chunk))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
