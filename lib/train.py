@@ -421,12 +421,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--errors", choices=("raise", "skip"), default="raise", help="at malformed records")
     parser.add_argument("--limit", type=int, help="at most so many documents of each split")
+    parser.add_argument("--batch-tokens", type=int, help="at most so many source words in a batch")
+    parser.add_argument("--accumulate", type=int, help="parts in which a batch is computed, to save memory")
     parser.add_argument("--bf16", action="store_true", help="autocast on a GPU")
     parser.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
     parser.add_argument("--resume", action="store_true", help="continue the run in the output folder")
     args = parser.parse_args(arguments)
     try:
-        chosen = preset(args.model, args.preset, steps=args.steps, seed=args.seed, bf16=args.bf16)
+        given = {k: getattr(args, k) for k in ("steps", "seed", "batch_tokens", "accumulate", "bf16")}
+        chosen = preset(args.model, args.preset, **given)
         corpus = open_corpus(args.dataset, chosen, errors=args.errors, limit=args.limit)
         model = build(args.model, chosen, corpus, args.variant)
         run = train(args.model, model, corpus, chosen.train, args.output, args.resume, device=args.device)

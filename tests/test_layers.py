@@ -130,6 +130,33 @@ def test_log_prob_is_the_distribution_at_the_target(pointer):
     assert torch.allclose(module.log_prob(features, switch, copy, source, target), expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("entries", [1, 21, 2**20])
+def test_nll_is_log_prob_and_so_are_its_gradients(pointer, entries, monkeypatch):
+    """In chunks of one row, of three, of all; with words of weight 0, outside the vocabulary and in neither."""
+    monkeypatch.setattr("lib.layers.pointer._MixtureNLL.ENTRIES", entries)
+    module, features, switch, copy, source = pointer
+    target = torch.tensor([[4, 7, 6, 9, 3], [8, 4, 1, 0, 0]])
+    weights = torch.tensor([[0.1, 0.3, 0.2, 0.4, 0.1], [0.5, 0.2, 0.2, 0.0, 0.0]]).double()
+    inputs = [x.detach().requires_grad_() for x in (features, switch, copy)]
+    ours = 3 * module.nll(*inputs, source, target, weights)
+    theirs = -3 * (weights * module.log_prob(*inputs, source, target)).sum()
+    assert ours.item() == pytest.approx(theirs.item())
+    everything = [*inputs, module.vocabulary.weight, module.vocabulary.bias]
+    for a, b in zip(torch.autograd.grad(ours, everything), torch.autograd.grad(theirs, everything)):
+        assert torch.allclose(a, b, atol=1e-12)
+
+
+def test_nll_keeps_no_scores(pointer):
+    """What autograd holds does not grow with words times vocabulary."""
+    module = PointerGenerator(4, 3, 2, 3, vocab_size=5000)
+    features, switch = module(torch.randn(2, 50, 4), torch.randn(2, 50, 3), torch.randn(2, 50, 2))
+    held = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: held.append(x.numel()) or x, lambda x: x):
+        copy, source = torch.rand(2, 50, 6), torch.zeros(2, 6, dtype=torch.long)
+        module.nll(features, switch, copy, source, torch.full((2, 50), 7), torch.ones(2, 50))
+    assert sum(held) < 2 * 50 * 100
+
+
 def test_a_word_in_neither_has_a_finite_score_and_gradient(pointer):
     module, features, switch, copy, source = pointer
     target = torch.full((2, 5), 9)  # a copy id that neither source has

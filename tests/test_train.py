@@ -180,7 +180,6 @@ def test_train_config_is_checked(bad):
 TWO_PROCESSES = """
 import sys
 from dataclasses import replace
-from pathlib import Path
 from lib.data.prepared import PreparedCorpus
 from tests.test_train import CONFIG, model
 from lib.train import train

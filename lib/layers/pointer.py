@@ -4,7 +4,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lib.data.text import PAD
 from lib.layers.attention import full_precision
 
 
@@ -34,26 +33,34 @@ class PointerGenerator(nn.Module):
         Args:
             features: [B, T, bottleneck], switch: [B, T] of `forward`.
             copy: [B, T, N], the weights gamma.
-            source: [B, N] extended ids; target: [B, T] extended ids, [PAD] where there is none.
+            source: [B, N] extended ids; target: [B, T] extended ids.
 
         Returns:
-            [B, T]. A target in neither the vocabulary nor the source has the log of the smallest number, and so has
-            [PAD].
+            [B, T]. A target in neither the vocabulary nor the source has the log of the smallest number.
         """
-        known = (target < self.vocabulary.out_features) & (target != PAD)
-        generated = torch.full_like(switch, -torch.inf)
-        generated = generated.index_put((known,), self._log_generated(features[known], target[known]))
-        copied = (copy * (source[:, None] == target[..., None])).sum(-1)  # equation 14
-        return torch.logaddexp(
-            F.logsigmoid(switch) + generated,
-            F.logsigmoid(-switch) + copied.clamp_min(torch.finfo(copied.dtype).tiny).log(),
-        )
+        known = target < self.vocabulary.out_features
+        (scores,) = full_precision(self.vocabulary(features))
+        generated = scores.gather(-1, target.where(known, 0)[..., None]).squeeze(-1) - scores.logsumexp(-1)
+        generated = F.logsigmoid(switch) + generated.masked_fill(~known, -torch.inf)
+        return torch.logaddexp(generated, _log_copied(switch, copy, source, target))
 
-    def _log_generated(self, features: Tensor, target: Tensor) -> Tensor:
-        """log P_g of one word each: features [M, bottleneck], target [M] -> [M]."""
-        inputs = full_precision(features, self.vocabulary.weight, self.vocabulary.bias)
-        with torch.autocast(features.device.type, enabled=False):
-            return _LogSoftmaxAt.apply(*inputs, target)
+    def nll(
+        self, features: Tensor, switch: Tensor, copy: Tensor, source: Tensor, target: Tensor, weights: Tensor
+    ) -> Tensor:
+        """The sum of -log P times `weights` [B, T] over the reference words, a scalar; the rest as in `log_prob`.
+
+        The same number as from `log_prob`, in a fraction of its memory: the scores of the vocabulary [B, T, V] exist
+        for a few words at a time. Words of weight 0, and those outside the vocabulary, are not scored at all.
+        """
+        copied = _log_copied(switch, copy, source, target)
+        known = (target < self.vocabulary.out_features) & (weights > 0)
+        only_copied = (weights * ~known * copied).sum()
+        dtype = (
+            torch.get_autocast_dtype(switch.device.type) if torch.is_autocast_enabled(switch.device.type) else None
+        )
+        rows = features[known], target[known], F.logsigmoid(switch)[known], copied[known], weights[known]
+        mixed = _MixtureNLL.apply(self.vocabulary.weight, self.vocabulary.bias, *rows, dtype)
+        return mixed - only_copied
 
     def log_distribution(self, features: Tensor, switch: Tensor, copy: Tensor, source: Tensor, extra: int) -> Tensor:
         """log P over the vocabulary and `extra` copy ids, for generation.
@@ -70,37 +77,62 @@ class PointerGenerator(nn.Module):
         return mixed.scatter_add(1, source, (1 - z) * copy).log()
 
 
-class _LogSoftmaxAt(torch.autograd.Function):
-    """log softmax(features W^T + b) at one word of each row, [M]. Keeps one number a row: the scores of the
-    vocabulary, [M, V], are computed in chunks of rows, and again in the backward pass."""
+def _log_copied(switch: Tensor, copy: Tensor, source: Tensor, target: Tensor) -> Tensor:
+    """log of (1 - z) P_c at the target words, equation 14: [B, T]."""
+    copied = (copy * (source[:, None] == target[..., None])).sum(-1)
+    return F.logsigmoid(-switch) + copied.clamp_min(torch.finfo(copied.dtype).tiny).log()
+
+
+class _MixtureNLL(torch.autograd.Function):
+    """The sum of -weight * log(z P_g + (1 - z) P_c) over M words, with P_g = softmax(features W^T + b) at the target.
+
+    log_z, log_copied, weights: [M]. The scores [M, V] are computed in chunks of words, and each chunk's gradient at
+    once, while its scores are there: the loss is a sum, so its gradient only has to be scaled in the backward pass.
+    """
 
     ENTRIES = 2**23  # of one chunk of scores
 
     @staticmethod
-    def forward(ctx, features, weight, bias, target):
-        total, chosen = features.new_empty(len(features)), features.new_empty(len(features))
-        ctx.rows = max(1, _LogSoftmaxAt.ENTRIES // len(weight))
-        for part in _chunks(len(features), ctx.rows):
-            scores = torch.addmm(bias, features[part], weight.T)
-            total[part] = scores.logsumexp(1)
-            chosen[part] = scores.gather(1, target[part, None])[:, 0]
-        ctx.save_for_backward(features, weight, bias, target, total)
-        return chosen - total
+    def forward(ctx, weight, bias, features, target, log_z, log_copied, weights, dtype):
+        ctx.gradients = _Gradients(weight, bias, features, log_z) if any(ctx.needs_input_grad) else None
+        matrix = weight.to(dtype or weight.dtype)
+        total, rows = log_z.new_zeros(()), max(1, _MixtureNLL.ENTRIES // len(weight))
+        for start in range(0, len(target), rows):
+            part = slice(start, start + rows)
+            inputs = features[part].to(matrix.dtype)
+            scores = full_precision(inputs @ matrix.T)[0].add_(bias)  # [rows, V]
+            normaliser = scores.logsumexp(1)
+            generated = log_z[part] + scores.gather(1, target[part, None])[:, 0] - normaliser
+            log_p = torch.logaddexp(generated, log_copied[part])
+            total -= weights[part] @ log_p
+            if ctx.gradients is not None:
+                slope = -weights[part] * (generated - log_p).exp()  # of the loss by log P_g
+                scores.sub_(normaliser[:, None]).exp_().mul_(-slope[:, None])
+                scores.scatter_add_(1, target[part, None], slope[:, None])
+                ctx.gradients.add(part, scores, inputs, matrix, slope, -weights[part] - slope)
+        return total
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, gradient):
-        features, weight, bias, target, total = ctx.saved_tensors
-        d_features, d_weight, d_bias = (torch.zeros_like(x) for x in (features, weight, bias))
-        for part in _chunks(len(features), ctx.rows):
-            d_scores = torch.addmm(bias, features[part], weight.T).sub_(total[part, None]).exp_()
-            d_scores.mul_(-gradient[part, None])
-            d_scores.scatter_add_(1, target[part, None], gradient[part, None])
-            d_features[part] = d_scores @ weight
-            d_weight.addmm_(d_scores.T, features[part])
-            d_bias += d_scores.sum(0)
-        return d_features, d_weight, d_bias, None
+    def backward(ctx, scale):
+        g = ctx.gradients
+        weight, bias, features, log_z, log_copied = (
+            scale * x for x in (g.weight, g.bias, g.features, g.log_z, g.log_copied)
+        )
+        return weight, bias, features, None, log_z, log_copied, None, None
 
 
-def _chunks(rows: int, size: int) -> list[slice]:
-    return [slice(start, start + size) for start in range(0, rows, size)]
+class _Gradients:
+    def __init__(self, weight: Tensor, bias: Tensor, features: Tensor, log_z: Tensor):
+        self.weight, self.bias, self.features = (torch.zeros_like(x) for x in (weight, bias, features))
+        self.log_z, self.log_copied = torch.zeros_like(log_z), torch.zeros_like(log_z)
+
+    def add(self, part: slice, scores: Tensor, inputs: Tensor, matrix: Tensor, log_z: Tensor, log_copied: Tensor):
+        self.bias += scores.sum(0)
+        scores = scores.to(matrix.dtype)
+        self.features[part] = scores @ matrix
+        if matrix.dtype == self.weight.dtype:
+            self.weight.addmm_(scores.T, inputs)
+        else:
+            self.weight += scores.T @ inputs
+        self.log_z[part], self.log_copied[part] = log_z, log_copied

@@ -152,6 +152,12 @@ class HRED(nn.Module):
         """log P of the target words [R, T] (extended ids), equation 15, for one hypothesis of each document."""
         return self.pointer.log_prob(steps.features, steps.switch, steps.copy, state.document["source"], target)
 
+    def nll(self, steps: Steps, batch: Batch, state: State) -> Tensor:
+        """The paper's L, mean over documents: -log P of the reference as in `log_prob`, with less memory."""
+        weights = document_weights(batch.target_mask, steps.switch.dtype)
+        source = state.document["source"]
+        return self.pointer.nll(steps.features, steps.switch, steps.copy, source, batch.target, weights)
+
     def log_distribution(self, steps: Steps, state: State, extra: int) -> Tensor:
         """log P of every word after the last step: [R, V + extra], `extra` copy ids."""
         source = state.document["source"]
@@ -166,11 +172,16 @@ class HRED(nn.Module):
         """
         state = self.encode(batch)
         steps, _ = self.decode(batch.target_input, state)
-        nll = per_document(-self.log_prob(steps, batch.target, state), batch.target_mask).mean()
+        nll = self.nll(steps, batch, state)
         return {"loss": nll, "nll": nll}
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         return self.loss(batch)
+
+
+def document_weights(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """Weights [B, T] of a sum that is the mean over documents of each document's mean over its words."""
+    return mask.to(dtype) / (mask.sum(1, keepdim=True) * len(mask))
 
 
 def per_document(values: Tensor, mask: Tensor) -> Tensor:

@@ -105,7 +105,7 @@ class Mem2Mem(HRED):
         """`nll`, `comp` (equation 6) and `read` (equation 11), each the mean over documents, and equation 12."""
         state = self.encode(batch)
         steps, _ = self.decode(batch.target_input, state)
-        nll = per_document(-self.log_prob(steps, batch.target, state), batch.target_mask).mean()
+        nll = self.nll(steps, batch, state)
         if self.config.start == "zeros":
             return {"loss": nll, "nll": nll}
         comp = compression_loss(state.document["write_attention"]).mean()

@@ -1,0 +1,125 @@
+"""One measurement in a process of its own, so that its peak memory is its own: prints a line of JSON.
+
+python -m tests.bench.measure train '{"model": "mem2mem", "way": "lib", "batch": 16}'
+"""
+
+import json
+import resource
+import sys
+import time
+
+import numpy as np
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from lib.data.batching import make_batch
+from lib.data.corpora import load_corpus
+from lib.data.documents import SPLITS
+from lib.data.prepared import EncodedDocument, Split, encode, prepare
+from lib.data.preprocess import CohanOptions, cohan
+from lib.data.text import Vocabulary
+from lib.generate import DecodeConfig, beam_search
+from lib.models.mem2mem import Mem2MemConfig
+from tests.bench.textbook import PointerGeneratorLSTM, TextbookMem2Mem
+
+VOCAB = 50_000
+
+
+def documents(count: int, source: int, target: int, vocab_size: int, sentence: int = 25) -> list[EncodedDocument]:
+    """Random documents of one length, in which every 50th word is unknown."""
+    random = np.random.default_rng(0)
+    made = []
+    for number in range(count):
+        words = random.integers(4, vocab_size, source, dtype=np.int32)
+        unknown = source // 50
+        words[::50][:unknown] = vocab_size + np.arange(unknown)
+        summary = random.choice(words, target).astype(np.int32)
+        lengths = np.full(source // sentence, sentence, dtype=np.int32)
+        lengths[-1] += source - lengths.sum()
+        made.append(EncodedDocument(str(number), words, lengths, summary, [f"u{i}" for i in range(unknown)], []))
+    return made
+
+
+def build(model: str):
+    torch.manual_seed(0)
+    if model == "pointer_generator":
+        return PointerGeneratorLSTM(VOCAB)
+    if model == "mem2mem":
+        return TextbookMem2Mem(Mem2MemConfig(VOCAB))
+    return TextbookMem2Mem(
+        Mem2MemConfig(2_000, embedding=64, hidden=64, bottleneck=64, slots=6, compression=64)
+    )  # small
+
+
+def train(model: str, way: str, batch: int, source: int, target: int, repeats: int = 3) -> dict:
+    """Seconds of forward, backward and update; the loss of the first step; floating-point operations of products."""
+    network = build(model)
+    loss = network.loss if way == "lib" else network.textbook_loss
+    data = make_batch(documents(batch, source, target, VOCAB), VOCAB)
+    optimizer = torch.optim.Adam(network.parameters())
+
+    def step() -> float:
+        value = loss(data)["loss"]
+        optimizer.zero_grad(set_to_none=True)
+        value.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 2.0)
+        optimizer.step()
+        return value.item()
+
+    with FlopCounterMode(display=False) as counter:
+        first = step()
+    return {"loss": first, "flop": counter.get_total_flops(), **_timed(step, repeats)}
+
+
+def search(model: str, at_once: int, count: int = 32, source: int = 400, length: int = 40) -> dict:
+    """Seconds of beam search over `count` documents, `at_once` in a batch."""
+    network = build(model)
+    vocab_size = network.config.vocab_size
+    items = documents(count, source, 5, vocab_size)
+    batches = [make_batch(items[i : i + at_once], vocab_size) for i in range(0, count, at_once)]
+    config = DecodeConfig(min_length=length, max_length=length)
+    found = [h[0].ids for batch in batches for h in beam_search(network, batch, config)]
+    return {"ids": found, **_timed(lambda: [beam_search(network, b, config) for b in batches], 2)}
+
+
+def preprocess(way: str, folder: str) -> dict:
+    """Seconds to prepare `aclsum` four times over, and the words kept."""
+    corpus, options = load_corpus("aclsum"), CohanOptions()
+    started = time.perf_counter()
+    if way == "lib":
+        prepared = prepare(corpus, options, folder=folder, progress=False)
+        fingerprint = prepared.fingerprint
+        words = sum(int(prepared[s].source_lengths.sum()) for s in SPLITS)
+    else:
+        from collections import Counter
+
+        examples = {s: [cohan(d, options) for d in corpus.split(s)] for s in SPLITS}
+        counts = Counter(w for e in examples["train"] for ws in (*e.sentences, e.summary) for w in ws)
+        vocabulary = Vocabulary.from_counts(counts, options.vocab_size)
+        splits = {s: Split.of([encode(e, vocabulary, 200) for e in examples[s]]) for s in SPLITS}
+        words, fingerprint = sum(int(s.source_lengths.sum()) for s in splits.values()), None
+    return {"seconds": [time.perf_counter() - started], "words": words, "fingerprint": fingerprint, **_peak()}
+
+
+def products(size: int = 2048, repeats: int = 8) -> dict:
+    """Floating-point operations a second of a large matrix product, the machine's best of `repeats`."""
+    a, b = torch.randn(size, size), torch.randn(size, size)
+    timed = _timed(lambda: a @ b, repeats)
+    return {"flop_per_second": 2 * size**3 / min(timed["seconds"])}
+
+
+def _timed(function, repeats: int) -> dict:
+    seconds = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        function()
+        seconds.append(time.perf_counter() - started)
+    return {"seconds": seconds, **_peak()}
+
+
+def _peak() -> dict:
+    return {"peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}
+
+
+if __name__ == "__main__":
+    print(json.dumps(globals()[sys.argv[1]](**json.loads(sys.argv[2]))))
