@@ -144,7 +144,7 @@ class _Loop:
                 f"a batch of {self.sampler.batch_size} documents cannot be shared by {world} processes: choose "
                 "a batch size that is a multiple of them, and no larger than the training set"
             )
-        self.optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate)
+        self.optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate, fused=True)
         self.step, self.best = 0, float("inf")
 
     # ------------------------------------------------------------------------------------- start and resume
@@ -183,12 +183,9 @@ class _Loop:
         state = load_tensors(self.folder / "last.safetensors")
         meta = read_meta(self.folder / "last.safetensors")
         self.model.load_state_dict(_under("model", state))
-        for index, parameter in enumerate(self.model.parameters()):
-            moments = _under(f"optimizer.{index}", state)
-            if moments:
-                self.optimizer.state[parameter] = {
-                    k: v if k == "step" else v.to(self.device) for k, v in moments.items()
-                }
+        moments = {i: _under(f"optimizer.{i}", state) for i, _ in enumerate(self.model.parameters())}
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": {i: m for i, m in moments.items() if m}, "param_groups": groups})
         torch.set_rng_state(state["random"])
         self.step, self.best = meta["step"], meta["best"]
         if self.step > self.total:

@@ -74,7 +74,7 @@ class PointerGenerator(nn.Module):
         (logits,) = full_precision(self.vocabulary(features))
         z = switch.sigmoid()[:, None]
         mixed = F.pad(z * logits.softmax(-1), (0, extra))
-        return mixed.scatter_add(1, source, (1 - z) * copy).log()
+        return mixed.scatter_add_(1, source, (1 - z) * copy).log()
 
 
 def _log_copied(switch: Tensor, copy: Tensor, source: Tensor, target: Tensor) -> Tensor:
@@ -100,14 +100,16 @@ class _MixtureNLL(torch.autograd.Function):
         for start in range(0, len(target), rows):
             part = slice(start, start + rows)
             inputs = features[part].to(matrix.dtype)
-            scores = full_precision(inputs @ matrix.T)[0].add_(bias)  # [rows, V]
-            normaliser = scores.logsumexp(1)
-            generated = log_z[part] + scores.gather(1, target[part, None])[:, 0] - normaliser
+            (scores,) = full_precision(F.linear(inputs, matrix, bias.to(matrix.dtype)))  # [rows, V]
+            scores.sub_(scores.amax(1, keepdim=True))
+            generated = log_z[part] + scores.gather(1, target[part, None])[:, 0]
+            normaliser = scores.exp_().sum(1)
+            generated -= normaliser.log()
             log_p = torch.logaddexp(generated, log_copied[part])
             total -= weights[part] @ log_p
             if ctx.gradients is not None:
                 slope = -weights[part] * (generated - log_p).exp()  # of the loss by log P_g
-                scores.sub_(normaliser[:, None]).exp_().mul_(-slope[:, None])
+                scores.mul_((-slope / normaliser)[:, None])
                 scores.scatter_add_(1, target[part, None], slope[:, None])
                 ctx.gradients.add(part, scores, inputs, matrix, slope, -weights[part] - slope)
         return total

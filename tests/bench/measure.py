@@ -5,8 +5,11 @@ python -m tests.bench.measure train '{"model": "mem2mem", "way": "lib", "batch":
 
 import json
 import resource
+import shutil
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -53,10 +56,18 @@ def build(model: str):
 
 def train(model: str, way: str, batch: int, source: int, target: int, repeats: int = 3) -> dict:
     """Seconds of forward, backward and update; the loss of the first step; floating-point operations of products."""
+    step = _step(model, way, batch, source, target)
+    before = _peak()
+    with FlopCounterMode(display=False) as counter:
+        first = step()
+    return {"loss": first, "flop": counter.get_total_flops(), **_timed(step, repeats, before)}
+
+
+def _step(model: str, way: str, batch: int, source: int, target: int) -> Callable[[], float]:
     network = build(model)
     loss = network.loss if way == "lib" else network.textbook_loss
     data = make_batch(documents(batch, source, target, VOCAB), VOCAB)
-    optimizer = torch.optim.Adam(network.parameters())
+    optimizer = torch.optim.Adam(network.parameters(), fused=True)
 
     def step() -> float:
         value = loss(data)["loss"]
@@ -66,9 +77,18 @@ def train(model: str, way: str, batch: int, source: int, target: int, repeats: i
         optimizer.step()
         return value.item()
 
-    with FlopCounterMode(display=False) as counter:
-        first = step()
-    return {"loss": first, "flop": counter.get_total_flops(), **_timed(step, repeats)}
+    return step
+
+
+def profile(model: str, batch: int, source: int, target: int, rows: int = 10) -> dict:
+    """Where lib's training step spends its time: percent of it in the operations that take most."""
+    step = _step(model, "lib", batch, source, target)
+    step()
+    with torch.profiler.profile() as profiler:
+        step()
+    events = sorted(profiler.key_averages(), key=lambda e: -e.self_cpu_time_total)
+    whole = sum(e.self_cpu_time_total for e in events)
+    return {"percent": {e.key: round(100 * e.self_cpu_time_total / whole, 1) for e in events[:rows]}}
 
 
 def search(model: str, at_once: int, count: int = 32, source: int = 400, length: int = 40) -> dict:
@@ -78,27 +98,26 @@ def search(model: str, at_once: int, count: int = 32, source: int = 400, length:
     items = documents(count, source, 5, vocab_size)
     batches = [make_batch(items[i : i + at_once], vocab_size) for i in range(0, count, at_once)]
     config = DecodeConfig(min_length=length, max_length=length)
+    before = _peak()
     found = [h[0].ids for batch in batches for h in beam_search(network, batch, config)]
-    return {"ids": found, **_timed(lambda: [beam_search(network, b, config) for b in batches], 2)}
+    return {"ids": found, **_timed(lambda: [beam_search(network, b, config) for b in batches], 2, before)}
 
 
-def preprocess(way: str, folder: str) -> dict:
-    """Seconds to prepare `aclsum` four times over, and the words kept."""
-    corpus, options = load_corpus("aclsum"), CohanOptions()
-    started = time.perf_counter()
+def preprocess(way: str, papers: str, folder: str) -> dict:
+    """Seconds to prepare the folder `papers` from its files, and the words kept."""
+    corpus, options = load_corpus(papers), CohanOptions()
+    shutil.rmtree(folder, ignore_errors=True)
+    before, started = _peak(), time.perf_counter()
     if way == "lib":
-        prepared = prepare(corpus, options, folder=folder, progress=False)
-        fingerprint = prepared.fingerprint
-        words = sum(int(prepared[s].source_lengths.sum()) for s in SPLITS)
+        splits = prepare(corpus, options, folder=folder, progress=False).splits
     else:
-        from collections import Counter
-
         examples = {s: [cohan(d, options) for d in corpus.split(s)] for s in SPLITS}
         counts = Counter(w for e in examples["train"] for ws in (*e.sentences, e.summary) for w in ws)
         vocabulary = Vocabulary.from_counts(counts, options.vocab_size)
         splits = {s: Split.of([encode(e, vocabulary, 200) for e in examples[s]]) for s in SPLITS}
-        words, fingerprint = sum(int(s.source_lengths.sum()) for s in splits.values()), None
-    return {"seconds": [time.perf_counter() - started], "words": words, "fingerprint": fingerprint, **_peak()}
+    seconds = [time.perf_counter() - started]
+    words = sum(int(s.source_lengths.sum()) for s in splits.values())
+    return {"seconds": seconds, "words": words, "peak_gb": _peak(), "step_gb": _peak() - before}
 
 
 def products(size: int = 2048, repeats: int = 8) -> dict:
@@ -108,17 +127,18 @@ def products(size: int = 2048, repeats: int = 8) -> dict:
     return {"flop_per_second": 2 * size**3 / min(timed["seconds"])}
 
 
-def _timed(function, repeats: int) -> dict:
+def _timed(function, repeats: int, before: float = 0.0) -> dict:
     seconds = []
     for _ in range(repeats):
         started = time.perf_counter()
         function()
         seconds.append(time.perf_counter() - started)
-    return {"seconds": seconds, **_peak()}
+    return {"seconds": seconds, "peak_gb": _peak(), "step_gb": _peak() - before}
 
 
-def _peak() -> dict:
-    return {"peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}
+def _peak() -> float:
+    """Largest resident memory of this process so far, in GB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 if __name__ == "__main__":

@@ -1,0 +1,138 @@
+"""lib against the textbook way, in pairs, each side in a process of its own: `make bench`.
+
+Writes `results.json` beside this file and prints a table. Absolute times belong to one machine and one hour; the
+ratios are what counts. Pairs alternate, and the median of their ratios is reported.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from lib.data.corpora import load_corpus
+from lib.data.documents import SPLITS
+from lib.files import project_root, write_json
+
+PAIRS = 3
+POINTER = {"model": "pointer_generator", "batch": 8, "source": 400, "target": 100}
+MEM2MEM = {"model": "mem2mem", "batch": 4, "source": 2000, "target": 200, "repeats": 1}
+
+
+def measure(item: str, **arguments) -> dict:
+    command = [sys.executable, "-m", "tests.bench.measure", item, json.dumps(arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=project_root())
+    if done.returncode:
+        sys.exit(f"{item} {arguments}: exit status {done.returncode}\n{done.stderr}")
+    result = json.loads(done.stdout.splitlines()[-1])
+    print(f"  {item} {arguments}: {min(result.get('seconds', [0])):.2f} s", flush=True)
+    return result
+
+
+def compare(what: str, ours: tuple, theirs: tuple, same: str) -> dict:
+    """Medians of alternating pairs; both sides must give the same result in `same`."""
+    pairs = [(measure(ours[0], **ours[1]), measure(theirs[0], **theirs[1])) for _ in range(PAIRS)]
+    for a, b in pairs:
+        if not _equal(a[same], b[same]):
+            sys.exit(f"{what}: the two ways differ in {same}: {a[same]} and {b[same]}")
+    seconds = [(min(a["seconds"]), min(b["seconds"])) for a, b in pairs]
+    return {
+        "what": what,
+        "seconds": median(a for a, _ in seconds),
+        "seconds_textbook": median(b for _, b in seconds),
+        "times_faster": median(b / a for a, b in seconds),
+        "ratios": [b / a for a, b in seconds],
+        "peak_gb": median(a["peak_gb"] for a, _ in pairs),
+        "peak_gb_textbook": median(b["peak_gb"] for _, b in pairs),
+        "step_gb": median(a["step_gb"] for a, _ in pairs),
+        "step_gb_textbook": median(b["step_gb"] for _, b in pairs),
+        "flop_textbook": pairs[0][1].get("flop"),
+    }
+
+
+def _equal(a, b) -> bool:
+    return abs(a - b) <= 1e-4 * abs(a) if isinstance(a, float) else a == b
+
+
+def train_pair(what: str, sizes: dict) -> dict:
+    row = compare(what, ("train", {**sizes, "way": "lib"}), ("train", {**sizes, "way": "textbook"}), "loss")
+    row["floor_seconds"] = row["flop_textbook"] / measure("products")["flop_per_second"]
+    row["times_floor"] = row["seconds"] / row["floor_seconds"]
+    row["profile"] = measure("profile", **{k: v for k, v in sizes.items() if k != "repeats"})["percent"]
+    return row
+
+
+def search_pair(what: str, model: str) -> dict:
+    together, alone = {"model": model, "at_once": 32}, {"model": model, "at_once": 1}
+    return compare(what, ("search", together), ("search", alone), "ids")
+
+
+def growth(what: str, sizes: list[dict]) -> dict:
+    """Seconds and memory of a training step as one length grows."""
+    rows = []
+    for size in sizes:
+        result = measure("train", model="mem2mem", way="lib", batch=4, repeats=2, **size)
+        rows.append({**size, "seconds": min(result["seconds"]), "step_gb": result["step_gb"]})
+    return {"what": what, "rows": rows}
+
+
+def write_papers(folder: Path, times: int = 10) -> None:
+    """The papers of `aclsum`, `times` over, as files in the layout of Cohan et al."""
+    corpus = load_corpus("aclsum")
+    folder.mkdir()
+    for split in SPLITS:
+        lines = [
+            json.dumps({"section_names": d.section_names, "sections": d.sections, "abstract_text": d.summary})
+            for d in corpus.split(split)
+        ]
+        (folder / f"{split}.jsonl").write_text("\n".join(lines * times))
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        prepared = [("preprocess", {"way": way, "folder": str(Path(folder) / way)}) for way in ("lib", "textbook")]
+        results = {
+            "machine": {
+                "cores": os.cpu_count(),
+                "processor": platform.machine(),
+                "python": platform.python_version(),
+            },
+            "pairs": [
+                train_pair("pointer-generator, batch 8, source 400, target 100, vocabulary 50,000", POINTER),
+                train_pair("Mem2Mem at the paper's sizes, batch 4, source 2,000, target 200", MEM2MEM),
+                search_pair("beam search, 32 documents at once or one by one, small model", "small"),
+                search_pair("beam search, 32 documents at once or one by one, the paper's sizes", "mem2mem"),
+                compare("preprocessing 2,500 papers, all cores or one by one", *prepared, same="words"),
+            ],
+            "paper": measure("train", model="mem2mem", way="lib", batch=16, source=2000, target=200, repeats=2),
+            "growth": [
+                growth("source words", [{"source": n, "target": 100} for n in (250, 500, 1000, 2000, 4000)]),
+                growth("target words", [{"source": 1000, "target": n} for n in (50, 100, 200, 400)]),
+            ],
+        }
+    write_json(Path(__file__).with_name("results.json"), results)
+    print(table(results))
+
+
+def table(results: dict) -> str:
+    """The rows of results.json as Markdown, and the floors."""
+    lines = ["| work | textbook | here | times faster | memory of a step, textbook / here |", "|---|---|---|---|---|"]
+    for r in results["pairs"]:
+        lines.append(
+            f"| {r['what']} | {r['seconds_textbook']:.2f} s | {r['seconds']:.2f} s | {r['times_faster']:.1f} | "
+            f"{r['step_gb_textbook']:.2f} / {r['step_gb']:.2f} GB |"
+        )
+    lines += [
+        f"{r['what']}: matrix products alone {r['floor_seconds']:.2f} s, a step {r['times_floor']:.1f} times that; "
+        f"percent of it by operation: {r['profile']}"
+        for r in results["pairs"]
+        if "floor_seconds" in r
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
