@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterable
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -385,7 +386,8 @@ def _processes() -> Iterable[tuple[int, int]]:
         return
     started = not dist.is_initialized()
     if started:
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        backend = "nccl" if torch.cuda.is_available() else "gloo"
+        dist.init_process_group(backend, timeout=timedelta(hours=2))  # a large corpus takes its time to prepare
         if torch.cuda.is_available():
             torch.cuda.set_device(rank_device())
     try:
@@ -427,9 +429,14 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         given = {k: getattr(args, k) for k in ("steps", "seed", "batch_tokens", "accumulate", "bf16")}
         chosen = preset(args.model, args.preset, **given)
-        corpus = open_corpus(args.dataset, chosen, errors=args.errors, limit=args.limit)
-        model = build(args.model, chosen, corpus, args.variant)
-        run = train(args.model, model, corpus, chosen.train, args.output, args.resume, device=args.device)
+        with _processes() as (rank, world):
+            if rank == 0:  # the others load what it prepares
+                corpus = open_corpus(args.dataset, chosen, errors=args.errors, limit=args.limit)
+            _wait(world)
+            if rank > 0:
+                corpus = open_corpus(args.dataset, chosen, errors=args.errors, limit=args.limit, progress=False)
+            model = build(args.model, chosen, corpus, args.variant)
+            run = train(args.model, model, corpus, chosen.train, args.output, args.resume, device=args.device)
     except (ValueError, RunError) as error:  # CorpusError is a ValueError
         sys.exit(f"error: {error}")
     if rank_device() == 0:

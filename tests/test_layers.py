@@ -146,6 +146,15 @@ def test_nll_is_log_prob_and_so_are_its_gradients(pointer, entries, monkeypatch)
         assert torch.allclose(a, b, atol=1e-12)
 
 
+def test_nll_without_gradients_computes_none(pointer, monkeypatch):
+    module, features, switch, copy, source = pointer
+    arguments = features, switch, copy, source, torch.full((2, 5), 4), torch.ones(2, 5).double()
+    expected = module.nll(*arguments).item()
+    monkeypatch.setattr("lib.layers.pointer._Gradients", lambda *_: pytest.fail("computed gradients"))
+    with torch.no_grad():
+        assert module.nll(*arguments).item() == expected
+
+
 def test_nll_keeps_no_scores(pointer):
     """What autograd holds does not grow with words times vocabulary."""
     module = PointerGenerator(4, 3, 2, 3, vocab_size=5000)

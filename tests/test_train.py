@@ -242,6 +242,29 @@ def test_command_line_trains_and_resumes(tmp_path):
     assert json.loads((tmp_path / "r" / "config.json").read_text())["config"]["model_config"]["lambda_read"] == 0
 
 
+def test_command_line_with_two_processes(tmp_path):
+    """One prepares the corpus, both train on it."""
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        "-m",
+        "lib.train",
+    ]
+    arguments = ["mem2mem", "--preset=demo", "--limit=6", "--steps=2", "--device=cpu", f"--output={tmp_path / 'r'}"]
+    subprocess.run(
+        [*command, *arguments],
+        check=True,
+        cwd=project_root(),
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        timeout=120,
+    )
+    assert read_metrics(tmp_path / "r")[-1]["step"] == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

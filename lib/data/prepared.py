@@ -126,7 +126,7 @@ class PreparedCorpus:
     def save(self, folder: str | Path) -> Path:
         """Write the folder whole: it appears under its name when everything is in it."""
         folder = Path(folder)
-        building = folder.with_name(f".{folder.name}.tmp")
+        building = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
         shutil.rmtree(building, ignore_errors=True)
         building.mkdir(parents=True)
         self.vocabulary.save(building / "vocab.txt")

@@ -59,7 +59,7 @@ class PointerGenerator(nn.Module):
             torch.get_autocast_dtype(switch.device.type) if torch.is_autocast_enabled(switch.device.type) else None
         )
         rows = features[known], target[known], F.logsigmoid(switch)[known], copied[known], weights[known]
-        mixed = _MixtureNLL.apply(self.vocabulary.weight, self.vocabulary.bias, *rows, dtype)
+        mixed = _MixtureNLL.apply(self.vocabulary.weight, self.vocabulary.bias, *rows, dtype, torch.is_grad_enabled())
         return mixed - only_copied
 
     def log_distribution(self, features: Tensor, switch: Tensor, copy: Tensor, source: Tensor, extra: int) -> Tensor:
@@ -93,8 +93,8 @@ class _MixtureNLL(torch.autograd.Function):
     ENTRIES = 2**23  # of one chunk of scores
 
     @staticmethod
-    def forward(ctx, weight, bias, features, target, log_z, log_copied, weights, dtype):
-        ctx.gradients = _Gradients(weight, bias, features, log_z) if any(ctx.needs_input_grad) else None
+    def forward(ctx, weight, bias, features, target, log_z, log_copied, weights, dtype, training):
+        ctx.gradients = _Gradients(weight, bias, features, log_z) if training else None
         matrix = weight.to(dtype or weight.dtype)
         total, rows = log_z.new_zeros(()), max(1, _MixtureNLL.ENTRIES // len(weight))
         for start in range(0, len(target), rows):
@@ -121,7 +121,7 @@ class _MixtureNLL(torch.autograd.Function):
         weight, bias, features, log_z, log_copied = (
             scale * x for x in (g.weight, g.bias, g.features, g.log_z, g.log_copied)
         )
-        return weight, bias, features, None, log_z, log_copied, None, None
+        return weight, bias, features, None, log_z, log_copied, None, None, None
 
 
 class _Gradients:

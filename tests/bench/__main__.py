@@ -1,4 +1,5 @@
-"""lib against the textbook way, in pairs, each side in a process of its own: `make bench`.
+"""lib against the textbook way, in pairs, each side in a process of its own: `make bench`, or
+`python -m tests.bench NAME ...` for some of it.
 
 Writes `results.json` beside this file and prints a table. Absolute times belong to one machine and one hour; the
 ratios are what counts. Pairs alternate, and the median of their ratios is reported.
@@ -91,36 +92,51 @@ def write_papers(folder: Path, times: int = 10) -> None:
         (folder / f"{split}.jsonl").write_text("\n".join(lines * times))
 
 
-def main() -> None:
+def work(folder: Path) -> dict:
+    """Name -> what measures it."""
+    papers = folder / "papers"
+    prepared = [
+        ("preprocess", {"way": way, "papers": str(papers), "folder": str(folder / way)})
+        for way in ("lib", "textbook")
+    ]
+    pointer = "pointer-generator, batch 8, source 400, target 100, vocabulary 50,000"
+    mem2mem = "Mem2Mem at the paper's sizes, batch 4, source 2,000, target 200"
+    search = "beam search, 32 documents at once or one by one, "
+    sources = [{"source": n, "target": 100} for n in (250, 500, 1000, 2000, 4000)]
+    targets = [{"source": 1000, "target": n} for n in (50, 100, 200, 400)]
+    paper = {"model": "mem2mem", "way": "lib", "batch": 16, "source": 2000, "target": 200, "repeats": 2}
+    return {
+        "pointer_generator": lambda: train_pair(pointer, POINTER),
+        "mem2mem": lambda: train_pair(mem2mem, MEM2MEM),
+        "search_small": lambda: search_pair(search + "small model", "small"),
+        "search_paper": lambda: search_pair(search + "the paper's sizes", "mem2mem"),
+        "preprocess": lambda: (
+            write_papers(papers),
+            compare("preprocessing 2,500 papers, all cores or one by one", *prepared, same="words"),
+        )[1],
+        "paper_batch": lambda: {**paper, **measure("train", **paper)},
+        "growth_source": lambda: growth("source words", sources),
+        "growth_target": lambda: growth("target words", targets),
+    }
+
+
+def main(names: list[str]) -> None:
+    """Measure what is named, or everything, and put it into results.json as it comes."""
+    path = Path(__file__).with_name("results.json")
     with tempfile.TemporaryDirectory() as folder:
-        prepared = [("preprocess", {"way": way, "folder": str(Path(folder) / way)}) for way in ("lib", "textbook")]
-        results = {
-            "machine": {
-                "cores": os.cpu_count(),
-                "processor": platform.machine(),
-                "python": platform.python_version(),
-            },
-            "pairs": [
-                train_pair("pointer-generator, batch 8, source 400, target 100, vocabulary 50,000", POINTER),
-                train_pair("Mem2Mem at the paper's sizes, batch 4, source 2,000, target 200", MEM2MEM),
-                search_pair("beam search, 32 documents at once or one by one, small model", "small"),
-                search_pair("beam search, 32 documents at once or one by one, the paper's sizes", "mem2mem"),
-                compare("preprocessing 2,500 papers, all cores or one by one", *prepared, same="words"),
-            ],
-            "paper": measure("train", model="mem2mem", way="lib", batch=16, source=2000, target=200, repeats=2),
-            "growth": [
-                growth("source words", [{"source": n, "target": 100} for n in (250, 500, 1000, 2000, 4000)]),
-                growth("target words", [{"source": 1000, "target": n} for n in (50, 100, 200, 400)]),
-            ],
-        }
-    write_json(Path(__file__).with_name("results.json"), results)
+        items = work(Path(folder))
+        for name in names or items:
+            results = json.loads(path.read_text()) if path.exists() else {}
+            results[name] = items[name]()
+            results["machine"] = {"cores": os.cpu_count(), "processor": platform.machine()}
+            write_json(path, results)
     print(table(results))
 
 
 def table(results: dict) -> str:
     """The rows of results.json as Markdown, and the floors."""
     lines = ["| work | textbook | here | times faster | memory of a step, textbook / here |", "|---|---|---|---|---|"]
-    for r in results["pairs"]:
+    for r in (r for r in results.values() if "times_faster" in r):
         lines.append(
             f"| {r['what']} | {r['seconds_textbook']:.2f} s | {r['seconds']:.2f} s | {r['times_faster']:.1f} | "
             f"{r['step_gb_textbook']:.2f} / {r['step_gb']:.2f} GB |"
@@ -128,11 +144,11 @@ def table(results: dict) -> str:
     lines += [
         f"{r['what']}: matrix products alone {r['floor_seconds']:.2f} s, a step {r['times_floor']:.1f} times that; "
         f"percent of it by operation: {r['profile']}"
-        for r in results["pairs"]
+        for r in results.values()
         if "floor_seconds" in r
     ]
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -26,7 +26,7 @@ def step_loss(
     z = switch.sigmoid()[:, None]
     mixed = F.pad(z * module.vocabulary(features).softmax(-1), (0, extra))
     mixed = mixed.scatter_add(1, source, (1 - z) * copy)
-    return -torch.log(mixed.gather(1, target[:, None]).squeeze(1) + 1e-12)
+    return -torch.log(mixed.gather(1, target[:, None]).squeeze(1))
 
 
 class PointerGeneratorLSTM(nn.Module):
