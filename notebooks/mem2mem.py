@@ -666,9 +666,9 @@ r"""
 
 Twelve sentences of six random words. Three of them begin with a marking word, and the summary is the rest of those three.
 Nobody tells the memory which sentences matter; it has four slots. The same small model learns this four times: with both
-regularisers, without either, and without each of them. The numbers: of the sentences on which some head is strongest, the
-share that is marked (**precision**); of the marked ones, the share on which some head is strongest (**recall**); and the mean
-weight of a head on its strongest sentence.
+regularisers, without either, and without each of them. The numbers, on 200 unseen documents: the loss (**nll**); of the
+sentences on which some head is strongest, the share that is marked (**precision**); of the marked ones, the share on which
+some head is strongest (**recall**); and the mean weight of a head on its strongest sentence.
 """
 
 # %%
@@ -681,7 +681,7 @@ print("summary ", examples[0].target.tolist()[:-1])
 
 # %%
 def learn_planted(lambda_comp, lambda_read, steps=300):
-    """Train on new random documents at every step; returns the model and its losses."""
+    """Train on new random documents at every step."""
     torch.manual_seed(seed)
     model = Mem2Mem(
         Mem2MemConfig(V, embedding=64, hidden=64, bottleneck=32, slots=4, compression=64,
@@ -694,16 +694,18 @@ def learn_planted(lambda_comp, lambda_read, steps=300):
         losses["loss"].backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 2.0)
         optimizer.step()
-    return model, {name: value.item() for name, value in losses.items()}
+    return model
 
 
 @torch.no_grad()
 def planted_scores(model, documents):
-    attention = model.encode(make_batch(documents, V)).document["write_attention"]
+    batch = make_batch(documents, V)
+    attention = model.encode(batch).document["write_attention"]
     chosen = [set(row) for row in memory_sentences(attention)]
     marked = [set(planted_at(document)) for document in documents]
     hits = [len(c & m) for c, m in zip(chosen, marked)]
     return {
+        "nll": model.loss(batch)["nll"].item(),
         "precision": sum(h / len(c) for h, c in zip(hits, chosen)) / len(hits),
         "recall": sum(h / len(m) for h, m in zip(hits, marked)) / len(hits),
         "strongest weight": attention.max(-1).values.mean().item(),
@@ -714,9 +716,9 @@ settings = {"both": (0.01, 0.1), "neither": (0.0, 0.0), "no L(comp)": (0.0, 0.1)
 unseen = planted_sentences(200, seed=1, vocab_size=V)
 planted_models, planted_rows = {}, {}
 for name, (lambda_1, lambda_2) in settings.items():
-    planted_models[name], losses = learn_planted(lambda_1, lambda_2)
+    planted_models[name] = learn_planted(lambda_1, lambda_2)
     scores = planted_scores(planted_models[name], unseen)
-    planted_rows[name] = {"λ1": lambda_1, "λ2": lambda_2, "nll": losses["nll"], **scores}
+    planted_rows[name] = {"λ1": lambda_1, "λ2": lambda_2, **scores}
 pd.DataFrame.from_dict(planted_rows, orient="index").round(2)
 
 # %% [markdown]
