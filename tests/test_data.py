@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from lib.data.batching import BucketSampler, in_order, make_batch
+from lib.data.batching import BucketSampler, in_order, make_batch, split_packed
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.prepared import PreparedCorpus, encode, prepare
@@ -146,6 +146,20 @@ def test_packing_is_torch_packing():
     assert batch.packed_sizes.tolist() == expected.batch_sizes.tolist()
     assert batch.source_extended.flatten()[batch.packed_words].tolist() == expected.data.tolist()
     assert batch.packed_sentences.tolist() == [6, 2, 0, 1, 3, 7]
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 4, 99])
+def test_split_packing_is_packing_the_parts(at_once):
+    batch = batch_of()
+    sentences = [s for d in RAGGED for s in torch.from_numpy(d.source).split(d.sentence_lengths.tolist())]
+    ranked = sorted(sentences, key=len, reverse=True)
+    packed = batch.source_extended.flatten()[batch.packed_words]
+    parts = split_packed(batch.packed_sizes, at_once)
+    assert len(parts) == -(-len(ranked) // at_once)
+    for start, (positions, sizes) in zip(range(0, len(ranked), at_once), parts):
+        expected = torch.nn.utils.rnn.pack_sequence(ranked[start : start + at_once])
+        assert sizes.tolist() == expected.batch_sizes.tolist()
+        assert packed[positions].tolist() == expected.data.tolist()
 
 
 def test_a_document_without_words_is_refused():

@@ -67,6 +67,16 @@ def test_coverage_scan_keeps_no_hidden_layer():
     assert sum(held) < 2 * 30 * 50 * 8
 
 
+def test_concat_score_gradcheck():
+    module = Attention(2, 2, 3).double()
+
+    def weights(queries, keys, v):
+        return torch.func.functional_call(module, {"v.weight": v}, (queries, keys, MASK))
+
+    inputs = [torch.rand(s, dtype=torch.double, requires_grad=True) for s in [(3, 4, 3), (3, 5, 3), (1, 3)]]
+    assert torch.autograd.gradcheck(weights, inputs)
+
+
 @pytest.mark.parametrize("score", ["concat", "general", "dot"])
 def test_luong_scores(score):
     torch.manual_seed(0)

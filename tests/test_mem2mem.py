@@ -61,6 +61,19 @@ def test_padding_changes_nothing(model):
         assert torch.allclose(a, b, atol=1e-10), name
 
 
+@pytest.mark.parametrize(("sentences", "cached"), [(1, 2**19), (2, 1), (128, 40)])
+def test_working_in_parts_changes_nothing(sentences, cached, monkeypatch):
+    """Sentences a few at a time, documents in small groups: the same loss and gradients."""
+    model = tiny_model()
+    whole = model.loss(batch_of())["loss"]
+    monkeypatch.setattr("lib.models.hred.SENTENCES_AT_ONCE", sentences)
+    monkeypatch.setattr("lib.layers.attention.CACHED", cached)
+    parts = model.loss(batch_of())["loss"]
+    assert parts.item() == pytest.approx(whole.item(), abs=1e-12)
+    for a, b in zip(*(torch.autograd.grad(loss, list(model.parameters())) for loss in (whole, parts))):
+        assert torch.allclose(a, b, atol=1e-12)
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_one_call_with_many_words_equals_many_calls(variant):
     model, batch = make(variant), batch_of()

@@ -30,6 +30,9 @@ class HREDConfig:
             raise ValueError(f"score must be one of {', '.join(SCORES)}, not {self.score!r}")
 
 
+SENTENCES_AT_ONCE = 128  # in the sentence encoder, on a CPU: see `split_packed`
+
+
 @dataclass(frozen=True)
 class Steps:
     """What the decoder computed for T target positions of R hypotheses."""
@@ -89,7 +92,7 @@ class HRED(nn.Module):
     def _read_sentences(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Equation 1: word states [B, N, d] and sentence embeddings [B, L, d], all sentences as one packed batch."""
         ids = batch.source.flatten()[batch.packed_words]
-        at_once = 128 if ids.device.type == "cpu" else int(batch.packed_sizes[0])
+        at_once = SENTENCES_AT_ONCE if ids.device.type == "cpu" else int(batch.packed_sizes[0])
         states, last, places = [], [], []
         for positions, sizes in split_packed(batch.packed_sizes, at_once):
             positions = positions.to(ids.device)
