@@ -19,7 +19,6 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "figure.constrained_layout.use": True,
-    "svg.hashsalt": "companion",
 }
 
 

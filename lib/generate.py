@@ -79,7 +79,7 @@ class _Search:
         inputs = in_vocabulary(self.tokens[..., -1].reshape(-1, 1), self.vocab_size)
         steps, self.state = self.model.decode(inputs, self.state)
         log_p = self.model.log_distribution(steps, self.state, self.extra)  # [D * K, V + extra]
-        log_p = self._constrain(log_p, length).unflatten(0, self.log_prob.shape)
+        log_p = _constrain(log_p, self.tokens.flatten(0, 1), self.config).unflatten(0, self.log_prob.shape)
         total = (self.log_prob[..., None] + log_p).flatten(1)  # [D, K * (V + extra)]
         # of 2K candidates at most K end, so that K open ones are left
         values, places = total.topk(min(2 * self.config.beam, total.shape[1]), dim=1)
@@ -89,18 +89,6 @@ class _Search:
         self._collect(values, parents, ends, length)
         self._advance(values.masked_fill(ends, -torch.inf), parents, words)
         self._drop_done(length)
-
-    def _constrain(self, log_p: Tensor, length: int) -> Tensor:
-        log_p[:, list(self.config.forbidden)] = -torch.inf
-        if length <= self.config.min_length:
-            log_p[:, EOS] = -torch.inf
-        if length > self.config.max_length:  # only [EOS] is left
-            end = log_p[:, EOS].clone()
-            log_p.fill_(-torch.inf)[:, EOS] = end
-        elif self.config.block_ngrams:
-            for row, tokens in enumerate(self.tokens.flatten(0, 1).tolist()):
-                log_p[row, repeating(tokens[1:], self.config.block_ngrams)] = -torch.inf
-        return log_p
 
     def _collect(self, values: Tensor, parents: Tensor, ends: Tensor, length: int) -> None:
         """Put away the candidates that end and are among the best K of their document."""
@@ -136,6 +124,21 @@ class _Search:
         return best_open == -torch.inf or (len(scores) == self.config.beam and scores[-1] >= best_open)
 
 
+def _constrain(log_p: Tensor, tokens: Tensor, config: DecodeConfig) -> Tensor:
+    """log P [R, V + extra] of the word after `tokens` [R, length] ([BOS] first), -inf where it is not allowed."""
+    length = tokens.shape[1]  # of the summary with the new word
+    log_p[:, list(config.forbidden)] = -torch.inf
+    if length <= config.min_length:
+        log_p[:, EOS] = -torch.inf
+    if length > config.max_length:  # only [EOS] is left
+        end = log_p[:, EOS].clone()
+        log_p.fill_(-torch.inf)[:, EOS] = end
+    elif config.block_ngrams:
+        for row, ids in enumerate(tokens[:, 1:].tolist()):
+            log_p[row, repeating(ids, config.block_ngrams)] = -torch.inf
+    return log_p
+
+
 def repeating(tokens: list[int], n: int) -> list[int]:
     """Words that would end an n-gram which `tokens` already holds."""
     if len(tokens) < n:
@@ -149,25 +152,16 @@ def greedy_search(model: nn.Module, batch: Batch, config: DecodeConfig) -> list[
     """The most probable word at every step, for all documents at once."""
     model.eval()
     state, extra = model.encode(batch), max(map(len, batch.unknown), default=0)
-    token = torch.full((len(batch), 1), BOS, device=batch.source.device)
-    chosen, log_prob = [], torch.zeros(len(batch), device=batch.source.device)
+    tokens = torch.full((len(batch), 1), BOS, device=batch.source.device)
+    log_prob = torch.zeros(len(batch), device=batch.source.device)
     open_ = torch.ones(len(batch), dtype=torch.bool, device=batch.source.device)
-    for length in range(1, config.max_length + 2):
-        steps, state = model.decode(in_vocabulary(token, model.config.vocab_size), state)
-        log_p = model.log_distribution(steps, state, extra)
-        log_p[:, list(config.forbidden)] = -torch.inf
-        if length <= config.min_length:
-            log_p[:, EOS] = -torch.inf
-        value, word = log_p.max(-1)
-        if length > config.max_length:
-            value, word = log_p[:, EOS], torch.full_like(word, EOS)
+    while open_.any():
+        steps, state = model.decode(in_vocabulary(tokens[:, -1:], model.config.vocab_size), state)
+        value, word = _constrain(model.log_distribution(steps, state, extra), tokens, config).max(-1)
         log_prob = log_prob + value.where(open_, 0)
-        token = word.where(open_, EOS)[:, None]
-        chosen.append(token)
+        tokens = torch.cat([tokens, word.where(open_, EOS)[:, None]], 1)
         open_ = open_ & (word != EOS)
-        if not open_.any():
-            break
-    rows = [row[: row.index(EOS)] for row in torch.cat(chosen, 1).tolist()]
+    rows = [row[: row.index(EOS)] for row in tokens[:, 1:].tolist()]
     return [Hypothesis(ids, p, config.rank(p, len(ids) + 1)) for ids, p in zip(rows, log_prob.tolist())]
 
 

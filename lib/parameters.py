@@ -2,7 +2,8 @@
 
 import ast
 import builtins
-from difflib import get_close_matches
+
+from lib.names import did_you_mean
 
 
 class ParameterError(ValueError):
@@ -27,8 +28,7 @@ def check_parameters(namespace: dict) -> None:
         if cell.lstrip().startswith("# Parameters"):
             for name in _assigned(cell):
                 if name not in declared:
-                    near = get_close_matches(name, declared, n=1, cutoff=0.5)
-                    hint = f", did you mean {near[0]!r}?" if near else "."
+                    hint = did_you_mean(name, declared)
                     raise ParameterError(f"unknown parameter {name!r}{hint} This page has: {', '.join(declared)}")
     for name, kind in declared.items():
         namespace[name] = _convert(name, namespace[name], getattr(builtins, kind))

@@ -1,7 +1,6 @@
 """Hyper-parameters by name: `paper`, the paper's own and nothing else, and `demo`, minutes on two CPU cores."""
 
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 
 import torch
@@ -13,6 +12,7 @@ from lib.data.preprocess import CohanOptions
 from lib.generate import DecodeConfig
 from lib.models.hred import HRED
 from lib.models.mem2mem import VARIANTS, Mem2Mem
+from lib.names import did_you_mean
 from lib.train import TrainConfig
 
 MODELS = ("mem2mem",)
@@ -49,14 +49,13 @@ def choose(value: str, allowed, what: str) -> str:
     """`value` if it is allowed; otherwise a ValueError that proposes the nearest."""
     if value in allowed:
         return value
-    near = get_close_matches(str(value), list(allowed), n=1, cutoff=0.5)
-    hint = f", did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"unknown {what} {value!r}{hint} There are: {', '.join(allowed)}")
+    raise ValueError(f"unknown {what} {value!r}{did_you_mean(value, allowed)} There are: {', '.join(allowed)}")
 
 
 def preset(model: str, name: str, **train) -> Preset:
     """A preset, with fields of its training configuration replaced; None keeps the preset's value."""
-    names = [n for m, n in PRESETS if m == choose(model, MODELS, "model")]
+    choose(model, MODELS, "model")
+    names = [n for m, n in PRESETS if m == model]
     chosen = PRESETS[model, choose(name, names, "preset")]
     given = {key: value for key, value in train.items() if value is not None}
     return replace(chosen, train=replace(chosen.train, **given))

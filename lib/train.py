@@ -33,7 +33,7 @@ from tqdm import tqdm
 
 from lib.data.batching import BucketSampler, in_order, make_batch
 from lib.data.prepared import PreparedCorpus
-from lib.files import digest, source_digest, write_json, write_whole
+from lib.files import source_digest, write_json, write_whole
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ class _Loop:
                     tensors[f"optimizer.{index}.{key}"] = value
             tensors["random"] = torch.get_rng_state()
         tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
-        meta = {"step": self.step, "best": self.best, "config": digest(self.record)}
+        meta = {"step": self.step, "best": self.best}
         write_whole(self.folder / f"{which}.safetensors", save(tensors, {"meta": json.dumps(meta)}))
 
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -42,8 +43,6 @@ def tiny_model(**changes) -> Mem2Mem:
 
 def document(sentences: list[list[int]], target: list[int], name: str = "d") -> EncodedDocument:
     """A document from ids; ids from VOCAB up are its unknown words."""
-    import numpy as np
-
     source = [w for s in sentences for w in s]
     unknown = [f"unknown{i}" for i in range(max([*source, *target]) - VOCAB + 1)]
     lengths = [len(s) for s in sentences]

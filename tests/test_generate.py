@@ -20,7 +20,10 @@ def model_score(model, item, ids):
     return model.log_prob(steps, torch.tensor([[*ids, EOS]]), state).sum().item()
 
 
-@pytest.mark.parametrize("config", [DecodeConfig(beam=1, max_length=8, **PLAIN), DecodeConfig(1, 3, 8)])
+@pytest.mark.parametrize(
+    "config",
+    [DecodeConfig(beam=1, max_length=8, **PLAIN), DecodeConfig(1, 3, 8), DecodeConfig(1, 8, 8, block_ngrams=2)],
+)
 def test_beam_one_is_greedy(config):
     for seed in range(3):
         model = tiny_model()

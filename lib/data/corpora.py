@@ -13,7 +13,6 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from importlib import resources
 from itertools import islice
 from pathlib import Path
@@ -22,6 +21,7 @@ from lib.data.documents import SPLITS, CorpusError, Document, to_document
 from lib.data.readers import Records, find_split
 from lib.data.text import split_sentences
 from lib.files import digest
+from lib.names import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -177,8 +177,7 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
         return _hub(str(dataset), HUB[str(dataset)], errors)
     if dataset in MANUAL:
         raise CorpusError(f"{dataset!r} cannot be downloaded by a program: {MANUAL[str(dataset)]}.")
-    near = get_close_matches(str(dataset), NAMES, n=1)
-    hint = f", did you mean {near[0]!r}?" if near else "."
+    hint = did_you_mean(str(dataset), NAMES)
     raise CorpusError(
         f"no corpus or folder {str(dataset)!r}{hint} Names: {', '.join(NAMES)}; or the path of a folder."
     )

@@ -99,9 +99,7 @@ class HRED(nn.Module):
             packed = PackedSequence(self.embedding(ids[positions]), sizes)
             part_states, part_last = self.sentence_encoder(packed)
             states.append(part_states.data)  # [words of the part, d]
-            last.append(
-                part_last.transpose(0, 1).flatten(1)
-            )  # [sentences of the part, d]: last forward, first backward
+            last.append(part_last.transpose(0, 1).flatten(1))  # [sentences, d]: last forward, first backward
             places.append(batch.packed_words[positions])
         states, last = torch.cat(states), torch.cat(last)
         words = states.new_zeros(batch.source.numel(), states.shape[1]).index_copy(0, torch.cat(places), states)
