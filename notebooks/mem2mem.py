@@ -76,7 +76,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from IPython.display import Code, display
 
 from lib.checks import check_close, check_exercise, check_gradients
 from lib.data.batching import make_batch
@@ -649,7 +648,7 @@ The memory in the library: compression, the scan over steps, the write.
 
 # %%
 for part in (Mem2Mem.compress, Mem2Mem.condition, Mem2Mem.gate_and_update, Mem2Mem.write, compression_loss):
-    display(Code(textwrap.dedent(inspect.getsource(part)), language="python"))
+    print(textwrap.dedent(inspect.getsource(part)))
 
 # %% [markdown]
 r"""
