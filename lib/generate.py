@@ -64,8 +64,11 @@ class _Search:
 
     def __init__(self, model, batch: Batch, config: DecodeConfig):
         self.model, self.config = model, config
-        self.vocab_size, self.extra = model.config.vocab_size, max(map(len, batch.unknown), default=0)
+        self.vocab_size = model.config.vocab_size
+        words = self.vocab_size + max(map(len, batch.unknown), default=0)
+        self.extra = words + -words % BLOCK - self.vocab_size  # copy ids, to a multiple of BLOCK words: see `_top`
         self.device = batch.source.device
+        self.p: Tensor | None = None  # of every word, in the same memory at every step
         self.documents = list(range(len(batch)))  # which document each row of beams is
         self.ended: list[list[Hypothesis]] = [[] for _ in self.documents]
         rows = torch.arange(len(batch), device=self.device)
@@ -78,13 +81,14 @@ class _Search:
         """Extend every hypothesis to `length` symbols; end, keep and drop."""
         inputs = in_vocabulary(self.tokens[..., -1].reshape(-1, 1), self.vocab_size)
         steps, self.state = self.model.decode(inputs, self.state)
-        log_p = self.model.log_distribution(steps, self.state, self.extra)  # [D * K, V + extra]
-        log_p = _constrain(log_p, self.tokens.flatten(0, 1), self.config).unflatten(0, self.log_prob.shape)
-        total = (self.log_prob[..., None] + log_p).flatten(1)  # [D, K * (V + extra)]
+        out = None if self.p is None else self.p[: len(inputs)]
+        self.p = self.model.distribution(steps, self.state, self.extra, out)  # [D * K, V + extra]
         # of 2K candidates at most K end, so that K open ones are left
-        values, places = total.topk(min(2 * self.config.beam, total.shape[1]), dim=1)
-        parents = places // log_p.shape[-1]
-        words = places % log_p.shape[-1]
+        p, words = _top(_constrain(self.p, self.tokens.flatten(0, 1), self.config), 2 * self.config.beam)
+        total = self.log_prob[..., None] + p.log().unflatten(0, self.log_prob.shape)  # [D, K, 2K]
+        values, places = total.flatten(1).topk(2 * self.config.beam, dim=1)
+        parents = places // p.shape[1]
+        words = words.view(total.shape[0], -1).gather(1, places)
         ends = words == EOS
         self._collect(values, parents, ends, length)
         self._advance(values.masked_fill(ends, -torch.inf), parents, words)
@@ -124,19 +128,34 @@ class _Search:
         return best_open == -torch.inf or (len(scores) == self.config.beam and scores[-1] >= best_open)
 
 
-def _constrain(log_p: Tensor, tokens: Tensor, config: DecodeConfig) -> Tensor:
-    """log P [R, V + extra] of the word after `tokens` [R, length] ([BOS] first), -inf where it is not allowed."""
+BLOCK = 256  # words whose largest probability is looked at first
+
+
+def _top(p: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest of each row of [R, n * BLOCK], and where they are, both [R, k] (fewer where there are fewer).
+
+    They are in the k blocks with the largest maxima, which takes a fifth of the time of `topk` over 50,000 words.
+    """
+    blocks = p.unflatten(1, (-1, BLOCK))
+    best = blocks.amax(2).topk(min(k, blocks.shape[1]), 1).indices  # [R, k]
+    candidates = blocks.gather(1, best[..., None].expand(-1, -1, BLOCK)).flatten(1)
+    values, places = candidates.topk(min(k, candidates.shape[1]), 1)
+    return values, best.gather(1, places // BLOCK) * BLOCK + places % BLOCK
+
+
+def _constrain(p: Tensor, tokens: Tensor, config: DecodeConfig) -> Tensor:
+    """P [R, V + extra] of the word after `tokens` [R, length] ([BOS] first), 0 where it is not allowed."""
     length = tokens.shape[1]  # of the summary with the new word
-    log_p[:, list(config.forbidden)] = -torch.inf
+    p[:, list(config.forbidden)] = 0
     if length <= config.min_length:
-        log_p[:, EOS] = -torch.inf
-    if length > config.max_length:  # only [EOS] is left
-        end = log_p[:, EOS].clone()
-        log_p.fill_(-torch.inf)[:, EOS] = end
+        p[:, EOS] = 0
+    if length > config.max_length:  # only [EOS] is left, however improbable
+        end = p[:, EOS].clamp_min(torch.finfo(p.dtype).tiny)
+        p.zero_()[:, EOS] = end
     elif config.block_ngrams:
         for row, ids in enumerate(tokens[:, 1:].tolist()):
-            log_p[row, repeating(ids, config.block_ngrams)] = -torch.inf
-    return log_p
+            p[row, repeating(ids, config.block_ngrams)] = 0
+    return p
 
 
 def repeating(tokens: list[int], n: int) -> list[int]:
@@ -157,8 +176,8 @@ def greedy_search(model: nn.Module, batch: Batch, config: DecodeConfig) -> list[
     open_ = torch.ones(len(batch), dtype=torch.bool, device=batch.source.device)
     while open_.any():
         steps, state = model.decode(in_vocabulary(tokens[:, -1:], model.config.vocab_size), state)
-        value, word = _constrain(model.log_distribution(steps, state, extra), tokens, config).max(-1)
-        log_prob = log_prob + value.where(open_, 0)
+        p, word = _constrain(model.distribution(steps, state, extra), tokens, config).max(-1)
+        log_prob = log_prob + p.log().where(open_, 0)
         tokens = torch.cat([tokens, word.where(open_, EOS)[:, None]], 1)
         open_ = open_ & (word != EOS)
     rows = [row[: row.index(EOS)] for row in tokens[:, 1:].tolist()]

@@ -488,8 +488,8 @@ check_close(z, toy_steps.switch[b, :T].sigmoid(), "(13)", "switch")
 pointer, lib_source = model.pointer, batch.source_extended[b].expand(T, -1)
 features, switch, copy = toy_steps.features[b, :T], toy_steps.switch[b, :T], toy_steps.copy[b, :T]
 only_copy = torch.full_like(switch, -1e9)  # a switch at 0 leaves P_c
-lib_P_c = pointer.log_distribution(features, only_copy, copy, lib_source, len(toy[b].unknown)).exp()
-lib_P = pointer.log_distribution(features, switch, copy, lib_source, len(toy[b].unknown)).exp()
+lib_P_c = pointer.distribution(features, only_copy, copy, lib_source, len(toy[b].unknown))
+lib_P = pointer.distribution(features, switch, copy, lib_source, len(toy[b].unknown))
 check_close(P_c, lib_P_c, "(14)", "copy distribution")
 check_close(P, lib_P, "(15)", "P over vocabulary and source")
 print("each row of P sums to 1:", P.sum(1).min().item(), "to", P.sum(1).max().item())
@@ -617,10 +617,10 @@ check_close(slot, one_after.decoder["read"], "(7)", "one slot: what is read is t
 always_generate = torch.full_like(toy_steps.switch[:, -1], 1e9)
 unknown = max(map(len, batch.unknown))
 features, copy = toy_steps.features[:, -1], toy_steps.copy[:, -1]
-flat = pointer.log_distribution(features, always_generate, copy, batch.source_extended, unknown)
+flat = pointer.distribution(features, always_generate, copy, batch.source_extended, unknown)
 check_close(
     pointer.vocabulary(features).softmax(-1),
-    flat.exp()[:, : len(toy_vocabulary)],
+    flat[:, : len(toy_vocabulary)],
     "(15)",
     "switch at 1: plain softmax",
 )

@@ -5,7 +5,7 @@ import torch
 
 from lib.data.batching import in_vocabulary
 from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
-from lib.generate import DecodeConfig, beam_search, greedy_search, repeating, summarize, to_sentences
+from lib.generate import BLOCK, DecodeConfig, _top, beam_search, greedy_search, repeating, summarize, to_sentences
 from tests.conftest import RAGGED, VOCAB, batch_of, document, tiny_model
 
 PLAIN = {"min_length": 0, "length_penalty": 0.0}
@@ -120,3 +120,24 @@ def test_sentences_of_a_summary():
 def test_decode_config_is_checked(bad):
     with pytest.raises(ValueError, match="must be at least 1"):
         DecodeConfig(**bad)
+
+
+@pytest.mark.parametrize(("k", "width"), [(3, 4 * BLOCK), (8, BLOCK), (400, BLOCK), (5, 2 * BLOCK)])
+def test_top_is_topk(k, width):
+    torch.manual_seed(0)
+    p = torch.rand(6, width)
+    p[0, :10] += 1  # all of the best in one block
+    values, places = _top(p, k)
+    expected = p.topk(min(k, width), 1)
+    assert torch.equal(values, expected.values)
+    assert torch.equal(places, expected.indices)
+
+
+def test_an_end_of_no_probability_is_still_an_end():
+    model = tiny_model()
+    with torch.no_grad():
+        model.pointer.vocabulary.bias[EOS] = -1e4
+        model.pointer.switch.bias.fill_(50.0)
+    for found in beam_search(model, batch_of(), DecodeConfig(beam=2, min_length=3, max_length=3)):
+        assert len(found) == 2
+        assert all(len(h.ids) == 3 for h in found)

@@ -122,7 +122,7 @@ def pointer():
 
 def test_distribution_sums_to_one_and_is_the_mixture(pointer):
     module, features, switch, copy, source = pointer
-    p = module.log_distribution(features[:, 0], switch[:, 0], copy[:, 0], source, extra=2).exp()
+    p = module.distribution(features[:, 0], switch[:, 0], copy[:, 0], source, extra=2)
     assert torch.allclose(p.sum(1), torch.ones(2).double())
     z, generated = switch[:, 0].sigmoid(), module.vocabulary(features[:, 0]).softmax(-1)
     assert torch.allclose(p[0, 7], (1 - z[0]) * 0.6)
@@ -134,7 +134,7 @@ def test_log_prob_is_the_distribution_at_the_target(pointer):
     module, features, switch, copy, source = pointer
     target = torch.tensor([[4, 7, 6, 5, 3], [8, 4, 1, 2, 6]])
     expected = torch.stack([
-        module.log_distribution(features[:, t], switch[:, t], copy[:, t], source, 2)[range(2), target[:, t]]
+        module.distribution(features[:, t], switch[:, t], copy[:, t], source, 2)[range(2), target[:, t]].log()
         for t in range(5)
     ], 1)  # fmt: skip
     assert torch.allclose(module.log_prob(features, switch, copy, source, target), expected, atol=1e-12)
@@ -184,3 +184,19 @@ def test_a_word_in_neither_has_a_finite_score_and_gradient(pointer):
     log_p.sum().backward()
     assert torch.isfinite(log_p).all()
     assert torch.isfinite(features.grad).all()
+
+
+def test_nll_goes_backward_once(pointer):
+    module, features, switch, copy, source = pointer
+    loss = module.nll(features, switch, copy, source, torch.full((2, 5), 4), torch.ones(2, 5).double())
+    loss.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="call nll again"):
+        loss.backward()
+
+
+def test_distribution_in_given_memory(pointer):
+    module, features, switch, copy, source = pointer
+    arguments = features[:, 0], switch[:, 0], copy[:, 0], source, 2
+    out = torch.full((2, 9), 7.0).double()
+    assert module.distribution(*arguments, out) is out
+    assert torch.equal(out, module.distribution(*arguments))

@@ -62,19 +62,30 @@ class PointerGenerator(nn.Module):
         mixed = _MixtureNLL.apply(self.vocabulary.weight, self.vocabulary.bias, *rows, dtype, torch.is_grad_enabled())
         return mixed - only_copied
 
-    def log_distribution(self, features: Tensor, switch: Tensor, copy: Tensor, source: Tensor, extra: int) -> Tensor:
-        """log P over the vocabulary and `extra` copy ids, for generation.
+    @torch.no_grad()
+    def distribution(
+        self, features: Tensor, switch: Tensor, copy: Tensor, source: Tensor, extra: int, out: Tensor | None = None
+    ) -> Tensor:
+        """P over the vocabulary and `extra` copy ids, for generation.
 
         Args:
             features: [R, bottleneck], switch: [R], copy: [R, N], source: [R, N] extended ids.
+            out: what to write into, [R, V + extra] (new memory at every step takes as long as the scores).
 
         Returns:
-            [R, V + extra]; -inf for copy ids that a source does not have.
+            [R, V + extra]; 0 for copy ids that a source does not have.
         """
-        (logits,) = full_precision(self.vocabulary(features))
-        z = switch.sigmoid()[:, None]
-        mixed = F.pad(z * logits.softmax(-1), (0, extra))
-        return mixed.scatter_add_(1, source, (1 - z) * copy).log()
+        z, known = switch.sigmoid()[:, None], self.vocabulary.out_features
+        mixed = copy.new_empty(len(features), known + extra) if out is None else out
+        scores = mixed[:, :known]  # in place from here: R * V numbers, no copies
+        if torch.is_autocast_enabled(features.device.type):
+            scores.copy_(self.vocabulary(features))
+        else:
+            torch.mm(features, self.vocabulary.weight.T, out=scores).add_(self.vocabulary.bias)
+        scores.sub_(scores.amax(1, keepdim=True)).exp_()
+        scores.mul_(z / scores.sum(1, keepdim=True))
+        mixed[:, known:] = 0
+        return mixed.scatter_add_(1, source, (1 - z) * copy)
 
 
 def _log_copied(switch: Tensor, copy: Tensor, source: Tensor, target: Tensor) -> Tensor:
@@ -90,7 +101,7 @@ class _MixtureNLL(torch.autograd.Function):
     once, while its scores are there: the loss is a sum, so its gradient only has to be scaled in the backward pass.
     """
 
-    ENTRIES = 2**23  # of one chunk of scores
+    ENTRIES = 2**22  # of one chunk of scores
 
     @staticmethod
     def forward(ctx, weight, bias, features, target, log_z, log_copied, weights, dtype, training):
@@ -117,11 +128,12 @@ class _MixtureNLL(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, scale):
-        g = ctx.gradients
-        weight, bias, features, log_z, log_copied = (
-            scale * x for x in (g.weight, g.bias, g.features, g.log_z, g.log_copied)
-        )
-        return weight, bias, features, None, log_z, log_copied, None, None, None
+        g, ctx.gradients = ctx.gradients, None
+        if g is None:
+            raise RuntimeError("nll: its gradient is made once; call nll again to go backward a second time")
+        for x in (g.weight, g.bias, g.features, g.log_z, g.log_copied):
+            x.mul_(scale)
+        return g.weight, g.bias, g.features, None, g.log_z, g.log_copied, None, None, None
 
 
 class _Gradients:

@@ -159,12 +159,12 @@ class HRED(nn.Module):
         source = state.document["source"]
         return self.pointer.nll(steps.features, steps.switch, steps.copy, source, batch.target, weights)
 
-    def log_distribution(self, steps: Steps, state: State, extra: int) -> Tensor:
-        """log P of every word after the last step: [R, V + extra], `extra` copy ids."""
+    def distribution(self, steps: Steps, state: State, extra: int, out: Tensor | None = None) -> Tensor:
+        """P of every word after the last step, [R, V + extra] with `extra` copy ids, in `out` if given."""
         source = state.document["source"]
         source = source.repeat_interleave(steps.copy.shape[0] // source.shape[0], 0)
         last = steps.features[:, -1], steps.switch[:, -1], steps.copy[:, -1]
-        return self.pointer.log_distribution(*last, source, extra)
+        return self.pointer.distribution(*last, source, extra, out)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Named terms, each the mean over documents; `loss` is what training minimizes.

@@ -70,8 +70,8 @@ def _step(model: str, way: str, batch: int, source: int, target: int) -> Callabl
     optimizer = torch.optim.Adam(network.parameters(), fused=True)
 
     def step() -> float:
-        value = loss(data)["loss"]
         optimizer.zero_grad(set_to_none=True)
+        value = loss(data)["loss"]
         value.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 2.0)
         optimizer.step()
