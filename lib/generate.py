@@ -12,7 +12,7 @@ from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
 
 @dataclass(frozen=True)
 class DecodeConfig:
-    """Beam search. Lengths count words without [EOS]."""
+    """Beam search. Lengths count words without [EOS], and symbols that steer the model."""
 
     beam: int = 4  # the paper's (appendix A.2)
     min_length: int = 35  # not stated by the paper; Cohan et al.'s default
@@ -84,7 +84,8 @@ class _Search:
         out = None if self.p is None else self.p[: len(inputs)]
         self.p = self.model.distribution(steps, self.state, self.extra, out)  # [D * K, V + extra]
         # of 2K candidates at most K end, so that K open ones are left
-        p, words = _top(_constrain(self.p, self.tokens.flatten(0, 1), self.config), 2 * self.config.beam)
+        self.p = _constrain(self.p, self.tokens.flatten(0, 1), self.config, self.model.control_symbols)
+        p, words = _top(self.p, 2 * self.config.beam)
         total = self.log_prob[..., None] + p.log().unflatten(0, self.log_prob.shape)  # [D, K, 2K]
         values, places = total.flatten(1).topk(2 * self.config.beam, dim=1)
         parents = places // p.shape[1]
@@ -143,8 +144,11 @@ def _top(p: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return values, best.gather(1, places // BLOCK) * BLOCK + places % BLOCK
 
 
-def _constrain(p: Tensor, tokens: Tensor, config: DecodeConfig) -> Tensor:
-    """P [R, V + extra] of the word after `tokens` [R, length] ([BOS] first), 0 where it is not allowed."""
+def _constrain(p: Tensor, tokens: Tensor, config: DecodeConfig, control: frozenset[int]) -> Tensor:
+    """P [R, V + extra] of the word after `tokens` [R, length] ([BOS] first), 0 where it is not allowed.
+
+    Symbols of `control` are not words: n-grams pass over them.
+    """
     length = tokens.shape[1]  # of the summary with the new word
     p[:, list(config.forbidden)] = 0
     if length <= config.min_length:
@@ -154,7 +158,7 @@ def _constrain(p: Tensor, tokens: Tensor, config: DecodeConfig) -> Tensor:
         p.zero_()[:, EOS] = end
     elif config.block_ngrams:
         for row, ids in enumerate(tokens[:, 1:].tolist()):
-            p[row, repeating(ids, config.block_ngrams)] = 0
+            p[row, repeating([i for i in ids if i not in control], config.block_ngrams)] = 0
     return p
 
 
@@ -176,7 +180,8 @@ def greedy_search(model: nn.Module, batch: Batch, config: DecodeConfig) -> list[
     open_ = torch.ones(len(batch), dtype=torch.bool, device=batch.source.device)
     while open_.any():
         steps, state = model.decode(in_vocabulary(tokens[:, -1:], model.config.vocab_size), state)
-        p, word = _constrain(model.distribution(steps, state, extra), tokens, config).max(-1)
+        p = model.distribution(steps, state, extra)
+        p, word = _constrain(p, tokens, config, model.control_symbols).max(-1)
         log_prob = log_prob + p.log().where(open_, 0)
         tokens = torch.cat([tokens, word.where(open_, EOS)[:, None]], 1)
         open_ = open_ & (word != EOS)
@@ -202,5 +207,6 @@ def summarize(
     device, summaries = next(model.parameters()).device, []
     for batch in in_order(split, batch_size, len(vocabulary)):
         for found, unknown in zip(beam_search(model, batch.to(device), config), batch.unknown):
-            summaries.append(to_sentences(vocabulary.decode(found[0].ids, unknown)))
+            words = [i for i in found[0].ids if i not in model.control_symbols]
+            summaries.append(to_sentences(vocabulary.decode(words, unknown)))
     return summaries

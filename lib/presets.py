@@ -8,22 +8,26 @@ from torch import nn
 
 from lib.data.corpora import load_corpus
 from lib.data.prepared import PreparedCorpus, prepare
-from lib.data.preprocess import CohanOptions
+from lib.data.preprocess import ArticleOptions, CohanOptions
+from lib.data.windows import prepare_windowed
 from lib.generate import DecodeConfig
+from lib.models import mem2mem, windowed
 from lib.models.hred import HRED
-from lib.models.mem2mem import VARIANTS, Mem2Mem
 from lib.names import did_you_mean
 from lib.train import TrainConfig
 
-MODELS = ("mem2mem",)
+VARIANTS = {"mem2mem": mem2mem.VARIANTS, "windowed": windowed.VARIANTS}
+USUAL = {"mem2mem": "+read", "windowed": "dynamic"}  # the variant of each paper's own model
+MODELS = tuple(VARIANTS)
 
 
 @dataclass(frozen=True)
 class Preset:
     """Everything a run needs to know: preprocessing, model sizes, training, decoding."""
 
-    options: CohanOptions = CohanOptions()
+    options: CohanOptions | ArticleOptions = CohanOptions()
     model: dict = field(default_factory=dict)  # fields of the model's config that differ from the paper's
+    variant: str = ""  # a row of the paper's tables; empty: its own model
     train: TrainConfig = TrainConfig()
     decode: DecodeConfig = DecodeConfig()
     documents: int | None = None  # at most so many of each split
@@ -42,7 +46,39 @@ PRESETS = {
         decode=DecodeConfig(min_length=20, max_length=80, block_ngrams=3),
         documents=100,
     ),
+    ("windowed", "demo"): Preset(
+        options=ArticleOptions(source_tokens=400, summary_tokens=80, vocab_size=1_000),
+        model={"embedding": 64, "hidden": 32, "window": 120, "step": 100},
+        train=TrainConfig(batch_size=4, steps=240, learning_rate=2e-3, validate_every=60),
+        decode=DecodeConfig(beam=3, min_length=20, max_length=80, block_ngrams=3),
+        documents=100,
+    ),
 }  # fmt: skip
+
+
+def _article(source: int, summary: int, longest: int, window: int | None = None, step: int | None = None) -> Preset:
+    """A row of the windowed paper's table: words of source and summary, window and step; the author's training."""
+    return Preset(
+        options=ArticleOptions(source_tokens=source, summary_tokens=summary),
+        model={"window": window, "step": step, "budget": summary, "longest": longest},
+        variant="dynamic" if window else "standard",
+        train=TrainConfig(
+            batch_size=12, epochs=21, learning_rate=300**-0.45, warmup=4000, weight_decay=1e-5, max_norm=None
+        ),
+        decode=DecodeConfig(beam=3, min_length=0, max_length=summary),
+    )
+
+
+PRESETS |= {
+    ("windowed", "CD_I"): _article(400, 100, 1500),
+    ("windowed", "CD_II"): _article(1160, 100, 1500, 400, 380),
+    ("windowed", "WIKI_I"): _article(200, 125, 800),
+    ("windowed", "WIKI_II"): _article(740, 125, 800, 200, 180),
+    ("windowed", "WIKI_III"): _article(400, 125, 800),
+    ("windowed", "WIKI_IV"): _article(780, 125, 800, 400, 380),
+    ("windowed", "WIKI_V"): _article(780, 125, 800),
+}
+PRESETS["windowed", "paper"] = PRESETS["windowed", "CD_II"]
 
 
 def choose(value: str, allowed, what: str) -> str:
@@ -52,13 +88,25 @@ def choose(value: str, allowed, what: str) -> str:
     raise ValueError(f"unknown {what} {value!r}{did_you_mean(value, allowed)} There are: {', '.join(allowed)}")
 
 
-def preset(model: str, name: str, **train) -> Preset:
-    """A preset, with fields of its training configuration replaced; None keeps the preset's value."""
+def preset(model: str, name: str, variant: str | None = None, **train) -> Preset:
+    """A preset of a model in one of its variants, with fields of its training configuration replaced.
+
+    None keeps the preset's variant or value. Raises ValueError for a name that does not exist.
+    """
     choose(model, MODELS, "model")
     names = [n for m, n in PRESETS if m == model]
     chosen = PRESETS[model, choose(name, names, "preset")]
     given = {key: value for key, value in train.items() if value is not None}
-    return replace(chosen, train=replace(chosen.train, **given))
+    variant = choose(variant or chosen.variant or USUAL[model], VARIANTS[model], "variant")
+    chosen = replace(chosen, variant=variant, train=replace(chosen.train, **given))
+    values = {**chosen.model, **(VARIANTS[model][variant] or {})}
+    if model == "windowed" and variant != "standard":
+        if values["window"] is None:
+            raise ValueError(f"preset {name!r} has no window: choose the variant 'standard', or another preset")
+        if variant != "static":  # its summaries say when to move
+            options = replace(chosen.options, window=values["window"], step=values["step"])
+            chosen = replace(chosen, options=options)
+    return replace(chosen, model=values)
 
 
 def open_corpus(
@@ -67,15 +115,22 @@ def open_corpus(
     """A corpus by name or folder, prepared for a preset; a folder that is prepared already is taken as it is."""
     if (Path(dataset) / "prepared.json").exists():
         return PreparedCorpus.load(dataset)
-    return prepare(load_corpus(dataset, errors), chosen.options, limit or chosen.documents, **keep)
+    make = prepare_windowed if isinstance(chosen.options, ArticleOptions) else prepare
+    return make(load_corpus(dataset, errors), chosen.options, limit or chosen.documents, **keep)
 
 
-def build(model: str, chosen: Preset, corpus: PreparedCorpus, variant: str | None = None) -> nn.Module:
-    """The model of a preset for a corpus's vocabulary, in one of its variants, with the seed's weights."""
-    choose(model, MODELS, "model")
-    changes = VARIANTS[choose(variant or "+read", VARIANTS, "variant")]
-    kind = HRED if changes is None else Mem2Mem
+def build(model: str, chosen: Preset, corpus: PreparedCorpus) -> nn.Module:
+    """The model of a preset for a corpus's vocabulary, with the seed's weights.
+
+    Raises ValueError when the summaries of the corpus were marked for another window than the preset's.
+    """
+    marked, wanted = (getattr(options, "window", None) for options in (corpus.options, chosen.options))
+    if marked != wanted:
+        raise ValueError(f"{corpus.name} was prepared for a window of {marked} words, not {wanted}: prepare it anew")
+    kind = {"mem2mem": mem2mem.Mem2Mem, "windowed": windowed.Windowed}[choose(model, MODELS, "model")]
+    if chosen.variant == "hred":
+        kind = HRED
     known = {f.name for f in fields(kind.Config)}
-    values = {k: v for k, v in {**chosen.model, **(changes or {})}.items() if k in known}
+    values = {k: v for k, v in chosen.model.items() if k in known}
     torch.manual_seed(chosen.train.seed)
     return kind(kind.Config(**values, vocab_size=len(corpus.vocabulary)))

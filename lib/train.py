@@ -46,7 +46,9 @@ class TrainConfig:
     epochs: int = 15
     steps: int | None = None  # in place of epochs
     learning_rate: float = 2e-4  # Adam
-    max_norm: float = 2.0  # of the gradient
+    warmup: int | None = None  # steps; given, the rate is learning_rate * min(step^-1/2, step * warmup^-3/2)
+    weight_decay: float = 0.0  # Adam's L2 term
+    max_norm: float | None = 2.0  # of the gradient; None: as it is
     seed: int = 0
     validate_every: int | None = None  # steps; None: each epoch
     save_every: int = 500  # steps; also after each validation
@@ -60,6 +62,7 @@ class TrainConfig:
             "accumulate",
             "epochs",
             "steps",
+            "warmup",
             "validate_every",
             "save_every",
             "log_every",
@@ -67,6 +70,12 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step, counted from 1 (Vaswani et al. 2017, equation 3, where there is a warm-up)."""
+        if self.warmup is None:
+            return self.learning_rate
+        return self.learning_rate * min(step**-0.5, step * self.warmup**-1.5)
 
 
 class RunError(RuntimeError):
@@ -145,7 +154,9 @@ class _Loop:
                 f"a batch of {self.sampler.batch_size} documents cannot be shared by {world} processes: choose "
                 "a batch size that is a multiple of them, and no larger than the training set"
             )
-        self.optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate, fused=True)
+        self.optimizer = torch.optim.Adam(
+            model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
+        )
         self.step, self.best = 0, float("inf")
 
     # ------------------------------------------------------------------------------------- start and resume
@@ -183,7 +194,7 @@ class _Loop:
     def _load(self) -> None:
         state = load_tensors(self.folder / "last.safetensors")
         meta = read_meta(self.folder / "last.safetensors")
-        self.model.load_state_dict(_under("model", state))
+        _load_weights(self.model, state)
         moments = {i: _under(f"optimizer.{i}", state) for i, _ in enumerate(self.model.parameters())}
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": {i: m for i, m in moments.items() if m}, "param_groups": groups})
@@ -230,9 +241,12 @@ class _Loop:
             with model.no_sync() if alone else nullcontext():  # processes exchange gradients once
                 terms = self._backward(model, part, len(part) / len(mine))
             losses = {name: losses.get(name, 0) + value for name, value in terms.items()}
-        nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_norm)
-        self.optimizer.step()
+        if self.config.max_norm is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_norm)
         self.step += 1
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.rate(self.step)
+        self.optimizer.step()
         return losses
 
     def _backward(self, model: nn.Module, documents: np.ndarray, share: float) -> dict[str, torch.Tensor]:
@@ -281,7 +295,8 @@ class _Loop:
         """Write `last` (all that resuming needs) or `best` (weights alone)."""
         if self.rank != 0:
             return
-        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
+        tied = _tied(self.model)
+        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items() if k not in tied}
         if which == "last":
             for index, parameter in enumerate(self.model.parameters()):
                 for key, value in self.optimizer.state.get(parameter, {}).items():
@@ -324,10 +339,23 @@ def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> n
         raise RunError(f"{folder} holds no weights; make them with python -m lib.train ... --output {folder}")
     tensors = load_tensors(path)
     try:
-        model.load_state_dict(_under("model", tensors))
+        _load_weights(model, tensors)
     except RuntimeError as error:
         raise RunError(f"{path} holds the weights of another model: {error}") from None
     return model
+
+
+def _tied(model: nn.Module) -> dict[str, str]:
+    """Second and later names of parameters that a model uses in several places, and their first; stored once."""
+    first: dict[int, str] = {}
+    named = model.named_parameters(remove_duplicate=False)
+    return {name: kept for name, p in named if (kept := first.setdefault(id(p), name)) != name}
+
+
+def _load_weights(model: nn.Module, tensors: dict[str, torch.Tensor]) -> None:
+    weights = _under("model", tensors)
+    weights |= {name: weights[kept] for name, kept in _tied(model).items() if kept in weights}
+    model.load_state_dict(weights)
 
 
 def load_tensors(path: Path) -> dict[str, torch.Tensor]:
@@ -428,14 +456,14 @@ def main(arguments: list[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     try:
         given = {k: getattr(args, k) for k in ("steps", "seed", "batch_tokens", "accumulate", "bf16")}
-        chosen = preset(args.model, args.preset, **given)
+        chosen = preset(args.model, args.preset, args.variant, **given)
         with _processes() as (rank, world):
             if rank == 0:  # the others load what it prepares
                 corpus = open_corpus(args.dataset, chosen, errors=args.errors, limit=args.limit)
             _wait(world)
             if rank > 0:
                 corpus = open_corpus(args.dataset, chosen, errors=args.errors, limit=args.limit, progress=False)
-            model = build(args.model, chosen, corpus, args.variant)
+            model = build(args.model, chosen, corpus)
             run = train(args.model, model, corpus, chosen.train, args.output, args.resume, device=args.device)
     except (ValueError, RunError) as error:  # CorpusError is a ValueError
         sys.exit(f"error: {error}")

@@ -99,13 +99,12 @@ from lib.figures import attention_maps, loss_curves, save_figure, use_style
 from lib.files import digest, project_root, source_digest
 from lib.generate import beam_search, summarize
 from lib.models.hred import HRED, HREDConfig
-from lib.models.mem2mem import VARIANTS, Mem2Mem, Mem2MemConfig, compression_loss
-from lib.presets import build, choose
+from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
+from lib.presets import build
 from lib.presets import preset as preset_named
 from lib.train import load_weights, run_config, train
 
-chosen = preset_named("mem2mem", preset, steps=steps or None, seed=seed)
-choose(variant, VARIANTS, "variant")
+chosen = preset_named("mem2mem", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
 as_they_are = (dataset, preset, variant, steps, seed) == ("aclsum", "demo", "+read", 0, 0)
 use_style()
@@ -822,7 +821,7 @@ weights; running this page again with the same configuration and code loads it.
 """
 
 # %%
-summarizer = build("mem2mem", chosen, prepared, variant)
+summarizer = build("mem2mem", chosen, prepared)
 if not output:
     code = source_digest("layers", "models", "train.py")
     made_of = digest([run_config("mem2mem", summarizer, prepared, chosen.train), code])

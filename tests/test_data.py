@@ -143,9 +143,9 @@ def test_packing_is_torch_packing():
     batch = batch_of()
     sentences = [s for d in RAGGED for s in torch.from_numpy(d.source).split(d.sentence_lengths.tolist())]
     expected = torch.nn.utils.rnn.pack_sequence(sorted(sentences, key=len, reverse=True))
-    assert batch.packed_sizes.tolist() == expected.batch_sizes.tolist()
-    assert batch.source_extended.flatten()[batch.packed_words].tolist() == expected.data.tolist()
-    assert batch.packed_sentences.tolist() == [6, 2, 0, 1, 3, 7]
+    assert batch.packed.sizes.tolist() == expected.batch_sizes.tolist()
+    assert batch.source_extended.flatten()[batch.packed.words].tolist() == expected.data.tolist()
+    assert batch.packed.sentences.tolist() == [6, 2, 0, 1, 3, 7]
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 4, 99])
@@ -153,8 +153,8 @@ def test_split_packing_is_packing_the_parts(at_once):
     batch = batch_of()
     sentences = [s for d in RAGGED for s in torch.from_numpy(d.source).split(d.sentence_lengths.tolist())]
     ranked = sorted(sentences, key=len, reverse=True)
-    packed = batch.source_extended.flatten()[batch.packed_words]
-    parts = split_packed(batch.packed_sizes, at_once)
+    packed = batch.source_extended.flatten()[batch.packed.words]
+    parts = split_packed(batch.packed.sizes, at_once)
     assert len(parts) == -(-len(ranked) // at_once)
     for start, (positions, sizes) in zip(range(0, len(ranked), at_once), parts):
         expected = torch.nn.utils.rnn.pack_sequence(ranked[start : start + at_once])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -13,64 +14,85 @@ from lib.data.text import BOS, PAD, UNK
 
 @dataclass(frozen=True)
 class Batch:
-    """Tensors of B documents: N source words at most, in L sentences at most; T target words at most.
-
-    The sentences of all documents form one packed sequence (torch.nn.utils.rnn.PackedSequence): time step by time
-    step, the longest sentence first, so that the sentence encoder computes no padding.
-    """
+    """Tensors of B documents: N source words at most, in L sentences at most; T target words at most."""
 
     ids: list[str]
     unknown: list[list[str]]  # per document, the words of ids vocab_size + j
+    sentence_lengths: list[np.ndarray]  # per document, words of each sentence
     source: Tensor  # [B, N] ids, unknown words as [UNK]
     source_extended: Tensor  # [B, N] ids, unknown words with their copy ids
     source_mask: Tensor  # [B, N] true where there is a word
-    sentence_of: Tensor  # [B, N] m(i): the sentence of word i; 0 where padded
-    sentence_mask: Tensor  # [B, L]
-    sentence_counts: Tensor  # [B] on the CPU, as packing wants it
-    packed_words: Tensor  # [all words] position of each packed word in the flat [B * N]
-    packed_sentences: Tensor  # [all sentences] position of each packed sentence in the flat [B * L]
-    packed_sizes: Tensor  # [longest sentence] how many sentences reach each step; on the CPU
     target_input: Tensor  # [B, T] [BOS] and the reference shifted, unknown words as [UNK]
     target: Tensor  # [B, T] extended ids
     target_mask: Tensor  # [B, T]
-
-    ON_CPU = frozenset({"sentence_counts", "packed_sizes"})
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def to(self, device: torch.device | str) -> "Batch":
-        moved = {
-            f.name: getattr(self, f.name).to(device, non_blocking=True)
-            for f in fields(self)
-            if isinstance(getattr(self, f.name), Tensor) and f.name not in self.ON_CPU
-        }
-        return replace(self, **moved)
+        tensors = {f.name: getattr(self, f.name) for f in fields(self) if f.type is Tensor}
+        return replace(self, **{name: value.to(device, non_blocking=True) for name, value in tensors.items()})
+
+    # What only models that read sentence by sentence ask for is made when they ask.
+
+    @cached_property
+    def source_lengths(self) -> Tensor:
+        """[B] words of each source; on the CPU, as packing wants it."""
+        return torch.tensor([int(lengths.sum()) for lengths in self.sentence_lengths])
+
+    @cached_property
+    def sentence_counts(self) -> Tensor:
+        """[B] on the CPU."""
+        return torch.tensor([len(lengths) for lengths in self.sentence_lengths])
+
+    @cached_property
+    def sentence_mask(self) -> Tensor:
+        """[B, L]"""
+        mask = torch.arange(int(self.sentence_counts.max())) < self.sentence_counts[:, None]
+        return mask.to(self.source.device)
+
+    @cached_property
+    def sentence_of(self) -> Tensor:
+        """[B, N] m(i): the sentence of word i; 0 where padded."""
+        numbers, _ = _pad([np.repeat(np.arange(len(n)), n) for n in self.sentence_lengths])
+        return numbers.to(self.source.device)
+
+    @cached_property
+    def packed(self) -> "Packed":
+        """All sentences as one packed sequence."""
+        packed = _pack_sentences(self.sentence_lengths, self.source.shape[1], int(self.sentence_counts.max()))
+        device = self.source.device
+        return replace(packed, words=packed.words.to(device), sentences=packed.sentences.to(device))
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The sentences of all documents as one packed sequence (torch.nn.utils.rnn.PackedSequence): time step by time
+    step, the longest sentence first, so that the sentence encoder computes no padding."""
+
+    words: Tensor  # [all words] position of each packed word in the flat [B * N]
+    sentences: Tensor  # [all sentences] position of each packed sentence in the flat [B * L]
+    sizes: Tensor  # [longest sentence] how many sentences reach each step; on the CPU
 
 
 def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:
-    """Pad and pack `documents`. Raises ValueError for a document without words or an empty sentence."""
+    """Pad `documents`. Raises ValueError for a document without words or an empty sentence."""
     for d in documents:
         if not len(d.source) or not len(d.target) or (d.sentence_lengths < 1).any():
             raise ValueError(f"document {d.id!r} has no source words, no summary or an empty sentence")
     extended, source_mask = _pad([d.source for d in documents])
-    sentence_of, _ = _pad([np.repeat(np.arange(len(d.sentence_lengths)), d.sentence_lengths) for d in documents])
-    counts = torch.tensor([len(d.sentence_lengths) for d in documents])
     target, target_mask = _pad([d.target for d in documents])
     shifted = torch.cat([torch.full((len(documents), 1), BOS), target[:, :-1]], dim=1)
     return Batch(
         ids=[d.id for d in documents],
         unknown=[d.unknown for d in documents],
+        sentence_lengths=[d.sentence_lengths for d in documents],
         source=in_vocabulary(extended, vocab_size),
         source_extended=extended,
         source_mask=source_mask,
-        sentence_of=sentence_of,
-        sentence_mask=torch.arange(int(counts.max())) < counts[:, None],
-        sentence_counts=counts,
         target_input=in_vocabulary(shifted, vocab_size).masked_fill(~target_mask, PAD),
         target=target,
         target_mask=target_mask,
-        **_pack_sentences([d.sentence_lengths for d in documents], extended.shape[1], int(counts.max())),
     )
 
 
@@ -87,7 +109,7 @@ def _pad(rows: list[np.ndarray]) -> tuple[Tensor, Tensor]:
     return padded, mask
 
 
-def _pack_sentences(lengths: list[np.ndarray], width: int, rows: int) -> dict[str, Tensor]:
+def _pack_sentences(lengths: list[np.ndarray], width: int, rows: int) -> Packed:
     """Where each word and sentence of the packed sequence stands in the padded tensors."""
     starts = np.concatenate([b * width + np.cumsum(n) - n for b, n in enumerate(lengths)])
     places = np.concatenate([b * rows + np.arange(len(n)) for b, n in enumerate(lengths)])
@@ -97,11 +119,8 @@ def _pack_sentences(lengths: list[np.ndarray], width: int, rows: int) -> dict[st
     steps = np.arange(flat[0])
     sizes = np.searchsorted(-flat, -steps, side="left")  # sentences longer than `step`
     words = np.concatenate([starts[:n] + step for step, n in zip(steps, sizes)])
-    return {
-        "packed_words": torch.from_numpy(words),
-        "packed_sentences": torch.from_numpy(places[order]),
-        "packed_sizes": torch.from_numpy(sizes.astype(np.int64)),
-    }
+    sizes = torch.from_numpy(sizes.astype(np.int64))
+    return Packed(torch.from_numpy(words), torch.from_numpy(places[order]), sizes)
 
 
 class BucketSampler:

@@ -25,9 +25,11 @@ from safetensors.numpy import load_file, save
 from tqdm import tqdm
 
 from lib.data.documents import SPLITS, CorpusError
-from lib.data.preprocess import CohanOptions, Example, cohan
+from lib.data.preprocess import STEPS, ArticleOptions, CohanOptions, Example
 from lib.data.text import EOS, SPECIALS, UNK, Vocabulary
 from lib.files import cache_dir, digest, source_digest, write_json, write_whole
+
+Options = CohanOptions | ArticleOptions
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class PreparedCorpus:
     """Vocabulary and encoded splits of a corpus."""
 
     name: str
-    options: CohanOptions
+    options: Options
     vocabulary: Vocabulary
     splits: dict[str, Split]
     report: str = ""
@@ -134,6 +136,7 @@ class PreparedCorpus:
             split.save(building, name)
         description = {
             "corpus": self.name,
+            "step": STEPS[type(self.options)].__name__,
             "options": asdict(self.options),
             "documents": {name: len(split) for name, split in self.splits.items()},
             "fingerprint": self.fingerprint,
@@ -156,15 +159,15 @@ class PreparedCorpus:
             raise CorpusError(
                 f"{folder}: not a prepared corpus ({error}). Remove the folder to make it anew."
             ) from None
-        options = CohanOptions(**description["options"])
+        kind = next(options for options, step in STEPS.items() if step.__name__ == description["step"])
+        options = kind(**description["options"])
         return cls(description["corpus"], options, vocabulary, splits, description["report"])
 
 
 def prepare(
     corpus,
-    options: CohanOptions,
+    options: Options,
     limit: int | None = None,
-    step: Callable = cohan,
     folder: str | Path | None = None,
     progress: bool = True,
     workers: int | None = None,
@@ -176,10 +179,11 @@ def prepare(
 
     Args:
         corpus: a `lib.data.corpora.Corpus`.
+        options: of a paper's own preprocessing, which their type names.
         limit: at most so many documents of each split.
-        step: the paper's preprocessing, from (Document, options) to Example.
         workers: processes; by default one a core on Linux and one elsewhere. Their number changes no result.
     """
+    step = STEPS[type(options)]
     key = [corpus.identity, asdict(options), limit, step.__name__, source_digest("data")]
     name = "".join(c if c.isalnum() else "_" for c in Path(corpus.name).name)
     folder = Path(folder or cache_dir() / f"{name}-{digest(key)}")
@@ -194,7 +198,7 @@ def prepare(
         )
         chunks = _in_processes(partial(_number_words, step, options), _chunked(documents), workers)
         splits[split] = [d for chunk in chunks for d in words.add(*chunk, counted=split == "train")]
-    vocabulary, final = words.vocabulary(options.vocab_size)
+    vocabulary, final = words.vocabulary(options.vocab_size, options.symbols)
     encoded = {
         split: Split.of([d.encode(final, words.words, len(vocabulary), options.summary_tokens) for d in documents])
         for split, documents in splits.items()
@@ -255,19 +259,17 @@ class _Words:
                 np.add.at(self._counts, np.concatenate([d.source, d.summary]), 1)
         return documents
 
-    def vocabulary(self, size: int) -> tuple[Vocabulary, np.ndarray]:
+    def vocabulary(self, size: int, symbols: tuple[str, ...]) -> tuple[Vocabulary, np.ndarray]:
         """The most frequent words, and for each number its id in the vocabulary or -1."""
         counts = Counter({w: n for w, n in zip(self.words, self._counts.tolist()) if n})
-        vocabulary = Vocabulary.from_counts(counts, size)
+        vocabulary = Vocabulary.from_counts(counts, size, symbols)
         final = np.full(len(self.words), -1, dtype=np.int32)
-        numbers = [self._numbers[w] for w in vocabulary.words[len(SPECIALS) :]]
-        final[numbers] = np.arange(len(SPECIALS), len(vocabulary))
+        first = len(SPECIALS) + len(symbols)
+        final[[self._numbers[w] for w in vocabulary.words[first:]]] = np.arange(first, len(vocabulary))
         return vocabulary, final
 
 
-def _number_words(
-    step: Callable, options: CohanOptions, documents: list
-) -> tuple[list[str], list[_NumberedDocument]]:
+def _number_words(step: Callable, options: Options, documents: list) -> tuple[list[str], list[_NumberedDocument]]:
     """Preprocess a chunk of documents; its words, and the documents as numbers of them."""
     numbers: dict[str, int] = {}
     numbered = []

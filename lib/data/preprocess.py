@@ -1,13 +1,15 @@
 """A paper's own preprocessing, as named steps from a `Document` to words.
 
 `cohan` is what Mem2Mem says of its data: "generally" the steps of Cohan et al. 2018 with 4 sections of 500 tokens and
-200 summary tokens (facts of the paper's appendix A.2), lower-cased.
+200 summary tokens (facts of the paper's appendix A.2), lower-cased. `article` keeps the first words of a
+text, as the windowed model does.
 """
 
+import sys
 from dataclasses import dataclass
 
 from lib.data.documents import Document
-from lib.data.text import tokenize
+from lib.data.text import SLIDE_SYMBOL, tokenize
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,46 @@ class CohanOptions:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.vocab_size < 5:
             raise ValueError(f"vocab_size must hold the four special symbols and a word, not {self.vocab_size}")
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class ArticleOptions:
+    """Sizes of the windowed model's preprocessing, and how its reference summaries are marked."""
+
+    source_tokens: int | None = 400  # None: the whole text
+    summary_tokens: int = 100  # [EOS] counted in, [SLIDE] not
+    vocab_size: int = 50_000  # special symbols and [SLIDE] counted in
+    lower: bool = True
+    window: int | None = None  # words; where given, [SLIDE] tells when to move on
+    step: int | None = None  # words by which the window moves
+    aggregate: str = "sum"  # of word vectors to compare sentences: "sum" and cosine, or "mean" and dot product
+    vectors: str = ""  # a file of word vectors; empty: learned from the training documents
+
+    def __post_init__(self):
+        if self.summary_tokens < 1 or (self.source_tokens is not None and self.source_tokens < 1):
+            raise ValueError("source_tokens and summary_tokens must be at least 1")
+        if self.vocab_size < 6:
+            raise ValueError(f"vocab_size must hold five special symbols and a word, not {self.vocab_size}")
+        if (self.window is None) != (self.step is None):
+            raise ValueError("window and step are given both or not at all")
+        if self.window is not None:
+            check_window(self.window, self.step)
+        if self.aggregate not in ("sum", "mean"):
+            raise ValueError(f"aggregate must be 'sum' or 'mean', not {self.aggregate!r}")
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        return (SLIDE_SYMBOL,)
+
+
+def check_window(window: int, step: int) -> None:
+    """ValueError unless every word is in a window of `window` words that moves on by `step`."""
+    if not 1 <= step <= window:
+        raise ValueError(f"a window of {window} words must move on by 1 to {window} words, not {step}")
 
 
 @dataclass(frozen=True)
@@ -50,8 +92,18 @@ def cohan(document: Document, options: CohanOptions) -> Example:
         chosen = choose_sections(document.section_names, options.sections)
         kept, budget = [document.sections[i] for i in chosen], options.section_tokens
     sentences = [words for section in kept for words in _cut(section, budget, options.lower)]
-    summary = [w for s in document.summary for w in _words(s, options.lower)]
+    summary = [w for s in document.summary for w in words_of(s, options.lower)]
     return Example(document.id, sentences, summary[: options.summary_tokens], document.summary)
+
+
+def article(document: Document, options: ArticleOptions) -> Example:
+    """The first words of the text, whatever its sections, and of the summary."""
+    sentences = _cut(document.sentences, options.source_tokens or sys.maxsize, options.lower)
+    summary = [w for s in document.summary for w in words_of(s, options.lower)]
+    return Example(document.id, sentences, summary[: options.summary_tokens], document.summary)
+
+
+STEPS = {CohanOptions: cohan, ArticleOptions: article}  # options -> the function that takes them
 
 
 def choose_sections(names: list[str], count: int) -> list[int]:
@@ -69,7 +121,8 @@ def choose_sections(names: list[str], count: int) -> list[int]:
     return [*span[: count - 1], span[-1]] if count > 1 else span[:1]
 
 
-def _words(sentence: str, lower: bool) -> list[str]:
+def words_of(sentence: str, lower: bool) -> list[str]:
+    """Words of a sentence, in lower case if `lower`."""
     return tokenize(sentence.lower() if lower else sentence)
 
 
@@ -77,7 +130,7 @@ def _cut(section: list[str], budget: int, lower: bool) -> list[list[str]]:
     """Sentences in words until `budget` is used up; the last one may be cut."""
     kept = []
     for sentence in section:
-        words = _words(sentence, lower)[:budget]
+        words = words_of(sentence, lower)[:budget]
         if words:
             kept.append(words)
             budget -= len(words)

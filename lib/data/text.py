@@ -99,6 +99,8 @@ def tokenize(sentence: str) -> list[str]:
 
 PAD, UNK, BOS, EOS = range(4)
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]")
+# A symbol that some corpora have behind the special ones: windowed attention moves to the next window.
+SLIDE, SLIDE_SYMBOL = len(SPECIALS), "[SLIDE]"
 
 
 class Vocabulary:
@@ -116,10 +118,12 @@ class Vocabulary:
             raise ValueError(f"the word {repeated!r} is twice in the vocabulary")
 
     @classmethod
-    def from_counts(cls, counts: Counter, size: int) -> "Vocabulary":
-        """The `size` most frequent words, special symbols counted in; words of equal count in alphabetical order."""
+    def from_counts(cls, counts: Counter, size: int, symbols: tuple[str, ...] = ()) -> "Vocabulary":
+        """The `size` most frequent words behind the special symbols and `symbols`, all counted in; words of equal
+        count in alphabetical order."""
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        return cls(word for word, _ in ranked[: max(0, size - len(SPECIALS))] if word not in SPECIALS)
+        kept = ranked[: max(0, size - len(SPECIALS) - len(symbols))]
+        return cls([*symbols, *(word for word, _ in kept if word not in SPECIALS)])
 
     def __len__(self) -> int:
         return len(self.words)

@@ -7,31 +7,20 @@ from torch.nn import functional as F
 from lib.layers.attention import full_precision
 
 
-class PointerGenerator(nn.Module):
-    r"""$P = z P_g + (1 - z) P_c$ over the vocabulary and the words of the source.
+class GenerateOrCopy(nn.Module):
+    r"""$P = z P_g + (1 - z) P_c$ over the vocabulary and the words of the source, with
+    $P_g = \mathrm{softmax}(V f + b')$ of features f and $P_c(w) = \sum_{i:x_i=w}\gamma_i$.
 
-    $P_g = \mathrm{softmax}(V(V'[h;c]+b)+b')$ through a bottleneck;
-    $z = \sigma(w_c^\top c + w_d^\top h + w_x^\top x')$ (13 prints a softmax of that scalar, which would be 1);
-    $P_c(w) = \sum_{i:x_i=w}\gamma_i$.
+    A model's own `forward` makes the features and the switch.
     """
 
-    def __init__(self, hidden: int, context: int, embedding: int, bottleneck: int, vocab_size: int):
-        super().__init__()
-        self.bottleneck = nn.Linear(hidden + context, bottleneck)  # V', b
-        self.vocabulary = nn.Linear(bottleneck, vocab_size)  # V, b'
-        self.switch = nn.Linear(context + hidden + embedding, 1)  # w_c, w_d, w_x
-
-    def forward(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> tuple[Tensor, Tensor]:
-        """Features [..., bottleneck] of P_g and the score [...] of the switch (its sigmoid is z)."""
-        features = self.bottleneck(torch.cat([hidden, context], -1))
-        (switch,) = full_precision(self.switch(torch.cat([context, hidden, embedded], -1)).squeeze(-1))
-        return features, switch
+    vocabulary: nn.Linear  # V, b'
 
     def log_prob(self, features: Tensor, switch: Tensor, copy: Tensor, source: Tensor, target: Tensor) -> Tensor:
         """log P of the reference words, without the distribution over vocabulary and source.
 
         Args:
-            features: [B, T, bottleneck], switch: [B, T] of `forward`.
+            features: [B, T, F], switch: [B, T] of `forward`.
             copy: [B, T, N], the weights gamma.
             source: [B, N] extended ids; target: [B, T] extended ids.
 
@@ -69,7 +58,7 @@ class PointerGenerator(nn.Module):
         """P over the vocabulary and `extra` copy ids, for generation.
 
         Args:
-            features: [R, bottleneck], switch: [R], copy: [R, N], source: [R, N] extended ids.
+            features: [R, F], switch: [R], copy: [R, N], source: [R, N] extended ids.
             out: what to write into, [R, V + extra] (new memory at every step takes as long as the scores).
 
         Returns:
@@ -86,6 +75,23 @@ class PointerGenerator(nn.Module):
         scores.mul_(z / scores.sum(1, keepdim=True))
         mixed[:, known:] = 0
         return mixed.scatter_add_(1, source, (1 - z) * copy)
+
+
+class PointerGenerator(GenerateOrCopy):
+    r"""Mem2Mem's: features $V'[h;c]+b$, a bottleneck, and
+    $z = \sigma(w_c^\top c + w_d^\top h + w_x^\top x')$ (13 prints a softmax of that scalar, which would be 1)."""
+
+    def __init__(self, hidden: int, context: int, embedding: int, bottleneck: int, vocab_size: int):
+        super().__init__()
+        self.bottleneck = nn.Linear(hidden + context, bottleneck)  # V', b
+        self.vocabulary = nn.Linear(bottleneck, vocab_size)
+        self.switch = nn.Linear(context + hidden + embedding, 1)  # w_c, w_d, w_x
+
+    def forward(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> tuple[Tensor, Tensor]:
+        """Features [..., bottleneck] of P_g and the score [...] of the switch (its sigmoid is z)."""
+        features = self.bottleneck(torch.cat([hidden, context], -1))
+        (switch,) = full_precision(self.switch(torch.cat([context, hidden, embedded], -1)).squeeze(-1))
+        return features, switch
 
 
 def _log_copied(switch: Tensor, copy: Tensor, source: Tensor, target: Tensor) -> Tensor:

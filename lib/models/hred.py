@@ -53,6 +53,7 @@ class HRED(nn.Module):
     """
 
     Config = HREDConfig
+    control_symbols: frozenset[int] = frozenset()  # what it writes that is no word of the summary
 
     def __init__(self, config: HREDConfig):
         super().__init__()
@@ -91,20 +92,20 @@ class HRED(nn.Module):
 
     def _read_sentences(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Equation 1: word states [B, N, d] and sentence embeddings [B, L, d], all sentences as one packed batch."""
-        ids = batch.source.flatten()[batch.packed_words]
-        at_once = SENTENCES_AT_ONCE if ids.device.type == "cpu" else int(batch.packed_sizes[0])
+        ids = batch.source.flatten()[batch.packed.words]
+        at_once = SENTENCES_AT_ONCE if ids.device.type == "cpu" else int(batch.packed.sizes[0])
         states, last, places = [], [], []
-        for positions, sizes in split_packed(batch.packed_sizes, at_once):
+        for positions, sizes in split_packed(batch.packed.sizes, at_once):
             positions = positions.to(ids.device)
             packed = PackedSequence(self.embedding(ids[positions]), sizes)
             part_states, part_last = self.sentence_encoder(packed)
             states.append(part_states.data)  # [words of the part, d]
             last.append(part_last.transpose(0, 1).flatten(1))  # [sentences, d]: last forward, first backward
-            places.append(batch.packed_words[positions])
+            places.append(batch.packed.words[positions])
         states, last = torch.cat(states), torch.cat(last)
         words = states.new_zeros(batch.source.numel(), states.shape[1]).index_copy(0, torch.cat(places), states)
         embedded = last.new_zeros(batch.sentence_mask.numel(), last.shape[1])
-        embedded = embedded.index_copy(0, batch.packed_sentences, last)
+        embedded = embedded.index_copy(0, batch.packed.sentences, last)
         return words.view(*batch.source.shape, -1), embedded.view(*batch.sentence_mask.shape, -1)
 
     def _read_document(self, embedded: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,254 @@
+"""The windowed model: against itself with a window as long as the text, in parts, streamed, and against the paper."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from lib.data.batching import in_vocabulary
+from lib.data.text import BOS, EOS, SLIDE
+from lib.generate import DecodeConfig, beam_search, greedy_search
+from lib.models.windowed import VARIANTS, Windowed, WindowedConfig, reverse, run_ragged
+from tests.conftest import RAGGED, VOCAB, batch_of, document
+
+SIZES = {"embedding": 5, "hidden": 3, "window": 4, "step": 3, "budget": 6, "longest": 11}
+# 11, 2 and 8 words: 4, 1 and 3 windows
+TEXTS = [
+    document([[4, 5, 12, 6], [7, 8], [9, 5, 13, 12, 5]], [12, SLIDE, SLIDE, 13, 5, SLIDE, 6, EOS], "a"),
+    document([[5, 12]], [12, 5, 6, EOS], "b"),
+    document([[9, 10, 11, 5, 5, 6, 7], [5]], [1, SLIDE, 8, SLIDE, 7, EOS], "c"),
+]
+
+
+def tiny(**changes) -> Windowed:
+    torch.manual_seed(0)
+    model = Windowed(WindowedConfig(VOCAB, **{**SIZES, **changes})).double()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.7)
+    return model
+
+
+def texts():
+    return batch_of(*TEXTS)
+
+
+MODELS = {
+    "standard": {"window": None, "step": None},
+    "dynamic": {},
+    "static": {"windowing": "static"},
+    "streamed": {"encode": "stream"},
+    "streamed, static": {"encode": "stream", "windowing": "static"},
+    "streamed, no overlap": {"encode": "stream", "step": 4},
+}
+
+
+def test_parameters_of_the_author():
+    count = sum(p.numel() for p in Windowed(WindowedConfig()).parameters())
+    assert count == 18_539_881  # the author's 18.54M, 15.0M of them the one table of embeddings
+    model = tiny()
+    assert model.pointer.vocabulary.weight is model.embedding.weight
+
+
+@pytest.mark.parametrize("encode", ["whole", "stream"])
+@pytest.mark.parametrize("windowing", ["dynamic", "static"])
+def test_a_window_as_long_as_the_text_is_the_standard_model(encode, windowing):
+    standard, wide = tiny(window=None, step=None), tiny(window=11, step=11, encode=encode, windowing=windowing)
+    wide.load_state_dict(standard.state_dict())
+    a, b = (model.loss(texts())["loss"] for model in (standard, wide))
+    assert torch.allclose(a, b, atol=1e-13)
+    gradients = (torch.autograd.grad(loss, list(m.parameters())) for loss, m in ((a, standard), (b, wide)))
+    for x, y in zip(*gradients):
+        assert torch.allclose(x, y, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_padding_changes_nothing(name):
+    model = tiny(**MODELS[name])
+    together, parameters = model.loss(texts())["loss"], list(model.parameters())
+    alone = sum(model.loss(batch_of(d))["loss"] for d in TEXTS) / 3
+    assert torch.allclose(together, alone, atol=1e-12)
+    for a, b in zip(torch.autograd.grad(together, parameters), torch.autograd.grad(alone, parameters)):
+        assert torch.allclose(a, b, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_one_call_with_many_words_equals_many_calls(name):
+    model, batch = tiny(**MODELS[name]), texts()
+    state = model.encode(batch)
+    steps, after = model.decode(batch.target_input, state)
+    whole = model.log_prob(steps, batch.target, state)
+    for cut in ((1,) * 8, (2, 3, 3), (5, 3)):
+        running, parts, windows = state, [], []
+        for tokens, target in zip(batch.target_input.split(cut, 1), batch.target.split(cut, 1)):
+            part, running = model.decode(tokens, running)
+            parts.append(model.log_prob(part, target, running))
+            windows.append(part.windows)
+        assert torch.equal(torch.cat(windows, 1), steps.windows)
+        assert torch.allclose(torch.cat(parts, 1), whole, atol=1e-12)
+        for key, value in after.decoder.items():
+            assert torch.allclose(running.decoder[key], value, atol=1e-12), key
+
+
+def test_the_window_moves_with_the_input_and_stops_at_the_last():
+    model, batch = tiny(), texts()
+    steps, _ = model.decode(batch.target_input, model.encode(batch))
+    assert steps.windows.tolist() == [[0, 0, 1, 2, 2, 2, 3, 3], [0] * 8, [0, 0, 1, 1, 2, 2, 2, 2]]
+    more = torch.tensor([[BOS, SLIDE, SLIDE, SLIDE, SLIDE, SLIDE]]).expand(3, -1)
+    steps, _ = model.decode(more, model.encode(batch))
+    assert steps.windows.tolist() == [[0, 1, 2, 3, 3, 3], [0] * 6, [0, 1, 2, 2, 2, 2]]
+
+
+@pytest.mark.parametrize("encode", ["whole", "stream"])
+def test_nothing_outside_the_window_is_seen(encode):
+    """Weights add up to 1 inside the window; what lies outside may be anything."""
+    model, batch = tiny(encode=encode), texts()
+    steps, _ = model.decode(batch.target_input, model.encode(batch))
+    assert torch.allclose(steps.copy.sum(-1), torch.ones(3, 8).double())
+    for b, item in enumerate(TEXTS):
+        for t, w in enumerate(steps.windows[b].tolist()):
+            seen = steps.places[b][steps.copy[b, t] > 0].tolist()
+            assert sorted(seen) == list(range(3 * w, min(3 * w + 4, len(item.source))))
+            weights = dict(zip(seen, steps.source[b][steps.copy[b, t] > 0].tolist()))
+            assert all(item.source[place] == word for place, word in weights.items())
+
+
+def test_streaming_keeps_the_forward_direction():
+    """Forward states in a window are those of the whole text; the backward direction starts at the window's end."""
+    model, batch = tiny(encode="stream"), batch_of(TEXTS[0])
+    whole = tiny().encode(batch).document["words"][0]
+    state, embedded = model.encode(batch), model.embedding(batch.source)[0]
+    for w in range(4):
+        if w:
+            _, state = model.decode(torch.tensor([[SLIDE]]), state)
+        end = min(3 * w + 4, 11)
+        states = state.decoder["states"][0, : end - 3 * w]
+        assert torch.allclose(states[:, :3], whole[3 * w : end, :3], atol=1e-12)
+        backward, _ = model.backward_encoder(embedded[3 * w : end].flip(0)[None])
+        assert torch.allclose(states[:, 3:], backward[0].flip(0), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_hypotheses_share_their_document(name):
+    """Each hypothesis has its own window: K hypotheses of each document equal K copies of the document."""
+    model, batch = tiny(**MODELS[name]), texts()
+    rows = torch.tensor([0, 0, 1, 1, 2, 2])
+    tokens = torch.tensor([[4, 5, 6], [4, 1, 4], [9, 9, 9], [4, 4, 8], [1, 4, 4], [4, 4, 5]])
+    steps, after = model.decode(tokens, model.encode(batch).reorder(rows))
+    copies = batch_of(*[TEXTS[i] for i in rows])
+    expected, expected_after = model.decode(tokens, model.encode(copies))
+    for key in ("features", "switch", "windows"):
+        assert torch.allclose(getattr(steps, key), getattr(expected, key), atol=1e-12), key
+    for key, value in expected_after.decoder.items():
+        assert torch.allclose(after.decoder[key], value, atol=1e-12), key
+    target = torch.tensor([[5, 12, 6]]).expand(6, -1)
+    assert torch.allclose(model.log_prob(steps, target, after), model.log_prob(expected, target, expected_after))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_beam_search(name):
+    """Scores are the model's own, beam 1 is greedy, documents do not disturb each other."""
+    model, config = tiny(**MODELS[name]), DecodeConfig(beam=3, min_length=2, max_length=9)
+    together = beam_search(model, texts(), config)
+    for item, found in zip(TEXTS, together):
+        (alone,) = beam_search(model, batch_of(item), config)
+        assert [h.ids for h in alone] == [h.ids for h in found]
+        for h in found:
+            batch = batch_of(item)
+            state = model.encode(batch)
+            steps, _ = model.decode(in_vocabulary(torch.tensor([[BOS, *h.ids]]), VOCAB), state)
+            score = model.log_prob(steps, torch.tensor([[*h.ids, EOS]]), state).sum().item()
+            assert h.log_prob == pytest.approx(score, abs=1e-9)
+    one = replace(config, beam=1)
+    for found, expected in zip(beam_search(model, texts(), one), greedy_search(model, texts(), one)):
+        assert found[0].ids == expected.ids
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_symbol_behind_the_last_window(name):
+    model = tiny(**MODELS[name])
+    with torch.no_grad():
+        model.pointer.vocabulary.bias[SLIDE] = 40.0  # would do nothing else
+    windows = model.encode(texts()).document["last_window"].tolist()
+    slides = windows if model.config.windowing == "dynamic" else [0, 0, 0]
+    assert windows == {"standard": [0, 0, 0], "streamed, no overlap": [2, 0, 1]}.get(name, [3, 0, 2])
+    for found, most in zip(beam_search(model, texts(), DecodeConfig(2, 6, 6)), slides):
+        assert found[0].ids.count(SLIDE) == most
+        assert all(h.ids.count(SLIDE) <= most for h in found)
+
+
+def test_static_windows_by_hand():
+    """11 words of a longest text of 11 and a budget of 6: shares of four windows, the last of which is half full."""
+    model = tiny(windowing="static")
+    ends = model.encode(batch_of(TEXTS[0])).document["window_ends"]
+    share = torch.exp(torch.tensor([-1.2 * (1 + t * 0.8**t) for t in range(4)])) * torch.tensor([1, 1, 1, 0.5])
+    assert ends[0].tolist() == [int(x) for x in 6 * share.cumsum(0) / share.sum() + 1e-6]
+    steps, _ = model.decode(torch.full((1, 8), 5), model.encode(batch_of(TEXTS[0])))
+    expected = [min(3, sum(end <= t for end in ends[0].tolist())) for t in range(8)]
+    assert steps.windows[0].tolist() == expected
+    assert expected[0] == 0 and expected[-1] == 3
+
+
+def test_ragged_runs_equal_packed_ones(monkeypatch):
+    """What a GPU does, and what a CPU does; gradients too."""
+    torch.manual_seed(0)
+    lstm, lengths = torch.nn.LSTM(4, 3, batch_first=True).double(), torch.tensor([5, 2, 5, 7])
+    values = torch.randn(4, 7, 4).double().requires_grad_()
+    results = []
+    for cuda in (False, True):
+        with monkeypatch.context() as patched:
+            patched.setattr(torch.Tensor, "is_cuda", cuda, raising=False)
+            outputs, (hidden, cell) = run_ragged(lstm, values, lengths)
+        total = (outputs**2).sum() + (hidden * cell).sum()
+        results.append((outputs, hidden, cell, *torch.autograd.grad(total, [values, *lstm.parameters()])))
+    for a, b in zip(*results):
+        assert torch.allclose(a, b, atol=1e-12)
+    assert results[0][0][1, 2:].abs().max() == 0
+    assert reverse(torch.arange(6).view(2, 3, 1), torch.tensor([2, 3]))[..., 0].tolist() == [[1, 0, 2], [5, 4, 3]]
+
+
+HARD = {
+    "one word": [document([[5]], [5, EOS])],
+    "all words unknown": [document([[12, 13], [14]], [13, SLIDE, 14, EOS])],
+    "a sentence of 3,000 words": [document([[5 + i % 7 for i in range(3000)]], [SLIDE] * 40 + [5, EOS]), RAGGED[1]],
+}
+
+
+@pytest.mark.parametrize("case", HARD)
+@pytest.mark.parametrize("name", MODELS)
+def test_nothing_is_nan(case, name):
+    model = tiny(**MODELS[name]).float()
+    loss = model.loss(batch_of(*HARD[case]))["loss"]
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
+
+
+def test_bf16_autocast_stays_close():
+    torch.manual_seed(0)
+    model = Windowed(WindowedConfig(VOCAB, **{**SIZES, "hidden": 8}))
+    exact = model.loss(texts())["loss"]
+    with torch.autocast("cpu", torch.bfloat16):
+        rough = model.loss(texts())["loss"]
+    assert rough.dtype == torch.float32
+    assert rough.item() == pytest.approx(exact.item(), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"window": 4, "step": None}, "both or not at all"),
+        ({"window": 4, "step": 5}, "must move on by 1 to 4 words, not 5"),
+        ({"windowing": "sliding"}, "windowing must be"),
+        ({"encode": "lazy"}, "encode must be"),
+        ({"encode": "stream", "window": None, "step": None}, "streamed in windows"),
+    ],
+)
+def test_configs_are_checked(changes, message):
+    with pytest.raises(ValueError, match=message):
+        WindowedConfig(**changes)
+
+
+def test_variants():
+    assert list(VARIANTS) == ["standard", "dynamic", "streamed", "static"]
+    for changes in VARIANTS.values():
+        WindowedConfig(**changes)

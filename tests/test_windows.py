@@ -1,0 +1,198 @@
+"""Windows of a text, word vectors, and where a reference summary moves on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lib.data.corpora import load_corpus
+from lib.data.documents import CorpusError, Document
+from lib.data.prepared import PreparedCorpus, Split, encode
+from lib.data.preprocess import ArticleOptions, article
+from lib.data.text import EOS, SLIDE, SPECIALS, Vocabulary
+from lib.data.windows import (
+    count_windows,
+    learn_vectors,
+    link,
+    mark_transitions,
+    prepare_windowed,
+    read_vectors,
+    similarities,
+    target_sentences,
+    window_of,
+)
+from lib.presets import build, preset
+from tests.conftest import document
+
+OPTIONS = ArticleOptions(source_tokens=20, summary_tokens=12, vocab_size=30, window=6, step=4)
+
+
+@pytest.mark.parametrize(
+    ("words", "window", "step", "count"),
+    [(1160, 400, 380, 3), (740, 200, 180, 4), (780, 400, 380, 2), (400, 400, 380, 1), (401, 400, 380, 2),
+     (1, 4, 4, 1), (8, 4, 4, 2), (9, 4, 4, 3)],
+)  # fmt: skip
+def test_number_of_windows(words, window, step, count):
+    """The first three are the author's; every word is in one, and the last one is needed."""
+    assert count_windows(words, window, step) == count
+    assert (count - 1) * step + window >= words
+    assert count == 1 or (count - 2) * step + window < words
+    assert count_windows(np.array([words, 1]), window, step).tolist() == [count, 1]
+
+
+def test_window_of_a_sentence():
+    sizes = 20, 6, 4  # windows 0-6, 4-10, 8-14, 12-18, 16-22
+    assert window_of(0, 3, *sizes) == 0
+    assert window_of(4, 6, *sizes) == 0, "in two windows: the first"
+    assert window_of(5, 9, *sizes) == 1
+    assert window_of(3, 9, *sizes) == 1, "one word outside, not three"
+    assert window_of(18, 20, *sizes) == 4
+    assert window_of(0, 20, *sizes) == 0, "14 words outside every one"
+
+
+def test_similarities_by_hand():
+    vectors = np.array([[0, 0]] * 5 + [[3.0, 0], [0, 4.0], [1.0, 1.0]])  # words 5, 6, 7
+    summary = np.array([5, 6, 6, 9]), np.array([2, 2])  # a word beyond the vectors counts for nothing
+    source = np.array([5, 7, 6, 8]), np.array([1, 2, 1])
+    a, b = np.array([3.0, 4.0]), np.array([0, 4.0])
+    found = similarities(summary, source, vectors)
+    sums = [np.array([3.0, 0]), np.array([1.0, 5.0])]
+    for row, x in zip(found, (a, b)):
+        for value, y in zip(row, sums):
+            assert value == pytest.approx(x @ y / np.linalg.norm(x) / np.linalg.norm(y))
+    assert found[:, 2].tolist() == [0, 0], "no word is known"
+    mean = similarities(summary, source, vectors, "mean")
+    assert mean[0, 0] == pytest.approx(0.5)  # ((1, 0) + (0, 1)) / 2 . (1, 0)
+    assert mean[1, 1] == pytest.approx((1 + 0.5**0.5) / 2)
+
+
+def test_links_never_go_back():
+    """Sentences of one known word each: the best source sentence is the one with that word."""
+    item = document([[5] * 4, [6] * 4, [7] * 4, [8] * 4, [9] * 4], [7, 7, 5, 9, EOS])
+    vectors = np.eye(12)
+    lengths = np.array([2, 1, 1])
+    assert link(item, lengths, vectors, OPTIONS).tolist() == [2, 2, 4]
+
+
+def test_marks():
+    item = document([[5, 6]], [7, 7, 5, 9, EOS])
+    for windows, target in {
+        (0, 0, 0): [7, 7, 5, 9, EOS],
+        (0, 1, 1): [7, 7, SLIDE, 5, 9, EOS],
+        (1, 1, 3): [SLIDE, 7, 7, 5, SLIDE, SLIDE, 9, EOS],
+    }.items():
+        assert mark_transitions(item, np.array([2, 1, 1]), windows).target.tolist() == target
+
+
+def example(summary: list[str]):
+    text = ["The cat sat on the mat.", "A dog ran.", "It rained all day.", "The sun came out."]
+    return Document("x", "", [""], [text], summary)
+
+
+def test_sentences_of_a_target_that_was_cut():
+    vocabulary = Vocabulary(["[SLIDE]", "the", "cat", "sat", ".", "it", "rained"])
+    for summary, tokens, lengths in (
+        (["The cat sat.", "It rained."], 12, [4, 3]),
+        (["The cat sat.", "It rained."], 6, [4, 2]),
+        (["The cat sat.", "It rained."], 4, [4]),
+        (["The cat sat.", "?", "It rained."], 12, [4, 1, 3]),
+    ):
+        options = replace(OPTIONS, summary_tokens=tokens)
+        encoded = encode(article(example(summary), options), vocabulary, tokens)
+        assert target_sentences(encoded, lower=True).tolist() == lengths
+
+
+def test_article_keeps_the_first_words():
+    made = article(example(["The cat."]), replace(OPTIONS, source_tokens=9))
+    assert made.sentences == [["the", "cat", "sat", "on", "the", "mat", "."], ["a", "dog"]]
+    assert len(article(example(["The cat."]), replace(OPTIONS, source_tokens=None)).sentences) == 4
+
+
+def test_learned_vectors_tell_what_goes_together():
+    random = np.random.default_rng(0)
+    topics = [np.arange(5, 15), np.arange(15, 25)]
+    documents = [document([random.choice(topics[i % 2], 12).tolist()], [5, EOS]) for i in range(200)]
+    vectors = learn_vectors(Split.of(documents), 25, width=8)
+    assert vectors.shape == (25, 8)
+    assert not vectors[:5].any()
+    unit = vectors[5:] / np.linalg.norm(vectors[5:], axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    assert cosines[:10, :10].mean() > 0.8
+    assert abs(cosines[:10, 10:].mean()) < 0.2
+    assert np.array_equal(vectors, learn_vectors(Split.of(documents), 25, width=8)), "the same every time"
+
+
+def test_vectors_from_a_file(tmp_path):
+    vocabulary, path = Vocabulary(["[SLIDE]", "cat", "dog"]), tmp_path / "x.vec"
+    path.write_text("3 2\ncat 1 2\nmouse 5 6\ndog 3 4 \n")
+    assert read_vectors(path, vocabulary)[5:].tolist() == [[1, 2], [3, 4]]
+    assert read_vectors(path, vocabulary, limit=2)[5:].tolist() == [[1, 2], [0, 0]]
+    path.write_text("cat 1 2\ndog 3\n")
+    with pytest.raises(CorpusError, match=r"x.vec, line 2: not a word and 2 numbers"):
+        read_vectors(path, vocabulary)
+    path.write_text("mouse 1 2\n")
+    with pytest.raises(CorpusError, match="no vector for any of the 7 words"):
+        read_vectors(path, vocabulary)
+    with pytest.raises(CorpusError, match="cannot be read"):
+        read_vectors(tmp_path / "none.vec", vocabulary)
+
+
+def test_a_corpus_with_marks(tmp_path):
+    """Marks change the targets and nothing else; the result is kept."""
+    options = ArticleOptions(source_tokens=300, summary_tokens=60, vocab_size=500, window=100, step=80)
+    corpus = load_corpus("aclsum")
+    marked = prepare_windowed(corpus, options, 20, progress=False)
+    plain = prepare_windowed(corpus, replace(options, window=None, step=None), 20, progress=False)
+    assert marked.vocabulary.words == plain.vocabulary.words
+    assert marked.vocabulary.words[len(SPECIALS)] == "[SLIDE]"
+    moved = 0
+    for split in ("train", "val", "test"):
+        for i in range(20):
+            a, b = marked[split][i], plain[split][i]
+            assert a.source.tolist() == b.source.tolist()
+            assert a.target[a.target != SLIDE].tolist() == b.target.tolist()
+            slides = int((a.target == SLIDE).sum())
+            assert slides < count_windows(len(a.source), 100, 80)
+            moved += slides
+    assert moved > 30
+    again = prepare_windowed(corpus, options, 20, progress=False)
+    assert again.fingerprint == marked.fingerprint
+    assert PreparedCorpus.load(again.save(tmp_path / "kept")).options == options
+    with pytest.raises(ValueError, match="prepared for a window of 100 words, not None"):
+        build("windowed", preset("windowed", "demo", "static"), marked)
+
+
+def test_presets_are_the_rows_of_the_table():
+    rows = {
+        "CD_I": (400, 100, None, None), "CD_II": (1160, 100, 400, 380), "WIKI_I": (200, 125, None, None),
+        "WIKI_II": (740, 125, 200, 180), "WIKI_III": (400, 125, None, None), "WIKI_IV": (780, 125, 400, 380),
+        "WIKI_V": (780, 125, None, None),
+    }  # fmt: skip
+    for name, (source, summary, window, step) in rows.items():
+        chosen = preset("windowed", name)
+        assert (chosen.options.source_tokens, chosen.options.summary_tokens) == (source, summary)
+        assert (chosen.options.window, chosen.options.step) == (window, step)
+        assert (chosen.model["window"], chosen.model["step"]) == (window, step)
+        assert chosen.variant == ("dynamic" if window else "standard")
+    assert preset("windowed", "paper") == preset("windowed", "CD_II")
+    train = preset("windowed", "CD_II").train
+    assert max(train.rate(s) for s in range(1, 10_000)) == pytest.approx(1.21e-3, rel=5e-3)  # the author's peak
+    assert train.rate(1) < train.rate(4000) > train.rate(8000)
+    assert preset("windowed", "CD_II", "static").options.window is None
+    with pytest.raises(ValueError, match="preset 'CD_I' has no window"):
+        preset("windowed", "CD_I", "dynamic")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"window": 6, "step": None}, "both or not at all"),
+        ({"window": 6, "step": 7}, "must move on by 1 to 6 words"),
+        ({"aggregate": "max"}, "aggregate must be"),
+        ({"source_tokens": 0}, "at least 1"),
+        ({"vocab_size": 5}, "five special symbols"),
+    ],
+)
+def test_options_are_checked(changes, message):
+    with pytest.raises(ValueError, match=message):
+        replace(OPTIONS, **changes)
