@@ -38,6 +38,12 @@ def check_gradients(naive: dict[str, Tensor], fast: dict[str, Tensor], eq: str, 
     check_close(*flat, eq, f"gradients of {len(naive)} parameters", tolerance)
 
 
+def gradients(model, loss: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Gradient of `loss` for every parameter of `model`, by name."""
+    names, parameters = zip(*model.named_parameters())
+    return dict(zip(names, torch.autograd.grad(loss, parameters)))
+
+
 def check_exercise(number: int, attempt, cases: list[tuple[tuple, object]], tolerance: float = 1e-6) -> None:
     """Say whether a reader's function gives what is expected: not done yet (it returns None), wrong, or right."""
     for arguments, expected in cases:

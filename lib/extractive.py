@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.data.batching import in_order
+from lib.data.documents import Document
 from lib.data.prepared import EncodedDocument
 from lib.data.text import Vocabulary
 
@@ -16,6 +17,17 @@ from lib.data.text import Vocabulary
 def lead(sentences: Sequence[str], count: int) -> list[str]:
     """The first sentences."""
     return list(sentences[:count])
+
+
+def baselines(documents: Sequence[Document], training: Sequence[list[str]]) -> dict[str, list[list[str]]]:
+    """Lead and LexRank, as long as the `training` references are on average, and the oracle: name -> summaries."""
+    count = round(float(np.mean([len(reference) for reference in training])))
+    words = round(float(np.mean([sum(len(s.split()) for s in reference) for reference in training])))
+    return {
+        f"Lead-{count}": [lead(d.sentences, count) for d in documents],
+        "LexRank": [lexrank(d.sentences, words) for d in documents],
+        "Oracle": [oracle(d.sentences, d.summary) for d in documents],
+    }
 
 
 def random_sentences(sentences: Sequence[str], count: int, random: np.random.Generator) -> list[str]:

@@ -49,7 +49,7 @@ PRESETS = {
     ("windowed", "demo"): Preset(
         options=ArticleOptions(source_tokens=400, summary_tokens=80, vocab_size=1_000),
         model={"embedding": 64, "hidden": 32, "window": 120, "step": 100},
-        train=TrainConfig(batch_size=4, steps=240, learning_rate=2e-3, validate_every=60),
+        train=TrainConfig(batch_size=4, steps=400, learning_rate=2e-3, validate_every=80),
         decode=DecodeConfig(beam=3, min_length=20, max_length=80, block_ngrams=3),
         documents=100,
     ),

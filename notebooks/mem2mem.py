@@ -68,16 +68,13 @@ from lib.parameters import check_parameters
 
 check_parameters(globals())
 
-import inspect
-import os
-import textwrap
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 
-from lib.checks import check_close, check_exercise, check_gradients
+from lib.checks import check_close, check_exercise, check_gradients, gradients
 from lib.data.batching import make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
@@ -86,23 +83,15 @@ from lib.data.preprocess import CohanOptions, choose_sections, cohan
 from lib.data.synthetic import MARK, planted_at, planted_sentences
 from lib.data.text import BOS, UNK, Vocabulary
 from lib.evaluate import copied_ngrams, score_table
-from lib.extractive import (
-    extract_by_memory,
-    lead,
-    lexrank,
-    memory_sentences,
-    oracle,
-    random_sentences,
-    source_sentences,
-)
+from lib.extractive import baselines, extract_by_memory, memory_sentences, random_sentences, source_sentences
 from lib.figures import attention_maps, loss_curves, save_figure, use_style
-from lib.files import digest, project_root, source_digest
 from lib.generate import beam_search, summarize
 from lib.models.hred import HRED, HREDConfig
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
+from lib.pages import clip, figures_folder, learn, show_source, train_or_load
 from lib.presets import build
 from lib.presets import preset as preset_named
-from lib.train import load_weights, run_config, train
+from lib.train import load_weights
 
 chosen = preset_named("mem2mem", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
@@ -574,14 +563,8 @@ r"""
 The gradients as well, of every parameter: what trains the model is what the equations say.
 """
 
-
 # %%
-def gradients(loss):
-    names, parameters = zip(*model.named_parameters())
-    return dict(zip(names, torch.autograd.grad(loss, parameters)))
-
-
-check_gradients(gradients(naive_loss), gradients(lib_loss), "(12)")
+check_gradients(gradients(model, naive_loss), gradients(model, lib_loss), "(12)")
 
 # %% [markdown]
 r"""
@@ -646,8 +629,7 @@ The memory in the library: compression, the scan over steps, the write.
 """
 
 # %%
-for part in (Mem2Mem.compress, Mem2Mem.condition, Mem2Mem.gate_and_update, Mem2Mem.write, compression_loss):
-    print(textwrap.dedent(inspect.getsource(part)))
+show_source(Mem2Mem.compress, Mem2Mem.condition, Mem2Mem.gate_and_update, Mem2Mem.write, compression_loss)
 
 # %% [markdown]
 r"""
@@ -685,14 +667,8 @@ def learn_planted(lambda_comp, lambda_read, steps=300):
         Mem2MemConfig(V, embedding=64, hidden=64, bottleneck=32, slots=4, compression=64,
                       lambda_comp=lambda_comp, lambda_read=lambda_read)
     )  # fmt: skip
-    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-    for step in range(steps):
-        losses = model.loss(make_batch(planted_sentences(32, 1000 + step, vocab_size=V), V))
-        optimizer.zero_grad()
-        losses["loss"].backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 2.0)
-        optimizer.step()
-    return model
+    batches = (make_batch(planted_sentences(32, 1000 + step, vocab_size=V), V) for step in range(steps))
+    return learn(model, batches, learning_rate=2e-3)
 
 
 @torch.no_grad()
@@ -736,14 +712,12 @@ def planted_attention(model, document):
     return state.document["write_attention"][0], steps.read[0].T
 
 
-figures_folder = project_root() / "figures"
-if not as_they_are or "PYTEST_CURRENT_TEST" in os.environ:
-    figures_folder = project_root() / "runs" / "figures"  # only the page as it is draws the committed figures
+figures = figures_folder(as_they_are)  # only the page as it is draws the committed figures
 shown = unseen[0]
 maps = {name: planted_attention(m, shown) for name, m in planted_models.items()}
 write_panels = [{"title": name, "weights": A, "marked": planted_at(shown)} for name, (A, _) in maps.items()]
 figure = attention_maps(write_panels, "memory head", "sentence", "Write attention A, one row a memory head")
-save_figure(figure, "mem2mem_write_attention", write_panels, figures_folder)
+save_figure(figure, "mem2mem_write_attention", write_panels, figures)
 
 # %% [markdown]
 r"""
@@ -761,7 +735,7 @@ read_panels = [{"title": name, "weights": psi} for name, (_, psi) in maps.items(
 figure = attention_maps(
     read_panels, "memory slot", "decoding step", "Read attention ψ, one column a word of the summary"
 )
-save_figure(figure, "mem2mem_read_attention", read_panels, figures_folder)
+save_figure(figure, "mem2mem_read_attention", read_panels, figures)
 
 # %% [markdown]
 r"""
@@ -778,12 +752,6 @@ documents = list(corpus.split("test", chosen.documents))
 quotable = [i for i, doc in enumerate(documents) if dataset != "aclsum" or anthology_year(doc.id) >= 2016]
 looked_at = documents[quotable[0]]
 example = cohan(looked_at, chosen.options)
-
-
-def clip(text, words=45):
-    parts = text.split()
-    return " ".join(parts[:words]) + (" ..." if len(parts) > words else "")
-
 
 print("title    ", looked_at.title)
 print("sections ", looked_at.section_names)
@@ -822,11 +790,7 @@ weights; running this page again with the same configuration and code loads it.
 
 # %%
 summarizer = build("mem2mem", chosen, prepared)
-if not output:
-    code = source_digest("layers", "models", "train.py")
-    made_of = digest([run_config("mem2mem", summarizer, prepared, chosen.train), code])
-    output = str(project_root() / "runs" / f"mem2mem-{made_of}")
-run = train("mem2mem", summarizer, prepared, chosen.train, output, resume=True, progress=preset != "demo")
+run = train_or_load("mem2mem", summarizer, prepared, chosen.train, output, progress=preset != "demo")
 print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameters, {run.step} steps")
 pd.DataFrame([m for m in run.metrics() if m["split"] == "val"]).drop(columns="split").round(3)
 
@@ -835,7 +799,7 @@ figure = loss_curves(
     run.metrics(), f"Losses of {variant}, preset {preset}, {len(prepared['train'])} training documents"
 )
 losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics()]
-save_figure(figure, "mem2mem_losses", losses, figures_folder)
+save_figure(figure, "mem2mem_losses", losses, figures)
 
 # %% [markdown]
 r"""
@@ -872,14 +836,8 @@ chooses as many sentences there by chance: only what the heads score above it ha
 
 # %%
 training_references = [prepared["train"][i].reference for i in range(len(prepared["train"]))]
-per_summary = round(float(np.mean([len(r) for r in training_references])))
-words = round(float(np.mean([sum(len(s.split()) for s in r) for r in training_references])))
 references = [doc.summary for doc in documents]
-systems = {
-    f"Lead-{per_summary}": [lead(doc.sentences, per_summary) for doc in documents],
-    "LexRank": [lexrank(doc.sentences, words) for doc in documents],
-    "Oracle": [oracle(doc.sentences, doc.summary) for doc in documents],
-}
+systems = baselines(documents, training_references)
 has_memory_heads = hasattr(summarizer, "compress_heads")
 if has_memory_heads:
     heads, random = summarizer.config.slots, np.random.default_rng(seed)
@@ -933,7 +891,7 @@ else:
     panels = real_attention(summarizer, prepared["test"][quotable[0]])
     top = max(panel["weights"].max().item() for panel in panels)
     figure = attention_maps(panels, "slot", "", f"Memory of one test paper ({preset} run)", top=top)
-    save_figure(figure, "mem2mem_real_memory", panels, figures_folder)
+    save_figure(figure, "mem2mem_real_memory", panels, figures)
 
 # %% [markdown]
 r"""

@@ -5,10 +5,12 @@ import json
 import pytest
 import torch
 
-from lib.checks import CheckError, check_close, check_exercise, check_gradients
+from lib.checks import CheckError, check_close, check_exercise, check_gradients, gradients
 from lib.figures import attention_maps, loss_curves, save_figure
-from lib.files import write_whole
+from lib.files import project_root, write_whole
+from lib.pages import clip, figures_folder, learn, show_source
 from lib.parameters import ParameterError, check_parameters
+from tests.conftest import batch_of, tiny_model
 
 DECLARED = 'dataset: str = "aclsum"  # which\nsteps: int = 0\nrate: float = 0.1\nfast: bool = False'
 
@@ -110,3 +112,29 @@ def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
         write_whole(tmp_path / "f", "new")
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
     assert (tmp_path / "f").read_text() == "old"
+
+
+def test_only_a_page_as_it_is_draws_the_committed_figures(monkeypatch):
+    assert figures_folder(True) == figures_folder(False) == project_root() / "runs" / "figures", "under pytest"
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    assert figures_folder(True) == project_root() / "figures"
+    assert figures_folder(False) == project_root() / "runs" / "figures"
+
+
+def test_clip_and_source(capsys):
+    assert clip("a b c", 2) == "a b ..."
+    assert clip("a b", 2) == "a b"
+    show_source(clip)
+    assert capsys.readouterr().out.startswith("def clip(")
+
+
+def test_learning_from_batches_made_as_they_come():
+    model = tiny_model()
+    before = model.loss(batch_of())["loss"].item()
+    assert learn(model, (batch_of() for _ in range(20)), learning_rate=1e-2) is model
+    assert model.loss(batch_of())["loss"].item() < before - 0.5
+
+
+def test_gradients_by_name():
+    model = torch.nn.Linear(2, 1, bias=False)
+    assert gradients(model, 3 * model(torch.tensor([[1.0, 2.0]])).sum())["weight"].tolist() == [[3.0, 6.0]]

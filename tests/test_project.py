@@ -158,17 +158,18 @@ def test_the_makefile_helps():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("page", "parameters", "message"),
     [
-        (("datset", "arxiv"), "unknown parameter 'datset', did you mean 'dataset'?"),
-        (("dataset", "arxiv"), "asked the Hugging Face Hub for ccdv/arxiv-summarization"),
-        (("variant", "+raed"), "unknown variant '+raed', did you mean '+read'?"),
+        ("mem2mem", ("datset", "arxiv"), "unknown parameter 'datset', did you mean 'dataset'?"),
+        ("mem2mem", ("dataset", "arxiv"), "asked the Hugging Face Hub for ccdv/arxiv-summarization"),
+        ("mem2mem", ("variant", "+raed"), "unknown variant '+raed', did you mean '+read'?"),
+        ("windowed", ("preset", "WIKI_6"), "unknown preset 'WIKI_6', did you mean 'WIKI_"),
     ],
 )
-def test_a_wrong_parameter_stops_the_page(parameters, message, tmp_path, monkeypatch):
+def test_a_wrong_parameter_stops_the_page(page, parameters, message, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", str(tmp_path))
-    command = [sys.executable, "-m", "papermill", "--no-progress-bar", str(ROOT / "notebooks" / "mem2mem.ipynb")]
+    command = [sys.executable, "-m", "papermill", "--no-progress-bar", str(ROOT / "notebooks" / f"{page}.ipynb")]
     result = subprocess.run(
         [*command, str(tmp_path / "out.ipynb"), "-p", *parameters], capture_output=True, text=True, timeout=120
     )

@@ -10,7 +10,8 @@ import torch
 from lib import train as training
 from lib.files import project_root
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
-from lib.train import RunError, TrainConfig, load_weights, read_metrics, train
+from lib.models.windowed import Windowed, WindowedConfig
+from lib.train import RunError, TrainConfig, load_tensors, load_weights, read_metrics, train
 
 CONFIG = TrainConfig(batch_size=4, steps=8, learning_rate=1e-2, validate_every=3, save_every=2, log_every=1, seed=5)
 
@@ -278,3 +279,54 @@ def test_command_line_errors_are_one_line(tmp_path, arguments, message):
     assert result.returncode == 1
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_warm_up():
+    config = TrainConfig(learning_rate=2.0, warmup=4)
+    assert [config.rate(s) for s in (1, 4, 16)] == pytest.approx([2 / 8, 2 / 2, 2 / 4])
+    assert TrainConfig(learning_rate=0.5).rate(100) == 0.5
+    with pytest.raises(ValueError, match="warmup"):
+        TrainConfig(warmup=0)
+
+
+def test_a_schedule_and_weight_decay_reach_the_optimizer(planted_corpus, tmp_path):
+    """After one step from the same weights: Adam's step is the rate times its sign; decay changes the gradient."""
+    weights = {}
+    for name, changes in {
+        "plain": {"learning_rate": 1e-3},
+        "warm": {"learning_rate": 1e-2, "warmup": 100},
+        "decayed": {"learning_rate": 1e-3, "weight_decay": 10.0},
+        "unclipped": {"learning_rate": 1e-3, "max_norm": None},
+    }.items():
+        model = tiny_windowed()
+        start = model.embedding.weight.detach().clone()
+        config = TrainConfig(batch_size=4, steps=1, **changes)
+        train("windowed", model, planted_corpus, config, tmp_path / name, progress=False)
+        weights[name] = (model.embedding.weight.detach() - start)[5:]
+    assert weights["warm"].abs().max() == pytest.approx(1e-2 * 100**-1.5, rel=0.01)
+    assert weights["plain"].abs().max() == pytest.approx(1e-3, rel=0.01)
+    assert not torch.equal(weights["decayed"].sign(), weights["plain"].sign())
+    assert torch.isfinite(weights["unclipped"]).all()
+
+
+def tiny_windowed():
+    torch.manual_seed(0)
+    return Windowed(WindowedConfig(20, embedding=6, hidden=4, window=8, step=6))
+
+
+def test_a_weight_used_twice_is_stored_once(planted_corpus, tmp_path):
+    config = TrainConfig(batch_size=4, steps=3)
+    run = train("windowed", tiny_windowed(), planted_corpus, config, tmp_path / "run", progress=False)
+    stored = load_tensors(tmp_path / "run" / "last.safetensors")
+    assert "model.embedding.weight" in stored
+    assert "model.pointer.vocabulary.weight" not in stored
+    again = load_weights(tiny_windowed(), tmp_path / "run", "last")
+    assert again.pointer.vocabulary.weight is again.embedding.weight
+    for name, value in run.model.state_dict().items():
+        assert torch.equal(again.state_dict()[name], value), name
+    longer = replace(config, steps=6)
+    resumed = train(
+        "windowed", tiny_windowed(), planted_corpus, longer, tmp_path / "run", resume=True, progress=False
+    )
+    straight = train("windowed", tiny_windowed(), planted_corpus, longer, tmp_path / "straight", progress=False)
+    assert torch.equal(resumed.model.embedding.weight, straight.model.embedding.weight)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lib.data.batching import in_vocabulary
-from lib.data.text import BOS, EOS, SLIDE
+from lib.data.text import BOS, EOS, SLIDE, UNK
 from lib.generate import DecodeConfig, beam_search, greedy_search
 from lib.models.windowed import VARIANTS, Windowed, WindowedConfig, reverse, run_ragged
 from tests.conftest import RAGGED, VOCAB, batch_of, document
@@ -252,3 +252,17 @@ def test_variants():
     assert list(VARIANTS) == ["standard", "dynamic", "streamed", "static"]
     for changes in VARIANTS.values():
         WindowedConfig(**changes)
+
+
+@pytest.mark.parametrize("encode", ["whole", "stream"])
+def test_a_word_that_the_window_does_not_have_counts_as_unknown(encode):
+    """12 is the third word of the text, 13 the ninth; windows are words 1-4, 4-7, 7-10 and 10-11."""
+    model, words = tiny(encode=encode), [[4, 5, 12, 6], [7, 8], [9, 5, 13, 12, 5]]
+
+    def loss(*target):
+        return model.loss(batch_of(document(words, [*target, EOS])))["loss"].item()
+
+    assert loss(13) == loss(UNK) != loss(12)
+    assert loss(SLIDE, 12) == loss(SLIDE, UNK) == loss(SLIDE, 13)
+    assert loss(SLIDE, SLIDE, 13) != loss(SLIDE, SLIDE, UNK)
+    assert loss(SLIDE, SLIDE, 12) != loss(SLIDE, SLIDE, UNK)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lib.data.prepared import EncodedDocument
-from lib.data.text import EOS, SPECIALS
+from lib.data.text import EOS, SLIDE, SPECIALS
 
 MARK, PLAIN = len(SPECIALS), len(SPECIALS) + 1  # the first word of a planted sentence, and of any other
 
@@ -25,6 +25,35 @@ def planted_sentences(
         target = np.append(source[chosen, 1:].ravel(), EOS).astype(np.int32)
         lengths = np.full(sentences, words, dtype=np.int32)
         documents.append(EncodedDocument(str(number), source.ravel(), lengths, target, [], []))
+    return documents
+
+
+FACT = SLIDE + 1  # the word before a fact
+
+
+def planted_facts(
+    count: int, seed: int, windows: int, window: int = 20, step: int = 16, words: int = 4, vocab_size: int = 60
+) -> list[EncodedDocument]:
+    """Documents of `windows` windows, each with one fact where only that window sees it: FACT and `words` words.
+
+    The summary is the facts in order, with [SLIDE] between them and [EOS] at the end. Words are random ids below
+    `vocab_size`. Raises ValueError when a fact does not fit behind the overlap.
+    """
+    if words + 1 > 2 * step - window:
+        raise ValueError(
+            f"{words + 1} words do not fit between the overlaps of windows of {window} words, step {step}"
+        )
+    random, length = np.random.default_rng(seed), window + (windows - 1) * step
+    documents = []
+    for number in range(count):
+        source = random.integers(FACT + 1, vocab_size, length, dtype=np.int32)
+        target = []
+        for begin in range(0, windows * step, step):
+            start = begin + random.integers(window - step, step - words)
+            source[start] = FACT
+            target += [SLIDE] * (begin > 0) + source[start + 1 : start + 1 + words].tolist()
+        lengths, target = (np.array(x, dtype=np.int32) for x in ([length], [*target, EOS]))
+        documents.append(EncodedDocument(str(number), source, lengths, target, [], []))
     return documents
 
 

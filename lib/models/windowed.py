@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batching import Batch, in_vocabulary
 from lib.data.preprocess import check_window
-from lib.data.text import SLIDE
+from lib.data.text import SLIDE, UNK
 from lib.data.windows import count_windows
 from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.pointer import GenerateOrCopy
@@ -61,7 +61,7 @@ class WindowedSteps:
 
 
 class TiedPointer(GenerateOrCopy):
-    """Generate from the decoder's attentional state a_t, through the embedding table, or copy (E.1, 4 to 6)."""
+    """Generate from the decoder's attentional state a_t, through the embedding table, or copy: equations 6 to 8."""
 
     def __init__(self, embedding: nn.Embedding, width: int):
         super().__init__()
@@ -104,7 +104,7 @@ class Windowed(nn.Module):
     # ---------------------------------------------------------------------------------------------- encoder
 
     def encode(self, batch: Batch) -> State:
-        """The whole text, or the first window of it; the decoder starts where the encoder ended (E.1, 1 and 2)."""
+        """The whole text, or the first window of it; the decoder starts where the encoder ended: equation 2."""
         lengths = batch.source_lengths
         document = {"source": batch.source_extended, "lengths": lengths.to(batch.source.device)}
         document["last_window"] = self._last_window(document["lengths"])  # [B]
@@ -178,16 +178,21 @@ class Windowed(nn.Module):
     def _attend_whole(self, query: Tensor, windows: Tensor, state: State):
         """Equations 3 and 4 over the states of the whole text, of which only what the windows cover is touched."""
         doc, (rows, steps) = state.document, query.shape[:2]
-        words = doc["words"]
-        size, step = self.config.window or words.shape[1], self.config.step or 1
-        low, high = 0, words.shape[1]
-        if steps == 1:  # generation: windows are near each other
+        low, high = 0, doc["words"].shape[1]
+        if steps == 1 and self.config.window:  # generation: windows are near each other
+            size, step = self.config.window, self.config.step
             low, high = int(windows.min()) * step, min(high, int(windows.max()) * step + size)
-        places = torch.arange(low, high, device=query.device)
-        begin, length = windows[..., None] * step, _per_row(doc["lengths"], rows)[:, None, None]
-        seen = (places >= begin) & (places < begin + size) & (places < length)  # [R, T, M]
-        alpha, context = _attend(query, words[:, low:high], seen)
-        return alpha, context, places.expand(rows, -1), {}
+        places = torch.arange(low, high, device=query.device).expand(rows, -1)  # [R, M]
+        inside = places < _per_row(doc["lengths"], rows)[:, None]
+        alpha, context = _attend(query, doc["words"][:, low:high], self._in_window(places, windows) & inside[:, None])
+        return alpha, context, places, {}
+
+    def _in_window(self, places: Tensor, windows: Tensor) -> Tensor:
+        """Whether the words at `places` [R, M] are in `windows` [R, T]: [R, T, M]."""
+        if self.config.window is None:
+            return torch.ones_like(windows, dtype=torch.bool)[..., None].expand(-1, -1, places.shape[1])
+        behind = places[:, None] - windows[..., None] * self.config.step
+        return (behind >= 0) & (behind < self.config.window)
 
     def _attend_stream(self, query: Tensor, windows: Tensor, state: State):
         """The same, each window encoded when a hypothesis enters it. Every row holds the states of one window."""
@@ -254,11 +259,17 @@ class Windowed(nn.Module):
         return p
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Equation 1, the mean over documents of the mean over a summary's symbols of -log P."""
+        """Equation 1, the mean over documents of the mean over a summary's symbols of -log P.
+
+        A word that is in neither the vocabulary nor the window counts as [UNK].
+        """
         state = self.encode(batch)
         steps, _ = self.decode(batch.target_input, state)
         weights = document_weights(batch.target_mask, steps.switch.dtype)
-        nll = self.pointer.nll(steps.features, steps.switch, steps.copy, steps.source, batch.target, weights)
+        same = steps.source[:, None] == batch.target[..., None]  # [B, T, M]
+        in_window = (same & self._in_window(steps.places, steps.windows)).any(-1)
+        target = batch.target.where((batch.target < self.config.vocab_size) | in_window, UNK)
+        nll = self.pointer.nll(steps.features, steps.switch, steps.copy, steps.source, target, weights)
         return {"loss": nll, "nll": nll}
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:

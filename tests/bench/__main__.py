@@ -80,6 +80,18 @@ def growth(what: str, sizes: list[dict]) -> dict:
     return {"what": what, "rows": rows}
 
 
+def lengths(what: str) -> dict:
+    """Seconds and memory of a summary as the text grows: windows streamed or not, and attention to everything."""
+    cases = [("streamed", "stream", True, n) for n in (10**3, 10**4, 10**5, 10**6)]
+    cases += [("windows", "whole", True, n) for n in (10**3, 10**4, 10**5)]
+    cases += [("standard", "whole", False, n) for n in (10**3, 10**4, 10**5)]
+    rows = []
+    for name, encode, windowed, words in cases:
+        result = measure("windows", encode=encode, words=words, windowed=windowed)
+        rows.append({"model": name, "source": words, "seconds": result["seconds"][0], "peak_gb": result["peak_gb"]})
+    return {"what": what, "rows": rows}
+
+
 def write_papers(folder: Path, times: int = 10) -> None:
     """The papers of `aclsum`, `times` over, as files in the layout of Cohan et al."""
     corpus = load_corpus("aclsum")
@@ -116,6 +128,7 @@ def work(folder: Path) -> dict:
         )[1],
         "paper_batch": lambda: {**paper, **measure("train", **paper)},
         "growth_source": lambda: growth("source words", sources),
+        "windowed": lambda: lengths("summary of one text, 3 words a window of 400, beam 3, the author's sizes"),
         "growth_target": lambda: growth("target words", targets),
     }
 

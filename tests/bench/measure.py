@@ -21,8 +21,10 @@ from lib.data.documents import SPLITS
 from lib.data.prepared import EncodedDocument, Split, encode, prepare
 from lib.data.preprocess import CohanOptions, cohan
 from lib.data.text import Vocabulary
+from lib.data.windows import count_windows
 from lib.generate import DecodeConfig, beam_search
 from lib.models.mem2mem import Mem2MemConfig
+from lib.models.windowed import Windowed, WindowedConfig
 from tests.bench.textbook import PointerGeneratorLSTM, TextbookMem2Mem
 
 VOCAB = 50_000
@@ -101,6 +103,24 @@ def search(model: str, at_once: int, count: int = 32, source: int = 400, length:
     before = _peak()
     found = [h[0].ids for batch in batches for h in beam_search(network, batch, config)]
     return {"ids": found, **_timed(lambda: [beam_search(network, b, config) for b in batches], 2, before)}
+
+
+def windows(encode: str, words: int, windowed: bool = True, summary: int = 3) -> dict:
+    """Seconds and memory of a summary of one document: `summary` words a window of 400, encoded whole or streamed.
+
+    The window moves by itself (static), so that random weights will do.
+    """
+    count, size = count_windows(words, 400, 380), {} if windowed else {"window": None, "step": None}
+    torch.manual_seed(0)
+    network = Windowed(
+        WindowedConfig(VOCAB, windowing="static", encode=encode, budget=summary * count, longest=words, **size)
+    )
+    batch = make_batch(documents(1, words, 5, VOCAB), VOCAB)
+    length = summary * count
+    config = DecodeConfig(beam=3, min_length=length, max_length=length)
+    started = time.perf_counter()
+    (found,) = beam_search(network, batch, config)
+    return {"seconds": [time.perf_counter() - started], "peak_gb": _peak(), "words": len(found[0].ids)}
 
 
 def preprocess(way: str, papers: str, folder: str) -> dict:

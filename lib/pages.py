@@ -1,0 +1,59 @@
+"""Small things that every page does."""
+
+import inspect
+import os
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from lib.data.batching import Batch
+from lib.data.prepared import PreparedCorpus
+from lib.files import digest, project_root, source_digest
+from lib.train import Run, TrainConfig, run_config, train
+
+
+def clip(text: str, words: int = 45) -> str:
+    """The first words of a text, for printing."""
+    parts = text.split()
+    return " ".join(parts[:words]) + (" ..." if len(parts) > words else "")
+
+
+def figures_folder(as_they_are: bool) -> Path:
+    """`figures` when a page runs with the parameters it was written with, otherwise `runs/figures`: a test or
+    somebody's experiment does not change the committed figures."""
+    kept = as_they_are and "PYTEST_CURRENT_TEST" not in os.environ
+    return project_root() / ("figures" if kept else "runs/figures")
+
+
+def show_source(*parts: Callable | type) -> None:
+    """Print the code of functions and classes."""
+    for part in parts:
+        print(textwrap.dedent(inspect.getsource(part)))
+
+
+def train_or_load(
+    name: str, model: nn.Module, corpus: PreparedCorpus, config: TrainConfig, output: str = "", progress: bool = False
+) -> Run:
+    """What `python -m lib.train` does, or its result if it is there: the same configuration, data and code.
+
+    The run is kept in `output`, or in a folder under `runs` named after all that determines it.
+    """
+    code = source_digest("layers", "models", "train.py")
+    made_of = digest([run_config(name, model, corpus, config), code])
+    folder = output or project_root() / "runs" / f"{name}-{made_of}"
+    return train(name, model, corpus, config, folder, resume=True, progress=progress)
+
+
+def learn(model: nn.Module, batches: Iterator[Batch], learning_rate: float) -> nn.Module:
+    """Train a small model on batches that are made as they come: Adam, gradients clipped at norm 2."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
+    for batch in batches:
+        loss = model.loss(batch)["loss"]
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 2.0)
+        optimizer.step()
+    return model
