@@ -95,6 +95,7 @@ from lib.train import load_weights
 
 chosen = preset_named("mem2mem", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
+documents = list(corpus.split("test", chosen.documents))
 as_they_are = (dataset, preset, variant, steps, seed) == ("aclsum", "demo", "+read", 0, 0)
 use_style()
 
@@ -748,7 +749,6 @@ words 5 and 10. Without it the slots that are read have little to do with what i
 """
 
 # %%
-documents = list(corpus.split("test", chosen.documents))
 quotable = [i for i, doc in enumerate(documents) if dataset != "aclsum" or anthology_year(doc.id) >= 2016]
 looked_at = documents[quotable[0]]
 example = cohan(looked_at, chosen.options)

@@ -115,6 +115,7 @@ from lib.train import load_weights
 
 chosen = preset_named("windowed", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
+documents = list(corpus.split("test", chosen.documents))
 as_they_are = (dataset, preset, variant, steps, seed) == ("aclsum", "demo", "dynamic", 0, 0)
 figures = figures_folder(as_they_are)
 use_style()
@@ -785,7 +786,6 @@ more the longer the text is. At the author's sizes `make bench` measures whole p
 """
 
 # %%
-documents = list(corpus.split("test", chosen.documents))
 quotable = [i for i, doc in enumerate(documents) if dataset != "aclsum" or anthology_year(doc.id) >= 2016]
 prepared = prepare_windowed(corpus, chosen.options, chosen.documents, progress=False)
 description = {

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from lib.data.batching import in_vocabulary
-from lib.data.text import BOS, EOS, SLIDE, UNK
-from lib.generate import DecodeConfig, beam_search, greedy_search
+from lib.data.text import BOS, EOS, SLIDE, UNK, Vocabulary
+from lib.generate import DecodeConfig, _constrain, beam_search, greedy_search, summarize
 from lib.models.windowed import VARIANTS, Windowed, WindowedConfig, reverse, run_ragged
 from tests.conftest import RAGGED, VOCAB, batch_of, document
 
@@ -177,13 +177,13 @@ def test_no_symbol_behind_the_last_window(name):
 
 
 def test_static_windows_by_hand():
-    """11 words of a longest text of 11 and a budget of 6: shares of four windows, the last of which is half full."""
-    model = tiny(windowing="static")
+    """11 words, half the longest text, and a budget of 120: shares of four windows, the last of them half full."""
+    model = tiny(windowing="static", budget=120, longest=22)
     ends = model.encode(batch_of(TEXTS[0])).document["window_ends"]
     share = torch.exp(torch.tensor([-1.2 * (1 + t * 0.8**t) for t in range(4)])) * torch.tensor([1, 1, 1, 0.5])
-    assert ends[0].tolist() == [int(x) for x in 6 * share.cumsum(0) / share.sum() + 1e-6]
-    steps, _ = model.decode(torch.full((1, 8), 5), model.encode(batch_of(TEXTS[0])))
-    expected = [min(3, sum(end <= t for end in ends[0].tolist())) for t in range(8)]
+    assert ends[0].tolist() == [int(x) for x in 60 * share.cumsum(0) / share.sum() + 1e-6]
+    steps, _ = model.decode(torch.full((1, 70), 5), model.encode(batch_of(TEXTS[0])))
+    expected = [min(3, sum(end <= t for end in ends[0].tolist())) for t in range(70)]
     assert steps.windows[0].tolist() == expected
     assert expected[0] == 0 and expected[-1] == 3
 
@@ -266,3 +266,20 @@ def test_a_word_that_the_window_does_not_have_counts_as_unknown(encode):
     assert loss(SLIDE, 12) == loss(SLIDE, UNK) == loss(SLIDE, 13)
     assert loss(SLIDE, SLIDE, 13) != loss(SLIDE, SLIDE, UNK)
     assert loss(SLIDE, SLIDE, 12) != loss(SLIDE, SLIDE, UNK)
+
+
+def test_symbols_reach_neither_summaries_nor_ngrams():
+    model = tiny()
+    with torch.no_grad():
+        model.pointer.vocabulary.bias[SLIDE] = 40.0
+    vocabulary = Vocabulary(["[SLIDE]", *(f"w{i}" for i in range(VOCAB - 5))])
+    config = DecodeConfig(beam=2, min_length=6, max_length=6)
+    found = beam_search(model, texts(), config)
+    summaries = summarize(model, TEXTS, vocabulary, config)
+    for hypotheses, summary in zip(found, summaries):
+        words = " ".join(summary).split()
+        assert "[SLIDE]" not in words
+        assert len(words) == 6 - hypotheses[0].ids.count(SLIDE)
+    blocking, written = DecodeConfig(block_ngrams=2, min_length=0), torch.tensor([[BOS, 5, SLIDE, 6, 5]])
+    p = _constrain(torch.ones(1, VOCAB), written, blocking, model.control_symbols)
+    assert (p[0, 6], p[0, SLIDE], p[0, 7]) == (0, 1, 1)

@@ -1,4 +1,4 @@
-"""A text in windows, and summaries that say when to move to the next one (windowed attention; Schueller 2019).
+"""A text in windows, and summaries that say when to move to the next one (windowed attention; Schüller 2019).
 
 Where a reference summary moves on is not known: each of its sentences is linked to the source sentence that is most
 like it, and [SLIDE] is put wherever the linked sentences lie in a later window.

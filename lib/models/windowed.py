@@ -1,4 +1,4 @@
-"""Windowed attention (Schueller 2019; Schueller, Wilhelm, Kreuzer, Handschuh 2020): a pointer-generator whose decoder
+"""Windowed attention (Schüller 2019; Schüller, Wilhelm, Kreiling, Glavaš 2020): a pointer-generator whose decoder
 sees one window of the text at a time and writes a symbol to move on. Equation numbers are those of its page."""
 
 from dataclasses import dataclass
