@@ -62,9 +62,7 @@ and softmax are PyTorch's on both sides.
 """
 
 # %% tags=["parameters"]
-dataset: str = (
-    "aclsum"  # a corpus name (aclsum, cnn_dailymail, wikihow, ...) or a folder of train, val and test files
-)
+dataset: str = "aclsum"  # a corpus name (aclsum, cnn_dailymail, ...) or a folder of train, val and test files
 preset: str = "demo"  # demo: minutes on two CPU cores; CD_I, CD_II, WIKI_I to WIKI_V: the rows of the table
 variant: str = "dynamic"  # standard (no window), dynamic, streamed (windows encoded when entered) or static
 steps: int = 0  # training steps; 0: as many as the preset says
