@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lib.data.batching import Batch, in_order, in_vocabulary
+from lib.data.batching import Batch, in_order
 from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
 
 
@@ -79,7 +79,7 @@ class _Search:
 
     def step(self, length: int) -> None:
         """Extend every hypothesis to `length` symbols; end, keep and drop."""
-        inputs = in_vocabulary(self.tokens[..., -1].reshape(-1, 1), self.vocab_size)
+        inputs = self.tokens[..., -1].reshape(-1, 1)
         steps, self.state = self.model.decode(inputs, self.state)
         out = None if self.p is None else self.p[: len(inputs)]
         self.p = self.model.distribution(steps, self.state, self.extra, out)  # [D * K, V + extra]
@@ -179,7 +179,7 @@ def greedy_search(model: nn.Module, batch: Batch, config: DecodeConfig) -> list[
     log_prob = torch.zeros(len(batch), device=batch.source.device)
     open_ = torch.ones(len(batch), dtype=torch.bool, device=batch.source.device)
     while open_.any():
-        steps, state = model.decode(in_vocabulary(tokens[:, -1:], model.config.vocab_size), state)
+        steps, state = model.decode(tokens[:, -1:], state)
         p = model.distribution(steps, state, extra)
         p, word = _constrain(p, tokens, config, model.control_symbols).max(-1)
         log_prob = log_prob + p.log().where(open_, 0)

@@ -7,17 +7,19 @@ import torch
 from torch import nn
 
 from lib.data.corpora import load_corpus
+from lib.data.headlines import prepare_headlines
 from lib.data.prepared import PreparedCorpus, prepare
-from lib.data.preprocess import ArticleOptions, CohanOptions
+from lib.data.preprocess import ArticleOptions, CohanOptions, HeadlineOptions
 from lib.data.windows import prepare_windowed
 from lib.generate import DecodeConfig
-from lib.models import mem2mem, windowed
+from lib.models import mem2mem, read_again, windowed
+from lib.models.abs import ABS
 from lib.models.hred import HRED
 from lib.names import did_you_mean
 from lib.train import TrainConfig
 
-VARIANTS = {"mem2mem": mem2mem.VARIANTS, "windowed": windowed.VARIANTS}
-USUAL = {"mem2mem": "+read", "windowed": "dynamic"}  # the variant of each paper's own model
+VARIANTS = {"mem2mem": mem2mem.VARIANTS, "windowed": windowed.VARIANTS, "read_again": read_again.VARIANTS}
+USUAL = {"mem2mem": "+read", "windowed": "dynamic", "read_again": "read-again lstm + copy"}  # each paper's own model
 MODELS = tuple(VARIANTS)
 
 
@@ -25,7 +27,7 @@ MODELS = tuple(VARIANTS)
 class Preset:
     """Everything a run needs to know: preprocessing, model sizes, training, decoding."""
 
-    options: CohanOptions | ArticleOptions = CohanOptions()
+    options: CohanOptions | ArticleOptions | HeadlineOptions = CohanOptions()
     model: dict = field(default_factory=dict)  # fields of the model's config that differ from the paper's
     variant: str = ""  # a row of the paper's tables; empty: its own model
     train: TrainConfig = TrainConfig()
@@ -79,6 +81,24 @@ PRESETS |= {
     ("windowed", "WIKI_V"): _article(780, 125, 800),
 }
 PRESETS["windowed", "paper"] = PRESETS["windowed", "CD_II"]
+PRESETS |= {
+    ("read_again", "paper"): Preset(
+        options=HeadlineOptions(),
+        train=TrainConfig(
+            batch_size=64, epochs=10, optimizer="sgd", learning_rate=2.0, halve_after=5, max_norm=10.0
+        ),
+        decode=DecodeConfig(beam=10, min_length=0, max_length=30),
+    ),
+    ("read_again", "demo"): Preset(
+        options=HeadlineOptions(
+            sentences=4, source_tokens=50, summary_tokens=20, vocab_size=2_000, reading_size=8_000, fewest=2,
+            filtered=False,
+        ),
+        model={"embedding": 96, "hidden": 96},
+        train=TrainConfig(batch_size=32, steps=500, learning_rate=3e-3, validate_every=100),
+        decode=DecodeConfig(beam=4, min_length=3, max_length=20),
+    ),
+}  # fmt: skip
 
 
 def choose(value: str, allowed, what: str) -> str:
@@ -106,6 +126,8 @@ def preset(model: str, name: str, variant: str | None = None, **train) -> Preset
         if variant != "static":  # its summaries say when to move
             options = replace(chosen.options, window=values["window"], step=values["step"])
             chosen = replace(chosen, options=options)
+    if variant.startswith("option") and chosen.options.sentences == 1:  # the paper's two sentences
+        chosen = replace(chosen, options=replace(chosen.options, sentences=2))
     return replace(chosen, model=values)
 
 
@@ -115,7 +137,7 @@ def open_corpus(
     """A corpus by name or folder, prepared for a preset; a folder that is prepared already is taken as it is."""
     if (Path(dataset) / "prepared.json").exists():
         return PreparedCorpus.load(dataset)
-    make = prepare_windowed if isinstance(chosen.options, ArticleOptions) else prepare
+    make = {ArticleOptions: prepare_windowed, HeadlineOptions: prepare_headlines}.get(type(chosen.options), prepare)
     return make(load_corpus(dataset, errors), chosen.options, limit or chosen.documents, **keep)
 
 
@@ -127,10 +149,12 @@ def build(model: str, chosen: Preset, corpus: PreparedCorpus) -> nn.Module:
     marked, wanted = (getattr(options, "window", None) for options in (corpus.options, chosen.options))
     if marked != wanted:
         raise ValueError(f"{corpus.name} was prepared for a window of {marked} words, not {wanted}: prepare it anew")
-    kind = {"mem2mem": mem2mem.Mem2Mem, "windowed": windowed.Windowed}[choose(model, MODELS, "model")]
-    if chosen.variant == "hred":
-        kind = HRED
+    kinds = {"mem2mem": mem2mem.Mem2Mem, "windowed": windowed.Windowed, "read_again": read_again.ReadAgain}
+    kind = kinds[choose(model, MODELS, "model")]
+    kind = {"hred": HRED, "abs bag": ABS, "abs attention": ABS}.get(chosen.variant, kind)
     known = {f.name for f in fields(kind.Config)}
     values = {k: v for k, v in chosen.model.items() if k in known}
+    if "reading_size" in known:  # what the encoder reads is the corpus's to say
+        values |= {name: getattr(corpus.options, name) for name in ("reading_size", "sentences") if name in known}
     torch.manual_seed(chosen.train.seed)
     return kind(kind.Config(**values, vocab_size=len(corpus.vocabulary)))

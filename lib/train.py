@@ -45,9 +45,11 @@ class TrainConfig:
     accumulate: int = 1  # parts in which a batch is computed, to save memory
     epochs: int = 15
     steps: int | None = None  # in place of epochs
-    learning_rate: float = 2e-4  # Adam
+    optimizer: str = "adam"  # or "sgd", plain
+    learning_rate: float = 2e-4
     warmup: int | None = None  # steps; given, the rate is learning_rate * min(step^-1/2, step * warmup^-3/2)
-    weight_decay: float = 0.0  # Adam's L2 term
+    halve_after: int | None = None  # epochs; given, the rate is halved after each further epoch
+    weight_decay: float = 0.0  # the L2 term
     max_norm: float | None = 2.0  # of the gradient; None: as it is
     seed: int = 0
     validate_every: int | None = None  # steps; None: each epoch
@@ -63,6 +65,7 @@ class TrainConfig:
             "epochs",
             "steps",
             "warmup",
+            "halve_after",
             "validate_every",
             "save_every",
             "log_every",
@@ -70,12 +73,18 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
+        if self.optimizer not in ("adam", "sgd"):
+            raise ValueError(f"optimizer must be 'adam' or 'sgd', not {self.optimizer!r}")
 
-    def rate(self, step: int) -> float:
-        """The learning rate of a step, counted from 1 (Vaswani et al. 2017, equation 3, where there is a warm-up)."""
-        if self.warmup is None:
-            return self.learning_rate
-        return self.learning_rate * min(step**-0.5, step * self.warmup**-1.5)
+    def rate(self, step: int, epoch: float = 0.0) -> float:
+        """The learning rate of a step, counted from 1, in an epoch, counted from 0 (with a warm-up: Vaswani et al.
+        2017, equation 3)."""
+        rate = self.learning_rate
+        if self.warmup is not None:
+            rate *= min(step**-0.5, step * self.warmup**-1.5)
+        if self.halve_after is not None:
+            rate *= 0.5 ** max(0, int(epoch) - self.halve_after + 1)
+        return rate
 
 
 class RunError(RuntimeError):
@@ -154,7 +163,8 @@ class _Loop:
                 f"a batch of {self.sampler.batch_size} documents cannot be shared by {world} processes: choose "
                 "a batch size that is a multiple of them, and no larger than the training set"
             )
-        self.optimizer = torch.optim.Adam(
+        kind = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[config.optimizer]
+        self.optimizer = kind(
             model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
         )
         self.step, self.best = 0, float("inf")
@@ -245,7 +255,7 @@ class _Loop:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_norm)
         self.step += 1
         for group in self.optimizer.param_groups:
-            group["lr"] = self.config.rate(self.step)
+            group["lr"] = self.config.rate(self.step, (self.step - 1) / self.sampler.steps(1))
         self.optimizer.step()
         return losses
 

@@ -75,7 +75,7 @@ import pandas as pd
 import torch
 
 from lib.checks import check_close, check_exercise, check_gradients, gradients
-from lib.data.batching import make_batch
+from lib.data.batching import in_vocabulary, make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import encode, prepare
@@ -323,7 +323,9 @@ def eq07_memory_read(h_d, M_D, W_q, W_k, v, W_m):
     return psi, m, W_m @ torch.cat([h_d, m])
 
 
-x_target = model.embedding(batch.target_input[b, :T])  # [T, E]: [BOS] and the reference shifted
+x_target = model.embedding(
+    in_vocabulary(batch.target_input[b, :T], len(toy_vocabulary))
+)  # [T, E]: [BOS] and the reference shifted
 h_d, _ = model.decoder(x_target, h_start[None])  # [T, d]
 read_weights = W["psi W_q"], W["psi W_k"], W["psi v"], W["W_m"]
 psi_1, m_1, h_m_1 = eq07_memory_read(h_d[0], M_E, *read_weights)
@@ -375,7 +377,8 @@ for t in range(T):
     for values, value in zip((psi, m, h_m), eq07_memory_read(h_d[t], M_D, *read_weights)):
         values.append(value)
 psi, m, h_m = torch.stack(psi), torch.stack(m), torch.stack(h_m)
-lib_h_d, _ = model.decoder(model.embedding(batch.target_input), state.decoder["hidden"][None])
+lib_inputs = model.embedding(in_vocabulary(batch.target_input, len(toy_vocabulary)))
+lib_h_d, _ = model.decoder(lib_inputs, state.decoder["hidden"][None])
 lib_h_m, _, _ = model.condition(lib_h_d, state)
 check_close(psi, toy_steps.read[b, :T], "(7)-(10)", "read attention of all steps")
 check_close(h_m, lib_h_m[b, :T], "(7)-(10)", "h^(m) of all steps")
@@ -877,7 +880,7 @@ def real_attention(model, document):
     batch = make_batch([document], len(prepared.vocabulary))
     state = model.encode(batch)
     ids = torch.tensor([BOS, *beam_search(model, batch, chosen.decode)[0][0].ids])
-    steps, _ = model.decode(ids.where(ids < len(prepared.vocabulary), UNK)[None], state)
+    steps, _ = model.decode(ids[None], state)
     psi = {"title": "read attention ψ", "weights": steps.read[0].T, "columns": "decoding step"}
     if "write_attention" not in state.document:
         return [psi]

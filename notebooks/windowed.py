@@ -702,7 +702,7 @@ def largest_weights(model, document, ids, vocab_size):
     """While `ids` are written: the place of the source word with the largest weight, the weight, and the window."""
     batch = make_batch([document], vocab_size)
     inputs = torch.tensor([BOS, *ids])[None]
-    steps, _ = model.decode(inputs.where(inputs < vocab_size, UNK), model.encode(batch))
+    steps, _ = model.decode(inputs, model.encode(batch))
     weight, where = steps.copy[0].max(-1)
     return {"place": steps.places[0][where].tolist(), "weight": weight.tolist(), "window": steps.windows[0].tolist()}
 

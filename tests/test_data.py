@@ -12,7 +12,7 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.prepared import PreparedCorpus, encode, prepare
 from lib.data.preprocess import CohanOptions, choose_sections, cohan
-from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
+from lib.data.text import BOS, EOS, PAD, Vocabulary
 from tests.conftest import RAGGED, VOCAB, batch_of, document
 
 OPTIONS = CohanOptions(sections=3, section_tokens=4, summary_tokens=5, vocab_size=50)
@@ -130,7 +130,7 @@ def test_ids_are_compact(folder, tmp_path):
 def test_batch():
     batch = batch_of()
     assert batch.source.shape == (3, 11)
-    assert batch.target_input[0].tolist() == [BOS, UNK, 4, UNK, 5]
+    assert batch.target_input[0].tolist() == [BOS, 12, 4, 13, 5]
     assert batch.target[1].tolist() == [12, EOS, PAD, PAD, PAD]
     assert batch.source_extended[0].tolist() == RAGGED[0].source.tolist()
     assert batch.source[0].max() < VOCAB

@@ -19,10 +19,10 @@ class Batch:
     ids: list[str]
     unknown: list[list[str]]  # per document, the words of ids vocab_size + j
     sentence_lengths: list[np.ndarray]  # per document, words of each sentence
-    source: Tensor  # [B, N] ids, unknown words as [UNK]
+    source: Tensor  # [B, N] ids for the encoder, unknown words as [UNK]
     source_extended: Tensor  # [B, N] ids, unknown words with their copy ids
     source_mask: Tensor  # [B, N] true where there is a word
-    target_input: Tensor  # [B, T] [BOS] and the reference shifted, unknown words as [UNK]
+    target_input: Tensor  # [B, T] [BOS] and the reference shifted, extended ids
     target: Tensor  # [B, T] extended ids
     target_mask: Tensor  # [B, T]
 
@@ -81,16 +81,19 @@ def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:
         if not len(d.source) or not len(d.target) or (d.sentence_lengths < 1).any():
             raise ValueError(f"document {d.id!r} has no source words, no summary or an empty sentence")
     extended, source_mask = _pad([d.source for d in documents])
+    source = in_vocabulary(extended, vocab_size)
+    if documents[0].reading is not None:
+        source, _ = _pad([d.reading for d in documents])
     target, target_mask = _pad([d.target for d in documents])
     shifted = torch.cat([torch.full((len(documents), 1), BOS), target[:, :-1]], dim=1)
     return Batch(
         ids=[d.id for d in documents],
         unknown=[d.unknown for d in documents],
         sentence_lengths=[d.sentence_lengths for d in documents],
-        source=in_vocabulary(extended, vocab_size),
+        source=source,
         source_extended=extended,
         source_mask=source_mask,
-        target_input=in_vocabulary(shifted, vocab_size).masked_fill(~target_mask, PAD),
+        target_input=shifted.masked_fill(~target_mask, PAD),
         target=target,
         target_mask=target_mask,
     )

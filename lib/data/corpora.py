@@ -13,14 +13,16 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 from itertools import islice
 from pathlib import Path
 
+from lib.data import docstrings
 from lib.data.documents import SPLITS, CorpusError, Document, to_document
 from lib.data.readers import Records, find_split
 from lib.data.text import split_sentences
-from lib.files import digest
+from lib.files import digest, source_digest
 from lib.names import did_you_mean
 
 
@@ -72,7 +74,7 @@ MANUAL = {
     "gigaword": "download ggw_data.zip from the Hub's repository Harvard/gigaword (folder data), or the sumdata "
     "archive of harvardnlp/sent-summary, unpack it and pass the folder that holds org_data's or sumdata's files",
 }
-NAMES = ("aclsum", *HUB, *MANUAL)
+NAMES = ("aclsum", "docstrings", *HUB, *MANUAL)
 
 
 @dataclass
@@ -173,6 +175,8 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
         return _folder(folder, errors)
     if dataset == "aclsum":
         return _aclsum(errors)
+    if str(dataset).split(":")[0] == "docstrings":
+        return _docstrings(str(dataset), errors)
     if dataset in HUB:
         return _hub(str(dataset), HUB[str(dataset)], errors)
     if dataset in MANUAL:
@@ -249,6 +253,15 @@ def _squeeze(text: str) -> str:
 
 def _stands_in(sentence: str, squeezed_abstract: str) -> bool:
     return len(sentence) >= 40 and _squeeze(sentence) in squeezed_abstract
+
+
+def _docstrings(name: str, errors: str) -> Corpus:
+    """First lines and bodies of installed docstrings; "docstrings:numpy,pandas" takes these packages alone."""
+    packages = docstrings.versions(tuple(p.strip() for p in name.partition(":")[2].split(",") if p.strip()))
+    code = source_digest("data/docstrings.py", "data/text.py")
+    pairs = cache(lambda: docstrings.splits(packages))
+    records = {split: [(f"docstrings, {split}", lambda s=split: iter(enumerate(pairs()[s], 1)))] for split in SPLITS}
+    return Corpus(name, records, digest([packages, code]), errors)
 
 
 # --------------------------------------------------------------------------------------------------------- the Hub

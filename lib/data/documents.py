@@ -1,7 +1,7 @@
 """One schema for documents, and the layouts of public corpora that are turned into it, record by record."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lib.data.text import split_sentences
 
@@ -21,6 +21,11 @@ class Document:
     section_names: list[str]
     sections: list[list[str]]  # sentences, section by section
     summary: list[str]  # sentences
+    more_summaries: list[list[str]] = field(default_factory=list)  # by other people, for evaluation
+
+    @property
+    def references(self) -> list[list[str]]:
+        return [self.summary, *self.more_summaries]
 
     @property
     def sentences(self) -> list[str]:
@@ -58,6 +63,7 @@ def to_document(record: dict, number: int = 0) -> Document:
         section_names=names,
         sections=sections,
         summary=[s for s in summary if s],
+        more_summaries=[_sentences(text, "more_summaries") for text in record.get("more_summaries", ())],
     )
     if not document.sections:
         raise ValueError(f"the source ({source_key!r}) is empty")

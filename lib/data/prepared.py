@@ -25,11 +25,11 @@ from safetensors.numpy import load_file, save
 from tqdm import tqdm
 
 from lib.data.documents import SPLITS, CorpusError
-from lib.data.preprocess import STEPS, ArticleOptions, CohanOptions, Example
+from lib.data.preprocess import STEPS, ArticleOptions, CohanOptions, Example, HeadlineOptions
 from lib.data.text import EOS, SPECIALS, UNK, Vocabulary
 from lib.files import cache_dir, digest, source_digest, write_json, write_whole
 
-Options = CohanOptions | ArticleOptions
+Options = CohanOptions | ArticleOptions | HeadlineOptions
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class EncodedDocument:
     target: np.ndarray  # [T] extended ids, [EOS] last unless the summary was cut
     unknown: list[str]  # the word of extended id len(vocabulary) + j
     reference: list[str]  # sentences
+    reading: np.ndarray | None = None  # [N] ids for an encoder that has a vocabulary of its own
 
 
 def encode(example: Example, vocabulary: Vocabulary, summary_tokens: int) -> EncodedDocument:
@@ -56,12 +57,14 @@ def encode(example: Example, vocabulary: Vocabulary, summary_tokens: int) -> Enc
 class Split(Sequence):
     """Encoded documents of one split: flat arrays and offsets, so that a large corpus stays small."""
 
-    ARRAYS = ("source", "sentence_lengths", "target")
+    ARRAYS = ("source", "sentence_lengths", "target", "reading")
 
     def __init__(self, arrays: dict[str, np.ndarray], texts: list[bytes]):
         self._arrays, self._texts = arrays, texts
         self._offsets = {
-            k: np.concatenate([[0], np.cumsum(arrays[f"{k}_count"], dtype=np.int64)]) for k in self.ARRAYS
+            k: np.concatenate([[0], np.cumsum(arrays[f"{k}_count"], dtype=np.int64)])
+            for k in self.ARRAYS
+            if k in arrays
         }
 
     @classmethod
@@ -69,6 +72,8 @@ class Split(Sequence):
         arrays = {}
         for key in cls.ARRAYS:
             values = [getattr(d, key) for d in documents]
+            if values and values[0] is None:
+                continue
             flat = np.concatenate(values) if values else np.zeros(0, np.int32)
             arrays[key] = flat.astype(np.uint16 if flat.max(initial=0) < 2**16 else np.int32)
             arrays[f"{key}_count"] = np.array([len(v) for v in values], dtype=np.int32)

@@ -5,6 +5,7 @@
 text, as the windowed model does.
 """
 
+import re
 import sys
 from dataclasses import dataclass
 
@@ -64,6 +65,32 @@ class ArticleOptions:
         return (SLIDE_SYMBOL,)
 
 
+@dataclass(frozen=True)
+class HeadlineOptions:
+    """Gigaword's preparation (Rush et al. 2015), for Read-Again: the first sentences, and a headline."""
+
+    sentences: int = 1  # of the text; the paper also reads two
+    source_tokens: int = 100
+    summary_tokens: int = 50  # [EOS] counted in
+    vocab_size: int = 15_000  # |Y|, the most frequent words of the headlines; special symbols counted in
+    reading_size: int = 110_000  # words that the encoder knows
+    fewest: int = 5  # occurrences of a word in the training set, for the encoder to know it
+    lower: bool = True
+    digits: bool = True  # to be written as #
+    filtered: bool = True  # training and validation pairs that the published filters drop are left out
+
+    def __post_init__(self):
+        for name in ("sentences", "source_tokens", "summary_tokens", "fewest"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if min(self.vocab_size, self.reading_size) < 5:
+            raise ValueError("vocab_size and reading_size must hold the four special symbols and a word")
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        return ()
+
+
 def check_window(window: int, step: int) -> None:
     """ValueError unless every word is in a window of `window` words that moves on by `step`."""
     if not 1 <= step <= window:
@@ -103,7 +130,29 @@ def article(document: Document, options: ArticleOptions) -> Example:
     return Example(document.id, sentences, summary[: options.summary_tokens], document.summary)
 
 
-STEPS = {CohanOptions: cohan, ArticleOptions: article}  # options -> the function that takes them
+def headline(document: Document, options: HeadlineOptions) -> Example:
+    """The first sentences and the headline, lower-cased, digits as #. Clitics and marks are words, as in PTB."""
+
+    def words(sentence: str) -> list[str]:
+        if not options.digits:
+            return words_of(sentence, options.lower)
+        # a # that is there already stands for a digit, so that ##.# is one word
+        return [re.sub(r"\d", "#", w) for w in words_of(sentence.replace("#", "0"), options.lower)]
+
+    sentences, left = [], options.source_tokens
+    for sentence in document.sentences[: options.sentences]:
+        if kept := words(sentence)[:left]:
+            sentences.append(kept)
+            left -= len(kept)
+    summary = [w for s in document.summary for w in words(s)]
+    return Example(document.id, sentences, summary[: options.summary_tokens], document.summary)
+
+
+STEPS = {
+    CohanOptions: cohan,
+    ArticleOptions: article,
+    HeadlineOptions: headline,
+}  # options -> the function that takes them
 
 
 def choose_sections(names: list[str], count: int) -> list[int]:

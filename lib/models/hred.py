@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from lib.data.batching import Batch, split_packed
+from lib.data.batching import Batch, in_vocabulary, split_packed
 from lib.data.text import PAD
 from lib.layers.attention import SCORES, Attention, CoverageAttention, full_precision
 from lib.layers.pointer import PointerGenerator
@@ -118,8 +118,8 @@ class HRED(nn.Module):
     # ---------------------------------------------------------------------------------------------- decoder
 
     def decode(self, tokens: Tensor, state: State) -> tuple[Steps, State]:
-        """Read T target words at once. tokens: [R, T] ids (copy ids are the caller's to replace by [UNK])."""
-        embedded = self.embedding(tokens)  # [R, T, E]
+        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]."""
+        embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
         hidden, last = self.decoder(embedded, state.decoder["hidden"][None].to(embedded.dtype))
         query, read, state = self.condition(hidden, state)  # [R, T, H]
         alpha, beta, gamma, context, coverage = self._attend(query, state)

@@ -137,11 +137,11 @@ class Windowed(nn.Module):
     # ---------------------------------------------------------------------------------------------- decoder
 
     def decode(self, tokens: Tensor, state: State) -> tuple[WindowedSteps, State]:
-        """Read T target words at once. tokens: [R, T] ids (copy ids are the caller's to replace by [UNK]).
+        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK].
 
         The window moves at a step whose input is [SLIDE], not beyond the last one (equation 13).
         """
-        embedded = self.embedding(tokens)  # [R, T, E]
+        embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
         start = state.decoder["hidden"]
         output, (hidden, cell) = self.decoder(embedded, (start[None], state.decoder["cell"][None]))
         windows = self._windows(tokens, state)  # [R, T]

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lib.data.batching import Batch
+from lib.data.batching import Batch, in_vocabulary
 from lib.layers.attention import CoverageAttention
 from lib.layers.pointer import PointerGenerator
 from lib.models.hred import document_weights, per_document
@@ -48,7 +48,7 @@ class PointerGeneratorLSTM(nn.Module):
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """lib's way: everything that does not recur for all steps at once."""
         words, keys, state = self._start(batch)
-        embedded = self.embedding(batch.target_input)
+        embedded = self.embedding(in_vocabulary(batch.target_input, self.embedding.num_embeddings))
         hidden, _ = self.decoder(embedded, state)
         start = words.new_zeros(len(batch), 1, words.shape[1])
         alpha, _ = self.attention(hidden[:, None], keys, batch.source_mask, start)
@@ -63,7 +63,7 @@ class PointerGeneratorLSTM(nn.Module):
         words, keys, state = self._start(batch)
         coverage, losses, extra = words.new_zeros(words.shape[:2]), [], max(map(len, batch.unknown))
         for t in range(batch.target.shape[1]):
-            embedded = self.embedding(batch.target_input[:, t])
+            embedded = self.embedding(in_vocabulary(batch.target_input[:, t], self.embedding.num_embeddings))
             hidden, state = self.decoder(embedded[:, None], state)
             query = hidden[:, 0]
             alpha, coverage = coverage_step(self.attention, query, keys, batch.source_mask, coverage)
@@ -82,7 +82,7 @@ class TextbookMem2Mem(Mem2Mem):
         doc, coverage, extra = state.document, state.decoder["coverage"], max(map(len, batch.unknown))
         hidden, memory, read, losses, distances = state.decoder["hidden"], state.decoder["memory"], None, [], []
         for t in range(batch.target.shape[1]):
-            embedded = self.embedding(batch.target_input[:, t])
+            embedded = self.embedding(in_vocabulary(batch.target_input[:, t], self.config.vocab_size))
             output, last = self.decoder(embedded[:, None], hidden[None])
             hidden = last[0]
             if read is not None:

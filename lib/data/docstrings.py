@@ -1,0 +1,130 @@
+"""Headlines that need no download: docstrings of the installed packages.
+
+PEP 257 asks for a first line that sums up the rest. Files are parsed, nothing is imported. The same versions of the
+same packages give the same pairs.
+"""
+
+import ast
+import importlib.metadata
+import inspect
+import json
+import os
+import re
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+from lib.data.documents import CorpusError
+from lib.data.text import split_sentences
+from lib.files import cache_dir, digest, source_digest, write_whole
+
+# Where the prose of a docstring ends: sections of the usual styles, examples, field lists, directives, underlines.
+_END = re.compile(
+    r"^\s*(?:>>>|\.\. |:\w+|@\w+|[-=~^*`]{3,}|\* |- |\d+\. |"
+    r"(?:args?|arguments|parameters?|params|returns?|yields?|raises|examples?|notes?|references|see also|attributes|"
+    r"usage|warnings?|keyword arguments|inputs?|outputs?|shape|methods|properties|todo)\b[^a-z]*$)",
+    re.IGNORECASE,
+)
+_NOT_PROSE = re.compile(r"[{}\\|]|::|http")
+SUMMARY_WORDS, BODY_WORDS = (3, 25), (8, 150)  # fewest and most by white space; a longer body is cut
+
+
+def versions(packages: tuple[str, ...] = ()) -> dict[str, str]:
+    """Installed packages (those named, or all that hold Python files) and their versions, by name.
+
+    Raises CorpusError for a package that is not installed.
+    """
+    installed = {}
+    for distribution in importlib.metadata.distributions():
+        if any(file.suffix == ".py" for file in distribution.files or ()):
+            installed[distribution.metadata["Name"].lower().replace("_", "-")] = distribution.version
+    missing = [name for name in packages if name not in installed]
+    if missing:
+        raise CorpusError(f"docstrings: {', '.join(missing)} not installed; there are {', '.join(sorted(installed))}")
+    own = "neural-summarization-companion"
+    return {name: installed[name] for name in sorted(packages or installed) if name != own}
+
+
+def splits(packages: dict[str, str]) -> dict[str, list[dict]]:
+    """Pairs by split. Whole packages are held out: about a tenth of the pairs for "test", a tenth for "val".
+
+    A pair whose summary or body came before, in any package, is left out.
+    """
+    pairs, seen = {}, set()
+    for name, found in zip(packages, _read_all(packages)):
+        pairs[name] = []
+        for pair in found:
+            keys = {pair["summary"].lower(), pair["document"].lower()}
+            if not keys & seen:
+                pairs[name].append(pair)
+                seen |= keys
+    share, made = sum(map(len, pairs.values())) / 10, {"test": [], "val": [], "train": []}
+    for name in sorted(pairs, key=digest):  # in an order that has nothing to do with the names
+        wanting = [s for s in ("test", "val") if len(made[s]) < share and len(pairs[name]) <= 1.5 * share]
+        made[(*wanting, "train")[0]] += pairs[name]  # a package that is too large to hold out is trained on
+    return made
+
+
+def _read_all(packages: dict[str, str]) -> Iterator[list[dict]]:
+    """Pairs of each package, the largest packages first in line for a process."""
+    workers = os.cpu_count() or 1
+    if len(packages) == 1 or workers == 1:
+        yield from map(_read_package, packages.items())
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("fork")) as pool:
+        yield from pool.map(_read_package, packages.items())
+
+
+def _read_package(package: tuple[str, str]) -> list[dict]:
+    """All pairs of one package, from the cache if its version has been parsed by this code."""
+    name, version = package
+    code = source_digest("data/docstrings.py", "data/text.py")
+    path = cache_dir() / "docstrings" / f"{name}-{version}-{code}.jsonl"
+    if not path.exists():
+        files = importlib.metadata.distribution(name).files or ()
+        sources = sorted(str(f.locate()) for f in files if f.suffix == ".py" and not _is_test(f.parts))
+        pairs = [pair for source in sources for pair in _read_file(name, source)]
+        write_whole(path, "".join(json.dumps(pair, ensure_ascii=False) + "\n" for pair in pairs))
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _is_test(parts: tuple[str, ...]) -> bool:
+    return any(part in ("tests", "test", "testing") or part.startswith(("test_", "_vendor")) for part in parts)
+
+
+def _read_file(package: str, path: str) -> Iterator[dict]:
+    try:
+        with open(path, encoding="utf-8") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of old escapes in strings
+            tree = ast.parse(file.read())
+    except (SyntaxError, ValueError, OSError, RecursionError):  # a template, another encoding, an older Python
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            pair = headline_and_body(ast.get_docstring(node, clean=False) or "")
+            if pair:
+                name = getattr(node, "name", "")
+                yield {"id": f"{package}:{name}", "title": name, "summary": pair[0], "document": pair[1]}
+
+
+def headline_and_body(docstring: str) -> tuple[str, str] | None:
+    """First line and the prose after it, or None where the docstring has no such form, or too few words of either."""
+    first, *rest = inspect.cleandoc(docstring).splitlines() or [""]
+    if len(rest) < 2 or rest[0].strip() or not first.rstrip().endswith(".") or _NOT_PROSE.search(first):
+        return None
+    lines = []
+    for line in rest[1:]:
+        if _END.match(line):
+            break
+        lines.append(line.strip())
+    if lines and len(lines) + 1 < len(rest) and lines[-1] and _is_heading(rest, len(lines) + 1):
+        lines.pop()  # the line above an underline
+    sentences = [s for s in split_sentences(" ".join(lines)) if not _NOT_PROSE.search(s)]
+    words, body = first.split(), " ".join(sentences).split()[: BODY_WORDS[1]]
+    fits = SUMMARY_WORDS[0] <= len(words) <= SUMMARY_WORDS[1] and len(body) >= BODY_WORDS[0]
+    return (" ".join(words), " ".join(body)) if fits else None
+
+
+def _is_heading(lines: list[str], number: int) -> bool:
+    return bool(re.match(r"\s*[-=~^*`]{3,}\s*$", lines[number]))

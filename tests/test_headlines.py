@@ -1,0 +1,162 @@
+"""Docstrings as headlines, Gigaword's preparation, DUC's references and measure."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lib.data import docstrings
+from lib.data.batching import make_batch
+from lib.data.corpora import load_corpus
+from lib.data.documents import CorpusError, Document
+from lib.data.headlines import fits, prepare_headlines
+from lib.data.prepared import PreparedCorpus
+from lib.data.preprocess import HeadlineOptions, headline
+from lib.data.text import EOS, UNK
+from lib.evaluate import limited_recall
+
+OPTIONS = HeadlineOptions(vocab_size=12, reading_size=40, fewest=1, filtered=False)
+
+
+@pytest.mark.parametrize(
+    ("docstring", "pair"),
+    [
+        ("Add two numbers.\n\nThe sum is made by counting on the fingers of both hands.\n\nArgs:\n    a: one",
+         ("Add two numbers.", "The sum is made by counting on the fingers of both hands.")),
+        ("Add two numbers.\n\n    The sum is made by counting\n    on the fingers of both hands.\n    >>> add(1, 2)",
+         ("Add two numbers.", "The sum is made by counting on the fingers of both hands.")),
+        ("Add two numbers.\n\nThe sum is made by counting on the fingers.\n\nParameters\n----------\na : int",
+         ("Add two numbers.", "The sum is made by counting on the fingers.")),
+        ("Add two numbers.\nThe sum is made by counting on the fingers of both hands.", None),
+        ("Add two numbers\n\nThe sum is made by counting on the fingers of both hands.", None),
+        ("Add.\n\nThe sum is made by counting on the fingers of both hands.", None),
+        ("Add two numbers.\n\nToo few words.", None),
+        ("Add two numbers.", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_first_line_and_body(docstring, pair):
+    assert docstrings.headline_and_body(docstring) == pair
+
+
+def test_docstrings_of_named_packages(tmp_path, monkeypatch):
+    """Splits share no package; the same again from the cache, without parsing."""
+    corpus = load_corpus("docstrings:packaging, tqdm,pluggy,networkx,anyio")
+    found = {split: list(corpus.split(split)) for split in ("train", "val", "test")}
+    packages = {split: {d.id.split(":")[0] for d in documents} for split, documents in found.items()}
+    assert all(packages.values())
+    assert not packages["train"] & packages["test"]
+    assert not packages["train"] & packages["val"]
+    everything = [d for documents in found.values() for d in documents]
+    assert len({" ".join(d.summary).lower() for d in everything}) == len(everything) > 300
+    monkeypatch.setattr(docstrings.ast, "parse", lambda *_: pytest.fail("parsed again"))
+    monkeypatch.setattr(docstrings.os, "cpu_count", lambda: 1)
+    again = load_corpus("docstrings:anyio,packaging,tqdm,pluggy,networkx")
+    assert [d.id for d in again.split("test")] == [d.id for d in found["test"]]
+    with pytest.raises(CorpusError, match="nopackage not installed"):
+        load_corpus("docstrings:nopackage")
+
+
+def test_headline_step():
+    document = Document(
+        "x", "", [""], [["On 3 May 2021, It rained.", "It didn't stop.", "Then sun."]], ["Rain in 24 h."]
+    )
+    made = headline(document, replace(OPTIONS, sentences=2, source_tokens=11))
+    assert made.sentences == [
+        ["on", "#", "may", "####", ",", "it", "rained", "."],
+        ["it", "did", "n't"],
+    ]
+    assert made.summary == ["rain", "in", "##", "h", "."]
+    hidden = replace(document, sections=[["in ##.# years , it rained ."]])
+    assert headline(hidden, OPTIONS).sentences == [["in", "##.#", "years", ",", "it", "rained", "."]]
+    assert headline(document, replace(OPTIONS, digits=False)).sentences[0][1] == "3"
+
+
+def test_the_published_filters():
+    source = [*["the", "heavy", "rain", "fell", "on", "the", "city", "all", "day", "and", "night"], "."]
+    title = ["heavy", "rain", "in", "city"]
+    assert fits(source, title)
+    assert not fits(source[:-1], title), "no full stop"
+    assert not fits([*source[:9], "."], title), "ten words"
+    assert not fits(source * 10, title), "110 words"
+    assert not fits(source, title[:3]), "three words"
+    assert not fits(source, ["much", "snow", "in", "town"]), "no word in common"
+    assert not fits(source, ["urgent", "heavy", "rain", "in", "city"])
+    assert not fits(source, ["heavy", "rain", "by", "night"])
+    assert fits(source, ["by", "heavy", "rain", "in", "city"]), "the mark stands inside"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    words = ["ant", "bee", "cat", "dog", "emu", "fox", "gnu", "hen"]
+    random = np.random.default_rng(0)
+    for split, count in (("train", 40), ("val", 5), ("test", 5)):
+        lines = []
+        for i in range(count):
+            chosen, rare = random.choice(words, 4).tolist(), f"rare{chr(97 + i // 7)}{chr(97 + i % 7)}"
+            text = " ".join([*chosen, rare, "ran", "over", "the", "old", "hill", "."])
+            lines.append(json.dumps({"document": text, "summary": " ".join([*chosen[:3], rare])}))
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(lines))
+    return tmp_path
+
+
+def test_two_vocabularies(folder, tmp_path):
+    """The decoder has the headlines' most frequent words; the encoder all that are frequent enough."""
+    corpus = prepare_headlines(load_corpus(folder), replace(OPTIONS, fewest=2), progress=False)
+    assert set(corpus.vocabulary.words[4:]) == {"ant", "bee", "cat", "dog", "emu", "fox", "gnu", "hen"}
+    document = corpus["train"][0]
+    place = len(document.source) - 7
+    assert document.unknown[0] == "rareaa"
+    assert document.source[place] == 12, "to be copied"
+    assert document.target.tolist()[-2:] == [12, EOS]
+    batch = make_batch([document], 12)
+    assert batch.source[0].tolist() == document.reading.tolist()
+    assert batch.source_extended[0].tolist() == document.source.tolist()
+    assert batch.source.max() >= 12, "words that the decoder does not know, and the encoder does"
+    again = PreparedCorpus.load(corpus.save(tmp_path / "kept"))
+    assert again.fingerprint == corpus.fingerprint
+    assert again["test"][0].reading.tolist() == corpus["test"][0].reading.tolist()
+    cached = prepare_headlines(load_corpus(folder), replace(OPTIONS, fewest=2), progress=False)
+    assert cached.fingerprint == corpus.fingerprint
+    with_rare = prepare_headlines(load_corpus(folder), replace(OPTIONS, fewest=100), progress=False)
+    assert (with_rare["train"][0].reading == UNK).sum() > 3
+
+
+def test_filters_spare_the_test_set(folder):
+    options = replace(OPTIONS, filtered=True)
+    short = {"document": "ant ran .", "summary": "ant"}
+    for split in ("train", "val", "test"):
+        path = folder / f"{split}.jsonl"
+        path.write_text(path.read_text() + "\n" + json.dumps(short))
+    corpus = prepare_headlines(load_corpus(folder), options, progress=False)
+    assert {name: len(corpus[name]) for name in corpus.splits} == {"train": 40, "val": 5, "test": 6}
+    assert "{'train': 1, 'val': 1}" in corpus.report
+
+
+def test_several_references(tmp_path):
+    (tmp_path / "input.txt").write_text("a man ran .\na dog sat .\n")
+    for i in range(4):
+        (tmp_path / f"task1_ref{i}.txt").write_text(f"man runs {i}\ndog sits {i}\n")
+    documents = list(load_corpus(tmp_path).split("test"))
+    assert [d.references for d in documents] == [
+        [[f"man runs {i}"] for i in range(4)], [[f"dog sits {i}"] for i in range(4)],
+    ]  # fmt: skip
+    (tmp_path / "task1_ref2.txt").write_text("man runs\n")
+    with pytest.raises(CorpusError, match=r"task1_ref2.txt: ends before line 2"):
+        list(load_corpus(tmp_path).split("test"))
+
+
+def test_recall_of_75_bytes():
+    (one,) = limited_recall([["the cat sat on the mat"]], [[["the cat lay on a mat"]]])
+    assert one == pytest.approx([100 * 4 / 6, 100 * 1 / 5, 100 * 4 / 6])
+    long = "x" * 70 + " cat dog"
+    (cut,) = limited_recall([[long]], [[["cat dog"]]])
+    assert cut[0] == pytest.approx(50), "75 bytes end behind cat"
+    references = [["a b"], ["c d"], ["a c"]]
+    (several,) = limited_recall([["a"]], [references])
+    assert several[0] == pytest.approx(100 * (0.5 + 0.5 + 0.5) / 3)
+    (two,) = limited_recall([["a"]], [[["a b"], ["c d"]]])
+    assert two[0] == pytest.approx(25), "left alone, the second has nothing"
+    with pytest.raises(ValueError, match="1 summaries for 0"):
+        limited_recall([["a"]], [])

@@ -1,0 +1,256 @@
+"""Read-Again and ABS: against torch's own cells, in parts, padded, and where copying alone can help."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from lib.data.batching import make_batch
+from lib.data.text import BOS, EOS, UNK
+from lib.generate import DecodeConfig, beam_search, greedy_search
+from lib.layers.gated_gru import GatedGRU
+from lib.models.abs import ABS, ABSConfig
+from lib.models.read_again import ENCODERS, VARIANTS, ReadAgain, ReadAgainConfig
+from tests.conftest import RAGGED, VOCAB, batch_of, document
+
+SIZES = {"reading_size": 20, "embedding": 5, "hidden": 4, "dropout": 0.0, "sentences": 3}
+
+
+def tiny(kind=ReadAgain, **changes):
+    torch.manual_seed(0)
+    if kind is ABS:
+        sizes = {"reading_size": 20, "embedding": 3, "hidden": 4, "context": 3, "smoothing": 1}
+        model = ABS(ABSConfig(VOCAB, **{**sizes, **changes})).double()
+    else:
+        model = ReadAgain(ReadAgainConfig(VOCAB, **{**SIZES, **changes})).double()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.7)
+    return model.eval()
+
+
+MODELS = {
+    **{name: (ReadAgain, {"encoder": name}) for name in ENCODERS},
+    "no copy": (ReadAgain, {"copy": False}),
+    "abs bag": (ABS, {"encoder": "bag"}),
+    "abs attention": (ABS, {"encoder": "attention"}),
+}
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    kind, changes = MODELS[request.param]
+    return tiny(kind, **changes)
+
+
+def test_padding_changes_nothing(model):
+    together, parameters = model.loss(batch_of())["loss"], list(model.parameters())
+    alone = sum(model.loss(batch_of(d))["loss"] for d in RAGGED) / 3
+    assert torch.allclose(together, alone, atol=1e-12)
+    gradients = (torch.autograd.grad(loss, parameters, allow_unused=True) for loss in (together, alone))
+    for a, b in zip(*gradients):
+        assert (a is None and b is None) or torch.allclose(a, b, atol=1e-10)
+
+
+def test_one_call_with_many_words_equals_many_calls(model):
+    batch = batch_of()
+    state = model.encode(batch)
+    steps, after = model.decode(batch.target_input, state)
+    whole = model.log_prob(steps, batch.target, state)
+    for cut in ((1,) * 5, (2, 3)):
+        running, parts = state, []
+        for tokens, target in zip(batch.target_input.split(cut, 1), batch.target.split(cut, 1)):
+            part, running = model.decode(tokens, running)
+            parts.append(model.log_prob(part, target, running))
+        assert torch.allclose(torch.cat(parts, 1), whole, atol=1e-12)
+        for name, value in after.decoder.items():
+            assert torch.allclose(running.decoder[name], value, atol=1e-12), name
+
+
+def test_hypotheses_share_their_document(model):
+    batch, rows = batch_of(), torch.tensor([0, 0, 1, 1, 2, 2])
+    tokens = torch.tensor([[4, 12, 6], [7, 13, 4], [9, 12, 9], [4, 13, 8], [1, 12, 2], [5, 4, 3]])
+    steps, after = model.decode(tokens, model.encode(batch).reorder(rows))
+    expected, expected_after = model.decode(tokens, model.encode(batch_of(*[RAGGED[i] for i in rows])))
+    for name, value in expected_after.decoder.items():
+        assert torch.allclose(after.decoder[name], value, atol=1e-12), name
+    p, q = model.distribution(steps, after, 2), model.distribution(expected, expected_after, 2)
+    assert torch.allclose(p, q, atol=1e-12)
+    assert torch.allclose(p.sum(1), torch.ones(6).double())
+
+
+def test_beam_search(model):
+    config = DecodeConfig(beam=3, min_length=1, max_length=5)
+    for item, found in zip(RAGGED, beam_search(model, batch_of(), config)):
+        for h in found:
+            batch = batch_of(item)
+            state = model.encode(batch)
+            steps, _ = model.decode(torch.tensor([[BOS, *h.ids]]), state)
+            score = model.log_prob(steps, torch.tensor([[*h.ids, EOS]]), state).sum().item()
+            assert h.log_prob == pytest.approx(score, abs=1e-9)
+    one = replace(config, beam=1)
+    for found, expected in zip(beam_search(model, batch_of(), one), greedy_search(model, batch_of(), one)):
+        assert found[0].ids == expected.ids
+
+
+def test_the_distribution_is_log_prob(model):
+    """For every word of the vocabulary and every word to copy."""
+    batch = batch_of(RAGGED[0])
+    state = model.encode(batch)
+    steps, after = model.decode(batch.target_input, state)
+    p = model.distribution(steps, after, 2)[0]
+    copies = getattr(model.config, "copy", False)
+    for word in range(VOCAB + (2 if copies else 0)):
+        log_p = model.log_prob(steps, torch.full((1, 5), word), state)[0, -1]
+        assert p[word].item() == pytest.approx(log_p.exp().item(), abs=1e-12)
+    if not copies:
+        assert p[VOCAB:].abs().max() == 0
+
+
+def naive_gated(gru, inputs, alpha):
+    """Equation 6 word by word, with PyTorch's gates."""
+    hidden, states = torch.zeros(gru.hidden_size).double(), []
+    for x, a in zip(inputs, alpha):
+        xr, xz, xn = (gru.weight_ih_l0 @ x + gru.bias_ih_l0).chunk(3)
+        hr, hz, hn = (gru.weight_hh_l0 @ hidden + gru.bias_hh_l0).chunk(3)
+        z = 1 - torch.sigmoid(xz + hz)
+        new = torch.tanh(xn + torch.sigmoid(xr + hr) * hn)
+        hidden = (1 - a * z) * hidden + a * z * new
+        states.append(hidden)
+    return torch.stack(states)
+
+
+def test_the_gated_scan_and_its_gradients():
+    torch.manual_seed(0)
+    layer = GatedGRU(3, 4).double()
+    inputs, alpha = torch.randn(2, 6, 3).double().requires_grad_(), torch.randn(2, 6, 4).double().requires_grad_()
+    ours = layer(inputs, alpha)
+    theirs = torch.stack([naive_gated(layer.gru, x, a) for x, a in zip(inputs, alpha)])
+    assert torch.allclose(ours, theirs, atol=1e-12)
+    weights, everything = torch.randn_like(ours), [inputs, alpha, *layer.parameters()]
+    for a, b in zip(*(torch.autograd.grad((weights * x).sum(), everything) for x in (ours, theirs))):
+        assert torch.allclose(a, b, atol=1e-12)
+    plain, _ = layer.gru(inputs)
+    assert torch.allclose(layer(inputs, torch.ones_like(alpha)), plain, atol=1e-12), "alpha at 1"
+    assert layer(inputs, torch.zeros_like(alpha)).abs().max() == 0, "alpha at 0"
+
+
+@pytest.mark.parametrize("encoder", ["option 1", "option 2"])
+def test_one_sentence_of_several(encoder):
+    """A text of one sentence: the weights for further sentences play no part."""
+    several, one = tiny(encoder=encoder, sentences=3), tiny(encoder=encoder, sentences=1)
+    with torch.no_grad():
+        weights = several.state_dict()
+        own = one.state_dict()
+        for name in own:
+            if own[name].shape == weights[name].shape:
+                own[name].copy_(weights[name])
+            else:  # the first sentence's columns come first, among those of the texts
+                own[name].copy_(weights[name][:, : own[name].shape[1]])
+    item = document([[4, 5, 12, 6]], [12, 4, 3])
+    assert several.loss(batch_of(item))["loss"].item() == pytest.approx(one.loss(batch_of(item))["loss"].item())
+    two = document([[4, 5], [12, 6]], [12, 4, 3])
+    with pytest.raises(ValueError, match="2 sentences in a text, where the model takes 1 at most"):
+        one.loss(batch_of(two))
+
+
+@pytest.mark.parametrize("encoder", ["option 1", "option 2"])
+def test_sentences_are_read_on_their_own_first(encoder):
+    """Equations 9 to 11, sentence by sentence."""
+    model = tiny(encoder=encoder, sentences=2)
+    words = [[4, 5, 7], [8, 6]]
+    states = model.encode(batch_of(document(words, [4, 3]))).document["words"][0]
+    embedded = [model.reading(torch.tensor(w)) for w in words]
+    first = [model.first(x)[0] for x in embedded]
+    texts = [h[-1] for h in first]
+    for i, (x, h) in enumerate(zip(embedded, first)):
+        if encoder == "option 1":
+            shared = torch.cat(texts)
+        else:
+            shared = torch.cat([texts[i], torch.tanh(model.global_text(torch.cat(texts)))])
+        again, _ = model.second(torch.cat([x, h, shared.expand(len(x), -1)], 1))
+        assert torch.allclose(again, states[3 * i : 3 * i + len(x)], atol=1e-12)
+
+
+def test_an_unknown_word_is_embedded_by_its_first_place():
+    """Equation 15: 12 stands at places 0 and 2; 14 nowhere, so it is [UNK]."""
+    model = tiny()
+    state = model.encode(batch_of(document([[12, 5, 12, 13]], [4, 3])))
+    source = state.document["source"]
+    words = model._embed(torch.tensor([[12, 13, 14, 5]]), source, state.document)[0]
+    p = state.document["embedded"][0]
+    expected = torch.stack([p[0], p[3], model.writing.weight[UNK], model.writing.weight[5]])
+    assert torch.equal(words, expected)
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_what_only_copying_can_learn(copy):
+    """The headline is the one unknown word of the text."""
+    torch.manual_seed(0)
+    model = ReadAgain(ReadAgainConfig(VOCAB, **{**SIZES, "hidden": 16, "embedding": 16}, copy=copy))
+
+    def texts(count):
+        places = torch.randint(0, 6, (count,)).tolist()
+        made = torch.randint(4, VOCAB, (count, 6)).tolist()
+        return [document([[*row[:at], VOCAB, *row[at:]]], [VOCAB, EOS]) for row, at in zip(made, places)]
+
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(60):
+        loss = model.loss(make_batch(texts(16), VOCAB))["loss"]
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    found = greedy_search(model, make_batch(texts(50), VOCAB), DecodeConfig(min_length=1, max_length=3))
+    right = sum(h.ids == [VOCAB] for h in found)
+    assert right == 50 if copy else right == 0
+
+
+def test_abs_by_the_equations():
+    """Rush et al.: the last words, the attention, the smoothed source, for one step."""
+    model = tiny(ABS)
+    batch = batch_of(RAGGED[0])
+    steps, _ = model.decode(batch.target_input, model.encode(batch))
+    context = torch.tensor([BOS, UNK, 4])  # the three words before the third
+    h = torch.tanh(model.hidden(model.writing(context).flatten()))
+    x = model.reading(batch.source[0])
+    p = torch.softmax(x @ model.attention(model.attending(context).flatten()), 0)
+    smoothed = torch.stack([x[max(0, i - 1) : i + 2].mean(0) for i in range(len(x))])
+    scores = model.vocabulary(h) + model.from_encoder(p @ smoothed)
+    assert torch.allclose(steps.generate[0, 2], scores, atol=1e-12)
+    assert torch.allclose(steps.attention[0, 2], p, atol=1e-12)
+
+
+def test_weights_start_as_the_paper_has_it():
+    model = ReadAgain(ReadAgainConfig(50, reading_size=60, embedding=8, hidden=12))
+    for name, parameter in model.named_parameters():
+        if "bias" in name:
+            assert (parameter == 0.1).all(), name
+        else:
+            assert 0.3 < parameter.abs().max() <= 0.5, name  # sqrt(3 / 12)
+
+
+def test_dropout_is_only_for_training():
+    model = ReadAgain(ReadAgainConfig(VOCAB, **{**SIZES, "dropout": 0.5}))
+    assert model.loss(batch_of())["loss"] != model.loss(batch_of())["loss"]
+    model.eval()
+    assert model.loss(batch_of())["loss"] == model.loss(batch_of())["loss"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        (ReadAgainConfig, {"encoder": "transformer"}, "encoder must be one of"),
+        (ReadAgainConfig, {"importance": "relu"}, "importance must be"),
+        (ReadAgainConfig, {"dropout": 1.0}, "dropout must be"),
+        (ReadAgainConfig, {"sentences": 0}, "sentences must be"),
+        (ABSConfig, {"encoder": "convolution"}, "encoder must be"),
+        (ABSConfig, {"context": 0}, "context must be"),
+    ],
+)
+def test_configs_are_checked(kind, changes, message):
+    with pytest.raises(ValueError, match=message):
+        kind(**changes)
+
+
+def test_variants_cover_table_1():
+    assert {"gru", "read-again gru + copy", "option 2 + copy", "abs attention"} <= set(VARIANTS)
