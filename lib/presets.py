@@ -94,7 +94,7 @@ PRESETS |= {
             sentences=4, source_tokens=50, summary_tokens=20, vocab_size=2_000, reading_size=8_000, fewest=2,
             filtered=False,
         ),
-        model={"embedding": 96, "hidden": 96},
+        model={"embedding": 96, "hidden": 96, "importance": "sigmoid"},  # with tanh, states grow without bound
         train=TrainConfig(batch_size=32, steps=500, learning_rate=3e-3, validate_every=100),
         decode=DecodeConfig(beam=4, min_length=3, max_length=20),
     ),

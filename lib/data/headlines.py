@@ -11,7 +11,7 @@ import numpy as np
 
 from lib.data.prepared import EncodedDocument, PreparedCorpus, Split, prepare
 from lib.data.preprocess import HeadlineOptions
-from lib.data.text import EOS, Vocabulary
+from lib.data.text import EOS, SPECIALS, UNK, Vocabulary
 from lib.files import cache_dir, digest, source_digest
 
 # Words and marks of agency messages that make a headline unfit (Rush et al. 2015, as published with their code);
@@ -64,6 +64,7 @@ def narrow(wide: PreparedCorpus, options: HeadlineOptions) -> PreparedCorpus:
         for name, found in pairs.items()
     }
     counts = [Counter(w for i in kept["train"] for w in pairs["train"][i][side]) for side in (0, 1)]
+    counts[1].pop(SPECIALS[UNK], None)  # of a headline, what neither its text nor the encoder's vocabulary has
     written = Vocabulary.from_counts(counts[1], options.vocab_size)
     both = {word: n for word, n in (counts[0] + counts[1]).items() if n >= options.fewest}
     read = Vocabulary.from_counts(Counter(both), options.reading_size)

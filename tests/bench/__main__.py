@@ -126,6 +126,12 @@ def work(folder: Path) -> dict:
             write_papers(papers),
             compare("preprocessing 2,500 papers, all cores or one by one", *prepared, same="words"),
         )[1],
+        "second_read": lambda: compare(
+            "second read of a GRU (Read-Again), batch 64, 32 words, width 512",
+            ("second_read", {"way": "lib"}),
+            ("second_read", {"way": "textbook"}),
+            "loss",
+        ),
         "paper_batch": lambda: {**paper, **measure("train", **paper)},
         "growth_source": lambda: growth("source words", sources),
         "windowed": lambda: lengths("summary of one text, 3 words a window of 400, beam 3, the author's sizes"),

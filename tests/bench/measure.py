@@ -23,9 +23,10 @@ from lib.data.preprocess import CohanOptions, cohan
 from lib.data.text import Vocabulary
 from lib.data.windows import count_windows
 from lib.generate import DecodeConfig, beam_search
+from lib.layers.gated_gru import GatedGRU
 from lib.models.mem2mem import Mem2MemConfig
 from lib.models.windowed import Windowed, WindowedConfig
-from tests.bench.textbook import PointerGeneratorLSTM, TextbookMem2Mem
+from tests.bench.textbook import PointerGeneratorLSTM, TextbookMem2Mem, gated_steps
 
 VOCAB = 50_000
 
@@ -121,6 +122,21 @@ def windows(encode: str, words: int, windowed: bool = True, summary: int = 3) ->
     started = time.perf_counter()
     (found,) = beam_search(network, batch, config)
     return {"seconds": [time.perf_counter() - started], "peak_gb": _peak(), "words": len(found[0].ids)}
+
+
+def second_read(way: str, batch: int = 64, words: int = 32, width: int = 512) -> dict:
+    """Seconds of the second read of a GRU at the paper's sizes, forward and backward."""
+    torch.manual_seed(0)
+    layer, before = GatedGRU(width, width), _peak()
+    inputs, alpha = (torch.rand(batch, words, width, requires_grad=True) for _ in range(2))
+
+    def step() -> float:
+        states = layer(inputs, alpha) if way == "lib" else gated_steps(layer.gru, inputs, alpha)
+        loss = states.square().mean()
+        loss.backward()
+        return loss.item()
+
+    return {"loss": step(), **_timed(step, 10, before)}
 
 
 def preprocess(way: str, papers: str, folder: str) -> dict:

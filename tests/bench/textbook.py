@@ -29,6 +29,16 @@ def step_loss(
     return -torch.log(mixed.gather(1, target[:, None]).squeeze(1))
 
 
+def gated_steps(gru: nn.GRU, inputs: Tensor, alpha: Tensor) -> Tensor:
+    """The second read of a GRU (Read-Again, equation 4) with PyTorch's cell, word by word: [B, N, d]."""
+    hidden, states = inputs.new_zeros(len(inputs), gru.hidden_size), []
+    for x, a in zip(inputs.unbind(1), alpha.unbind(1)):
+        new = torch.gru_cell(x, hidden, gru.weight_ih_l0, gru.weight_hh_l0, gru.bias_ih_l0, gru.bias_hh_l0)
+        hidden = (1 - a) * hidden + a * new
+        states.append(hidden)
+    return torch.stack(states, 1)
+
+
 class PointerGeneratorLSTM(nn.Module):
     """A flat LSTM encoder-decoder with coverage attention and copying, assembled from lib's layers."""
 
