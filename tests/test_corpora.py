@@ -184,7 +184,7 @@ def test_unknown_names():
         load_corpus("aclsum", errors="ignore")
 
 
-@pytest.mark.parametrize("name", ["newsroom", "wikihow", "gigaword"])
+@pytest.mark.parametrize("name", ["newsroom", "wikihow", "gigaword", "duc2004"])
 def test_manual_corpora_say_who_must_download_what(name):
     with pytest.raises(CorpusError, match="cannot be downloaded by a program"):
         load_corpus(name)

@@ -254,3 +254,20 @@ def test_configs_are_checked(kind, changes, message):
 
 def test_variants_cover_table_1():
     assert {"gru", "read-again gru + copy", "option 2 + copy", "abs attention"} <= set(VARIANTS)
+
+
+def test_without_copying_unknown_words_are_unknown():
+    model = tiny(copy=False)
+    losses = [model.loss(batch_of(document([[4, 12, 5]], [word, 4, EOS])))["loss"].item() for word in (12, UNK)]
+    assert losses[0] == losses[1] < 100
+
+
+def test_the_second_read_of_a_gru_is_what_the_decoder_sees():
+    model, item = tiny(encoder="read-again gru"), RAGGED[1]
+    state = model.encode(batch_of(item))
+    embedded = model.reading(torch.tensor([[5, UNK]]))
+    first, _ = model.first(embedded)
+    importance = model._importance(first, first[:, -1], embedded)
+    second = naive_gated(model.second.gru, embedded[0], importance[0])
+    assert torch.allclose(state.document["words"][0], second, atol=1e-12)
+    assert torch.allclose(state.decoder["hidden"][0], torch.tanh(model.bridge(second[-1])), atol=1e-12)

@@ -330,3 +330,34 @@ def test_a_weight_used_twice_is_stored_once(planted_corpus, tmp_path):
     )
     straight = train("windowed", tiny_windowed(), planted_corpus, longer, tmp_path / "straight", progress=False)
     assert torch.equal(resumed.model.embedding.weight, straight.model.embedding.weight)
+
+
+def test_the_rate_of_read_again():
+    """2, halved each epoch after the first 5."""
+    config = TrainConfig(optimizer="sgd", learning_rate=2.0, halve_after=5)
+    rates = [config.rate(1, epoch + 0.5) for epoch in range(10)]
+    assert rates == [2, 2, 2, 2, 2, 1, 0.5, 0.25, 0.125, 0.0625]
+    with pytest.raises(ValueError, match="optimizer must be"):
+        TrainConfig(optimizer="adagrad")
+
+
+def test_plain_sgd(planted_corpus, tmp_path):
+    """A step is the rate times the gradient; a run goes on from where it stopped, over the halving of the rate."""
+    config = TrainConfig(
+        batch_size=4, steps=12, optimizer="sgd", learning_rate=0.5, halve_after=1, max_norm=None, validate_every=12
+    )
+    network = tiny_windowed()
+    start = network.embedding.weight.detach().clone()
+    one = replace(config, steps=1)
+    train("windowed", network, planted_corpus, one, tmp_path / "one", progress=False)
+    reference = tiny_windowed()
+    batch_ids = training.BucketSampler(planted_corpus["train"].source_lengths, 4, 0).batch(0)
+    loss = reference.loss(training.make_batch([planted_corpus["train"][i] for i in batch_ids], 20))["loss"]
+    loss.backward()
+    assert torch.allclose(network.embedding.weight, start - 0.5 * reference.embedding.weight.grad, atol=1e-6)
+    train("windowed", tiny_windowed(), planted_corpus, replace(config, steps=7), tmp_path / "two", progress=False)
+    resumed, straight = (
+        train("windowed", tiny_windowed(), planted_corpus, config, tmp_path / name, resume=True, progress=False)
+        for name in ("two", "straight")
+    )
+    assert torch.equal(resumed.model.embedding.weight, straight.model.embedding.weight)

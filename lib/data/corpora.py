@@ -73,6 +73,8 @@ MANUAL = {
     "mahnazkoupaee/WikiHow-Dataset links to, and pass the folder that holds the four",
     "gigaword": "download ggw_data.zip from the Hub's repository Harvard/gigaword (folder data), or the sumdata "
     "archive of harvardnlp/sent-summary, unpack it and pass the folder that holds org_data's or sumdata's files",
+    "duc2004": "ask NIST for DUC 2004 (duc.nist.gov), and pass the folder that holds input.txt and task1_ref0.txt to "
+    "task1_ref3.txt, a text or headline a line",
 }
 NAMES = ("aclsum", "docstrings", *HUB, *MANUAL)
 

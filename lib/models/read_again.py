@@ -130,7 +130,7 @@ class ReadAgain(nn.Module):
             return first, text, None
         if self.config.encoder == "read-again gru":
             importance = self._importance(first, text, embedded)
-            states = self.second(embedded, importance) * mask[..., None]
+            states = self.second(embedded, importance)
             return states, _last(states, mask), importance
         again = torch.cat([embedded, first, text[:, None].expand_as(first)], -1)  # equation 8
         return *_run(self.second, again, mask), None
@@ -261,8 +261,8 @@ LOWEST = -1e30  # a score whose exponential is 0; finite, so that gradients are 
 
 
 def _run(rnn: nn.Module, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Outputs [B, N, d], 0 where `mask` is false, and each row's last one [B, d]; padding is behind the words."""
-    outputs = rnn(inputs)[0] * mask[..., None]
+    """Outputs [B, N, d] and each row's last one [B, d]. Padding stands behind the words and reaches none of them."""
+    outputs, _ = rnn(inputs)
     return outputs, _last(outputs, mask)
 
 
