@@ -712,9 +712,9 @@ scores
 r"""
 # 4. The paper's studies, at demo size
 
-Short runs, all alike: the same pairs, the same number of steps, one seed. Differences of a point are within their noise.
-
 ## Encoders (Table 1)
+
+Short runs, all alike: the same pairs, the same number of steps, one seed. Differences of a point are within their noise.
 """
 
 
