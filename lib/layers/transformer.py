@@ -1,0 +1,120 @@
+"""What transformers share: positions, attention, feed-forward, and layers with normalisation before or after."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+def sinusoids(positions: Tensor, width: int) -> Tensor:
+    """[...] -> [..., width]: the sine and cosine of p / 10000^(2i / width) beside each other, for i < width / 2."""
+    frequencies = 10_000.0 ** (-torch.arange(0, width, 2, device=positions.device, dtype=torch.float64) / width)
+    angles = positions[..., None].double() * frequencies
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)
+
+
+class FeedForward(nn.Module):
+    """W_2 relu(W_1 x)."""
+
+    def __init__(self, width: int, inner: int, dropout: float):
+        super().__init__()
+        self.inner = nn.Linear(width, inner)
+        self.outer = nn.Linear(inner, width)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.outer(self.dropout(F.relu(self.inner(x))))
+
+
+class MultiHeadAttention(nn.Module):
+    """Scaled dot-product attention in several heads (Vaswani et al. 2017), with keys that can be kept."""
+
+    def __init__(self, width: int, heads: int, dropout: float):
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"{heads} heads do not divide a width of {width}")
+        self.heads, self.dropout = heads, dropout
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+        self.output = nn.Linear(width, width)
+
+    def split(self, x: Tensor) -> Tensor:
+        """[B, n, d] -> [B, heads, n, d / heads]."""
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """What is attended to, once: each [B, heads, n, d / heads] of x [B, n, d]."""
+        return self.split(self.key(x)), self.split(self.value(x))
+
+    def forward(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
+        """x: [B, m, d]; mask: [B or 1, 1, m or 1, n], true where there is something to see. Returns [B, m, d]."""
+        dropout = self.dropout if self.training else 0.0
+        found = F.scaled_dot_product_attention(self.split(self.query(x)), keys, values, mask, dropout)
+        return self.output(found.transpose(1, 2).flatten(2))
+
+
+class TransformerLayer(nn.Module):
+    """Self-attention and feed-forward, each with a residual.
+
+    `first`: layer normalisation comes before each part (and a last one is the caller's), otherwise after each sum.
+    """
+
+    def __init__(self, width: int, heads: int, inner: int, dropout: float, first: bool, eps: float = 1e-6):
+        super().__init__()
+        self.first = first
+        self.attention = MultiHeadAttention(width, heads, dropout)
+        self.feed_forward = FeedForward(width, inner, dropout)
+        self.attention_norm, self.feed_forward_norm = (nn.LayerNorm(width, eps) for _ in range(2))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """x: [B, n, d]; mask: [B, n], true where there is a word."""
+        seen = mask[:, None, None]
+        if self.first:
+            normed = self.attention_norm(x)
+            x = x + self.dropout(self.attention(normed, *self.attention.keys_and_values(normed), seen))
+            return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+        x = self.attention_norm(x + self.dropout(self.attention(x, *self.attention.keys_and_values(x), seen)))
+        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, attention to the source, feed-forward; keys and values of earlier words are kept."""
+
+    def __init__(self, width: int, heads: int, inner: int, dropout: float, first: bool, eps: float = 1e-6):
+        super().__init__()
+        self.first = first
+        self.self_attention = MultiHeadAttention(width, heads, dropout)
+        self.source_attention = MultiHeadAttention(width, heads, dropout)
+        self.feed_forward = FeedForward(width, inner, dropout)
+        self.norms = nn.ModuleList(nn.LayerNorm(width, eps) for _ in range(3))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, x: Tensor, past: tuple[Tensor, Tensor] | None, source: tuple[Tensor, Tensor], mask: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Words x [R, T, d] after `past` words.
+
+        Args:
+            past: keys and values [R, heads, P, d / heads] of the words before, or None.
+            source: keys and values [B, heads, N, d / heads]; R is a multiple of B.
+            mask: [B, N], true where there is a source word.
+
+        Returns:
+            [R, T, d], and the keys and values of all P + T words.
+        """
+        kept: list[tuple[Tensor, Tensor]] = []
+
+        def write(y: Tensor) -> Tensor:
+            keys, values = self.self_attention.keys_and_values(y)
+            if past is not None:
+                keys, values = torch.cat([past[0], keys], 2), torch.cat([past[1], values], 2)
+            kept.append((keys, values))
+            before = torch.ones(y.shape[1], keys.shape[2], dtype=torch.bool, device=y.device)
+            return self.self_attention(y, keys, values, before.tril(keys.shape[2] - y.shape[1])[None, None])
+
+        def read(y: Tensor) -> Tensor:
+            grouped = y.unflatten(0, (len(mask), -1)).flatten(1, 2)  # [B, K * T, d]: keys are not copied
+            return self.source_attention(grouped, *source, mask[:, None, None]).view(y.shape)
+
+        for norm, part in zip(self.norms, (write, read, self.feed_forward)):
+            x = x + self.dropout(part(norm(x))) if self.first else norm(x + self.dropout(part(x)))
+        return x, kept[0]

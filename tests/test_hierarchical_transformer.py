@@ -1,0 +1,280 @@
+"""The hierarchical transformer: both readings word by word, in parts, padded, and its limiting cases."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from lib.data.text import BOS, EOS
+from lib.generate import DecodeConfig, beam_search, greedy_search
+from lib.layers.transformer import sinusoids
+from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
+from tests.conftest import RAGGED, VOCAB, batch_of, document
+
+SIZES = {"width": 8, "heads": 2, "inner": 12, "local_layers": 2, "global_layers": 2, "decoder_layers": 2}
+READINGS = ("code", "paper")
+
+
+def tiny(**changes) -> HierarchicalTransformer:
+    torch.manual_seed(0)
+    config = HierarchicalTransformerConfig(VOCAB, **{**SIZES, **changes})
+    model = HierarchicalTransformer(config).double()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.4)
+    return model.eval()
+
+
+@pytest.fixture(params=READINGS)
+def model(request):
+    return tiny(reading=request.param)
+
+
+def count(module):
+    return sum(p.numel() for p in module.parameters())
+
+
+def test_parameters_of_the_code():
+    model = HierarchicalTransformer(HierarchicalTransformerConfig())
+    assert count(model) == 15_343_952
+    assert count(model.local_layers[0]) == 789_760
+    assert count(model.global_layers[0]) == 663_464
+    assert count(model.decoder_layers[0]) == 1_053_440
+
+
+# ------------------------------------------------------------------------------------ word by word, with loops
+
+
+def heads_of(vector, heads):
+    return vector.view(heads, -1)
+
+
+def naive_attention(attention, x, keys):
+    """Multi-head attention of one vector over a list of vectors."""
+    q = heads_of(attention.query(x), attention.heads)
+    found = []
+    for z in range(attention.heads):
+        k = [heads_of(attention.key(y), attention.heads)[z] for y in keys]
+        v = [heads_of(attention.value(y), attention.heads)[z] for y in keys]
+        weights = torch.stack([q[z] @ k_i for k_i in k]).div(math.sqrt(len(q[z]))).softmax(0)
+        found.append(sum(w * v_i for w, v_i in zip(weights, v)))
+    return attention.output(torch.cat(found))
+
+
+def naive_local(layer, words, reading):
+    """Equations 11 and 12, or the code's order."""
+    if reading == "paper":
+        h = [layer.attention_norm(x + naive_attention(layer.attention, x, words)) for x in words]
+        return [layer.feed_forward_norm(x + layer.feed_forward(x)) for x in h]
+    normed = [layer.attention_norm(x) for x in words]
+    h = [x + naive_attention(layer.attention, y, normed) for x, y in zip(words, normed)]
+    return [x + layer.feed_forward(layer.feed_forward_norm(x)) for x in h]
+
+
+def naive_global(layer, paragraphs, reading, graph=None):
+    """Equations 13 to 24, or the code's."""
+    code, size = reading == "code", layer.value.out_features // layer.heads
+    context = [[] for _ in paragraphs]
+    for z in range(layer.heads):
+        heads = []
+        for words in paragraphs:
+            x = [layer.norms[0](w) if code else w for w in words]
+            weights = torch.stack([layer.score(w)[z] for w in x]).softmax(0)
+            pooled = sum(a * heads_of(layer.value(w), layer.heads)[z] for a, w in zip(weights, x))
+            heads.append(layer.pool_norm(pooled) if code else layer.pool_norms[z](layer.pool_output[z] @ pooled))
+        if code:
+            q, k, v = ([linear(h) for h in heads] for linear in layer.between)
+        else:
+            q, k, v = ([weight[z] @ h for h in heads] for weight in layer.between_weights)
+        for i in range(len(heads)):
+            scores = torch.stack([q[i] @ k_j for k_j in k])
+            weights = (scores / math.sqrt(size) if code else scores).softmax(0)
+            if graph is not None and z == 0:
+                weights = graph[i] / graph[i].sum()
+            context[i].append(sum(w * v_j for w, v_j in zip(weights, v)))
+    result = []
+    for words, parts in zip(paragraphs, context):
+        c = layer.output(torch.cat(parts))
+        if code:
+            result.append([w + c + layer.feed_forward(layer.norms[1](w + c)) for w in words])
+        else:
+            result.append([layer.norms[0](layer.feed_forward(w + c) + w) for w in words])
+    return result
+
+
+def naive_position(p, width):
+    return torch.tensor(
+        [f(p / 10000 ** (2 * i / width)) for i in range(width // 2) for f in (math.sin, math.cos)]
+    ).double()
+
+
+def naive_encoder(model, paragraphs, graph=None):
+    c = model.config
+    half, code = c.width // 2, c.reading == "code"
+    made = []
+    for i, ids in enumerate(paragraphs):
+        words = []
+        for j, word in enumerate(ids):
+            halves = [naive_position(i, half), naive_position(j, half)]
+            position = torch.cat(halves[::-1] if code else halves)
+            words.append(model.embedding.weight[word] * (math.sqrt(c.width) if code else 1) + position)
+        made.append(words)
+    for layer in model.local_layers:
+        made = [naive_local(layer, words, c.reading) for words in made]
+    for layer in model.global_layers:
+        made = naive_global(layer, made, c.reading, graph)
+    return [model.encoder_norm(w) if code else w for words in made for w in words]
+
+
+def naive_decoder(model, ids, source):
+    c = model.config
+    code = c.reading == "code"
+    scale = math.sqrt(c.width) if code else 1
+    x = [model.embedding.weight[word] * scale + naive_position(t, c.width) for t, word in enumerate(ids)]
+    for layer in model.decoder_layers:
+        one, two, three = layer.norms
+        if code:
+            y = [one(w) for w in x]
+            x = [w + naive_attention(layer.self_attention, y[t], y[: t + 1]) for t, w in enumerate(x)]
+            x = [w + naive_attention(layer.source_attention, two(w), source) for w in x]
+            x = [w + layer.feed_forward(three(w)) for w in x]
+        else:
+            x = [one(w + naive_attention(layer.self_attention, w, x[: t + 1])) for t, w in enumerate(x)]
+            x = [two(w + naive_attention(layer.source_attention, w, source)) for w in x]
+            x = [three(w + layer.feed_forward(w)) for w in x]
+    if code:
+        x = [model.decoder_norm(w) for w in x]
+    return torch.stack([model.embedding.weight @ w + model.bias for w in x]).log_softmax(-1)
+
+
+PARAGRAPHS = [[4, 5, 9, 6], [7, 8], [9, 4, 10]]
+
+
+@pytest.mark.parametrize("with_graph", [False, True])
+def test_both_readings_word_by_word(model, with_graph):
+    item = document(PARAGRAPHS, [5, 4, 9, EOS])
+    graph = torch.tensor([[1.0, 0.5, 0], [0.5, 1, 0.3], [0, 0.3, 1]]).double() if with_graph else None
+    source = naive_encoder(model, PARAGRAPHS, graph)
+    expected = naive_decoder(model, [BOS, 5, 4, 9], source)
+    batch = batch_of(item)
+    steps, _ = model.decode(batch.target_input, model.encode(batch, graph[None] if with_graph else None))
+    ours = steps.scores[0].log_softmax(-1)
+    assert torch.allclose(ours, expected, atol=1e-12)
+    parameters = [p for p in model.parameters() if p.dim() == 2]
+    weights = torch.randn_like(ours)
+    for a, b in zip(*(torch.autograd.grad((weights * x).sum(), parameters) for x in (ours, expected))):
+        assert torch.allclose(a, b, atol=1e-10)
+
+
+def test_padding_changes_nothing(model):
+    together, parameters = model.loss(batch_of())["loss"], list(model.parameters())
+    alone = sum(model.loss(batch_of(d))["loss"] for d in RAGGED) / 3
+    assert torch.allclose(together, alone, atol=1e-12)
+    for a, b in zip(torch.autograd.grad(together, parameters), torch.autograd.grad(alone, parameters)):
+        assert torch.allclose(a, b, atol=1e-10)
+
+
+def test_one_call_with_many_words_equals_many_calls(model):
+    batch = batch_of()
+    state = model.encode(batch)
+    steps, after = model.decode(batch.target_input, state)
+    for cut in ((1,) * 5, (2, 3), (4, 1)):
+        running, parts = state, []
+        for tokens in batch.target_input.split(cut, 1):
+            part, running = model.decode(tokens, running)
+            parts.append(part.scores)
+        assert torch.allclose(torch.cat(parts, 1), steps.scores, atol=1e-12)
+        for name, value in after.decoder.items():
+            assert torch.allclose(running.decoder[name], value, atol=1e-12), name
+
+
+def test_hypotheses_share_their_document(model):
+    batch, rows = batch_of(), torch.tensor([0, 0, 1, 1, 2, 2])
+    tokens = torch.tensor([[4, 5, 6], [7, 1, 4], [9, 9, 9], [4, 6, 8], [1, 1, 2], [5, 4, 3]])
+    steps, _ = model.decode(tokens, model.encode(batch).reorder(rows))
+    expected, _ = model.decode(tokens, model.encode(batch_of(*[RAGGED[i] for i in rows])))
+    assert torch.allclose(steps.scores, expected.scores, atol=1e-12)
+
+
+def test_beam_search(model):
+    config = DecodeConfig(beam=3, min_length=1, max_length=5, length_penalty=0.4, length_offset=5)
+    for item, found in zip(RAGGED, beam_search(model, batch_of(), config)):
+        for h in found:
+            batch = batch_of(item)
+            state = model.encode(batch)
+            steps, _ = model.decode(torch.tensor([[BOS, *h.ids]]), state)
+            score = model.log_prob(steps, torch.tensor([[*h.ids, EOS]]), state).sum().item()
+            assert h.log_prob == pytest.approx(score, abs=1e-9)
+    one = replace(config, beam=1)
+    for found, expected in zip(beam_search(model, batch_of(), one), greedy_search(model, batch_of(), one)):
+        assert found[0].ids == expected.ids
+
+
+# ------------------------------------------------------------------------------------------- limiting cases
+
+
+def test_one_paragraph_attends_to_itself(model):
+    state = model.encode(batch_of(document([[4, 5, 6]], [4, EOS])))
+    for i in range(2):
+        assert torch.equal(state.document[f"between{i}"], torch.ones(1, 2, 1, 1).double())
+
+
+def test_a_graph_of_ones_is_uniform_attention(model):
+    """Query and key weights at 0 make every head uniform; a graph of ones does so for the first."""
+    with torch.no_grad():
+        for layer in model.global_layers:
+            if model.config.reading == "code":
+                for part in (layer.between[0].weight, layer.between[0].bias):
+                    part.zero_()
+            else:
+                layer.between_weights[0].zero_()
+    batch = batch_of()
+    graph = torch.ones(3, 3, 3).double()
+    plain, graphed = model.encode(batch), model.encode(batch, graph)
+    for name, value in plain.document.items():
+        assert torch.allclose(value, graphed.document[name], atol=1e-12), name
+
+
+def test_without_paragraph_positions_their_order_does_not_matter():
+    for positions in (True, False):
+        model = tiny(paragraph_positions=positions)
+        losses = [model.loss(batch_of(document(p, [5, EOS])))["loss"] for p in (PARAGRAPHS, PARAGRAPHS[::-1])]
+        assert torch.allclose(*losses, atol=1e-12) == (not positions)
+
+
+def test_positions():
+    made = sinusoids(torch.tensor([0, 3]), 6)
+    assert made[0].tolist() == [0, 1, 0, 1, 0, 1]
+    assert torch.allclose(made[1], naive_position(3, 6), atol=1e-15)
+
+
+def test_smoothed_labels():
+    """Nine tenths on the right piece, a tenth over all but it and [PAD]; in training alone."""
+    model, batch = tiny(dropout=0.0), batch_of(RAGGED[0])
+    exact = model.loss(batch)
+    assert exact["loss"] == exact["nll"]
+    model.train()
+    steps, _ = model.decode(batch.target_input, model.encode(batch))
+    log_p = steps.scores[0].log_softmax(-1)
+    expected = 0.0
+    for t, right in enumerate(batch.target[0].where(batch.target[0] < VOCAB, 1).tolist()):
+        labels = torch.full((VOCAB,), 0.1 / (VOCAB - 2)).double()
+        labels[0], labels[right] = 0, 0.9
+        expected -= (labels * log_p[t]).sum() / 5
+    losses = model.loss(batch)
+    assert losses["loss"].item() == pytest.approx(expected.item())
+    assert losses["nll"].item() == pytest.approx(exact["nll"].item())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"reading": "blog"}, "reading must be"),
+        ({"width": 10}, "multiple of four times"),
+        ({"decoder_layers": 0}, "the decoder needs one"),
+    ],
+)
+def test_configs_are_checked(changes, message):
+    with pytest.raises(ValueError, match=message):
+        HierarchicalTransformerConfig(**{**SIZES, **changes})
