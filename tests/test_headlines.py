@@ -56,6 +56,18 @@ def test_docstrings_of_named_packages(tmp_path, monkeypatch):
     assert [d.id for d in again.split("test")] == [d.id for d in found["test"]]
     with pytest.raises(CorpusError, match="nopackage not installed"):
         load_corpus("docstrings:nopackage")
+    with pytest.raises(CorpusError, match="three packages with docstrings are needed"):
+        list(load_corpus("docstrings:anyio,tqdm").split("test"))
+
+
+def test_packages_that_are_held_out():
+    sizes = {"a": 300, "b": 40, "c": 30, "d": 30, "e": 50, "f": 50}
+    chosen = docstrings._held_out(sizes)
+    for split in ("test", "val"):
+        held = [sizes[name] for name, s in chosen.items() if s == split]
+        assert 50 <= sum(held) <= 125
+    assert "a" not in chosen
+    assert sorted(docstrings._held_out({"a": 300, "b": 200, "c": 100}).items()) == [("b", "val"), ("c", "test")]
 
 
 def test_headline_step():

@@ -49,7 +49,8 @@ def versions(packages: tuple[str, ...] = ()) -> dict[str, str]:
 def splits(packages: dict[str, str]) -> dict[str, list[dict]]:
     """Pairs by split. Whole packages are held out: about a tenth of the pairs for "test", a tenth for "val".
 
-    A pair whose summary or body came before, in any package, is left out.
+    A pair whose summary or body came before, in any package, is left out. Raises CorpusError for fewer than three
+    packages.
     """
     pairs, seen = {}, set()
     for name, found in zip(packages, _read_all(packages)):
@@ -59,11 +60,29 @@ def splits(packages: dict[str, str]) -> dict[str, list[dict]]:
             if not keys & seen:
                 pairs[name].append(pair)
                 seen |= keys
-    share, made = sum(map(len, pairs.values())) / 10, {"test": [], "val": [], "train": []}
-    for name in sorted(pairs, key=digest):  # in an order that has nothing to do with the names
-        wanting = [s for s in ("test", "val") if len(made[s]) < share and len(pairs[name]) <= 1.5 * share]
-        made[(*wanting, "train")[0]] += pairs[name]  # a package that is too large to hold out is trained on
+    held_out = _held_out({name: len(found) for name, found in pairs.items() if found})
+    made = {"train": [], "val": [], "test": []}
+    for name in sorted(pairs, key=digest):
+        made[held_out.get(name, "train")] += pairs[name]
     return made
+
+
+def _held_out(sizes: dict[str, int]) -> dict[str, str]:
+    """Which packages are for "test" and "val": in an order that has nothing to do with their names, until each has a
+    tenth of all pairs, none much larger than that; where none is small enough, the smallest that are left."""
+    if len(sizes) < 3:
+        raise CorpusError(f"docstrings: three packages with docstrings are needed, one a split, not {len(sizes)}")
+    share, chosen = sum(sizes.values()) / 10, {}
+    for split in ("test", "val"):
+        left = sorted((name for name in sizes if name not in chosen), key=digest)
+        size = 0
+        for name in left:
+            if size < share and sizes[name] <= 1.5 * share:
+                chosen[name] = split
+                size += sizes[name]
+        if not size:
+            chosen[min(left, key=sizes.get)] = split
+    return chosen
 
 
 def _read_all(packages: dict[str, str]) -> Iterator[list[dict]]:
