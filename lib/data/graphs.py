@@ -1,0 +1,89 @@
+"""Graphs over the paragraphs of a cluster (Liu and Lapata 2019, appendix A): lexical similarity, and discourse."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+# The paper's markers (it counts 36), as they stand in its appendix.
+MARKERS = (
+    "again", "also", "another", "comparatively", "furthermore", "at the same time", "however", "immediately",
+    "indeed", "instead", "to be sure", "likewise", "meanwhile", "moreover", "nevertheless", "nonetheless", "notably",
+    "otherwise", "regardless", "similarly", "unlike", "in addition", "even", "in turn", "in exchange", "in this case",
+    "in any event", "finally", "later", "as well", "especially", "as a result", "example", "in fact", "then",
+    "the day before",
+)  # fmt: skip
+ENTITY_TYPES = frozenset({"PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "EVENT", "WORK_OF_ART", "LAW"})
+_MARKER = re.compile(r"\b(?:" + "|".join(map(re.escape, MARKERS)) + r")\b", re.IGNORECASE)
+_NAME = re.compile(r"\b(?:[A-Z][\w'’-]*|[A-Z]{2,})(?:\s+(?:(?:of|the|and|de|van|von)\s+)?[A-Z][\w'’-]*)*")
+
+
+def similarity_graph(paragraphs: Sequence[Sequence[str]], threshold: float = 0.2) -> np.ndarray:
+    """Cosines of the tf-idf vectors of paragraphs in words, 0 below `threshold`: [P, P] (equation 25).
+
+    The weight of a word is its count times log(P / paragraphs that have it); the diagonal is 1.
+    """
+    counts = [Counter(words) for words in paragraphs]
+    having = Counter(word for count in counts for word in count)
+    index = {word: i for i, word in enumerate(having)}
+    vectors = np.zeros((len(counts), len(index)))
+    for row, count in zip(vectors, counts):
+        for word, n in count.items():
+            row[index[word]] = n * np.log(len(counts) / having[word])
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors /= np.where(norms > 0, norms, 1)
+    cosines = vectors @ vectors.T
+    graph = np.where(cosines >= threshold, cosines, 0.0)
+    np.fill_diagonal(graph, 1.0)
+    return graph
+
+
+def discourse_graph(
+    paragraphs: Sequence[str],
+    sources: Sequence[int] | None = None,
+    entities: Callable[[str], set[str]] | None = None,
+) -> np.ndarray:
+    """0.2 times the entities that two paragraphs share, and 1 where a discourse marker joins them: [P, P] (equation
+    26), with 1 on the diagonal so that no row is empty.
+
+    Args:
+        paragraphs: texts, in the order of their documents.
+        sources: the document of each; only neighbours of one document are joined by a marker (in the first sentence
+            of the later one). None: all are of one.
+        entities: a text's entities; by default what `entity_finder` gives.
+    """
+    entities = entities or entity_finder()[0]
+    found = [entities(text) for text in paragraphs]
+    shared = np.array([[len(a & b) for b in found] for a in found], dtype=float).reshape(len(found), len(found))
+    graph = 0.2 * shared
+    sources = sources if sources is not None else [0] * len(paragraphs)
+    for i in range(1, len(paragraphs)):
+        if sources[i] == sources[i - 1] and _MARKER.search(re.split(r"(?<=[.!?])\s", paragraphs[i], maxsplit=1)[0]):
+            graph[i - 1, i] += 1
+            graph[i, i - 1] += 1
+    np.fill_diagonal(graph, 1.0)
+    return graph
+
+
+def entity_finder() -> tuple[Callable[[str], set[str]], str]:
+    """What finds the entities of a text, and its name: spaCy with its small English model where both are installed,
+    otherwise `capitalised_names`."""
+    try:
+        import spacy
+
+        model = spacy.load("en_core_web_sm", enable=["tok2vec", "ner"])
+    except (ImportError, OSError):
+        return capitalised_names, "capitalised names"
+    return lambda text: {e.text for e in model(text).ents if e.label_ in ENTITY_TYPES}, "spaCy en_core_web_sm"
+
+
+def capitalised_names(text: str) -> set[str]:
+    """Runs of capitalised words. One that begins a sentence counts only if it has several words."""
+    names = set()
+    for match in _NAME.finditer(text):
+        name = match.group()
+        begins = not text[: match.start()].rstrip() or text[: match.start()].rstrip()[-1] in ".!?\"'”"
+        if not begins or len(name.split()) > 1:
+            names.add(name)
+    return names

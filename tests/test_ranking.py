@@ -1,0 +1,118 @@
+"""The paragraph ranker, its labels, and the graphs between paragraphs."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from lib.data.graphs import MARKERS, capitalised_names, discourse_graph, entity_finder, similarity_graph
+from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig, rouge_2_recall
+
+TITLES = [[4, 5], [6, 7, 8]]
+PARAGRAPHS = [[4, 9, 10], [5], [6, 8, 11, 4, 5]]
+OWNER = torch.tensor([0, 0, 1])
+
+
+def padded(rows):
+    width = max(map(len, rows))
+    ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
+    return ids, torch.arange(width) < torch.tensor([len(row) for row in rows])[:, None]
+
+
+def tiny():
+    torch.manual_seed(0)
+    model = ParagraphRanker(ParagraphRankerConfig(12, embedding=4, hidden=3)).double().eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.7)
+    return model
+
+
+def test_the_ranker_by_its_equations():
+    model = tiny()
+    logits = model(*padded(TITLES), *padded(PARAGRAPHS), OWNER)
+    for logit, words, owner in zip(logits, PARAGRAPHS, OWNER.tolist()):
+        u_t, _ = model.title(model.embedding(torch.tensor(TITLES[owner])))
+        u_p, _ = model.paragraph(model.embedding(torch.tensor(words)))
+        title = u_t.max(0).values
+        p = [torch.tanh(model.combine(torch.cat([u, title]))) for u in u_p]
+        s = torch.sigmoid(model.score(torch.stack(p).max(0).values))
+        assert logit.sigmoid().item() == pytest.approx(s.item(), abs=1e-12)
+
+
+def test_the_loss_is_cross_entropy_with_soft_labels():
+    model, labels = tiny(), torch.tensor([0.2, 0.0, 1.0]).double()
+    s = model(*padded(TITLES), *padded(PARAGRAPHS), OWNER).sigmoid()
+    expected = -(labels * s.log() + (1 - labels) * (1 - s).log()).mean()
+    loss = model.loss(*padded(TITLES), *padded(PARAGRAPHS), OWNER, labels=labels)
+    assert loss.item() == pytest.approx(expected.item())
+
+
+def test_the_ranker_learns_which_paragraph_the_title_names():
+    """The title is a word; one of three paragraphs has it, in any place."""
+    torch.manual_seed(0)
+    random = np.random.default_rng(0)
+    model = ParagraphRanker(ParagraphRankerConfig(30, embedding=16, hidden=16, dropout=0.0))
+
+    def clusters(count):
+        titles, paragraphs, labels = [], [], []
+        for _ in range(count):
+            name, *others = random.choice(np.arange(4, 30), 3, replace=False).tolist()
+            titles.append([name])
+            for word in random.permutation([name, *others]).tolist():
+                paragraphs.append(random.permutation([word, 1, 2, 3]).tolist())
+                labels.append(float(word == name))
+        owner = torch.arange(count).repeat_interleave(3)
+        return (*padded(titles), *padded(paragraphs), owner), torch.tensor(labels)
+
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.15)
+    for _ in range(400):
+        inputs, labels = clusters(32)
+        loss = model.loss(*inputs, labels=labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    inputs, labels = clusters(200)
+    with torch.no_grad():
+        best = model(*inputs).view(200, 3).argmax(1)
+    assert (best == labels.view(200, 3).argmax(1)).float().mean() > 0.9
+
+
+def test_labels():
+    assert rouge_2_recall(["a", "b", "c"], ["a", "b", "c", "d"]) == pytest.approx(2 / 3)
+    assert rouge_2_recall(["a", "b", "a", "b"], ["a", "b", "x", "a", "b"]) == pytest.approx(2 / 4)
+    assert rouge_2_recall(["a", "b"], ["a"]) == 0
+
+
+def test_similarity_by_hand():
+    paragraphs = [["cat", "sat", "sat"], ["cat", "ran"], ["dog", "ran"], ["emu"]]
+    graph = similarity_graph(paragraphs, threshold=0.0)
+    one, two = np.log(4 / 1), np.log(4 / 2)  # words of one paragraph, of two
+    a, b = np.array([two, 2 * one, 0]), np.array([two, 0, two])  # cat, sat, ran
+    assert graph[0, 1] == pytest.approx(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+    assert graph[0, 2] == graph[3, 0] == 0
+    assert np.diag(graph).tolist() == [1] * 4
+    assert np.array_equal(graph, graph.T)
+    cut = similarity_graph(paragraphs)
+    assert cut[0, 1] == 0 < graph[0, 1] < 0.2 < graph[1, 2] == cut[1, 2]
+
+
+def test_discourse_by_hand():
+    texts = [
+        "We met Ada Lovelace in London.",
+        "However, Ada Lovelace left. She is back.",
+        "It rained in London. Then it did not.",
+    ]
+    assert len(MARKERS) == 36
+    graph = discourse_graph(texts, entities=capitalised_names)
+    assert graph[0, 1] == pytest.approx(0.2 + 1), "a shared name and a marker"
+    assert graph[0, 2] == pytest.approx(0.2), "London, and no neighbours"
+    assert graph[1, 2] == 0, "a marker in its second sentence joins nothing"
+    assert np.array_equal(graph, graph.T)
+    apart = discourse_graph(texts, sources=[0, 1, 1], entities=capitalised_names)
+    assert apart[0, 1] == pytest.approx(0.2), "other documents"
+
+
+def test_names():
+    text = "The University of Oxford is old. Oxford has Bodleian staff. He knows Mary Ann."
+    assert capitalised_names(text) == {"The University of Oxford", "Bodleian", "Mary Ann"}
+    assert entity_finder()[1] in ("capitalised names", "spaCy en_core_web_sm")
