@@ -5,14 +5,12 @@ The encoder knows many words; the decoder writes few, the most frequent ones of 
 
 from collections import Counter
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import numpy as np
 
-from lib.data.prepared import EncodedDocument, PreparedCorpus, Split, prepare
+from lib.data.prepared import EncodedDocument, PreparedCorpus, Split, kept, prepare
 from lib.data.preprocess import HeadlineOptions
 from lib.data.text import EOS, SPECIALS, UNK, Vocabulary
-from lib.files import cache_dir, digest, source_digest
 
 # Words and marks of agency messages that make a headline unfit (Rush et al. 2015, as published with their code);
 # the first kind is looked for anywhere in the headline, as they do.
@@ -42,14 +40,7 @@ def fits(source: list[str], headline: list[str]) -> bool:
 def prepare_headlines(corpus, options: HeadlineOptions, limit: int | None = None, **keep) -> PreparedCorpus:
     """`prepare` for the encoder's vocabulary, then the decoder's. Kept in the cache like its result."""
     wide = prepare(corpus, replace(options, vocab_size=options.reading_size), limit, **keep)
-    key = [wide.fingerprint, asdict(options), source_digest("data")]
-    name = "".join(c if c.isalnum() else "_" for c in Path(corpus.name).name)
-    folder = cache_dir() / f"{name}-headlines-{digest(key)}"
-    if (folder / "prepared.json").exists():
-        return PreparedCorpus.load(folder)
-    narrowed = narrow(wide, options)
-    narrowed.save(folder)
-    return narrowed
+    return kept("headlines", [wide.fingerprint, asdict(options)], lambda: narrow(wide, options))
 
 
 def narrow(wide: PreparedCorpus, options: HeadlineOptions) -> PreparedCorpus:

@@ -213,6 +213,16 @@ def prepare(
     return prepared
 
 
+def kept(name: str, key: list, make: Callable[[], PreparedCorpus]) -> PreparedCorpus:
+    """What `make` gives, from the cache where it has been made before by the same code, under the same `key`."""
+    folder = cache_dir() / f"{name}-{digest([key, source_digest('data')])}"
+    if (folder / "prepared.json").exists():
+        return PreparedCorpus.load(folder)
+    made = make()
+    made.save(folder)
+    return made
+
+
 # ------------------------------------------------------------------------------- one pass over a corpus, in numbers
 
 CHUNK = 256  # documents

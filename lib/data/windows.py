@@ -12,10 +12,9 @@ import numpy as np
 import torch
 
 from lib.data.documents import CorpusError
-from lib.data.prepared import EncodedDocument, PreparedCorpus, Split, prepare
+from lib.data.prepared import EncodedDocument, PreparedCorpus, Split, kept, prepare
 from lib.data.preprocess import ArticleOptions, words_of
 from lib.data.text import EOS, PAD, SLIDE, SPECIALS, Vocabulary
-from lib.files import cache_dir, digest, source_digest
 
 # --------------------------------------------------------------------------------------------- where windows stand
 
@@ -161,13 +160,7 @@ def prepare_windowed(corpus, options: ArticleOptions, limit: int | None = None, 
     plain = prepare(corpus, replace(options, window=None, step=None), limit, **keep)
     if options.window is None:
         return plain
-    key = [plain.fingerprint, asdict(options), source_digest("data")]
-    folder = cache_dir() / f"{Path(corpus.name).name}-windows-{digest(key)}"
-    if (folder / "prepared.json").exists():
-        return PreparedCorpus.load(folder)
-    marked = with_transitions(plain, options)
-    marked.save(folder)
-    return marked
+    return kept("windows", [plain.fingerprint, asdict(options)], lambda: with_transitions(plain, options))
 
 
 def with_transitions(plain: PreparedCorpus, options: ArticleOptions) -> PreparedCorpus:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from lib.data.batching import Batch, in_vocabulary
 from lib.data.text import BOS, UNK
 from lib.layers.attention import full_precision, masked_softmax
-from lib.models.hred import document_weights
+from lib.models.hred import mean_nll
 from lib.models.state import State
 
 
@@ -112,11 +112,7 @@ class ABS(nn.Module):
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """The mean over documents of the mean over a summary's words of -log P, equation 17."""
-        state = self.encode(batch)
-        steps, _ = self.decode(batch.target_input, state)
-        log_p = self.log_prob(steps, batch.target, state)
-        nll = -(log_p * document_weights(batch.target_mask, log_p.dtype)).sum()
-        return {"loss": nll, "nll": nll}
+        return mean_nll(self, batch)
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         return self.loss(batch)

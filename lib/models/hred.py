@@ -186,6 +186,15 @@ def document_weights(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return mask.to(dtype) / (mask.sum(1, keepdim=True) * len(mask))
 
 
+def mean_nll(model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+    """The loss of a model without regularisers: mean over documents of the mean of -log P of a summary's words."""
+    state = model.encode(batch)
+    steps, _ = model.decode(batch.target_input, state)
+    log_p = model.log_prob(steps, batch.target, state)
+    nll = -(log_p * document_weights(batch.target_mask, log_p.dtype)).sum()
+    return {"loss": nll, "nll": nll}
+
+
 def per_document(values: Tensor, mask: Tensor) -> Tensor:
     """Mean over the words of each document: [B, T] -> [B]."""
     return (values * mask).sum(1) / mask.sum(1)

@@ -11,7 +11,7 @@ from lib.data.batching import Batch
 from lib.data.text import UNK
 from lib.layers.attention import Attention, full_precision
 from lib.layers.gated_gru import GatedGRU
-from lib.models.hred import document_weights
+from lib.models.hred import mean_nll
 from lib.models.state import State
 
 ENCODERS = ("gru", "lstm", "read-again gru", "read-again lstm", "option 1", "option 2")
@@ -247,11 +247,7 @@ class ReadAgain(nn.Module):
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Equation 18, the mean over documents of the mean over a summary's words."""
-        state = self.encode(batch)
-        steps, _ = self.decode(batch.target_input, state)
-        log_p = self.log_prob(steps, batch.target, state)
-        nll = -(log_p * document_weights(batch.target_mask, log_p.dtype)).sum()
-        return {"loss": nll, "nll": nll}
+        return mean_nll(self, batch)
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         return self.loss(batch)
