@@ -157,7 +157,8 @@ class _Loop:
             corpus["train"].source_lengths, config.batch_size, config.seed, tokens=config.batch_tokens, multiple=world
         )
         self.total = config.steps or self.sampler.steps(config.epochs)
-        self.validate_every = config.validate_every or self.sampler.steps(1)
+        self.steps_an_epoch = self.sampler.steps(1)
+        self.validate_every = config.validate_every or self.steps_an_epoch
         if self.sampler.batch_size % world:
             raise RunError(
                 f"a batch of {self.sampler.batch_size} documents cannot be shared by {world} processes: choose "
@@ -255,7 +256,7 @@ class _Loop:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_norm)
         self.step += 1
         for group in self.optimizer.param_groups:
-            group["lr"] = self.config.rate(self.step, (self.step - 1) / self.sampler.steps(1))
+            group["lr"] = self.config.rate(self.step, (self.step - 1) / self.steps_an_epoch)
         self.optimizer.step()
         return losses
 
