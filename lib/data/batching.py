@@ -58,11 +58,36 @@ class Batch:
         return numbers.to(self.source.device)
 
     @cached_property
+    def sentences(self) -> "Sentences":
+        """Every sentence as a row of its own."""
+        device, counts = self.source.device, self.sentence_counts
+        lengths = torch.from_numpy(np.concatenate(self.sentence_lengths)).long()
+        starts = [b * self.source.shape[1] + n.cumsum() - n for b, n in enumerate(self.sentence_lengths)]
+        step = torch.arange(int(lengths.max()))
+        mask = step < lengths[:, None]
+        return Sentences(
+            owner=torch.repeat_interleave(torch.arange(len(counts)), counts).to(device),
+            number=torch.cat([torch.arange(int(n)) for n in counts]).to(device),
+            place=(torch.from_numpy(np.concatenate(starts))[:, None] + step.where(mask, 0)).to(device),
+            mask=mask.to(device),
+        )
+
+    @cached_property
     def packed(self) -> "Packed":
         """All sentences as one packed sequence."""
         packed = _pack_sentences(self.sentence_lengths, self.source.shape[1], int(self.sentence_counts.max()))
         device = self.source.device
         return replace(packed, words=packed.words.to(device), sentences=packed.sentences.to(device))
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """The sentences of all documents, A in all, as rows of at most J words."""
+
+    owner: Tensor  # [A] document
+    number: Tensor  # [A] which of its sentences
+    place: Tensor  # [A, J] position of each word in the flat [B * N]; of the first word where padded
+    mask: Tensor  # [A, J] true where there is a word
 
 
 @dataclass(frozen=True)

@@ -161,15 +161,9 @@ class HierarchicalTransformer(nn.Module):
 
     def encode(self, batch: Batch, graph: Tensor | None = None) -> State:
         """Everything that is computed once per document. graph: [B, P, P], equation 24."""
-        device = batch.source.device
-        counts = batch.sentence_counts
-        lengths = torch.cat([torch.from_numpy(n).long() for n in batch.sentence_lengths]).to(device)  # [A]
-        owner = torch.repeat_interleave(torch.arange(len(counts)), counts).to(device)
-        number = torch.cat([torch.arange(int(n)) for n in counts]).to(device)
-        starts = torch.cat([torch.from_numpy(n.cumsum() - n).long() for n in batch.sentence_lengths]).to(device)
-        token = torch.arange(int(lengths.max()), device=device)
-        mask = token < lengths[:, None]  # [A, J]
-        place = (owner * batch.source.shape[1] + starts)[:, None] + token.where(mask, 0)
+        rows = batch.sentences
+        owner, number, place, mask = rows.owner, rows.number, rows.place, rows.mask  # [A], [A], [A, J], [A, J]
+        token = torch.arange(place.shape[1], device=place.device)
         x = self._embed(batch.source.flatten()[place], number[:, None].expand_as(place), token.expand_as(place))
         for layer in self.local_layers:
             x = layer(x, mask)
@@ -186,7 +180,7 @@ class HierarchicalTransformer(nn.Module):
             document[f"keys{i}"], document[f"values{i}"] = layer.source_attention.keys_and_values(words)
         for i, seen in enumerate(weights):
             document[f"between{i}"] = seen["between"]
-        return State(document, {"position": torch.zeros_like(counts, device=device)})
+        return State(document, {"position": torch.zeros(len(batch), dtype=torch.long, device=words.device)})
 
     def _embed(self, ids: Tensor, paragraphs: Tensor, tokens: Tensor) -> Tensor:
         """Equations 7 to 10: [A, J, d]."""

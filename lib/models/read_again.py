@@ -144,19 +144,14 @@ class ReadAgain(nn.Module):
 
     def _read_sentences(self, batch: Batch, embedded: Tensor) -> tuple[Tensor, Tensor]:
         """Equations 9 to 11: each sentence is read on its own, the second time with what the others are about."""
-        c, counts, device = self.config, batch.sentence_counts, embedded.device
+        c, counts, rows = self.config, batch.sentence_counts, batch.sentences
         if int(counts.max()) > c.sentences:
             raise ValueError(f"{int(counts.max())} sentences in a text, where the model takes {c.sentences} at most")
-        lengths = torch.cat([torch.from_numpy(n).long() for n in batch.sentence_lengths]).to(device)  # [all]
-        owner = torch.repeat_interleave(torch.arange(len(counts)), counts).to(device)
-        number = torch.cat([torch.arange(int(n)) for n in counts]).to(device)  # of a sentence in its document
-        starts = torch.cat([torch.from_numpy(n.cumsum() - n).long() for n in batch.sentence_lengths]).to(device)
-        step = torch.arange(int(lengths.max()), device=device)
-        mask = step < lengths[:, None]
-        place = (owner * embedded.shape[1] + starts)[:, None] + step.where(mask, 0)  # in the flat [B * N]
+        owner, place, mask = rows.owner, rows.place, rows.mask
         sentences = embedded.flatten(0, 1)[place]  # [all, longest, e]
         first, text = _run(self.first, sentences, mask)
-        texts = text.new_zeros(len(counts), c.sentences, text.shape[1]).index_put((owner, number), text).flatten(1)
+        grid = text.new_zeros(len(counts), c.sentences, text.shape[1])
+        texts = grid.index_put((owner, rows.number), text).flatten(1)
         if c.encoder == "option 2":  # equations 10 and 11
             shared = torch.cat([text, torch.tanh(self.global_text(texts))[owner]], -1)
         else:  # equation 9
