@@ -22,7 +22,7 @@ from lib.data import docstrings
 from lib.data.documents import SPLITS, CorpusError, Document, to_document
 from lib.data.readers import Records, find_split
 from lib.data.text import split_sentences
-from lib.files import digest, source_digest
+from lib.files import digest
 from lib.names import did_you_mean
 
 
@@ -260,10 +260,9 @@ def _stands_in(sentence: str, squeezed_abstract: str) -> bool:
 def _docstrings(name: str, errors: str) -> Corpus:
     """First lines and bodies of installed docstrings; "docstrings:numpy,pandas" takes these packages alone."""
     packages = docstrings.versions(tuple(p.strip() for p in name.partition(":")[2].split(",") if p.strip()))
-    code = source_digest("data/docstrings.py", "data/text.py")
     pairs = cache(lambda: docstrings.splits(packages))
     records = {split: [(f"docstrings, {split}", lambda s=split: iter(enumerate(pairs()[s], 1)))] for split in SPLITS}
-    return Corpus(name, records, digest([packages, code]), errors)
+    return Corpus(name, records, digest([packages, docstrings.code()]), errors)
 
 
 # --------------------------------------------------------------------------------------------------------- the Hub

@@ -8,14 +8,12 @@ import ast
 import importlib.metadata
 import inspect
 import json
-import os
 import re
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 from lib.data.documents import CorpusError
+from lib.data.prepared import default_workers, in_processes
 from lib.data.text import split_sentences
 from lib.files import cache_dir, digest, source_digest, write_whole
 
@@ -26,6 +24,7 @@ _END = re.compile(
     r"usage|warnings?|keyword arguments|inputs?|outputs?|shape|methods|properties|todo)\b[^a-z]*$)",
     re.IGNORECASE,
 )
+_UNDERLINE = re.compile(r"\s*[-=~^*`]{3,}\s*$")
 _NOT_PROSE = re.compile(r"[{}\\|]|::|http")
 SUMMARY_WORDS, BODY_WORDS = (3, 25), (8, 150)  # fewest and most by white space; a longer body is cut
 
@@ -46,6 +45,11 @@ def versions(packages: tuple[str, ...] = ()) -> dict[str, str]:
     return {name: installed[name] for name in sorted(packages or installed) if name != own}
 
 
+def code() -> str:
+    """A name of the code that finds the pairs."""
+    return source_digest("data/docstrings.py", "data/text.py")
+
+
 def splits(packages: dict[str, str]) -> dict[str, list[dict]]:
     """Pairs by split. Whole packages are held out: about a tenth of the pairs for "test", a tenth for "val".
 
@@ -53,7 +57,7 @@ def splits(packages: dict[str, str]) -> dict[str, list[dict]]:
     packages.
     """
     pairs, seen = {}, set()
-    for name, found in zip(packages, _read_all(packages)):
+    for name, found in zip(packages, in_processes(_read_package, iter(packages.items()), default_workers())):
         pairs[name] = []
         for pair in found:
             keys = {pair["summary"].lower(), pair["document"].lower()}
@@ -85,21 +89,10 @@ def _held_out(sizes: dict[str, int]) -> dict[str, str]:
     return chosen
 
 
-def _read_all(packages: dict[str, str]) -> Iterator[list[dict]]:
-    """Pairs of each package, the largest packages first in line for a process."""
-    workers = os.cpu_count() or 1
-    if len(packages) == 1 or workers == 1:
-        yield from map(_read_package, packages.items())
-        return
-    with ProcessPoolExecutor(workers, mp_context=get_context("fork")) as pool:
-        yield from pool.map(_read_package, packages.items())
-
-
 def _read_package(package: tuple[str, str]) -> list[dict]:
     """All pairs of one package, from the cache if its version has been parsed by this code."""
     name, version = package
-    code = source_digest("data/docstrings.py", "data/text.py")
-    path = cache_dir() / "docstrings" / f"{name}-{version}-{code}.jsonl"
+    path = cache_dir() / "docstrings" / f"{name}-{version}-{code()}.jsonl"
     if not path.exists():
         files = importlib.metadata.distribution(name).files or ()
         sources = sorted(str(f.locate()) for f in files if f.suffix == ".py" and not _is_test(f.parts))
@@ -135,15 +128,11 @@ def headline_and_body(docstring: str) -> tuple[str, str] | None:
     lines = []
     for line in rest[1:]:
         if _END.match(line):
+            if _UNDERLINE.match(line) and lines and lines[-1]:
+                lines.pop()  # what is underlined
             break
         lines.append(line.strip())
-    if lines and len(lines) + 1 < len(rest) and lines[-1] and _is_heading(rest, len(lines) + 1):
-        lines.pop()  # the line above an underline
     sentences = [s for s in split_sentences(" ".join(lines)) if not _NOT_PROSE.search(s)]
     words, body = first.split(), " ".join(sentences).split()[: BODY_WORDS[1]]
     fits = SUMMARY_WORDS[0] <= len(words) <= SUMMARY_WORDS[1] and len(body) >= BODY_WORDS[0]
     return (" ".join(words), " ".join(body)) if fits else None
-
-
-def _is_heading(lines: list[str], number: int) -> bool:
-    return bool(re.match(r"\s*[-=~^*`]{3,}\s*$", lines[number]))

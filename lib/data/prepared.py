@@ -194,14 +194,14 @@ def prepare(
     folder = Path(folder or cache_dir() / f"{name}-{digest(key)}")
     if (folder / "prepared.json").exists():
         return PreparedCorpus.load(folder)
-    workers = workers or (os.cpu_count() if sys.platform == "linux" else 1)
+    workers = workers or default_workers()
     words, splits = _Words(), {}
     for split in SPLITS:
         bar = {"desc": f"{corpus.name}, {split}", "unit": " documents", "mininterval": 1, "ncols": 80}
         documents = tqdm(
             corpus.split(split, limit), disable=not progress, leave=False, delay=2, file=sys.stdout, **bar
         )
-        chunks = _in_processes(partial(_number_words, step, options), _chunked(documents), workers)
+        chunks = in_processes(partial(_number_words, step, options), _chunked(documents), workers)
         splits[split] = [d for chunk in chunks for d in words.add(*chunk, counted=split == "train")]
     vocabulary, final = words.vocabulary(options.vocab_size, options.symbols)
     encoded = {
@@ -306,8 +306,13 @@ def _chunked(documents: Iterable) -> Iterator[list]:
         yield chunk
 
 
-def _in_processes(function: Callable, chunks: Iterator[list], workers: int) -> Iterator:
-    """Results in order. A corpus of one chunk is not worth a process."""
+def default_workers() -> int:
+    """One process a core on Linux, where they are forked; elsewhere one."""
+    return (os.cpu_count() or 1) if sys.platform == "linux" else 1
+
+
+def in_processes(function: Callable, chunks: Iterator, workers: int) -> Iterator:
+    """Results of `function` in order. A single chunk is not worth a process."""
     first = list(islice(chunks, 2))
     if workers == 1 or len(first) < 2:
         yield from map(function, chain(first, chunks))
