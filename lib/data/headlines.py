@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from lib.data.prepared import EncodedDocument, PreparedCorpus, Split, kept, prepare
+from lib.data.prepared import EncodedDocument, PreparedCorpus, Split, cached_corpus, prepare
 from lib.data.preprocess import HeadlineOptions
 from lib.data.text import EOS, SPECIALS, UNK, Vocabulary
 
@@ -40,7 +40,7 @@ def fits(source: list[str], headline: list[str]) -> bool:
 def prepare_headlines(corpus, options: HeadlineOptions, limit: int | None = None, **keep) -> PreparedCorpus:
     """`prepare` for the encoder's vocabulary, then the decoder's. Kept in the cache like its result."""
     wide = prepare(corpus, replace(options, vocab_size=options.reading_size), limit, **keep)
-    return kept("headlines", [wide.fingerprint, asdict(options)], lambda: narrow(wide, options))
+    return cached_corpus("headlines", [wide.fingerprint, asdict(options)], lambda: narrow(wide, options))
 
 
 def narrow(wide: PreparedCorpus, options: HeadlineOptions) -> PreparedCorpus:

@@ -188,13 +188,14 @@ def prepare(
         limit: at most so many documents of each split.
         workers: processes; by default one a core on Linux and one elsewhere. Their number changes no result.
     """
-    step = STEPS[type(options)]
-    key = [corpus.identity, asdict(options), limit, step.__name__, source_digest("data")]
+    key = [corpus.identity, asdict(options), limit, STEPS[type(options)].__name__]
     name = "".join(c if c.isalnum() else "_" for c in Path(corpus.name).name)
-    folder = Path(folder or cache_dir() / f"{name}-{digest(key)}")
-    if (folder / "prepared.json").exists():
-        return PreparedCorpus.load(folder)
     workers = workers or default_workers()
+    return cached_corpus(name, key, lambda: _prepare(corpus, options, limit, progress, workers), folder)
+
+
+def _prepare(corpus, options: Options, limit: int | None, progress: bool, workers: int) -> PreparedCorpus:
+    step = STEPS[type(options)]
     words, splits = _Words(), {}
     for split in SPLITS:
         bar = {"desc": f"{corpus.name}, {split}", "unit": " documents", "mininterval": 1, "ncols": 80}
@@ -208,14 +209,14 @@ def prepare(
         split: Split.of([d.encode(final, words.words, len(vocabulary), options.summary_tokens) for d in documents])
         for split, documents in splits.items()
     }
-    prepared = PreparedCorpus(corpus.name, options, vocabulary, encoded, corpus.report())
-    prepared.save(folder)
-    return prepared
+    return PreparedCorpus(corpus.name, options, vocabulary, encoded, corpus.report())
 
 
-def kept(name: str, key: list, make: Callable[[], PreparedCorpus]) -> PreparedCorpus:
-    """What `make` gives, from the cache where it has been made before by the same code, under the same `key`."""
-    folder = cache_dir() / f"{name}-{digest([key, source_digest('data')])}"
+def cached_corpus(
+    name: str, key: list, make: Callable[[], PreparedCorpus], folder: str | Path | None = None
+) -> PreparedCorpus:
+    """What `make` gives, kept in `folder`: by default in the cache, named after `name`, `key` and the code."""
+    folder = Path(folder or cache_dir() / f"{name}-{digest([key, source_digest('data')])}")
     if (folder / "prepared.json").exists():
         return PreparedCorpus.load(folder)
     made = make()

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from lib.data.documents import CorpusError
-from lib.data.prepared import EncodedDocument, PreparedCorpus, Split, kept, prepare
+from lib.data.prepared import EncodedDocument, PreparedCorpus, Split, cached_corpus, prepare
 from lib.data.preprocess import ArticleOptions, words_of
 from lib.data.text import EOS, PAD, SLIDE, SPECIALS, Vocabulary
 
@@ -160,7 +160,7 @@ def prepare_windowed(corpus, options: ArticleOptions, limit: int | None = None, 
     plain = prepare(corpus, replace(options, window=None, step=None), limit, **keep)
     if options.window is None:
         return plain
-    return kept("windows", [plain.fingerprint, asdict(options)], lambda: with_transitions(plain, options))
+    return cached_corpus("windows", [plain.fingerprint, asdict(options)], lambda: with_transitions(plain, options))
 
 
 def with_transitions(plain: PreparedCorpus, options: ArticleOptions) -> PreparedCorpus:
