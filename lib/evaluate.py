@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from rouge_score.rouge_scorer import RougeScorer
+from rouge_score.tokenizers import DefaultTokenizer
 
 # rouge-score's names. rougeLsum is the summary-level R-L of ROUGE-1.5.5, one sentence a line: what the tables of
 # arXiv, PubMed, CNN/DailyMail and Newsroom report.
@@ -52,6 +53,28 @@ def limited_recall(
         subsets = [scores[:i] + scores[i + 1 :] for i in range(len(scores))] if len(scores) > 1 else [scores]
         rows.append(np.mean([np.max(subset, axis=0) for subset in subsets], axis=0))
     return 100 * np.array(rows)
+
+
+def longest_common_recall(texts: Sequence[str], references: Sequence[list[str]]) -> np.ndarray:
+    """ROUGE-L recall of each text, taken as one sequence of stemmed words: [documents], in percent.
+
+    The measure of Liu and Lapata's (2019) Table 1. rouge-score gives the same, in a hundred times the time.
+    """
+    if len(texts) != len(references):
+        raise ValueError(f"{len(texts)} texts for {len(references)} references")
+    words = DefaultTokenizer(use_stemmer=True).tokenize
+    pairs = ((words(text), words("\n".join(reference))) for text, reference in zip(texts, references))
+    return 100 * np.array([_longest_common(text, wanted) / max(1, len(wanted)) for text, wanted in pairs])
+
+
+def _longest_common(text: list[str], wanted: list[str]) -> int:
+    """Length of the longest common subsequence: a bit for each wanted word (Hyyrö 2004)."""
+    places = {word: sum(1 << i for i, w in enumerate(wanted) if w == word) for word in set(wanted)}
+    everything = row = (1 << len(wanted)) - 1
+    for word in text:
+        matched = row & places.get(word, 0)
+        row = ((row + matched) | (row - matched)) & everything
+    return len(wanted) - row.bit_count()
 
 
 def interval(values: np.ndarray, seed: int = 0, resamples: int = 1000) -> Interval:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from lib.data.batching import in_order
 from lib.data.documents import Document
+from lib.data.graphs import tfidf
 from lib.data.prepared import EncodedDocument
 from lib.data.text import Vocabulary
 
@@ -42,7 +43,8 @@ def lexrank(sentences: Sequence[str], words: int, threshold: float = 0.1, dampin
     Two sentences are connected when the cosine of their tf-idf vectors, a sentence counting as a document, reaches
     `threshold`; centrality is the stationary distribution of a walk that follows edges with probability `damping`.
     """
-    edges = (_cosines([_words(s) for s in sentences]) >= threshold).astype(float)
+    vectors = tfidf([_words(s) for s in sentences])
+    edges = (vectors @ vectors.T >= threshold).astype(float)
     np.fill_diagonal(edges, 1.0)  # also for sentences without words
     walk = edges / edges.sum(1, keepdims=True)
     rank = np.full(len(walk), 1 / len(walk))
@@ -58,18 +60,6 @@ def lexrank(sentences: Sequence[str], words: int, threshold: float = 0.1, dampin
 
 def _words(sentence: str) -> list[str]:
     return re.findall(r"[a-z0-9]+", sentence.lower())
-
-
-def _cosines(sentences: list[list[str]]) -> np.ndarray:
-    index = {w: i for i, w in enumerate(sorted({w for s in sentences for w in s}))}
-    counts = np.zeros((len(sentences), len(index)))
-    for row, words in enumerate(sentences):
-        for word, n in Counter(words).items():
-            counts[row, index[word]] = n
-    vectors = counts * np.log(len(sentences) / np.maximum((counts > 0).sum(0), 1) + 1e-12).clip(min=0)
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors = vectors / np.where(norms > 0, norms, 1)
-    return vectors @ vectors.T
 
 
 def oracle(sentences: Sequence[str], reference: Sequence[str], count: int | None = None) -> list[str]:

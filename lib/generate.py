@@ -189,17 +189,6 @@ def greedy_search(model: nn.Module, batch: Batch, config: DecodeConfig) -> list[
     return [Hypothesis(ids, p, config.rank(p, len(ids) + 1)) for ids, p in zip(rows, log_prob.tolist())]
 
 
-def to_sentences(words: Iterable[str]) -> list[str]:
-    """Words of a summary as sentences, ended at full stops, question and exclamation marks."""
-    sentences, current = [], []
-    for word in words:
-        current.append(word)
-        if word in {".", "?", "!"}:
-            sentences.append(" ".join(current))
-            current = []
-    return [*sentences, " ".join(current)] if current else sentences
-
-
 def summarize(
     model: nn.Module, split, vocabulary: Vocabulary, config: DecodeConfig, batch_size: int = 16
 ) -> list[list[str]]:
@@ -208,5 +197,5 @@ def summarize(
     for batch in in_order(split, batch_size, len(vocabulary)):
         for found, unknown in zip(beam_search(model, batch.to(device), config), batch.unknown):
             words = [i for i in found[0].ids if i not in model.control_symbols]
-            summaries.append(to_sentences(vocabulary.decode(words, unknown)))
+            summaries.append(vocabulary.sentences(words, unknown))
     return summaries

@@ -7,7 +7,7 @@
 
 A run is a folder: `config.json` (resolved configuration, and what the run was made with), `metrics.jsonl` (losses by
 name and step), `last.safetensors` (weights, optimizer, step) and `best.safetensors` (weights with the least
-validation loss). Each file is replaced as a whole, so a run that is killed leaves the last complete ones.
+validation loss; `best-STEP.safetensors`, where a run keeps several of the best). Each file is replaced as a whole, so a run that is killed leaves the last complete ones.
 """
 
 import argparse
@@ -45,15 +45,18 @@ class TrainConfig:
     accumulate: int = 1  # parts in which a batch is computed, to save memory
     epochs: int = 15
     steps: int | None = None  # in place of epochs
-    optimizer: str = "adam"  # or "sgd", plain
+    optimizer: str = "adam"  # or "sgd", plain, or "adagrad"
     learning_rate: float = 2e-4
     warmup: int | None = None  # steps; given, the rate is learning_rate * min(step^-1/2, step * warmup^-3/2)
     halve_after: int | None = None  # epochs; given, the rate is halved after each further epoch
+    beta2: float = 0.999  # Adam's
+    epsilon: float = 1e-8  # Adam's
     weight_decay: float = 0.0  # the L2 term
     max_norm: float | None = 2.0  # of the gradient; None: as it is
     seed: int = 0
     validate_every: int | None = None  # steps; None: each epoch
     save_every: int = 500  # steps; also after each validation
+    keep_best: int = 1  # checkpoints with the least validation loss; several can be averaged
     log_every: int = 10  # steps
     bf16: bool = False  # autocast, on a GPU
 
@@ -69,12 +72,13 @@ class TrainConfig:
             "validate_every",
             "save_every",
             "log_every",
+            "keep_best",
         ):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
-        if self.optimizer not in ("adam", "sgd"):
-            raise ValueError(f"optimizer must be 'adam' or 'sgd', not {self.optimizer!r}")
+        if self.optimizer not in ("adam", "sgd", "adagrad"):
+            raise ValueError(f"optimizer must be 'adam', 'sgd' or 'adagrad', not {self.optimizer!r}")
 
     def rate(self, step: int, epoch: float = 0.0) -> float:
         """The learning rate of a step, counted from 1, in an epoch, counted from 0 (with a warm-up: Vaswani et al.
@@ -85,6 +89,16 @@ class TrainConfig:
         if self.halve_after is not None:
             rate *= 0.5 ** max(0, int(epoch) - self.halve_after + 1)
         return rate
+
+
+def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    common = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
+    if config.optimizer == "adagrad":
+        return torch.optim.Adagrad(model.parameters(), **common)
+    if config.optimizer == "sgd":
+        return torch.optim.SGD(model.parameters(), **common, fused=True)
+    betas = (0.9, config.beta2)
+    return torch.optim.Adam(model.parameters(), **common, betas=betas, eps=config.epsilon, fused=True)
 
 
 class RunError(RuntimeError):
@@ -126,6 +140,7 @@ def train(
     resume: bool = False,
     progress: bool = True,
     device: str | None = None,
+    alone: bool = False,
 ) -> Run:
     """Train `model` on the corpus's training split, on one device or as one of torchrun's processes.
 
@@ -134,12 +149,13 @@ def train(
         model: anything with `loss(batch) -> {"loss": ..., named terms}` and a `config`. It is trained in place.
         output: the run's folder. A finished run in it is loaded, an unfinished one continued, if `resume`.
         device: "cuda" where there is one, otherwise "cpu".
+        alone: by this process, whatever others torchrun has started.
 
     Raises:
         RunError: the folder holds another run, or the batch cannot be shared out among the processes.
         FloatingPointError: the loss became NaN or infinite.
     """
-    with _processes() as (rank, world):
+    with nullcontext((0, 1)) if alone else _processes() as (rank, world):
         device = torch.device(device or (f"cuda:{rank_device()}" if torch.cuda.is_available() else "cpu"))
         loop = _Loop(name, model.to(device), corpus, config, Path(output), rank, world, device, progress)
         loop.start(resume)
@@ -164,10 +180,7 @@ class _Loop:
                 f"a batch of {self.sampler.batch_size} documents cannot be shared by {world} processes: choose "
                 "a batch size that is a multiple of them, and no larger than the training set"
             )
-        kind = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[config.optimizer]
-        self.optimizer = kind(
-            model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
-        )
+        self.optimizer = _optimizer(model, config)
         self.step, self.best = 0, float("inf")
 
     # ------------------------------------------------------------------------------------- start and resume
@@ -292,18 +305,27 @@ class _Loop:
                 self.model, self.corpus["val"], self.config.batch_size, self.vocab_size, self._autocast
             )
             self._log({"step": self.step, "split": "val", **losses})
-            if losses["loss"] < self.best:
-                self.best = losses["loss"]
-                self._save("best")
+            self._keep(losses["loss"])
         _wait(self.world)
+
+    def _keep(self, loss: float) -> None:
+        """The best weights so far; where several are asked for, each under its step."""
+        if loss < self.best:
+            self.best = loss
+            self._save("best")
+        if self.config.keep_best > 1:
+            self._save(f"best-{self.step}", loss)
+            losses = {path: read_meta(path)["loss"] for path in self.folder.glob("best-*.safetensors")}
+            for path in sorted(losses, key=losses.get)[self.config.keep_best :]:
+                path.unlink()
 
     def _log(self, values: dict) -> None:
         if self.rank == 0:
             with open(self.folder / "metrics.jsonl", "a", encoding="utf-8") as file:
                 file.write(json.dumps(values) + "\n")
 
-    def _save(self, which: str) -> None:
-        """Write `last` (all that resuming needs) or `best` (weights alone)."""
+    def _save(self, which: str, loss: float | None = None) -> None:
+        """Write `last` (all that resuming needs), or weights alone."""
         if self.rank != 0:
             return
         tied = _tied(self.model)
@@ -314,7 +336,7 @@ class _Loop:
                     tensors[f"optimizer.{index}.{key}"] = value
             tensors["random"] = torch.get_rng_state()
         tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
-        meta = {"step": self.step, "best": self.best}
+        meta = {"step": self.step, "best": self.best, "loss": loss}
         write_whole(self.folder / f"{which}.safetensors", save(tensors, {"meta": json.dumps(meta)}))
 
 
@@ -339,10 +361,15 @@ def evaluate_loss(
 
 
 def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> nn.Module:
-    """Put the weights of a run (`which`: "best" or "last") into `model`.
+    """Put the weights of a run into `model`.
+
+    Args:
+        which: "best", "last", "best-STEP", or "average": the mean of the best checkpoints that were kept.
 
     Raises RunError when there are none, or they are of another model.
     """
+    if which == "average":
+        return _average_weights(model, folder)
     path = Path(folder) / f"{which}.safetensors"
     if which == "best" and not path.exists():
         path = path.with_name("last.safetensors")  # a run without validation documents
@@ -353,6 +380,24 @@ def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> n
         _load_weights(model, tensors)
     except RuntimeError as error:
         raise RunError(f"{path} holds the weights of another model: {error}") from None
+    return model
+
+
+def kept_checkpoints(folder: str | Path) -> list[str]:
+    """Names ("best-STEP") of the best checkpoints of a run with `keep_best` above 1, the best first."""
+    losses = {path.stem: read_meta(path)["loss"] for path in Path(folder).glob("best-*.safetensors")}
+    return sorted(losses, key=losses.get)
+
+
+def _average_weights(model: nn.Module, folder: str | Path) -> nn.Module:
+    kept = kept_checkpoints(folder)
+    if not kept:
+        raise RunError(f"{folder} holds no best-STEP weights to average: train with keep_best above 1")
+    sums: dict[str, torch.Tensor] = {}
+    for which in kept:
+        for name, value in load_weights(model, folder, which).state_dict().items():
+            sums[name] = sums.get(name, 0) + value.double()
+    model.load_state_dict({name: total / len(kept) for name, total in sums.items()})
     return model
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from lib.data.batching import in_vocabulary
-from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
-from lib.generate import BLOCK, DecodeConfig, _top, beam_search, greedy_search, repeating, summarize, to_sentences
+from lib.data.text import to_sentences, BOS, EOS, PAD, UNK, Vocabulary
+from lib.generate import BLOCK, DecodeConfig, _top, beam_search, greedy_search, repeating, summarize
 from tests.conftest import RAGGED, VOCAB, batch_of, document, tiny_model
 
 PLAIN = {"min_length": 0, "length_penalty": 0.0}

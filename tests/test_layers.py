@@ -34,14 +34,14 @@ def test_coverage_scan_is_the_equation_and_so_are_its_gradients(hypotheses):
 
     alpha, after = module(queries, module.project(keys), MASK, coverage)
     naive = naive_coverage(module, queries, keys, MASK, coverage)
-    assert torch.allclose(alpha, naive, atol=1e-12)
-    assert torch.allclose(after, coverage + naive.sum(2), atol=1e-12)
+    assert torch.allclose(alpha, naive, rtol=0, atol=1e-12)
+    assert torch.allclose(after, coverage + naive.sum(2), rtol=0, atol=1e-12)
 
     weights = torch.randn_like(alpha)
     ours = torch.autograd.grad((alpha * weights).sum() + after.square().sum(), inputs)
     theirs = torch.autograd.grad((naive * weights).sum() + (coverage + naive.sum(2)).square().sum(), inputs)
     for a, b in zip(ours, theirs):
-        assert torch.allclose(a, b, atol=1e-10)
+        assert torch.allclose(a, b, rtol=0, atol=1e-10)
 
 
 def test_coverage_scan_gradcheck():
@@ -94,7 +94,7 @@ def test_luong_scores(score):
                 "dot": lambda k, q=q: q @ k,
             }[score]
             expected = torch.stack([value(k) for k in keys[b, :n]]).softmax(0)
-            assert torch.allclose(weights[b, t, :n], expected, atol=1e-12)
+            assert torch.allclose(weights[b, t, :n], expected, rtol=0, atol=1e-12)
             assert (weights[b, t, n:] == 0).all()
 
 
@@ -137,7 +137,7 @@ def test_log_prob_is_the_distribution_at_the_target(pointer):
         module.distribution(features[:, t], switch[:, t], copy[:, t], source, 2)[range(2), target[:, t]].log()
         for t in range(5)
     ], 1)  # fmt: skip
-    assert torch.allclose(module.log_prob(features, switch, copy, source, target), expected, atol=1e-12)
+    assert torch.allclose(module.log_prob(features, switch, copy, source, target), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("entries", [1, 21, 2**20])
@@ -153,7 +153,7 @@ def test_nll_is_log_prob_and_so_are_its_gradients(pointer, entries, monkeypatch)
     assert ours.item() == pytest.approx(theirs.item())
     everything = [*inputs, module.vocabulary.weight, module.vocabulary.bias]
     for a, b in zip(torch.autograd.grad(ours, everything), torch.autograd.grad(theirs, everything)):
-        assert torch.allclose(a, b, atol=1e-12)
+        assert torch.allclose(a, b, rtol=0, atol=1e-12)
 
 
 def test_nll_without_gradients_computes_none(pointer, monkeypatch):

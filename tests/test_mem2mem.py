@@ -53,12 +53,12 @@ def test_padding_changes_nothing(model):
     alone = [model.loss(batch_of(d)) for d in RAGGED]
     for term, value in together.items():
         expected = torch.stack([a[term] for a in alone]).mean()
-        assert torch.allclose(value, expected, atol=1e-12), term
+        assert torch.allclose(value, expected, rtol=0, atol=1e-12), term
     parameters = list(model.parameters())
     ours = torch.autograd.grad(together["loss"], parameters)
     theirs = torch.autograd.grad(sum(a["loss"] for a in alone) / 3, parameters)
     for (name, _), a, b in zip(model.named_parameters(), ours, theirs):
-        assert torch.allclose(a, b, atol=1e-10), name
+        assert torch.allclose(a, b, rtol=0, atol=1e-10), name
 
 
 @pytest.mark.parametrize(("sentences", "cached"), [(1, 2**19), (2, 1), (128, 40)])
@@ -71,7 +71,7 @@ def test_working_in_parts_changes_nothing(sentences, cached, monkeypatch):
     parts = model.loss(batch_of())["loss"]
     assert parts.item() == pytest.approx(whole.item(), abs=1e-12)
     for a, b in zip(*(torch.autograd.grad(loss, list(model.parameters())) for loss in (whole, parts))):
-        assert torch.allclose(a, b, atol=1e-12)
+        assert torch.allclose(a, b, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -85,9 +85,9 @@ def test_one_call_with_many_words_equals_many_calls(variant):
         for tokens, target in zip(batch.target_input.split(cut, 1), batch.target.split(cut, 1)):
             part, running = model.decode(tokens, running)
             parts.append(model.log_prob(part, target, running))
-        assert torch.allclose(torch.cat(parts, 1), whole, atol=1e-12)
+        assert torch.allclose(torch.cat(parts, 1), whole, rtol=0, atol=1e-12)
         for name, value in after.decoder.items():
-            assert torch.allclose(running.decoder[name], value, atol=1e-12), name
+            assert torch.allclose(running.decoder[name], value, rtol=0, atol=1e-12), name
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -100,9 +100,9 @@ def test_hypotheses_share_their_document(variant):
     copies = batch_of(*[RAGGED[i] for i in rows])
     expected, expected_after = model.decode(tokens, model.encode(copies))
     for name in ("features", "switch", "copy", "words", "sentences"):
-        assert torch.allclose(getattr(steps, name), getattr(expected, name), atol=1e-12), name
+        assert torch.allclose(getattr(steps, name), getattr(expected, name), rtol=0, atol=1e-12), name
     for name, value in expected_after.decoder.items():
-        assert torch.allclose(after.decoder[name], value, atol=1e-12), name
+        assert torch.allclose(after.decoder[name], value, rtol=0, atol=1e-12), name
     assert after.document["words"].shape[0] == 3, "what the encoder made is not copied"
 
 
@@ -125,10 +125,10 @@ def test_without_writing_the_memory_stays():
 def test_a_memory_from_zeros_is_one_vector():
     model, batch = tiny_model(**VARIANTS["+decoder memory"]), batch_of()
     steps, after = model.decode(batch.target_input, model.encode(batch))
-    assert torch.allclose(steps.read, torch.full_like(steps.read, 1 / 3), atol=1e-12)
+    assert torch.allclose(steps.read, torch.full_like(steps.read, 1 / 3), rtol=0, atol=1e-12)
     memory = after.decoder["memory"]
     assert memory.abs().max() > 0.1
-    assert torch.allclose(memory, memory[:, :1].expand_as(memory), atol=1e-12)
+    assert torch.allclose(memory, memory[:, :1].expand_as(memory), rtol=0, atol=1e-12)
 
 
 def test_loss_terms_have_their_weights():

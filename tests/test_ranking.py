@@ -5,8 +5,21 @@ import pytest
 import torch
 from torch import nn
 
-from lib.data.graphs import MARKERS, capitalised_names, discourse_graph, entity_finder, similarity_graph
-from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig, rouge_2_recall
+from lib.data.batching import make_batch
+from lib.data.clusters import ranked
+from lib.data.graphs import (
+    MARKERS,
+    capitalised_names,
+    discourse_graph,
+    entity_finder,
+    similarity_graph,
+    title_similarity,
+)
+from lib.data.preprocess import bigram_recall
+from lib.data.text import EOS, SENTENCE_END, TITLE_END
+from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig, recalls
+from lib.ranking import learned_scores
+from tests.conftest import document
 
 TITLES = [[4, 5], [6, 7, 8]]
 PARAGRAPHS = [[4, 9, 10], [5], [6, 8, 11, 4, 5]]
@@ -29,7 +42,7 @@ def tiny():
 
 def test_the_ranker_by_its_equations():
     model = tiny()
-    logits = model(*padded(TITLES), *padded(PARAGRAPHS), OWNER)
+    logits = model.match(*padded(TITLES), *padded(PARAGRAPHS), OWNER)
     for logit, words, owner in zip(logits, PARAGRAPHS, OWNER.tolist()):
         u_t, _ = model.title(model.embedding(torch.tensor(TITLES[owner])))
         u_p, _ = model.paragraph(model.embedding(torch.tensor(words)))
@@ -39,48 +52,59 @@ def test_the_ranker_by_its_equations():
         assert logit.sigmoid().item() == pytest.approx(s.item(), abs=1e-12)
 
 
+def whole_cluster(title, paragraphs, summary):
+    """A document as `encode_clusters` makes it."""
+    return document([[*title, TITLE_END], *paragraphs], [*summary, EOS])
+
+
 def test_the_loss_is_cross_entropy_with_soft_labels():
-    model, labels = tiny(), torch.tensor([0.2, 0.0, 1.0]).double()
-    s = model(*padded(TITLES), *padded(PARAGRAPHS), OWNER).sigmoid()
+    model = tiny()
+    clusters = [
+        whole_cluster([7, 8], [[9, 10, 11], [9, 7]], [9, 10, SENTENCE_END, 11, 8]),
+        whole_cluster([8], [[10, 11, 8, 9, 10]], [10, 11, 8]),
+    ]
+    batch = make_batch(clusters, 12)
+    expected_labels = [2 / 3, 0, 1]  # bigrams of 9 10 11 8, with the mark between sentences left out
+    assert recalls(batch) == pytest.approx(expected_labels)
+    labels, s = torch.tensor(expected_labels).double(), model.logits(batch).sigmoid()
+    titles, paragraphs = [[7, 8, TITLE_END], [8, TITLE_END]], [[9, 10, 11], [9, 7], [10, 11, 8, 9, 10]]
+    alone = model.match(*padded(titles), *padded(paragraphs), torch.tensor([0, 0, 1])).sigmoid()
+    assert torch.allclose(s, alone, rtol=0, atol=1e-12)
     expected = -(labels * s.log() + (1 - labels) * (1 - s).log()).mean()
-    loss = model.loss(*padded(TITLES), *padded(PARAGRAPHS), OWNER, labels=labels)
-    assert loss.item() == pytest.approx(expected.item())
+    assert model.loss(batch)["loss"].item() == pytest.approx(expected.item())
 
 
 def test_the_ranker_learns_which_paragraph_the_title_names():
-    """The title is a word; one of three paragraphs has it, in any place."""
+    """The title is a word; one of three paragraphs has it and the summary's words, in any place."""
     torch.manual_seed(0)
     random = np.random.default_rng(0)
     model = ParagraphRanker(ParagraphRankerConfig(30, embedding=16, hidden=16, dropout=0.0))
 
     def clusters(count):
-        titles, paragraphs, labels = [], [], []
+        made, named = [], []
         for _ in range(count):
-            name, *others = random.choice(np.arange(4, 30), 3, replace=False).tolist()
-            titles.append([name])
-            for word in random.permutation([name, *others]).tolist():
-                paragraphs.append(random.permutation([word, 1, 2, 3]).tolist())
-                labels.append(float(word == name))
-        owner = torch.arange(count).repeat_interleave(3)
-        return (*padded(titles), *padded(paragraphs), owner), torch.tensor(labels)
+            name, *others = random.choice(np.arange(10, 30), 3, replace=False).tolist()
+            order = random.permutation(3)
+            paragraphs = [[[name, *others][i], 7, 8] for i in order]
+            named.append(int(np.flatnonzero(order == 0)[0]))
+            made.append(whole_cluster([name], paragraphs, [name, 7]))
+        return made, named
 
     optimizer = torch.optim.Adagrad(model.parameters(), lr=0.15)
     for _ in range(400):
-        inputs, labels = clusters(32)
-        loss = model.loss(*inputs, labels=labels)
+        loss = model.loss(make_batch(clusters(32)[0], 30))["loss"]
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    inputs, labels = clusters(200)
-    with torch.no_grad():
-        best = model(*inputs).view(200, 3).argmax(1)
-    assert (best == labels.view(200, 3).argmax(1)).float().mean() > 0.9
+    made, named = clusters(200)
+    scores = learned_scores(model.eval(), made)
+    assert np.mean([ranked(s)[0] == i for s, i in zip(scores, named)]) > 0.9
 
 
 def test_labels():
-    assert rouge_2_recall(["a", "b", "c"], ["a", "b", "c", "d"]) == pytest.approx(2 / 3)
-    assert rouge_2_recall(["a", "b", "a", "b"], ["a", "b", "x", "a", "b"]) == pytest.approx(2 / 4)
-    assert rouge_2_recall(["a", "b"], ["a"]) == 0
+    assert bigram_recall(["a", "b", "c"], ["a", "b", "c", "d"]) == pytest.approx(2 / 3)
+    assert bigram_recall(["a", "b", "a", "b"], ["a", "b", "x", "a", "b"]) == pytest.approx(2 / 4)
+    assert bigram_recall(["a", "b"], ["a"]) == 0
 
 
 def test_similarity_by_hand():
@@ -94,6 +118,13 @@ def test_similarity_by_hand():
     assert np.array_equal(graph, graph.T)
     cut = similarity_graph(paragraphs)
     assert cut[0, 1] == 0 < graph[0, 1] < 0.2 < graph[1, 2] == cut[1, 2]
+
+
+def test_similarity_to_the_title():
+    scores = title_similarity(["cat", "sat"], [["cat", "sat"], ["dog", "cat"], ["emu"]])
+    cat, sat, dog = np.log(4 / 3), np.log(4 / 2), np.log(4 / 1)  # the title counts as a paragraph
+    length = np.hypot(cat, sat)
+    assert scores == pytest.approx([1, cat * cat / length / np.hypot(dog, cat), 0])
 
 
 def test_discourse_by_hand():

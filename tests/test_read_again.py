@@ -46,10 +46,10 @@ def model(request):
 def test_padding_changes_nothing(model):
     together, parameters = model.loss(batch_of())["loss"], list(model.parameters())
     alone = sum(model.loss(batch_of(d))["loss"] for d in RAGGED) / 3
-    assert torch.allclose(together, alone, atol=1e-12)
+    assert torch.allclose(together, alone, rtol=0, atol=1e-12)
     gradients = (torch.autograd.grad(loss, parameters, allow_unused=True) for loss in (together, alone))
     for a, b in zip(*gradients):
-        assert (a is None and b is None) or torch.allclose(a, b, atol=1e-10)
+        assert (a is None and b is None) or torch.allclose(a, b, rtol=0, atol=1e-10)
 
 
 def test_one_call_with_many_words_equals_many_calls(model):
@@ -62,9 +62,9 @@ def test_one_call_with_many_words_equals_many_calls(model):
         for tokens, target in zip(batch.target_input.split(cut, 1), batch.target.split(cut, 1)):
             part, running = model.decode(tokens, running)
             parts.append(model.log_prob(part, target, running))
-        assert torch.allclose(torch.cat(parts, 1), whole, atol=1e-12)
+        assert torch.allclose(torch.cat(parts, 1), whole, rtol=0, atol=1e-12)
         for name, value in after.decoder.items():
-            assert torch.allclose(running.decoder[name], value, atol=1e-12), name
+            assert torch.allclose(running.decoder[name], value, rtol=0, atol=1e-12), name
 
 
 def test_hypotheses_share_their_document(model):
@@ -73,9 +73,9 @@ def test_hypotheses_share_their_document(model):
     steps, after = model.decode(tokens, model.encode(batch).reorder(rows))
     expected, expected_after = model.decode(tokens, model.encode(batch_of(*[RAGGED[i] for i in rows])))
     for name, value in expected_after.decoder.items():
-        assert torch.allclose(after.decoder[name], value, atol=1e-12), name
+        assert torch.allclose(after.decoder[name], value, rtol=0, atol=1e-12), name
     p, q = model.distribution(steps, after, 2), model.distribution(expected, expected_after, 2)
-    assert torch.allclose(p, q, atol=1e-12)
+    assert torch.allclose(p, q, rtol=0, atol=1e-12)
     assert torch.allclose(p.sum(1), torch.ones(6).double())
 
 
@@ -126,12 +126,12 @@ def test_the_gated_scan_and_its_gradients():
     inputs, alpha = torch.randn(2, 6, 3).double().requires_grad_(), torch.randn(2, 6, 4).double().requires_grad_()
     ours = layer(inputs, alpha)
     theirs = torch.stack([naive_gated(layer.gru, x, a) for x, a in zip(inputs, alpha)])
-    assert torch.allclose(ours, theirs, atol=1e-12)
+    assert torch.allclose(ours, theirs, rtol=0, atol=1e-12)
     weights, everything = torch.randn_like(ours), [inputs, alpha, *layer.parameters()]
     for a, b in zip(*(torch.autograd.grad((weights * x).sum(), everything) for x in (ours, theirs))):
-        assert torch.allclose(a, b, atol=1e-12)
+        assert torch.allclose(a, b, rtol=0, atol=1e-12)
     plain, _ = layer.gru(inputs)
-    assert torch.allclose(layer(inputs, torch.ones_like(alpha)), plain, atol=1e-12), "alpha at 1"
+    assert torch.allclose(layer(inputs, torch.ones_like(alpha)), plain, rtol=0, atol=1e-12), "alpha at 1"
     assert layer(inputs, torch.zeros_like(alpha)).abs().max() == 0, "alpha at 0"
 
 
@@ -169,7 +169,7 @@ def test_sentences_are_read_on_their_own_first(encoder):
         else:
             shared = torch.cat([texts[i], torch.tanh(model.global_text(torch.cat(texts)))])
         again, _ = model.second(torch.cat([x, h, shared.expand(len(x), -1)], 1))
-        assert torch.allclose(again, states[3 * i : 3 * i + len(x)], atol=1e-12)
+        assert torch.allclose(again, states[3 * i : 3 * i + len(x)], rtol=0, atol=1e-12)
 
 
 def test_an_unknown_word_is_embedded_by_its_first_place():
@@ -216,8 +216,8 @@ def test_abs_by_the_equations():
     p = torch.softmax(x @ model.attention(model.attending(context).flatten()), 0)
     smoothed = torch.stack([x[max(0, i - 1) : i + 2].mean(0) for i in range(len(x))])
     scores = model.vocabulary(h) + model.from_encoder(p @ smoothed)
-    assert torch.allclose(steps.generate[0, 2], scores, atol=1e-12)
-    assert torch.allclose(steps.attention[0, 2], p, atol=1e-12)
+    assert torch.allclose(steps.generate[0, 2], scores, rtol=0, atol=1e-12)
+    assert torch.allclose(steps.attention[0, 2], p, rtol=0, atol=1e-12)
 
 
 def test_weights_start_as_the_paper_has_it():
@@ -269,5 +269,5 @@ def test_the_second_read_of_a_gru_is_what_the_decoder_sees():
     first, _ = model.first(embedded)
     importance = model._importance(first, first[:, -1], embedded)
     second = naive_gated(model.second.gru, embedded[0], importance[0])
-    assert torch.allclose(state.document["words"][0], second, atol=1e-12)
-    assert torch.allclose(state.decoder["hidden"][0], torch.tanh(model.bridge(second[-1])), atol=1e-12)
+    assert torch.allclose(state.document["words"][0], second, rtol=0, atol=1e-12)
+    assert torch.allclose(state.decoder["hidden"][0], torch.tanh(model.bridge(second[-1])), rtol=0, atol=1e-12)

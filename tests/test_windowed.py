@@ -55,10 +55,10 @@ def test_a_window_as_long_as_the_text_is_the_standard_model(encode, windowing):
     standard, wide = tiny(window=None, step=None), tiny(window=11, step=11, encode=encode, windowing=windowing)
     wide.load_state_dict(standard.state_dict())
     a, b = (model.loss(texts())["loss"] for model in (standard, wide))
-    assert torch.allclose(a, b, atol=1e-13)
+    assert torch.allclose(a, b, rtol=0, atol=1e-13)
     gradients = (torch.autograd.grad(loss, list(m.parameters())) for loss, m in ((a, standard), (b, wide)))
     for x, y in zip(*gradients):
-        assert torch.allclose(x, y, atol=1e-12)
+        assert torch.allclose(x, y, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -66,9 +66,9 @@ def test_padding_changes_nothing(name):
     model = tiny(**MODELS[name])
     together, parameters = model.loss(texts())["loss"], list(model.parameters())
     alone = sum(model.loss(batch_of(d))["loss"] for d in TEXTS) / 3
-    assert torch.allclose(together, alone, atol=1e-12)
+    assert torch.allclose(together, alone, rtol=0, atol=1e-12)
     for a, b in zip(torch.autograd.grad(together, parameters), torch.autograd.grad(alone, parameters)):
-        assert torch.allclose(a, b, atol=1e-11)
+        assert torch.allclose(a, b, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -84,9 +84,9 @@ def test_one_call_with_many_words_equals_many_calls(name):
             parts.append(model.log_prob(part, target, running))
             windows.append(part.windows)
         assert torch.equal(torch.cat(windows, 1), steps.windows)
-        assert torch.allclose(torch.cat(parts, 1), whole, atol=1e-12)
+        assert torch.allclose(torch.cat(parts, 1), whole, rtol=0, atol=1e-12)
         for key, value in after.decoder.items():
-            assert torch.allclose(running.decoder[key], value, atol=1e-12), key
+            assert torch.allclose(running.decoder[key], value, rtol=0, atol=1e-12), key
 
 
 def test_the_window_moves_with_the_input_and_stops_at_the_last():
@@ -122,9 +122,9 @@ def test_streaming_keeps_the_forward_direction():
             _, state = model.decode(torch.tensor([[SLIDE]]), state)
         end = min(3 * w + 4, 11)
         states = state.decoder["states"][0, : end - 3 * w]
-        assert torch.allclose(states[:, :3], whole[3 * w : end, :3], atol=1e-12)
+        assert torch.allclose(states[:, :3], whole[3 * w : end, :3], rtol=0, atol=1e-12)
         backward, _ = model.backward_encoder(embedded[3 * w : end].flip(0)[None])
-        assert torch.allclose(states[:, 3:], backward[0].flip(0), atol=1e-12)
+        assert torch.allclose(states[:, 3:], backward[0].flip(0), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -137,9 +137,9 @@ def test_hypotheses_share_their_document(name):
     copies = batch_of(*[TEXTS[i] for i in rows])
     expected, expected_after = model.decode(tokens, model.encode(copies))
     for key in ("features", "switch", "windows"):
-        assert torch.allclose(getattr(steps, key), getattr(expected, key), atol=1e-12), key
+        assert torch.allclose(getattr(steps, key), getattr(expected, key), rtol=0, atol=1e-12), key
     for key, value in expected_after.decoder.items():
-        assert torch.allclose(after.decoder[key], value, atol=1e-12), key
+        assert torch.allclose(after.decoder[key], value, rtol=0, atol=1e-12), key
     target = torch.tensor([[5, 12, 6]]).expand(6, -1)
     assert torch.allclose(model.log_prob(steps, target, after), model.log_prob(expected, target, expected_after))
 
@@ -201,7 +201,7 @@ def test_ragged_runs_equal_packed_ones(monkeypatch):
         total = (outputs**2).sum() + (hidden * cell).sum()
         results.append((outputs, hidden, cell, *torch.autograd.grad(total, [values, *lstm.parameters()])))
     for a, b in zip(*results):
-        assert torch.allclose(a, b, atol=1e-12)
+        assert torch.allclose(a, b, rtol=0, atol=1e-12)
     assert results[0][0][1, 2:].abs().max() == 0
     assert reverse(torch.arange(6).view(2, 3, 1), torch.tensor([2, 3]))[..., 0].tolist() == [[1, 0, 2], [5, 4, 3]]
 

@@ -1,5 +1,6 @@
 """Encoded documents to tensors with lengths, and length-bucketed batches."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -25,12 +26,14 @@ class Batch:
     target_input: Tensor  # [B, T] [BOS] and the reference shifted, extended ids
     target: Tensor  # [B, T] extended ids
     target_mask: Tensor  # [B, T]
+    graph: Tensor | None = None  # [B, L, L] weights between paragraphs, 0 where padded
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def to(self, device: torch.device | str) -> "Batch":
-        tensors = {f.name: getattr(self, f.name) for f in fields(self) if f.type is Tensor}
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
         return replace(self, **{name: value.to(device, non_blocking=True) for name, value in tensors.items()})
 
     # What only models that read sentence by sentence ask for is made when they ask.
@@ -73,6 +76,11 @@ class Batch:
         )
 
     @cached_property
+    def ragged(self) -> "Ragged":
+        """All sentences without padding, in groups of like length."""
+        return _ragged(self.sentence_lengths, self.source.shape[1]).to(self.source.device)
+
+    @cached_property
     def packed(self) -> "Packed":
         """All sentences as one packed sequence."""
         packed = _pack_sentences(self.sentence_lengths, self.source.shape[1], int(self.sentence_counts.max()))
@@ -88,6 +96,35 @@ class Sentences:
     number: Tensor  # [A] which of its sentences
     place: Tensor  # [A, J] position of each word in the flat [B * N]; of the first word where padded
     mask: Tensor  # [A, J] true where there is a word
+
+
+@dataclass(frozen=True)
+class Group:
+    """Sentences of like length, as rows that are padded to the longest of them."""
+
+    rows: int
+    longest: int
+    slots: Tensor | None  # [words of the group] place of each in the flat [rows * longest]; None: there is no padding
+    mask: Tensor | None  # [rows, longest] true where there is a word
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """W words of A sentences, the longest sentence first, and groups of sentences that follow each other."""
+
+    word: Tensor  # [W] position of each word in the flat [B * N]
+    row: Tensor  # [W] its sentence
+    place: Tensor  # [W] its place in the sentence
+    owner: Tensor  # [A] document of each sentence
+    number: Tensor  # [A] which of its sentences
+    groups: list[Group]
+    sizes: list[int]  # words of each group
+
+    def to(self, device: torch.device) -> "Ragged":
+        tensors = {n: getattr(self, n).to(device) for n in ("word", "row", "place", "owner", "number")}
+        groups = [g if g.slots is None else replace(g, slots=g.slots.to(device), mask=g.mask.to(device))
+                  for g in self.groups]  # fmt: skip
+        return replace(self, **tensors, groups=groups)
 
 
 @dataclass(frozen=True)
@@ -121,6 +158,7 @@ def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:
         target_input=shifted.masked_fill(~target_mask, PAD),
         target=target,
         target_mask=target_mask,
+        graph=None if documents[0].graph is None else _squares([d.graph for d in documents]),
     )
 
 
@@ -137,6 +175,15 @@ def _pad(rows: list[np.ndarray]) -> tuple[Tensor, Tensor]:
     return padded, mask
 
 
+def _squares(graphs: list[np.ndarray]) -> Tensor:
+    """Flat square matrices, padded with 0: [B, L, L]."""
+    sizes = [math.isqrt(len(g)) for g in graphs]
+    padded = torch.zeros(len(graphs), max(sizes), max(sizes))
+    for row, graph, n in zip(padded, graphs, sizes):
+        row[:n, :n] = torch.from_numpy(graph.reshape(n, n))
+    return padded
+
+
 def _pack_sentences(lengths: list[np.ndarray], width: int, rows: int) -> Packed:
     """Where each word and sentence of the packed sequence stands in the padded tensors."""
     starts = np.concatenate([b * width + np.cumsum(n) - n for b, n in enumerate(lengths)])
@@ -149,6 +196,33 @@ def _pack_sentences(lengths: list[np.ndarray], width: int, rows: int) -> Packed:
     words = np.concatenate([starts[:n] + step for step, n in zip(steps, sizes)])
     sizes = torch.from_numpy(sizes.astype(np.int64))
     return Packed(torch.from_numpy(words), torch.from_numpy(places[order]), sizes)
+
+
+def _ragged(lengths: list[np.ndarray], width: int, least: float = 0.75) -> Ragged:
+    """Sentences of all documents by length; one shorter than `least` times the longest of its group begins the
+    next."""
+    starts = np.concatenate([b * width + np.cumsum(n) - n for b, n in enumerate(lengths)])
+    owner = np.repeat(np.arange(len(lengths)), [len(n) for n in lengths])
+    number = np.concatenate([np.arange(len(n)) for n in lengths])
+    flat = np.concatenate(lengths).astype(np.int64)
+    order = np.argsort(-flat, kind="stable")
+    starts, owner, number, flat = starts[order], owner[order], number[order], flat[order]
+    place = np.arange(flat.sum()) - np.repeat(np.cumsum(flat) - flat, flat)
+    groups, first = [], 0
+    while first < len(flat):
+        last = first + int(np.searchsorted(-flat[first:], -least * flat[first], side="right"))
+        groups.append(_group(flat[first:last]))
+        first = last
+    sizes = [g.rows * g.longest if g.slots is None else len(g.slots) for g in groups]
+    arrays = (np.repeat(starts, flat) + place, np.repeat(np.arange(len(flat)), flat), place, owner, number)
+    return Ragged(*(torch.from_numpy(a.astype(np.int64)) for a in arrays), groups, sizes)
+
+
+def _group(lengths: np.ndarray) -> Group:
+    mask = np.arange(lengths[0]) < lengths[:, None]
+    whole = bool(mask.all())
+    slots = None if whole else torch.from_numpy(np.flatnonzero(mask.ravel()))
+    return Group(len(lengths), int(lengths[0]), slots, None if whole else torch.from_numpy(mask))
 
 
 class BucketSampler:

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from lib.data import docstrings
 from lib.data.documents import SPLITS, CorpusError, Document, to_document
-from lib.data.readers import Records, find_split
+from lib.data.pieces import Pieces
+from lib.data.readers import Records, articles_of, find_split, shard_pieces
 from lib.data.text import split_sentences
 from lib.files import digest
 from lib.names import did_you_mean
@@ -73,10 +74,13 @@ MANUAL = {
     "mahnazkoupaee/WikiHow-Dataset links to, and pass the folder that holds the four",
     "gigaword": "download ggw_data.zip from the Hub's repository Harvard/gigaword (folder data), or the sumdata "
     "archive of harvardnlp/sent-summary, unpack it and pass the folder that holds org_data's or sumdata's files",
+    "wikisum": "download the ranked shards that the project nlpyang/hiersumm links to (WIKI.train.0.pt and so on) and "
+    "its SentencePiece model, and pass the folder that holds them",
     "duc2004": "ask NIST for DUC 2004 (duc.nist.gov), and pass the folder that holds input.txt and task1_ref0.txt to "
     "task1_ref3.txt, a text or headline a line",
 }
-NAMES = ("aclsum", "docstrings", *HUB, *MANUAL)
+CLUSTERS = "aclsum:paragraphs"
+NAMES = ("aclsum", CLUSTERS, "docstrings", *HUB, *MANUAL)
 
 
 @dataclass
@@ -97,8 +101,18 @@ class Corpus:
     `skipped` holds what the last pass over each split left out (`errors="skip"`).
     """
 
-    def __init__(self, name: str, records: dict[str, list], identity: str, errors: str = "raise", note: str = ""):
+    def __init__(
+        self,
+        name: str,
+        records: dict[str, list],
+        identity: str,
+        errors: str = "raise",
+        note: str = "",
+        pieces: Pieces | None = None,  # a SentencePiece model that comes with the corpus
+        ranked: bool = False,  # whether sections are paragraphs in the order of their importance
+    ):
         self.name, self.identity, self.note, self._records, self._errors = name, identity, note, records, errors
+        self.pieces, self.ranked = pieces, ranked
         self._skipped: dict[str, list[Skipped]] = {}
 
     def split(self, split: str, limit: int | None = None) -> Iterator[Document]:
@@ -175,8 +189,8 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     folder = Path(dataset).expanduser()
     if folder.is_dir():
         return _folder(folder, errors)
-    if dataset == "aclsum":
-        return _aclsum(errors)
+    if dataset in ("aclsum", CLUSTERS):
+        return _aclsum(errors, dataset == CLUSTERS)
     if str(dataset).split(":")[0] == "docstrings":
         return _docstrings(str(dataset), errors)
     if dataset in HUB:
@@ -194,35 +208,44 @@ def _folder(folder: Path, errors: str) -> Corpus:
     if not records:
         raise CorpusError(
             f"{folder}: no train, val or test files in a known layout: NAME.jsonl[.gz], .json, .txt with JSON lines, "
-            ".parquet, .csv, .src and .tgt, .article.txt and .title.txt, wikihowAll.csv, or url_lists with stories"
+            ".parquet, .csv, .src and .tgt, .article.txt and .title.txt, wikihowAll.csv, url_lists with stories, or "
+            "*.NAME.0.pt with a SentencePiece model"
         )
     stats = [(p.name, p.stat().st_size, p.stat().st_mtime_ns) for files in records.values() for p, _ in files]
+    if any(path.suffix == ".pt" for files in records.values() for path, _ in files):
+        return Corpus(str(folder), records, digest(stats), errors, pieces=shard_pieces(folder), ranked=True)
     return Corpus(str(folder), records, digest(stats), errors)
 
 
 # ---------------------------------------------------------------------------------------------------- the default
 
 
-def _aclsum(errors: str) -> Corpus:
-    """250 full papers of the ACL Anthology (Takeshita et al. 2024), in the splits of the package that ships them."""
+def _aclsum(errors: str, clusters: bool) -> Corpus:
+    """250 full papers of the ACL Anthology (Takeshita et al. 2024), in the splits of the package that ships them.
+
+    `clusters`: each paper's paragraphs, in place of its sections.
+    """
     version = importlib.metadata.version("aclsum")
-    records = {split: [(f"aclsum {version}, {split}", lambda s=split: _aclsum_records(s))] for split in SPLITS}
-    return Corpus("aclsum", records, version, errors)
+    records = {
+        split: [(f"aclsum {version}, {split}", lambda s=split: _aclsum_records(s, clusters))] for split in SPLITS
+    }
+    return Corpus(CLUSTERS if clusters else "aclsum", records, f"{version} {clusters}" if clusters else version, errors)
 
 
-def _aclsum_records(split: str) -> Records:
+def _aclsum_records(split: str, clusters: bool) -> Records:
     folder = resources.files("aclsum") / "dataset"
     with (folder / f"{split}.jsonl").open(encoding="utf-8") as lines:
         identifiers = [json.loads(line)["id"] for line in lines]
     for number, identifier in enumerate(identifiers, 1):
         paper = json.loads((folder / "paper_jsons" / f"{identifier}.json").read_text(encoding="utf-8"))
-        yield number, _aclsum_record(identifier, paper)
+        yield number, _aclsum_record(identifier, paper, clusters)
 
 
-def _aclsum_record(identifier: str, paper: dict) -> dict:
-    """Abstract as summary; body by major section (a section's number up to the first dot, or its name)."""
-    names, sections, last = [], [], None
+def _aclsum_record(identifier: str, paper: dict, clusters: bool) -> dict:
+    """Abstract as summary; body by paragraph, or by major section (its number up to the first dot, or its name)."""
     abstract = _squeeze(paper["abstract"])
+    record = {"id": identifier, "title": paper["title"]}
+    names, sections, paragraphs, last = [], [], [], None
     for paragraph in paper["pdf_parse"]["body_text"]:
         sentences = [s for s in split_sentences(paragraph["text"]) if not _stands_in(s, abstract)]
         major = (paragraph["sec_num"] or paragraph["section"]).split(".")[0]
@@ -231,13 +254,11 @@ def _aclsum_record(identifier: str, paper: dict) -> dict:
             sections.append([])
             last = major
         sections[-1] += sentences
-    return {
-        "id": identifier,
-        "title": paper["title"],
-        "section_names": names,
-        "sections": sections,
-        "abstract_text": split_sentences(paper["abstract"]),
-    }
+        paragraphs.append(" ".join(sentences))
+    summary = split_sentences(paper["abstract"])
+    if clusters:
+        return {**record, "paragraphs": paragraphs, "summary": summary}
+    return {**record, "section_names": names, "sections": sections, "abstract_text": summary}
 
 
 def anthology_year(identifier: str) -> int:
@@ -312,9 +333,6 @@ def _hub_records(rows, hub: HubCorpus) -> Records:
     for number, row in enumerate(rows, 1):
         source, record = row.get(hub.source), {"id": row.get("id"), "abstract_text": row.get(hub.summary)}
         if hub.separator and isinstance(source, str):
-            yield (
-                number,
-                {**record, "sections": [part for part in source.split(hub.separator) if part.strip()]},
-            )
+            yield number, {**record, **articles_of(source.split(hub.separator))}
         else:
             yield number, {**record, "article_text": source}

@@ -18,7 +18,7 @@ class Document:
 
     id: str
     title: str
-    section_names: list[str]
+    section_names: list[str]  # where the sections are paragraphs of several documents: the document of each
     sections: list[list[str]]  # sentences, section by section
     summary: list[str]  # sentences
     more_summaries: list[list[str]] = field(default_factory=list)  # by other people, for evaluation
@@ -36,6 +36,7 @@ class Document:
 LAYOUTS = {
     "Cohan et al.": ("sections", "abstract_text"),
     "Cohan et al., without sections": ("article_text", "abstract_text"),
+    "cluster of paragraphs": ("paragraphs", "summary"),
     "Hub, papers": ("article", "abstract"),
     "Hub, CNN/DailyMail": ("article", "highlights"),
     "document/summary": ("document", "summary"),
@@ -82,6 +83,8 @@ def _layout(record: dict) -> tuple[str, str]:
 
 def _sections(record: dict, key: str) -> tuple[list[str], list[list[str]]]:
     """Section names and sentences; a source without sections is one section without a name."""
+    if key == "paragraphs":
+        return _paragraphs(record[key])
     if key != "sections":
         sentences = _sentences(record[key], key)
         return ([""], [sentences]) if sentences else ([], [])
@@ -97,6 +100,19 @@ def _sections(record: dict, key: str) -> tuple[list[str], list[list[str]]]:
     kept = [(_text(name, "section_names"), _sentences(s, "sections")) for name, s in zip(names, sections)]
     kept = [(name, sentences) for name, sentences in kept if sentences]
     return [name for name, _ in kept], [sentences for _, sentences in kept]
+
+
+def _paragraphs(value) -> tuple[list[str], list[list[str]]]:
+    """Paragraphs as texts, or as objects with `text` and `source`: the source of each, and its sentences."""
+    if not isinstance(value, list):
+        raise ValueError(f"'paragraphs' must be a list of texts or of objects with 'text', found {type(value).__name__}")
+    parts = [p if isinstance(p, dict) else {"text": p} for p in value]
+    kept = [
+        (_string(part, ("source",), ""), sentences)
+        for part in parts
+        if (sentences := _sentences(part.get("text"), "paragraphs"))
+    ]
+    return [source for source, _ in kept], [sentences for _, sentences in kept]
 
 
 def _sentences(value, key: str) -> list[str]:

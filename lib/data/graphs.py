@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
@@ -19,10 +19,10 @@ _MARKER = re.compile(r"\b(?:" + "|".join(map(re.escape, MARKERS)) + r")\b", re.I
 _NAME = re.compile(r"\b(?:[A-Z][\w'’-]*|[A-Z]{2,})(?:\s+(?:(?:of|the|and|de|van|von)\s+)?[A-Z][\w'’-]*)*")
 
 
-def similarity_graph(paragraphs: Sequence[Sequence[str]], threshold: float = 0.2) -> np.ndarray:
-    """Cosines of the tf-idf vectors of paragraphs in words, 0 below `threshold`: [P, P] (equation 25).
+def tfidf(paragraphs: Sequence[Sequence[Hashable]]) -> np.ndarray:
+    """Vectors of length 1 (or 0) of paragraphs in words: [P, words] (equation 25).
 
-    The weight of a word is its count times log(P / paragraphs that have it); the diagonal is 1.
+    The weight of a word is its count times log(P / paragraphs that have it).
     """
     counts = [Counter(words) for words in paragraphs]
     having = Counter(word for count in counts for word in count)
@@ -32,7 +32,18 @@ def similarity_graph(paragraphs: Sequence[Sequence[str]], threshold: float = 0.2
         for word, n in count.items():
             row[index[word]] = n * np.log(len(counts) / having[word])
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors /= np.where(norms > 0, norms, 1)
+    return vectors / np.where(norms > 0, norms, 1)
+
+
+def title_similarity(title: Sequence[Hashable], paragraphs: Sequence[Sequence[Hashable]]) -> np.ndarray:
+    """Cosine of each paragraph with the title, the title counting as a paragraph: [P] (Liu et al. 2018)."""
+    vectors = tfidf([title, *paragraphs])
+    return vectors[1:] @ vectors[0]
+
+
+def similarity_graph(paragraphs: Sequence[Sequence[Hashable]], threshold: float = 0.2) -> np.ndarray:
+    """Cosines of the tf-idf vectors of paragraphs in words, 0 below `threshold`, 1 on the diagonal: [P, P]."""
+    vectors = tfidf(paragraphs)
     cosines = vectors @ vectors.T
     graph = np.where(cosines >= threshold, cosines, 0.0)
     np.fill_diagonal(graph, 1.0)

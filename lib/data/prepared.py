@@ -1,7 +1,7 @@
 """A corpus in ids, on disk and in memory: compact enough to travel, and all that training needs.
 
-A folder holds `vocab.txt`, `prepared.json` (options, counts, fingerprint), and for each split `NAME.safetensors`
-(ids and lengths, 16-bit where they fit) and `NAME.jsonl.gz` (id, unknown words, reference sentences).
+A folder holds `vocab.txt` or `pieces.model`, `prepared.json` (options, counts, fingerprint), and for each split
+`NAME.safetensors` (ids and lengths, 16-bit where they fit) and `NAME.jsonl.gz` (id, unknown words, reference sentences).
 """
 
 import gzip
@@ -25,11 +25,12 @@ from safetensors.numpy import load_file, save
 from tqdm import tqdm
 
 from lib.data.documents import SPLITS, CorpusError
-from lib.data.preprocess import STEPS, ArticleOptions, CohanOptions, Example, HeadlineOptions
+from lib.data.pieces import Pieces
+from lib.data.preprocess import STEPS, ArticleOptions, ClusterOptions, CohanOptions, Example, HeadlineOptions
 from lib.data.text import EOS, SPECIALS, UNK, Vocabulary
 from lib.files import cache_dir, digest, source_digest, write_json, write_whole
 
-Options = CohanOptions | ArticleOptions | HeadlineOptions
+Options = CohanOptions | ArticleOptions | HeadlineOptions | ClusterOptions
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class EncodedDocument:
     unknown: list[str]  # the word of extended id len(vocabulary) + j
     reference: list[str]  # sentences
     reading: np.ndarray | None = None  # [N] ids for an encoder that has a vocabulary of its own
+    graph: np.ndarray | None = None  # [L * L] weights between paragraphs, which stand as sentences
 
 
 def encode(example: Example, vocabulary: Vocabulary, summary_tokens: int) -> EncodedDocument:
@@ -57,7 +59,7 @@ def encode(example: Example, vocabulary: Vocabulary, summary_tokens: int) -> Enc
 class Split(Sequence):
     """Encoded documents of one split: flat arrays and offsets, so that a large corpus stays small."""
 
-    ARRAYS = ("source", "sentence_lengths", "target", "reading")
+    ARRAYS = ("source", "sentence_lengths", "target", "reading", "graph")
 
     def __init__(self, arrays: dict[str, np.ndarray], texts: list[bytes]):
         self._arrays, self._texts = arrays, texts
@@ -75,7 +77,7 @@ class Split(Sequence):
             if values and values[0] is None:
                 continue
             flat = np.concatenate(values) if values else np.zeros(0, np.int32)
-            arrays[key] = flat.astype(np.uint16 if flat.max(initial=0) < 2**16 else np.int32)
+            arrays[key] = _compact(flat)
             arrays[f"{key}_count"] = np.array([len(v) for v in values], dtype=np.int32)
         texts = [{"id": d.id, "unknown": d.unknown, "reference": d.reference} for d in documents]
         return cls(arrays, [json.dumps(t, ensure_ascii=False).encode() for t in texts])
@@ -85,7 +87,9 @@ class Split(Sequence):
 
     def __getitem__(self, index: int) -> EncodedDocument:
         arrays = {
-            key: self._arrays[key][offsets[index] : offsets[index + 1]].astype(np.int32)
+            key: self._arrays[key][offsets[index] : offsets[index + 1]].astype(
+                np.float32 if key == "graph" else np.int32
+            )
             for key, offsets in self._offsets.items()
         }
         return EncodedDocument(**json.loads(self._texts[index]), **arrays)
@@ -113,6 +117,13 @@ class Split(Sequence):
         return sha.hexdigest()[:12]
 
 
+def _compact(values: np.ndarray) -> np.ndarray:
+    """In as few bytes as hold them."""
+    if values.dtype.kind == "f":
+        return values.astype(np.float32)
+    return values.astype(np.uint16 if values.max(initial=0) < 2**16 else np.int32)
+
+
 @dataclass(frozen=True)
 class PreparedCorpus:
     """Vocabulary and encoded splits of a corpus."""
@@ -136,7 +147,7 @@ class PreparedCorpus:
         building = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
         shutil.rmtree(building, ignore_errors=True)
         building.mkdir(parents=True)
-        self.vocabulary.save(building / "vocab.txt")
+        self.vocabulary.save(building / ("pieces.model" if isinstance(self.vocabulary, Pieces) else "vocab.txt"))
         for name, split in self.splits.items():
             split.save(building, name)
         description = {
@@ -159,7 +170,8 @@ class PreparedCorpus:
         try:
             description = json.loads((folder / "prepared.json").read_text(encoding="utf-8"))
             splits = {name: Split.load(folder, name) for name in description["documents"]}
-            vocabulary = Vocabulary.load(folder / "vocab.txt")
+            pieces = folder / "pieces.model"
+            vocabulary = Pieces.load(pieces) if pieces.exists() else Vocabulary.load(folder / "vocab.txt")
         except (OSError, ValueError, KeyError, EOFError, SafetensorError) as error:
             raise CorpusError(
                 f"{folder}: not a prepared corpus ({error}). Remove the folder to make it anew."

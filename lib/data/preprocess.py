@@ -7,10 +7,13 @@ text, as the windowed model does.
 
 import re
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from lib.data.documents import Document
-from lib.data.text import SLIDE_SYMBOL, tokenize
+from lib.data.text import CLUSTER_SYMBOLS, SLIDE_SYMBOL, tokenize
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,43 @@ class HeadlineOptions:
         return ()
 
 
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Paragraphs of several documents in SentencePiece pieces (Liu and Lapata 2019, section 4)."""
+
+    paragraphs: int = 24  # L', the best ones, besides the title
+    source_tokens: int | None = None  # pieces of title and paragraphs together; None: all of them
+    paragraph_tokens: int = 200  # pieces of one paragraph (not stated)
+    paragraph_words: int = 100  # a longer section is cut into paragraphs at sentence ends (not stated)
+    summary_tokens: int = 400  # [EOS] counted in
+    vocab_size: int = 32_000  # pieces, shared by source and summary; special symbols counted in
+    lower: bool = True
+    clones: float = 0.8  # a paragraph with more of the summary's bigrams is a copy of it, and is left out
+    ranking: str = "learned"  # "similarity": by tf-idf to the title; "order": as they come
+    ranker_width: int = 256
+    ranker_steps: int = 20_000  # not stated
+    ranker_batch: int = 8  # clusters; not stated
+    ranker_rate: float = 0.15  # of Adagrad
+    graph: str = ""  # "similarity" or "discourse"
+    flat: bool = False  # one sequence in place of paragraphs
+
+    def __post_init__(self):
+        for name in ("paragraphs", "paragraph_tokens", "paragraph_words", "summary_tokens", "ranker_width",
+                     "ranker_steps", "ranker_batch"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.ranking not in ("learned", "similarity", "order"):
+            raise ValueError(f"ranking must be 'learned', 'similarity' or 'order', not {self.ranking!r}")
+        if self.graph not in ("", "similarity", "discourse"):
+            raise ValueError(f"graph must be 'similarity', 'discourse' or empty, not {self.graph!r}")
+        if self.graph and self.flat:
+            raise ValueError("a flat sequence has no paragraphs for a graph")
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        return CLUSTER_SYMBOLS
+
+
 def check_window(window: int, step: int) -> None:
     """ValueError unless every word is in a window of `window` words that moves on by `step`."""
     if not 1 <= step <= window:
@@ -148,10 +188,59 @@ def headline(document: Document, options: HeadlineOptions) -> Example:
     return Example(document.id, sentences, summary[: options.summary_tokens], document.summary)
 
 
+@dataclass(frozen=True)
+class Cluster:
+    """Title, paragraphs and summary as texts."""
+
+    id: str
+    title: str
+    paragraphs: list[str]
+    sources: list[str]  # the document of each paragraph
+    summary: list[str]  # sentences
+
+
+def cluster(document: Document, options: ClusterOptions) -> Cluster:
+    """Sections as paragraphs of at most `paragraph_words` words, without copies of the summary.
+
+    Where every paragraph would be a copy, all are kept: there would be nothing to summarize.
+    """
+    paragraphs, sources = [], []
+    for source, sentences in zip(document.section_names, document.sections):
+        for part in _gather(sentences, options.paragraph_words):
+            paragraphs.append(" ".join(part))
+            sources.append(source)
+    wanted = words_of(" ".join(document.summary), lower=True)
+    copies = [bigram_recall(words_of(p, lower=True), wanted) > options.clones for p in paragraphs]
+    kept = [i for i, copy in enumerate(copies) if not copy] or range(len(paragraphs))
+    return Cluster(
+        document.id, document.title, [paragraphs[i] for i in kept], [sources[i] for i in kept], document.summary
+    )
+
+
+def bigram_recall(paragraph: Sequence, summary: Sequence) -> float:
+    """Share of the summary's bigrams that the paragraph has, each as often as it has it (ROUGE-2 recall)."""
+    wanted, there = (Counter(pairwise(words)) for words in (summary, paragraph))
+    return (wanted & there).total() / wanted.total() if wanted else 0.0
+
+
+def _gather(sentences: list[str], words: int) -> list[list[str]]:
+    """Sentences in groups of at most `words` words; a longer sentence is a group of its own."""
+    groups, count = [], words
+    for sentence in sentences:
+        length = len(sentence.split())
+        if count + length > words:
+            groups.append([])
+            count = 0
+        groups[-1].append(sentence)
+        count += length
+    return groups
+
+
 STEPS = {
     CohanOptions: cohan,
     ArticleOptions: article,
     HeadlineOptions: headline,
+    ClusterOptions: cluster,
 }  # options -> the function that takes them
 
 

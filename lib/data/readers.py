@@ -7,11 +7,15 @@ import csv
 import gzip
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from pickle import UnpicklingError
 
 from lib.data.documents import CorpusError
+from lib.data.pieces import Pieces
+from lib.data.text import TITLE_END
 
 Records = Iterator[tuple[int, dict | ValueError]]  # a ValueError stands for a record that cannot be read
 
@@ -79,12 +83,19 @@ def read_parallel(source: Path, target: Path) -> Records:
                 raise CorpusError(
                     f"{target}: ends before line {number}, which {source.name} has. Download both again."
                 )
-            articles = [a.replace("NEWLINE_CHAR", "\n").strip() for a in text.split("|||||")]
-            yield number, {"sections": [a for a in articles if a], "abstract_text": summary.strip()}
+            articles = text.replace("NEWLINE_CHAR", "\n").split("|||||")
+            yield number, {**articles_of(articles), "abstract_text": summary.strip()}
         if targets.readline():
             raise CorpusError(
                 f"{target}: goes on after line {number}, the last of {source.name}. Download both again."
             )
+
+
+def articles_of(articles: list[str]) -> dict:
+    """Articles as sections; those of a cluster are named by their number."""
+    kept = [a.strip() for a in articles if a.strip()]
+    names = [f"article {n}" for n in range(1, len(kept) + 1)] if len(kept) > 1 else [""] * len(kept)
+    return {"sections": kept, "section_names": names}
 
 
 def read_duc(source: Path, references: list[Path]) -> Records:
@@ -131,6 +142,42 @@ def read_stories(folder: Path, urls: Path) -> Records:
             yield number, {"id": name, "article": body, "highlights": "\n".join(lines)}
 
 
+def read_shard(path: Path, pieces: Pieces) -> Records:
+    """A shard of WikiSum as Liu and Lapata passed it on, ranked and in pieces: a list of {src, tgt, tgt_str}.
+
+    `src` holds the paragraphs, the best first; what stands before `<T>` in one is the title. Only plain data is
+    loaded from the file, never code.
+    """
+    import torch
+
+    try:
+        records = torch.load(path, weights_only=True)
+    except (RuntimeError, ValueError, EOFError, UnpicklingError) as error:
+        raise CorpusError(f"{path}: not a shard of plain lists and numbers ({str(error).splitlines()[0]})") from None
+    for number, record in enumerate(records, 1):
+        try:
+            paragraphs = [pieces.ours(ids).tolist() for ids in record["src"]]
+            summary = re.sub(r"</?t>", " ", record["tgt_str"])
+        except (KeyError, TypeError, IndexError, ValueError) as error:
+            yield number, ValueError(f"not a record of src, tgt and tgt_str ({error!r})")
+            continue
+        titles = [ids[: ids.index(TITLE_END)] for ids in paragraphs if TITLE_END in ids]
+        texts = [pieces.text(ids[ids.index(TITLE_END) + 1 if TITLE_END in ids else 0 :]) for ids in paragraphs]
+        title = pieces.text(titles[0]) if titles else ""
+        yield number, {"title": title, "paragraphs": texts, "summary": re.split(r"<[Qq]>", summary)}
+
+
+def shard_pieces(folder: Path) -> Pieces:
+    """The SentencePiece model beside WikiSum's shards. Raises CorpusError unless there is one."""
+    models = sorted(folder.glob("*.model"))
+    if len(models) != 1:
+        raise CorpusError(
+            f"{folder}: {len(models)} SentencePiece models (*.model) beside the shards, where there must be one: put "
+            "the model that was passed on with them there"
+        )
+    return Pieces.load(models[0])
+
+
 # ------------------------------------------------------------------------------------------------ a folder's splits
 
 SPLIT_NAMES = {"train": ("train",), "val": ("val", "valid", "validation", "dev"), "test": ("test",)}
@@ -145,6 +192,7 @@ def find_split(folder: Path, split: str) -> list[tuple[Path, Callable[[], Record
             _pairs(folder, name),
             _wikihow(folder, name),
             _stories(folder, name),
+            _shards(folder, name),
         ):
             if found:
                 return found
@@ -191,3 +239,9 @@ def _wikihow(folder: Path, name: str):
 def _stories(folder: Path, name: str):
     urls = folder / "url_lists" / f"all_{name}.txt"
     return [(urls, lambda: read_stories(folder, urls))] if urls.is_file() else []
+
+
+def _shards(folder: Path, name: str):
+    paths = sorted(folder.glob(f"*.{name}.*.pt"), key=lambda p: (len(p.name), p.name))
+    pieces = shard_pieces(folder) if paths else None
+    return [(path, lambda p=path: read_shard(p, pieces)) for path in paths]

@@ -101,6 +101,9 @@ PAD, UNK, BOS, EOS = range(4)
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]")
 # A symbol that some corpora have behind the special ones: windowed attention moves to the next window.
 SLIDE, SLIDE_SYMBOL = len(SPECIALS), "[SLIDE]"
+# Symbols of clusters of paragraphs: after the title, between paragraphs of a flat sequence, between sentences.
+CLUSTER_SYMBOLS = ("<T>", "<P>", "<Q>")
+TITLE_END, PARAGRAPH_END, SENTENCE_END = range(len(SPECIALS), len(SPECIALS) + 3)
 
 
 class Vocabulary:
@@ -155,9 +158,24 @@ class Vocabulary:
             words.append(self.words[i] if i < len(self) else unknown[i - len(self)])
         return words
 
+    def sentences(self, ids: Iterable[int], unknown: list[str]) -> list[str]:
+        """The same as sentences, words set apart by spaces."""
+        return to_sentences(self.decode(ids, unknown))
+
     def save(self, path: str | Path) -> None:
         write_whole(path, "\n".join(self.words[len(SPECIALS) :]) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
         return cls(Path(path).read_text(encoding="utf-8").splitlines())
+
+
+def to_sentences(words: Iterable[str]) -> list[str]:
+    """Words of a summary as sentences, ended at full stops, question and exclamation marks."""
+    sentences, current = [], []
+    for word in words:
+        current.append(word)
+        if word in {".", "?", "!"}:
+            sentences.append(" ".join(current))
+            current = []
+    return [*sentences, " ".join(current)] if current else sentences

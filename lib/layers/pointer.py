@@ -44,12 +44,8 @@ class GenerateOrCopy(nn.Module):
         copied = _log_copied(switch, copy, source, target)
         known = (target < self.vocabulary.out_features) & (weights > 0)
         only_copied = (weights * ~known * copied).sum()
-        dtype = (
-            torch.get_autocast_dtype(switch.device.type) if torch.is_autocast_enabled(switch.device.type) else None
-        )
         rows = features[known], target[known], F.logsigmoid(switch)[known], copied[known], weights[known]
-        mixed = _MixtureNLL.apply(self.vocabulary.weight, self.vocabulary.bias, *rows, dtype, torch.is_grad_enabled())
-        return mixed - only_copied
+        return _mixture_nll(self.vocabulary.weight, self.vocabulary.bias, *rows) - only_copied
 
     @torch.no_grad()
     def distribution(
@@ -92,6 +88,21 @@ class PointerGenerator(GenerateOrCopy):
         features = self.bottleneck(torch.cat([hidden, context], -1))
         (switch,) = full_precision(self.switch(torch.cat([context, hidden, embedded], -1)).squeeze(-1))
         return features, switch
+
+
+def softmax_nll(features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, weights: Tensor) -> Tensor:
+    """The sum of -weight * log softmax(features W^T + b) at the target over M words: the same without copying.
+
+    features: [M, F]; weight: [V, F], bias: [V]; target, weights: [M]. The scores exist for a few words at a time.
+    """
+    generated = torch.zeros_like(weights)
+    return _mixture_nll(weight, bias, features, target, generated, torch.full_like(weights, -torch.inf), weights)
+
+
+def _mixture_nll(weight: Tensor, bias: Tensor, features: Tensor, *rows: Tensor) -> Tensor:
+    device = features.device.type
+    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
+    return _MixtureNLL.apply(weight, bias, features, *rows, dtype, torch.is_grad_enabled())
 
 
 def _log_copied(switch: Tensor, copy: Tensor, source: Tensor, target: Tensor) -> Tensor:

@@ -4,6 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lib.data.batching import Group, Ragged
+
 
 def sinusoids(positions: Tensor, width: int) -> Tensor:
     """[...] -> [..., width]: the sine and cosine of p / 10000^(2i / width) beside each other, for i < width / 2."""
@@ -50,9 +52,27 @@ class MultiHeadAttention(nn.Module):
         found = F.scaled_dot_product_attention(self.split(self.query(x)), keys, values, mask, dropout)
         return self.output(found.transpose(1, 2).flatten(2))
 
+    def inside(self, x: Tensor, rows: Ragged) -> Tensor:
+        """Self-attention of the words [W, d] of many rows, each inside its row: only attention itself is padded."""
+        dropout, found = self.dropout if self.training else 0.0, []
+        parts = zip(rows.groups, *(f(x).split(rows.sizes) for f in (self.query, self.key, self.value)))
+        for group, *qkv in parts:
+            q, k, v = (self.split(_padded(part, group)) for part in qkv)
+            mask = None if group.mask is None else group.mask[:, None, None]
+            seen = F.scaled_dot_product_attention(q, k, v, mask, dropout).transpose(1, 2).flatten(2).flatten(0, 1)
+            found.append(seen if group.slots is None else seen.index_select(0, group.slots))
+        return self.output(torch.cat(found))
+
+
+def _padded(words: Tensor, group: Group) -> Tensor:
+    """Words of a group [n, d] as rows: [rows, longest, d]."""
+    if group.slots is not None:
+        words = words.new_zeros(group.rows * group.longest, words.shape[1]).index_copy(0, group.slots, words)
+    return words.view(group.rows, group.longest, -1)
+
 
 class TransformerLayer(nn.Module):
-    """Self-attention and feed-forward, each with a residual.
+    """Self-attention inside rows of words, and feed-forward, each with a residual.
 
     `first`: layer normalisation comes before each part (and a last one is the caller's), otherwise after each sum.
     """
@@ -65,14 +85,12 @@ class TransformerLayer(nn.Module):
         self.attention_norm, self.feed_forward_norm = (nn.LayerNorm(width, eps) for _ in range(2))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """x: [B, n, d]; mask: [B, n], true where there is a word."""
-        seen = mask[:, None, None]
+    def forward(self, x: Tensor, rows: Ragged) -> Tensor:
+        """x: [W, d], all words without padding."""
         if self.first:
-            normed = self.attention_norm(x)
-            x = x + self.dropout(self.attention(normed, *self.attention.keys_and_values(normed), seen))
+            x = x + self.dropout(self.attention.inside(self.attention_norm(x), rows))
             return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
-        x = self.attention_norm(x + self.dropout(self.attention(x, *self.attention.keys_and_values(x), seen)))
+        x = self.attention_norm(x + self.dropout(self.attention.inside(x, rows)))
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
 
 

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from lib.data.batching import Batch, in_vocabulary
-from lib.data.text import PAD
+from lib.data.batching import Batch, Ragged
 from lib.layers.attention import full_precision
 from lib.layers.transformer import DecoderLayer, FeedForward, TransformerLayer, sinusoids
-from lib.models.hred import document_weights
+from lib.models.piece_model import PieceModel, xavier
 from lib.models.state import State
 
 
@@ -40,13 +38,6 @@ class HierarchicalTransformerConfig:
             raise ValueError(f"width {self.width} must be a multiple of four times the {self.heads} heads")
         if min(self.local_layers, self.global_layers) < 0 or self.decoder_layers < 1:
             raise ValueError("layers must not be negative, and the decoder needs one")
-
-
-@dataclass(frozen=True)
-class TransformerSteps:
-    """What the decoder computed for T target positions of R hypotheses."""
-
-    scores: Tensor  # [R, T, V]
 
 
 class GlobalLayer(nn.Module):
@@ -77,24 +68,24 @@ class GlobalLayer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, x: Tensor, mask: Tensor, owner: Tensor, number: Tensor, present: Tensor, graph: Tensor | None = None
+        self, x: Tensor, rows: Ragged, present: Tensor, graph: Tensor | None = None
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Words of all paragraphs that have any.
+        """Words of all paragraphs.
 
         Args:
-            x: [A, J, d]; mask: [A, J], true where there is a word.
-            owner, number: [A] document of each paragraph, and which of its paragraphs it is.
+            x: [W, d]. rows: which word is in which of the A paragraphs.
             present: [B, P], true where a document has a paragraph.
             graph: [B, P, P] non-negative weights between paragraphs; takes the place of the first head's attention.
 
         Returns:
-            [A, J, d], and the pooling weights [A, heads, J] and the attention between paragraphs [B, heads, P, P].
+            [W, d], and the pooling weights [W, heads] and the attention between paragraphs [B, heads, P, P].
         """
-        normed = self.norms[0](x) if self.first else x
-        heads, pooling = self._pool(normed, mask)  # [A, heads, d / heads]
-        grid = heads.new_zeros(*present.shape, *heads.shape[1:]).index_put((owner, number), heads)  # [B, P, heads, s]
-        context, attention = self._between(grid.transpose(1, 2), present, graph)  # [B, heads, P, s]
-        context = self.dropout(self.output(context.transpose(1, 2).flatten(2)[owner, number]))[:, None]  # [A, 1, d]
+        heads, pooling = self._pool(self.norms[0](x) if self.first else x, rows)  # [A, heads, d / heads]
+        grid = heads.new_zeros(*present.shape, *heads.shape[1:])  # [B, P, heads, s]
+        grid = grid.index_put((rows.owner, rows.number), heads).transpose(1, 2)
+        context, attention = self._between(grid, present, graph)  # [B, heads, P, s]
+        context = self.output(context.transpose(1, 2).flatten(2)[rows.owner, rows.number])  # [A, d]
+        context = self.dropout(context).index_select(0, rows.row)  # [W, d]
         if self.first:
             x = x + context
             x = x + self.dropout(self.feed_forward(self.norms[1](x)))
@@ -102,12 +93,13 @@ class GlobalLayer(nn.Module):
             x = self.norms[0](self.dropout(self.feed_forward(x + context)) + x)
         return x, {"pooling": pooling, "between": attention}
 
-    def _pool(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Equations 13 to 16: [A, heads, d / heads] and the weights [A, heads, J]."""
-        (scores,) = full_precision(self.score(x).transpose(1, 2))
-        weights = scores.masked_fill(~mask[:, None], -torch.inf).softmax(-1)
-        values = self.value(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)  # [A, heads, J, s]
-        pooled = (self.dropout(weights).to(x.dtype)[:, :, None] @ values).squeeze(2)
+    def _pool(self, x: Tensor, rows: Ragged) -> tuple[Tensor, Tensor]:
+        """Equations 13 to 16: [A, heads, d / heads] and the weights [W, heads]."""
+        (scores,) = full_precision(self.score(x))
+        weights = _softmax_inside(scores, rows.row, len(rows.owner))
+        values = self.value(x).unflatten(-1, (self.heads, -1))  # [W, heads, s]
+        values = self.dropout(weights).to(values.dtype)[..., None] * values
+        pooled = values.new_zeros(len(rows.owner), *values.shape[1:]).index_add(0, rows.row, values)
         if self.first:
             return self.pool_norm(pooled), weights
         pooled = torch.einsum("zst,azt->azs", self.pool_output, pooled)
@@ -129,79 +121,67 @@ class GlobalLayer(nn.Module):
         return self.dropout(weights).to(v.dtype) @ v, weights
 
 
-class HierarchicalTransformer(nn.Module):
+def _softmax_inside(scores: Tensor, row: Tensor, rows: int) -> Tensor:
+    """Softmax over the words of each row: scores [W, heads], row [W] -> [W, heads]."""
+    index = row[:, None].expand_as(scores)
+    largest = scores.new_full((rows, scores.shape[1]), -torch.inf).scatter_reduce(0, index, scores.detach(), "amax")
+    weights = (scores - largest[row]).exp()
+    return weights / weights.new_zeros(rows, scores.shape[1]).index_add(0, row, weights)[row]
+
+
+class HierarchicalTransformer(PieceModel):
     """Encoder of local and global layers over paragraphs, transformer decoder, one embedding table for all.
 
-    The paragraphs of a document are what `Batch` calls its sentences. B documents of P paragraphs of J pieces at
-    most, A paragraphs in all, N pieces of a document, K hypotheses of each, R = B * K rows, T target pieces.
+    The paragraphs of a document are what `Batch` calls its sentences. B documents of P paragraphs at most, A
+    paragraphs and W pieces in all, N pieces of a document, K hypotheses of each, R = B * K rows, T target pieces.
+    A flat transformer is one without global layers that reads one paragraph.
     """
 
     Config = HierarchicalTransformerConfig
-    control_symbols: frozenset[int] = frozenset()
 
     def __init__(self, config: HierarchicalTransformerConfig):
-        super().__init__()
-        self.config = c = config
-        first = c.reading == "code"
+        c, first = config, config.reading == "code"
+        super().__init__(c, scale=first)
         sizes = c.width, c.heads, c.inner, c.dropout, first
-        self.embedding = nn.Embedding(c.vocab_size, c.width)
-        self.local_layers = nn.ModuleList(TransformerLayer(*sizes) for _ in range(c.local_layers))
         pooled = c.width, c.pooling_heads or c.heads, c.inner, c.dropout, first
+        self.local_layers = nn.ModuleList(TransformerLayer(*sizes) for _ in range(c.local_layers))
         self.global_layers = nn.ModuleList(GlobalLayer(*pooled) for _ in range(c.global_layers))
         self.decoder_layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(c.decoder_layers))
         if first:
             self.encoder_norm, self.decoder_norm = (nn.LayerNorm(c.width, 1e-6) for _ in range(2))
-        self.bias = nn.Parameter(torch.zeros(c.vocab_size))
-        self.dropout = nn.Dropout(c.dropout)
-        for parameter in self.parameters():
-            if parameter.dim() == 2:
-                nn.init.xavier_uniform_(parameter)
-
-    # ---------------------------------------------------------------------------------------------- encoder
+        xavier(self)
 
     def encode(self, batch: Batch, graph: Tensor | None = None) -> State:
-        """Everything that is computed once per document. graph: [B, P, P], equation 24."""
-        rows = batch.sentences
-        owner, number, place, mask = rows.owner, rows.number, rows.place, rows.mask  # [A], [A], [A, J], [A, J]
-        token = torch.arange(place.shape[1], device=place.device)
-        x = self._embed(batch.source.flatten()[place], number[:, None].expand_as(place), token.expand_as(place))
+        """Everything that is computed once per document. graph: [B, P, P], equation 24; by default the batch's."""
+        rows, graph = batch.ragged, batch.graph if graph is None else graph
+        x = self.embed(batch.source.flatten()[rows.word], self.positions(rows.number[rows.row], rows.place))
         for layer in self.local_layers:
-            x = layer(x, mask)
-        weights = []
-        for layer in self.global_layers:
-            x, seen = layer(x, mask, owner, number, batch.sentence_mask, graph)
-            weights.append(seen)
+            x = layer(x, rows)
+        document = {"mask": batch.source_mask}
+        for i, layer in enumerate(self.global_layers):
+            x, seen = layer(x, rows, batch.sentence_mask, graph)
+            document[f"between{i}"] = seen["between"]
+            document[f"pooling{i}"] = _in_place(seen["pooling"].detach(), rows, batch)  # [B, N, heads]
         if self.config.reading == "code":
             x = self.encoder_norm(x)
-        words = x.new_zeros(batch.source.numel(), x.shape[-1]).index_copy(0, place[mask], x[mask])
-        words = words.view(*batch.source.shape, -1)  # [B, N, d]: the pieces of all paragraphs in order
-        document = {"mask": batch.source_mask}
+        words = _in_place(x, rows, batch)  # [B, N, d]: the pieces of all paragraphs in order
         for i, layer in enumerate(self.decoder_layers):
             document[f"keys{i}"], document[f"values{i}"] = layer.source_attention.keys_and_values(words)
-        for i, seen in enumerate(weights):
-            document[f"between{i}"] = seen["between"]
         return State(document, {"position": torch.zeros(len(batch), dtype=torch.long, device=words.device)})
 
-    def _embed(self, ids: Tensor, paragraphs: Tensor, tokens: Tensor) -> Tensor:
-        """Equations 7 to 10: [A, J, d]."""
-        words, half = self.embedding(ids), self.config.width // 2
+    def positions(self, paragraphs: Tensor, tokens: Tensor) -> Tensor:
+        """Equations 7 to 9: [...] numbers of paragraphs and of tokens inside them -> [..., d]."""
+        half = self.config.width // 2
         if not self.config.paragraph_positions:
-            return self._with_positions(words, sinusoids(tokens, 2 * half))
+            return sinusoids(tokens, 2 * half)
         halves = [sinusoids(paragraphs, half), sinusoids(tokens, half)]
-        return self._with_positions(words, torch.cat(halves if self.config.reading == "paper" else halves[::-1], -1))
+        return torch.cat(halves if self.config.reading == "paper" else halves[::-1], -1)
 
-    def _with_positions(self, words: Tensor, positions: Tensor) -> Tensor:
-        scale = self.config.width**0.5 if self.config.reading == "code" else 1.0
-        return self.dropout(words * scale + positions.to(words.dtype))
-
-    # ---------------------------------------------------------------------------------------------- decoder
-
-    def decode(self, tokens: Tensor, state: State) -> tuple[TransformerSteps, State]:
-        """Read T target pieces at once. tokens: [R, T] ids."""
+    def decode(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
         start = state.decoder["position"]  # [R], the same for all
         places = start[:, None] + torch.arange(tokens.shape[1], device=tokens.device)
-        embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))
-        x = self._with_positions(embedded, sinusoids(places, self.config.width))
+        x = self.embed(tokens, sinusoids(places, self.config.width))
         document, kept = state.document, {}
         for i, layer in enumerate(self.decoder_layers):
             past = None
@@ -211,38 +191,10 @@ class HierarchicalTransformer(nn.Module):
             x, (kept[f"past_keys{i}"], kept[f"past_values{i}"]) = layer(x, past, source, document["mask"])
         if self.config.reading == "code":
             x = self.decoder_norm(x)
-        (scores,) = full_precision(F.linear(x, self.embedding.weight, self.bias))
-        return TransformerSteps(scores), state.advance(position=start + tokens.shape[1], **kept)
+        return x, state.advance(position=start + tokens.shape[1], **kept)
 
-    # ------------------------------------------------------------------------------------------ probabilities
 
-    def log_prob(self, steps: TransformerSteps, target: Tensor, state: State) -> Tensor:
-        """log P of the target pieces [R, T]."""
-        target = in_vocabulary(target, self.config.vocab_size)
-        return steps.scores.log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
-
-    @torch.no_grad()
-    def distribution(self, steps: TransformerSteps, state: State, extra: int, out: Tensor | None = None) -> Tensor:
-        """P of every piece after the last step, [R, V + extra], in `out` if given; nothing is copied."""
-        p = steps.scores[:, -1].softmax(-1)
-        whole = p.new_zeros(len(p), p.shape[1] + extra) if out is None else out.zero_()
-        whole[:, : p.shape[1]] = p
-        return whole
-
-    def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """`nll`, and in training `loss`: the cross entropy with labels smoothed over all pieces but [PAD] and the
-        right one. Means over documents of means over a summary's pieces."""
-        state = self.encode(batch)
-        steps, _ = self.decode(batch.target_input, state)
-        log_p = steps.scores.log_softmax(-1)
-        weights = document_weights(batch.target_mask, log_p.dtype)
-        right = log_p.gather(-1, in_vocabulary(batch.target, self.config.vocab_size)[..., None]).squeeze(-1)
-        nll = -(weights * right).sum()
-        if not self.training or not self.config.smoothing:
-            return {"loss": nll, "nll": nll}
-        others = (log_p.sum(-1) - right - log_p[..., PAD]) / (self.config.vocab_size - 2)
-        smoothed = (1 - self.config.smoothing) * right + self.config.smoothing * others
-        return {"loss": -(weights * smoothed).sum(), "nll": nll}
-
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
-        return self.loss(batch)
+def _in_place(values: Tensor, rows: Ragged, batch: Batch) -> Tensor:
+    """Values [W, n] of all words where they stand in the padded batch: [B, N, n]."""
+    placed = values.new_zeros(batch.source.numel(), values.shape[1]).index_copy(0, rows.word, values)
+    return placed.view(*batch.source.shape, -1)

@@ -1,13 +1,14 @@
 """The paragraph ranker of Liu and Lapata (2019): equations 1 to 6."""
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from lib.data.batching import Batch
+from lib.data.preprocess import bigram_recall
+from lib.data.text import SENTENCE_END
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class ParagraphRanker(nn.Module):
         self.score = nn.Linear(c.hidden, 1)  # W_2
         self.dropout = nn.Dropout(c.dropout)
 
-    def forward(self, title: Tensor, title_mask: Tensor, words: Tensor, mask: Tensor, owner: Tensor) -> Tensor:
+    def match(self, title: Tensor, title_mask: Tensor, words: Tensor, mask: Tensor, owner: Tensor) -> Tensor:
         """Logits [A] of A paragraphs; their sigmoid is equation 6.
 
         Args:
@@ -50,17 +51,41 @@ class ParagraphRanker(nn.Module):
         combined = torch.tanh(self.combine(self.dropout(both)))  # equation 4
         return self.score(self.dropout(_largest(combined, mask))).squeeze(-1)  # equations 5 and 6
 
-    def loss(self, *inputs: Tensor, labels: Tensor) -> Tensor:
-        """Mean cross entropy of the scores against `labels` [A] between 0 and 1."""
-        return F.binary_cross_entropy_with_logits(self(*inputs), labels)
+    def logits(self, batch: Batch) -> Tensor:
+        """Logits of all paragraphs of a batch [A], document by document. The first row of a document is its title."""
+        rows, ids = batch.sentences, batch.source.flatten()
+        titles = rows.number == 0
+        words, mask = _trimmed(ids[rows.place], rows.mask, ~titles)
+        return self.match(*_trimmed(ids[rows.place], rows.mask, titles), words, mask, rows.owner[~titles])
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Mean cross entropy of the scores of all paragraphs against their ROUGE-2 recall of the summary."""
+        scores = self.logits(batch)
+        labels = torch.tensor(recalls(batch), dtype=scores.dtype, device=scores.device)
+        value = F.binary_cross_entropy_with_logits(scores, labels)
+        return {"loss": value, "cross_entropy": value}
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        return self.loss(batch)
+
+
+def _trimmed(words: Tensor, mask: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Some rows of words [A, J], as long as the longest of them."""
+    mask = mask[rows]
+    longest = int(mask.sum(1).max())
+    return words[rows, :longest], mask[:, :longest]
+
+
+def recalls(batch: Batch) -> list[float]:
+    """ROUGE-2 recall of every paragraph against its document's summary, in pieces, document by document."""
+    found = []
+    for source, lengths, target, mask in zip(batch.source, batch.sentence_lengths, batch.target, batch.target_mask):
+        ids, wanted = source.tolist(), [i for i in target[mask].tolist() if i > SENTENCE_END]
+        ends = lengths.cumsum()
+        found += [bigram_recall(ids[end - n : end], wanted) for end, n in zip(ends[1:], lengths[1:])]
+    return found
 
 
 def _largest(states: Tensor, mask: Tensor) -> Tensor:
     """Maximum of each dimension over the words: [B, n, H] -> [B, H]."""
     return states.masked_fill(~mask[..., None], -torch.inf).amax(1)
-
-
-def rouge_2_recall(paragraph: Sequence[str], summary: Sequence[str]) -> float:
-    """Share of the summary's bigrams that the paragraph has, each as often as it has it: the ranker's label."""
-    wanted, there = (Counter(pairwise(words)) for words in (summary, paragraph))
-    return (wanted & there).total() / wanted.total() if wanted else 0.0

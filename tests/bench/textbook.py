@@ -6,8 +6,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batching import Batch, in_vocabulary
+from lib.data.text import PAD
 from lib.layers.attention import CoverageAttention
 from lib.layers.pointer import PointerGenerator
+from lib.layers.transformer import sinusoids
+from lib.models.hierarchical_transformer import HierarchicalTransformer
 from lib.models.hred import document_weights, per_document
 from lib.models.mem2mem import Mem2Mem, compression_loss
 
@@ -118,3 +121,53 @@ class TextbookMem2Mem(Mem2Mem):
         """Luong's concat score for one query each: [B, H] -> [B, n]."""
         scores = attention.v(torch.tanh(attention.query(query)[:, None] + keys)).squeeze(-1)
         return (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(-1)
+
+
+class TextbookHierarchicalTransformer(HierarchicalTransformer):
+    """Every paragraph and token of the padded grid computed, attention as two products, labels as distributions."""
+
+    def textbook_loss(self, batch: Batch) -> dict[str, Tensor]:
+        rows, c = batch.sentences, self.config
+        shape = *batch.sentence_mask.shape, rows.mask.shape[1]  # [B, P, J]
+        ids, mask = batch.source.new_zeros(shape), rows.mask.new_zeros(shape)
+        source, target = (in_vocabulary(x, c.vocab_size) for x in (batch.source, batch.target))
+        ids[rows.owner, rows.number] = source.flatten()[rows.place].masked_fill(~rows.mask, PAD)
+        mask[rows.owner, rows.number] = rows.mask
+        numbers = torch.arange(shape[1])[:, None].expand(shape[1:])
+        x = self.embed(ids, self.positions(numbers, torch.arange(shape[2]).expand(shape[1:]))).flatten(0, 1)
+        seen = mask.flatten(0, 1)[:, None, None]
+        for layer in self.local_layers:
+            x = x + layer.dropout(_attend(layer.attention, layer.attention_norm(x), None, seen))
+            x = x + layer.dropout(layer.feed_forward(layer.feed_forward_norm(x)))
+        x = x.unflatten(0, shape[:2])
+        for layer in self.global_layers:
+            normed = layer.norms[0](x)
+            weights = layer.score(normed).masked_fill(~mask[..., None], -1e18).softmax(2)  # [B, P, J, heads]
+            values = layer.value(normed).unflatten(-1, (layer.heads, -1))
+            heads = layer.pool_norm((weights[..., None] * values).sum(2))
+            context, _ = layer._between(heads.transpose(1, 2), batch.sentence_mask, None)
+            x = x + layer.output(context.transpose(1, 2).flatten(2))[:, :, None]
+            x = x + layer.feed_forward(layer.norms[1](x))
+        words = x.new_zeros(*batch.source.shape, c.width)
+        words[batch.source_mask] = self.encoder_norm(x)[mask]
+        seen = batch.source_mask[:, None, None]
+        y = self.embed(batch.target_input, sinusoids(torch.arange(batch.target.shape[1]), c.width))
+        causal = torch.ones(2 * batch.target.shape[1:], dtype=torch.bool).tril()[None, None]
+        for layer in self.decoder_layers:
+            one, two, three = layer.norms
+            y = y + _attend(layer.self_attention, one(y), None, causal)
+            y = y + _attend(layer.source_attention, two(y), words, seen)
+            y = y + layer.feed_forward(three(y))
+        log_p = self.scores(self.decoder_norm(y)).log_softmax(-1).flatten(0, 1)
+        labels = torch.full_like(log_p, c.smoothing / (c.vocab_size - 2))
+        labels.scatter_(1, target.flatten()[:, None], 1 - c.smoothing)
+        labels[:, PAD] = 0
+        loss = -(labels * log_p).sum(1).view(batch.target.shape)
+        return {"loss": per_document(loss, batch.target_mask).mean()}
+
+
+def _attend(attention, x: Tensor, source: Tensor | None, mask: Tensor) -> Tensor:
+    keys, values = attention.keys_and_values(x if source is None else source)
+    q = attention.split(attention.query(x))
+    weights = (q @ keys.transpose(-1, -2) / q.shape[-1] ** 0.5).masked_fill(~mask, -1e18).softmax(-1)
+    return attention.output((weights @ values).transpose(1, 2).flatten(2))

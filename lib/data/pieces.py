@@ -1,0 +1,100 @@
+"""A vocabulary of SentencePiece pieces, for source and summary alike."""
+
+import io
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import sentencepiece
+
+from lib.data.documents import CorpusError
+from lib.data.text import CLUSTER_SYMBOLS, EOS, SENTENCE_END, SPECIALS, UNK, Vocabulary
+from lib.files import write_whole
+
+# How other people's models call the special symbols: those of the ranked WikiSum shards, and SentencePiece's own.
+_OTHER_NAMES = (("<PAD>", "<pad>"), ("<unk>", "<UNK>"), ("<S>", "<s>"), ("</S>", "</s>"))
+
+
+class Pieces(Vocabulary):
+    """The pieces of a SentencePiece model, behind the special symbols and those of clusters (`<T>`, `<P>`, `<Q>`).
+
+    The ids are the library's, whatever the model's own are, so that models trained by others can be used.
+    """
+
+    def __init__(self, model: bytes):
+        """model: a serialised SentencePiece model. Raises CorpusError when it is none."""
+        self.model = model
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(model)
+        except RuntimeError as error:
+            raise CorpusError(f"not a SentencePiece model: {error}") from None
+        theirs = [self._processor.IdToPiece(i) for i in range(self._processor.GetPieceSize())]
+        renamed = {name: ours for ours, names in zip(SPECIALS, _OTHER_NAMES) for name in names}
+        renamed[theirs[self._processor.unk_id()]] = SPECIALS[UNK]
+        names = [renamed.get(piece, piece) for piece in theirs]
+        known = {*SPECIALS, *CLUSTER_SYMBOLS}
+        super().__init__([*CLUSTER_SYMBOLS, *(name for name in names if name not in known)])
+        self._ours = np.array([self._ids[name] for name in names], dtype=np.int32)
+        self._theirs = {int(ours): i for i, ours in enumerate(self._ours)}
+
+    @classmethod
+    def train(cls, texts: Iterable[str], size: int, sentences: int = 2_000_000) -> "Pieces":
+        """Learn `size` pieces (unigram model), special symbols counted in, from at most `sentences` of the texts.
+
+        A small corpus may give fewer. Raises CorpusError when it gives none.
+        """
+        out = io.BytesIO()
+        pad, unk, bos, eos = SPECIALS
+        try:
+            sentencepiece.SentencePieceTrainer.Train(
+                sentence_iterator=iter(texts), model_writer=out, vocab_size=size, model_type="unigram",
+                hard_vocab_limit=False, input_sentence_size=sentences, shuffle_input_sentence=True,
+                pad_id=0, unk_id=1, bos_id=2, eos_id=3, pad_piece=pad, unk_piece=unk, bos_piece=bos, eos_piece=eos,
+                control_symbols=list(CLUSTER_SYMBOLS), num_threads=os.cpu_count(), minloglevel=2,
+            )  # fmt: skip
+        except RuntimeError as error:
+            raise CorpusError(f"{size} pieces cannot be learned from these texts: {error}") from None
+        return cls(out.getvalue())
+
+    def encode(self, texts: list[str]) -> list[np.ndarray]:
+        """Ids of each text, without special symbols."""
+        return [self.ours(ids) for ids in self._processor.Encode(texts)]
+
+    def ours(self, theirs: Iterable[int]) -> np.ndarray:
+        """The library's ids of the model's own."""
+        return self._ours[np.asarray(theirs, dtype=np.int64)]
+
+    def text(self, ids: Iterable[int]) -> str:
+        """Plain text up to the first [EOS]; symbols are left out."""
+        kept = []
+        for i in map(int, ids):
+            if i == EOS:
+                break
+            if i >= len(SPECIALS) + len(CLUSTER_SYMBOLS) or i == UNK:
+                kept.append(self._theirs[i])
+        return self._processor.Decode(kept)
+
+    def decode(self, ids: Iterable[int], unknown: list[str]) -> list[str]:
+        """Words of ids, up to the first [EOS]. `unknown` is empty: pieces spell every word."""
+        return self.text(ids).split()
+
+    def sentences(self, ids: Iterable[int], unknown: list[str]) -> list[str]:
+        """Sentences, set apart by `<Q>`."""
+        parts: list[list[int]] = [[]]
+        for i in map(int, ids):
+            if i == EOS:
+                break
+            if i == SENTENCE_END:
+                parts.append([])
+            else:
+                parts[-1].append(i)
+        return [text for part in parts if (text := self.text(part).strip())]
+
+    def save(self, path: str | Path) -> None:
+        write_whole(path, self.model)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Pieces":
+        return cls(Path(path).read_bytes())

@@ -1,0 +1,270 @@
+"""T-DMCA (Liu et al. 2018): a transformer decoder that reads title, paragraphs and summary as one sequence.
+
+Layers take turns: attention inside blocks of the sequence, and attention to keys and values of the whole past that a
+convolution has compressed. The published description leaves much open; what is built here is written at each part.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lib.data.batching import Batch
+from lib.layers.transformer import FeedForward, sinusoids
+from lib.models.hred import document_weights
+from lib.models.piece_model import PieceModel, xavier
+from lib.models.state import State
+
+
+@dataclass(frozen=True)
+class TDMCAConfig:
+    """Sizes of Liu and Lapata's (2019) comparison; block and stride of Liu et al. (2018)."""
+
+    vocab_size: int = 32_000
+    width: int = 512
+    heads: int = 8  # not stated
+    inner: int = 2048
+    layers: int = 5  # local, compressed, local, compressed, local
+    block: int = 256  # pieces that see each other in a local layer
+    stride: int = 3  # pieces that a compressed key or value stands for
+    dropout: float = 0.1
+    smoothing: float = 0.1
+
+    def __post_init__(self):
+        if self.width % self.heads:
+            raise ValueError(f"{self.heads} heads do not divide a width of {self.width}")
+        if min(self.layers, self.block, self.stride) < 1:
+            raise ValueError("layers, block and stride must be at least 1")
+
+
+class _DecoderOnlyLayer(nn.Module):
+    """Self-attention and feed-forward, with the normalisation before each part.
+
+    A sequence is read in two calls or more: `read` takes the source of every document, `extend` the words of every
+    hypothesis behind it. Both see keys and values [.., heads, n, s] and what `remember` kept of the source.
+    """
+
+    def __init__(self, config: TDMCAConfig):
+        super().__init__()
+        self.config, width = config, config.width
+        self.query, self.key, self.value, self.output = (nn.Linear(width, width) for _ in range(4))
+        self.norms = nn.ModuleList(nn.LayerNorm(width, 1e-6) for _ in range(2))
+        self.feed_forward = FeedForward(width, config.inner, config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.config.heads, -1)).transpose(1, 2)
+
+    def read(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Sources x [B, N, d] of `lengths` [B]: the layer's output, and what later words need of it."""
+        normed = self.norms[0](x)
+        q, k, v = self.query(normed), self.key(normed), self.value(normed)
+        x = x + self.dropout(self.output(self.attend(q, k, v).transpose(1, 2).flatten(2)))
+        return self._finish(x), self.remember(k, v, lengths)
+
+    def extend(
+        self, x: Tensor, past: tuple[Tensor, Tensor] | None, kept: dict[str, Tensor], start: int
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Words x [R, T, d] that follow `start` others behind their sources; R is a multiple of the documents.
+
+        past: keys and values [R, start, d] of those others. Returns the output, and keys and values of all of them.
+        """
+        normed = self.norms[0](x)
+        q, k, v = self.split(self.query(normed)), self.key(normed), self.value(normed)
+        if past is not None:
+            k, v = torch.cat([past[0], k], 1), torch.cat([past[1], v], 1)
+        keys, values, seen = self.behind(k, v, kept, start)  # own ones, and which of them each word sees
+        far = self.visible(kept, start, x.shape[1])  # [B, T, m]
+        found = _attend_both(q, (kept["keys"], kept["values"], far), (keys, values, seen))
+        x = x + self.dropout(self.output(found.transpose(1, 2).flatten(2)))
+        return self._finish(x), (k, v)
+
+    def _finish(self, x: Tensor) -> Tensor:
+        return x + self.dropout(self.feed_forward(self.norms[1](x)))
+
+    def _drop(self) -> float:
+        return self.config.dropout if self.training else 0.0
+
+
+class LocalLayer(_DecoderOnlyLayer):
+    """Attention to the earlier pieces of a block; blocks begin at every `block`-th piece of the sequence."""
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        n, block = q.shape[1], self.config.block
+        q, k, v = (F.pad(y, (0, 0, 0, -n % block)).unflatten(1, (-1, block)).flatten(0, 1) for y in (q, k, v))
+        found = F.scaled_dot_product_attention(*map(self.split, (q, k, v)), dropout_p=self._drop(), is_causal=True)
+        blocks = found.transpose(1, 2).reshape(-1, -(-n // block) * block, self.config.heads, found.shape[-1])
+        return blocks[:, :n].transpose(1, 2)
+
+    def remember(self, k: Tensor, v: Tensor, lengths: Tensor) -> dict[str, Tensor]:
+        """The last block - 1 pieces of each source, right-aligned: of its last block there are no more."""
+        places = lengths[:, None] + torch.arange(-self.config.block + 1, 0, device=k.device)  # [B, block - 1]
+        index = places.clamp_min(0)[..., None].expand(-1, -1, k.shape[-1])
+        return {
+            "keys": self.split(k.gather(1, index)),
+            "values": self.split(v.gather(1, index)),
+            "places": places,
+            "lengths": lengths,
+        }
+
+    def visible(self, kept: dict[str, Tensor], start: int, count: int) -> Tensor:
+        places, block = kept["places"], self.config.block
+        own = kept["lengths"][:, None] + start + torch.arange(count, device=places.device)  # [B, T]
+        return (places[:, None] >= 0) & (places[:, None] // block == own[..., None] // block)
+
+    def behind(self, k: Tensor, v: Tensor, kept: dict[str, Tensor], start: int) -> tuple[Tensor, Tensor, Tensor]:
+        step = torch.arange(k.shape[1], device=k.device)
+        block = (kept["lengths"][:, None] + step) // self.config.block  # [B, t]
+        seen = (block[:, start:, None] == block[:, None]) & (step[start:, None] >= step)  # [B, T, t]
+        return self.split(k), self.split(v), seen
+
+
+class CompressedLayer(_DecoderOnlyLayer):
+    """Attention to the whole past, of which a convolution makes one key and one value for every `stride` pieces.
+
+    A group is seen from its last piece on. The first piece of the sequence is always seen as it is, so that there
+    is something to see before the first group is complete.
+    """
+
+    def __init__(self, config: TDMCAConfig):
+        super().__init__(config)
+        width, stride = config.width, config.stride
+        self.compress_key, self.compress_value = (nn.Linear(stride * width, width) for _ in range(2))
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        keys, values = (torch.cat([y[:, :1], self._whole(y, f)], 1) for y, f in self._both(k, v))
+        step, stride = torch.arange(q.shape[1], device=q.device), self.config.stride
+        group = torch.arange(keys.shape[1] - 1, device=q.device)
+        seen = F.pad(stride * group + stride - 1 <= step[:, None], (1, 0), value=True)  # [N, 1 + groups]
+        return F.scaled_dot_product_attention(*map(self.split, (q, keys, values)), seen, self._drop())
+
+    def remember(self, k: Tensor, v: Tensor, lengths: Tensor) -> dict[str, Tensor]:
+        """Compressed keys and values, and the share that the pieces behind the last group have in the next one."""
+        keys, values = (torch.cat([y[:, :1], self._whole(y, f)], 1) for y, f in self._both(k, v))
+        stride = self.config.stride
+        begin = lengths - lengths % stride
+        places = begin[:, None] + torch.arange(stride - 1, device=k.device)  # [B, stride - 1]
+        left = (places < lengths[:, None])[..., None]
+        index = places.clamp_max(k.shape[1] - 1)[..., None].expand(-1, -1, k.shape[-1])
+        begun_key, begun_value = (
+            f(F.pad((y.gather(1, index) * left).flatten(1), (0, y.shape[-1]))) for y, f in self._both(k, v)
+        )
+        return {
+            "keys": self.split(keys),
+            "values": self.split(values),
+            "lengths": lengths,
+            "begun_key": begun_key,  # [B, d], the convolution's bias counted in
+            "begun_value": begun_value,
+        }
+
+    def visible(self, kept: dict[str, Tensor], start: int, count: int) -> Tensor:
+        groups = torch.arange(kept["keys"].shape[2] - 1, device=kept["lengths"].device)
+        whole = F.pad(groups < kept["lengths"][:, None] // self.config.stride, (1, 0), value=True)
+        return whole[:, None].expand(-1, count, -1)
+
+    def behind(self, k: Tensor, v: Tensor, kept: dict[str, Tensor], start: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Groups that end behind the source: complete ones, and one that is not and is never seen."""
+        stride, lengths = self.config.stride, kept["lengths"]
+        slot = lengths[:, None] % stride + torch.arange(k.shape[1], device=k.device)  # [B, t] from the group begun
+        count = -(-(k.shape[1] + stride - 1) // stride)
+        hypotheses = len(k) // len(lengths)
+        slots = slot.repeat_interleave(hypotheses, 0)
+        own = []
+        for y, f, begun in zip((k, v), (self.compress_key, self.compress_value), ("begun_key", "begun_value")):
+            grid = y.new_zeros(len(y), count * stride, y.shape[-1])
+            grid = grid.scatter(1, slots[..., None].expand_as(y), y).unflatten(1, (count, stride)).flatten(2)
+            first = kept[begun].repeat_interleave(hypotheses, 0) - f.bias
+            made = F.linear(grid, f.weight, f.bias)
+            own.append(self.split(torch.cat([made[:, :1] + first[:, None], made[:, 1:]], 1)))
+        last = stride * torch.arange(1, count + 1, device=k.device) - 1
+        return *own, last <= slot[:, start:, None]
+
+    def _both(self, k: Tensor, v: Tensor):
+        return (k, self.compress_key), (v, self.compress_value)
+
+    def _whole(self, y: Tensor, compress: nn.Linear) -> Tensor:
+        """Complete groups [B, n // stride, d] of [B, n, d]."""
+        stride = self.config.stride
+        groups = y.shape[1] // stride
+        return compress(y[:, : groups * stride].unflatten(1, (groups, stride)).flatten(2))
+
+
+def _attend_both(q: Tensor, far: tuple[Tensor, Tensor, Tensor], own: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+    """Attention of words q [R, heads, T, s] to what their documents share and to what is their own, in one softmax.
+
+    far: keys, values [B, heads, m, s], seen [B, T, m]; own: keys, values [R, heads, n, s], seen [B, T, n].
+    """
+    (far_keys, far_values, far_seen), (keys, values, seen) = far, own
+    documents = len(far_keys)
+    q = q.unflatten(0, (documents, -1)) * q.shape[-1] ** -0.5  # [B, K, heads, T, s]
+    keys, values = (y.unflatten(0, (documents, -1)) for y in (keys, values))
+    scores = torch.cat([q @ far_keys[:, None].transpose(-1, -2), q @ keys.transpose(-1, -2)], -1)
+    mask = torch.cat([far_seen, seen], -1)[:, None, None]
+    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1).split([far_keys.shape[2], keys.shape[3]], -1)
+    return (weights[0] @ far_values[:, None] + weights[1] @ values).flatten(0, 1)
+
+
+class TDMCA(PieceModel):
+    """The language model over source, [BOS] and summary. In training it learns to predict the source as well.
+
+    B documents of N pieces at most, K hypotheses of each, R = B * K rows, T target pieces.
+    """
+
+    Config = TDMCAConfig
+
+    def __init__(self, config: TDMCAConfig):
+        super().__init__(config, scale=True)
+        kinds = (LocalLayer, CompressedLayer)
+        self.layers = nn.ModuleList(kinds[i % 2](config) for i in range(config.layers))
+        self.norm = nn.LayerNorm(config.width, 1e-6)
+        xavier(self)
+
+    def encode(self, batch: Batch) -> State:
+        return self._read(batch)[1]
+
+    def _read(self, batch: Batch) -> tuple[Tensor, State]:
+        """Features of the source [B, N, d], and the state behind it."""
+        lengths = batch.source_mask.sum(1)
+        places = torch.arange(batch.source.shape[1], device=lengths.device)
+        x = self.embed(batch.source, sinusoids(places, self.config.width))
+        document = {"lengths": lengths}
+        for i, layer in enumerate(self.layers):
+            x, kept = layer.read(x, lengths)
+            document |= {f"{name}{i}": value for name, value in kept.items() if name != "lengths"}
+        start = torch.zeros(len(batch), dtype=torch.long, device=lengths.device)
+        return self.norm(x), State(document, {"position": start})
+
+    def decode(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
+        position, lengths = state.decoder["position"], state.document["lengths"]
+        start = int(position[0])  # the same for all
+        own = lengths.repeat_interleave(len(tokens) // len(lengths))[:, None] + start
+        places = own + torch.arange(tokens.shape[1], device=tokens.device)
+        x, after = self.embed(tokens, sinusoids(places, self.config.width)), {}
+        for i, layer in enumerate(self.layers):
+            past = (state.decoder[f"past_keys{i}"], state.decoder[f"past_values{i}"]) if start else None
+            names = ("keys", "values", "places", "begun_key", "begun_value")
+            kept = {n: state.document[f"{n}{i}"] for n in names if f"{n}{i}" in state.document}
+            x, (k, v) = layer.extend(x, past, {**kept, "lengths": lengths}, start)
+            after |= {f"past_keys{i}": k, f"past_values{i}": v}
+        return self.norm(x), state.advance(position=position + tokens.shape[1], **after)
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """`nll` of the summary; in training `loss` is the mean smoothed cross entropy of all pieces of a document,
+        source and summary; `source_nll` is the source's share of it, before smoothing."""
+        if not self.training:
+            return super().loss(batch)
+        features, state = self._read(batch)
+        steps, _ = self.decode(batch.target_input, state)
+        mask, before = batch.target_mask, batch.source_mask[:, 1:]
+        pieces = (mask.sum(1) + before.sum(1))[:, None] * len(batch)
+        dtype = torch.promote_types(steps.dtype, torch.float32)
+        summary = steps[mask], batch.target[mask]
+        _, written = self.cross_entropy(*summary, (mask.to(dtype) / pieces)[mask])
+        source_nll, read = self.cross_entropy(
+            features[:, :-1][before], batch.source[:, 1:][before], (before.to(dtype) / pieces)[before]
+        )
+        with torch.no_grad():
+            nll, _ = self.cross_entropy(*summary, document_weights(mask, dtype)[mask])
+        return {"loss": written + read, "nll": nll, "source_nll": source_nll.detach()}

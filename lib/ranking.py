@@ -1,0 +1,63 @@
+"""Ranking the paragraphs of a cluster: the learned ranker, trained as every model is, and how much each ranking finds."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from lib.data.batching import in_order
+from lib.data.clusters import ranked, rows_of
+from lib.data.prepared import EncodedDocument, PreparedCorpus
+from lib.data.preprocess import ClusterOptions
+from lib.files import cache_dir, digest, source_digest
+from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
+from lib.train import TrainConfig, load_weights, run_config, train
+
+
+def ranker_training(options: ClusterOptions, seed: int = 0) -> TrainConfig:
+    """Adagrad, as in the paper; batch and duration are not stated there."""
+    return TrainConfig(
+        batch_size=options.ranker_batch,
+        steps=options.ranker_steps,
+        optimizer="adagrad",
+        learning_rate=options.ranker_rate,
+        max_norm=None,
+        validate_every=max(1, options.ranker_steps // 5),
+        seed=seed,
+    )
+
+
+def train_ranker(wide: PreparedCorpus, options: ClusterOptions, seed: int = 0, progress: bool = True) -> ParagraphRanker:
+    """The ranker of a corpus of whole clusters (`encode_clusters`), with its best weights. Kept in the cache."""
+    torch.manual_seed(seed)
+    width = options.ranker_width
+    model = ParagraphRanker(ParagraphRankerConfig(len(wide.vocabulary), width, width))
+    config = ranker_training(options, seed)
+    code = source_digest("models/paragraph_ranker.py", "train.py")
+    folder = cache_dir() / f"ranker-{digest([run_config('paragraph_ranker', model, wide, config), code])}"
+    train("paragraph_ranker", model, wide, config, folder, resume=True, progress=progress, alone=True)
+    return load_weights(model, folder, "best").eval()
+
+
+@torch.no_grad()
+def learned_scores(model: ParagraphRanker, split: Sequence[EncodedDocument], batch_size: int = 8) -> list[np.ndarray]:
+    """Equation 6 for every paragraph: an array for each document."""
+    device, scores = next(model.parameters()).device, []
+    for batch in in_order(split, batch_size, model.config.vocab_size):
+        counts = (batch.sentence_counts - 1).tolist()
+        scores += [s.cpu().numpy() for s in model.logits(batch.to(device)).sigmoid().split(counts)]
+    return scores
+
+
+def learned_ranking(wide: PreparedCorpus, options: ClusterOptions, seed: int = 0) -> dict[str, list[np.ndarray]]:
+    """Scores of every split by a ranker that is trained on the first."""
+    model = train_ranker(wide, options, seed, progress=False)
+    return {name: learned_scores(model, split) for name, split in wide.splits.items()}
+
+
+def best_paragraphs(split: Sequence[EncodedDocument], scores: list[np.ndarray], vocabulary, count: int) -> list[str]:
+    """The text of the `count` best paragraphs of every document, the best first."""
+    return [
+        " ".join(vocabulary.text(rows_of(document)[1 + i]) for i in ranked(s)[:count])
+        for document, s in zip(split, scores, strict=True)
+    ]

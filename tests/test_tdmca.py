@@ -1,0 +1,142 @@
+"""T-DMCA: the whole sequence piece by piece, in parts, padded, and its loss."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from lib.data.text import BOS, EOS
+from lib.generate import DecodeConfig, beam_search
+from lib.models.tdmca import TDMCA, CompressedLayer, TDMCAConfig
+from tests.conftest import RAGGED, VOCAB, batch_of, document
+from tests.test_hierarchical_transformer import heads_of, naive_position
+
+
+@pytest.fixture(params=[(4, 3), (3, 2), (1, 1), (16, 5)], ids=str)
+def model(request):
+    torch.manual_seed(0)
+    block, stride = request.param
+    config = TDMCAConfig(VOCAB, width=8, heads=2, inner=12, layers=4, block=block, stride=stride)
+    model = TDMCA(config).double()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.4)
+    return model.eval()
+
+
+def naive_layer(layer, x):
+    """One layer over the pieces of a whole sequence, with loops."""
+    c, heads = layer.config, layer.config.heads
+    y = [layer.norms[0](w) for w in x]
+    q, k, v = ([f(w) for w in y] for f in (layer.query, layer.key, layer.value))
+    result = []
+    for t in range(len(x)):
+        if isinstance(layer, CompressedLayer):
+            groups = [range(g, g + c.stride) for g in range(0, len(x), c.stride) if g + c.stride - 1 <= t]
+            keys = [k[0], *(layer.compress_key(torch.cat([k[i] for i in group])) for group in groups)]
+            values = [v[0], *(layer.compress_value(torch.cat([v[i] for i in group])) for group in groups)]
+        else:
+            places = range(t // c.block * c.block, t + 1)
+            keys, values = [k[i] for i in places], [v[i] for i in places]
+        found = []
+        for z in range(heads):
+            scores = [heads_of(q[t], heads)[z] @ heads_of(key, heads)[z] for key in keys]
+            weights = (torch.stack(scores) / math.sqrt(c.width / heads)).softmax(0)
+            found.append(sum(w * heads_of(value, heads)[z] for w, value in zip(weights, values)))
+        h = x[t] + layer.output(torch.cat(found))
+        result.append(h + layer.feed_forward(layer.norms[1](h)))
+    return result
+
+
+def naive(model, sequence):
+    """log P of what follows each piece: [n, V]."""
+    c = model.config
+    x = [model.embedding.weight[w] * math.sqrt(c.width) + naive_position(t, c.width) for t, w in enumerate(sequence)]
+    for layer in model.layers:
+        x = naive_layer(layer, x)
+    return torch.stack([model.embedding.weight @ model.norm(w) + model.bias for w in x]).log_softmax(-1)
+
+
+SEQUENCES = [([4, 5, 9, 6, 7, 8, 10, 4], [5, 4, 9, 8, 7, EOS]), ([4], [5, EOS]), ([7, 8, 9, 4, 5], [6, 6, EOS])]
+ITEMS = [document([source], target) for source, target in SEQUENCES]
+
+
+def test_the_whole_sequence_piece_by_piece(model):
+    batch = batch_of(*ITEMS)
+    steps, _ = model.decode(batch.target_input, model.encode(batch))
+    ours = model.scores(steps).log_softmax(-1)
+    expected = [
+        naive(model, [*source, BOS, *target[:-1]])[len(source) :] for source, target in SEQUENCES
+    ]  # the predictions from [BOS] on
+    for row, log_p in zip(ours, expected):
+        assert torch.allclose(row[: len(log_p)], log_p, rtol=0, atol=1e-12)
+    parameters = [p for p in model.parameters() if p.dim() == 2]
+    weights = torch.randn_like(expected[0])
+    ours, theirs = ((weights * x[: len(weights)]).sum() for x in (ours[0], expected[0]))
+    for a, b in zip(*(torch.autograd.grad(x, parameters) for x in (ours, theirs))):
+        assert torch.allclose(a, b, rtol=0, atol=1e-10)
+
+
+def test_training_predicts_source_and_summary(model):
+    model.train()
+    for part in model.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    for layer in model.layers:
+        object.__setattr__(layer.config, "dropout", 0.0)
+    object.__setattr__(model.config, "smoothing", 0.0)
+    losses = model.loss(batch_of(*ITEMS))
+    loss = nll = 0.0
+    for source, target in SEQUENCES:
+        log_p = naive(model, [*source, BOS, *target[:-1]])
+        before = [log_p[i, piece] for i, piece in enumerate(source[1:])]
+        written = [log_p[len(source) + i, piece] for i, piece in enumerate(target)]
+        loss -= sum(before + written) / len(before + written) / 3
+        nll -= sum(written) / len(written) / 3
+    assert losses["loss"].item() == pytest.approx(loss.item(), abs=1e-12)
+    assert losses["nll"].item() == pytest.approx(nll.item(), abs=1e-12)
+
+
+def test_padding_changes_nothing(model):
+    together, parameters = model.loss(batch_of())["loss"], list(model.parameters())
+    alone = sum(model.loss(batch_of(d))["loss"] for d in RAGGED) / 3
+    assert torch.allclose(together, alone, rtol=0, atol=1e-12)
+    for a, b in zip(torch.autograd.grad(together, parameters), torch.autograd.grad(alone, parameters)):
+        assert torch.allclose(a, b, rtol=0, atol=1e-10)
+
+
+def test_one_call_with_many_words_equals_many_calls(model):
+    batch = batch_of(*ITEMS)
+    state = model.encode(batch)
+    steps, _ = model.decode(batch.target_input, state)
+    for cut in ((1,) * 6, (2, 3, 1), (4, 2)):
+        running, parts = state, []
+        for tokens in batch.target_input.split(cut, 1):
+            part, running = model.decode(tokens, running)
+            parts.append(part)
+        assert torch.allclose(torch.cat(parts, 1), steps, rtol=0, atol=1e-12)
+
+
+def test_hypotheses_share_their_document(model):
+    rows = torch.tensor([0, 0, 1, 1, 2, 2])
+    tokens = torch.tensor([[4, 5, 6], [7, 1, 4], [9, 9, 9], [4, 6, 8], [1, 1, 2], [5, 4, 3]])
+    steps, _ = model.decode(tokens, model.encode(batch_of(*ITEMS)).reorder(rows))
+    expected, _ = model.decode(tokens, model.encode(batch_of(*[ITEMS[i] for i in rows])))
+    assert torch.allclose(steps, expected, rtol=0, atol=1e-12)
+
+
+def test_beam_search(model):
+    config = DecodeConfig(beam=3, min_length=1, max_length=5, length_penalty=0.4, length_offset=5)
+    for item, found in zip(ITEMS, beam_search(model, batch_of(*ITEMS), config)):
+        for h in found:
+            state = model.encode(batch_of(item))
+            steps, _ = model.decode(torch.tensor([[BOS, *h.ids]]), state)
+            score = model.log_prob(steps, torch.tensor([[*h.ids, EOS]]), state).sum().item()
+            assert h.log_prob == pytest.approx(score, abs=1e-9)
+
+
+def test_configs_are_checked():
+    with pytest.raises(ValueError, match="do not divide"):
+        TDMCAConfig(width=10, heads=4)
+    with pytest.raises(ValueError, match="at least 1"):
+        TDMCAConfig(stride=0)
