@@ -1,6 +1,5 @@
 """Summaries from a model: batched beam search and greedy search, on the path that training uses."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch

@@ -1,25 +1,51 @@
 """Hyper-parameters by name: `paper`, the paper's own and nothing else, and `demo`, minutes on two CPU cores."""
 
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch import nn
 
+from lib.data.clusters import prepare_clusters
 from lib.data.corpora import load_corpus
 from lib.data.headlines import prepare_headlines
 from lib.data.prepared import PreparedCorpus, prepare
-from lib.data.preprocess import ArticleOptions, CohanOptions, HeadlineOptions
+from lib.data.preprocess import ArticleOptions, ClusterOptions, CohanOptions, HeadlineOptions
+from lib.data.text import BOS, PAD, PARAGRAPH_END, TITLE_END, UNK
 from lib.data.windows import prepare_windowed
 from lib.generate import DecodeConfig
-from lib.models import mem2mem, read_again, windowed
+from lib.models import hierarchical_transformer, mem2mem, read_again, windowed
 from lib.models.abs import ABS
 from lib.models.hred import HRED
+from lib.models.tdmca import TDMCA
 from lib.names import did_you_mean
+from lib.ranking import learned_ranking
 from lib.train import TrainConfig
 
-VARIANTS = {"mem2mem": mem2mem.VARIANTS, "windowed": windowed.VARIANTS, "read_again": read_again.VARIANTS}
-USUAL = {"mem2mem": "+read", "windowed": "dynamic", "read_again": "read-again lstm + copy"}  # each paper's own model
+VARIANTS = {
+    "mem2mem": mem2mem.VARIANTS,
+    "windowed": windowed.VARIANTS,
+    "read_again": read_again.VARIANTS,
+    "hierarchical_transformer": hierarchical_transformer.VARIANTS,
+}
+USUAL = {  # each paper's own model
+    "mem2mem": "+read",
+    "windowed": "dynamic",
+    "read_again": "read-again lstm + copy",
+    "hierarchical_transformer": "HT",
+}
+# What the variants of the hierarchical transformer read, where it is not paragraphs in the order of the ranker.
+_FLAT = {"flat": True, "paragraphs": 40}
+READS = {
+    "HT + similarity graph": {"graph": "similarity"},
+    "HT + discourse graph": {"graph": "discourse"},
+    "FT 600, no ranking": {**_FLAT, "source_tokens": 600, "ranking": "order"},
+    "FT 600": {**_FLAT, "source_tokens": 600},
+    "FT 800": {**_FLAT, "source_tokens": 800},
+    "FT 1200": {**_FLAT, "source_tokens": 1200},
+    "T-DMCA": {**_FLAT, "source_tokens": 3000},
+}
 MODELS = tuple(VARIANTS)
 
 
@@ -27,7 +53,7 @@ MODELS = tuple(VARIANTS)
 class Preset:
     """Everything a run needs to know: preprocessing, model sizes, training, decoding."""
 
-    options: CohanOptions | ArticleOptions | HeadlineOptions = CohanOptions()
+    options: CohanOptions | ArticleOptions | HeadlineOptions | ClusterOptions = CohanOptions()
     model: dict = field(default_factory=dict)  # fields of the model's config that differ from the paper's
     variant: str = ""  # a row of the paper's tables; empty: its own model
     train: TrainConfig = TrainConfig()
@@ -101,6 +127,42 @@ PRESETS |= {
 }  # fmt: skip
 
 
+_WRITTEN = {"length_penalty": 0.4, "length_offset": 5, "forbidden": (PAD, UNK, BOS, TITLE_END, PARAGRAPH_END)}
+_NOAM = {"warmup": 8_000, "beta2": 0.998, "epsilon": 1e-9, "max_norm": None}
+PRESETS |= {
+    # batches: 10,500 pieces on each of 4 GPUs, 4 times before an update, as the authors' code does it
+    ("hierarchical_transformer", "paper"): Preset(
+        options=ClusterOptions(),
+        model={"reading": "paper", "local_layers": 5},
+        train=TrainConfig(
+            batch_size=512, batch_tokens=168_000, accumulate=16, steps=500_000, learning_rate=2 * 256**-0.5,
+            validate_every=10_000, keep_best=5, **_NOAM,
+        ),
+        decode=DecodeConfig(beam=5, min_length=0, max_length=400, **_WRITTEN),
+    ),
+    ("hierarchical_transformer", "code"): Preset(
+        options=ClusterOptions(),
+        train=TrainConfig(
+            batch_size=512, batch_tokens=168_000, accumulate=16, steps=1_000_000, learning_rate=3 * 256**-0.5,
+            validate_every=10_000, keep_best=5, **_NOAM,
+        ),
+        decode=DecodeConfig(beam=5, min_length=20, max_length=400, **_WRITTEN),
+    ),
+    ("hierarchical_transformer", "demo"): Preset(
+        options=ClusterOptions(
+            paragraphs=12, paragraph_tokens=60, summary_tokens=160, vocab_size=2_000, ranker_width=64,
+            ranker_steps=300, ranker_batch=2, ranker_rate=0.05,
+        ),
+        model={"width": 64, "heads": 4, "inner": 128, "local_layers": 2, "dropout": 0.2},
+        train=TrainConfig(
+            batch_size=8, steps=240, learning_rate=0.2, validate_every=20, keep_best=5, **{**_NOAM, "warmup": 100}
+        ),
+        decode=DecodeConfig(beam=5, min_length=60, max_length=160, block_ngrams=3, **_WRITTEN),
+        documents=100,
+    ),
+}  # fmt: skip
+
+
 def choose(value: str, allowed, what: str) -> str:
     """`value` if it is allowed; otherwise a ValueError that proposes the nearest."""
     if value in allowed:
@@ -126,6 +188,8 @@ def preset(model: str, name: str, variant: str | None = None, **train) -> Preset
         if variant != "static":  # its summaries say when to move
             options = replace(chosen.options, window=values["window"], step=values["step"])
             chosen = replace(chosen, options=options)
+    if model == "hierarchical_transformer":
+        chosen = replace(chosen, options=replace(chosen.options, **READS.get(variant, {})))
     if variant.startswith("option") and chosen.options.sentences == 1:  # the paper's two sentences
         chosen = replace(chosen, options=replace(chosen.options, sentences=2))
     return replace(chosen, model=values)
@@ -137,7 +201,11 @@ def open_corpus(
     """A corpus by name or folder, prepared for a preset; a folder that is prepared already is taken as it is."""
     if (Path(dataset) / "prepared.json").exists():
         return PreparedCorpus.load(dataset)
-    make = {ArticleOptions: prepare_windowed, HeadlineOptions: prepare_headlines}.get(type(chosen.options), prepare)
+    make = {
+        ArticleOptions: prepare_windowed,
+        HeadlineOptions: prepare_headlines,
+        ClusterOptions: partial(prepare_clusters, learned=learned_ranking),
+    }.get(type(chosen.options), prepare)
     return make(load_corpus(dataset, errors), chosen.options, limit or chosen.documents, **keep)
 
 
@@ -149,9 +217,14 @@ def build(model: str, chosen: Preset, corpus: PreparedCorpus) -> nn.Module:
     marked, wanted = (getattr(options, "window", None) for options in (corpus.options, chosen.options))
     if marked != wanted:
         raise ValueError(f"{corpus.name} was prepared for a window of {marked} words, not {wanted}: prepare it anew")
-    kinds = {"mem2mem": mem2mem.Mem2Mem, "windowed": windowed.Windowed, "read_again": read_again.ReadAgain}
+    kinds = {
+        "mem2mem": mem2mem.Mem2Mem,
+        "windowed": windowed.Windowed,
+        "read_again": read_again.ReadAgain,
+        "hierarchical_transformer": hierarchical_transformer.HierarchicalTransformer,
+    }
     kind = kinds[choose(model, MODELS, "model")]
-    kind = {"hred": HRED, "abs bag": ABS, "abs attention": ABS}.get(chosen.variant, kind)
+    kind = {"hred": HRED, "abs bag": ABS, "abs attention": ABS, "T-DMCA": TDMCA}.get(chosen.variant, kind)
     known = {f.name for f in fields(kind.Config)}
     values = {k: v for k, v in chosen.model.items() if k in known}
     if "reading_size" in known:  # what the encoder reads is the corpus's to say

@@ -1,20 +1,21 @@
-"""Ranking the paragraphs of a cluster: the learned ranker, trained as every model is, and how much each ranking finds."""
+"""Ranking the paragraphs of a cluster: the learned ranker, trained as every model is, and what it chooses."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import torch
+from safetensors.numpy import load_file, save
 
 from lib.data.batching import in_order
 from lib.data.clusters import ranked, rows_of
 from lib.data.prepared import EncodedDocument, PreparedCorpus
 from lib.data.preprocess import ClusterOptions
-from lib.files import cache_dir, digest, source_digest
+from lib.files import cache_dir, digest, source_digest, write_whole
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
-from lib.train import TrainConfig, load_weights, run_config, train
+from lib.train import Run, TrainConfig, load_weights, run_config, train
 
 
-def ranker_training(options: ClusterOptions, seed: int = 0) -> TrainConfig:
+def ranker_training(options: ClusterOptions) -> TrainConfig:
     """Adagrad, as in the paper; batch and duration are not stated there."""
     return TrainConfig(
         batch_size=options.ranker_batch,
@@ -23,20 +24,19 @@ def ranker_training(options: ClusterOptions, seed: int = 0) -> TrainConfig:
         learning_rate=options.ranker_rate,
         max_norm=None,
         validate_every=max(1, options.ranker_steps // 5),
-        seed=seed,
     )
 
 
-def train_ranker(wide: PreparedCorpus, options: ClusterOptions, seed: int = 0, progress: bool = True) -> ParagraphRanker:
+def train_ranker(wide: PreparedCorpus, options: ClusterOptions, progress: bool = True) -> tuple[ParagraphRanker, Run]:
     """The ranker of a corpus of whole clusters (`encode_clusters`), with its best weights. Kept in the cache."""
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     width = options.ranker_width
     model = ParagraphRanker(ParagraphRankerConfig(len(wide.vocabulary), width, width))
-    config = ranker_training(options, seed)
+    config = ranker_training(options)
     code = source_digest("models/paragraph_ranker.py", "train.py")
     folder = cache_dir() / f"ranker-{digest([run_config('paragraph_ranker', model, wide, config), code])}"
-    train("paragraph_ranker", model, wide, config, folder, resume=True, progress=progress, alone=True)
-    return load_weights(model, folder, "best").eval()
+    run = train("paragraph_ranker", model, wide, config, folder, resume=True, progress=progress, alone=True)
+    return load_weights(model, folder, "best").eval(), run
 
 
 @torch.no_grad()
@@ -49,10 +49,25 @@ def learned_scores(model: ParagraphRanker, split: Sequence[EncodedDocument], bat
     return scores
 
 
-def learned_ranking(wide: PreparedCorpus, options: ClusterOptions, seed: int = 0) -> dict[str, list[np.ndarray]]:
-    """Scores of every split by a ranker that is trained on the first."""
-    model = train_ranker(wide, options, seed, progress=False)
-    return {name: learned_scores(model, split) for name, split in wide.splits.items()}
+def learned_ranking(
+    wide: PreparedCorpus, options: ClusterOptions, progress: bool = True
+) -> dict[str, list[np.ndarray]]:
+    """Scores of every split by a ranker that is trained on the first. Kept beside the ranker."""
+    model, run = train_ranker(wide, options, progress)
+    path = run.folder / "scores.safetensors"
+    if not path.exists():
+        flat = {
+            name: np.concatenate([np.zeros(0, np.float32), *learned_scores(model, split)])
+            for name, split in wide.splits.items()
+        }
+        write_whole(path, save(flat))
+    flat = load_file(path)
+    return {name: _by_document(flat[name], split) for name, split in wide.splits.items()}
+
+
+def _by_document(flat: np.ndarray, split: Sequence[EncodedDocument]) -> list[np.ndarray]:
+    counts = [len(document.sentence_lengths) - 1 for document in split]
+    return np.split(flat, np.cumsum(counts)[:-1]) if counts else []
 
 
 def best_paragraphs(split: Sequence[EncodedDocument], scores: list[np.ndarray], vocabulary, count: int) -> list[str]:

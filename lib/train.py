@@ -7,7 +7,8 @@
 
 A run is a folder: `config.json` (resolved configuration, and what the run was made with), `metrics.jsonl` (losses by
 name and step), `last.safetensors` (weights, optimizer, step) and `best.safetensors` (weights with the least
-validation loss; `best-STEP.safetensors`, where a run keeps several of the best). Each file is replaced as a whole, so a run that is killed leaves the last complete ones.
+validation loss; `best-STEP.safetensors`, where a run keeps several of the best). Each file is replaced as a whole, so
+a run that is killed leaves the last complete ones.
 """
 
 import argparse

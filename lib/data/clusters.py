@@ -1,4 +1,4 @@
-"""Clusters of paragraphs in pieces (Liu and Lapata 2019): all of them first, then the best, in the order of a ranking.
+"""Clusters of paragraphs in pieces (Liu and Lapata 2019): all of them first, then the best of a ranking.
 
 In a corpus that `encode_clusters` makes, a document's first row (what other corpora call a sentence) is its title
 with `<T>` behind it, the others its paragraphs as they come. `choose_paragraphs` makes of it what a model reads.
@@ -152,13 +152,13 @@ def prepare_clusters(
     corpus,
     options: ClusterOptions,
     limit: int | None = None,
-    learned: Callable[[PreparedCorpus], dict[str, list[np.ndarray]]] | None = None,
+    learned: Callable[..., dict[str, list[np.ndarray]]] | None = None,
     progress: bool = True,
 ) -> PreparedCorpus:
     """A corpus as the model reads it. Kept in the cache.
 
-    `learned` gives the scores of a trained ranker for `ranking="learned"`. Paragraphs of a corpus that comes ranked
-    keep their order.
+    `learned(wide, options, progress)` gives the scores of a trained ranker (`lib.ranking.learned_ranking`), where
+    `options.ranking` asks for it. Paragraphs of a corpus that comes ranked keep their order.
     """
     wide = encode_clusters(corpus, options, limit)
     ranking = "order" if corpus.ranked else options.ranking
@@ -167,7 +167,7 @@ def prepare_clusters(
 
     def make() -> PreparedCorpus:
         if ranking == "learned":
-            scores = learned(wide)
+            scores = learned(wide, options, progress)
         else:
             kind = {"similarity": similarity_scores, "order": order_scores}[ranking]
             scores = {name: kind(split) for name, split in wide.splits.items()}

@@ -74,8 +74,8 @@ MANUAL = {
     "mahnazkoupaee/WikiHow-Dataset links to, and pass the folder that holds the four",
     "gigaword": "download ggw_data.zip from the Hub's repository Harvard/gigaword (folder data), or the sumdata "
     "archive of harvardnlp/sent-summary, unpack it and pass the folder that holds org_data's or sumdata's files",
-    "wikisum": "download the ranked shards that the project nlpyang/hiersumm links to (WIKI.train.0.pt and so on) and "
-    "its SentencePiece model, and pass the folder that holds them",
+    "wikisum": "download the ranked shards that the project nlpyang/hiersumm links to (WIKI.train.0.pt and so on) "
+    "and its SentencePiece model, and pass the folder that holds them",
     "duc2004": "ask NIST for DUC 2004 (duc.nist.gov), and pass the folder that holds input.txt and task1_ref0.txt to "
     "task1_ref3.txt, a text or headline a line",
 }
@@ -229,7 +229,9 @@ def _aclsum(errors: str, clusters: bool) -> Corpus:
     records = {
         split: [(f"aclsum {version}, {split}", lambda s=split: _aclsum_records(s, clusters))] for split in SPLITS
     }
-    return Corpus(CLUSTERS if clusters else "aclsum", records, f"{version} {clusters}" if clusters else version, errors)
+    return Corpus(
+        CLUSTERS if clusters else "aclsum", records, f"{version} {clusters}" if clusters else version, errors
+    )
 
 
 def _aclsum_records(split: str, clusters: bool) -> Records:

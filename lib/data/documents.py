@@ -105,7 +105,9 @@ def _sections(record: dict, key: str) -> tuple[list[str], list[list[str]]]:
 def _paragraphs(value) -> tuple[list[str], list[list[str]]]:
     """Paragraphs as texts, or as objects with `text` and `source`: the source of each, and its sentences."""
     if not isinstance(value, list):
-        raise ValueError(f"'paragraphs' must be a list of texts or of objects with 'text', found {type(value).__name__}")
+        raise ValueError(
+            f"'paragraphs' must be a list of texts or of objects with 'text', found {type(value).__name__}"
+        )
     parts = [p if isinstance(p, dict) else {"text": p} for p in value]
     kept = [
         (_string(part, ("source",), ""), sentences)

@@ -1,7 +1,8 @@
 """A corpus in ids, on disk and in memory: compact enough to travel, and all that training needs.
 
 A folder holds `vocab.txt` or `pieces.model`, `prepared.json` (options, counts, fingerprint), and for each split
-`NAME.safetensors` (ids and lengths, 16-bit where they fit) and `NAME.jsonl.gz` (id, unknown words, reference sentences).
+`NAME.safetensors` (ids and lengths, 16-bit where they fit) and `NAME.jsonl.gz` (id, unknown words, reference
+sentences).
 """
 
 import gzip

@@ -115,8 +115,15 @@ class ClusterOptions:
     flat: bool = False  # one sequence in place of paragraphs
 
     def __post_init__(self):
-        for name in ("paragraphs", "paragraph_tokens", "paragraph_words", "summary_tokens", "ranker_width",
-                     "ranker_steps", "ranker_batch"):
+        for name in (
+            "paragraphs",
+            "paragraph_tokens",
+            "paragraph_words",
+            "summary_tokens",
+            "ranker_width",
+            "ranker_steps",
+            "ranker_batch",
+        ):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.ranking not in ("learned", "similarity", "order"):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lib.data.prepared import EncodedDocument
-from lib.data.text import EOS, SLIDE, SPECIALS
+from lib.data.text import EOS, SENTENCE_END, SLIDE, SPECIALS, TITLE_END
 
 MARK, PLAIN = len(SPECIALS), len(SPECIALS) + 1  # the first word of a planted sentence, and of any other
 
@@ -61,3 +61,25 @@ def planted_at(document: EncodedDocument) -> list[int]:
     """Indices of the planted sentences."""
     starts = np.cumsum(document.sentence_lengths) - document.sentence_lengths
     return np.flatnonzero(document.source[starts] == MARK).tolist()
+
+
+def planted_clusters(
+    count: int, seed: int, paragraphs: int = 8, words: int = 4, names: int = 16, vocab_size: int = 48
+) -> list[EncodedDocument]:
+    """Clusters whose title names one of the paragraphs: the summary is what stands in it behind its name.
+
+    As `lib.data.clusters.encode_clusters` makes them: a row for the title, ended by `<T>`, and one for each
+    paragraph: a name and `words` random words. Names are the first ids behind the symbols.
+    """
+    random, first = np.random.default_rng(seed), SENTENCE_END + 1
+    documents = []
+    for number in range(count):
+        called = random.choice(np.arange(first, first + names), paragraphs, replace=False)
+        content = random.integers(first + names, vocab_size, (paragraphs, words))
+        asked = int(random.integers(paragraphs))
+        rows = np.column_stack([called, content]).ravel()
+        source = np.concatenate([[called[asked], TITLE_END], rows])
+        lengths = [2, *[words + 1] * paragraphs]
+        arrays = (np.array(x, dtype=np.int32) for x in (source, lengths, [*content[asked], EOS]))
+        documents.append(EncodedDocument(str(number), *arrays, [], []))
+    return documents

@@ -198,3 +198,20 @@ def _in_place(values: Tensor, rows: Ragged, batch: Batch) -> Tensor:
     """Values [W, n] of all words where they stand in the padded batch: [B, N, n]."""
     placed = values.new_zeros(batch.source.numel(), values.shape[1]).index_copy(0, rows.word, values)
     return placed.view(*batch.source.shape, -1)
+
+
+_FLAT = {"local_layers": 6, "global_layers": 0, "paragraph_positions": False}
+# Rows of the paper's tables 2 and 3: fields of the config that differ from the model's own.
+VARIANTS = {
+    "HT": {},
+    "HT + similarity graph": {},
+    "HT + discourse graph": {},
+    "HT without paragraph positions": {"paragraph_positions": False},
+    "HT without multi-head pooling": {"pooling_heads": 1},
+    "HT without global layers": {"global_layers": 0},
+    "FT 600, no ranking": _FLAT,
+    "FT 600": _FLAT,
+    "FT 800": _FLAT,
+    "FT 1200": _FLAT,
+    "T-DMCA": {},
+}

@@ -69,7 +69,7 @@ class PieceModel(nn.Module):
         return nll, (1 - smoothing) * nll - smoothing * others
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """`nll`, and in training `loss` with smoothed labels: means over documents of means over a summary's pieces."""
+        """`nll`, and in training `loss` with smoothed labels: mean over documents of the mean over a summary."""
         steps, _ = self.decode(batch.target_input, self.encode(batch))
         mask = batch.target_mask
         weights = document_weights(mask, torch.promote_types(steps.dtype, torch.float32))
