@@ -4,11 +4,11 @@
     python -m lib.human answers runs/rating       # when questions.csv is filled in
     python -m lib.human scores runs/rating        # when answers*.csv and best_worst*.csv are
 
-`sheet` draws documents and writes `best_worst.csv` (which of three summaries is best, which worst) and `questions.csv`
-(questions about each reference, to be written by a person). `answers` turns those into `answers.csv`: each question
-beside one system's summary, for people who have not seen the reference; `mark` says 1 for a right answer, 0.5 for a
-partly right one, 0 otherwise. Several people fill in copies, named like `answers-anna.csv`. Which summary is whose
-stands in `key.json` alone.
+`sheet` draws documents and writes `best_worst.csv` (which of three summaries is best, which worst) and
+`questions.csv` (questions about each reference, to be written by a person). `answers` turns those into `answers.csv`:
+each question beside one system's summary, for people who have not seen the reference; `mark` says 1 for a right
+answer, 0.5 for a partly right one, 0 otherwise. Several people fill in copies, named like `answers-anna.csv`. Which
+summary is whose stands in `key.json` alone.
 """
 
 import argparse

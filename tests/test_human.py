@@ -130,8 +130,8 @@ def test_other_mistakes_are_named(folder, tmp_path):
         read_summaries(tmp_path / "wrong.jsonl")
     fill(folder / "questions.csv", lambda row: {"question": "?", "answer": "!"})
     main(["answers", str(folder)])
-    with pytest.raises(SystemExit, match="answers.csv is there already"):
+    with pytest.raises(SystemExit, match=r"answers\.csv is there already"):
         main(["answers", str(folder)])
     fill(folder / "answers.csv", lambda row: {"mark": "2"})
-    with pytest.raises(SystemExit, match="a mark is 1, 0.5 or 0, not '2'"):
+    with pytest.raises(SystemExit, match=r"a mark is 1, 0\.5 or 0, not '2'"):
         main(["scores", str(folder)])
