@@ -25,12 +25,16 @@ from lib.data.graphs import capitalised_names, discourse_graph, entity_finder, s
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus
 from lib.data.preprocess import ClusterOptions, cluster
+from lib.data.synthetic import planted_clusters
 from lib.data.text import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, SPECIALS, TITLE_END
+from lib.generate import summarize
+from lib.presets import VARIANTS, build, open_corpus, preset
 from lib.ranking import best_paragraphs, learned_ranking
+from lib.train import kept_checkpoints, load_weights, train
+from tests.conftest import document
 
-WORDS = (  # noqa: SIM905
-    "the cat dog bird fish horse sat ran flew swam on under over a mat tree river hill and then again".split()
-)
+SENTENCE = "the cat dog bird fish horse sat ran flew swam on under over a mat tree river hill and then again"
+WORDS = SENTENCE.split()
 
 
 def text(random, count):
@@ -151,18 +155,17 @@ def test_title_paragraphs_and_summary_in_pieces(folder):
     corpus = load_corpus(folder)
     wide = encode_clusters(corpus, OPTIONS)
     assert wide.options.ranking == "learned", "what is chosen later does not determine it"
-    for document, found in zip(wide["test"], clusters(corpus, "test", OPTIONS)):
-        title, *paragraphs = rows_of(document)
+    for item, found in zip(wide["test"], clusters(corpus, "test", OPTIONS)):
+        title, *paragraphs = rows_of(item)
         assert title[-1] == TITLE_END and wide.vocabulary.text(title) == found.title.lower()
         assert len(paragraphs) == len(found.paragraphs)
         for ids, paragraph in zip(paragraphs, found.paragraphs):
             assert len(ids) <= 12
             assert paragraph.lower().startswith(wide.vocabulary.text(ids).rstrip())
-        whole = replace(document, target=document.target)
-        assert len(whole.target) <= 20
-        if document.target[-1] == EOS:
-            assert wide.vocabulary.sentences(document.target, []) == [s.lower() for s in found.summary]
-        assert document.reference == found.summary
+        assert len(item.target) <= 20
+        if item.target[-1] == EOS:
+            assert wide.vocabulary.sentences(item.target, []) == [s.lower() for s in found.summary]
+        assert item.reference == found.summary
 
 
 def test_it_is_kept_and_loaded(folder):
@@ -265,6 +268,72 @@ def test_sources_matter_for_discourse():
 def test_options_are_checked(changes, message):
     with pytest.raises(ValueError, match=message):
         replace(OPTIONS, **changes)
+
+
+# --------------------------------------------------------------------------------- the rows of the paper's tables
+
+
+@pytest.mark.parametrize("variant", VARIANTS["hierarchical_transformer"])
+def test_every_row_of_the_tables_trains_and_writes(folder, variant):
+    chosen = preset("hierarchical_transformer", "demo", variant, steps=2, batch_size=4, validate_every=1)
+    cut = {"paragraph_tokens": 12, "vocab_size": 80, "ranker_width": 8, "ranker_steps": 2, "summary_tokens": 20}
+    chosen = replace(
+        chosen,
+        options=replace(chosen.options, **cut),
+        model={**chosen.model, "width": 16, "heads": 2, "inner": 16},
+        decode=replace(chosen.decode, min_length=1, max_length=5),
+    )
+    corpus = open_corpus(folder, chosen, progress=False)
+    model = build("hierarchical_transformer", chosen, corpus)
+    run = train("hierarchical_transformer", model, corpus, chosen.train, folder / "run", progress=False)
+    assert kept_checkpoints(run.folder) and run.step == 2
+    summaries = summarize(
+        load_weights(model, run.folder, "average"), corpus["test"], corpus.vocabulary, chosen.decode
+    )
+    assert len(summaries) == 4 and not any(s in str(summaries) for s in CLUSTER_SYMBOLS)
+    if variant.startswith(("FT", "T-DMCA")):
+        assert {len(d.sentence_lengths) for d in corpus["test"]} == {1}
+        limit = int(variant.split()[1].strip(",")) if variant.startswith("FT") else 3000
+        assert chosen.options.source_tokens == limit
+    assert (corpus["test"][0].graph is not None) == variant.endswith("graph")
+
+
+def test_the_presets_are_the_papers():
+    paper, code = (preset("hierarchical_transformer", name) for name in ("paper", "code"))
+    model = build("hierarchical_transformer", code, _Sized(32_000))
+    assert sum(p.numel() for p in model.parameters()) == 15_343_952
+    assert paper.model == {"reading": "paper", "local_layers": 5}
+    assert code.train.rate(8000) == pytest.approx(0.0021, abs=5e-5)  # facts of the published code: the peak
+    assert paper.train.rate(8000) == pytest.approx(0.0014, abs=5e-5)
+    assert (paper.decode.beam, paper.decode.length_penalty, paper.decode.length_offset) == (5, 0.4, 5)
+    assert (paper.options.paragraphs, paper.options.vocab_size) == (24, 32_000)
+
+
+class _Sized:
+    """As much of a prepared corpus as `build` looks at."""
+
+    def __init__(self, size):
+        self.vocabulary, self.options, self.name = range(size), ClusterOptions(), "x"
+
+
+def test_the_planted_task():
+    for document in planted_clusters(20, seed=3, paragraphs=4, words=3, names=6, vocab_size=20):
+        title, *paragraphs = rows_of(document)
+        assert title[1] == TITLE_END and document.target[-1] == EOS
+        (named,) = [p for p in paragraphs if p[0] == title[0]]
+        assert named[1:].tolist() == document.target[:-1].tolist()
+        assert len({p[0] for p in paragraphs}) == len(paragraphs) == 4
+
+
+def test_rows_without_padding():
+    lengths = [[9, 2, 8], [3, 3]]
+    items = [document([list(range(4, 4 + n)) for n in some], [4, EOS]) for some in lengths]
+    rows = make_batch(items, 20).ragged
+    assert [(g.rows, g.longest) for g in rows.groups] == [(2, 9), (2, 3), (1, 2)]
+    assert rows.sizes == [17, 6, 2] and rows.groups[1].slots is None
+    assert rows.owner.tolist() == [0, 0, 1, 1, 0] and rows.number.tolist() == [0, 2, 0, 1, 1]
+    ids = make_batch(items, 20).source.flatten()[rows.word]
+    assert ids.tolist() == [*range(4, 13), *range(4, 12), 4, 5, 6, 4, 5, 6, 4, 5]
 
 
 # ------------------------------------------------------------------------------------------- shards of WikiSum

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from rouge_score.rouge_scorer import RougeScorer
 
-from lib.evaluate import METRICS, copied_ngrams, interval, rouge, score_table
+from lib.evaluate import METRICS, copied_ngrams, interval, longest_common_recall, rouge, score_table
 
 
 def test_rouge_by_hand():
@@ -49,3 +50,16 @@ def test_copied_ngrams_by_hand():
 
 def test_ngrams_are_pooled_over_documents():
     assert copied_ngrams([["a", "b"], ["c"]], [["a", "b"], ["x"]], (1,))[1] == pytest.approx(200 / 3)
+
+
+def test_longest_common_recall_is_rouge_l():
+    random = np.random.default_rng(0)
+    words = ["the", "cat", "sat", "on", "a", "mat", "and", "dogs", "were", "running", "quickly", "home"]
+    scorer = RougeScorer(["rougeL"], use_stemmer=True)
+    texts = [" ".join(random.choice(words, n)) for n in (3, 30, 80)]
+    references = [[" ".join(random.choice(words, n)), "Cats ran home."] for n in (5, 12, 40)]
+    expected = [scorer.score("\n".join(r), t)["rougeL"].recall * 100 for t, r in zip(texts, references)]
+    assert longest_common_recall(texts, references) == pytest.approx(expected)
+    assert longest_common_recall(["", "b a"], [["a"], ["a b"]]).tolist() == [0, 50]
+    with pytest.raises(ValueError, match="1 texts for 2 references"):
+        longest_common_recall(["a"], references[:2])

@@ -1,8 +1,9 @@
 import pytest
 import torch
+from torch.nn import functional as F
 
 from lib.layers.attention import Attention, CoverageAttention, masked_softmax
-from lib.layers.pointer import PointerGenerator
+from lib.layers.pointer import PointerGenerator, _MixtureNLL, softmax_nll
 
 MASK = torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] + [False] * 4])  # [B, N]
 
@@ -200,3 +201,16 @@ def test_distribution_in_given_memory(pointer):
     out = torch.full((2, 9), 7.0).double()
     assert module.distribution(*arguments, out) is out
     assert torch.equal(out, module.distribution(*arguments))
+
+
+@pytest.mark.parametrize("entries", [2**22, 40])  # in one part, or row by row
+def test_softmax_nll(entries, monkeypatch):
+    monkeypatch.setattr(_MixtureNLL, "ENTRIES", entries)
+    torch.manual_seed(0)
+    features, weight, bias = (torch.randn(*s).double().requires_grad_() for s in ((7, 4), (20, 4), (20,)))
+    target, weights = torch.randint(20, (7,)), torch.rand(7).double()
+    ours = softmax_nll(features, weight, bias, target, weights)
+    expected = weights @ F.cross_entropy(features @ weight.T + bias, target, reduction="none")
+    assert ours.item() == pytest.approx(expected.item(), abs=1e-12)
+    for a, b in zip(*(torch.autograd.grad(3 * x, (features, weight, bias)) for x in (ours, expected))):
+        assert torch.allclose(a, b, rtol=0, atol=1e-12)

@@ -11,7 +11,16 @@ from lib import train as training
 from lib.files import project_root
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.windowed import Windowed, WindowedConfig
-from lib.train import RunError, TrainConfig, load_tensors, load_weights, read_metrics, train
+from lib.train import (
+    RunError,
+    TrainConfig,
+    _optimizer,
+    kept_checkpoints,
+    load_tensors,
+    load_weights,
+    read_metrics,
+    train,
+)
 
 CONFIG = TrainConfig(batch_size=4, steps=8, learning_rate=1e-2, validate_every=3, save_every=2, log_every=1, seed=5)
 
@@ -361,3 +370,34 @@ def test_plain_sgd(planted_corpus, tmp_path):
         for name in ("two", "straight")
     )
     assert torch.equal(resumed.model.embedding.weight, straight.model.embedding.weight)
+
+
+def test_the_best_checkpoints_are_kept_and_averaged(planted_corpus, tmp_path):
+    config = replace(CONFIG, steps=8, validate_every=1, keep_best=3)
+    run = train("mem2mem", model(), planted_corpus, config, tmp_path / "run", progress=False)
+    losses = {m["step"]: m["loss"] for m in run.metrics() if m["split"] == "val"}
+    best = sorted(losses, key=losses.get)[:3]
+    assert kept_checkpoints(run.folder) == [f"best-{step}" for step in best]
+    weights = [load_weights(model(), run.folder, f"best-{step}").state_dict() for step in best]
+    average = load_weights(model(), run.folder, "average").state_dict()
+    for name, value in average.items():
+        assert torch.allclose(value, sum(w[name] for w in weights) / 3, atol=1e-7), name
+    first = load_weights(model(), run.folder, "best").state_dict()
+    assert all(torch.equal(value, weights[0][name]) for name, value in first.items())
+    with pytest.raises(RunError, match="keep_best above 1"):
+        plain = train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "plain", progress=False)
+        load_weights(model(), plain.folder, "average")
+
+
+def test_adagrad_goes_on_where_it_stopped(planted_corpus, tmp_path):
+    config = replace(CONFIG, optimizer="adagrad", learning_rate=0.05, max_norm=None, steps=6, save_every=1)
+    whole = train("mem2mem", model(), planted_corpus, config, tmp_path / "whole", progress=False)
+    train("mem2mem", model(), planted_corpus, replace(config, steps=3), tmp_path / "parts", progress=False)
+    parts = train("mem2mem", model(), planted_corpus, config, tmp_path / "parts", resume=True, progress=False)
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, parts.model.state_dict()[name]), name
+
+
+def test_adams_betas_and_epsilon():
+    (group,) = _optimizer(model(), TrainConfig(beta2=0.998, epsilon=1e-9)).param_groups
+    assert group["betas"] == (0.9, 0.998) and group["eps"] == 1e-9

@@ -11,7 +11,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from pickle import UnpicklingError
 
 from lib.data.documents import CorpusError
 from lib.data.pieces import Pieces
@@ -152,7 +151,7 @@ def read_shard(path: Path, pieces: Pieces) -> Records:
 
     try:
         records = torch.load(path, weights_only=True)
-    except (RuntimeError, ValueError, EOFError, UnpicklingError) as error:
+    except Exception as error:  # whatever unpickling of the day raises
         raise CorpusError(f"{path}: not a shard of plain lists and numbers ({str(error).splitlines()[0]})") from None
     for number, record in enumerate(records, 1):
         try:

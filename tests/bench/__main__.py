@@ -19,6 +19,7 @@ from lib.data.documents import SPLITS
 from lib.files import project_root, write_json
 
 PAIRS = 3
+CLUSTERS = {"model": "hierarchical_transformer", "batch": 4, "source": 24, "target": 140}
 POINTER = {"model": "pointer_generator", "batch": 8, "source": 400, "target": 100}
 MEM2MEM = {"model": "mem2mem", "batch": 4, "source": 2000, "target": 200, "repeats": 1}
 
@@ -113,6 +114,7 @@ def work(folder: Path) -> dict:
     ]
     pointer = "pointer-generator, batch 8, source 400, target 100, vocabulary 50,000"
     mem2mem = "Mem2Mem at the paper's sizes, batch 4, source 2,000, target 200"
+    clusters = "hierarchical transformer, the code's sizes: batch 4, 24 paragraphs of 20 to 120 pieces, target 140"
     search = "beam search, 32 documents at once or one by one, "
     sources = [{"source": n, "target": 100} for n in (250, 500, 1000, 2000, 4000)]
     targets = [{"source": 1000, "target": n} for n in (50, 100, 200, 400)]
@@ -120,6 +122,7 @@ def work(folder: Path) -> dict:
     return {
         "pointer_generator": lambda: train_pair(pointer, POINTER),
         "mem2mem": lambda: train_pair(mem2mem, MEM2MEM),
+        "hierarchical_transformer": lambda: train_pair(clusters, CLUSTERS),
         "search_small": lambda: search_pair(search + "small model", "small"),
         "search_paper": lambda: search_pair(search + "the paper's sizes", "mem2mem"),
         "preprocess": lambda: (
