@@ -1002,7 +1002,7 @@ studied = {
 }
 if not studied:
     print(
-        "papermill notebooks/hierarchical_transformer.ipynb out.ipynb -p study_steps 240   # trains all rows; papers.md has the result"
+        "papermill notebooks/hierarchical_transformer.ipynb out.ipynb -p study_steps 100   # trains all rows; papers.md has the result"
     )
 pd.DataFrame.from_dict(studied, orient="index").round(2) if studied else None
 

@@ -317,11 +317,11 @@ class _Sized:
 
 
 def test_the_planted_task():
-    for document in planted_clusters(20, seed=3, paragraphs=4, words=3, names=6, vocab_size=20):
-        title, *paragraphs = rows_of(document)
-        assert title[1] == TITLE_END and document.target[-1] == EOS
+    for item in planted_clusters(20, seed=3, paragraphs=4, words=3, names=6, vocab_size=20):
+        title, *paragraphs = rows_of(item)
+        assert title[1] == TITLE_END and item.target[-1] == EOS
         (named,) = [p for p in paragraphs if p[0] == title[0]]
-        assert named[1:].tolist() == document.target[:-1].tolist()
+        assert named[1:].tolist() == item.target[:-1].tolist()
         assert len({p[0] for p in paragraphs}) == len(paragraphs) == 4
 
 

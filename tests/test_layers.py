@@ -4,6 +4,7 @@ from torch.nn import functional as F
 
 from lib.layers.attention import Attention, CoverageAttention, masked_softmax
 from lib.layers.pointer import PointerGenerator, _MixtureNLL, softmax_nll
+from lib.layers.transformer import Dropout, attend
 
 MASK = torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] + [False] * 4])  # [B, N]
 
@@ -214,3 +215,33 @@ def test_softmax_nll(entries, monkeypatch):
     assert ours.item() == pytest.approx(expected.item(), abs=1e-12)
     for a, b in zip(*(torch.autograd.grad(3 * x, (features, weight, bias)) for x in (ours, expected))):
         assert torch.allclose(a, b, rtol=0, atol=1e-12)
+
+
+def test_dropout_drops_its_share_and_scales_the_rest():
+    torch.manual_seed(0)
+    dropout, x = Dropout(0.3), torch.ones(1001, 99, requires_grad=True)
+    y = dropout(x)
+    assert y.unique().tolist() == [0.0, pytest.approx(1 / 0.7, abs=1e-4)]
+    assert (y == 0).float().mean().item() == pytest.approx(0.3, abs=0.006)
+    for part in (y[0::2], y[:, 0::4], y[:, 3::4]):  # the four numbers of a draw are alike, and not the same
+        assert (part == 0).float().mean().item() == pytest.approx(0.3, abs=0.01)
+    assert not torch.equal(y[:, 0], y[:, 1])
+    y.sum().backward()
+    assert torch.equal(x.grad, y.detach())
+    torch.manual_seed(0)
+    assert torch.equal(dropout(x), y), "it follows torch's seed"
+    assert not torch.equal(dropout(x), y)
+    assert torch.equal(dropout.eval()(x), x)
+    assert torch.equal(Dropout(0.0)(x), x)
+
+
+def test_attention_with_dropout_is_attention():
+    """The two ways, with dropout that drops nothing."""
+    torch.manual_seed(0)
+    q, keys, values = (torch.randn(2, 3, n, 4).double() for n in (5, 7, 7))
+    mask = torch.rand(2, 1, 5, 7) > 0.3
+    mask[..., 0] = True
+    none = Dropout(1e-9)
+    for seen in (mask, None):
+        ours, torchs = (attend(q, keys, values, seen, none.train(training)) for training in (True, False))
+        assert torch.allclose(ours, torchs, rtol=0, atol=1e-12)

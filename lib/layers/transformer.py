@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batching import Group, Ragged
+from lib.layers.attention import full_precision
 
 
 def sinusoids(positions: Tensor, width: int) -> Tensor:
@@ -14,6 +15,33 @@ def sinusoids(positions: Tensor, width: int) -> Tensor:
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)
 
 
+class Dropout(nn.Dropout):
+    """torch.nn.Dropout, whose random numbers take half of a small model's training step on a CPU: there, one draw of
+    64 bits decides for four numbers. The probability is p to the nearest 1/65,536."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or not self.p or x.device.type != "cpu":
+            return super().forward(x)
+        dropped = round(self.p * 2**16)
+        draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
+        keep = draws[: x.numel()].view(x.shape) >= dropped - 2**15
+        return x * keep.to(x.dtype).mul_(2**16 / (2**16 - dropped))
+
+
+def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout: Dropout) -> Tensor:
+    """Scaled dot-product attention: q [..., m, s], keys and values [..., n, s] -> [..., m, s].
+
+    mask: true where there is something to see; at least one for each query. torch's own function falls back to a slow
+    path on a CPU when there is dropout.
+    """
+    active = dropout.p if dropout.training else 0.0
+    if not active or q.device.type != "cpu":
+        return F.scaled_dot_product_attention(q, keys, values, mask, active)
+    (scores,) = full_precision(q * q.shape[-1] ** -0.5 @ keys.transpose(-1, -2))
+    weights = (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(-1)
+    return dropout(weights).to(values.dtype) @ values
+
+
 class FeedForward(nn.Module):
     """W_2 relu(W_1 x)."""
 
@@ -21,7 +49,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.inner = nn.Linear(width, inner)
         self.outer = nn.Linear(inner, width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.outer(self.dropout(F.relu(self.inner(x))))
@@ -34,7 +62,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         if width % heads:
             raise ValueError(f"{heads} heads do not divide a width of {width}")
-        self.heads, self.dropout = heads, dropout
+        self.heads, self.dropout = heads, Dropout(dropout)
         self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
         self.output = nn.Linear(width, width)
 
@@ -48,18 +76,17 @@ class MultiHeadAttention(nn.Module):
 
     def forward(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
         """x: [B, m, d]; mask: [B or 1, 1, m or 1, n], true where there is something to see. Returns [B, m, d]."""
-        dropout = self.dropout if self.training else 0.0
-        found = F.scaled_dot_product_attention(self.split(self.query(x)), keys, values, mask, dropout)
+        found = attend(self.split(self.query(x)), keys, values, mask, self.dropout)
         return self.output(found.transpose(1, 2).flatten(2))
 
     def inside(self, x: Tensor, rows: Ragged) -> Tensor:
         """Self-attention of the words [W, d] of many rows, each inside its row: only attention itself is padded."""
-        dropout, found = self.dropout if self.training else 0.0, []
+        found = []
         parts = zip(rows.groups, *(f(x).split(rows.sizes) for f in (self.query, self.key, self.value)))
         for group, *qkv in parts:
             q, k, v = (self.split(_padded(part, group)) for part in qkv)
             mask = None if group.mask is None else group.mask[:, None, None]
-            seen = F.scaled_dot_product_attention(q, k, v, mask, dropout).transpose(1, 2).flatten(2).flatten(0, 1)
+            seen = attend(q, k, v, mask, self.dropout).transpose(1, 2).flatten(2).flatten(0, 1)
             found.append(seen if group.slots is None else seen.index_select(0, group.slots))
         return self.output(torch.cat(found))
 
@@ -83,7 +110,7 @@ class TransformerLayer(nn.Module):
         self.attention = MultiHeadAttention(width, heads, dropout)
         self.feed_forward = FeedForward(width, inner, dropout)
         self.attention_norm, self.feed_forward_norm = (nn.LayerNorm(width, eps) for _ in range(2))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, rows: Ragged) -> Tensor:
         """x: [W, d], all words without padding."""
@@ -104,7 +131,7 @@ class DecoderLayer(nn.Module):
         self.source_attention = MultiHeadAttention(width, heads, dropout)
         self.feed_forward = FeedForward(width, inner, dropout)
         self.norms = nn.ModuleList(nn.LayerNorm(width, eps) for _ in range(3))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self, x: Tensor, past: tuple[Tensor, Tensor] | None, source: tuple[Tensor, Tensor], mask: Tensor

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from lib.data.batching import Batch, Ragged
 from lib.layers.attention import full_precision
-from lib.layers.transformer import DecoderLayer, FeedForward, TransformerLayer, sinusoids
+from lib.layers.transformer import DecoderLayer, Dropout, FeedForward, TransformerLayer, sinusoids
 from lib.models.piece_model import PieceModel, xavier
 from lib.models.state import State
 
@@ -65,7 +65,7 @@ class GlobalLayer(nn.Module):
         self.output = nn.Linear(width, width, bias=first)  # W_c of (21)
         self.feed_forward = FeedForward(width, inner, dropout)
         self.norms = nn.ModuleList(nn.LayerNorm(width, eps) for _ in range(2 if first else 1))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self, x: Tensor, rows: Ragged, present: Tensor, graph: Tensor | None = None

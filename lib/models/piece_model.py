@@ -8,6 +8,7 @@ from lib.data.batching import Batch, in_vocabulary
 from lib.data.text import PAD
 from lib.layers.attention import full_precision
 from lib.layers.pointer import softmax_nll
+from lib.layers.transformer import Dropout
 from lib.models.hred import document_weights
 
 
@@ -25,7 +26,7 @@ class PieceModel(nn.Module):
         self.config, self.scale = config, config.width**0.5 if scale else 1.0
         self.embedding = nn.Embedding(config.vocab_size, config.width)
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def embed(self, ids: Tensor, positions: Tensor) -> Tensor:
         """Embeddings of ids [...] and their positions [..., d]: [..., d]."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batching import Batch
-from lib.layers.transformer import FeedForward, sinusoids
+from lib.layers.transformer import Dropout, FeedForward, attend, sinusoids
 from lib.models.hred import document_weights
 from lib.models.piece_model import PieceModel, xavier
 from lib.models.state import State
@@ -51,7 +51,7 @@ class _DecoderOnlyLayer(nn.Module):
         self.query, self.key, self.value, self.output = (nn.Linear(width, width) for _ in range(4))
         self.norms = nn.ModuleList(nn.LayerNorm(width, 1e-6) for _ in range(2))
         self.feed_forward = FeedForward(width, config.inner, config.dropout)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def split(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.config.heads, -1)).transpose(1, 2)
@@ -83,9 +83,6 @@ class _DecoderOnlyLayer(nn.Module):
     def _finish(self, x: Tensor) -> Tensor:
         return x + self.dropout(self.feed_forward(self.norms[1](x)))
 
-    def _drop(self) -> float:
-        return self.config.dropout if self.training else 0.0
-
 
 class LocalLayer(_DecoderOnlyLayer):
     """Attention to the earlier pieces of a block; blocks begin at every `block`-th piece of the sequence."""
@@ -93,7 +90,8 @@ class LocalLayer(_DecoderOnlyLayer):
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         n, block = q.shape[1], self.config.block
         q, k, v = (F.pad(y, (0, 0, 0, -n % block)).unflatten(1, (-1, block)).flatten(0, 1) for y in (q, k, v))
-        found = F.scaled_dot_product_attention(*map(self.split, (q, k, v)), dropout_p=self._drop(), is_causal=True)
+        causal = torch.ones(block, block, dtype=torch.bool, device=q.device).tril()
+        found = attend(*map(self.split, (q, k, v)), causal, self.dropout)
         blocks = found.transpose(1, 2).reshape(-1, -(-n // block) * block, self.config.heads, found.shape[-1])
         return blocks[:, :n].transpose(1, 2)
 
@@ -137,7 +135,7 @@ class CompressedLayer(_DecoderOnlyLayer):
         step, stride = torch.arange(q.shape[1], device=q.device), self.config.stride
         group = torch.arange(keys.shape[1] - 1, device=q.device)
         seen = F.pad(stride * group + stride - 1 <= step[:, None], (1, 0), value=True)  # [N, 1 + groups]
-        return F.scaled_dot_product_attention(*map(self.split, (q, keys, values)), seen, self._drop())
+        return attend(*map(self.split, (q, keys, values)), seen, self.dropout)
 
     def remember(self, k: Tensor, v: Tensor, lengths: Tensor) -> dict[str, Tensor]:
         """Compressed keys and values, and the share that the pieces behind the last group have in the next one."""
