@@ -227,7 +227,7 @@ def eq10_input(rows, model):
     ]
 
 
-def toy_model(**changes):
+def toy_transformer(**changes):
     torch.manual_seed(1)
     sizes = {"width": d, "heads": n_head, "inner": 12, "local_layers": 2, "global_layers": 2, "dropout": 0.0}
     model = HierarchicalTransformer(HierarchicalTransformerConfig(V, **{**sizes, **changes})).double()
@@ -237,7 +237,7 @@ def toy_model(**changes):
 
 
 torch.set_default_dtype(torch.float64)  # for the toy alone
-models = {reading: toy_model(reading=reading) for reading in ("paper", "code")}
+models = {reading: toy_transformer(reading=reading) for reading in ("paper", "code")}
 
 
 def seen_by_lib(model, graph=None):
@@ -969,7 +969,7 @@ sequence, in blocks and through compressed memory (Liu et al. 2018; `papers.md` 
 
 
 # %%
-def study(name):
+def table_row(name):
     """Train a row for `study_steps`, and score it."""
     row = preset_named(
         "hierarchical_transformer",
@@ -998,7 +998,7 @@ published_2 = {
     "HT without global layers": (39.01, 22.97, 33.76),
 }  # fmt: skip
 studied = {
-    name: study(name) for name in published_2 if study_steps and not name.startswith(("Lead", "LexRank", "HT, "))
+    name: table_row(name) for name in published_2 if study_steps and not name.startswith(("Lead", "LexRank", "HT, "))
 }
 if not studied:
     print(
