@@ -687,9 +687,7 @@ named = next(i for i, row in enumerate(rows_of(example)) if i and row[0] == exam
 panels = []
 for z in range(4):
     panels.append({"title": f"head {z + 1}", "weights": seen["between1"][0, z], "marked": [named]})
-figure = attention_maps(
-    panels, "paragraph", "attended to", "Attention between paragraphs on the synthetic task", across=4
-)
+figure = attention_maps(panels, "paragraph", "attended to", "Attention between paragraphs on the synthetic task")
 planted_numbers = {
     "named": named + 1,
     "between": [seen[f"between{layer}"][0] for layer in range(2)],
@@ -1001,9 +999,7 @@ studied = {
     name: table_row(name) for name in published_2 if study_steps and not name.startswith(("Lead", "LexRank", "HT, "))
 }
 if not studied:
-    print(
-        "papermill notebooks/hierarchical_transformer.ipynb out.ipynb -p study_steps 100   # trains all rows; papers.md has the result"
-    )
+    print("trained and shown with -p study_steps 100, in about half an hour; papers.md has the result")
 pd.DataFrame.from_dict(studied, orient="index").round(2) if studied else None
 
 # %%

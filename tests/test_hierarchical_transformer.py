@@ -10,7 +10,11 @@ from torch import nn
 from lib.data.text import BOS, EOS
 from lib.generate import DecodeConfig, beam_search, greedy_search
 from lib.layers.transformer import sinusoids
-from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
+from lib.models.hierarchical_transformer import (
+    HierarchicalTransformer,
+    HierarchicalTransformerConfig,
+    _softmax_inside,
+)
 from tests.conftest import RAGGED, VOCAB, batch_of, document
 
 SIZES = {"width": 8, "heads": 2, "inner": 12, "local_layers": 2, "global_layers": 2, "decoder_layers": 2}
@@ -219,6 +223,12 @@ def test_one_paragraph_attends_to_itself(model):
         assert torch.equal(state.document[f"between{i}"], torch.ones(1, 2, 1, 1).double())
 
 
+def test_large_pooling_scores_do_not_overflow():
+    scores, row = torch.tensor([[800.0], [801.0], [-900.0]]), torch.tensor([0, 0, 1])
+    expected = torch.tensor([0.0, 1.0]).softmax(0).tolist()
+    assert _softmax_inside(scores, row, 2).flatten().tolist() == pytest.approx([*expected, 1.0])
+
+
 def test_a_graph_of_ones_is_uniform_attention(model):
     """Query and key weights at 0 make every head uniform; a graph of ones does so for the first."""
     with torch.no_grad():
@@ -233,6 +243,13 @@ def test_a_graph_of_ones_is_uniform_attention(model):
     plain, graphed = model.encode(batch), model.encode(batch, graph)
     for name, value in plain.document.items():
         assert torch.allclose(value, graphed.document[name], rtol=0, atol=1e-12), name
+
+
+def test_the_graph_of_a_batch_is_used(model):
+    graph = torch.rand(3, 3, 3).double()
+    given, own = model.encode(batch_of(), graph), model.encode(replace(batch_of(), graph=graph))
+    assert torch.equal(given.document["keys0"], own.document["keys0"])
+    assert not torch.equal(given.document["keys0"], model.encode(batch_of()).document["keys0"])
 
 
 def test_without_paragraph_positions_their_order_does_not_matter():
