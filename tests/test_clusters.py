@@ -345,7 +345,7 @@ THEIR_SYMBOLS = ["<T>", "<P>", "<Q>"]
 def shards(tmp_path):
     """As the authors pass them on: their ids, symbols and names; made here, because none can be had."""
     random = np.random.default_rng(2)
-    texts = [text(random, 12).lower() for _ in range(200)]
+    texts = [text(random, 12) for _ in range(200)]
     sentencepiece.SentencePieceTrainer.Train(
         sentence_iterator=iter(texts), model_prefix=str(tmp_path / "spm9998_3"), vocab_size=80, minloglevel=2,
         hard_vocab_limit=False, pad_id=3, pad_piece="<PAD>", unk_id=0, bos_id=1, eos_id=2, bos_piece="<S>",
@@ -358,9 +358,10 @@ def shards(tmp_path):
         for shard in range(count):
             records = []
             for _ in range(3):
-                title, *paragraphs = (text(random, 8).lower() for _ in range(5))
+                title, *paragraphs = (text(random, 4) + " " + text(random, 5) for _ in range(5))
                 source = [[*theirs.Encode(title), end, *theirs.Encode(p)] for p in paragraphs]
-                sentences = [text(random, 5).lower() for _ in range(2)]
+                sentences = [text(random, 5) for _ in range(2)]
+                source.insert(1, theirs.Encode(" ".join(sentences)))  # a copy of the summary, which they did not find
                 target = [1, *theirs.Encode(sentences[0]), theirs.PieceToId("<Q>"), *theirs.Encode(sentences[1]), 2]
                 records.append({"src": source, "tgt": target, "tgt_str": "<t> " + " <Q> ".join(sentences) + " </t>"})
             torch.save(records, tmp_path / f"WIKI.{split}.{shard}.pt")
@@ -370,13 +371,14 @@ def shards(tmp_path):
 def test_shards_are_read_in_the_librarys_ids(shards):
     corpus = load_corpus(shards)
     assert corpus.ranked and len(list(corpus.split("train"))) == 6
-    chosen = prepare_clusters(corpus, OPTIONS)
+    chosen = prepare_clusters(corpus, replace(OPTIONS, ranking="similarity", paragraph_words=4))
     record = torch.load(shards / "WIKI.test.0.pt", weights_only=True)[0]
     ours = [corpus.pieces.ours(ids).tolist() for ids in record["src"]]
     title = ours[0][: ours[0].index(TITLE_END) + 1]
-    expected = [title, *(ids[ids.index(TITLE_END) + 1 :][:12] for ids in ours[:3])]
+    texts = [ids[ids.index(TITLE_END) + 1 :] if TITLE_END in ids else ids for ids in ours[:3]]
+    expected = [[*title[:11], TITLE_END], *(ids[:12] for ids in texts)]
     document = chosen["test"][0]
-    assert [row.tolist() for row in rows_of(document)] == expected, "in their order, although ranking says otherwise"
+    assert [row.tolist() for row in rows_of(document)] == expected, "whole and in their order, whatever options say"
     assert document.target.tolist() == [*corpus.pieces.ours(record["tgt"][1:]).tolist()][:20]
     assert chosen.vocabulary.words[:4] == list(SPECIALS)
 

@@ -109,7 +109,7 @@ class LocalLayer(_DecoderOnlyLayer):
     def visible(self, kept: dict[str, Tensor], start: int, count: int) -> Tensor:
         places, block = kept["places"], self.config.block
         own = kept["lengths"][:, None] + start + torch.arange(count, device=places.device)  # [B, T]
-        return (places[:, None] >= 0) & (places[:, None] // block == own[..., None] // block)
+        return places[:, None] // block == own[..., None] // block  # places before the source are in block -1
 
     def behind(self, k: Tensor, v: Tensor, kept: dict[str, Tensor], start: int) -> tuple[Tensor, Tensor, Tensor]:
         step = torch.arange(k.shape[1], device=k.device)
