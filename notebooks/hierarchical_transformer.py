@@ -389,22 +389,14 @@ def eq24_weights(G, i):
 
 def eq20_contexts(heads, layer, reading, G=None):
     """[m, heads, d_head], and the weights [heads, m, m]."""
-    weights = torch.stack([
-        torch.stack([
-            eq24_weights(G, i) if G is not None and z == 0 else eq20_weights(heads, i, z, layer, reading)
-            for i in range(len(heads))
-        ])
-        for z in range(layer.heads)
-    ])  # fmt: skip
-    contexts = []
-    for i in range(len(heads)):
-        values = [
-            torch.stack([eq17_project(head[z], 2, z, layer, reading) for head in heads]) for z in range(layer.heads)
-        ]
-        contexts.append(
-            torch.stack([sum(w * v for w, v in zip(weights[z, i], values[z])) for z in range(layer.heads)])
-        )
-    return torch.stack(contexts), weights
+    contexts, weights = [], []
+    for z in range(layer.heads):
+        values = torch.stack([eq17_project(head[z], 2, z, layer, reading) for head in heads])
+        given = G is not None and z == 0
+        rows = [eq24_weights(G, i) if given else eq20_weights(heads, i, z, layer, reading) for i in range(len(heads))]
+        weights.append(torch.stack(rows))
+        contexts.append(weights[z] @ values)
+    return torch.stack(contexts, 1), torch.stack(weights)
 
 
 toy_graph = torch.zeros(len(toy), 5, 5)
@@ -716,7 +708,7 @@ it and are left out, as in the paper.
 """
 
 # %%
-wide = encode_clusters(corpus, chosen.options, chosen.documents)
+wide = encode_clusters(corpus, chosen.options, chosen.documents, progress=preset != "demo")
 pieces, test = wide.vocabulary, wide["test"]
 references = [document.reference for document in test]
 description = {

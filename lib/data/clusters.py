@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
+from tqdm import tqdm
 
 from lib.data.documents import SPLITS
 from lib.data.graphs import discourse_graph, entity_finder, similarity_graph, title_similarity
@@ -26,22 +27,26 @@ _LATER = (
 )  # fmt: skip
 
 
-def encode_clusters(corpus, options: ClusterOptions, limit: int | None = None) -> PreparedCorpus:
+def encode_clusters(
+    corpus, options: ClusterOptions, limit: int | None = None, progress: bool = False
+) -> PreparedCorpus:
     """Every document's title and paragraphs in pieces, which are learned from the training documents. Kept in the
     cache. A corpus that comes ranked, in pieces of its own, keeps its paragraphs and its pieces as they are."""
     options = replace(ClusterOptions(), **{k: v for k, v in asdict(options).items() if k not in _LATER})
     if corpus.ranked:
         options = replace(options, lower=False, clones=1.0, paragraph_words=sys.maxsize)
     key = [corpus.identity, asdict(options), limit]
-    return cached_corpus("clusters", key, lambda: _encode_clusters(corpus, options, limit))
+    return cached_corpus("clusters", key, lambda: _encode_clusters(corpus, options, limit, progress))
 
 
-def _encode_clusters(corpus, options: ClusterOptions, limit: int | None) -> PreparedCorpus:
+def _encode_clusters(corpus, options: ClusterOptions, limit: int | None, progress: bool) -> PreparedCorpus:
+    def watched(split: str) -> Iterator[Cluster]:
+        bar = {"desc": f"{corpus.name}, {split}", "unit": " clusters", "mininterval": 1, "ncols": 80}
+        found = clusters(corpus, split, options, limit)
+        return tqdm(found, disable=not progress, leave=False, delay=2, file=sys.stdout, **bar)
+
     pieces = corpus.pieces or Pieces.train(_texts(corpus, options, limit), options.vocab_size)
-    splits = {
-        split: Split.of([encode_cluster(c, pieces, options) for c in clusters(corpus, split, options, limit)])
-        for split in SPLITS
-    }
+    splits = {split: Split.of([encode_cluster(c, pieces, options) for c in watched(split)]) for split in SPLITS}
     return PreparedCorpus(corpus.name, options, pieces, splits, corpus.report())
 
 
@@ -160,7 +165,7 @@ def prepare_clusters(
     `learned(wide, options, progress)` gives the scores of a trained ranker (`lib.ranking.learned_ranking`), where
     `options.ranking` asks for it. Paragraphs of a corpus that comes ranked keep their order.
     """
-    wide = encode_clusters(corpus, options, limit)
+    wide = encode_clusters(corpus, options, limit, progress)
     ranking = "order" if corpus.ranked else options.ranking
     graph = entity_finder()[1] if options.graph == "discourse" else options.graph
     ranker = source_digest("models/paragraph_ranker.py", "train.py") if ranking == "learned" else ""
