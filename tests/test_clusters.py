@@ -383,6 +383,14 @@ def test_shards_are_read_in_the_librarys_ids(shards):
     assert chosen.vocabulary.words[:4] == list(SPECIALS)
 
 
+def test_discourse_in_shards(shards):
+    corpus, options = load_corpus(shards), replace(OPTIONS, graph="discourse", paragraph_words=4)
+    found = next(clusters(corpus, "test", encode_clusters(corpus, options).options))
+    whole = discourse_graph([found.title, *found.paragraphs], [None, *found.sources], entity_finder()[0])
+    graph = prepare_clusters(corpus, options)["test"][0].graph
+    assert graph == pytest.approx(whole[:4, :4].ravel(), abs=1e-6)
+
+
 def test_shards_that_are_not_plain_data_are_refused(shards):
     path = shards / "WIKI.test.0.pt"
     torch.save([np.zeros(3, dtype=object)], path)

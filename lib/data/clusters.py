@@ -116,7 +116,7 @@ def choose_paragraphs(
     """
     splits = {}
     for name, split in wide.splits.items():
-        graphs = _graphs(split, name, options, corpus)
+        graphs = _graphs(wide, name, options.graph, corpus)
         splits[name] = Split.of([_choose(d, s, options, graphs) for d, s in zip(split, scores[name], strict=True)])
     return replace(wide, options=options, splits=splits)
 
@@ -142,14 +142,14 @@ def _choose(
     return replace(made, graph=next(graphs)[np.ix_(places, places)].ravel().astype(np.float32))
 
 
-def _graphs(split, name: str, options: ClusterOptions, corpus) -> Iterator[np.ndarray] | None:
+def _graphs(wide: PreparedCorpus, split: str, kind: str, corpus) -> Iterator[np.ndarray] | None:
     """A graph over title and all paragraphs, in their own order, for each document."""
-    if not options.graph:
+    if not kind:
         return None
-    if options.graph == "similarity":
-        return (similarity_graph([row.tolist() for row in rows_of(document)]) for document in split)
+    if kind == "similarity":
+        return (similarity_graph([row.tolist() for row in rows_of(document)]) for document in wide[split])
     entities, _ = entity_finder()
-    texts = clusters(corpus, name, options)
+    texts = clusters(corpus, split, wide.options)
     return (discourse_graph([c.title, *c.paragraphs], [None, *c.sources], entities) for c in texts)
 
 

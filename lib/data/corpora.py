@@ -213,7 +213,8 @@ def _folder(folder: Path, errors: str) -> Corpus:
         )
     stats = [(p.name, p.stat().st_size, p.stat().st_mtime_ns) for files in records.values() for p, _ in files]
     if any(path.suffix == ".pt" for files in records.values() for path, _ in files):
-        return Corpus(str(folder), records, digest(stats), errors, pieces=shard_pieces(folder), ranked=True)
+        pieces = shard_pieces(folder)
+        return Corpus(str(folder), records, digest([stats, pieces.words]), errors, pieces=pieces, ranked=True)
     return Corpus(str(folder), records, digest(stats), errors)
 
 
