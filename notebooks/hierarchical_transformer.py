@@ -991,7 +991,7 @@ studied = {
     name: table_row(name) for name in published_2 if study_steps and not name.startswith(("Lead", "LexRank", "HT, "))
 }
 if not studied:
-    print("trained and shown with -p study_steps 100, in about half an hour; papers.md has the result")
+    print("trained and shown with -p study_steps 100, in about half an hour; papers.md has what came of it")
 pd.DataFrame.from_dict(studied, orient="index").round(2) if studied else None
 
 # %%
