@@ -55,12 +55,12 @@ def attention_maps(panels: list[dict], rows: str, columns: str, title: str, acro
 
 
 def loss_curves(metrics: list[dict], title: str) -> Figure:
-    """Every loss term over the steps, training as a line and validation as points."""
+    """Every loss term over the steps, training as a line and validation, where it has the term, as points."""
     terms = [k for k in metrics[0] if k not in ("step", "split", "seconds", "loss")]
     figure, axes = plt.subplots(1, len(terms), figsize=(3.4 * len(terms), 2.8), squeeze=False)
     for ax, term in zip(axes.flat, terms):
         for split, style in (("train", "-"), ("val", "o--")):
-            points = [(m["step"], m[term]) for m in metrics if m["split"] == split]
+            points = [(m["step"], m[term]) for m in metrics if m["split"] == split and term in m]
             if points:
                 ax.plot(*zip(*points), style, label=split)
         ax.set(title=term, xlabel="step")

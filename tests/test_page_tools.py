@@ -138,3 +138,12 @@ def test_learning_from_batches_made_as_they_come():
 def test_gradients_by_name():
     model = torch.nn.Linear(2, 1, bias=False)
     assert gradients(model, 3 * model(torch.tensor([[1.0, 2.0]])).sum())["weight"].tolist() == [[3.0, 6.0]]
+
+
+def test_loss_curves_of_terms_that_only_training_has():
+    metrics = [
+        {"step": 1, "split": "train", "loss": 3.0, "nll": 2.0, "source_nll": 4.0, "seconds": 1.0},
+        {"step": 1, "split": "val", "loss": 2.5, "nll": 2.5},
+    ]
+    axes = [ax for ax in loss_curves(metrics, "x").axes if ax.get_title()]
+    assert {ax.get_title(): len(ax.lines) for ax in axes} == {"nll": 2, "source_nll": 1}
