@@ -316,9 +316,8 @@ class _Loop:
             self._save("best")
         if self.config.keep_best > 1:
             self._save(f"best-{self.step}", loss)
-            losses = {path: read_meta(path)["loss"] for path in self.folder.glob("best-*.safetensors")}
-            for path in sorted(losses, key=losses.get)[self.config.keep_best :]:
-                path.unlink()
+            for name in kept_checkpoints(self.folder)[self.config.keep_best :]:
+                (self.folder / f"{name}.safetensors").unlink()
 
     def _log(self, values: dict) -> None:
         if self.rank == 0:
