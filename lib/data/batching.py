@@ -65,13 +65,13 @@ class Batch:
         """Every sentence as a row of its own."""
         device, counts = self.source.device, self.sentence_counts
         lengths = torch.from_numpy(np.concatenate(self.sentence_lengths)).long()
-        starts = [b * self.source.shape[1] + n.cumsum() - n for b, n in enumerate(self.sentence_lengths)]
+        starts = _starts(self.sentence_lengths, self.source.shape[1])
         step = torch.arange(int(lengths.max()))
         mask = step < lengths[:, None]
         return Sentences(
             owner=torch.repeat_interleave(torch.arange(len(counts)), counts).to(device),
             number=torch.cat([torch.arange(int(n)) for n in counts]).to(device),
-            place=(torch.from_numpy(np.concatenate(starts))[:, None] + step.where(mask, 0)).to(device),
+            place=(torch.from_numpy(starts)[:, None] + step.where(mask, 0)).to(device),
             mask=mask.to(device),
         )
 
@@ -118,7 +118,11 @@ class Ragged:
     owner: Tensor  # [A] document of each sentence
     number: Tensor  # [A] which of its sentences
     groups: list[Group]
-    sizes: list[int]  # words of each group
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Words of each group."""
+        return [g.rows * g.longest if g.slots is None else len(g.slots) for g in self.groups]
 
     def to(self, device: torch.device) -> "Ragged":
         tensors = {n: getattr(self, n).to(device) for n in ("word", "row", "place", "owner", "number")}
@@ -184,9 +188,14 @@ def _squares(graphs: list[np.ndarray]) -> Tensor:
     return padded
 
 
+def _starts(lengths: list[np.ndarray], width: int) -> np.ndarray:
+    """Where each sentence of all documents begins in the flat [B * width]."""
+    return np.concatenate([b * width + np.cumsum(n) - n for b, n in enumerate(lengths)])
+
+
 def _pack_sentences(lengths: list[np.ndarray], width: int, rows: int) -> Packed:
     """Where each word and sentence of the packed sequence stands in the padded tensors."""
-    starts = np.concatenate([b * width + np.cumsum(n) - n for b, n in enumerate(lengths)])
+    starts = _starts(lengths, width)
     places = np.concatenate([b * rows + np.arange(len(n)) for b, n in enumerate(lengths)])
     flat = np.concatenate(lengths)
     order = np.argsort(-flat, kind="stable")  # the longest first
@@ -201,7 +210,7 @@ def _pack_sentences(lengths: list[np.ndarray], width: int, rows: int) -> Packed:
 def _ragged(lengths: list[np.ndarray], width: int, least: float = 0.75) -> Ragged:
     """Sentences of all documents by length; one shorter than `least` times the longest of its group begins the
     next."""
-    starts = np.concatenate([b * width + np.cumsum(n) - n for b, n in enumerate(lengths)])
+    starts = _starts(lengths, width)
     owner = np.repeat(np.arange(len(lengths)), [len(n) for n in lengths])
     number = np.concatenate([np.arange(len(n)) for n in lengths])
     flat = np.concatenate(lengths).astype(np.int64)
@@ -213,9 +222,8 @@ def _ragged(lengths: list[np.ndarray], width: int, least: float = 0.75) -> Ragge
         last = first + int(np.searchsorted(-flat[first:], -least * flat[first], side="right"))
         groups.append(_group(flat[first:last]))
         first = last
-    sizes = [g.rows * g.longest if g.slots is None else len(g.slots) for g in groups]
     arrays = (np.repeat(starts, flat) + place, np.repeat(np.arange(len(flat)), flat), place, owner, number)
-    return Ragged(*(torch.from_numpy(a.astype(np.int64)) for a in arrays), groups, sizes)
+    return Ragged(*(torch.from_numpy(a.astype(np.int64)) for a in arrays), groups)
 
 
 def _group(lengths: np.ndarray) -> Group:
