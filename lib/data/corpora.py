@@ -108,12 +108,16 @@ class Corpus:
         identity: str,
         errors: str = "raise",
         note: str = "",
-        pieces: Pieces | None = None,  # a SentencePiece model that comes with the corpus
-        ranked: bool = False,  # whether sections are paragraphs in the order of their importance
+        pieces: Pieces | None = None,  # a SentencePiece model that comes with ranked paragraphs
     ):
         self.name, self.identity, self.note, self._records, self._errors = name, identity, note, records, errors
-        self.pieces, self.ranked = pieces, ranked
+        self.pieces = pieces
         self._skipped: dict[str, list[Skipped]] = {}
+
+    @property
+    def ranked(self) -> bool:
+        """Whether sections are paragraphs in the order of their importance, cut into pieces by others."""
+        return self.pieces is not None
 
     def split(self, split: str, limit: int | None = None) -> Iterator[Document]:
         """Documents of `split` ("train", "val" or "test"), at most `limit` of them.
@@ -214,7 +218,7 @@ def _folder(folder: Path, errors: str) -> Corpus:
     stats = [(p.name, p.stat().st_size, p.stat().st_mtime_ns) for files in records.values() for p, _ in files]
     if any(path.suffix == ".pt" for files in records.values() for path, _ in files):
         pieces = shard_pieces(folder)
-        return Corpus(str(folder), records, digest([stats, pieces.words]), errors, pieces=pieces, ranked=True)
+        return Corpus(str(folder), records, digest([stats, pieces.words]), errors, pieces=pieces)
     return Corpus(str(folder), records, digest(stats), errors)
 
 
