@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -77,6 +78,7 @@ def discourse_graph(
     return graph
 
 
+@cache
 def entity_finder() -> tuple[Callable[[str], set[str]], str]:
     """What finds the entities of a text, and its name: spaCy with its small English model where both are installed,
     otherwise `capitalised_names`."""
