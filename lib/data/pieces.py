@@ -2,7 +2,8 @@
 
 import io
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -68,12 +69,8 @@ class Pieces(Vocabulary):
 
     def text(self, ids: Iterable[int]) -> str:
         """Plain text up to the first [EOS]; symbols are left out."""
-        kept = []
-        for i in map(int, ids):
-            if i == EOS:
-                break
-            if i >= len(SPECIALS) + len(CLUSTER_SYMBOLS) or i == UNK:
-                kept.append(self._theirs[i])
+        first = len(SPECIALS) + len(CLUSTER_SYMBOLS)
+        kept = [self._theirs[i] for i in _until_end(ids) if i >= first or i == UNK]
         return self._processor.Decode(kept)
 
     def decode(self, ids: Iterable[int], unknown: list[str]) -> list[str]:
@@ -83,9 +80,7 @@ class Pieces(Vocabulary):
     def sentences(self, ids: Iterable[int], unknown: list[str]) -> list[str]:
         """Sentences, set apart by `<Q>`."""
         parts: list[list[int]] = [[]]
-        for i in map(int, ids):
-            if i == EOS:
-                break
+        for i in _until_end(ids):
             if i == SENTENCE_END:
                 parts.append([])
             else:
@@ -98,3 +93,8 @@ class Pieces(Vocabulary):
     @classmethod
     def load(cls, path: str | Path) -> "Pieces":
         return cls(Path(path).read_bytes())
+
+
+def _until_end(ids: Iterable[int]) -> Iterator[int]:
+    """Ids up to the first [EOS]."""
+    return takewhile(lambda i: i != EOS, map(int, ids))
