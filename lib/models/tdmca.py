@@ -60,13 +60,14 @@ class _DecoderOnlyLayer(nn.Module):
         """Sources x [B, N, d] of `lengths` [B]: the layer's output, and what later words need of it."""
         normed = self.norms[0](x)
         q, k, v = self.query(normed), self.key(normed), self.value(normed)
-        x = x + self.dropout(self.output(self.attend(q, k, v).transpose(1, 2).flatten(2)))
-        return self._finish(x), self.remember(k, v, lengths)
+        seen = self.memory(k, v)
+        x = x + self.dropout(self.output(self.attend(q, *seen).transpose(1, 2).flatten(2)))
+        return self._finish(x), self.remember(k, v, *seen, lengths)
 
     def extend(
-        self, x: Tensor, past: tuple[Tensor, Tensor] | None, kept: dict[str, Tensor], start: int
+        self, x: Tensor, past: tuple[Tensor, Tensor] | None, kept: dict[str, Tensor], lengths: Tensor, start: int
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Words x [R, T, d] that follow `start` others behind their sources; R is a multiple of the documents.
+        """Words x [R, T, d] that follow `start` others behind sources of `lengths` [B]; R is a multiple of B.
 
         past: keys and values [R, start, d] of those others. Returns the output, and keys and values of all of them.
         """
@@ -74,8 +75,8 @@ class _DecoderOnlyLayer(nn.Module):
         q, k, v = self.split(self.query(normed)), self.key(normed), self.value(normed)
         if past is not None:
             k, v = torch.cat([past[0], k], 1), torch.cat([past[1], v], 1)
-        keys, values, seen = self.behind(k, v, kept, start)  # own ones, and which of them each word sees
-        far = self.visible(kept, start, x.shape[1])  # [B, T, m]
+        keys, values, seen = self.behind(k, v, kept, lengths, start)  # own ones, and which each word sees
+        far = self.visible(kept, lengths, start, x.shape[1])  # [B, T, m]
         found = _attend_both(q, (kept["keys"], kept["values"], far), (keys, values, seen))
         x = x + self.dropout(self.output(found.transpose(1, 2).flatten(2)))
         return self._finish(x), (k, v)
@@ -87,6 +88,9 @@ class _DecoderOnlyLayer(nn.Module):
 class LocalLayer(_DecoderOnlyLayer):
     """Attention to the earlier pieces of a block; blocks begin at every `block`-th piece of the sequence."""
 
+    def memory(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        return k, v
+
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         n, block = q.shape[1], self.config.block
         q, k, v = (F.pad(y, (0, 0, 0, -n % block)).unflatten(1, (-1, block)).flatten(0, 1) for y in (q, k, v))
@@ -95,7 +99,7 @@ class LocalLayer(_DecoderOnlyLayer):
         blocks = found.transpose(1, 2).reshape(-1, -(-n // block) * block, self.config.heads, found.shape[-1])
         return blocks[:, :n].transpose(1, 2)
 
-    def remember(self, k: Tensor, v: Tensor, lengths: Tensor) -> dict[str, Tensor]:
+    def remember(self, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> dict[str, Tensor]:
         """The last block - 1 pieces of each source, right-aligned: of its last block there are no more."""
         places = lengths[:, None] + torch.arange(-self.config.block + 1, 0, device=k.device)  # [B, block - 1]
         index = places.clamp_min(0)[..., None].expand(-1, -1, k.shape[-1])
@@ -103,17 +107,18 @@ class LocalLayer(_DecoderOnlyLayer):
             "keys": self.split(k.gather(1, index)),
             "values": self.split(v.gather(1, index)),
             "places": places,
-            "lengths": lengths,
         }
 
-    def visible(self, kept: dict[str, Tensor], start: int, count: int) -> Tensor:
+    def visible(self, kept: dict[str, Tensor], lengths: Tensor, start: int, count: int) -> Tensor:
         places, block = kept["places"], self.config.block
-        own = kept["lengths"][:, None] + start + torch.arange(count, device=places.device)  # [B, T]
+        own = lengths[:, None] + start + torch.arange(count, device=places.device)  # [B, T]
         return places[:, None] // block == own[..., None] // block  # places before the source are in block -1
 
-    def behind(self, k: Tensor, v: Tensor, kept: dict[str, Tensor], start: int) -> tuple[Tensor, Tensor, Tensor]:
+    def behind(
+        self, k: Tensor, v: Tensor, kept: dict[str, Tensor], lengths: Tensor, start: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
         step = torch.arange(k.shape[1], device=k.device)
-        block = (kept["lengths"][:, None] + step) // self.config.block  # [B, t]
+        block = (lengths[:, None] + step) // self.config.block  # [B, t]
         seen = (block[:, start:, None] == block[:, None]) & (step[start:, None] >= step)  # [B, T, t]
         return self.split(k), self.split(v), seen
 
@@ -130,16 +135,18 @@ class CompressedLayer(_DecoderOnlyLayer):
         width, stride = config.width, config.stride
         self.compress_key, self.compress_value = (nn.Linear(stride * width, width) for _ in range(2))
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        keys, values = (torch.cat([y[:, :1], self._whole(y, f)], 1) for y, f in self._both(k, v))
+    def memory(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """The first piece as it is, and complete groups: [B, 1 + groups, d] each."""
+        return tuple(torch.cat([y[:, :1], self._whole(y, f)], 1) for y, f in self._both(k, v))
+
+    def attend(self, q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         step, stride = torch.arange(q.shape[1], device=q.device), self.config.stride
         group = torch.arange(keys.shape[1] - 1, device=q.device)
         seen = F.pad(stride * group + stride - 1 <= step[:, None], (1, 0), value=True)  # [N, 1 + groups]
         return attend(*map(self.split, (q, keys, values)), seen, self.dropout)
 
-    def remember(self, k: Tensor, v: Tensor, lengths: Tensor) -> dict[str, Tensor]:
+    def remember(self, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> dict[str, Tensor]:
         """Compressed keys and values, and the share that the pieces behind the last group have in the next one."""
-        keys, values = (torch.cat([y[:, :1], self._whole(y, f)], 1) for y, f in self._both(k, v))
         stride = self.config.stride
         begin = lengths - lengths % stride
         places = begin[:, None] + torch.arange(stride - 1, device=k.device)  # [B, stride - 1]
@@ -151,19 +158,20 @@ class CompressedLayer(_DecoderOnlyLayer):
         return {
             "keys": self.split(keys),
             "values": self.split(values),
-            "lengths": lengths,
             "begun_key": begun_key,  # [B, d], the convolution's bias counted in
             "begun_value": begun_value,
         }
 
-    def visible(self, kept: dict[str, Tensor], start: int, count: int) -> Tensor:
-        groups = torch.arange(kept["keys"].shape[2] - 1, device=kept["lengths"].device)
-        whole = F.pad(groups < kept["lengths"][:, None] // self.config.stride, (1, 0), value=True)
+    def visible(self, kept: dict[str, Tensor], lengths: Tensor, start: int, count: int) -> Tensor:
+        groups = torch.arange(kept["keys"].shape[2] - 1, device=lengths.device)
+        whole = F.pad(groups < lengths[:, None] // self.config.stride, (1, 0), value=True)
         return whole[:, None].expand(-1, count, -1)
 
-    def behind(self, k: Tensor, v: Tensor, kept: dict[str, Tensor], start: int) -> tuple[Tensor, Tensor, Tensor]:
+    def behind(
+        self, k: Tensor, v: Tensor, kept: dict[str, Tensor], lengths: Tensor, start: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Groups that end behind the source: complete ones, and one that is not and is never seen."""
-        stride, lengths = self.config.stride, kept["lengths"]
+        stride = self.config.stride
         slot = lengths[:, None] % stride + torch.arange(k.shape[1], device=k.device)  # [B, t] from the group begun
         count = -(-(k.shape[1] + stride - 1) // stride)
         hypotheses = len(k) // len(lengths)
@@ -229,7 +237,7 @@ class TDMCA(PieceModel):
         document = {"lengths": lengths}
         for i, layer in enumerate(self.layers):
             x, kept = layer.read(x, lengths)
-            document |= {f"{name}{i}": value for name, value in kept.items() if name != "lengths"}
+            document |= {f"layer{i}.{name}": value for name, value in kept.items()}
         start = torch.zeros(len(batch), dtype=torch.long, device=lengths.device)
         return self.norm(x), State(document, {"position": start})
 
@@ -237,14 +245,14 @@ class TDMCA(PieceModel):
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
         position, lengths = state.decoder["position"], state.document["lengths"]
         start = int(position[0])  # the same for all
-        own = lengths.repeat_interleave(len(tokens) // len(lengths))[:, None] + start
-        places = own + torch.arange(tokens.shape[1], device=tokens.device)
+        begin = lengths.repeat_interleave(len(tokens) // len(lengths))[:, None] + start
+        places = begin + torch.arange(tokens.shape[1], device=tokens.device)
         x, after = self.embed(tokens, sinusoids(places, self.config.width)), {}
         for i, layer in enumerate(self.layers):
             past = (state.decoder[f"past_keys{i}"], state.decoder[f"past_values{i}"]) if start else None
-            names = ("keys", "values", "places", "begun_key", "begun_value")
-            kept = {n: state.document[f"{n}{i}"] for n in names if f"{n}{i}" in state.document}
-            x, (k, v) = layer.extend(x, past, {**kept, "lengths": lengths}, start)
+            own = f"layer{i}."
+            kept = {n.removeprefix(own): value for n, value in state.document.items() if n.startswith(own)}
+            x, (k, v) = layer.extend(x, past, kept, lengths, start)
             after |= {f"past_keys{i}": k, f"past_values{i}": v}
         return self.norm(x), state.advance(position=position + tokens.shape[1], **after)
 
