@@ -1,13 +1,11 @@
 """Hyper-parameters by name: `paper`, the paper's own and nothing else, and `demo`, minutes on two CPU cores."""
 
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from pathlib import Path
 
 import torch
 from torch import nn
 
-from lib.data.clusters import prepare_clusters
 from lib.data.corpora import load_corpus
 from lib.data.headlines import prepare_headlines
 from lib.data.prepared import PreparedCorpus, prepare
@@ -20,7 +18,7 @@ from lib.models.abs import ABS
 from lib.models.hred import HRED
 from lib.models.tdmca import TDMCA
 from lib.names import did_you_mean
-from lib.ranking import learned_ranking
+from lib.ranking import prepare_clusters
 from lib.train import TrainConfig
 
 VARIANTS = {
@@ -204,7 +202,7 @@ def open_corpus(
     make = {
         ArticleOptions: prepare_windowed,
         HeadlineOptions: prepare_headlines,
-        ClusterOptions: partial(prepare_clusters, learned=learned_ranking),
+        ClusterOptions: prepare_clusters,
     }.get(type(chosen.options), prepare)
     return make(load_corpus(dataset, errors), chosen.options, limit or chosen.documents, **keep)
 

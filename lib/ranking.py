@@ -1,14 +1,23 @@
-"""Ranking the paragraphs of a cluster: the learned ranker, trained as every model is, and what it chooses."""
+"""Ranking the paragraphs of clusters: the learned ranker, trained as every model is, and corpora in its order."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import numpy as np
 import torch
 from safetensors.numpy import load_file, save
 
 from lib.data.batching import in_order
-from lib.data.clusters import ranked, rows_of
-from lib.data.prepared import EncodedDocument, PreparedCorpus
+from lib.data.clusters import (
+    choose_paragraphs,
+    encode_clusters,
+    order_scores,
+    ranked,
+    rows_of,
+    similarity_scores,
+)
+from lib.data.graphs import entity_finder
+from lib.data.prepared import EncodedDocument, PreparedCorpus, cached_corpus
 from lib.data.preprocess import ClusterOptions
 from lib.files import cache_dir, digest, source_digest, write_whole
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
@@ -33,8 +42,7 @@ def train_ranker(wide: PreparedCorpus, options: ClusterOptions, progress: bool =
     width = options.ranker_width
     model = ParagraphRanker(ParagraphRankerConfig(len(wide.vocabulary), width, width))
     config = ranker_training(options)
-    code = source_digest("models/paragraph_ranker.py", "train.py")
-    folder = cache_dir() / f"ranker-{digest([run_config('paragraph_ranker', model, wide, config), code])}"
+    folder = cache_dir() / f"ranker-{digest([run_config('paragraph_ranker', model, wide, config), _code()])}"
     run = train("paragraph_ranker", model, wide, config, folder, resume=True, progress=progress, alone=True)
     return load_weights(model, folder, "best").eval(), run
 
@@ -68,6 +76,34 @@ def learned_ranking(
 def _by_document(flat: np.ndarray, split: Sequence[EncodedDocument]) -> list[np.ndarray]:
     counts = [len(document.sentence_lengths) - 1 for document in split]
     return np.split(flat, np.cumsum(counts)[:-1]) if counts else []
+
+
+def _code() -> str:
+    """A short name of the code that makes a ranker."""
+    return source_digest("models/paragraph_ranker.py", "train.py")
+
+
+def prepare_clusters(
+    corpus, options: ClusterOptions, limit: int | None = None, progress: bool = True
+) -> PreparedCorpus:
+    """A corpus as the model reads it: the best paragraphs of every cluster. Kept in the cache.
+
+    Paragraphs of a corpus that comes ranked keep their order, whatever `options.ranking` says.
+    """
+    wide = encode_clusters(corpus, options, limit, progress)
+    ranking = "order" if corpus.ranked else options.ranking
+    graph = entity_finder()[1] if options.graph == "discourse" else options.graph
+    ranker = _code() if ranking == "learned" else ""
+
+    def make() -> PreparedCorpus:
+        if ranking == "learned":
+            scores = learned_ranking(wide, options, progress)
+        else:
+            kind = {"similarity": similarity_scores, "order": order_scores}[ranking]
+            scores = {name: kind(split) for name, split in wide.splits.items()}
+        return choose_paragraphs(wide, scores, options, corpus)
+
+    return cached_corpus("ranked", [wide.fingerprint, asdict(options), ranking, graph, ranker], make)
 
 
 def best_paragraphs(split: Sequence[EncodedDocument], scores: list[np.ndarray], vocabulary, count: int) -> list[str]:

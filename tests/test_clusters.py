@@ -14,7 +14,6 @@ from lib.data.clusters import (
     clusters,
     encode_clusters,
     order_scores,
-    prepare_clusters,
     ranked,
     rows_of,
     similarity_scores,
@@ -29,7 +28,7 @@ from lib.data.synthetic import planted_clusters
 from lib.data.text import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, SPECIALS, TITLE_END
 from lib.generate import summarize
 from lib.presets import VARIANTS, build, open_corpus, preset
-from lib.ranking import best_paragraphs, learned_ranking
+from lib.ranking import best_paragraphs, learned_ranking, prepare_clusters
 from lib.train import kept_checkpoints, load_weights, train
 from tests.conftest import document
 
@@ -217,7 +216,7 @@ def test_a_learned_ranking_is_trained_once(folder, monkeypatch):
     monkeypatch.setattr(lib.ranking, "learned_scores", None)  # what is kept is not worked out again
     second = learned_ranking(wide, options, progress=False)
     assert all(np.array_equal(a, b) for name in first for a, b in zip(first[name], second[name]))
-    chosen = prepare_clusters(corpus, options, learned=learned_ranking, progress=False)
+    chosen = prepare_clusters(corpus, options, progress=False)
     row = rows_of(chosen["test"][0])[1]
     assert row.tolist() == rows_of(wide["test"][0])[1 + ranked(first["test"][0])[0]].tolist()
 

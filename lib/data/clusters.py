@@ -6,7 +6,7 @@ with `<T>` behind it, the others its paragraphs as they come. `choose_paragraphs
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -18,7 +18,6 @@ from lib.data.pieces import Pieces
 from lib.data.prepared import EncodedDocument, PreparedCorpus, Split, cached_corpus
 from lib.data.preprocess import Cluster, ClusterOptions, cluster
 from lib.data.text import EOS, PARAGRAPH_END, SENTENCE_END, TITLE_END
-from lib.files import source_digest
 
 # What the ranking and the model do with the paragraphs; the rest determines the paragraphs themselves.
 _LATER = (
@@ -151,31 +150,3 @@ def _graphs(wide: PreparedCorpus, split: str, kind: str, corpus) -> Iterator[np.
     entities, _ = entity_finder()
     texts = clusters(corpus, split, wide.options)
     return (discourse_graph([c.title, *c.paragraphs], [None, *c.sources], entities) for c in texts)
-
-
-def prepare_clusters(
-    corpus,
-    options: ClusterOptions,
-    limit: int | None = None,
-    learned: Callable[..., dict[str, list[np.ndarray]]] | None = None,
-    progress: bool = True,
-) -> PreparedCorpus:
-    """A corpus as the model reads it. Kept in the cache.
-
-    `learned(wide, options, progress)` gives the scores of a trained ranker (`lib.ranking.learned_ranking`), where
-    `options.ranking` asks for it. Paragraphs of a corpus that comes ranked keep their order.
-    """
-    wide = encode_clusters(corpus, options, limit, progress)
-    ranking = "order" if corpus.ranked else options.ranking
-    graph = entity_finder()[1] if options.graph == "discourse" else options.graph
-    ranker = source_digest("models/paragraph_ranker.py", "train.py") if ranking == "learned" else ""
-
-    def make() -> PreparedCorpus:
-        if ranking == "learned":
-            scores = learned(wide, options, progress)
-        else:
-            kind = {"similarity": similarity_scores, "order": order_scores}[ranking]
-            scores = {name: kind(split) for name, split in wide.splits.items()}
-        return choose_paragraphs(wide, scores, options, corpus)
-
-    return cached_corpus("ranked", [wide.fingerprint, asdict(options), ranking, graph, ranker], make)
