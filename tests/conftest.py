@@ -1,5 +1,6 @@
 """Small corpora and models that many tests use."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ from lib.data.batching import make_batch
 from lib.data.prepared import EncodedDocument, PreparedCorpus, Split
 from lib.data.preprocess import CohanOptions
 from lib.data.synthetic import planted_sentences
-from lib.data.text import SPECIALS, Vocabulary
+from lib.data.text import BOS, EOS, SPECIALS, Vocabulary
 from lib.files import project_root
+from lib.generate import DecodeConfig, beam_search, greedy_search
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 
 VOCAB = 12
@@ -58,6 +60,58 @@ RAGGED = [
 
 def batch_of(*documents):
     return make_batch(documents or RAGGED, VOCAB)
+
+
+# ------------------------------------------------------------------------------- what holds for every summarizer
+
+
+def check_padding(model, items=RAGGED, tolerance: float = 1e-10):
+    """Documents alone and in a padded batch: the same loss terms, and gradients of the loss."""
+    together, alone = model.loss(batch_of(*items)), [model.loss(batch_of(item)) for item in items]
+    for term, value in together.items():
+        expected = torch.stack([terms[term] for terms in alone]).mean()
+        assert torch.allclose(value, expected, rtol=0, atol=1e-12), term
+    names, parameters = zip(*model.named_parameters())
+    losses = together["loss"], sum(terms["loss"] for terms in alone) / len(items)
+    for name, a, b in zip(names, *(torch.autograd.grad(x, parameters, allow_unused=True) for x in losses)):
+        assert (a is None and b is None) or torch.allclose(a, b, rtol=0, atol=tolerance), name
+
+
+def check_beam_search(model, config: DecodeConfig, items=RAGGED):
+    """Log-probabilities are the model's own, and a beam of one is greedy search."""
+    for item, found in zip(items, beam_search(model, batch_of(*items), config)):
+        for h in found:
+            state = model.encode(batch_of(item))
+            steps, _ = model.decode(torch.tensor([[BOS, *h.ids]]), state)
+            score = model.log_prob(steps, torch.tensor([[*h.ids, EOS]]), state).sum().item()
+            assert h.log_prob == pytest.approx(score, abs=1e-9)
+    batch, one = batch_of(*items), replace(config, beam=1)
+    for found, expected in zip(beam_search(model, batch, one), greedy_search(model, batch, one)):
+        assert found[0].ids == expected.ids
+
+
+def check_parts(model, cuts, items=RAGGED):
+    """For models whose steps are one tensor: one call with many words is many calls, in any cuts."""
+    batch = batch_of(*items)
+    state = model.encode(batch)
+    steps, after = model.decode(batch.target_input, state)
+    for cut in cuts:
+        running, parts = state, []
+        for tokens in batch.target_input.split(cut, 1):
+            part, running = model.decode(tokens, running)
+            parts.append(part)
+        assert torch.allclose(torch.cat(parts, 1), steps, rtol=0, atol=1e-12)
+        for name, value in after.decoder.items():
+            assert torch.allclose(running.decoder[name], value, rtol=0, atol=1e-12), name
+
+
+def check_hypotheses(model, items=RAGGED):
+    """For such models and three documents: two hypotheses share what was made of their document."""
+    rows = torch.tensor([0, 0, 1, 1, 2, 2])
+    tokens = torch.tensor([[4, 5, 6], [7, 1, 4], [9, 9, 9], [4, 6, 8], [1, 1, 2], [5, 4, 3]])
+    steps, _ = model.decode(tokens, model.encode(batch_of(*items)).reorder(rows))
+    expected, _ = model.decode(tokens, model.encode(batch_of(*[items[i] for i in rows])))
+    assert torch.allclose(steps, expected, rtol=0, atol=1e-12)
 
 
 @pytest.fixture

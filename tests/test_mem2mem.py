@@ -3,7 +3,7 @@ import torch
 
 from lib.models.hred import HRED, HREDConfig
 from lib.models.mem2mem import VARIANTS, Mem2Mem, Mem2MemConfig, compression_loss
-from tests.conftest import RAGGED, VOCAB, batch_of, document, tiny_model
+from tests.conftest import RAGGED, VOCAB, batch_of, check_padding, document, tiny_model
 
 ROWS = [name for name in VARIANTS if name != "hred"]
 
@@ -48,17 +48,7 @@ def test_the_rows_of_table_2_add_one_thing_each():
     ids=[*VARIANTS, "general", "dot"],
 )
 def test_padding_changes_nothing(model):
-    """A document alone and in a padded batch: the same loss terms; gradients too."""
-    together = model.loss(batch_of())
-    alone = [model.loss(batch_of(d)) for d in RAGGED]
-    for term, value in together.items():
-        expected = torch.stack([a[term] for a in alone]).mean()
-        assert torch.allclose(value, expected, rtol=0, atol=1e-12), term
-    parameters = list(model.parameters())
-    ours = torch.autograd.grad(together["loss"], parameters)
-    theirs = torch.autograd.grad(sum(a["loss"] for a in alone) / 3, parameters)
-    for (name, _), a, b in zip(model.named_parameters(), ours, theirs):
-        assert torch.allclose(a, b, rtol=0, atol=1e-10), name
+    check_padding(model)
 
 
 @pytest.mark.parametrize(("sentences", "cached"), [(1, 2**19), (2, 1), (128, 40)])

@@ -1,18 +1,16 @@
 """Read-Again and ABS: against torch's own cells, in parts, padded, and where copying alone can help."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from torch import nn
 
 from lib.data.batching import make_batch
 from lib.data.text import BOS, EOS, UNK
-from lib.generate import DecodeConfig, beam_search, greedy_search
+from lib.generate import DecodeConfig, greedy_search
 from lib.layers.gated_gru import GatedGRU
 from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, VARIANTS, ReadAgain, ReadAgainConfig
-from tests.conftest import RAGGED, VOCAB, batch_of, document
+from tests.conftest import RAGGED, VOCAB, batch_of, check_beam_search, check_padding, document
 
 SIZES = {"reading_size": 20, "embedding": 5, "hidden": 4, "dropout": 0.0, "sentences": 3}
 
@@ -44,12 +42,7 @@ def model(request):
 
 
 def test_padding_changes_nothing(model):
-    together, parameters = model.loss(batch_of())["loss"], list(model.parameters())
-    alone = sum(model.loss(batch_of(d))["loss"] for d in RAGGED) / 3
-    assert torch.allclose(together, alone, rtol=0, atol=1e-12)
-    gradients = (torch.autograd.grad(loss, parameters, allow_unused=True) for loss in (together, alone))
-    for a, b in zip(*gradients):
-        assert (a is None and b is None) or torch.allclose(a, b, rtol=0, atol=1e-10)
+    check_padding(model)
 
 
 def test_one_call_with_many_words_equals_many_calls(model):
@@ -80,17 +73,7 @@ def test_hypotheses_share_their_document(model):
 
 
 def test_beam_search(model):
-    config = DecodeConfig(beam=3, min_length=1, max_length=5)
-    for item, found in zip(RAGGED, beam_search(model, batch_of(), config)):
-        for h in found:
-            batch = batch_of(item)
-            state = model.encode(batch)
-            steps, _ = model.decode(torch.tensor([[BOS, *h.ids]]), state)
-            score = model.log_prob(steps, torch.tensor([[*h.ids, EOS]]), state).sum().item()
-            assert h.log_prob == pytest.approx(score, abs=1e-9)
-    one = replace(config, beam=1)
-    for found, expected in zip(beam_search(model, batch_of(), one), greedy_search(model, batch_of(), one)):
-        assert found[0].ids == expected.ids
+    check_beam_search(model, DecodeConfig(beam=3, min_length=1, max_length=5))
 
 
 def test_the_distribution_is_log_prob(model):

@@ -7,9 +7,17 @@ import torch
 from torch import nn
 
 from lib.data.text import BOS, EOS
-from lib.generate import DecodeConfig, beam_search
+from lib.generate import DecodeConfig
 from lib.models.tdmca import TDMCA, CompressedLayer, TDMCAConfig
-from tests.conftest import RAGGED, VOCAB, batch_of, document
+from tests.conftest import (
+    VOCAB,
+    batch_of,
+    check_beam_search,
+    check_hypotheses,
+    check_padding,
+    check_parts,
+    document,
+)
 from tests.test_hierarchical_transformer import heads_of, naive_position
 
 
@@ -98,41 +106,20 @@ def test_training_predicts_source_and_summary(model):
 
 
 def test_padding_changes_nothing(model):
-    together, parameters = model.loss(batch_of())["loss"], list(model.parameters())
-    alone = sum(model.loss(batch_of(d))["loss"] for d in RAGGED) / 3
-    assert torch.allclose(together, alone, rtol=0, atol=1e-12)
-    for a, b in zip(torch.autograd.grad(together, parameters), torch.autograd.grad(alone, parameters)):
-        assert torch.allclose(a, b, rtol=0, atol=1e-10)
+    check_padding(model)
 
 
 def test_one_call_with_many_words_equals_many_calls(model):
-    batch = batch_of(*ITEMS)
-    state = model.encode(batch)
-    steps, _ = model.decode(batch.target_input, state)
-    for cut in ((1,) * 6, (2, 3, 1), (4, 2)):
-        running, parts = state, []
-        for tokens in batch.target_input.split(cut, 1):
-            part, running = model.decode(tokens, running)
-            parts.append(part)
-        assert torch.allclose(torch.cat(parts, 1), steps, rtol=0, atol=1e-12)
+    check_parts(model, ((1,) * 6, (2, 3, 1), (4, 2)), ITEMS)
 
 
 def test_hypotheses_share_their_document(model):
-    rows = torch.tensor([0, 0, 1, 1, 2, 2])
-    tokens = torch.tensor([[4, 5, 6], [7, 1, 4], [9, 9, 9], [4, 6, 8], [1, 1, 2], [5, 4, 3]])
-    steps, _ = model.decode(tokens, model.encode(batch_of(*ITEMS)).reorder(rows))
-    expected, _ = model.decode(tokens, model.encode(batch_of(*[ITEMS[i] for i in rows])))
-    assert torch.allclose(steps, expected, rtol=0, atol=1e-12)
+    check_hypotheses(model, ITEMS)
 
 
 def test_beam_search(model):
     config = DecodeConfig(beam=3, min_length=1, max_length=5, length_penalty=0.4, length_offset=5)
-    for item, found in zip(ITEMS, beam_search(model, batch_of(*ITEMS), config)):
-        for h in found:
-            state = model.encode(batch_of(item))
-            steps, _ = model.decode(torch.tensor([[BOS, *h.ids]]), state)
-            score = model.log_prob(steps, torch.tensor([[*h.ids, EOS]]), state).sum().item()
-            assert h.log_prob == pytest.approx(score, abs=1e-9)
+    check_beam_search(model, config, ITEMS)
 
 
 def test_configs_are_checked():

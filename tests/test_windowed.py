@@ -1,15 +1,12 @@
 """The windowed model: against itself with a window as long as the text, in parts, streamed, and against the paper."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 
-from lib.data.batching import in_vocabulary
 from lib.data.text import BOS, EOS, SLIDE, UNK, Vocabulary
-from lib.generate import DecodeConfig, _constrain, beam_search, greedy_search, summarize
+from lib.generate import DecodeConfig, _constrain, beam_search, summarize
 from lib.models.windowed import VARIANTS, Windowed, WindowedConfig, reverse, run_ragged
-from tests.conftest import RAGGED, VOCAB, batch_of, document
+from tests.conftest import RAGGED, VOCAB, batch_of, check_beam_search, check_padding, document
 
 SIZES = {"embedding": 5, "hidden": 3, "window": 4, "step": 3, "budget": 6, "longest": 11}
 # 11, 2 and 8 words: 4, 1 and 3 windows
@@ -63,12 +60,7 @@ def test_a_window_as_long_as_the_text_is_the_standard_model(encode, windowing):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_padding_changes_nothing(name):
-    model = tiny(**MODELS[name])
-    together, parameters = model.loss(texts())["loss"], list(model.parameters())
-    alone = sum(model.loss(batch_of(d))["loss"] for d in TEXTS) / 3
-    assert torch.allclose(together, alone, rtol=0, atol=1e-12)
-    for a, b in zip(torch.autograd.grad(together, parameters), torch.autograd.grad(alone, parameters)):
-        assert torch.allclose(a, b, rtol=0, atol=1e-11)
+    check_padding(tiny(**MODELS[name]), TEXTS, tolerance=1e-11)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -148,19 +140,10 @@ def test_hypotheses_share_their_document(name):
 def test_beam_search(name):
     """Scores are the model's own, beam 1 is greedy, documents do not disturb each other."""
     model, config = tiny(**MODELS[name]), DecodeConfig(beam=3, min_length=2, max_length=9)
-    together = beam_search(model, texts(), config)
-    for item, found in zip(TEXTS, together):
+    for item, found in zip(TEXTS, beam_search(model, texts(), config)):
         (alone,) = beam_search(model, batch_of(item), config)
         assert [h.ids for h in alone] == [h.ids for h in found]
-        for h in found:
-            batch = batch_of(item)
-            state = model.encode(batch)
-            steps, _ = model.decode(in_vocabulary(torch.tensor([[BOS, *h.ids]]), VOCAB), state)
-            score = model.log_prob(steps, torch.tensor([[*h.ids, EOS]]), state).sum().item()
-            assert h.log_prob == pytest.approx(score, abs=1e-9)
-    one = replace(config, beam=1)
-    for found, expected in zip(beam_search(model, texts(), one), greedy_search(model, texts(), one)):
-        assert found[0].ids == expected.ids
+    check_beam_search(model, config, TEXTS)
 
 
 @pytest.mark.parametrize("name", MODELS)
