@@ -72,6 +72,16 @@ PRESETS = {
         decode=DecodeConfig(min_length=20, max_length=80, block_ngrams=3),
         documents=100,
     ),
+    # between the two: a table of several seeds in an hour or two on two CPU cores
+    ("mem2mem", "small"): Preset(
+        options=CohanOptions(section_tokens=100, summary_tokens=100, vocab_size=5_000),
+        model={
+            "embedding": 64, "hidden": 64, "bottleneck": 64, "compression": 64,
+            "lambda_comp": 5e-2, "lambda_read": 1e-1,
+        },
+        train=TrainConfig(batch_size=16, steps=600, learning_rate=2e-3, validate_every=150),
+        decode=DecodeConfig(max_length=100, block_ngrams=3),
+    ),
     ("windowed", "demo"): Preset(
         options=ArticleOptions(source_tokens=400, summary_tokens=80, vocab_size=1_000),
         model={"embedding": 64, "hidden": 32, "window": 120, "step": 100},

@@ -25,11 +25,14 @@ class CohanOptions:
     summary_tokens: int = 200  # [EOS] counted in
     vocab_size: int = 50_000  # special symbols counted in
     lower: bool = True
+    unit: str = "sentence"  # or "section": what an encoder reads before it reads the document
 
     def __post_init__(self):
         for name in ("sections", "section_tokens", "summary_tokens"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.unit not in ("sentence", "section"):
+            raise ValueError(f"unit must be 'sentence' or 'section', not {self.unit!r}")
         if self.vocab_size < 5:
             raise ValueError(f"vocab_size must hold the four special symbols and a word, not {self.vocab_size}")
 
@@ -165,7 +168,10 @@ def cohan(document: Document, options: CohanOptions) -> Example:
     else:
         chosen = choose_sections(document.section_names, options.sections)
         kept, budget = [document.sections[i] for i in chosen], options.section_tokens
-    sentences = [words for section in kept for words in _cut(section, budget, options.lower)]
+    sections = [_cut(section, budget, options.lower) for section in kept]
+    if options.unit == "section":  # each stands as one sentence
+        sections = [[[w for words in section for w in words]] for section in sections if section]
+    sentences = [words for section in sections for words in section]
     summary = [w for s in document.summary for w in words_of(s, options.lower)]
     return Example(document.id, sentences, summary[: options.summary_tokens], document.summary)
 
