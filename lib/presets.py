@@ -13,16 +13,18 @@ from lib.data.preprocess import ArticleOptions, ClusterOptions, CohanOptions, He
 from lib.data.text import BOS, PAD, PARAGRAPH_END, TITLE_END, UNK
 from lib.data.windows import prepare_windowed
 from lib.generate import DecodeConfig
-from lib.models import hierarchical_transformer, mem2mem, read_again, windowed
+from lib.models import hierarchical_transformer, mem2mem, read_again, seq2seq, windowed
 from lib.models.abs import ABS
+from lib.models.discourse_aware import DiscourseAware
 from lib.models.hred import HRED
+from lib.models.seq2seq import Seq2Seq
 from lib.models.tdmca import TDMCA
 from lib.names import did_you_mean
 from lib.ranking import prepare_clusters
 from lib.train import TrainConfig
 
 VARIANTS = {
-    "mem2mem": mem2mem.VARIANTS,
+    "mem2mem": {**mem2mem.VARIANTS, **seq2seq.VARIANTS, "discourse-aware": None},
     "windowed": windowed.VARIANTS,
     "read_again": read_again.VARIANTS,
     "hierarchical_transformer": hierarchical_transformer.VARIANTS,
@@ -33,9 +35,10 @@ USUAL = {  # each paper's own model
     "read_again": "read-again lstm + copy",
     "hierarchical_transformer": "HT",
 }
-# What the variants of the hierarchical transformer read, where it is not paragraphs in the order of the ranker.
+# What variants read, where it is not what their model usually does: sentences, or paragraphs in the ranker's order.
 _FLAT = {"flat": True, "paragraphs": 40}
 READS = {
+    "discourse-aware": {"unit": "section"},
     "HT + similarity graph": {"graph": "similarity"},
     "HT + discourse graph": {"graph": "discourse"},
     "FT 600, no ranking": {**_FLAT, "source_tokens": 600, "ranking": "order"},
@@ -45,6 +48,15 @@ READS = {
     "T-DMCA": {**_FLAT, "source_tokens": 3000},
 }
 MODELS = tuple(VARIANTS)
+OTHER_KINDS = {  # variants that are models of their own
+    "hred": HRED,
+    "attn-seq2seq": Seq2Seq,
+    "ptr-gen-seq2seq": Seq2Seq,
+    "discourse-aware": DiscourseAware,
+    "abs bag": ABS,
+    "abs attention": ABS,
+    "T-DMCA": TDMCA,
+}
 
 
 @dataclass(frozen=True)
@@ -196,8 +208,7 @@ def preset(model: str, name: str, variant: str | None = None, **train) -> Preset
         if variant != "static":  # its summaries say when to move
             options = replace(chosen.options, window=values["window"], step=values["step"])
             chosen = replace(chosen, options=options)
-    if model == "hierarchical_transformer":
-        chosen = replace(chosen, options=replace(chosen.options, **READS.get(variant, {})))
+    chosen = replace(chosen, options=replace(chosen.options, **READS.get(variant, {})))
     if variant.startswith("option") and chosen.options.sentences == 1:  # the paper's two sentences
         chosen = replace(chosen, options=replace(chosen.options, sentences=2))
     return replace(chosen, model=values)
@@ -220,11 +231,12 @@ def open_corpus(
 def build(model: str, chosen: Preset, corpus: PreparedCorpus) -> nn.Module:
     """The model of a preset for a corpus's vocabulary, with the seed's weights.
 
-    Raises ValueError when the summaries of the corpus were marked for another window than the preset's.
+    Raises ValueError when the corpus was prepared for another window than the preset's, or for another unit.
     """
-    marked, wanted = (getattr(options, "window", None) for options in (corpus.options, chosen.options))
-    if marked != wanted:
-        raise ValueError(f"{corpus.name} was prepared for a window of {marked} words, not {wanted}: prepare it anew")
+    for name in ("window", "unit"):
+        there, wanted = (getattr(options, name, None) for options in (corpus.options, chosen.options))
+        if there != wanted:
+            raise ValueError(f"{corpus.name} was prepared with {name} {there}, not {wanted}: prepare it anew")
     kinds = {
         "mem2mem": mem2mem.Mem2Mem,
         "windowed": windowed.Windowed,
@@ -232,7 +244,7 @@ def build(model: str, chosen: Preset, corpus: PreparedCorpus) -> nn.Module:
         "hierarchical_transformer": hierarchical_transformer.HierarchicalTransformer,
     }
     kind = kinds[choose(model, MODELS, "model")]
-    kind = {"hred": HRED, "abs bag": ABS, "abs attention": ABS, "T-DMCA": TDMCA}.get(chosen.variant, kind)
+    kind = OTHER_KINDS.get(chosen.variant, kind)
     known = {f.name for f in fields(kind.Config)}
     values = {k: v for k, v in chosen.model.items() if k in known}
     if "reading_size" in known:  # what the encoder reads is the corpus's to say

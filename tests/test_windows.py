@@ -158,7 +158,7 @@ def test_a_corpus_with_marks(tmp_path):
     again = prepare_windowed(corpus, options, 20, progress=False)
     assert again.fingerprint == marked.fingerprint
     assert PreparedCorpus.load(again.save(tmp_path / "kept")).options == options
-    with pytest.raises(ValueError, match="prepared for a window of 100 words, not None"):
+    with pytest.raises(ValueError, match="prepared with window 100, not None"):
         build("windowed", preset("windowed", "demo", "static"), marked)
 
 

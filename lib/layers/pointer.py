@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lib.data.batching import in_vocabulary
 from lib.layers.attention import full_precision
 
 
@@ -88,6 +89,29 @@ class PointerGenerator(GenerateOrCopy):
         features = self.bottleneck(torch.cat([hidden, context], -1))
         (switch,) = full_precision(self.switch(torch.cat([context, hidden, embedded], -1)).squeeze(-1))
         return features, switch
+
+
+class Generator(GenerateOrCopy):
+    """Nothing is copied: a switch that always says "generate". A copy id counts as [UNK]."""
+
+    def __init__(self, hidden: int, context: int, embedding: int, bottleneck: int, vocab_size: int):
+        super().__init__()
+        self.bottleneck = nn.Linear(hidden + context, bottleneck)
+        self.vocabulary = nn.Linear(bottleneck, vocab_size)
+
+    def forward(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> tuple[Tensor, Tensor]:
+        """Features [..., bottleneck] of P_g, and the score [...] of the switch, whose sigmoid is 1."""
+        features = self.bottleneck(torch.cat([hidden, context], -1))
+        return features, torch.full_like(full_precision(features)[0][..., 0], torch.inf)
+
+    def log_prob(self, features, switch, copy, source, target):
+        target = in_vocabulary(target, self.vocabulary.out_features)
+        return super().log_prob(features, switch, copy, source, target)
+
+    def nll(self, features, switch, copy, source, target, weights):
+        target, counted = in_vocabulary(target, self.vocabulary.out_features), weights > 0
+        rows = target[counted], weights[counted]
+        return softmax_nll(features[counted], self.vocabulary.weight, self.vocabulary.bias, *rows)
 
 
 def softmax_nll(features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, weights: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from lib.data.batching import Batch, in_vocabulary
 from lib.data.text import BOS, UNK
 from lib.layers.attention import full_precision, masked_softmax
-from lib.models.hred import mean_nll
+from lib.models.pointer_model import mean_nll
 from lib.models.state import State
 
 

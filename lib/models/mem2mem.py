@@ -7,7 +7,8 @@ from torch import Tensor, nn
 
 from lib.data.batching import Batch
 from lib.layers.attention import Attention, full_precision, masked_softmax
-from lib.models.hred import HRED, HREDConfig, Steps, per_document
+from lib.models.hred import HRED, HREDConfig
+from lib.models.pointer_model import Steps, per_document
 from lib.models.state import State
 
 

@@ -9,7 +9,7 @@ from lib.data.text import PAD
 from lib.layers.attention import full_precision
 from lib.layers.pointer import softmax_nll
 from lib.layers.transformer import Dropout
-from lib.models.hred import document_weights
+from lib.models.pointer_model import document_weights
 
 
 class PieceModel(nn.Module):

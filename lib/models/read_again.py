@@ -11,7 +11,7 @@ from lib.data.batching import Batch
 from lib.data.text import UNK
 from lib.layers.attention import Attention, full_precision
 from lib.layers.gated_gru import GatedGRU
-from lib.models.hred import mean_nll
+from lib.models.pointer_model import mean_nll
 from lib.models.state import State
 
 ENCODERS = ("gru", "lstm", "read-again gru", "read-again lstm", "option 1", "option 2")

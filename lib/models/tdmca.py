@@ -12,8 +12,8 @@ from torch.nn import functional as F
 
 from lib.data.batching import Batch
 from lib.layers.transformer import Dropout, FeedForward, attend, sinusoids
-from lib.models.hred import document_weights
 from lib.models.piece_model import PieceModel, xavier
+from lib.models.pointer_model import document_weights
 from lib.models.state import State
 
 

@@ -14,7 +14,7 @@ from lib.data.text import SLIDE, UNK
 from lib.data.windows import count_windows
 from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.pointer import GenerateOrCopy
-from lib.models.hred import document_weights
+from lib.models.pointer_model import document_weights
 from lib.models.state import State
 
 

@@ -11,8 +11,8 @@ from lib.layers.attention import CoverageAttention
 from lib.layers.pointer import PointerGenerator
 from lib.layers.transformer import sinusoids
 from lib.models.hierarchical_transformer import HierarchicalTransformer
-from lib.models.hred import document_weights, per_document
 from lib.models.mem2mem import Mem2Mem, compression_loss
+from lib.models.pointer_model import document_weights, per_document
 
 
 def coverage_step(module: CoverageAttention, query: Tensor, projected: Tensor, mask: Tensor, coverage: Tensor):

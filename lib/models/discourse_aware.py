@@ -1,0 +1,166 @@
+"""Discourse-aware attention (Cohan et al. 2018), a row of Mem2Mem's Table 1: sections, and words inside them.
+
+The corpus must have been prepared with sections as units (`CohanOptions(unit="section")`): its "sentences" are
+sections then. The equations are numbered as in papers.md. What the released code gets wrong is not repeated: padding
+is attended to nowhere, and a weight stands for the word that is copied with it.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.utils.checkpoint import checkpoint
+
+from lib.data.batching import Batch, in_vocabulary
+from lib.data.text import PAD
+from lib.layers.attention import full_precision, masked_softmax
+from lib.layers.pointer import GenerateOrCopy
+from lib.models.pointer_model import PointerModel, Steps
+from lib.models.state import State
+
+
+@dataclass(frozen=True)
+class DiscourseAwareConfig:
+    """Sizes as for the other models of Mem2Mem's tables. `hidden` is the decoder's width and the encoders' in both
+    directions."""
+
+    vocab_size: int = 50_000
+    embedding: int = 128
+    hidden: int = 256
+    bottleneck: int = 128
+    coverage: bool = True  # in the attention; the released script leaves it out
+
+    def __post_init__(self):
+        if self.hidden % 2:
+            raise ValueError(f"hidden is split between two directions and must be even, not {self.hidden}")
+
+
+class DiscourseAware(PointerModel):
+    """Words read section by section, sections read in turn; section weights scale the scores of their words.
+
+    B documents, K hypotheses of each, R = B * K rows, T target words, N source words, S sections, d = H = `hidden`.
+    """
+
+    Config = DiscourseAwareConfig
+
+    def __init__(self, config: DiscourseAwareConfig):
+        super().__init__()
+        self.config = config
+        c, d, half = config, config.hidden, config.hidden // 2
+        self.embedding = nn.Embedding(c.vocab_size, c.embedding, padding_idx=PAD)
+        self.word_encoder = nn.LSTM(c.embedding, half, batch_first=True, bidirectional=True)
+        self.reduce_section = nn.Linear(d, d)  # W_r, b
+        self.section_encoder = nn.LSTM(d, half, batch_first=True, bidirectional=True)
+        self.bridge_hidden, self.bridge_cell = nn.Linear(d, d), nn.Linear(d, d)
+        self.section_key = nn.Linear(d, d, bias=False)  # W_hs
+        self.section_query = nn.Linear(2 * d, d)  # W_ss, b_s
+        self.section_v = nn.Linear(d, 1, bias=False)  # v_s
+        self.word_key = nn.Linear(d, d, bias=False)  # W_h
+        self.word_query = nn.Linear(2 * d, d)  # W_s, b
+        self.word_v = nn.Linear(d, 1, bias=False)  # v
+        self.word_coverage = nn.Linear(1, d, bias=False) if c.coverage else None  # w_c
+        self.input = nn.Linear(c.embedding + d, c.embedding)  # W, b
+        self.cell = nn.LSTMCell(c.embedding, d)
+        self.pointer = DiscoursePointer(d, c.embedding, c.bottleneck, c.vocab_size)
+
+    # ---------------------------------------------------------------------------------------------- encoder
+
+    def encode(self, batch: Batch) -> State:
+        """Everything that is computed once per document: equations 1 to 3."""
+        words, sections = self._read_words(batch)
+        packed = pack_padded_sequence(sections, batch.sentence_counts, batch_first=True, enforce_sorted=False)
+        states, (hidden, cell) = self.section_encoder(packed)
+        states, _ = pad_packed_sequence(states, batch_first=True)
+        document = {
+            "words": words,  # [B, N, d]
+            "word_keys": self.word_key(words),  # [B, N, d]
+            "word_mask": batch.source_mask,  # [B, N]
+            "source": batch.source_extended,  # [B, N]
+            "section_of": batch.sentence_of,  # [B, N]
+            "section_keys": self.section_key(states),  # [B, S, d]
+            "section_mask": batch.sentence_mask,  # [B, S]
+        }
+        start = {
+            "hidden": torch.relu(self.bridge_hidden(hidden.transpose(0, 1).flatten(1))),  # [B, H]
+            "cell": torch.relu(self.bridge_cell(cell.transpose(0, 1).flatten(1))),  # [B, H]
+            "context": words.new_zeros(len(batch), words.shape[2]),  # [B, d]
+            "coverage": torch.zeros_like(full_precision(words)[0][..., 0]),  # [B, N]
+        }
+        return State(document, start)
+
+    def _read_words(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Word states [B, N, d] and section vectors [B, S, d] (equations 1 and 2). In both directions a section
+        begins in the state in which the section before it ended."""
+        embedded, all_sections = self.embedding(batch.source), batch.sentences
+        half, documents = self.config.hidden // 2, len(batch)
+        words = embedded.new_zeros(batch.source.numel(), 2 * half)
+        vectors = embedded.new_zeros(documents, int(batch.sentence_counts.max()), self.config.hidden)
+        hidden = cell = embedded.new_zeros(2, documents, half)
+        for number in range(vectors.shape[1]):
+            rows = all_sections.number == number
+            owner, mask = all_sections.owner[rows], all_sections.mask[rows]  # [A], [A, J]
+            place, lengths = all_sections.place[rows], mask.sum(1).cpu()
+            inputs = embedded.flatten(0, 1)[place[:, : int(lengths.max())]]
+            packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+            states, (last, last_cell) = self.word_encoder(packed, (hidden[:, owner], cell[:, owner]))
+            states, _ = pad_packed_sequence(states, batch_first=True)  # [A, J, d]
+            hidden, cell = hidden.index_copy(1, owner, last), cell.index_copy(1, owner, last_cell)
+            inside = mask[:, : states.shape[1]]
+            words = words.index_copy(0, place[:, : states.shape[1]][inside], states[inside])
+            section = torch.relu(self.reduce_section(last.transpose(0, 1).flatten(1)))
+            vectors = vectors.index_put((owner, torch.full_like(owner, number)), section)
+        return words.view(*batch.source.shape, -1), vectors
+
+    # ---------------------------------------------------------------------------------------------- decoder
+
+    def decode(self, tokens: Tensor, state: State) -> tuple[Steps, State]:
+        """Read T target words one after the other (the context of each enters the next). tokens: [R, T]."""
+        embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
+        made, running = [], dict(state.decoder)
+        for word in embedded.unbind(1):
+            inputs = self.input(torch.cat([word, running["context"]], -1))  # x_t, equation 7
+            hidden, cell = self.cell(inputs, (running["hidden"], running["cell"]))
+            alpha, beta, context = self._attend(torch.cat([cell, hidden], -1), running["coverage"], state)
+            made.append((*self.pointer(hidden, cell, context, inputs), alpha, beta))
+            running = {"hidden": hidden, "cell": cell, "context": context, "coverage": running["coverage"] + alpha}
+        features, switch, alpha, beta = (torch.stack(parts, 1) for parts in zip(*made))
+        return Steps(features, switch, alpha, alpha, beta), state.advance(**running)
+
+    def _attend(self, query: Tensor, coverage: Tensor, state: State) -> tuple[Tensor, Tensor, Tensor]:
+        """Equations 4 to 6 for queries [R, 2H]: alpha [R, N], beta [R, S], context [R, d]."""
+        doc, documents = state.document, state.document["words"].shape[0]
+        per_document = (documents, len(query) // documents)
+        sections = self.section_query(query).unflatten(0, per_document)[:, :, None]  # [B, K, 1, d]
+        beta = self.section_v(torch.tanh(doc["section_keys"][:, None] + sections)).squeeze(-1)
+        beta = masked_softmax(beta, doc["section_mask"][:, None])  # [B, K, S]
+        queries, coverage = self.word_query(query).unflatten(0, per_document), coverage.unflatten(0, per_document)
+        # of all steps' tanh [B, K, N, d] none is kept: the backward pass computes each again
+        scores = checkpoint(self._scores, queries, doc["word_keys"], coverage, use_reentrant=False)
+        scale = beta.gather(2, doc["section_of"][:, None].expand_as(scores))
+        alpha = masked_softmax(scale * scores, doc["word_mask"][:, None])  # [B, K, N]
+        context = alpha.to(doc["words"].dtype) @ doc["words"]
+        return alpha.flatten(0, 1), beta.flatten(0, 1), context.flatten(0, 1)
+
+    def _scores(self, queries: Tensor, keys: Tensor, coverage: Tensor) -> Tensor:
+        """Equation 5, [B, K, N]: of words keys [B, N, d] for queries [B, K, d], with coverage [B, K, N]."""
+        hidden = keys[:, None] + queries[:, :, None]
+        if self.word_coverage is not None:
+            hidden = hidden + self.word_coverage(coverage[..., None].to(keys.dtype))
+        return full_precision(self.word_v(torch.tanh(hidden)).squeeze(-1))[0]
+
+
+class DiscoursePointer(GenerateOrCopy):
+    r"""Equation 7's output: features $V'[s_t;c_t]+b$ and the switch $w^\top[c_t;\mathrm{cell}_t;s_t;x_t]+b$."""
+
+    def __init__(self, hidden: int, embedding: int, bottleneck: int, vocab_size: int):
+        super().__init__()
+        self.bottleneck = nn.Linear(2 * hidden, bottleneck)
+        self.vocabulary = nn.Linear(bottleneck, vocab_size)
+        self.switch = nn.Linear(3 * hidden + embedding, 1)
+
+    def forward(self, hidden: Tensor, cell: Tensor, context: Tensor, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Features [R, bottleneck] and the score [R] of the switch, for one step."""
+        features = self.bottleneck(torch.cat([hidden, context], -1))
+        (switch,) = full_precision(self.switch(torch.cat([context, cell, hidden, inputs], -1)).squeeze(-1))
+        return features, switch

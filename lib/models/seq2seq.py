@@ -1,0 +1,98 @@
+"""The flat encoder-decoders of Mem2Mem's Table 1: with attention alone, and with copying and coverage on top.
+
+Nallapati et al. 2016 and See et al. 2017 are what that paper compares with; here they are made of the same layers as
+its own models, so that a table compares what is added and not how it was built.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from lib.data.batching import Batch, in_vocabulary
+from lib.data.text import PAD
+from lib.layers.attention import Attention, CoverageAttention, full_precision
+from lib.layers.pointer import Generator, PointerGenerator
+from lib.models.pointer_model import PointerModel, Steps
+from lib.models.state import State
+
+
+@dataclass(frozen=True)
+class Seq2SeqConfig:
+    """Sizes of Mem2Mem's appendix A.2. `hidden` is the decoder's width and the encoder's in both directions."""
+
+    vocab_size: int = 50_000
+    embedding: int = 128
+    hidden: int = 256
+    bottleneck: int = 128
+    copy: bool = True  # Ptr-Gen-Seq2Seq: copying, and coverage in the attention; without: Attn-Seq2Seq
+
+    def __post_init__(self):
+        if self.hidden % 2:
+            raise ValueError(f"hidden is split between two directions and must be even, not {self.hidden}")
+
+
+class Seq2Seq(PointerModel):
+    """One bidirectional GRU over the whole source, and a GRU decoder that attends to its words.
+
+    B documents, K hypotheses of each, R = B * K rows, T target words, N source words, d = H = `hidden`.
+    """
+
+    Config = Seq2SeqConfig
+
+    def __init__(self, config: Seq2SeqConfig):
+        super().__init__()
+        self.config = config
+        c = config
+        attention, pointer = (CoverageAttention, PointerGenerator) if c.copy else (Attention, Generator)
+        self.embedding = nn.Embedding(c.vocab_size, c.embedding, padding_idx=PAD)
+        self.encoder = nn.GRU(c.embedding, c.hidden // 2, batch_first=True, bidirectional=True)
+        self.bridge = nn.Linear(c.hidden, c.hidden)
+        self.decoder = nn.GRU(c.embedding, c.hidden, batch_first=True)
+        self.word_attention = attention(c.hidden, c.hidden, c.hidden)
+        self.pointer = pointer(c.hidden, c.hidden, c.embedding, c.bottleneck, c.vocab_size)
+
+    def encode(self, batch: Batch) -> State:
+        """Everything that is computed once per document."""
+        embedded = self.embedding(batch.source)
+        packed = pack_padded_sequence(embedded, batch.source_lengths, batch_first=True, enforce_sorted=False)
+        states, last = self.encoder(packed)
+        words, _ = pad_packed_sequence(states, batch_first=True)
+        document = {
+            "words": words,  # [B, N, d]
+            "word_keys": self.word_attention.project(words),  # [B, N, A]
+            "word_mask": batch.source_mask,  # [B, N]
+            "source": batch.source_extended,  # [B, N]
+        }
+        start = {"hidden": self.bridge(last.transpose(0, 1).flatten(1))}  # [B, H]
+        if self.config.copy:
+            start["coverage"] = torch.zeros_like(full_precision(words)[0][..., 0])  # [B, N]
+        return State(document, start)
+
+    def decode(self, tokens: Tensor, state: State) -> tuple[Steps, State]:
+        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]."""
+        embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
+        hidden, last = self.decoder(embedded, state.decoder["hidden"][None].to(embedded.dtype))
+        alpha, context, carried = self._attend(hidden, state)
+        features, switch = self.pointer(hidden, context, embedded)
+        return Steps(features, switch, alpha, alpha), state.advance(hidden=last[0], **carried)
+
+    def _attend(self, hidden: Tensor, state: State) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """Weights [R, T, N] and contexts [R, T, d] for hidden states [R, T, H], and the coverage after them."""
+        doc, carried = state.document, {}
+        documents, (rows, steps) = doc["words"].shape[0], hidden.shape[:2]
+        queries = hidden.unflatten(0, (documents, rows // documents))  # [B, K, T, H]
+        if self.config.copy:
+            coverage = state.decoder["coverage"].unflatten(0, queries.shape[:2])
+            alpha, coverage = self.word_attention(queries, doc["word_keys"], doc["word_mask"], coverage)
+            alpha, carried["coverage"] = alpha.flatten(1, 2), coverage.flatten(0, 1)
+        else:
+            projected = self.word_attention.project_queries(queries.flatten(1, 2))
+            alpha = self.word_attention(projected, doc["word_keys"], doc["word_mask"])  # [B, K * T, N]
+        context = alpha.to(doc["words"].dtype) @ doc["words"]  # [B, K * T, d]
+        return alpha.reshape(rows, steps, -1), context.reshape(rows, steps, -1), carried
+
+
+# Mem2Mem's Table 1
+VARIANTS = {"attn-seq2seq": {"copy": False}, "ptr-gen-seq2seq": {"copy": True}}

@@ -1,0 +1,226 @@
+"""The models that Mem2Mem is compared with: against their equations, padded, in parts, in a beam, and as presets."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from lib.data.batching import in_vocabulary
+from lib.data.corpora import load_corpus
+from lib.data.preprocess import CohanOptions, cohan
+from lib.data.text import UNK
+from lib.generate import DecodeConfig
+from lib.models.discourse_aware import DiscourseAware, DiscourseAwareConfig
+from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from lib.presets import build, open_corpus, preset
+from tests.conftest import RAGGED, VOCAB, batch_of, check_beam_search, check_hypotheses, check_padding, document
+
+SIZES = {"vocab_size": VOCAB, "embedding": 5, "hidden": 6, "bottleneck": 4}
+MODELS = {
+    "attn-seq2seq": lambda: Seq2Seq(Seq2SeqConfig(**SIZES, copy=False)),
+    "ptr-gen-seq2seq": lambda: Seq2Seq(Seq2SeqConfig(**SIZES)),
+    "discourse-aware": lambda: DiscourseAware(DiscourseAwareConfig(**SIZES)),
+    "discourse-aware, no coverage": lambda: DiscourseAware(DiscourseAwareConfig(**SIZES, coverage=False)),
+}
+
+
+@pytest.fixture(params=list(MODELS))
+def model(request):
+    return double(request.param)
+
+
+def double(name):
+    torch.manual_seed(0)
+    return MODELS[name]().double()
+
+
+def log_prob(model, items):
+    batch = batch_of(*items)
+    state = model.encode(batch)
+    steps, _ = model.decode(batch.target_input, state)
+    return model.log_prob(steps, batch.target, state)
+
+
+# ------------------------------------------------------------------------------------ the equations, word by word
+
+
+def mixture(model, features, z, weights, source, target):
+    """log P of one word, as a sum over the vocabulary and the words of the source."""
+    p = z * model.pointer.vocabulary(features).softmax(-1)
+    generated = p[target] if target < VOCAB else 0.0
+    return torch.log(generated + (1 - z) * sum(w for w, x in zip(weights, source) if x == target))
+
+
+def naive_seq2seq(model, item):
+    words = torch.tensor(item.source).long()
+    h, last = model.encoder(model.embedding(in_vocabulary(words, VOCAB))[None])
+    h, state = h[0], model.bridge(last.flatten())
+    a, coverage, found = model.word_attention, torch.zeros(len(words)).double(), []
+    for word, target in zip([2, *item.target[:-1]], item.target.tolist()):
+        x = model.embedding(torch.tensor(word if word < VOCAB else UNK))
+        state = model.decoder(x[None, None], state[None, None])[1].flatten()
+        hidden = [a.key(h_i) + a.query(state) for h_i in h]
+        if model.config.copy:
+            scores = [a.v @ torch.tanh(s + a.coverage * c) for s, c in zip(hidden, coverage)]
+        else:
+            scores = [a.v(torch.tanh(s))[0] for s in hidden]
+        alpha = torch.stack(scores).softmax(0)
+        coverage, context = coverage + alpha, alpha @ h
+        features = model.pointer.bottleneck(torch.cat([state, context]))
+        if model.config.copy:
+            z = model.pointer.switch(torch.cat([context, state, x])).sigmoid()[0]
+            found.append(mixture(model, features, z, alpha, item.source, target))
+        else:
+            found.append(model.pointer.vocabulary(features).log_softmax(-1)[target if target < VOCAB else UNK])
+    return torch.stack(found)
+
+
+def naive_discourse_aware(model, item):
+    """Equations 1 to 7 of papers.md; each direction of the word encoder begins where it ended a section earlier."""
+    sections = torch.tensor(item.source).long().split(item.sentence_lengths.tolist())
+    carried, states, vectors = None, [], []
+    for words in sections:
+        h, carried = model.word_encoder(model.embedding(in_vocabulary(words, VOCAB))[None], carried)
+        states.append(h[0])
+        vectors.append(torch.relu(model.reduce_section(torch.cat([h[0, -1, :3], h[0, 0, 3:]]))))  # (1), (2)
+    h_s, (hidden, cell) = model.section_encoder(torch.stack(vectors)[None])  # (3)
+    s, c = (torch.relu(f(x.flatten())) for f, x in ((model.bridge_hidden, hidden), (model.bridge_cell, cell)))
+    h, owner = torch.cat(states), [j for j, words in enumerate(sections) for _ in words]
+    context, coverage, found = torch.zeros(6).double(), torch.zeros(len(h)).double(), []
+    for word, target in zip([2, *item.target[:-1]], item.target.tolist()):
+        embedded = model.embedding(torch.tensor(word if word < VOCAB else UNK))
+        x = model.input(torch.cat([embedded, context]))
+        s, c = (state[0] for state in model.cell(x[None], (s[None], c[None])))
+        query = torch.cat([c, s])
+        beta = [model.section_v(torch.tanh(model.section_key(g) + model.section_query(query))) for g in h_s[0]]
+        beta = torch.cat(beta).softmax(0)  # (4)
+        scores = []
+        for h_i, seen in zip(h, coverage):
+            inside = model.word_key(h_i) + model.word_query(query)
+            if model.config.coverage:
+                inside = inside + model.word_coverage.weight[:, 0] * seen
+            scores.append(model.word_v(torch.tanh(inside))[0])  # (5)
+        alpha = torch.stack([beta[j] * e for j, e in zip(owner, scores)]).softmax(0)  # (6)
+        context, coverage = alpha @ h, coverage + alpha
+        features = model.pointer.bottleneck(torch.cat([s, context]))  # (7)
+        z = model.pointer.switch(torch.cat([context, c, s, x])).sigmoid()[0]
+        found.append(mixture(model, features, z, alpha, item.source, target))
+    return torch.stack(found)
+
+
+@pytest.mark.parametrize("item", RAGGED, ids=lambda d: d.id)
+def test_the_equations_word_by_word(model, item):
+    naive = naive_seq2seq if isinstance(model, Seq2Seq) else naive_discourse_aware
+    ours, expected = log_prob(model, [item])[0], naive(model, item)
+    assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
+    parameters = list(model.parameters())
+    gradients = (torch.autograd.grad(x.sum(), parameters, allow_unused=True) for x in (ours, expected))
+    for (name, _), a, b in zip(model.named_parameters(), *gradients):
+        assert (a is None and b is None) or torch.allclose(a, b, rtol=0, atol=1e-10), name
+
+
+# ------------------------------------------------------------------------------------------ what holds for all
+
+
+def test_the_loss_is_the_mean_of_minus_log_p(model):
+    expected = torch.stack([-log_prob(model, [item]).mean() for item in RAGGED]).mean()
+    assert torch.allclose(model.loss(batch_of())["nll"], expected, rtol=0, atol=1e-12)
+
+
+def test_padding_changes_nothing(model):
+    check_padding(model)
+
+
+def test_one_call_with_many_words_equals_many_calls(model):
+    batch = batch_of()
+    steps, after = model.decode(batch.target_input, model.encode(batch))
+    state, features = model.encode(batch), []
+    for tokens in batch.target_input.split([2, 1, 2], 1):
+        part, state = model.decode(tokens, state)
+        features.append(part.features)
+    assert torch.allclose(torch.cat(features, 1), steps.features, rtol=0, atol=1e-12)
+    for name, value in after.decoder.items():
+        assert torch.allclose(state.decoder[name], value, rtol=0, atol=1e-12), name
+
+
+def test_beam_search(model):
+    check_beam_search(model, DecodeConfig(beam=3, min_length=1, max_length=5))
+
+
+def test_hypotheses_share_their_document(model):
+    class Features(nn.Module):  # a view of the model whose steps are one tensor
+        encode = staticmethod(model.encode)
+
+        @staticmethod
+        def decode(tokens, state):
+            steps, state = model.decode(tokens, state)
+            return torch.cat([steps.features, steps.switch[..., None].sigmoid()], -1), state
+
+    check_hypotheses(Features())
+
+
+def test_a_word_that_can_only_be_copied_counts_as_unknown_where_nothing_is_copied():
+    """Otherwise its loss would be infinite."""
+    stranger = document([[5, VOCAB, 6]], [VOCAB, 3])
+    model = double("attn-seq2seq")
+    assert model.loss(batch_of(stranger))["loss"].isfinite()
+    known = replace(stranger, target=stranger.target.clip(max=VOCAB - 1))
+    known.target[0] = UNK
+    assert torch.equal(log_prob(model, [stranger]), log_prob(model, [known]))
+
+
+def test_equal_section_weights_leave_the_words_alone():
+    """With one section, beta is 1 and (6) is ordinary attention: scores times one."""
+    model = double("discourse-aware")
+    whole = document([[4, 5, 6, 7, 8, 9, 10]], [5, 3])
+    batch = batch_of(whole)
+    steps, _ = model.decode(batch.target_input, model.encode(batch))
+    assert torch.equal(steps.sentences, torch.ones_like(steps.sentences))
+
+
+def test_configs_are_checked():
+    for config in (Seq2SeqConfig, DiscourseAwareConfig):
+        with pytest.raises(ValueError, match="must be even, not 5"):
+            config(hidden=5)
+
+
+# ------------------------------------------------------------------------------------------------ as presets
+
+
+def test_sections_are_units():
+    paper = next(load_corpus("aclsum").split("val", 1))
+    by_sentence, by_section = (cohan(paper, CohanOptions(section_tokens=30, unit=u)) for u in ("sentence", "section"))
+    assert [w for s in by_section.sentences for w in s] == [w for s in by_sentence.sentences for w in s]
+    assert len(by_section.sentences) == 4 < len(by_sentence.sentences)
+    with pytest.raises(ValueError, match="unit must be"):
+        CohanOptions(unit="word")
+
+
+@pytest.mark.parametrize("variant", ["attn-seq2seq", "ptr-gen-seq2seq", "discourse-aware"])
+def test_they_are_variants_of_mem2mem(variant):
+    chosen = preset("mem2mem", "demo", variant)
+    corpus = open_corpus("aclsum", chosen, limit=2, progress=False)
+    model = build("mem2mem", chosen, corpus)
+    assert type(model).__name__ == ("DiscourseAware" if variant == "discourse-aware" else "Seq2Seq")
+    assert model.config.hidden == chosen.model["hidden"]
+    assert (len(corpus["train"][0].sentence_lengths) == 4) == (variant == "discourse-aware")
+
+
+def test_a_corpus_of_sentences_is_refused_where_sections_are_read():
+    corpus = open_corpus("aclsum", preset("mem2mem", "demo"), limit=2, progress=False)
+    with pytest.raises(ValueError, match="prepared with unit sentence, not section"):
+        build("mem2mem", preset("mem2mem", "demo", "discourse-aware"), corpus)
+
+
+def test_sizes_at_the_papers_hyper_parameters():
+    """The paper gives 14.3M for its discourse-aware row; papers.md says why ours differs."""
+    sizes = {
+        name: sum(p.numel() for p in kind(config).parameters())
+        for name, kind, config in (
+            ("attention", Seq2Seq, Seq2SeqConfig(copy=False)),
+            ("pointer", Seq2Seq, Seq2SeqConfig()),
+            ("discourse-aware", DiscourseAware, DiscourseAwareConfig()),
+        )
+    }
+    assert sizes == {"attention": 13_607_376, "pointer": 13_608_273, "discourse-aware": 14_612_433}
