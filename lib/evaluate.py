@@ -77,12 +77,60 @@ def _longest_common(text: list[str], wanted: list[str]) -> int:
     return len(wanted) - row.bit_count()
 
 
-def interval(values: np.ndarray, seed: int = 0, resamples: int = 1000) -> Interval:
-    """Mean of `values` [documents] and the 2.5th and 97.5th percentile of the means of resampled documents."""
-    values = np.asarray(values, dtype=float)
-    drawn = np.random.default_rng(seed).integers(0, len(values), (resamples, len(values)))
-    low, high = np.percentile(values[drawn].mean(1), [2.5, 97.5])
-    return Interval(values.mean(), low, high)
+def interval(values: np.ndarray, seed: int = 0, resamples: int = 1000, weights=None) -> Interval:
+    """Mean of `values` [documents], or of several runs [runs, documents], and the 2.5th and 97.5th percentile of the
+    means of resampled documents; of several runs, these are resampled too.
+
+    weights: of the same shape, for a weighted mean: a share that is pooled over documents.
+    """
+    values, weights = _by_run(values, weights)
+    low, high = np.percentile(_resampled(values, weights, np.random.default_rng(seed), resamples), [2.5, 97.5])
+    return Interval(values.sum() / weights.sum(), low, high)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much better a second system is, in percent: 95% bootstrap interval, and the share of resamples (twice the
+    smaller side) that say otherwise."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+
+
+def paired_bootstrap(first, second, seed: int = 0, resamples: int = 2000, weights=(None, None)) -> Difference:
+    """`second` minus `first`, both [documents] or [runs, documents] over the same documents (Koehn 2004).
+
+    The same documents are drawn for both; runs are drawn for each alone, for their seeds have nothing in common.
+    Raises ValueError when the documents differ in number.
+    """
+    (a, wa), (b, wb) = (_by_run(v, w) for v, w in zip((first, second), weights))
+    if a.shape[1] != b.shape[1]:
+        raise ValueError(f"{a.shape[1]} and {b.shape[1]} documents cannot be paired")
+    random = np.random.default_rng(seed)
+    documents = random.integers(0, a.shape[1], (resamples, a.shape[1]))
+    drawn = _resampled(b, wb, random, resamples, documents) - _resampled(a, wa, random, resamples, documents)
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    p = min(1.0, 2 * min((drawn <= 0).mean(), (drawn >= 0).mean()))
+    return Difference(b.sum() / wb.sum() - a.sum() / wa.sum(), low, high, p)
+
+
+def _by_run(values, weights) -> tuple[np.ndarray, np.ndarray]:
+    values = np.atleast_2d(np.asarray(values, dtype=float))
+    return values, np.ones_like(values) if weights is None else np.atleast_2d(np.asarray(weights, dtype=float))
+
+
+def _resampled(values, weights, random, resamples: int, documents=None) -> np.ndarray:
+    """Means of resampled documents (given, or drawn), and of resampled runs where there are several: [resamples]."""
+    runs, count = values.shape
+    if documents is None:
+        documents = random.integers(0, count, (resamples, count))
+    chosen = random.integers(0, runs, (resamples, runs)) if runs > 1 else np.zeros((resamples, 1), dtype=int)
+    sums = np.empty((2, resamples))
+    for i, (rows, columns) in enumerate(zip(chosen, documents)):
+        sums[:, i] = [x[rows][:, columns].sum() for x in (values, weights)]
+    return sums[0] / np.maximum(sums[1], 1e-12)
 
 
 def score_table(
@@ -102,6 +150,15 @@ def score_table(
     return pd.DataFrame.from_dict(rows, orient="index"), numbers
 
 
+def ngram_counts(summary: list[str], source: list[str], sizes: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """For each n, how many of a summary's n-grams stand in its source, and how many there are."""
+    counts = {}
+    for n in sizes:
+        known, grams = set(_ngrams(source, n)), list(_ngrams(summary, n))
+        counts[n] = sum(gram in known for gram in grams), len(grams)
+    return counts
+
+
 def copied_ngrams(
     summaries: Iterable[list[str]], sources: Iterable[list[str]], sizes: Sequence[int] = (5, 10, 15, 20)
 ) -> dict[int, float]:
@@ -109,14 +166,9 @@ def copied_ngrams(
 
     Summaries and sources are lists of words. n-grams are pooled over the documents; 0 where there is none.
     """
-    found, total = dict.fromkeys(sizes, 0), dict.fromkeys(sizes, 0)
-    for summary, source in zip(summaries, sources):
-        for n in sizes:
-            known = set(_ngrams(source, n))
-            grams = list(_ngrams(summary, n))
-            found[n] += sum(gram in known for gram in grams)
-            total[n] += len(grams)
-    return {n: 100 * found[n] / total[n] if total[n] else 0.0 for n in sizes}
+    counts = [ngram_counts(*pair, sizes) for pair in zip(summaries, sources)]
+    pooled = {n: [sum(c[n][i] for c in counts) for i in (0, 1)] for n in sizes}
+    return {n: 100 * found / total if total else 0.0 for n, (found, total) in pooled.items()}
 
 
 def _ngrams(words: list[str], n: int) -> Iterable[tuple[str, ...]]:

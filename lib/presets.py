@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from lib.data.corpora import load_corpus
+from lib.data.corpora import Corpus, load_corpus
 from lib.data.headlines import prepare_headlines
 from lib.data.prepared import PreparedCorpus, prepare
 from lib.data.preprocess import ArticleOptions, ClusterOptions, CohanOptions, HeadlineOptions
@@ -127,6 +127,20 @@ PRESETS |= {
     ("windowed", "WIKI_V"): _article(780, 125, 800),
 }
 PRESETS["windowed", "paper"] = PRESETS["windowed", "CD_II"]
+
+
+def _demo_article(row: Preset, demo: Preset) -> Preset:
+    """A row of that table in the demo's sizes: three tenths of its words, the demo's training and decoding."""
+    lengths = {k: v and round(0.3 * v) for k, v in row.model.items() if k in ("window", "step", "longest")}
+    options = replace(demo.options, source_tokens=round(0.3 * row.options.source_tokens))
+    model = {**demo.model, "budget": demo.options.summary_tokens, **lengths}
+    return replace(demo, options=options, model=model, variant=row.variant)
+
+
+PRESETS |= {
+    ("windowed", f"demo {name}"): _demo_article(PRESETS["windowed", name], PRESETS["windowed", "demo"])
+    for name in ("CD_I", "CD_II", "WIKI_I", "WIKI_II", "WIKI_III", "WIKI_IV", "WIKI_V")
+}
 PRESETS |= {
     ("read_again", "paper"): Preset(
         options=HeadlineOptions(),
@@ -190,10 +204,10 @@ def choose(value: str, allowed, what: str) -> str:
     raise ValueError(f"unknown {what} {value!r}{did_you_mean(value, allowed)} There are: {', '.join(allowed)}")
 
 
-def preset(model: str, name: str, variant: str | None = None, **train) -> Preset:
+def preset(model: str, name: str, variant: str | None = None, vocab_size: int | None = None, **train) -> Preset:
     """A preset of a model in one of its variants, with fields of its training configuration replaced.
 
-    None keeps the preset's variant or value. Raises ValueError for a name that does not exist.
+    None keeps the preset's variant, vocabulary or value. Raises ValueError for a name that does not exist.
     """
     choose(model, MODELS, "model")
     names = [n for m, n in PRESETS if m == model]
@@ -209,23 +223,36 @@ def preset(model: str, name: str, variant: str | None = None, **train) -> Preset
             options = replace(chosen.options, window=values["window"], step=values["step"])
             chosen = replace(chosen, options=options)
     chosen = replace(chosen, options=replace(chosen.options, **READS.get(variant, {})))
+    if vocab_size is not None:
+        chosen = replace(chosen, options=replace(chosen.options, vocab_size=vocab_size))
     if variant.startswith("option") and chosen.options.sentences == 1:  # the paper's two sentences
         chosen = replace(chosen, options=replace(chosen.options, sentences=2))
     return replace(chosen, model=values)
 
 
 def open_corpus(
-    dataset: str, chosen: Preset, errors: str = "raise", limit: int | None = None, **keep
+    dataset: str, chosen: Preset, errors: str = "raise", limit: int | None = None, test: str = "", **keep
 ) -> PreparedCorpus:
-    """A corpus by name or folder, prepared for a preset; a folder that is prepared already is taken as it is."""
+    """A corpus by name or folder, prepared for a preset; a folder that is prepared already is taken as it is.
+
+    test: another corpus, by name or folder, to take the test documents from.
+    """
     if (Path(dataset) / "prepared.json").exists():
+        if test:
+            raise ValueError(f"{dataset} is prepared already: its test documents cannot be exchanged")
         return PreparedCorpus.load(dataset)
     make = {
         ArticleOptions: prepare_windowed,
         HeadlineOptions: prepare_headlines,
         ClusterOptions: prepare_clusters,
     }.get(type(chosen.options), prepare)
-    return make(load_corpus(dataset, errors), chosen.options, limit or chosen.documents, **keep)
+    return make(corpus_for(dataset, errors, test), chosen.options, limit or chosen.documents, **keep)
+
+
+def corpus_for(dataset: str, errors: str = "raise", test: str = "") -> Corpus:
+    """A corpus's texts, with another's test documents where `test` names one."""
+    corpus = load_corpus(dataset, errors)
+    return corpus.tested_on(load_corpus(test, errors)) if test else corpus
 
 
 def build(model: str, chosen: Preset, corpus: PreparedCorpus) -> nn.Module:

@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
+from filelock import FileLock
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import nn
@@ -159,8 +160,11 @@ def train(
     with nullcontext((0, 1)) if alone else _processes() as (rank, world):
         device = torch.device(device or (f"cuda:{rank_device()}" if torch.cuda.is_available() else "cpu"))
         loop = _Loop(name, model.to(device), corpus, config, Path(output), rank, world, device, progress)
-        loop.start(resume)
-        loop.run()
+        Path(output).mkdir(parents=True, exist_ok=True)
+        # whoever comes second waits, and finds a finished run or goes on with what a killed one left
+        with FileLock(Path(output) / ".lock") if rank == 0 else nullcontext():
+            loop.start(resume)
+            loop.run()
     return Run(model, Path(output), loop.record, loop.step)
 
 
@@ -499,6 +503,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--preset", default="paper", help="demo or paper")
     parser.add_argument("--variant", help="a row of the paper's ablation")
+    parser.add_argument("--vocab-size", type=int, help="in place of the preset's")
     parser.add_argument("--output", required=True, help="the run's folder")
     parser.add_argument("--steps", type=int, help="in place of the preset's epochs")
     parser.add_argument("--seed", type=int, default=0)
@@ -511,7 +516,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--resume", action="store_true", help="continue the run in the output folder")
     args = parser.parse_args(arguments)
     try:
-        given = {k: getattr(args, k) for k in ("steps", "seed", "batch_tokens", "accumulate", "bf16")}
+        given = {k: getattr(args, k) for k in ("vocab_size", "steps", "seed", "batch_tokens", "accumulate", "bf16")}
         chosen = preset(args.model, args.preset, args.variant, **given)
         with _processes() as (rank, world):
             if rank == 0:  # the others load what it prepares

@@ -149,6 +149,11 @@ class Corpus:
             if not found:
                 raise CorpusError(f"{path}: none of {ended} records can be used; the first: {first}")
 
+    def tested_on(self, other: "Corpus") -> "Corpus":
+        """This corpus with the test documents of another: DUC 2004 has no others."""
+        records = {**self._records, "test": other._records["test"]}
+        return Corpus(self.name, records, f"{self.identity} {other.identity}", self._errors, self.note, self.pieces)
+
     @property
     def skipped(self) -> list[Skipped]:
         return [problem for problems in self._skipped.values() for problem in problems]

@@ -1,0 +1,300 @@
+"""The papers' result tables, made of scores: intervals, comparisons, and the published rows beside.
+
+    python -m lib.results table mem2mem_table2 --corpus aclsum --output T.json hred=a/scores.json +read=b/scores.json
+    python -m lib.results page read_again_table4 --figure runs/figures/read_again_seconds.json --output T.json
+    python -m lib.results keep T.json          # into figures/ and papers.md
+    python -m lib.results render               # papers.md again, from the tables in figures/
+
+`workflow/Snakefile` makes the runs and the scores (`lib.scores`) and calls these.
+"""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lib.evaluate import interval, paired_bootstrap
+from lib.files import project_root, write_json, write_whole
+from lib.names import did_you_mean
+from lib.tables import COPIED, PAGE_TABLES, TABLES, Table
+
+
+def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_name: str, command: str = "") -> dict:
+    """A table in plain numbers: intervals over documents and seeds, and a paired bootstrap for each of its pairs.
+
+    scored: for each row that is built, by label, the scores of its seeds (of a baseline: one).
+    Raises ValueError when rows were scored on different documents.
+    """
+    table = TABLES[name]
+    rows = [r for r in table.rows_for(corpus) if r.label in scored or not r.built]
+    parts = {r.label: [s["parts"][r.part] for s in scored[r.label]] for r in rows if r.built}
+    every = [s for found in scored.values() for s in found]
+    if different := {s["corpus"] for s in every if s["ids"] != every[0]["ids"]}:
+        raise ValueError(f"{name}: not all rows were scored on the same documents: {', '.join(sorted(different))}")
+    return {
+        "table": name,
+        "title": table.title,
+        "corpus": corpus,
+        "preset": preset_name,
+        "split": every[0]["split"],
+        "documents": len(every[0]["ids"]),
+        "training documents": every[0]["training documents"],
+        "columns": list(table.columns),
+        "command": command,
+        "rows": [_table_row(r, table, scored.get(r.label, []), parts.get(r.label)) for r in rows],
+        "pairs": [
+            {"first": a, "second": b, **_pair(table, parts[a], parts[b])}
+            for a, b in table.pairs
+            if a in parts and b in parts
+        ],
+    }
+
+
+def _table_row(row, table: Table, scored: list[dict], parts: list[dict] | None) -> dict:
+    made = {"label": row.label, "published": {corpus: list(v) for corpus, v in row.published.items()}}
+    if not parts:
+        return made
+    columns = {c: _column(table, parts, i) for i, c in enumerate(table.columns)}
+    made["scores"] = {c: _plain(vars(interval(v, weights=w))) for c, (v, w) in columns.items()}
+    made["words"] = round(float(np.mean([part["words"] for part in parts])), 1)
+    if row.run:
+        made["by seed"] = {c: [round(interval(v[i], weights=w[i]).mean, 2) for i in range(len(v))]
+                           for c, (v, w) in columns.items()}  # fmt: skip
+        made |= {key: scored[0][key] for key in ("parameters", "steps", "made_with")}
+        made["seeds"] = [s["seed"] for s in scored]
+        made["seconds"] = {
+            k: round(float(np.mean([s["seconds"][k] for s in scored])), 3) for k in ("training", "summary")
+        }
+    return made
+
+
+def _pair(table: Table, first: list[dict], second: list[dict]) -> dict:
+    found = {}
+    for i, column in enumerate(table.columns):
+        (a, wa), (b, wb) = _column(table, first, i), _column(table, second, i)
+        found[column] = _plain(vars(paired_bootstrap(a, b, weights=(wa, wb))), digits=4)
+    return found
+
+
+def _column(table: Table, parts: list[dict], number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Values and weights [runs, documents] of a column of the table."""
+    if table.measure == "copied":
+        counts = np.array([part["copied"][COPIED[number]] for part in parts], dtype=float)
+        return 100 * counts[..., 0], counts[..., 1]
+    values = np.array([part[table.measure] for part in parts], dtype=float)[..., number]
+    return values, np.ones_like(values)
+
+
+def _plain(values: dict, digits: int = 2) -> dict:
+    return {key: round(float(value), digits) for key, value in values.items()}
+
+
+def page_table(name: str, figure: dict, preset_name: str) -> dict:
+    """A table that a page kept as a figure of lines: a row a line, a column a place."""
+    table = PAGE_TABLES[name]
+    series = figure["panels"][0]["series"]
+    return {
+        "table": name,
+        "title": table.title,
+        "preset": preset_name,
+        "columns": [f"{x:,}" for x in next(iter(series.values()))[0]],
+        "lines": {
+            **{label: y for label, (_, y) in series.items()},
+            **{k: list(v) for k, v in table.published.items()},
+        },
+    }
+
+
+# ------------------------------------------------------------------------------------------------ to be read
+
+
+def table_frame(numbers: dict) -> pd.DataFrame:
+    """A table as `make_table` or `page_table` made it, for a page: our rows with intervals, published ones beside."""
+    columns = numbers["columns"]
+    if "lines" in numbers:
+        return pd.DataFrame.from_dict(numbers["lines"], orient="index", columns=columns)
+    rows = {}
+    for row in numbers["rows"]:
+        published = row["published"].get(numbers["corpus"]) or next(iter(row["published"].values()), ())
+        scores = row.get("scores", {})
+        shown = {c: f"{s['mean']:.2f} [{s['low']:.2f}, {s['high']:.2f}]" for c, s in scores.items()}
+        rows[row["label"]] = {
+            "parameters": f"{row['parameters']:,}" if "parameters" in row else "",
+            **(shown or dict.fromkeys(columns, "not built")),
+            "words": f"{row['words']:.0f}" if "words" in row else "",
+            "published": " / ".join(f"{v:.2f}" for v in published),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def pairs_frame(numbers: dict) -> pd.DataFrame:
+    """Which differences are real: 95% interval of each, and p of a paired bootstrap."""
+    return pd.DataFrame.from_dict(
+        {
+            f"{pair['second']} - {pair['first']}": {
+                c: f"{d['mean']:+.2f} [{d['low']:+.2f}, {d['high']:+.2f}], p {_p(d['p'])}"
+                for c, d in ((c, pair[c]) for c in numbers["columns"])
+            }
+            for pair in numbers["pairs"]
+        },
+        orient="index",
+    )
+
+
+def _p(p: float) -> str:
+    return "< 0.01" if p < 0.01 else f"{p:.2f}"
+
+
+def setting(numbers: dict) -> str:
+    """One sentence on how the numbers came about."""
+    if "lines" in numbers:
+        return f"Measured by the page at preset `{numbers['preset']}`."
+    runs = [row for row in numbers["rows"] if "seeds" in row]
+    seeds, steps = (_either({f(row) for row in runs}) for f in (lambda r: len(r["seeds"]), lambda r: r["steps"]))
+    reported = next(row["published"] for row in numbers["rows"] if row["published"])
+    published = numbers["corpus"] if numbers["corpus"] in reported else next(iter(reported))
+    return (
+        f"`{numbers['corpus']}`, {numbers['training documents']:,} documents to train on, "
+        f"{numbers['documents']:,} of its {numbers['split']} split scored; preset `{numbers['preset']}`, "
+        f"{steps} steps, seeds: {seeds}; 95% bootstrap interval over documents and seeds. Published: {published}."
+    )
+
+
+def _either(values: set[int]) -> str:
+    return " or ".join(f"{n:,}" for n in sorted(values))
+
+
+def markdown(numbers: dict) -> str:
+    """A table, its setting and its comparisons, as papers.md shows them."""
+    parts = [f"**{numbers['title']}.** {setting(numbers)}", _grid(table_frame(numbers), "")]
+    if numbers.get("pairs"):
+        parts += ["Which differences are real (paired bootstrap):", _grid(pairs_frame(numbers), "difference")]
+    if numbers.get("command"):
+        parts.append(f"Made by `{numbers['command']}`.")
+    return "\n\n".join(parts)
+
+
+def _grid(frame: pd.DataFrame, corner: str) -> str:
+    lines = [[corner, *map(str, frame.columns)], ["---"] * (1 + len(frame.columns))]
+    lines += [
+        [f"`{name}`" if name.startswith("+") else name, *map(str, row)]
+        for name, row in zip(frame.index, frame.values)
+    ]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+# ---------------------------------------------------------------------------------------------------- kept tables
+
+_BLOCK = "<!-- table {} -->\n{}\n<!-- end -->"
+
+
+def keep(path: Path) -> Path:
+    """Put a table into figures/ and papers.md. Raises ValueError when papers.md has no place for it."""
+    numbers = json.loads(path.read_text(encoding="utf-8"))
+    name = f"{numbers['table']}_{numbers['corpus']}" if "corpus" in numbers else numbers["table"]
+    kept = project_root() / "figures" / f"{name}.json"
+    rendered = _rendered(_papers(), name, numbers)
+    write_json(kept, numbers)
+    write_whole(project_root() / "papers.md", rendered)
+    return kept
+
+
+def render() -> list[str]:
+    """Every kept table in papers.md, written anew from its numbers. Returns their names."""
+    text, names = _papers(), kept_tables()
+    for name in names:
+        text = _rendered(text, name, kept_table(name))
+    if text != _papers():
+        write_whole(project_root() / "papers.md", text)
+    return names
+
+
+def kept_tables() -> list[str]:
+    """Names of the tables in figures/."""
+    found = sorted((project_root() / "figures").glob("*_table*.json"))
+    return [path.stem for path in found if "table" in json.loads(path.read_text(encoding="utf-8"))]
+
+
+def kept_table(name: str) -> dict:
+    return json.loads((project_root() / "figures" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def _papers() -> str:
+    return (project_root() / "papers.md").read_text(encoding="utf-8")
+
+
+def _rendered(text: str, name: str, numbers: dict) -> str:
+    block = re.compile(_BLOCK.format(re.escape(name), ".*?"), re.DOTALL)
+    if not block.search(text):
+        raise ValueError(f"papers.md has no place for {name}: put {_BLOCK.format(name, '')!r} where it should stand")
+    return block.sub(lambda _: _BLOCK.format(name, markdown(numbers)), text, count=1)
+
+
+# --------------------------------------------------------------------------------------------------- command line
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m lib.results", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    table = commands.add_parser("table", help="a table of a paper from scores")
+    table.add_argument("name", choices=TABLES)
+    table.add_argument("scores", nargs="+", metavar="LABEL=FILE", help="one for each row and seed")
+    table.add_argument("--corpus", required=True)
+    table.add_argument("--made-by", default="", help="the command that makes the table, for the record")
+    page = commands.add_parser("page", help="a table of a paper from a page's figure")
+    page.add_argument("name", choices=PAGE_TABLES)
+    page.add_argument("--figure", required=True, type=Path, help="the figure's numbers")
+    for command in (table, page):
+        command.add_argument("--preset", default="demo")
+        command.add_argument("--output", required=True, type=Path, help="NAME.json; NAME.md is written beside it")
+    kept = commands.add_parser("keep", help="put tables into figures/ and papers.md")
+    kept.add_argument("tables", nargs="+", type=Path)
+    commands.add_parser("render", help="write the kept tables into papers.md again")
+    args = parser.parse_args(arguments)
+    try:
+        {"table": _table, "page": _page, "keep": _keep, "render": _render}[args.command](args)
+    except (ValueError, OSError) as error:
+        sys.exit(f"error: {error}")
+
+
+def _table(args: argparse.Namespace) -> None:
+    labels, scored = [row.label for row in TABLES[args.name].rows], {}
+    for given in args.scores:
+        label, _, path = given.rpartition("=")
+        if label not in labels:
+            raise ValueError(
+                f"{given!r}: scores are LABEL=FILE, and {label!r} is no row{did_you_mean(label, labels)}"
+            )
+        scored.setdefault(label, []).append(json.loads(Path(path).read_text(encoding="utf-8")))
+    _write_table(args.output, make_table(args.name, scored, args.corpus, args.preset, args.made_by))
+
+
+def _page(args: argparse.Namespace) -> None:
+    figure = json.loads(args.figure.read_text(encoding="utf-8"))
+    _write_table(args.output, page_table(args.name, figure, args.preset))
+
+
+def _write_table(path: Path, numbers: dict) -> None:
+    text = markdown(numbers)
+    write_whole(path.with_suffix(".md"), text + "\n")
+    write_json(path, numbers)
+    print(text)
+
+
+def _keep(args: argparse.Namespace) -> None:
+    for path in args.tables:
+        print(keep(path))
+
+
+def _render(args: argparse.Namespace) -> None:
+    print(*render(), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
