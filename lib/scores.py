@@ -27,7 +27,7 @@ from lib.evaluate import limited_recall, ngram_counts, rouge
 from lib.extractive import baselines, extract_by_memory, lead, lexrank, source_sentences
 from lib.files import write_whole
 from lib.generate import summarize
-from lib.human import write_summaries
+from lib.human.sheets import write_summaries
 from lib.presets import MODELS, Preset, build, corpus_for, open_corpus, preset
 from lib.tables import COPIED
 from lib.train import RunError, load_weights, read_metrics

@@ -91,7 +91,7 @@ from lib.extractive import lexrank
 from lib.figures import attention_maps, loss_curves, save_figure, use_style
 from lib.files import project_root
 from lib.generate import DecodeConfig, greedy_search, summarize
-from lib.human import write_summaries
+from lib.human.sheets import write_summaries
 from lib.layers.transformer import sinusoids
 from lib.models.hierarchical_transformer import GlobalLayer, HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig, recalls

@@ -1,0 +1,63 @@
+"""People judge summaries: blinded sheets to fill in, and what they say in numbers.
+
+    python -m lib.human sheet runs/rating --documents 20 HT=ht.jsonl FT=ft.jsonl Lead=lead.jsonl
+    python -m lib.human answers runs/rating       # when questions.csv is filled in
+    python -m lib.human scores runs/rating        # when people have filled in what they were given
+
+`sheet` draws documents and writes `form.html`, one file for a browser: ratings from 1 to 5 by the criteria of
+Mem2Mem's Table 5, and which of three summaries is best and which worst (Liu and Lapata 2019, section 5). The same as
+CSV: `ratings.csv` and `best_worst.csv`. `questions.csv` is for questions about each reference, written by a person;
+`answers` puts each beside one system's summary, for people who have not seen the reference (`answers.html`,
+`answers.csv`): `mark` says 1 for a right answer, 0.5 for a partly right one, 0 otherwise. Several people save forms
+under their names (`form-anna.csv`), or fill in copies of the sheets (`ratings-anna.csv`). Which summary is whose
+stands in `key.json` alone. `scores` gives means with intervals, Krippendorff's alpha, an analysis of variance and
+Tukey's test.
+"""
+
+import argparse
+import sys
+
+from lib.data.documents import CorpusError
+from lib.human.ratings import report
+from lib.human.sheets import CRITERIA, RatingError, read_summaries, write_answers, write_sheets
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m lib.human", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    sheet = commands.add_parser("sheet", help="draw documents and write blinded sheets")
+    sheet.add_argument("folder")
+    sheet.add_argument("systems", nargs="+", metavar="NAME=FILE", help="summaries as JSON lines")
+    sheet.add_argument("--documents", type=int, default=20, help="how many are drawn (the papers: 20)")
+    sheet.add_argument("--seed", type=int, default=0)
+    sheet.add_argument("--criteria", nargs="*", metavar="NAME", help=f"in place of {', '.join(CRITERIA)}")
+    commands.add_parser("answers", help="put the questions beside the summaries").add_argument("folder")
+    commands.add_parser("scores", help="read everything back").add_argument("folder")
+    args = parser.parse_args(arguments)
+    try:
+        {"sheet": _sheet, "answers": _answers, "scores": lambda args: print(report(args.folder))}[args.command](args)
+    except (RatingError, CorpusError) as error:
+        sys.exit(f"error: {error}")
+
+
+def _sheet(args: argparse.Namespace) -> None:
+    pairs = [pair.partition("=") for pair in args.systems]
+    if unnamed := [name for name, equals, _ in pairs if not equals]:
+        raise RatingError(f"{unnamed[0]!r}: a system is given as NAME=FILE")
+    criteria = CRITERIA if args.criteria is None else {name: CRITERIA.get(name, "") for name in args.criteria}
+    write_sheets(args.folder, {n: read_summaries(p) for n, _, p in pairs}, args.documents, args.seed, criteria)
+    print(
+        f"{args.folder}: open form.html, or fill in ratings.csv and best_worst.csv; write questions.csv for answers"
+    )
+    print("key.json says whose summaries they are")
+
+
+def _answers(args: argparse.Namespace) -> None:
+    count = write_answers(args.folder)
+    print(f"{args.folder}: answers.html and answers.csv, {count} questions to answer from the summaries alone")
+
+
+if __name__ == "__main__":
+    main()
