@@ -1,7 +1,15 @@
-"""The plots of the pages, in one style, kept with the numbers they were drawn from."""
+"""The plots of the pages, in one style, each kept with all that it was drawn from.
+
+    python -m lib.figures            # draw every figure in figures/ again, from its numbers
+    python -m lib.figures FOLDER
+
+A figure NAME.png has a NAME.json beside it: the name of a function of this file, and its arguments.
+"""
 
 import io
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -9,7 +17,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lib.files import write_whole
+from lib.files import project_root, write_whole
 
 STYLE = {
     "figure.dpi": 110,
@@ -26,8 +34,76 @@ def use_style() -> None:
     plt.rcParams.update(STYLE)
 
 
-def attention_map(ax: Axes, weights, title: str, rows: str, columns: str, marked=(), top: float = 1.0):
-    """Weights [rows, columns] as shades from 0 to `top`; columns in `marked` get a triangle below."""
+def draw(plot: Callable[..., Figure], name: str, folder: str | Path, **data) -> None:
+    """Draw a figure from `data`, rounded to four digits, and write NAME.png and NAME.json.
+
+    Args:
+        plot: a function of this file.
+        data: its arguments, in what JSON can hold, or tensors and arrays.
+    """
+    data = _rounded(data)
+    kept = json.dumps({"plot": plot.__name__, **data}, ensure_ascii=False) + "\n"
+    _save(plot(**data), Path(folder) / f"{name}.png")
+    write_whole(Path(folder) / f"{name}.json", kept)
+
+
+def redraw(folder: str | Path) -> list[str]:
+    """Draw every figure of a folder from its numbers alone. Returns their names.
+
+    Raises ValueError for a figure of a plot that is not in this file.
+    """
+    use_style()
+    drawn = []
+    for path in sorted(Path(folder).glob("*.json")):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if "plot" not in data:  # a table
+            continue
+        if data["plot"] not in PLOTS:
+            raise ValueError(f"{path}: no plot {data['plot']!r} in lib.figures; there are {', '.join(PLOTS)}")
+        figure = PLOTS[data.pop("plot")](**data)
+        _save(figure, path.with_suffix(".png"))
+        plt.close(figure)
+        drawn.append(path.stem)
+    return drawn
+
+
+def _save(figure: Figure, path: Path) -> None:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", metadata={"Software": None})
+    write_whole(path, buffer.getvalue())
+
+
+def _rounded(value):
+    if isinstance(value, dict):
+        return {str(k): _rounded(v) for k, v in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_rounded(v) for v in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+# ----------------------------------------------------------------------------------------------------- the plots
+
+
+def attention_maps(
+    panels: list[dict], rows: str, columns: str, title: str, across: int = 2, top: float = 1.0
+) -> Figure:
+    """Several attention maps with one colour bar; each panel is {"title", "weights"} and perhaps "marked" columns
+    and a name of its own for the "columns". Weights [rows, columns] are shades from 0 to `top`."""
+    down = -(-len(panels) // across)
+    height = 0.9 + 0.26 * max(len(p["weights"]) for p in panels)
+    figure, axes = plt.subplots(down, across, figsize=(4.6 * across, height * down + 0.4), squeeze=False)
+    for ax, panel in zip(axes.flat, panels):
+        named = panel.get("columns", columns)
+        image = _attention_map(ax, panel["weights"], panel["title"], rows, named, panel.get("marked", ()), top)
+    figure.colorbar(image, ax=axes, label="weight", shrink=0.9)
+    figure.suptitle(title)
+    return figure
+
+
+def _attention_map(ax: Axes, weights, title: str, rows: str, columns: str, marked, top: float):
+    """Columns in `marked` get a triangle below."""
     weights = np.asarray(weights)
     image = ax.imshow(weights, cmap="Blues", vmin=0, vmax=top, aspect="auto", interpolation="nearest")
     ax.set(title=title, xlabel=columns, ylabel=rows, yticks=range(len(weights)))
@@ -38,20 +114,6 @@ def attention_map(ax: Axes, weights, title: str, rows: str, columns: str, marked
     for column in marked:
         ax.plot(column, len(weights) - 0.42, "^", color="tab:red", markersize=7, clip_on=False)
     return image
-
-
-def attention_maps(panels: list[dict], rows: str, columns: str, title: str, across: int = 2, **keys) -> Figure:
-    """Several attention maps with one colour bar; each panel is {"title", "weights"} and perhaps "marked" columns
-    and a name of its own for the "columns"."""
-    down = -(-len(panels) // across)
-    height = 0.9 + 0.26 * max(len(p["weights"]) for p in panels)
-    figure, axes = plt.subplots(down, across, figsize=(4.6 * across, height * down + 0.4), squeeze=False)
-    for ax, panel in zip(axes.flat, panels):
-        named = panel.get("columns", columns)
-        image = attention_map(ax, panel["weights"], panel["title"], rows, named, panel.get("marked", ()), **keys)
-    figure.colorbar(image, ax=axes, label="weight", shrink=0.9)
-    figure.suptitle(title)
-    return figure
 
 
 def loss_curves(metrics: list[dict], title: str) -> Figure:
@@ -70,19 +132,93 @@ def loss_curves(metrics: list[dict], title: str) -> Figure:
     return figure
 
 
-def save_figure(figure: Figure, name: str, data, folder: str | Path) -> None:
-    """Write NAME.png and NAME.json, the numbers it was drawn from (rounded to four digits)."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})
-    write_whole(Path(folder) / f"{name}.png", buffer.getvalue())
-    write_whole(Path(folder) / f"{name}.json", json.dumps(_rounded(data), ensure_ascii=False) + "\n")
+def lines(panels: list[dict], title: str = "", width: float = 5.0) -> Figure:
+    """Lines side by side; each panel is {"series": {name: [x, y]}, "xlabel", "ylabel"} and perhaps "xscale",
+    "yscale", "dashed" names, "ticks" of x, and "zero": whether y begins there."""
+    figure, axes = plt.subplots(1, len(panels), figsize=(width * len(panels), 3.1), squeeze=False)
+    for ax, panel in zip(axes.flat, panels):
+        for name, (x, y) in panel["series"].items():
+            ax.plot(x, y, "o--" if name in panel.get("dashed", ()) else "o-", label=name)
+        ax.set(xlabel=panel["xlabel"], ylabel=panel["ylabel"])
+        ax.set(xscale=panel.get("xscale", "linear"), yscale=panel.get("yscale", "linear"))
+        if panel.get("zero"):
+            ax.set_ylim(bottom=0)
+        if "ticks" in panel:
+            ax.set_xticks(panel["ticks"])
+    axes[0, 0].legend(frameon=False)
+    figure.suptitle(title)
+    return figure
 
 
-def _rounded(value):
-    if isinstance(value, dict):
-        return {k: _rounded(v) for k, v in value.items()}
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [_rounded(v) for v in value]
-    return float(f"{value:.4g}") if isinstance(value, float) else value
+def word_bars(words: list[str], heights: list[float], ylabel: str, title: str) -> Figure:
+    """A bar for every word of a text."""
+    figure, ax = plt.subplots(figsize=(9, 2.6))
+    ax.bar(range(len(words)), heights)
+    ax.set(ylabel=ylabel, title=title, xlim=(-0.6, len(words) - 0.4))
+    ax.set_xticks(range(len(words)), words, rotation=90, fontsize=8)
+    return figure
+
+
+def word_weights(words: list[str], weights, rows: str, title: str) -> Figure:
+    """Weights [rows, words] of every word of a text as shades."""
+    figure, ax = plt.subplots(figsize=(9, 2.4))
+    image = ax.imshow(np.asarray(weights), cmap="Blues", vmin=0, aspect="auto")
+    ax.set_xticks(range(len(words)), words, rotation=90, fontsize=8)
+    ax.set(ylabel=rows, yticks=range(len(weights)), title=title)
+    figure.colorbar(image, ax=ax, label="weight")
+    return figure
+
+
+def signed_maps(panels: list[dict], xlabel: str, ylabel: str, border: float) -> Figure:
+    """Numbers from -1 to 1 as colours, panels {"title", "values"} side by side, with a line at `border`."""
+    figure, axes = plt.subplots(1, len(panels), figsize=(4.5 * len(panels), 3), sharey=True, squeeze=False)
+    for ax, panel in zip(axes.flat, panels):
+        image = ax.imshow(np.asarray(panel["values"]), cmap="RdBu", aspect="auto", vmin=-1, vmax=1)
+        ax.axvline(border, color="black", linewidth=0.8)
+        ax.set(title=panel["title"], xlabel=xlabel)
+    axes[0, 0].set_ylabel(ylabel)
+    figure.colorbar(image, ax=axes)
+    return figure
+
+
+def maximum_attention(
+    places: list[int], weights: list[float], windows: list[int], words: int, window: int, step: int, title: str
+) -> Figure:
+    """For every word that was written, the source word with the largest weight, and in grey the window it was in.
+
+    places, weights, windows: of each word written; `windows` are numbers of windows of `window` words, `step` apart.
+    """
+    figure, ax = plt.subplots(figsize=(7, 4))
+    for t, w in enumerate(windows):
+        ax.barh(t, min(window, words - w * step), left=w * step, height=1, color="0.9")
+    points = ax.scatter(
+        places, range(len(places)), c=weights, cmap="Blues", s=14, vmin=0, vmax=1,
+        edgecolors="tab:blue", linewidths=0.4,
+    )  # fmt: skip
+    ax.set(title=title, xlabel="word of the source", ylabel="word of the summary", xlim=(-1, words))
+    ax.invert_yaxis()
+    figure.colorbar(points, ax=ax, label="weight")
+    return figure
+
+
+def interval_bars(rows: dict[str, list[float]], xlabel: str, title: str) -> Figure:
+    """A mean with its interval for every row, {name: [mean, low, high]}, the first on top."""
+    figure, ax = plt.subplots(figsize=(7, 0.7 + 0.34 * len(rows)))
+    means, low, high = np.array(list(rows.values())).T
+    ax.errorbar(means, range(len(rows)), xerr=[means - low, high - means], fmt="o", capsize=3)
+    ax.set(xlabel=xlabel, title=title, yticks=range(len(rows)))
+    ax.set_yticklabels(rows)
+    ax.invert_yaxis()
+    return figure
+
+
+PLOTS = {
+    plot.__name__: plot
+    for plot in (
+        attention_maps, loss_curves, lines, word_bars, word_weights, signed_maps, maximum_attention, interval_bars,
+    )
+}  # fmt: skip
+
+
+if __name__ == "__main__":
+    print(*redraw(*sys.argv[1:] or [project_root() / "figures"]), sep="\n")

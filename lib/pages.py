@@ -1,7 +1,10 @@
 """Small things that every page does."""
 
 import inspect
+import json
 import os
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -60,3 +63,20 @@ def learn(model: nn.Module, batches: Iterator[Batch], learning_rate: float) -> n
         nn.utils.clip_grad_norm_(model.parameters(), 2.0)
         optimizer.step()
     return model
+
+
+def measured(folder: Path, name: str, *command: str, threads: int | None = None) -> dict[str, float]:
+    """Run `python -m COMMAND` in a process of its own; its `seconds` and its largest memory, `gb` (`lib.cost`).
+
+    Kept in NAME.json of `folder`: what was measured once is not done again. It may use as many `threads`. Raises
+    RuntimeError with what the command wrote when it fails.
+    """
+    kept = folder / f"{name}.json"
+    if kept.exists():
+        return json.loads(kept.read_text(encoding="utf-8"))
+    environment = {**os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
+    whole = [sys.executable, "-m", "lib.cost", str(kept), *command]
+    run = subprocess.run(whole, cwd=project_root(), env=environment, capture_output=True, text=True)
+    if run.returncode:
+        raise RuntimeError(f"python -m {' '.join(command)} failed:\n{run.stdout[-1000:]}{run.stderr[-2000:]}")
+    return json.loads(kept.read_text(encoding="utf-8"))

@@ -159,6 +159,18 @@ PRESETS |= {
         decode=DecodeConfig(beam=4, min_length=3, max_length=20),
     ),
 }  # fmt: skip
+# Papers in place of headlines: the demo of the other models, for Read-Again.
+PRESETS["read_again", "demo papers"] = replace(
+    PRESETS["read_again", "demo"],
+    options=HeadlineOptions(
+        sentences=40, source_tokens=300, summary_tokens=80, vocab_size=1_000, reading_size=8_000, fewest=2,
+        digits=False, filtered=False,
+    ),
+    model={"embedding": 64, "hidden": 64, "importance": "sigmoid"},
+    train=TrainConfig(batch_size=4, steps=300, learning_rate=2e-3, validate_every=75),
+    decode=DecodeConfig(min_length=20, max_length=80, block_ngrams=3),
+    documents=100,
+)  # fmt: skip
 
 
 _WRITTEN = {"length_penalty": 0.4, "length_offset": 5, "forbidden": (PAD, UNK, BOS, TITLE_END, PARAGRAPH_END)}

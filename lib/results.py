@@ -131,6 +131,18 @@ def table_frame(numbers: dict) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
+def published_table(name: str) -> pd.DataFrame:
+    """What the paper reports in a table, corpus by corpus."""
+    table = TABLES[name]
+    corpora = dict.fromkeys(corpus for row in table.rows for corpus in row.published)
+    columns = COPIED if table.measure == "copied" else ("R-1", "R-2", "R-L")
+    rows = {
+        row.label: [v for c in corpora for v in row.published.get(c, [None] * len(columns))] for row in table.rows
+    }
+    index = pd.MultiIndex.from_product([corpora, columns]) if len(corpora) > 1 else list(columns)
+    return pd.DataFrame.from_dict(rows, orient="index").set_axis(index, axis=1)
+
+
 def pairs_frame(numbers: dict) -> pd.DataFrame:
     """Which differences are real: 95% interval of each, and p of a paired bootstrap."""
     return pd.DataFrame.from_dict(

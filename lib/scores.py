@@ -52,10 +52,9 @@ def score_run(
     model_name: str, chosen: Preset, corpus: PreparedCorpus, documents: list[Document], folder: Path, split: str
 ) -> tuple[dict, list[list[str]]]:
     """Scores of a trained run, and the summaries it wrote."""
+    which = "average" if chosen.train.keep_best > 1 else "best"
+    model = load_weights(build(model_name, chosen, corpus), folder, which)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    model = load_weights(
-        build(model_name, chosen, corpus), folder, "average" if chosen.train.keep_best > 1 else "best"
-    )
     prepared = [corpus[split][i] for i in range(len(documents))]
     started = time.perf_counter()
     summaries = summarize(model.eval(), prepared, corpus.vocabulary, chosen.decode)

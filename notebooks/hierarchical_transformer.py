@@ -72,7 +72,6 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
@@ -88,7 +87,7 @@ from lib.data.synthetic import planted_clusters
 from lib.data.text import BOS, EOS, PAD, SENTENCE_END, TITLE_END
 from lib.evaluate import longest_common_recall, score_table
 from lib.extractive import lexrank
-from lib.figures import attention_maps, loss_curves, save_figure, use_style
+from lib.figures import attention_maps, draw, lines, loss_curves, signed_maps, use_style, word_weights
 from lib.files import project_root
 from lib.generate import DecodeConfig, greedy_search, summarize
 from lib.human.sheets import write_summaries
@@ -99,6 +98,8 @@ from lib.pages import clip, figures_folder, learn, show_source, train_or_load
 from lib.presets import build, open_corpus
 from lib.presets import preset as preset_named
 from lib.ranking import best_paragraphs, learned_ranking, learned_scores, train_ranker
+from lib.results import published_table
+from lib.tables import PAGE_TABLES, TABLES
 from lib.train import evaluate_loss, kept_checkpoints, load_weights
 
 chosen = preset_named("hierarchical_transformer", preset, variant, steps=steps or None, seed=seed)
@@ -644,9 +645,7 @@ planted_ranker = learn(
     planted_ranker, (make_batch(planted(64, i), 32) for i in range(300)), learning_rate=5e-3
 ).eval()
 unseen = planted(200, 10**6)
-labels = [
-    [bigram_recall(p.tolist(), document.target[:-1].tolist()) for p in rows_of(document)[1:]] for document in unseen
-]
+labels = [recalls(make_batch([document], 32)) for document in unseen]
 first = np.mean([ranked(s)[0] == np.argmax(y) for s, y in zip(learned_scores(planted_ranker, unseen), labels)])
 print(f"the ranker puts the named paragraph first in {first:.0%} of 200 unseen clusters")
 flat = {"global_layers": 0, "local_layers": 3}
@@ -679,16 +678,18 @@ named = next(i for i, row in enumerate(rows_of(example)) if i and row[0] == exam
 panels = []
 for z in range(4):
     panels.append({"title": f"head {z + 1}", "weights": seen["between1"][0, z], "marked": [named]})
-figure = attention_maps(panels, "paragraph", "attended to", "Attention between paragraphs on the synthetic task")
-planted_numbers = {
-    "named": named + 1,
-    "between": [seen[f"between{layer}"][0] for layer in range(2)],
-    "pooling": [seen[f"pooling{layer}"][0, 2:].view(6, 4, 4).mean(0).T for layer in range(2)],
-}
-save_figure(figure, "hierarchical_planted", planted_numbers, figures)
+draw(
+    attention_maps,
+    "hierarchical_planted",
+    figures,
+    panels=panels,
+    rows="paragraph",
+    columns="attended to",
+    title="Attention between paragraphs on the synthetic task",
+)
 
 # %%
-pooled = [weights for layer in planted_numbers["pooling"] for weights in layer]
+pooled = [weights for layer in range(2) for weights in seen[f"pooling{layer}"][0, 2:].view(6, 4, 4).mean(0).T]
 places = pd.MultiIndex.from_tuples([(f"global layer {layer}", f"head {z}") for layer in (1, 2) for z in range(1, 5)])
 pd.DataFrame(torch.stack(pooled).numpy(), index=places, columns=["name", "word 1", "word 2", "word 3"]).round(2)
 
@@ -744,33 +745,31 @@ if not corpus.ranked:
     _, ranker_run = train_ranker(wide, chosen.options, progress=False)
     losses = [round(m["cross_entropy"], 4) for m in ranker_run.metrics() if m["split"] == "val"]
     print("cross entropy of the ranker on the validation clusters:", losses)
-label_scores = [
-    np.array([bigram_recall(p.tolist(), [i for i in document.target.tolist() if i > SENTENCE_END])
-              for p in rows_of(document)[1:]]) for document in test
-]  # fmt: skip
+label_scores = [np.array(recalls(make_batch([document], len(pieces)))) for document in test]
 counts = (5, 10, 20, 40)
 recall = {
     name: {f"L' = {n}": longest_common_recall(best_paragraphs(test, s, pieces, n), references) for n in counts}
     for name, s in {**scores, "by the labels": label_scores}.items()
 }
 means = {name: {n: r.mean() for n, r in row.items()} for name, row in recall.items()}
-figure, ax = plt.subplots(figsize=(5.6, 3))
-for name, row in means.items():
-    ax.plot(counts, list(row.values()), "o--" if name == "by the labels" else "o-", label=name)
-ax.set(
-    xlabel="best paragraphs, L'",
-    ylabel="ROUGE-L recall",
+panel = {
+    "series": {name: [counts, list(row.values())] for name, row in means.items()},
+    "dashed": ["by the labels"],
+    "xlabel": "best paragraphs, L'",
+    "ylabel": "ROUGE-L recall",
+    "ticks": counts,
+}
+draw(
+    lines,
+    "hierarchical_ranking",
+    figures,
+    panels=[panel],
+    width=5.6,
     title=f"How much of the summary is in them ({preset} run)",
-    xticks=counts,
 )
-ax.legend(frameon=False)
-save_figure(figure, "hierarchical_ranking", means, figures)
 
 # %%
-published_1 = {
-    "published, similarity": (24.86, 32.43, 40.87, 49.49),
-    "published, learned": (39.38, 46.74, 53.84, 60.42),
-}
+published_1 = PAGE_TABLES["hierarchical_table1"].published
 published_1 = pd.DataFrame.from_dict(published_1, orient="index", columns=[f"L' = {n}" for n in counts])
 pd.concat([pd.DataFrame.from_dict(means, orient="index"), published_1]).round(2)
 
@@ -797,11 +796,14 @@ kept = {which: load_weights(summarizer, run.folder, which) and evaluate_loss(sum
 pd.Series(kept, name="validation nll").round(3).to_frame()
 
 # %%
-figure = loss_curves(
-    run.metrics(), f"Loss of {variant}, preset {preset}, {len(prepared['train']):,} training clusters"
-)
 losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics()]
-save_figure(figure, "hierarchical_losses", losses, figures)
+draw(
+    loss_curves,
+    "hierarchical_losses",
+    figures,
+    metrics=losses,
+    title=f"Loss of {variant}, preset {preset}, {len(prepared['train']):,} training clusters",
+)
 
 # %% [markdown]
 r"""
@@ -871,23 +873,21 @@ Half of the dimensions say which word of a paragraph it is, half which paragraph
 """
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True)
-width = 64
-for ax, (title, positions) in zip(
-    axes,
-    {
-        "words 0 to 40 of paragraph 3": sinusoids(torch.arange(41), width // 2),
-        "paragraph 0 to 40, for word 3": sinusoids(torch.arange(41), width // 2),
-    }.items(),
-):
-    constant = sinusoids(torch.tensor([3]), width // 2).expand(41, -1)
-    both = [positions, constant] if title.startswith("words") else [constant, positions]
-    image = ax.imshow(torch.cat(both, -1), cmap="RdBu", aspect="auto", vmin=-1, vmax=1)
-    ax.axvline(width // 2 - 0.5, color="black", linewidth=0.8)
-    ax.set(title=title, xlabel="dimension (word | paragraph)")
-axes[0].set_ylabel("position")
-figure.colorbar(image, ax=axes)
-save_figure(figure, "hierarchical_positions", {"dimensions": width}, figures)
+half = 32  # of 64 dimensions
+moving, constant = sinusoids(torch.arange(41), half), sinusoids(torch.tensor([3]), half).expand(41, -1)
+panels = [
+    {"title": "words 0 to 40 of paragraph 3", "values": torch.cat([moving, constant], -1)},
+    {"title": "paragraph 0 to 40, for word 3", "values": torch.cat([constant, moving], -1)},
+]
+draw(
+    signed_maps,
+    "hierarchical_positions",
+    figures,
+    panels=panels,
+    xlabel="dimension (word | paragraph)",
+    ylabel="position",
+    border=half - 0.5,
+)
 
 # %% [markdown]
 r"""
@@ -905,16 +905,15 @@ if has_heads:
     begin, length = one.sentence_lengths[0][0], min(30, one.sentence_lengths[0][1])
     pooled = seen[f"pooling{last}"][0, begin : begin + length].T
     words = [pieces.words[i].replace("▁", " ").strip() or "▁" for i in one.source[0, begin : begin + length]]
-    figure, ax = plt.subplots(figsize=(9, 2.4))
-    image = ax.imshow(pooled, cmap="Blues", vmin=0, aspect="auto")
-    ax.set_xticks(range(len(words)), words, rotation=90, fontsize=8)
-    ax.set(
-        ylabel="head",
-        yticks=range(len(pooled)),
+    draw(
+        word_weights,
+        "hierarchical_pooling",
+        figures,
+        words=words,
+        weights=pooled,
+        rows="head",
         title=f"Pooling weights in the best paragraph, last global layer ({preset} run)",
     )
-    figure.colorbar(image, ax=ax, label="weight")
-    save_figure(figure, "hierarchical_pooling", {"words": words, "weights": pooled}, figures)
 
 # %% [markdown]
 r"""
@@ -933,15 +932,17 @@ if has_heads:
         )
         weights = make_batch([graph["test"][shown]], len(pieces)).graph[0].numpy()
         panels.append({"title": kind, "weights": weights / weights.sum(1, keepdims=True)})
-    figure = attention_maps(
-        panels,
-        "paragraph (1: the title)",
-        "paragraph",
-        f"Three graphs over one cluster ({preset} run)",
+    draw(
+        attention_maps,
+        "hierarchical_graphs",
+        figures,
+        panels=panels,
+        rows="paragraph (1: the title)",
+        columns="paragraph",
+        title=f"Three graphs over one cluster ({preset} run)",
         across=3,
         top=0.5,
     )
-    save_figure(figure, "hierarchical_graphs", {panel["title"]: panel["weights"] for panel in panels}, figures)
 
 # %% [markdown]
 r"""
@@ -979,24 +980,16 @@ def table_row(name):
             "val nll": validation, **{m: numbers[name][m]["mean"] for m in ("R-1", "R-2", "R-Lsum")}}  # fmt: skip
 
 
-published_2 = {
-    "Lead": (38.22, 16.85, 26.89), "LexRank": (36.12, 11.67, 22.52), "FT 600, no ranking": (35.46, 20.26, 30.65),
-    "FT 600": (40.46, 25.26, 34.65), "FT 800": (40.56, 25.35, 34.73), "FT 1200": (39.55, 24.63, 33.99),
-    "T-DMCA": (40.77, 25.60, 34.90), "HT": (40.82, 25.99, 35.08), "HT + similarity graph": (40.80, 25.95, 35.08),
-    "HT + discourse graph": (40.81, 25.95, 35.24), "HT, longer input at test": (41.53, 26.52, 35.76),
-    "HT without paragraph positions": (40.21, 24.54, 34.71), "HT without multi-head pooling": (39.90, 24.34, 34.61),
-    "HT without global layers": (39.01, 22.97, 33.76),
-}  # fmt: skip
-studied = {
-    name: table_row(name) for name in published_2 if study_steps and not name.startswith(("Lead", "LexRank", "HT, "))
-}
+tables = [TABLES["hierarchical_table2"], TABLES["hierarchical_table3"]]
+names = dict.fromkeys(row.run.variant for table in tables for row in table.rows if row.run)
+studied = {name: table_row(name) for name in names if study_steps}
 if not studied:
     print("trained and shown with -p study_steps 100, in about half an hour; papers.md has what came of it")
 pd.DataFrame.from_dict(studied, orient="index").round(2) if studied else None
 
 # %%
 print("published, WikiSum, ROUGE F1")
-pd.DataFrame.from_dict(published_2, orient="index", columns=["R-1", "R-2", "R-L"])
+pd.concat([published_table(f"hierarchical_table{n}") for n in (2, 3)]).drop_duplicates()
 
 # %% [markdown]
 r"""

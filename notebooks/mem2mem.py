@@ -58,7 +58,9 @@ PyTorch's on both sides.
 # %% tags=["parameters"]
 dataset: str = "aclsum"  # a corpus name (aclsum, arxiv, pubmed, ...) or a folder of train, val and test files
 preset: str = "demo"  # demo: minutes on two CPU cores; paper: the paper's own sizes, for a GPU
-variant: str = "+read"  # hred, +encoder memory, +decoder memory, +transfer, +comp or +read, as in Table 2
+variant: str = (
+    "+read"  # hred, +encoder memory ... +read as in Table 2; attn-seq2seq, ptr-gen-seq2seq, discourse-aware
+)
 steps: int = 0  # training steps; 0: as many as the preset says
 seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/, named after the configuration
@@ -84,13 +86,14 @@ from lib.data.synthetic import MARK, planted_at, planted_sentences
 from lib.data.text import BOS, UNK, Vocabulary
 from lib.evaluate import copied_ngrams, score_table
 from lib.extractive import baselines, extract_by_memory, memory_sentences, random_sentences, source_sentences
-from lib.figures import attention_maps, loss_curves, save_figure, use_style
+from lib.figures import attention_maps, draw, loss_curves, use_style
 from lib.generate import beam_search, summarize
 from lib.models.hred import HRED, HREDConfig
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
 from lib.pages import clip, figures_folder, learn, show_source, train_or_load
 from lib.presets import build
 from lib.presets import preset as preset_named
+from lib.results import kept_table, pairs_frame, published_table, setting, table_frame
 from lib.train import load_weights
 
 chosen = preset_named("mem2mem", preset, variant, steps=steps or None, seed=seed)
@@ -720,8 +723,15 @@ figures = figures_folder(as_they_are)  # only the page as it is draws the commit
 shown = unseen[0]
 maps = {name: planted_attention(m, shown) for name, m in planted_models.items()}
 write_panels = [{"title": name, "weights": A, "marked": planted_at(shown)} for name, (A, _) in maps.items()]
-figure = attention_maps(write_panels, "memory head", "sentence", "Write attention A, one row a memory head")
-save_figure(figure, "mem2mem_write_attention", write_panels, figures)
+draw(
+    attention_maps,
+    "mem2mem_write_attention",
+    figures,
+    panels=write_panels,
+    rows="memory head",
+    columns="sentence",
+    title="Write attention A, one row a memory head",
+)
 
 # %% [markdown]
 r"""
@@ -736,10 +746,15 @@ Next the read attention $\psi$ while the summary is written; its 15 words come f
 
 # %%
 read_panels = [{"title": name, "weights": psi} for name, (_, psi) in maps.items()]
-figure = attention_maps(
-    read_panels, "memory slot", "decoding step", "Read attention ψ, one column a word of the summary"
+draw(
+    attention_maps,
+    "mem2mem_read_attention",
+    figures,
+    panels=read_panels,
+    rows="memory slot",
+    columns="decoding step",
+    title="Read attention ψ, one column a word of the summary",
 )
-save_figure(figure, "mem2mem_read_attention", read_panels, figures)
 
 # %% [markdown]
 r"""
@@ -794,15 +809,20 @@ weights; running this page again with the same configuration and code loads it.
 # %%
 summarizer = build("mem2mem", chosen, prepared)
 run = train_or_load("mem2mem", summarizer, prepared, chosen.train, output, progress=preset != "demo")
+has_memory = isinstance(summarizer, Mem2Mem)
+system = f"Mem2Mem ({variant})" if has_memory else variant
 print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameters, {run.step} steps")
 pd.DataFrame([m for m in run.metrics() if m["split"] == "val"]).drop(columns="split").round(3)
 
 # %%
-figure = loss_curves(
-    run.metrics(), f"Losses of {variant}, preset {preset}, {len(prepared['train'])} training documents"
-)
 losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics()]
-save_figure(figure, "mem2mem_losses", losses, figures)
+draw(
+    loss_curves,
+    "mem2mem_losses",
+    figures,
+    metrics=losses,
+    title=f"Losses of {variant}, preset {preset}, {len(prepared['train'])} training documents",
+)
 
 # %% [markdown]
 r"""
@@ -818,7 +838,7 @@ load_weights(summarizer, run.folder, "best")
 summaries = summarize(summarizer, prepared["test"], prepared.vocabulary, chosen.decode)
 for i in quotable[:2]:
     print("REFERENCE", clip(" ".join(documents[i].summary)))
-    print("MEM2MEM  ", clip(" ".join(summaries[i])), "\n")
+    print("WRITTEN  ", clip(" ".join(summaries[i])), "\n")
 
 # %% [markdown]
 r"""
@@ -847,7 +867,7 @@ if has_memory_heads:
     shortened = [source_sentences(document, prepared.vocabulary) for document in prepared["test"]]
     systems[f"Random-{heads}"] = [random_sentences(sentences, heads, random) for sentences in shortened]
     systems["Memory heads"] = extract_by_memory(summarizer, prepared["test"], prepared.vocabulary)
-systems["HRED" if variant == "hred" else f"Mem2Mem ({variant})"] = summaries
+systems[system] = summaries
 table, numbers = score_table(systems, references, seed)
 print(f"{preset} run: {len(documents)} test documents of {Path(dataset).name}")
 table
@@ -888,13 +908,21 @@ def real_attention(model, document):
     return [A, psi]
 
 
-if variant == "hred":
-    print("HRED has no memory to draw")
+if not has_memory:
+    print(f"{variant} has no memory to draw")
 else:
     panels = real_attention(summarizer, prepared["test"][quotable[0]])
     top = max(panel["weights"].max().item() for panel in panels)
-    figure = attention_maps(panels, "slot", "", f"Memory of one test paper ({preset} run)", top=top)
-    save_figure(figure, "mem2mem_real_memory", panels, figures)
+    draw(
+        attention_maps,
+        "mem2mem_real_memory",
+        figures,
+        panels=panels,
+        rows="slot",
+        columns="",
+        top=top,
+        title=f"Memory of one test paper ({preset} run)",
+    )
 
 # %% [markdown]
 r"""
@@ -906,30 +934,53 @@ yet learned what to do with them. Compare with the synthetic task.
 
 The paper's Table 2 adds one part after the other, on PubMed (119,924 training documents, 15 epochs). The last column is this
 page's run, at its preset, on its dataset: **not comparable**, and shown so that nobody has to guess.
+`snakemake -n` lists a command for each of the paper's tables and figures.
 """
 
 # %%
-published = {
-    "hred": (40.02, 15.82, 36.28), "+encoder memory": (40.62, 15.89, 36.85), "+decoder memory": (40.51, 15.9, 36.64),
-    "+transfer": (41.27, 16.24, 37.38), "+comp": (41.82, 16.51, 37.76), "+read": (42.06, 16.56, 38.11),
-}  # fmt: skip
-ours = numbers["HRED" if variant == "hred" else f"Mem2Mem ({variant})"]
-rows = {
-    name: {**dict(zip(("R-1", "R-2", "R-L"), scores)),
-           "this run": " / ".join(f"{ours[m]['mean']:.1f}" for m in ("R-1", "R-2", "R-Lsum")) if name == variant else ""}
-    for name, scores in published.items()
-}  # fmt: skip
+table_2, ours = published_table("mem2mem_table2"), numbers[system]
+mine = " / ".join(f"{ours[m]['mean']:.1f}" for m in ("R-1", "R-2", "R-Lsum"))
+table_2["this run"] = [mine if name == variant else "" for name in table_2.index]
 print("published: PubMed test set; this run:", preset, "preset,", Path(dataset).name)
-pd.DataFrame.from_dict(rows, orient="index")
+table_2
 
 # %%
-extraction = {
-    "Lead-10": (37.45, 14.19, 34.07, 35.52, 10.33, 31.44), "LexRank": (39.19, 13.89, 34.59, 33.85, 10.73, 28.99),
-    "Mem2Mem heads": (41.77, 16.20, 37.81, 41.76, 14.95, 37.22), "Oracle": (47.76, 20.36, 39.19, 44.25, 18.17, 35.33),
-}  # fmt: skip
-columns = pd.MultiIndex.from_product([["PubMed", "arXiv"], ["R-1", "R-2", "R-L"]])
 print("published, Table 3: extraction without labels")
-pd.DataFrame(extraction.values(), index=list(extraction), columns=columns)
+published_table("mem2mem_table3")
+
+# %% [markdown]
+r"""
+## The same rows at a size that this project could afford
+
+All six rows of Table 2 with one budget and three seeds, on two corpora of papers: far from the paper's size, but large enough to ask which
+differences are real. These runs are kept (`figures/`, `papers.md`); the page does not make them. First 9,000 biomedical papers:
+"""
+
+# %%
+numbers_2 = kept_table("mem2mem_table2_sumpubmed")
+print(setting(numbers_2))
+table_frame(numbers_2)
+
+# %%
+pairs_frame(numbers_2)
+
+# %% [markdown]
+r"""
+And 632 papers of computational linguistics:
+"""
+
+# %%
+numbers_2 = kept_table("mem2mem_table2_scisummnet")
+print(setting(numbers_2))
+table_frame(numbers_2)
+
+# %%
+pairs_frame(numbers_2)
+
+# %% [markdown]
+r"""
+KEPT_RUNS_TEXT
+"""
 
 # %% [markdown]
 r"""

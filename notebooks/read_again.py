@@ -73,7 +73,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
@@ -87,7 +86,7 @@ from lib.data.prepared import EncodedDocument, encode
 from lib.data.preprocess import HeadlineOptions, headline
 from lib.data.text import BOS, EOS, UNK, Vocabulary
 from lib.evaluate import rouge, score_table
-from lib.figures import loss_curves, save_figure, use_style
+from lib.figures import draw, lines, loss_curves, use_style, word_bars
 from lib.generate import DecodeConfig, beam_search, greedy_search, summarize
 from lib.layers.gated_gru import GatedGRU
 from lib.models.abs import ABS, ABSConfig
@@ -95,6 +94,8 @@ from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 from lib.pages import clip, figures_folder, learn, show_source, train_or_load
 from lib.presets import build
 from lib.presets import preset as preset_named
+from lib.results import published_table
+from lib.tables import PAGE_TABLES
 from lib.train import load_weights
 
 chosen = preset_named("read_again", preset, variant, steps=steps or None, seed=seed)
@@ -649,9 +650,14 @@ pd.DataFrame([m for m in run.metrics() if m["split"] == "val"]).drop(columns="sp
 
 # %%
 pairs = len(prepared["train"])
-figure = loss_curves(run.metrics(), f"Loss of {variant}, preset {preset}, {pairs:,} training pairs")
 losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics()]
-save_figure(figure, "read_again_losses", losses, figures)
+draw(
+    loss_curves,
+    "read_again_losses",
+    figures,
+    metrics=losses,
+    title=f"Loss of {variant}, preset {preset}, {pairs:,} training pairs",
+)
 
 # %% [markdown]
 r"""
@@ -747,18 +753,7 @@ Published, on a random 2,000 of Gigaword's test pairs:
 """
 
 # %%
-published_1 = {
-    ("1 sentence", "ABS"): ("69K", 24.12, 10.24, 22.61), ("1 sentence", "GRU"): ("69K", 26.79, 12.03, 25.14),
-    ("1 sentence", "Read-Again GRU"): ("69K", 27.26, 12.28, 25.48),
-    ("1 sentence", "Read-Again LSTM"): ("69K", 27.82, 12.74, 26.01),
-    ("1 sentence", "GRU "): ("15K", 24.67, 11.30, 23.28), ("1 sentence", "Read-Again GRU "): ("15K", 25.04, 11.40, 23.47),
-    ("1 sentence", "Read-Again LSTM "): ("15K", 25.30, 11.76, 23.71),
-    ("1 sentence", "Read-Again GRU + copy"): ("15K", 27.41, 12.58, 25.74),
-    ("1 sentence", "Read-Again LSTM + copy"): ("15K", 27.37, 12.64, 25.69),
-    ("2 sentences", "Option 1 + copy"): ("15K", 27.95, 12.65, 26.10),
-    ("2 sentences", "Option 2 + copy"): ("15K", 27.96, 12.65, 26.18),
-}  # fmt: skip
-pd.DataFrame(published_1.values(), index=pd.MultiIndex.from_tuples(published_1), columns=["|Y|", "R-1", "R-2", "R-L"])
+published_table("read_again_table1")
 
 # %% [markdown]
 r"""
@@ -774,12 +769,15 @@ if gru is not None:
     with torch.no_grad():
         importance = gru.encode(make_batch([looked_at], len(prepared.vocabulary))).document["importance"][0]
     words = prepared.vocabulary.decode(looked_at.source.tolist(), looked_at.unknown)
-    heights = importance.abs().mean(1).tolist()
-    figure, ax = plt.subplots(figsize=(9, 2.6))
-    ax.bar(range(len(words)), heights)
-    ax.set(ylabel="mean |α|", title=f"Importance of each word ({preset} run)", xlim=(-0.6, len(words) - 0.4))
-    ax.set_xticks(range(len(words)), words, rotation=90, fontsize=8)
-    save_figure(figure, "read_again_importance", {"words": words, "importance": heights}, figures)
+    draw(
+        word_bars,
+        "read_again_importance",
+        figures,
+        words=words,
+        heights=importance.abs().mean(1),
+        ylabel="mean |α|",
+        title=f"Importance of each word ({preset} run)",
+    )
 
 # %% [markdown]
 r"""
@@ -801,14 +799,8 @@ for size in sizes if study_steps else ():
 pd.DataFrame.from_dict(rows, orient="index").rename_axis("|Y|").round(2)
 
 # %%
-published_3 = {
-    "2K": (14.39, 24.21, 6.46, 11.27, 13.74, 23.09), "5K": (20.61, 26.83, 9.67, 12.66, 19.58, 25.31),
-    "15K": (25.30, 27.37, 11.76, 12.64, 23.74, 25.69), "30K": (26.86, 27.49, 11.93, 12.75, 25.16, 25.77),
-    "69K": (27.82, 27.89, 12.73, 12.69, 26.01, 26.03),
-}  # fmt: skip
-columns = ["R-1", "R-1 + copy", "R-2", "R-2 + copy", "R-L", "R-L + copy"]
 print("published, Read-Again LSTM on Gigaword")
-pd.DataFrame.from_dict(published_3, orient="index", columns=columns).rename_axis("|Y|")
+published_table("read_again_table3")
 
 # %% [markdown]
 r"""
@@ -831,23 +823,19 @@ def seconds_a_headline(size, copy, repeats=3):
     return best
 
 
-published_4 = {2_000: (0.076, 0.084), 5_000: (0.081, 0.090), 15_000: (0.111, 0.123), 30_000: (0.161, 0.171),
-               69_000: (0.356, 0.376)}  # fmt: skip
-measured_4 = {size: (seconds_a_headline(size, False), seconds_a_headline(size, True)) for size in published_4}
-figure, ax = plt.subplots(figsize=(5, 3))
-for column, label in enumerate(("without copying", "with copying")):
-    ax.plot(list(measured_4), [row[column] for row in measured_4.values()], "o-", label=label)
-ax.set(xlabel="|Y|", ylabel="seconds a headline", title="Decoding time here, two CPU cores")
-ax.set_ylim(bottom=0)
-ax.legend(frameon=False)
-save_figure(figure, "read_again_seconds", measured_4, figures)
+sizes_4 = (2_000, 5_000, 15_000, 30_000, 69_000)
+measured_4 = {size: (seconds_a_headline(size, False), seconds_a_headline(size, True)) for size in sizes_4}
+series = {
+    label: [list(measured_4), [row[column] for row in measured_4.values()]]
+    for column, label in enumerate(("without copying", "with copying"))
+}
+panel = {"series": series, "xlabel": "|Y|", "ylabel": "seconds a headline", "zero": True}
+draw(lines, "read_again_seconds", figures, panels=[panel], title="Decoding time here, two CPU cores")
 
 # %%
-pd.DataFrame(
-    {"here": [row[0] for row in measured_4.values()], "here + copy": [row[1] for row in measured_4.values()],
-     "published": [row[0] for row in published_4.values()], "published + copy": [row[1] for row in published_4.values()]},
-    index=pd.Index(published_4, name="|Y|"),
-).round(3)  # fmt: skip
+published_4 = PAGE_TABLES["read_again_table4"].published
+here = {f"here, {label}": seconds for label, (_, seconds) in series.items()}
+pd.DataFrame({**here, **published_4}, index=pd.Index(sizes_4, name="|Y|")).round(3)
 
 # %% [markdown]
 r"""

@@ -78,7 +78,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
@@ -103,7 +102,7 @@ from lib.data.windows import (
 )
 from lib.evaluate import score_table
 from lib.extractive import baselines, source_sentences
-from lib.figures import loss_curves, save_figure, use_style
+from lib.figures import draw, lines, loss_curves, maximum_attention, use_style
 from lib.generate import DecodeConfig, beam_search, summarize
 from lib.models.windowed import TiedPointer, Windowed, WindowedConfig
 from lib.pages import clip, figures_folder, learn, show_source, train_or_load
@@ -699,24 +698,13 @@ The picture that the article calls maximum attention: for every word written, th
 # %%
 @torch.no_grad()
 def largest_weights(model, document, ids, vocab_size):
-    """While `ids` are written: the place of the source word with the largest weight, the weight, and the window."""
+    """While `ids` are written: the places of the source words with the largest weight, the weights, and the windows."""
     batch = make_batch([document], vocab_size)
     inputs = torch.tensor([BOS, *ids])[None]
     steps, _ = model.decode(inputs, model.encode(batch))
     weight, where = steps.copy[0].max(-1)
-    return {"place": steps.places[0][where].tolist(), "weight": weight.tolist(), "window": steps.windows[0].tolist()}
-
-
-def maximum_attention(ax, path, words, window, step, title):
-    for t, w in enumerate(path["window"]):
-        ax.barh(t, min(window, words - w * step), left=w * step, height=1, color="0.9")
-    points = ax.scatter(
-        path["place"], range(len(path["place"])), c=path["weight"], cmap="Blues", s=14, vmin=0, vmax=1,
-        edgecolors="tab:blue", linewidths=0.4,
-    )  # fmt: skip
-    ax.set(title=title, xlabel="word of the source", ylabel="word of the summary", xlim=(-1, words))
-    ax.invert_yaxis()
-    return points
+    places, windows = steps.places[0][where], steps.windows[0]
+    return {"places": places, "weights": weight, "windows": windows, "words": len(document.source)}
 
 
 shown = planted_facts(1, seed=3, windows=12, vocab_size=V)[0]
@@ -724,10 +712,9 @@ written = beam_search(
     fact_models["windows"], make_batch([shown], V), DecodeConfig(beam=2, min_length=0, max_length=72)
 )
 path = largest_weights(fact_models["windows"], shown, written[0][0].ids, V)
-figure, ax = plt.subplots(figsize=(7, 4))
-points = maximum_attention(ax, path, len(shown.source), **BOX, title="Twice as many windows as any text in training")
-figure.colorbar(points, ax=ax, label="weight")
-save_figure(figure, "windowed_facts", {**path, **BOX, "words": len(shown.source)}, figures)
+draw(
+    maximum_attention, "windowed_facts", figures, **path, **BOX, title="Twice as many windows as any text in training"
+)
 
 # %% [markdown]
 r"""
@@ -760,15 +747,23 @@ def cost_of(model, windows):
 
 
 costs = {name: [cost_of(model, n) for n in (10, 30, 100, 300, 1000)] for name, model in fact_models.items()}
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.2))
-for name, rows in costs.items():
-    axes[0].loglog([r["words"] for r in rows], [r["numbers"] for r in rows], "o-", label=name)
-    axes[1].semilogx([r["words"] for r in rows], [r["time"] for r in rows], "o-", label=name)
-axes[0].set(xlabel="words of the text", ylabel="numbers held between steps")
-axes[1].set(xlabel="words of the text", ylabel="milliseconds for each symbol")
-axes[1].set_ylim(bottom=0)
-axes[0].legend(frameon=False)
-save_figure(figure, "windowed_cost", costs, figures)
+
+
+def cost_panel(key, ylabel, **axis):
+    series = {name: [[r["words"] for r in rows], [r[key] for r in rows]] for name, rows in costs.items()}
+    return {"series": series, "xlabel": "words of the text", "ylabel": ylabel, "xscale": "log", **axis}
+
+
+draw(
+    lines,
+    "windowed_cost",
+    figures,
+    width=4.5,
+    panels=[
+        cost_panel("numbers", "numbers held between steps", yscale="log"),
+        cost_panel("time", "milliseconds for each symbol", zero=True),
+    ],
+)
 
 # %% [markdown]
 r"""
@@ -844,11 +839,14 @@ print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameter
 pd.DataFrame([m for m in run.metrics() if m["split"] == "val"]).drop(columns="split").round(3)
 
 # %%
-figure = loss_curves(
-    run.metrics(), f"Loss of {variant}, preset {preset}, {len(prepared['train'])} training documents"
-)
 losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics()]
-save_figure(figure, "windowed_losses", losses, figures)
+draw(
+    loss_curves,
+    "windowed_losses",
+    figures,
+    metrics=losses,
+    title=f"Loss of {variant}, preset {preset}, {len(prepared['train'])} training documents",
+)
 
 # %% [markdown]
 r"""
@@ -879,11 +877,14 @@ first = prepared["test"][quotable[0]]
 written = beam_search(summarizer, make_batch([first], len(prepared.vocabulary)), chosen.decode)[0][0].ids
 path = largest_weights(summarizer, first, written, len(prepared.vocabulary))
 box = {"window": ws or len(first.source), "step": ss or 1}
-figure, ax = plt.subplots(figsize=(7, 4))
-title = f"Maximum attention on one test paper ({preset} run)"
-points = maximum_attention(ax, path, len(first.source), **box, title=title)
-figure.colorbar(points, ax=ax, label="weight")
-save_figure(figure, "windowed_attention", {**path, **box, "words": len(first.source)}, figures)
+draw(
+    maximum_attention,
+    "windowed_attention",
+    figures,
+    **path,
+    **box,
+    title=f"Maximum attention on one test paper ({preset} run)",
+)
 
 # %% [markdown]
 r"""
@@ -924,16 +925,19 @@ seconds = time.perf_counter() - started
 path = largest_weights(summarizer, long_text, best.ids, len(prepared.vocabulary))
 print(f"{len(long_text.source):,} words; training saw {chosen.options.source_tokens} at most")
 words_written = len(best.ids) - best.ids.count(SLIDE)
-print(f"{words_written} words written in {seconds:.1f} s, in windows 1 to {max(path['window']) + 1} of {in_all}")
+print(f"{words_written} words written in {seconds:.1f} s, in windows 1 to {max(path['windows']) + 1} of {in_all}")
 print(clip(" ".join(prepared.vocabulary.decode(best.ids, long_text.unknown)), 80))
 
 # %%
-figure, ax = plt.subplots(figsize=(7, 4))
 box = {"window": ws or len(long_text.source), "step": ss or 1}
-title = f"Maximum attention on {len(long_text.source):,} words"
-points = maximum_attention(ax, path, len(long_text.source), **box, title=title)
-figure.colorbar(points, ax=ax, label="weight")
-save_figure(figure, "windowed_long", {**path, **box, "words": len(long_text.source)}, figures)
+draw(
+    maximum_attention,
+    "windowed_long",
+    figures,
+    **path,
+    **box,
+    title=f"Maximum attention on {len(long_text.source):,} words",
+)
 
 # %% [markdown]
 r"""

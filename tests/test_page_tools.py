@@ -6,7 +6,20 @@ import pytest
 import torch
 
 from lib.checks import CheckError, check_close, check_exercise, check_gradients, gradients
-from lib.figures import attention_maps, loss_curves, save_figure
+from lib.figures import (
+    PLOTS,
+    attention_maps,
+    draw,
+    interval_bars,
+    lines,
+    loss_curves,
+    maximum_attention,
+    redraw,
+    signed_maps,
+    use_style,
+    word_bars,
+    word_weights,
+)
 from lib.files import project_root, write_whole
 from lib.pages import clip, figures_folder, learn, show_source
 from lib.parameters import ParameterError, check_parameters
@@ -89,20 +102,67 @@ def test_check_exercise(capsys):
     ]  # fmt: skip
 
 
+PANELS = [
+    {"title": "a", "weights": torch.eye(3), "marked": [1]},
+    {"title": "b", "weights": torch.ones(3, 20) / 3},
+]
+METRICS = [
+    {"step": 1, "split": "train", "loss": 2.0, "nll": 2.0, "seconds": 1.0},
+    {"step": 1, "split": "val", "nll": 3.0},
+]
+DRAWN = {
+    attention_maps: {"panels": PANELS, "rows": "slot", "columns": "step", "title": "Title"},
+    loss_curves: {"metrics": METRICS, "title": "Losses"},
+    lines: {
+        "panels": [
+            {"series": {"a": [[1, 2], [1 / 3, 2.0]], "b": [[1, 2], [2.0, 2.5]]}, "xlabel": "x", "ylabel": "y",
+             "xscale": "log", "dashed": ["b"], "zero": True, "ticks": [1, 2]}
+        ]
+    },
+    word_bars: {"words": ["a", "b"], "heights": torch.tensor([1 / 3, 1.0]), "ylabel": "y", "title": "t"},
+    word_weights: {"words": ["a", "b"], "weights": torch.ones(2, 2) / 7, "rows": "head", "title": "t"},
+    signed_maps: {
+        "panels": [{"title": "a", "values": -torch.eye(3) / 7}], "xlabel": "x", "ylabel": "y", "border": 0.5,
+    },
+    maximum_attention: {
+        "places": torch.tensor([1, 4]), "weights": torch.tensor([0.3333333, 0.1]), "windows": torch.tensor([0, 1]),
+        "words": 6, "window": 3, "step": 2, "title": "t",
+    },
+    interval_bars: {"rows": {"a": [1.0, 0.5, 2.0], "b": [2.0, 1 / 3, 3.0]}, "xlabel": "x", "title": "t"},
+}  # fmt: skip
+
+
 def test_figures_are_kept_with_their_numbers(tmp_path):
-    panels = [
-        {"title": "a", "weights": torch.eye(3), "marked": [1]},
-        {"title": "b", "weights": torch.ones(3, 20) / 3},
-    ]
-    save_figure(attention_maps(panels, "slot", "step", "Title"), "maps", panels, tmp_path)
-    metrics = [
-        {"step": 1, "split": "train", "loss": 2.0, "nll": 2.0, "seconds": 1.0},
-        {"step": 1, "split": "val", "nll": 3.0},
-    ]
-    save_figure(loss_curves(metrics, "Losses"), "losses", metrics, tmp_path)
-    assert json.loads((tmp_path / "maps.json").read_text())[0]["weights"][1] == [0, 1, 0]
-    assert json.loads((tmp_path / "maps.json").read_text())[1]["weights"][0][0] == 0.3333
-    assert (tmp_path / "losses.png").read_bytes().startswith(b"\x89PNG")
+    draw(attention_maps, "maps", tmp_path, **DRAWN[attention_maps])
+    kept = json.loads((tmp_path / "maps.json").read_text())
+    assert kept["plot"] == "attention_maps" and kept["title"] == "Title"
+    assert kept["panels"][0]["weights"][1] == [0, 1, 0] and kept["panels"][1]["weights"][0][0] == 0.3333
+    assert (tmp_path / "maps.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("plot", PLOTS.values(), ids=PLOTS)
+def test_a_figure_is_drawn_again_from_its_numbers(plot, tmp_path):
+    use_style()
+    draw(plot, "x", tmp_path, **DRAWN[plot])
+    first = (tmp_path / "x.png").read_bytes()
+    (tmp_path / "x.png").write_bytes(b"")
+    (tmp_path / "table.json").write_text('{"table": "t"}')
+    assert redraw(tmp_path) == ["x"]
+    assert (tmp_path / "x.png").read_bytes() == first, "to the last pixel"
+
+
+def test_a_figure_of_an_unknown_plot_is_named(tmp_path):
+    (tmp_path / "x.json").write_text('{"plot": "pie"}')
+    with pytest.raises(ValueError, match=r"x\.json: no plot 'pie' in lib\.figures"):
+        redraw(tmp_path)
+
+
+def test_every_committed_figure_can_be_drawn_again(tmp_path):
+    figures = project_root() / "figures"
+    for path in figures.glob("*.json"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert redraw(tmp_path) == sorted(path.stem for path in figures.glob("*.png"))
+    assert all((tmp_path / path.name).read_bytes() for path in figures.glob("*.png"))
 
 
 def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -119,6 +179,8 @@ def test_only_a_page_as_it_is_draws_the_committed_figures(monkeypatch):
     monkeypatch.delenv("PYTEST_CURRENT_TEST")
     assert figures_folder(True) == project_root() / "figures"
     assert figures_folder(False) == project_root() / "runs" / "figures"
+    monkeypatch.setenv("COMPANION_FIGURES", "/elsewhere")
+    assert str(figures_folder(True)) == "/elsewhere"
 
 
 def test_clip_and_source(capsys):

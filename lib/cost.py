@@ -1,0 +1,34 @@
+"""What a command takes, as a whole process of its own.
+
+    python -m lib.cost FILE MODULE [ARGUMENTS ...]      # as python -m MODULE; its seconds and gigabytes into FILE
+
+FILE is written when the command has succeeded.
+"""
+
+import resource
+import runpy
+import sys
+import time
+from pathlib import Path
+
+from lib.files import write_json
+
+
+def peak_memory() -> float:
+    """The largest resident memory of this process so far, in GB (2^30 bytes)."""
+    status = Path("/proc/self/status")
+    if status.exists():  # Linux: ru_maxrss would count the process that started this one
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**30  # bytes on macOS
+
+
+def main() -> None:
+    file, module, *arguments = sys.argv[1:]
+    started, sys.argv = time.perf_counter(), [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    write_json(file, {"seconds": round(time.perf_counter() - started, 1), "gb": round(peak_memory(), 2)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,269 @@
+"""Tables of results: what is in them, how runs are scored, which differences are real, and where tables are kept."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lib import results
+from lib.evaluate import interval, paired_bootstrap, rouge
+from lib.presets import PRESETS, VARIANTS, preset
+from lib.results import kept_table, make_table, markdown, page_table, pairs_frame, published_table, table_frame
+from lib.scores import main as scores_main
+from lib.tables import DATASETS, FIGURES, PAGE_TABLES, TABLES, RunSpec, slug
+from lib.train import main as train_main
+
+# ------------------------------------------------------------------------------------------------- the tables
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_made_of_what_exists(name):
+    table = TABLES[name]
+    labels = [row.label for row in table.rows]
+    assert len(set(labels)) == len(labels)
+    assert {label for pair in table.pairs for label in pair} <= {row.label for row in table.rows if row.built}
+    assert table.model in DATASETS
+    for row in table.rows:
+        assert row.published and all(len(v) == len(table.columns) for v in row.published.values()), row.label
+        for size in ("demo", "paper") if row.run else ():
+            variant = None if row.run.rows else row.run.variant
+            preset(row.run.model, row.run.preset(size), variant, dict(row.run.vocabulary).get(size))
+
+
+def test_names_of_runs_are_their_own():
+    """Two runs that differ have different folders; rows that differ in scoring alone share one."""
+    runs = {row.run for table in TABLES.values() for row in table.rows if row.run}
+    for size in ("demo", "paper"):
+        trained = {replace(run, longer=False) for run in runs}
+        assert len({run.name(size) for run in trained}) == len({tuple(run.arguments(size)) for run in trained})
+    assert slug("+encoder memory") == "encoder-memory" and slug("aclsum:paragraphs") == "aclsum-paragraphs"
+
+
+def test_arguments_of_runs():
+    assert RunSpec("mem2mem", "+read").arguments("small") == ["mem2mem", "--preset", "small", "--variant", "+read"]
+    row = RunSpec("windowed", "CD_II", rows=True)
+    assert row.arguments("paper") == ["windowed", "--preset", "CD_II"]
+    assert row.arguments("demo") == ["windowed", "--preset", "demo CD_II"]
+    sized = RunSpec("read_again", "gru", vocabulary=(("paper", 15_000), ("demo", 500)))
+    assert sized.arguments("demo")[-2:] == ["--vocab-size", "500"] and sized.name("demo") == "read_again--gru--500"
+
+
+def test_pages_that_measure_exist(request):
+    pages = {path.stem for path in (request.config.rootpath / "notebooks").glob("*.py")}
+    assert {table.page for table in PAGE_TABLES.values()} | {page for page, _ in FIGURES.values()} <= pages
+    figures = {path.stem for path in (request.config.rootpath / "figures").glob("*.json")}
+    assert {t.figure for t in PAGE_TABLES.values()} | {figure for _, figure in FIGURES.values()} <= figures
+
+
+def test_windowed_rows_at_demo_size():
+    """Three tenths of each row's words, window and step; a row without a window has none."""
+    for name in ("CD_I", "CD_II", "WIKI_I", "WIKI_II", "WIKI_III", "WIKI_IV", "WIKI_V"):
+        paper, demo = (preset("windowed", n) for n in (name, f"demo {name}"))
+        assert demo.options.source_tokens == round(0.3 * paper.options.source_tokens)
+        assert demo.variant == paper.variant in VARIANTS["windowed"]
+        assert (demo.model["window"] is None) == (paper.model["window"] is None)
+    assert preset("windowed", "demo CD_II").model["window"] == 120
+    assert PRESETS["windowed", "demo"].train == preset("windowed", "demo CD_I").train
+
+
+def test_published_numbers():
+    frame = published_table("mem2mem_table1")
+    assert frame.loc["Mem2Mem", ("arxiv", "R-1")] == 41.81
+    assert np.isnan(frame.loc["Discourse-aware", ("newsroom", "R-1")])
+    assert published_table("mem2mem_table4").loc["HRED", "5"] == 38.1
+
+
+# ----------------------------------------------------------------------------------------------- the statistics
+
+
+def test_intervals_over_runs_are_wider():
+    """The same documents; runs that differ by ten points are drawn as well."""
+    random = np.random.default_rng(0)
+    documents = random.normal(30, 3, 200)
+    alone, equal, apart = (
+        interval(documents),
+        interval([documents] * 3),
+        interval([documents + d for d in (-10, 0, 10)]),
+    )
+    assert alone.mean == pytest.approx(equal.mean) and apart.mean == pytest.approx(alone.mean)
+    assert equal.high - equal.low == pytest.approx(alone.high - alone.low, rel=0.15)
+    assert apart.high - apart.low > 5 * (alone.high - alone.low)
+
+
+def test_pooled_shares():
+    """3 of 4 and 0 of 96: three percent of all, not the mean of 75 and 0."""
+    assert interval([300.0, 0.0], weights=[4, 96]).mean == pytest.approx(3.0)
+
+
+def test_paired_bootstrap_sees_what_intervals_hide():
+    random = np.random.default_rng(1)
+    hard = random.normal(30, 10, 150)  # how hard a document is, for every system
+    first, second = hard + random.normal(0, 1, 150), hard + 1 + random.normal(0, 1, 150)
+    a, b = interval(first), interval(second)
+    assert a.low < b.low < a.high < b.high, "the intervals overlap"
+    found = paired_bootstrap(first, second)
+    assert found.low > 0.5 and found.p < 0.01 and found.mean == pytest.approx(second.mean() - first.mean())
+    same = paired_bootstrap(first, first + random.normal(0, 1, 150))
+    assert same.low < 0 < same.high and same.p > 0.05
+    assert paired_bootstrap(second, first).high < -0.5, "the second minus the first"
+    with pytest.raises(ValueError, match="150 and 2 documents cannot be paired"):
+        paired_bootstrap(first, [1.0, 2.0])
+
+
+def test_paired_bootstrap_draws_seeds():
+    """One lucky run of three is no proof."""
+    documents = np.random.default_rng(2).normal(30, 1, 100)
+    lucky = [documents, documents, documents + 9]
+    found = paired_bootstrap([documents] * 3, lucky)
+    assert found.mean == pytest.approx(3) and found.low <= 0.01 and found.p > 0.05
+
+
+# ---------------------------------------------------------------------------------------------- scores and tables
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    """Two rows of Mem2Mem's tables, trained for two steps, and the baselines."""
+    folder = tmp_path_factory.mktemp("scored")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPANION_CACHE", str(folder / "cache"))
+        common = ["mem2mem", "--dataset", "aclsum", "--limit", "4"]
+        for name, variant in (("hred", "hred"), ("read", "+read")):
+            run = ["--preset", "demo", "--variant", variant]
+            train_main([*common, *run, "--steps", "2", "--output", str(folder / name)])
+            scores_main(["run", *common, *run, "--documents", "3", "--folder", str(folder / name)])
+        scores_main(["baselines", *common, "--documents", "3", "--output", str(folder / "baselines.json")])
+    return folder
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_scores_of_a_run(scored):
+    found = read(scored / "read" / "scores.json")
+    lines = [json.loads(line) for line in (scored / "read" / "summaries.jsonl").read_text().splitlines()]
+    assert found["ids"] == [line["id"] for line in lines] and len(lines) == 3
+    expected = rouge([line["summary"] for line in lines], [line["reference"] for line in lines])
+    assert np.allclose(found["parts"]["summaries"]["rouge"], expected, atol=1e-3)
+    assert found["steps"] == 2 and found["seed"] == 0 and found["parameters"] > 100_000
+    assert set(found["parts"]) == {"summaries", "heads"} and found["made_with"]["code"]
+    assert set(read(scored / "hred" / "scores.json")["parts"]) == {"summaries"}, "HRED has no heads"
+
+
+def test_scores_of_baselines(scored):
+    parts = read(scored / "baselines.json")["parts"]
+    assert set(parts) == {"lead", "lexrank", "oracle", "lead-3", "reference"}
+    means = {name: np.mean(part["rouge"], 0)[0] for name, part in parts.items()}
+    assert means["oracle"] > max(means["lead"], means["lexrank"])
+    found, every = np.sum(parts["reference"]["copied"]["5"], 0)
+    assert 0 < found < every, "references share some 5-grams with their papers"
+
+
+def table_2(scored, corpus="aclsum"):
+    given = {"hred": [read(scored / "hred" / "scores.json")] * 2, "+read": [read(scored / "read" / "scores.json")]}
+    return make_table("mem2mem_table2", given, corpus, "demo", "snakemake -c2 mem2mem_table2")
+
+
+def test_a_table(scored):
+    numbers = table_2(scored)
+    assert [row["label"] for row in numbers["rows"]] == ["hred", "+read"] and numbers["documents"] == 3
+    row = numbers["rows"][0]
+    expected = np.mean(read(scored / "hred" / "scores.json")["parts"]["summaries"]["rouge"], 0)
+    assert [row["scores"][c]["mean"] for c in numbers["columns"]] == pytest.approx(expected, abs=0.01)
+    assert row["by seed"]["R-1"] == pytest.approx([expected[0]] * 2, abs=0.01)
+    assert [(p["first"], p["second"]) for p in numbers["pairs"]] == [("hred", "+read")]
+    text = markdown(numbers)
+    assert f"| hred | {row['parameters']:,} |" in text
+    assert "40.02 / 15.82 / 36.28" in text and "+read - hred" in text and "Published: pubmed." in text
+    assert (
+        "`aclsum`, 4 documents to train on, 3 of its test split scored; preset `demo`, 2 steps, seeds: 1 or 2" in text
+    )
+    assert text.endswith("Made by `snakemake -c2 mem2mem_table2`.")
+    assert table_frame(numbers).loc["+read", "published"] == "42.06 / 16.56 / 38.11"
+    assert pairs_frame(numbers).loc["+read - hred", "R-1"].count("p ") == 1
+
+
+def test_rows_that_are_not_built_say_so(scored):
+    read_again = read(scored / "read" / "scores.json")
+    baselines = read(scored / "baselines.json")
+    numbers = make_table("mem2mem_table1", {"Lead": [baselines], "Mem2Mem": [read_again]}, "aclsum", "demo")
+    frame = table_frame(numbers)
+    assert frame.loc["Sent-CLF", "R-1"] == "not built" and frame.loc["Sent-CLF", "published"].startswith("45.01")
+    numbers = make_table("mem2mem_table1", {"Lead": [baselines], "Mem2Mem": [read_again]}, "newsroom", "demo")
+    assert "TLM, hybrid" in table_frame(numbers).index and "Discourse-aware" not in table_frame(numbers).index
+    assert table_frame(numbers).loc["Mem2Mem", "published"] == "20.00 / 6.60 / 16.80"
+
+
+def test_shares_are_pooled(scored):
+    baselines, run = read(scored / "baselines.json"), read(scored / "read" / "scores.json")
+    numbers = make_table("mem2mem_table4", {"Reference": [baselines], "Mem2Mem": [run]}, "aclsum", "demo")
+    counts = np.sum(baselines["parts"]["reference"]["copied"]["5"], 0)
+    assert numbers["rows"][0]["scores"]["5"]["mean"] == pytest.approx(100 * counts[0] / counts[1], abs=0.01)
+
+
+def test_rows_must_have_the_same_documents(scored):
+    other = read(scored / "hred" / "scores.json")
+    given = {"hred": [{**other, "ids": other["ids"][::-1]}], "+read": [read(scored / "read" / "scores.json")]}
+    with pytest.raises(ValueError, match="not all rows were scored on the same documents"):
+        make_table("mem2mem_table2", given, "aclsum", "demo")
+
+
+def test_the_command_line(scored, tmp_path, capsys):
+    made = tmp_path / "t.json"
+    scores = [f"hred={scored / 'hred' / 'scores.json'}", f"+read={scored / 'read' / 'scores.json'}"]
+    results.main(["table", "mem2mem_table2", *scores, "--corpus", "aclsum", "--output", str(made)])
+    assert read(made)["table"] == "mem2mem_table2" and "+read - hred" in made.with_suffix(".md").read_text()
+    with pytest.raises(SystemExit, match=r"'\+raed' is no row, did you mean '\+read'\?"):
+        results.main(["table", "mem2mem_table2", "+raed=x.json", "--corpus", "c", "--output", str(made)])
+    with pytest.raises(SystemExit, match="No such file"):
+        results.main(["table", "mem2mem_table2", "+read=x.json", "--corpus", "c", "--output", str(made)])
+    with pytest.raises(SystemExit, match="holds no weights"):
+        scores_main(["run", "mem2mem", "--dataset", "aclsum", "--limit", "4", "--folder", str(tmp_path / "none")])
+
+
+def test_a_table_from_a_page():
+    series = {"without copying": [[2000, 5000], [0.1, 0.2]], "with copying": [[2000, 5000], [0.11, 0.22]]}
+    numbers = page_table("read_again_table4", {"plot": "lines", "panels": [{"series": series}]}, "demo")
+    assert table_frame({**numbers, "lines": {"with copying": [0.11, 0.22]}}).loc["with copying", "5,000"] == 0.22
+    assert numbers["lines"]["published, with copying"][0] == 0.084
+
+
+# ------------------------------------------------------------------------------------------------- kept tables
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "project_root", lambda: tmp_path)
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "papers.md").write_text("before\n<!-- table mem2mem_table2_aclsum -->\nold\n<!-- end -->\nafter\n")
+    return tmp_path
+
+
+def test_a_table_is_kept(scored, project, capsys):
+    made = project / "t.json"
+    made.write_text(json.dumps(table_2(scored)))
+    results.main(["keep", str(made)])
+    text = (project / "papers.md").read_text()
+    assert text.startswith("before\n<!-- table") and text.endswith("<!-- end -->\nafter\n") and "old" not in text
+    assert kept_table("mem2mem_table2_aclsum") == table_2(scored)
+    (project / "papers.md").write_text(text.replace("40.02", "99.99"))
+    results.main(["render"])
+    assert (project / "papers.md").read_text() == text, "written again from its numbers"
+    assert "mem2mem_table2_aclsum" in capsys.readouterr().out
+
+
+def test_a_table_without_a_place_is_not_kept(scored, project):
+    made = project / "t.json"
+    made.write_text(json.dumps(table_2(scored, "elsewhere")))
+    with pytest.raises(SystemExit, match=r"papers\.md has no place for mem2mem_table2_elsewhere"):
+        results.main(["keep", str(made)])
+    assert not list((project / "figures").iterdir())
+
+
+def test_papers_md_shows_the_kept_tables():
+    """As `python -m lib.results render` writes them."""
+    text = results._papers()
+    for name in results.kept_tables():
+        assert results._rendered(text, name, kept_table(name)) == text, "run: make figures"

@@ -1,0 +1,102 @@
+"""The workflow: a rule for each table and figure, runs that go on where they stopped, and nothing done twice."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lib.files import project_root
+from lib.tables import FIGURES, PAGE_TABLES, TABLES
+
+pytest.importorskip("snakemake", reason="needs the extra `tables`")
+ROOT = project_root()
+TINY = ["--config", "steps=2", "limit=3", "documents=2", "seeds=1"]
+
+
+@pytest.fixture
+def workplace(tmp_path):
+    """The workflow's own folder, so that nothing lands in the project's."""
+    for name in ("lib", "notebooks", "workflow"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    return tmp_path
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "snakemake", "-c2", *arguments]
+
+
+def snakemake(folder, *arguments):
+    run = subprocess.run(
+        command(*arguments), cwd=folder, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "COMPANION_CACHE": str(folder / "cache")},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout + run.stderr
+
+
+def test_every_table_and_figure_has_a_rule(workplace):
+    listed = snakemake(workplace, "-n", "--quiet", "rules")
+    listed += snakemake(workplace, "-n")
+    for name in (*TABLES, *PAGE_TABLES, *FIGURES):
+        assert re.search(rf"\brule {name}:", listed), name
+    assert "mem2mem--read--2/trained" in listed and "scores-val.json" in listed and "scores-longer.json" in listed
+
+
+def test_papers_sizes_and_other_corpora(workplace):
+    listed = snakemake(
+        workplace,
+        "-n",
+        "-p",
+        "read_again_table2",
+        "--config",
+        "preset=paper",
+        "dataset=gigaword",
+        "test=duc2004",
+        "seeds=2",
+    )
+    assert "--preset paper --variant 'read-again lstm + copy' --vocab-size 15000 --dataset gigaword" in listed
+    assert "gigaword-paper/read_again--option-2-copy--15000--1/scores-duc2004.json" in listed
+    assert "--test duc2004" in listed
+    listed = snakemake(workplace, "-n", "-p", "windowed_table", "--config", "preset=paper", "dataset=cnn_dailymail")
+    assert "--preset CD_II" in listed and "WIKI" not in listed, "the rows of that corpus alone"
+
+
+def test_a_table_is_made_once(workplace):
+    snakemake(workplace, "mem2mem_table3", *TINY)
+    (made,) = (workplace / "runs" / "tables").glob("*/mem2mem_table3.json")
+    numbers = json.loads(made.read_text())
+    assert numbers["documents"] == 2 and numbers["rows"][2]["steps"] == 2
+    assert numbers["command"] == "snakemake -c2 mem2mem_table3 --config steps=2 limit=3 documents=2 seeds=1"
+    assert "Nothing to be done" in snakemake(workplace, "mem2mem_table3", *TINY)
+    (scores,) = made.parent.glob("*--0/scores-2.json")
+    scores.unlink()
+    made.unlink()
+    listed = snakemake(workplace, "-n", "mem2mem_table3", *TINY)
+    assert "rule score:" in listed and "rule train:" not in listed, "only what is missing"
+
+
+def test_a_killed_run_goes_on_to_the_same_table(workplace):
+    """Killed without warning while a run trains: the run is not taken for finished, and goes on where it stopped."""
+    long = ["--config", "steps=40", "limit=3", "documents=2", "seeds=1"]
+    environment = {**os.environ, "COMPANION_CACHE": str(workplace / "cache")}
+    started = subprocess.Popen(
+        command("mem2mem_table3", *long), cwd=workplace, env=environment, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    folder = workplace / "runs" / "tables" / "aclsum-demo-steps40-limit3" / "mem2mem--read--0"
+    until = time.time() + 120
+    while not (folder / "metrics.jsonl").exists() or '"step": 10' not in (folder / "metrics.jsonl").read_text():
+        assert time.time() < until and started.poll() is None
+        time.sleep(0.05)
+    os.killpg(started.pid, signal.SIGKILL)
+    started.wait()
+    assert not (folder / "trained").exists()
+    snakemake(workplace, "mem2mem_table3", *long)
+    assert (folder / "trained").exists()
+    steps = [m["step"] for m in map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())]
+    assert max(steps) == 40 and steps == sorted(steps)
