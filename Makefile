@@ -5,7 +5,7 @@ READY := .venv/.ready
 PAGES := $(wildcard notebooks/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lab notebooks bench lint clean
+.PHONY: help run test lab notebooks figures workflow bench lint clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -28,6 +28,13 @@ lab: $(READY)  ## open the pages in JupyterLab
 notebooks: $(READY)  ## build the pages from their .py sources and execute them
 	$(BIN)/jupytext --to ipynb --update $(PAGES)
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(PAGES:.py=.ipynb)
+
+figures: $(READY)  ## draw every committed figure again from its numbers, and the tables in papers.md
+	$(BIN)/python -m lib.figures
+	$(BIN)/python -m lib.results render
+
+workflow: $(READY)  ## install Snakemake, which has a command for each table and figure of the papers
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[tables]"
 
 bench: $(READY)  ## time the fast paths against the textbook ones: tests/bench/results.json
 	$(BIN)/python -m tests.bench

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from lib.data.clusters import rows_of
 from lib.data.documents import Document
@@ -54,6 +55,7 @@ def score_run(
     """Scores of a trained run, and the summaries it wrote."""
     which = "average" if chosen.train.keep_best > 1 else "best"
     model = load_weights(build(model_name, chosen, corpus), folder, which)
+    model.to("cuda" if torch.cuda.is_available() else "cpu")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     prepared = [corpus[split][i] for i in range(len(documents))]
     started = time.perf_counter()

@@ -160,7 +160,7 @@ def test_no_path_of_a_machine_in_what_is_committed():
 
 def test_the_makefile_helps():
     text = subprocess.run(["make", "help"], capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    for target in ("run", "test", "lab", "notebooks", "lint"):
+    for target in ("run", "test", "lab", "notebooks", "figures", "workflow", "lint"):
         assert f"make {target} " in text
 
 
