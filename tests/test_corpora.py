@@ -259,3 +259,17 @@ def test_wikihow_steps_are_the_summary(shared):
 def test_real_corpora(shared, name):
     for split in ("train", "val", "test"):
         assert len(list(load_corpus(shared / name).split(split, limit=50))) == 50
+
+
+def test_a_corpus_can_be_tested_on_another(tmp_path):
+    """DUC 2004 has test documents alone: what is trained elsewhere is scored there."""
+    for name, splits in (("a", ("train", "val", "test")), ("b", ("test",))):
+        (tmp_path / name).mkdir()
+        for split in splits:
+            line = json.dumps({"id": f"{name}-{split}", "document": "A text.", "summary": "A summary."})
+            (tmp_path / name / f"{split}.jsonl").write_text(line + "\n")
+    first, other = (load_corpus(tmp_path / name) for name in "ab")
+    both = first.tested_on(other)
+    assert [d.id for s in ("train", "val", "test") for d in both.split(s)] == ["a-train", "a-val", "b-test"]
+    assert both.identity not in (first.identity, other.identity)
+    assert [d.id for d in first.split("test")] == ["a-test"], "the first is as it was"

@@ -21,7 +21,7 @@ from lib.figures import (
     word_weights,
 )
 from lib.files import project_root, write_whole
-from lib.pages import clip, figures_folder, learn, show_source
+from lib.pages import clip, figures_folder, learn, measured, show_source
 from lib.parameters import ParameterError, check_parameters
 from tests.conftest import batch_of, tiny_model
 
@@ -209,3 +209,21 @@ def test_loss_curves_of_terms_that_only_training_has():
     ]
     axes = [ax for ax in loss_curves(metrics, "x").axes if ax.get_title()]
     assert {ax.get_title(): len(ax.lines) for ax in axes} == {"nll": 2, "source_nll": 1}
+
+
+def test_what_a_command_takes(tmp_path, monkeypatch):
+    """Measured in a process of its own, which a large one has started; once."""
+    (tmp_path / "in.json").write_text("{}")
+    large = torch.ones(100_000_000)  # 400 MB of this process
+    command = ("json.tool", str(tmp_path / "in.json"), str(tmp_path / "out.json"))
+    found = measured(tmp_path, "cost", *command, threads=1)
+    assert large[0] == 1 and 0 < found["gb"] < 0.2 and found["seconds"] < 60
+    assert (tmp_path / "out.json").read_text() == "{}\n"
+    (tmp_path / "out.json").unlink()
+    assert measured(tmp_path, "cost", *command) == found and not (tmp_path / "out.json").exists()
+
+
+def test_a_command_that_fails_is_not_measured(tmp_path):
+    with pytest.raises(RuntimeError, match=r"python -m json\.tool .*failed"):
+        measured(tmp_path, "cost", "json.tool", str(tmp_path / "nothing.json"))
+    assert not (tmp_path / "cost.json").exists()

@@ -2,10 +2,13 @@ import json
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 import torch
+from filelock import FileLock
 
 from lib import train as training
 from lib.files import project_root
@@ -18,6 +21,7 @@ from lib.train import (
     kept_checkpoints,
     load_tensors,
     load_weights,
+    main,
     read_metrics,
     train,
 )
@@ -401,3 +405,20 @@ def test_adagrad_goes_on_where_it_stopped(planted_corpus, tmp_path):
 def test_adams_betas_and_epsilon():
     (group,) = _optimizer(model(), TrainConfig(beta2=0.998, epsilon=1e-9)).param_groups
     assert group["betas"] == (0.9, 0.998) and group["eps"] == 1e-9
+
+
+def test_a_second_process_waits_for_the_first(planted_corpus, tmp_path):
+    """Whoever trains the same run later finds it finished, or goes on with what a killed one left."""
+    lock = FileLock(tmp_path / ".lock")
+    with ThreadPoolExecutor(1) as pool:
+        with lock:
+            waiting = pool.submit(train, "mem2mem", model(), planted_corpus, CONFIG, tmp_path, True, False)
+            time.sleep(0.5)
+            assert not waiting.done() and not (tmp_path / "config.json").exists()
+        assert waiting.result(timeout=60).step == CONFIG.steps
+
+
+def test_the_vocabulary_can_be_given(tmp_path):
+    arguments = ["mem2mem", "--preset", "demo", "--limit", "3", "--steps", "1", "--vocab-size", "200"]
+    main([*arguments, "--output", str(tmp_path)])
+    assert json.loads((tmp_path / "config.json").read_text())["config"]["model_config"]["vocab_size"] == 200
