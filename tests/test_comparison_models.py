@@ -130,6 +130,7 @@ def test_the_loss_is_the_mean_of_minus_log_p(model):
 
 def test_padding_changes_nothing(model):
     check_padding(model)
+    check_padding(model, RAGGED[::-1])  # documents with fewer sections stand before those with more
 
 
 def test_one_call_with_many_words_equals_many_calls(model):

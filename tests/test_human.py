@@ -95,6 +95,8 @@ def test_ratings_by_criterion(folder, capsys):
         fill(folder / "ratings.csv", given, folder / f"ratings-{rater}.csv")
     rows = rows_in(folder / "ratings.csv")
     assert len(rows) == 4 * 4 and not {"system", *SYSTEMS} & set(rows[0])
+    orders = {tuple(row["summary"].split()[0] for row in rows[i : i + 4]) for i in range(0, 16, 4)}
+    assert len(orders) > 1, "in random order, document by document"
     ratings = read_ratings(folder)
     assert {s: np.mean(v) for s, v in by_system(ratings, "fluency").items()} == {
         s: p - 0.5 for s, p in points.items()
@@ -194,10 +196,16 @@ document.getElementById("saved").textContent = csv();
 </script>"""
 
 
-def filled_in_by_chromium(form):
+CHANGE_OF_MIND = """<pre id="saved"></pre><script>
+for (const field of ["best", "worst"]) document.getElementsByName(`best_worst b1 ${field}`)[0].click();
+document.getElementById("saved").textContent = csv();
+</script>"""
+
+
+def filled_in_by_chromium(form, script=FILL_IN):
     """The file that the form saves after a person, or a script in their place, has clicked through it."""
     page = form.with_name("filled.html")
-    page.write_text(form.read_text(encoding="utf-8").replace("</html>", FILL_IN + "</html>"), encoding="utf-8")
+    page.write_text(form.read_text(encoding="utf-8").replace("</html>", script + "</html>"), encoding="utf-8")
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
     command = ["chromium", *flags, f"--user-data-dir={form.parent / 'profile'}", "--dump-dom", page.as_uri()]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
@@ -217,6 +225,13 @@ def test_the_form_is_filled_in_and_read_back(folder):
     means = {s: np.mean(v) for s, v in by_system(ratings, "coherence").items()}
     assert means == {"good": 5, "fair": 4, "poor": 3, "bad": 2}, "what was clicked is what is read, system by system"
     assert sum(r.value == 1 for r in ratings if r.criterion == BEST_WORST) == 16
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the browser chromium")
+def test_one_summary_cannot_be_best_and_worst(folder):
+    _, saved = filled_in_by_chromium(folder / "form.html", CHANGE_OF_MIND)
+    rows = [tuple(row.values()) for row in csv.DictReader(io.StringIO(saved))]
+    assert rows == [("best_worst", "b1", "worst", "A")], "the later choice holds"
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the browser chromium")
