@@ -155,6 +155,8 @@ def test_scores_of_a_run(scored):
     assert np.allclose(found["parts"]["summaries"]["rouge"], expected, atol=1e-3)
     assert found["steps"] == 2 and found["seed"] == 0 and found["parameters"] > 100_000
     assert set(found["parts"]) == {"summaries", "heads"} and found["made_with"]["code"]
+    assert found["parts"]["heads"]["rouge"] != found["parts"]["summaries"]["rouge"]
+    assert min(n for n, _ in found["parts"]["heads"]["copied"]["5"]) > 0, "heads copy whole sentences"
     assert set(read(scored / "hred" / "scores.json")["parts"]) == {"summaries"}, "HRED has no heads"
 
 

@@ -2,7 +2,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -413,8 +412,9 @@ def test_a_second_process_waits_for_the_first(planted_corpus, tmp_path):
     with ThreadPoolExecutor(1) as pool:
         with lock:
             waiting = pool.submit(train, "mem2mem", model(), planted_corpus, CONFIG, tmp_path, True, False)
-            time.sleep(0.5)
-            assert not waiting.done() and not (tmp_path / "config.json").exists()
+            with pytest.raises(TimeoutError):
+                waiting.result(timeout=3)
+            assert not (tmp_path / "config.json").exists()
         assert waiting.result(timeout=60).step == CONFIG.steps
 
 
