@@ -804,7 +804,7 @@ published_table("read_again_table3")
 
 # %% [markdown]
 r"""
-**What to see.** Copying adds one to two points at both sizes. In the paper its gain shrinks from ten points at 2K to nothing at 69K; the
+**What to see.** Copying adds four to five points at both sizes. In the paper its gain shrinks from ten points at 2K to nothing at 69K; the
 headlines of these packages do not have that many words, so that both sizes are at the small end.
 """
 
