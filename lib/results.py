@@ -66,9 +66,6 @@ def _table_row(row, table: Table, scored: list[dict], parts: list[dict] | None) 
                            for c, (v, w) in columns.items()}  # fmt: skip
         made |= {key: scored[0][key] for key in ("parameters", "steps", "made_with")}
         made["seeds"] = [s["seed"] for s in scored]
-        made["seconds"] = {
-            k: round(float(np.mean([s["seconds"][k] for s in scored])), 3) for k in ("training", "summary")
-        }
     return made
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -81,7 +82,8 @@ def test_a_table_is_made_once(workplace):
 
 
 def test_a_killed_run_goes_on_to_the_same_table(workplace):
-    """Killed without warning while a run trains: the run is not taken for finished, and goes on where it stopped."""
+    """Killed without warning while a run trains: the run is not taken for finished, goes on where it stopped, and the
+    table is the one of a run that nobody disturbed."""
     long = ["--config", "steps=40", "limit=3", "documents=2", "seeds=1"]
     environment = {**os.environ, "COMPANION_CACHE": str(workplace / "cache")}
     started = subprocess.Popen(
@@ -100,3 +102,8 @@ def test_a_killed_run_goes_on_to_the_same_table(workplace):
     assert (folder / "trained").exists()
     steps = [m["step"] for m in map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())]
     assert max(steps) == 40 and steps == sorted(steps)
+    tables = folder.parent / "mem2mem_table3.json"
+    disturbed = tables.read_text()
+    shutil.rmtree(folder.parent)
+    snakemake(workplace, "mem2mem_table3", *long)
+    assert tables.read_text() == disturbed
