@@ -237,7 +237,8 @@ def _papers() -> str:
 
 
 def _rendered(text: str, name: str, numbers: dict) -> str:
-    block = re.compile(_BLOCK.format(re.escape(name), ".*?"), re.DOTALL)
+    begin, end = _BLOCK.format(re.escape(name), "|").split("|\n")
+    block = re.compile(f"{begin}(?:.*?\n)??{end}", re.DOTALL)  # also an empty one
     if not block.search(text):
         raise ValueError(f"papers.md has no place for {name}: put {_BLOCK.format(name, '')!r} where it should stand")
     return block.sub(lambda _: _BLOCK.format(name, markdown(numbers)), text, count=1)

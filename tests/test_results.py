@@ -250,6 +250,15 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_a_place_may_be_empty(scored, project):
+    other = "<!-- table another -->\n<!-- end -->\n"
+    (project / "papers.md").write_text(f"<!-- table mem2mem_table2_aclsum -->\n<!-- end -->\n{other}")
+    (project / "t.json").write_text(json.dumps(table_2(scored)))
+    results.main(["keep", str(project / "t.json")])
+    text = (project / "papers.md").read_text()
+    assert text.endswith(f"<!-- end -->\n{other}") and "40.02" in text, "the next place is as it was"
+
+
 def test_a_table_is_kept(scored, project, capsys):
     made = project / "t.json"
     made.write_text(json.dumps(table_2(scored)))
