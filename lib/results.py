@@ -3,7 +3,7 @@
     python -m lib.results table mem2mem_table2 --corpus aclsum --output T.json hred=a/scores.json +read=b/scores.json
     python -m lib.results page read_again_table4 --figure runs/figures/read_again_seconds.json --output T.json
     python -m lib.results keep T.json          # into figures/ and papers.md
-    python -m lib.results render               # papers.md again, from the tables in figures/
+    python -m lib.results render               # papers.md and README.md again, from the tables in figures/
 
 `workflow/Snakefile` makes the runs and the scores (`lib.scores`) and calls these.
 """
@@ -199,27 +199,28 @@ def _grid(frame: pd.DataFrame, corner: str) -> str:
 # ---------------------------------------------------------------------------------------------------- kept tables
 
 _BLOCK = "<!-- table {} -->\n{}\n<!-- end -->"
+SHOWN_IN = ("papers.md", "README.md")
 
 
 def keep(path: Path) -> Path:
-    """Put a table into figures/ and papers.md. Raises ValueError when papers.md has no place for it."""
+    """Put a table into figures/ and where it is shown. Raises ValueError when no file has a place for it."""
     numbers = json.loads(path.read_text(encoding="utf-8"))
     name = f"{numbers['table']}_{numbers['corpus']}" if "corpus" in numbers else numbers["table"]
+    if not any(_place(name).search(text) for text in _texts().values()):
+        files = " and ".join(SHOWN_IN)
+        raise ValueError(f"{files} have no place for {name}: put {_BLOCK.format(name, '')!r} where it should stand")
     kept = project_root() / "figures" / f"{name}.json"
-    rendered = _rendered(_papers(), name, numbers)
     write_json(kept, numbers)
-    write_whole(project_root() / "papers.md", rendered)
+    render()
     return kept
 
 
 def render() -> list[str]:
-    """Every kept table in papers.md, written anew from its numbers. Returns their names."""
-    text, names = _papers(), kept_tables()
-    for name in names:
-        text = _rendered(text, name, kept_table(name))
-    if text != _papers():
-        write_whole(project_root() / "papers.md", text)
-    return names
+    """Every kept table where it is shown, written anew from its numbers. Returns the tables' names."""
+    for file, text in _texts().items():
+        if (rendered := _rendered(text)) != text:
+            write_whole(project_root() / file, rendered)
+    return kept_tables()
 
 
 def kept_tables() -> list[str]:
@@ -232,16 +233,22 @@ def kept_table(name: str) -> dict:
     return json.loads((project_root() / "figures" / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def _papers() -> str:
-    return (project_root() / "papers.md").read_text(encoding="utf-8")
+def _texts() -> dict[str, str]:
+    paths = {file: project_root() / file for file in SHOWN_IN}
+    return {file: path.read_text(encoding="utf-8") for file, path in paths.items() if path.exists()}
 
 
-def _rendered(text: str, name: str, numbers: dict) -> str:
+def _place(name: str) -> re.Pattern:
     begin, end = _BLOCK.format(re.escape(name), "|").split("|\n")
-    block = re.compile(f"{begin}(?:.*?\n)??{end}", re.DOTALL)  # also an empty one
-    if not block.search(text):
-        raise ValueError(f"papers.md has no place for {name}: put {_BLOCK.format(name, '')!r} where it should stand")
-    return block.sub(lambda _: _BLOCK.format(name, markdown(numbers)), text, count=1)
+    return re.compile(f"{begin}(?:.*?\n)??{end}", re.DOTALL)  # also an empty one
+
+
+def _rendered(text: str) -> str:
+    """A text with every kept table in its place."""
+    for name in kept_tables():
+        block = _BLOCK.format(name, markdown(kept_table(name)))
+        text = _place(name).sub(lambda _, block=block: block, text, count=1)
+    return text
 
 
 # --------------------------------------------------------------------------------------------------- command line
@@ -265,7 +272,7 @@ def main(arguments: list[str] | None = None) -> None:
         command.add_argument("--output", required=True, type=Path, help="NAME.json; NAME.md is written beside it")
     kept = commands.add_parser("keep", help="put tables into figures/ and papers.md")
     kept.add_argument("tables", nargs="+", type=Path)
-    commands.add_parser("render", help="write the kept tables into papers.md again")
+    commands.add_parser("render", help="write the kept tables into papers.md and README.md again")
     args = parser.parse_args(arguments)
     try:
         {"table": _table, "page": _page, "keep": _keep, "render": _render}[args.command](args)

@@ -22,7 +22,7 @@ systems that learn nothing.
 4. Which of the differences are real: a paired bootstrap.
 5. Three papers with every system's summary side by side; a form to let people judge.
 
-With the parameters as they are, the page takes about three minutes on two CPU cores and needs no network. That is a **demo**: 100
+With the parameters as they are, the page takes about two minutes on two CPU cores and needs no network. That is a **demo**: 100
 training papers and 200 steps for each model. It shows how such a comparison is made; it does not say which of the four is
 best. Each model's own page explains it.
 """
@@ -50,7 +50,7 @@ from lib.checks import check_exercise
 from lib.data.corpora import anthology_year, load_corpus
 from lib.evaluate import interval, paired_bootstrap
 from lib.figures import draw, interval_bars, use_style
-from lib.files import digest, project_root, source_digest
+from lib.files import digest, project_root, source_digest, write_json
 from lib.human.sheets import read_summaries
 from lib.pages import clip, figures_folder, measured
 from lib.presets import USUAL, open_corpus
@@ -175,9 +175,13 @@ def comparison_row(name):
     }
 
 
-print(f"{preset} run, {len(untrained['ids'])} test documents of {Path(dataset).name}, "
-      f"{untrained['training documents']:,} to train on")  # fmt: skip
 comparison = pd.DataFrame.from_dict({name: comparison_row(name) for name in parts}, orient="index").fillna("")
+caption = (
+    f"The four models on the same {len(untrained['ids'])} papers of {Path(dataset).name}: "
+    f"{untrained['training documents']:,} to train on, {steps or 'as many as the preset says'} steps each"
+)
+kept = {"table": "compare_table", "title": caption, "preset": preset, "columns": list(comparison)}
+write_json(figures / "compare_table.json", {**kept, "lines": {n: list(row) for n, row in comparison.T.items()}})
 comparison
 
 # %%

@@ -164,6 +164,19 @@ def test_the_makefile_helps():
         assert f"make {target} " in text
 
 
+@pytest.mark.parametrize("name", ["README.md", "papers.md"])
+def test_tables_and_links_of_a_text(name):
+    """Every row of a table has the columns of its head; every picture and file that is linked is there."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert tables
+    for table in tables:
+        rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table.splitlines()]
+        assert set("".join(rows[1])) <= set("- :") and {len(row) for row in rows} == {len(rows[0])}, table
+    for link in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (ROOT / link).exists(), link
+
+
 @pytest.mark.parametrize(
     ("page", "parameters", "message"),
     [
