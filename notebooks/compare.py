@@ -182,7 +182,7 @@ caption = (
 )
 kept = {"table": "compare_table", "title": caption, "preset": preset, "columns": list(comparison)}
 write_json(figures / "compare_table.json", {**kept, "lines": {n: list(row) for n, row in comparison.T.items()}})
-comparison
+comparison.style.set_properties(**{"white-space": "nowrap"})
 
 # %%
 rouge_1 = {name: [r[0] for r in part["rouge"]] for name, part in parts.items()}
