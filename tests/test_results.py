@@ -289,3 +289,8 @@ def test_every_kept_table_is_shown_as_it_is():
         assert any(results._place(name).search(text) for text in texts.values()), name
     for text in texts.values():
         assert results._rendered(text) == text, "run: make figures"
+
+
+def test_papers_md_names_every_table_and_figure():
+    text = results._texts()["papers.md"]
+    assert [name for name in (*TABLES, *PAGE_TABLES, *FIGURES) if f"`{name}`" not in text] == []
