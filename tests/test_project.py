@@ -16,7 +16,7 @@ from lib.files import project_root
 
 ROOT = project_root()
 PAGES = sorted((ROOT / "notebooks").glob("*.py"))
-CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
+CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib", "huggingface_hub": "huggingface-hub"}
 
 
 def notebook(page):
@@ -106,6 +106,19 @@ def imported(tree):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.module or ""
+
+
+def test_every_import_of_lib_is_a_need():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needs = [*project["dependencies"], *project["optional-dependencies"]["entities"]]
+    named = {re.match(r"[a-zA-Z0-9-]+", need)[0].replace("-", "_") for need in needs}
+    found = {
+        m.split(".")[0]
+        for folder in ("lib", "notebooks")
+        for tree in modules(folder).values()
+        for m in imported(tree)
+    }
+    assert found - named - set(sys.stdlib_module_names) == {"lib"}
 
 
 def test_lib_imports_neither_pages_nor_tests():
