@@ -58,9 +58,7 @@ PyTorch's on both sides.
 # %% tags=["parameters"]
 dataset: str = "aclsum"  # a corpus name (aclsum, arxiv, pubmed, ...) or a folder of train, val and test files
 preset: str = "demo"  # demo: minutes on two CPU cores; paper: the paper's own sizes, for a GPU
-variant: str = (
-    "+read"  # hred, +encoder memory ... +read as in Table 2; attn-seq2seq, ptr-gen-seq2seq, discourse-aware
-)
+variant: str = "+read"  # a row of Table 2, hred to +read; or attn-seq2seq, ptr-gen-seq2seq, discourse-aware
 steps: int = 0  # training steps; 0: as many as the preset says
 seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/, named after the configuration
