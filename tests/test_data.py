@@ -1,7 +1,9 @@
 """Preprocessing, prepared corpora, batches."""
 
 import json
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import torch
 from lib.data.batching import BucketSampler, in_order, make_batch, split_packed
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
-from lib.data.prepared import PreparedCorpus, encode, prepare
+from lib.data.prepared import PreparedCorpus, cached_corpus, encode, prepare
 from lib.data.preprocess import CohanOptions, choose_sections, cohan
 from lib.data.text import BOS, EOS, PAD, Vocabulary
 from tests.conftest import RAGGED, VOCAB, batch_of, document
@@ -107,6 +109,19 @@ def test_the_cache_is_made_anew_for_other_options_and_files(folder):
     assert len(smaller.vocabulary) == 6
     (folder / "test.jsonl").write_text(json.dumps({"article": "new text", "abstract": "new"}))
     assert len(prepare(load_corpus(folder), OPTIONS, progress=False)["test"]) == 1
+
+
+def test_a_corpus_wanted_twice_at_once_is_made_once(folder, tmp_path):
+    made, corpus = [], prepare(load_corpus(folder), OPTIONS)
+
+    def make():
+        made.append(corpus)
+        time.sleep(0.2)  # long enough for the second to come
+        return corpus
+
+    with ThreadPoolExecutor(2) as pool:
+        wanted = [pool.submit(cached_corpus, "c", [], make, tmp_path / "new" / "c") for _ in range(2)]
+    assert len(made) == 1 and {w.result().fingerprint for w in wanted} == {corpus.fingerprint}
 
 
 def test_a_damaged_prepared_corpus_is_named(folder, tmp_path):

@@ -21,6 +21,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 from tqdm import tqdm
@@ -228,13 +229,19 @@ def _prepare(corpus, options: Options, limit: int | None, progress: bool, worker
 def cached_corpus(
     name: str, key: list, make: Callable[[], PreparedCorpus], folder: str | Path | None = None
 ) -> PreparedCorpus:
-    """What `make` gives, kept in `folder`: by default in the cache, named after `name`, `key` and the code."""
+    """What `make` gives, kept in `folder`: by default in the cache, named after `name`, `key` and the code.
+
+    Of several processes that want the same corpus one makes it, and the others wait.
+    """
     folder = Path(folder or cache_dir() / f"{name}-{digest([key, source_digest('data')])}")
-    if (folder / "prepared.json").exists():
-        return PreparedCorpus.load(folder)
-    made = make()
-    made.save(folder)
-    return made
+    if not (folder / "prepared.json").exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.with_name(f".{folder.name}.lock")):
+            if not (folder / "prepared.json").exists():
+                made = make()
+                made.save(folder)
+                return made
+    return PreparedCorpus.load(folder)
 
 
 # ------------------------------------------------------------------------------- one pass over a corpus, in numbers
