@@ -2,7 +2,7 @@
 
     python -m lib.results table mem2mem_table2 --corpus aclsum --output T.json hred=a/scores.json +read=b/scores.json
     python -m lib.results page read_again_table4 --figure runs/figures/read_again_seconds.json --output T.json
-    python -m lib.results keep T.json          # into figures/ and papers.md
+    python -m lib.results keep T.json          # into figures/, and papers.md or README.md
     python -m lib.results render               # papers.md and README.md again, from the tables in figures/
 
 `workflow/Snakefile` makes the runs and the scores (`lib.scores`) and calls these.
@@ -178,7 +178,7 @@ def _either(values: set[int]) -> str:
 
 
 def markdown(numbers: dict) -> str:
-    """A table, its setting and its comparisons, as papers.md shows them."""
+    """A table, its setting and its comparisons, as they are shown."""
     parts = [f"**{numbers['title']}.** {setting(numbers)}", _grid(table_frame(numbers), "")]
     if numbers.get("pairs"):
         parts += ["Which differences are real (paired bootstrap):", _grid(pairs_frame(numbers), "difference")]
@@ -217,16 +217,18 @@ def keep(path: Path) -> Path:
 
 def render() -> list[str]:
     """Every kept table where it is shown, written anew from its numbers. Returns the tables' names."""
+    tables = kept_tables()
     for file, text in _texts().items():
-        if (rendered := _rendered(text)) != text:
+        if (rendered := _rendered(text, tables)) != text:
             write_whole(project_root() / file, rendered)
-    return kept_tables()
+    return list(tables)
 
 
-def kept_tables() -> list[str]:
-    """Names of the tables in figures/."""
-    found = sorted((project_root() / "figures").glob("*_table*.json"))
-    return [path.stem for path in found if "table" in json.loads(path.read_text(encoding="utf-8"))]
+def kept_tables() -> dict[str, dict]:
+    """The tables in figures/, by name."""
+    names = (path.stem for path in sorted((project_root() / "figures").glob("*_table*.json")))
+    found = {name: kept_table(name) for name in names}
+    return {name: numbers for name, numbers in found.items() if "table" in numbers}
 
 
 def kept_table(name: str) -> dict:
@@ -234,8 +236,7 @@ def kept_table(name: str) -> dict:
 
 
 def _texts() -> dict[str, str]:
-    paths = {file: project_root() / file for file in SHOWN_IN}
-    return {file: path.read_text(encoding="utf-8") for file, path in paths.items() if path.exists()}
+    return {file: (project_root() / file).read_text(encoding="utf-8") for file in SHOWN_IN}
 
 
 def _place(name: str) -> re.Pattern:
@@ -243,10 +244,10 @@ def _place(name: str) -> re.Pattern:
     return re.compile(f"{begin}(?:.*?\n)??{end}", re.DOTALL)  # also an empty one
 
 
-def _rendered(text: str) -> str:
-    """A text with every kept table in its place."""
-    for name in kept_tables():
-        block = _BLOCK.format(name, markdown(kept_table(name)))
+def _rendered(text: str, tables: dict[str, dict]) -> str:
+    """A text with every table that has a place in it."""
+    for name, numbers in tables.items():
+        block = _BLOCK.format(name, markdown(numbers))
         text = _place(name).sub(lambda _, block=block: block, text, count=1)
     return text
 
@@ -270,7 +271,7 @@ def main(arguments: list[str] | None = None) -> None:
     for command in (table, page):
         command.add_argument("--preset", default="demo")
         command.add_argument("--output", required=True, type=Path, help="NAME.json; NAME.md is written beside it")
-    kept = commands.add_parser("keep", help="put tables into figures/ and papers.md")
+    kept = commands.add_parser("keep", help="put tables into figures/, and papers.md or README.md")
     kept.add_argument("tables", nargs="+", type=Path)
     commands.add_parser("render", help="write the kept tables into papers.md and README.md again")
     args = parser.parse_args(arguments)

@@ -247,6 +247,7 @@ def project(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "project_root", lambda: tmp_path)
     (tmp_path / "figures").mkdir()
     (tmp_path / "papers.md").write_text("before\n<!-- table mem2mem_table2_aclsum -->\nold\n<!-- end -->\nafter\n")
+    (tmp_path / "README.md").write_text("")
     return tmp_path
 
 
@@ -277,18 +278,18 @@ def test_a_table_is_kept(scored, project, capsys):
 def test_a_table_without_a_place_is_not_kept(scored, project):
     made = project / "t.json"
     made.write_text(json.dumps(table_2(scored, "elsewhere")))
-    with pytest.raises(SystemExit, match=r"have no place for mem2mem_table2_elsewhere"):
+    with pytest.raises(SystemExit, match=r"papers\.md and README\.md have no place for mem2mem_table2_elsewhere"):
         results.main(["keep", str(made)])
     assert not list((project / "figures").iterdir())
 
 
 def test_every_kept_table_is_shown_as_it_is():
     """As `python -m lib.results render` writes them."""
-    texts = results._texts()
-    for name in results.kept_tables():
+    texts, tables = results._texts(), results.kept_tables()
+    for name in tables:
         assert any(results._place(name).search(text) for text in texts.values()), name
     for text in texts.values():
-        assert results._rendered(text) == text, "run: make figures"
+        assert results._rendered(text, tables) == text, "run: make figures"
 
 
 def test_papers_md_names_every_table_and_figure():
