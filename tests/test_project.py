@@ -23,26 +23,32 @@ def notebook(page):
     return json.loads(page.with_suffix(".ipynb").read_text(encoding="utf-8"))
 
 
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def needs(*extras):
+    """{name: bound} of what is needed, and of what some extras need."""
+    lists = [project()["dependencies"], *(project()["optional-dependencies"][extra] for extra in extras)]
+    return dict(re.match(r"([a-zA-Z0-9-]+)(.*)", need).groups() for found in lists for need in found)
+
+
 def test_environment_and_pyproject_need_the_same():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needs = dict(re.match(r"([a-zA-Z0-9-]+)(.*)", d).groups() for d in project["dependencies"])
     *conda, pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     environment = dict(re.match(r"([a-zA-Z0-9_-]+)(.*)", d).groups() for d in [*conda, *pip["pip"]] if d != "-e .")
     environment = {CONDA_NAMES.get(name, name): bound for name, bound in environment.items()}
-    assert environment.pop("python") == project["requires-python"]
+    assert environment.pop("python") == project()["requires-python"]
     environment.pop("pip")
     assert "spacy-model-en_core_web_sm" in environment, "conda has the model, PyPI has not"
     environment.pop("spacy-model-en_core_web_sm")
-    extra = dict(re.match(r"([a-zA-Z0-9-]+)(.*)", d).groups() for d in project["optional-dependencies"]["entities"])
-    assert environment == needs | extra
+    assert environment == needs("entities")
     assert "-e ." in pip["pip"]
 
 
 def test_every_need_is_pinned():
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines if "==" in line}
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert {re.match(r"[a-zA-Z0-9-]+", d)[0] for d in project["dependencies"]} <= pinned
+    assert set(needs()) <= pinned
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
@@ -109,9 +115,7 @@ def imported(tree):
 
 
 def test_every_import_of_lib_is_a_need():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needs = [*project["dependencies"], *project["optional-dependencies"]["entities"]]
-    named = {re.match(r"[a-zA-Z0-9-]+", need)[0].replace("-", "_") for need in needs}
+    named = {need.replace("-", "_") for need in needs("entities")}
     found = {
         m.split(".")[0]
         for folder in ("lib", "notebooks")
