@@ -28,9 +28,8 @@ lab: $(READY)  ## open the pages in JupyterLab
 notebooks: $(READY)  ## build the pages from their .py sources and execute them
 	$(BIN)/jupytext --to ipynb --update $(PAGES)
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(PAGES:.py=.ipynb)
-	$(BIN)/python -m lib.results render
 
-figures: $(READY)  ## draw every committed figure again from its numbers, and the tables in papers.md
+figures: $(READY)  ## draw every committed figure again from its numbers, and the tables in papers.md and README.md
 	$(BIN)/python -m lib.figures
 	$(BIN)/python -m lib.results render
 

@@ -55,6 +55,7 @@ from lib.human.sheets import read_summaries
 from lib.pages import clip, figures_folder, measured
 from lib.presets import USUAL, open_corpus
 from lib.presets import preset as preset_named
+from lib.results import render
 
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
 as_they_are = (dataset, preset, steps, documents, seed) == ("aclsum", "demo", 200, 100, 0)
@@ -182,6 +183,7 @@ caption = (
 )
 kept = {"table": "compare_table", "title": caption, "preset": preset, "columns": list(comparison)}
 write_json(figures / "compare_table.json", {**kept, "lines": {n: list(row) for n, row in comparison.T.items()}})
+render()  # the README shows the committed one
 comparison.style.set_properties(**{"white-space": "nowrap"})
 
 # %%
