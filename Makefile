@@ -31,7 +31,7 @@ notebooks: $(READY)  ## build the pages from their .py sources and execute them
 
 figures: $(READY)  ## draw every committed figure again from its numbers, and the tables in papers.md and README.md
 	$(BIN)/python -m lib.figures
-	$(BIN)/python -m lib.results render
+	$(BIN)/python -m lib.make_tables render
 
 workflow: $(READY)  ## install Snakemake, which has a command for each table and figure of the papers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[tables]"

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lib.data.batch import EncodedDocument
 from lib.data.batching import in_order
 from lib.data.documents import Document
 from lib.data.graphs import tfidf
-from lib.data.prepared import EncodedDocument
 from lib.data.text import Vocabulary
 
 

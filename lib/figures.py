@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lib.files import project_root, write_whole
+from lib.storage import project_root, write_whole
 
 STYLE = {
     "figure.dpi": 110,
@@ -182,15 +182,16 @@ def signed_maps(panels: list[dict], xlabel: str, ylabel: str, border: float) -> 
 
 
 def maximum_attention(
-    places: list[int], weights: list[float], windows: list[int], words: int, window: int, step: int, title: str
+    places: list[int], weights: list[float], windows: list[int], words: int, window: int, stride: int, title: str
 ) -> Figure:
     """For every word that was written, the source word with the largest weight, and in grey the window it was in.
 
-    places, weights, windows: of each word written; `windows` are numbers of windows of `window` words, `step` apart.
+    places, weights, windows: of each word written; `windows` are numbers of windows of `window` words, `stride`
+    apart.
     """
     figure, ax = plt.subplots(figsize=(7, 4))
     for t, w in enumerate(windows):
-        ax.barh(t, min(window, words - w * step), left=w * step, height=1, color="0.9")
+        ax.barh(t, min(window, words - w * stride), left=w * stride, height=1, color="0.9")
     points = ax.scatter(
         places, range(len(places)), c=weights, cmap="Blues", s=14, vmin=0, vmax=1,
         edgecolors="tab:blue", linewidths=0.4,

@@ -3,7 +3,7 @@
 import ast
 import builtins
 
-from lib.names import did_you_mean
+from lib.suggestions import did_you_mean
 
 
 class ParameterError(ValueError):

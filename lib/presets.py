@@ -19,8 +19,8 @@ from lib.models.discourse_aware import DiscourseAware
 from lib.models.hred import HRED
 from lib.models.seq2seq import Seq2Seq
 from lib.models.tdmca import TDMCA
-from lib.names import did_you_mean
 from lib.ranking import prepare_clusters
+from lib.suggestions import did_you_mean
 from lib.train import TrainConfig
 
 VARIANTS = {
@@ -96,7 +96,7 @@ PRESETS = {
     ),
     ("windowed", "demo"): Preset(
         options=ArticleOptions(source_tokens=400, summary_tokens=80, vocab_size=1_000),
-        model={"embedding": 64, "hidden": 32, "window": 120, "step": 100},
+        model={"embedding": 64, "hidden": 32, "window": 120, "stride": 100},
         train=TrainConfig(batch_size=4, steps=400, learning_rate=2e-3, validate_every=80),
         decode=DecodeConfig(beam=3, min_length=20, max_length=80, block_ngrams=3),
         documents=100,
@@ -104,11 +104,11 @@ PRESETS = {
 }  # fmt: skip
 
 
-def _article(source: int, summary: int, longest: int, window: int | None = None, step: int | None = None) -> Preset:
+def _article(source: int, summary: int, longest: int, window: int | None = None, stride: int | None = None) -> Preset:
     """A row of the windowed paper's table: words of source and summary, window and step; the author's training."""
     return Preset(
         options=ArticleOptions(source_tokens=source, summary_tokens=summary),
-        model={"window": window, "step": step, "budget": summary, "longest": longest},
+        model={"window": window, "stride": stride, "budget": summary, "longest": longest},
         variant="dynamic" if window else "standard",
         train=TrainConfig(
             batch_size=12, epochs=21, learning_rate=300**-0.45, warmup=4000, weight_decay=1e-5, max_norm=None
@@ -131,7 +131,7 @@ PRESETS["windowed", "paper"] = PRESETS["windowed", "CD_II"]
 
 def _demo_article(row: Preset, demo: Preset) -> Preset:
     """A row of that table in the demo's sizes: three tenths of its words, the demo's training and decoding."""
-    lengths = {k: v and round(0.3 * v) for k, v in row.model.items() if k in ("window", "step", "longest")}
+    lengths = {k: v and round(0.3 * v) for k, v in row.model.items() if k in ("window", "stride", "longest")}
     options = replace(demo.options, source_tokens=round(0.3 * row.options.source_tokens))
     model = {**demo.model, "budget": demo.options.summary_tokens, **lengths}
     return replace(demo, options=options, model=model, variant=row.variant)
@@ -151,7 +151,7 @@ PRESETS |= {
     ),
     ("read_again", "demo"): Preset(
         options=HeadlineOptions(
-            sentences=4, source_tokens=50, summary_tokens=20, vocab_size=2_000, reading_size=8_000, fewest=2,
+            sentences=4, source_tokens=50, summary_tokens=20, vocab_size=2_000, source_vocab_size=8_000, fewest=2,
             filtered=False,
         ),
         model={"embedding": 96, "hidden": 96, "importance": "sigmoid"},  # with tanh, states grow without bound
@@ -163,7 +163,7 @@ PRESETS |= {
 PRESETS["read_again", "demo papers"] = replace(
     PRESETS["read_again", "demo"],
     options=HeadlineOptions(
-        sentences=40, source_tokens=300, summary_tokens=80, vocab_size=1_000, reading_size=8_000, fewest=2,
+        sentences=40, source_tokens=300, summary_tokens=80, vocab_size=1_000, source_vocab_size=8_000, fewest=2,
         digits=False, filtered=False,
     ),
     model={"embedding": 64, "hidden": 64, "importance": "sigmoid"},
@@ -179,7 +179,7 @@ PRESETS |= {
     # batches: 10,500 pieces on each of 4 GPUs, 4 times before an update, as the authors' code does it
     ("hierarchical_transformer", "paper"): Preset(
         options=ClusterOptions(),
-        model={"reading": "paper", "local_layers": 5},
+        model={"form": "paper", "local_layers": 5},
         train=TrainConfig(
             batch_size=512, batch_tokens=168_000, accumulate=16, steps=500_000, learning_rate=2 * 256**-0.5,
             validate_every=10_000, keep_best=5, **_NOAM,
@@ -232,7 +232,7 @@ def preset(model: str, name: str, variant: str | None = None, vocab_size: int | 
         if values["window"] is None:
             raise ValueError(f"preset {name!r} has no window: choose the variant 'standard', or another preset")
         if variant != "static":  # its summaries say when to move
-            options = replace(chosen.options, window=values["window"], step=values["step"])
+            options = replace(chosen.options, window=values["window"], stride=values["stride"])
             chosen = replace(chosen, options=options)
     chosen = replace(chosen, options=replace(chosen.options, **READS.get(variant, {})))
     if vocab_size is not None:
@@ -286,7 +286,9 @@ def build(model: str, chosen: Preset, corpus: PreparedCorpus) -> nn.Module:
     kind = OTHER_KINDS.get(chosen.variant, kind)
     known = {f.name for f in fields(kind.Config)}
     values = {k: v for k, v in chosen.model.items() if k in known}
-    if "reading_size" in known:  # what the encoder reads is the corpus's to say
-        values |= {name: getattr(corpus.options, name) for name in ("reading_size", "sentences") if name in known}
+    if "source_vocab_size" in known:  # what the encoder reads is the corpus's to say
+        values |= {
+            name: getattr(corpus.options, name) for name in ("source_vocab_size", "sentences") if name in known
+        }
     torch.manual_seed(chosen.train.seed)
     return kind(kind.Config(**values, vocab_size=len(corpus.vocabulary)))

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from safetensors.numpy import load_file, save
 
+from lib.data.batch import EncodedDocument
 from lib.data.batching import in_order
 from lib.data.clusters import (
     choose_paragraphs,
@@ -17,10 +18,10 @@ from lib.data.clusters import (
     similarity_scores,
 )
 from lib.data.graphs import entity_finder
-from lib.data.prepared import EncodedDocument, PreparedCorpus, cached_corpus
+from lib.data.prepared import PreparedCorpus, cached_corpus
 from lib.data.preprocess import ClusterOptions
-from lib.files import cache_dir, digest, source_digest, write_whole
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
+from lib.storage import cache_dir, digest, source_digest, write_whole
 from lib.train import Run, TrainConfig, load_weights, run_config, train
 
 

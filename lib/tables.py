@@ -1,7 +1,7 @@
 """The result tables of the four papers: their rows, what makes each row here, and what the papers report.
 
 A row is a run (a model that `lib.train` trains, once for each seed), a baseline that needs no training, or something
-that is not built. `lib.results` scores the runs and puts a table together; `workflow/Snakefile` has a rule for each.
+that is not built. `lib.make_tables` scores the runs and puts a table together; `workflow/Snakefile` has a rule for each.
 """
 
 from dataclasses import dataclass, field

@@ -33,9 +33,10 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
-from lib.data.batching import BucketSampler, in_order, make_batch
+from lib.data.batch import make_batch
+from lib.data.batching import BucketSampler, in_order
 from lib.data.prepared import PreparedCorpus
-from lib.files import source_digest, write_json, write_whole
+from lib.storage import source_digest, write_json, write_whole
 
 
 @dataclass(frozen=True)

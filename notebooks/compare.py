@@ -50,12 +50,12 @@ from lib.checks import check_exercise
 from lib.data.corpora import anthology_year, load_corpus
 from lib.evaluate import interval, paired_bootstrap
 from lib.figures import draw, interval_bars, use_style
-from lib.files import digest, project_root, source_digest, write_json
+from lib.storage import digest, project_root, source_digest, write_json
 from lib.human.sheets import read_summaries
-from lib.pages import clip, figures_folder, measured
+from lib.page_tools import clip, figures_folder, measured
 from lib.presets import USUAL, open_corpus
 from lib.presets import preset as preset_named
-from lib.results import render
+from lib.make_tables import render
 
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
 as_they_are = (dataset, preset, steps, documents, seed) == ("aclsum", "demo", 200, 100, 0)
@@ -99,7 +99,7 @@ pd.DataFrame.from_dict(read, orient="index")
 r"""
 # 2. Training and summarizing
 
-`python -m lib.train` and `python -m lib.scores`, as on the command line. What was measured once for the same settings and code is not
+`python -m lib.train` and `python -m lib.score_runs`, as on the command line. What was measured once for the same settings and code is not
 done again. The seconds hold everything: starting Python, training or writing the summaries, scoring; at demo size, on one core.
 """
 
@@ -120,7 +120,7 @@ def train_and_score(model, size):
     where = ["--documents", str(documents), "--folder", str(folder)]
     return {
         "training": training,
-        "scoring": measured(folder, "scoring", "lib.scores", "run", *what, *where, threads=threads),
+        "scoring": measured(folder, "scoring", "lib.score_runs", "run", *what, *where, threads=threads),
     }
 
 
@@ -128,7 +128,16 @@ where = ["--documents", str(documents), "--output", str(here / "baselines.json")
 with ThreadPoolExecutor(1 if alone else 2) as pool:
     started = {name: pool.submit(train_and_score, *pair) for name, pair in reversed(MODELS_HERE.items())}
     unlearned = pool.submit(
-        measured, here, "baselines-cost", "lib.scores", "baselines", "mem2mem", "--preset", preset, *common, *where
+        measured,
+        here,
+        "baselines-cost",
+        "lib.score_runs",
+        "baselines",
+        "mem2mem",
+        "--preset",
+        preset,
+        *common,
+        *where,
     )
     costs = {name: started[name].result() for name in MODELS_HERE}
     unlearned.result()

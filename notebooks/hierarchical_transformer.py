@@ -77,28 +77,28 @@ import pandas as pd
 import torch
 
 from lib.checks import check_close, check_exercise, check_gradients, gradients
-from lib.data.batching import make_batch
+from lib.data.batch import make_batch
 from lib.data.clusters import clusters, encode_clusters, order_scores, ranked, rows_of, similarity_scores
 from lib.data.corpora import load_corpus
 from lib.data.graphs import capitalised_names, discourse_graph, entity_finder, similarity_graph
-from lib.data.prepared import EncodedDocument
+from lib.data.batch import EncodedDocument
 from lib.data.preprocess import bigram_recall
 from lib.data.synthetic import planted_clusters
 from lib.data.text import BOS, EOS, PAD, SENTENCE_END, TITLE_END
 from lib.evaluate import longest_common_recall, score_table
 from lib.extractive import lexrank
 from lib.figures import attention_maps, draw, lines, loss_curves, signed_maps, use_style, word_weights
-from lib.files import project_root
+from lib.storage import project_root
 from lib.generate import DecodeConfig, greedy_search, summarize
 from lib.human.sheets import write_summaries
 from lib.layers.transformer import sinusoids
 from lib.models.hierarchical_transformer import GlobalLayer, HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig, recalls
-from lib.pages import clip, figures_folder, learn, show_source, train_or_load
+from lib.page_tools import clip, figures_folder, learn, show_source, train_or_load
 from lib.presets import build, open_corpus
 from lib.presets import preset as preset_named
 from lib.ranking import best_paragraphs, learned_ranking, learned_scores, train_ranker
-from lib.results import published_table
+from lib.make_tables import published_table
 from lib.tables import PAGE_TABLES, TABLES
 from lib.train import evaluate_loss, kept_checkpoints, load_weights
 
@@ -211,18 +211,18 @@ def eq07_position(p, width):
     return torch.tensor([f(angle) for angle in angles for f in (math.sin, math.cos)]).double()
 
 
-def eq09_both_positions(i, j, width, reading):
+def eq09_both_positions(i, j, width, form):
     paragraph, word = eq07_position(i, width // 2), eq07_position(j, width // 2)
-    return torch.cat([paragraph, word] if reading == "paper" else [word, paragraph])
+    return torch.cat([paragraph, word] if form == "paper" else [word, paragraph])
 
 
 def eq10_input(rows, model):
     """Words of every paragraph: a list of [n_i, d]."""
-    reading = model.config.reading
-    scale = 1 if reading == "paper" else math.sqrt(d)
+    form = model.config.form
+    scale = 1 if form == "paper" else math.sqrt(d)
     return [
         torch.stack(
-            [scale * model.embedding.weight[w] + eq09_both_positions(i, j, d, reading) for j, w in enumerate(row)]
+            [scale * model.embedding.weight[w] + eq09_both_positions(i, j, d, form) for j, w in enumerate(row)]
         )
         for i, row in enumerate(rows)
     ]
@@ -238,7 +238,7 @@ def toy_transformer(**changes):
 
 
 torch.set_default_dtype(torch.float64)  # for the toy alone
-models = {reading: toy_transformer(reading=reading) for reading in ("paper", "code")}
+models = {form: toy_transformer(form=form) for form in ("paper", "code")}
 
 
 def seen_by_lib(model, graph=None):
@@ -261,9 +261,9 @@ def seen_by_lib(model, graph=None):
 
 
 lib_layers, lib_states = {}, {}
-for reading, model in models.items():
-    lib_layers[reading], lib_states[reading] = seen_by_lib(model)
-    check_close(torch.cat(eq10_input(rows, model)), lib_layers[reading][0], "(7)-(10)", f"input, {reading}")
+for form, model in models.items():
+    lib_layers[form], lib_states[form] = seen_by_lib(model)
+    check_close(torch.cat(eq10_input(rows, model)), lib_layers[form][0], "(7)-(10)", f"input, {form}")
 
 # %% [markdown]
 r"""
@@ -291,9 +291,9 @@ def multi_head_attention(queries, words, part):
     return part.output(torch.cat(found, -1))
 
 
-def eq12_local_layer(x, layer, reading):
+def eq12_local_layer(x, layer, form):
     """Words of one paragraph [n, d]."""
-    if reading == "paper":
+    if form == "paper":
         h = layer.attention_norm(x + multi_head_attention(x, x, layer.attention))  # (11)
         return layer.feed_forward_norm(h + layer.feed_forward(h))
     normed = layer.attention_norm(x)
@@ -302,12 +302,12 @@ def eq12_local_layer(x, layer, reading):
 
 
 local_words = {}
-for reading, model in models.items():
+for form, model in models.items():
     x = eq10_input(rows, model)
     for number, layer in enumerate(model.local_layers, 1):
-        x = [eq12_local_layer(paragraph, layer, reading) for paragraph in x]
-        check_close(torch.cat(x), lib_layers[reading][number], "(11), (12)", f"local layer {number}, {reading}")
-    local_words[reading] = x
+        x = [eq12_local_layer(paragraph, layer, form) for paragraph in x]
+        check_close(torch.cat(x), lib_layers[form][number], "(11), (12)", f"local layer {number}, {form}")
+    local_words[form] = x
 
 # %% [markdown]
 r"""
@@ -329,27 +329,25 @@ def eq15_pooling_weights(x, layer):
     return a.softmax(0)
 
 
-def eq16_heads(x, layer, reading):
+def eq16_heads(x, layer, form):
     """One paragraph as each head sees it: [heads, d_head]."""
-    x = layer.norms[0](x) if reading == "code" else x
+    x = layer.norms[0](x) if form == "code" else x
     weights = eq15_pooling_weights(x, layer)
     values = layer.value(x).view(len(x), layer.heads, -1)  # (14)
     heads = []
     for z in range(layer.heads):
         pooled = sum(weights[j, z] * values[j, z] for j in range(len(x)))
         heads.append(
-            layer.pool_norm(pooled) if reading == "code" else layer.pool_norms[z](layer.pool_output[z] @ pooled)
+            layer.pool_norm(pooled) if form == "code" else layer.pool_norms[z](layer.pool_output[z] @ pooled)
         )
     return torch.stack(heads)
 
 
-for reading, model in models.items():
+for form, model in models.items():
     layer = model.global_layers[0]
-    weights = [
-        eq15_pooling_weights(layer.norms[0](x) if reading == "code" else x, layer) for x in local_words[reading]
-    ]
-    lib_weights = lib_states[reading].document["pooling0"][b, : len(toy[b].source)]
-    check_close(torch.cat(weights), lib_weights, "(13), (15)", f"pooling weights, {reading}")
+    weights = [eq15_pooling_weights(layer.norms[0](x) if form == "code" else x, layer) for x in local_words[form]]
+    lib_weights = lib_states[form].document["pooling0"][b, : len(toy[b].source)]
+    check_close(torch.cat(weights), lib_weights, "(13), (15)", f"pooling weights, {form}")
 
 # %% [markdown]
 r"""
@@ -372,29 +370,29 @@ has the graphs.
 
 
 # %%
-def eq17_project(head, which, z, layer, reading):
+def eq17_project(head, which, z, layer, form):
     """Query (17), key (18) or value (19) of one paragraph for head z: `which` is 0, 1 or 2."""
-    return layer.between[which](head) if reading == "code" else layer.between_weights[which, z] @ head
+    return layer.between[which](head) if form == "code" else layer.between_weights[which, z] @ head
 
 
-def eq20_weights(heads, i, z, layer, reading):
+def eq20_weights(heads, i, z, layer, form):
     """How much paragraph i attends to each: [m]. heads: a list of [heads, d_head]."""
-    q = eq17_project(heads[i][z], 0, z, layer, reading)
-    scores = torch.stack([q @ eq17_project(head[z], 1, z, layer, reading) for head in heads])
-    return (scores / math.sqrt(len(q)) if reading == "code" else scores).softmax(0)
+    q = eq17_project(heads[i][z], 0, z, layer, form)
+    scores = torch.stack([q @ eq17_project(head[z], 1, z, layer, form) for head in heads])
+    return (scores / math.sqrt(len(q)) if form == "code" else scores).softmax(0)
 
 
 def eq24_weights(G, i):
     return G[i] / G[i].sum()
 
 
-def eq20_contexts(heads, layer, reading, G=None):
+def eq20_contexts(heads, layer, form, G=None):
     """[m, heads, d_head], and the weights [heads, m, m]."""
     contexts, weights = [], []
     for z in range(layer.heads):
-        values = torch.stack([eq17_project(head[z], 2, z, layer, reading) for head in heads])
+        values = torch.stack([eq17_project(head[z], 2, z, layer, form) for head in heads])
         given = G is not None and z == 0
-        rows = [eq24_weights(G, i) if given else eq20_weights(heads, i, z, layer, reading) for i in range(len(heads))]
+        rows = [eq24_weights(G, i) if given else eq20_weights(heads, i, z, layer, form) for i in range(len(heads))]
         weights.append(torch.stack(rows))
         contexts.append(weights[z] @ values)
     return torch.stack(contexts, 1), torch.stack(weights)
@@ -404,15 +402,15 @@ toy_graph = torch.zeros(len(toy), 5, 5)
 for k, (other, _) in enumerate(toy_rows):
     size = len(other)
     toy_graph[k, :size, :size] = torch.eye(size) + 0.3 * torch.rand(size, size)
-graphed = {reading: seen_by_lib(model, toy_graph) for reading, model in models.items()}
-for reading, model in models.items():
+graphed = {form: seen_by_lib(model, toy_graph) for form, model in models.items()}
+for form, model in models.items():
     layer = model.global_layers[0]
-    heads = [eq16_heads(x, layer, reading) for x in local_words[reading]]
+    heads = [eq16_heads(x, layer, form) for x in local_words[form]]
     size = len(rows)
-    for G, state, eq in ((None, lib_states[reading], "(17)-(20)"), (toy_graph[b], graphed[reading][1], "(24)")):
-        _, weights = eq20_contexts(heads, layer, reading, None if G is None else G[:size, :size])
+    for G, state, eq in ((None, lib_states[form], "(17)-(20)"), (toy_graph[b], graphed[form][1], "(24)")):
+        _, weights = eq20_contexts(heads, layer, form, None if G is None else G[:size, :size])
         check_close(
-            weights, state.document["between0"][b, :, :size, :size], eq, f"attention between paragraphs, {reading}"
+            weights, state.document["between0"][b, :, :size, :size], eq, f"attention between paragraphs, {form}"
         )
 
 # %% [markdown]
@@ -427,13 +425,13 @@ x^l_{ij}=\mathrm{LN}(g_{ij}+x_{ij})$$
 
 
 # %%
-def eq23_global_layer(x, layer, reading, G=None):
+def eq23_global_layer(x, layer, form, G=None):
     """All paragraphs: a list of [n_i, d] -> the same."""
-    contexts, _ = eq20_contexts([eq16_heads(words, layer, reading) for words in x], layer, reading, G)
+    contexts, _ = eq20_contexts([eq16_heads(words, layer, form) for words in x], layer, form, G)
     made = []
     for words, context in zip(x, contexts):
         c = layer.output(context.flatten())  # (21)
-        if reading == "paper":
+        if form == "paper":
             g = layer.feed_forward(words + c)  # (22)
             made.append(layer.norms[0](g + words))
         else:
@@ -441,15 +439,15 @@ def eq23_global_layer(x, layer, reading, G=None):
     return made
 
 
-for reading, model in models.items():
+for form, model in models.items():
     for G, found, eq in (
-        (None, lib_layers[reading], "(21)-(23)"),
-        (toy_graph[b, :3, :3], graphed[reading][0], "(24)"),
+        (None, lib_layers[form], "(21)-(23)"),
+        (toy_graph[b, :3, :3], graphed[form][0], "(24)"),
     ):
-        x = local_words[reading]
+        x = local_words[form]
         for number, layer in enumerate(model.global_layers, 1):
-            x = eq23_global_layer(x, layer, reading, G)
-            check_close(torch.cat(x), found[number + 2], eq, f"global layer {number}, {reading}")
+            x = eq23_global_layer(x, layer, form, G)
+            check_close(torch.cat(x), found[number + 2], eq, f"global layer {number}, {form}")
 
 # %% [markdown]
 r"""
@@ -506,17 +504,17 @@ $\epsilon=0.1$ over all others but [PAD].
 # %%
 def encoder(rows, model, G=None):
     """Title and paragraphs in ids -> words [n, d]."""
-    x, reading = eq10_input(rows, model), model.config.reading
+    x, form = eq10_input(rows, model), model.config.form
     for layer in model.local_layers:
-        x = [eq12_local_layer(words, layer, reading) for words in x]
+        x = [eq12_local_layer(words, layer, form) for words in x]
     for layer in model.global_layers:
-        x = eq23_global_layer(x, layer, reading, G)
-    return model.encoder_norm(torch.cat(x)) if reading == "code" else torch.cat(x)
+        x = eq23_global_layer(x, layer, form, G)
+    return model.encoder_norm(torch.cat(x)) if form == "code" else torch.cat(x)
 
 
 def decoder(written, words, model):
     """Pieces written so far, [BOS] first -> log P of what comes next after each: [T, V]."""
-    code = model.config.reading == "code"
+    code = model.config.form == "code"
     scale = math.sqrt(d) if code else 1
     y = torch.stack([scale * model.embedding.weight[w] + eq07_position(t, d) for t, w in enumerate(written)])
     for layer in model.decoder_layers:
@@ -545,14 +543,14 @@ def smoothed_loss(log_p, target, epsilon):
     return -(labels * log_p).sum() / len(target)
 
 
-for reading, model in models.items():
+for form, model in models.items():
     model.train()
     loss = sum(
         smoothed_loss(decoder([BOS, *target[:-1]], encoder(rows, model), model), target, 0.1)
         for rows, target in toy_rows
     ) / len(toy)
     ours = model.loss(batch)["loss"]
-    check_close(loss, ours, "all", f"loss of the padded batch, {reading}")
+    check_close(loss, ours, "all", f"loss of the padded batch, {form}")
     check_gradients(gradients(model, loss), gradients(model, ours), "all")
 
 # %% [markdown]
@@ -573,32 +571,30 @@ keys and values gives what one pass over the whole summary gives.
 """
 
 # %%
-for reading, model in models.items():
+for form, model in models.items():
     model.eval()
     layer = model.global_layers[0]
-    x = local_words[reading][1]
-    alone = torch.stack(
-        [eq17_project(head, 2, z, layer, reading) for z, head in enumerate(eq16_heads(x, layer, reading))]
-    )
+    x = local_words[form][1]
+    alone = torch.stack([eq17_project(head, 2, z, layer, form) for z, head in enumerate(eq16_heads(x, layer, form))])
     c = layer.output(alone.flatten())
     by_hand = layer.norms[0](layer.feed_forward(x + c) + x)
-    if reading == "code":
+    if form == "code":
         by_hand = x + c + layer.feed_forward(layer.norms[1](x + c))
     single = make_batch([encoded("x", rows[1:2], [EOS])], V)
     ours, seen = layer(x, single.ragged, single.sentence_mask)
-    check_close(by_hand, ours, "one paragraph", f"global layer, {reading}")
+    check_close(by_hand, ours, "one paragraph", f"global layer, {form}")
 
     ones = model.encode(batch, torch.ones_like(toy_graph)).document["between0"][:, 0]
     present = batch.sentence_mask.double()
     uniform = (present / present.sum(1, keepdim=True))[:, None].expand_as(ones)
-    check_close(uniform, ones, "graph of 1", f"uniform attention, {reading}")
+    check_close(uniform, ones, "graph of 1", f"uniform attention, {form}")
 
     whole, _ = model.decode(batch.target_input, model.encode(batch))
     state, parts = model.encode(batch), []
     for token in batch.target_input.split(1, dim=1):
         part, state = model.decode(token, state)
         parts.append(part)
-    check_close(whole, torch.cat(parts, 1), "decoder", f"piece by piece, {reading}")
+    check_close(whole, torch.cat(parts, 1), "decoder", f"piece by piece, {form}")
 torch.set_default_dtype(torch.float32)
 
 # %% [markdown]
@@ -1023,11 +1019,11 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 
 | point | the paper | the authors' code | here |
 |---|---|---|---|
-| layer normalisation | behind each sum | before each part, and at the end | `reading` |
-| embeddings | $w+pe$, paragraph first | $w\sqrt d+pe$, word first | `reading` |
-| $W_c^z$ in (16); weights of (17) to (19) | present; per head | absent; shared by all heads | `reading` |
-| scale in (20) | none | $1/\sqrt{d_{head}}$ | `reading` |
-| residual of (23) | $g+x$ | $c$ stays in it | `reading` |
+| layer normalisation | behind each sum | before each part, and at the end | `form` |
+| embeddings | $w+pe$, paragraph first | $w\sqrt d+pe$, word first | `form` |
+| $W_c^z$ in (16); weights of (17) to (19) | present; per head | absent; shared by all heads | `form` |
+| scale in (20) | none | $1/\sqrt{d_{head}}$ | `form` |
+| residual of (23) | $g+x$ | $c$ stays in it | `form` |
 | encoder | 5 local, 2 global layers | 6 and 2 | presets `paper` and `code` |
 | learning rate, steps | 2; 500,000 | 3; 1,000,000 | presets `paper` and `code` |
 | decoder | depth not stated | 1 layer | 1 layer |

@@ -75,7 +75,7 @@ import pandas as pd
 import torch
 
 from lib.checks import check_close, check_exercise, check_gradients, gradients
-from lib.data.batching import in_vocabulary, make_batch
+from lib.data.batch import in_vocabulary, make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import encode, prepare
@@ -88,10 +88,10 @@ from lib.figures import attention_maps, draw, loss_curves, use_style
 from lib.generate import beam_search, summarize
 from lib.models.hred import HRED, HREDConfig
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
-from lib.pages import clip, figures_folder, learn, show_source, train_or_load
+from lib.page_tools import clip, figures_folder, learn, show_source, train_or_load
 from lib.presets import build
 from lib.presets import preset as preset_named
-from lib.results import kept_table, pairs_frame, published_table, setting, table_frame
+from lib.make_tables import kept_table, pairs_frame, published_table, setting, table_frame
 from lib.train import load_weights
 
 chosen = preset_named("mem2mem", preset, variant, steps=steps or None, seed=seed)

@@ -78,11 +78,12 @@ import pandas as pd
 import torch
 
 from lib.checks import check_close, check_exercise, check_gradients, gradients
-from lib.data.batching import make_batch
+from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.headlines import prepare_headlines
-from lib.data.prepared import EncodedDocument, encode
+from lib.data.batch import EncodedDocument
+from lib.data.prepared import encode
 from lib.data.preprocess import HeadlineOptions, headline
 from lib.data.text import BOS, EOS, UNK, Vocabulary
 from lib.evaluate import rouge, score_table
@@ -91,10 +92,10 @@ from lib.generate import DecodeConfig, beam_search, greedy_search, summarize
 from lib.layers.gated_gru import GatedGRU
 from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
-from lib.pages import clip, figures_folder, learn, show_source, train_or_load
+from lib.page_tools import clip, figures_folder, learn, show_source, train_or_load
 from lib.presets import build
 from lib.presets import preset as preset_named
-from lib.results import published_table
+from lib.make_tables import published_table
 from lib.tables import PAGE_TABLES
 from lib.train import load_weights
 
@@ -132,13 +133,13 @@ def toy_document(document):
     example = headline(document, toy_options)
     words = [w for sentence in example.sentences for w in sentence]
     reading = np.array(read.encode_target(words, []), dtype=np.int32)
-    return replace(encode(example, written, toy_options.summary_tokens), reading=reading)
+    return replace(encode(example, written, toy_options.summary_tokens), source_ids=reading)
 
 
 toy = [toy_document(document) for document in toy_texts]
 b = 0  # the document that the next cells follow; it is padded
 for document in toy:
-    print(document.id, "to read", document.reading.tolist(), "to copy", document.source.tolist(), document.unknown)
+    print(document.id, "to read", document.source_ids.tolist(), "to copy", document.source.tolist(), document.unknown)
     print("  headline", document.target.tolist(), written.decode(document.target.tolist(), document.unknown))
 
 # %% [markdown]
@@ -152,7 +153,7 @@ Y, e, d = len(written), 4, 3
 
 def toy_model(**changes):
     torch.manual_seed(1)
-    sizes = {"reading_size": len(read), "embedding": e, "hidden": d, "dropout": 0.0}
+    sizes = {"source_vocab_size": len(read), "embedding": e, "hidden": d, "dropout": 0.0}
     model = ReadAgain(ReadAgainConfig(Y, **{**sizes, **changes})).double()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.7)
@@ -162,7 +163,7 @@ def toy_model(**changes):
 models = {name: toy_model(encoder=name) for name in ENCODERS}
 batch = make_batch(toy, Y)
 states = {name: model.encode(batch) for name, model in models.items()}
-x = models["gru"].reading(torch.from_numpy(toy[b].reading).long())  # [n, e]; each model has a table of its own
+x = models["gru"].source_ids(torch.from_numpy(toy[b].source_ids).long())  # [n, e]; each model has a table of its own
 n, T = len(toy[b].source), len(toy[b].target)
 print(f"batch: texts {tuple(batch.source.shape)}, headlines {tuple(batch.target.shape)}; document {b}: {n} and {T}")
 
@@ -186,12 +187,12 @@ def eq02_first_read(x, rnn):
 
 
 def embeddings(model, document):
-    return model.reading(torch.from_numpy(document.reading).long())
+    return model.source_embedding(torch.from_numpy(document.source_ids).long())
 
 
 for name in ("gru", "lstm"):
     model = models[name]
-    h = eq02_first_read(embeddings(model, toy[b]), model.first)
+    h = eq02_first_read(embeddings(model, toy[b]), model.first_read)
     check_close(h, states[name].document["words"][b, :n], "(2), (7)", f"states of one read, {name}")
 
 # %% [markdown]
@@ -214,7 +215,7 @@ def eq05_importance(h1_i, h1_n, x_i, model):
 
 model = models["read-again gru"]
 x = embeddings(model, toy[b])
-h1 = eq02_first_read(x, model.first)
+h1 = eq02_first_read(x, model.first_read)
 alpha = torch.stack([eq05_importance(h1[i], h1[-1], x[i], model) for i in range(n)])
 check_close(alpha, states["read-again gru"].document["importance"][b, :n], "(5)", "importance")
 
@@ -250,11 +251,11 @@ def eq06_gates(x_i, h, gru):
     return 1 - torch.sigmoid(xz + hz), torch.tanh(xn + torch.sigmoid(xr + hr) * hn)
 
 
-h2 = eq04_second_read(x, alpha, model.second.gru)
+h2 = eq04_second_read(x, alpha, model.second_read.gru)
 check_close(h2, states["read-again gru"].document["words"][b, :n], "(4)", "states of the second read")
 merged, h = [], torch.zeros(d).double()
 for i in range(n):
-    z, new = eq06_gates(x[i], h, model.second.gru)
+    z, new = eq06_gates(x[i], h, model.second_read.gru)
     h = (1 - alpha[i] * z) * h + alpha[i] * z * new
     merged.append(h)
 check_close(torch.stack(merged), h2, "(6)", "the two forms are one")
@@ -278,7 +279,7 @@ def eq08_second_read(x, h1, second):
 
 model = models["read-again lstm"]
 x = embeddings(model, toy[b])
-h2 = eq08_second_read(x, eq02_first_read(x, model.first), model.second)
+h2 = eq08_second_read(x, eq02_first_read(x, model.first_read), model.second_read)
 check_close(h2, states["read-again lstm"].document["words"][b, :n], "(8)", "states of the second read")
 
 # %% [markdown]
@@ -313,14 +314,14 @@ def eq11_option_2(own, texts, model):
 def read_sentences(x, lengths, model):
     """Embeddings [n, e] of several sentences -> states [n, d], and where the decoder starts from [d]."""
     parts = x.split(lengths)
-    first = [eq02_first_read(part, model.first) for part in parts]
+    first = [eq02_first_read(part, model.first_read) for part in parts]
     texts = [states[-1] for states in first]
     texts += [torch.zeros(d).double()] * (model.config.sentences - len(texts))
     second = []
     for part, h1 in zip(parts, first):
         option_1 = model.config.encoder == "option 1"
         told = eq09_option_1(h1[-1], texts) if option_1 else eq11_option_2(h1[-1], texts, model)
-        states, _ = model.second(torch.cat([part, h1, told.expand(len(part), -1)], 1))
+        states, _ = model.second_read(torch.cat([part, h1, told.expand(len(part), -1)], 1))
         second.append(states)
     return torch.cat(second), torch.stack([states[-1] for states in second]).mean(0)
 
@@ -349,17 +350,17 @@ def eq15_from_context(h2_i, model):
 
 def eq15_embedding(word, source, h2, model):
     if word < Y:
-        return model.writing.weight[word]
+        return model.target_embedding.weight[word]
     if word in source:
         return eq15_from_context(h2[source.index(word)], model)
-    return model.writing.weight[UNK]
+    return model.target_embedding.weight[UNK]
 
 
 model = models["read-again lstm"]
 state = states["read-again lstm"]
 source = toy[b].source.tolist()
 x = embeddings(model, toy[b])
-h2 = eq08_second_read(x, eq02_first_read(x, model.first), model.second)
+h2 = eq08_second_read(x, eq02_first_read(x, model.first_read), model.second_read)
 p = torch.stack([eq15_from_context(h2[i], model) for i in range(n)])
 check_close(p, state.document["embedded"][b, :n], "(15)", "embeddings of the source words")
 inputs = [BOS, *toy[b].target[:-1].tolist()]
@@ -462,12 +463,12 @@ def read_document(document, model):
     x, name = embeddings(model, document), model.config.encoder
     if name in ("option 1", "option 2"):
         return read_sentences(x, document.sentence_lengths.tolist(), model)
-    h1 = eq02_first_read(x, model.first)
+    h1 = eq02_first_read(x, model.first_read)
     if name == "read-again gru":
         alpha = torch.stack([eq05_importance(h1[i], h1[-1], x[i], model) for i in range(len(x))])
-        h1 = eq04_second_read(x, alpha, model.second.gru)
+        h1 = eq04_second_read(x, alpha, model.second_read.gru)
     elif name == "read-again lstm":
-        h1 = eq08_second_read(x, h1, model.second)
+        h1 = eq08_second_read(x, h1, model.second_read)
     return h1, h1[-1]
 
 
@@ -505,7 +506,7 @@ $$P(w)\propto\exp\big(V\tanh(U\tilde y_C)+W\,\mathrm{enc}(x,\tilde y_C)\big)_w,\
 # %%
 def abs_scores(x, context, model):
     """Source vectors [n, H], ids of the last C words -> scores of Y."""
-    h = torch.tanh(model.hidden.weight @ model.writing.weight[context].flatten() + model.hidden.bias)
+    h = torch.tanh(model.hidden.weight @ model.target_embedding.weight[context].flatten() + model.hidden.bias)
     p = torch.softmax(x @ (model.attention.weight @ model.attending.weight[context].flatten()), 0)
     Q = model.config.smoothing
     smoothed = torch.stack([x[max(0, i - Q) : i + Q + 1].mean(0) for i in range(len(x))])
@@ -811,7 +812,7 @@ headlines of these packages do not have that many words, so that both sizes are 
 
 # %%
 def seconds_a_headline(size, copy, repeats=3):
-    model = ReadAgain(ReadAgainConfig(size, reading_size=5_000, copy=copy))
+    model = ReadAgain(ReadAgainConfig(size, source_vocab_size=5_000, copy=copy))
     words = np.arange(100, 130, dtype=np.int32)
     document = EncodedDocument("x", words, np.array([30], np.int32), np.array([5, EOS], np.int32), [], [], words)
     batch, config = make_batch([document], size), DecodeConfig(beam=10, min_length=8, max_length=8)

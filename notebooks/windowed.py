@@ -83,7 +83,7 @@ import pandas as pd
 import torch
 
 from lib.checks import check_close, check_exercise, check_gradients, gradients
-from lib.data.batching import make_batch
+from lib.data.batch import make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import encode
@@ -105,7 +105,7 @@ from lib.extractive import baselines, source_sentences
 from lib.figures import draw, lines, loss_curves, maximum_attention, use_style
 from lib.generate import DecodeConfig, beam_search, summarize
 from lib.models.windowed import TiedPointer, Windowed, WindowedConfig
-from lib.pages import clip, figures_folder, learn, show_source, train_or_load
+from lib.page_tools import clip, figures_folder, learn, show_source, train_or_load
 from lib.presets import build
 from lib.presets import preset as preset_named
 from lib.train import load_weights
@@ -136,7 +136,7 @@ toy_documents = [
     Document("c", "", [""], [["The cat sat and sat.", "The zebra ran.", "The quokka saw it.", "It was the cat, not it."]],
              ["The okapi sat.", "The quokka saw the cat.", "It was not it."]),
 ]  # fmt: skip
-toy_options = ArticleOptions(source_tokens=40, summary_tokens=20, vocab_size=19, window=ws, step=ss)
+toy_options = ArticleOptions(source_tokens=40, summary_tokens=20, vocab_size=19, window=ws, stride=ss)
 toy_vocabulary = Vocabulary(
     [SLIDE_SYMBOL, "the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and", "fast", ".", ",", "!"]
 )
@@ -273,7 +273,7 @@ for document in unmarked:
     toy.append(mark_transitions(document, found, link(document, found, toy_vectors, toy_options)))
 
 torch.manual_seed(1)
-model = Windowed(WindowedConfig(len(toy_vocabulary), embedding=5, hidden=3, window=ws, step=ss)).double()
+model = Windowed(WindowedConfig(len(toy_vocabulary), embedding=5, hidden=3, window=ws, stride=ss)).double()
 for parameter in model.parameters():
     torch.nn.init.normal_(parameter, std=0.7)
 batch = make_batch(toy, len(toy_vocabulary))
@@ -561,12 +561,12 @@ r"""
 """
 
 # %%
-standard = Windowed(replace(model.config, window=None, step=None)).double()
+standard = Windowed(replace(model.config, window=None, stride=None)).double()
 standard.load_state_dict(model.state_dict())
 ordinary = standard.loss(batch)["loss"]
 longest = batch.source.shape[1]
 for mode in ("whole", "stream"):
-    wide = Windowed(replace(model.config, window=longest, step=longest, encode=mode)).double()
+    wide = Windowed(replace(model.config, window=longest, stride=longest, encode=mode)).double()
     wide.load_state_dict(model.state_dict())
     check_close(ordinary, wide.loss(batch)["loss"], "(3)", f"one window, {mode}: the standard model")
 
@@ -620,7 +620,7 @@ training.
 """
 
 # %%
-V, BOX = 60, {"window": 20, "step": 16}
+V, BOX = 60, {"window": 20, "stride": 16}
 example = planted_facts(1, seed=7, windows=3, vocab_size=V)[0]
 names = {FACT: "FACT", SLIDE: "→", EOS: "[EOS]"}
 print("source  ", *[names.get(i, str(i)) for i in example.source.tolist()])
@@ -635,7 +635,7 @@ def without_symbols(documents):
 def learn_facts(mode, steps):
     """Train on new random documents at every step: two to six windows."""
     torch.manual_seed(seed)
-    box = {"window": None, "step": None} if mode == "standard" else {**BOX, "encode": mode}
+    box = {"window": None, "stride": None} if mode == "standard" else {**BOX, "encode": mode}
     model = Windowed(WindowedConfig(V, embedding=32, hidden=32, **box))
     made = (planted_facts(32, 1000 + step, windows=2 + step % 5, vocab_size=V) for step in range(steps))
     marked = (documents if mode != "standard" else without_symbols(documents) for documents in made)
@@ -799,7 +799,7 @@ summary's (with `aggregate="mean"`, a third).
 """
 
 # %%
-ws, ss = chosen.model["window"], chosen.model["step"]
+ws, ss = chosen.model["window"], chosen.model["stride"]
 marked_document = prepared["test"][quotable[0]]
 print("TITLE    ", documents[quotable[0]].title)
 reference_words = prepared.vocabulary.decode(marked_document.target.tolist(), marked_document.unknown)
@@ -876,7 +876,7 @@ Where the attention goes while the first of these summaries is written:
 first = prepared["test"][quotable[0]]
 written = beam_search(summarizer, make_batch([first], len(prepared.vocabulary)), chosen.decode)[0][0].ids
 path = largest_weights(summarizer, first, written, len(prepared.vocabulary))
-box = {"window": ws or len(first.source), "step": ss or 1}
+box = {"window": ws or len(first.source), "stride": ss or 1}
 draw(
     maximum_attention,
     "windowed_attention",
@@ -929,7 +929,7 @@ print(f"{words_written} words written in {seconds:.1f} s, in windows 1 to {max(p
 print(clip(" ".join(prepared.vocabulary.decode(best.ids, long_text.unknown)), 80))
 
 # %%
-box = {"window": ws or len(long_text.source), "step": ss or 1}
+box = {"window": ws or len(long_text.source), "stride": ss or 1}
 draw(
     maximum_attention,
     "windowed_long",

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from lib.data.batching import make_batch
-from lib.data.prepared import EncodedDocument, PreparedCorpus, Split
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.prepared import PreparedCorpus, Split
 from lib.data.preprocess import CohanOptions
 from lib.data.synthetic import planted_sentences
 from lib.data.text import BOS, EOS, SPECIALS, Vocabulary
-from lib.files import project_root
 from lib.generate import DecodeConfig, beam_search, greedy_search
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
+from lib.storage import project_root
 
 VOCAB = 12
 

@@ -8,7 +8,7 @@ import pytest
 import sentencepiece
 import torch
 
-from lib.data.batching import make_batch
+from lib.data.batch import make_batch
 from lib.data.clusters import (
     choose_paragraphs,
     clusters,
@@ -301,7 +301,7 @@ def test_the_presets_are_the_papers():
     paper, code = (preset("hierarchical_transformer", name) for name in ("paper", "code"))
     model = build("hierarchical_transformer", code, _Sized(32_000))
     assert sum(p.numel() for p in model.parameters()) == 15_343_952
-    assert paper.model == {"reading": "paper", "local_layers": 5}
+    assert paper.model == {"form": "paper", "local_layers": 5}
     assert code.train.rate(8000) == pytest.approx(0.0021, abs=5e-5)  # facts of the published code: the peak
     assert paper.train.rate(8000) == pytest.approx(0.0014, abs=5e-5)
     assert (paper.decode.beam, paper.decode.length_penalty, paper.decode.length_offset) == (5, 0.4, 5)

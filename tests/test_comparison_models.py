@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from lib.data.batching import in_vocabulary
+from lib.data.batch import in_vocabulary
 from lib.data.corpora import load_corpus
 from lib.data.preprocess import CohanOptions, cohan
 from lib.data.text import UNK

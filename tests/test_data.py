@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from lib.data.batching import BucketSampler, in_order, make_batch, split_packed
+from lib.data.batch import make_batch, split_packed
+from lib.data.batching import BucketSampler, in_order
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.prepared import PreparedCorpus, cached_corpus, encode, prepare

@@ -3,7 +3,7 @@ from itertools import product
 import pytest
 import torch
 
-from lib.data.batching import in_vocabulary
+from lib.data.batch import in_vocabulary
 from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary, to_sentences
 from lib.generate import BLOCK, DecodeConfig, _top, beam_search, greedy_search, repeating, summarize
 from tests.conftest import RAGGED, VOCAB, batch_of, document, tiny_model

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lib.data import docstrings
-from lib.data.batching import make_batch
+from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.headlines import fits, prepare_headlines
@@ -16,7 +16,7 @@ from lib.data.preprocess import HeadlineOptions, headline
 from lib.data.text import EOS, UNK
 from lib.evaluate import limited_recall
 
-OPTIONS = HeadlineOptions(vocab_size=12, reading_size=40, fewest=1, filtered=False)
+OPTIONS = HeadlineOptions(vocab_size=12, source_vocab_size=40, fewest=1, filtered=False)
 
 
 @pytest.mark.parametrize(
@@ -123,16 +123,16 @@ def test_two_vocabularies(folder, tmp_path):
     assert document.source[place] == 12, "to be copied"
     assert document.target.tolist()[-2:] == [12, EOS]
     batch = make_batch([document], 12)
-    assert batch.source[0].tolist() == document.reading.tolist()
+    assert batch.source[0].tolist() == document.source_ids.tolist()
     assert batch.source_extended[0].tolist() == document.source.tolist()
     assert batch.source.max() >= 12, "words that the decoder does not know, and the encoder does"
     again = PreparedCorpus.load(corpus.save(tmp_path / "kept"))
     assert again.fingerprint == corpus.fingerprint
-    assert again["test"][0].reading.tolist() == corpus["test"][0].reading.tolist()
+    assert again["test"][0].source_ids.tolist() == corpus["test"][0].source_ids.tolist()
     cached = prepare_headlines(load_corpus(folder), replace(OPTIONS, fewest=2), progress=False)
     assert cached.fingerprint == corpus.fingerprint
     with_rare = prepare_headlines(load_corpus(folder), replace(OPTIONS, fewest=100), progress=False)
-    assert (with_rare["train"][0].reading == UNK).sum() > 3
+    assert (with_rare["train"][0].source_ids == UNK).sum() > 3
 
 
 def test_filters_spare_the_test_set(folder):

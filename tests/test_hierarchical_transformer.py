@@ -41,7 +41,7 @@ def tiny(**changes) -> HierarchicalTransformer:
 
 @pytest.fixture(params=READINGS)
 def model(request):
-    return tiny(reading=request.param)
+    return tiny(form=request.param)
 
 
 def count(module):
@@ -75,9 +75,9 @@ def naive_attention(attention, x, keys):
     return attention.output(torch.cat(found))
 
 
-def naive_local(layer, words, reading):
+def naive_local(layer, words, form):
     """Equations 11 and 12, or the code's order."""
-    if reading == "paper":
+    if form == "paper":
         h = [layer.attention_norm(x + naive_attention(layer.attention, x, words)) for x in words]
         return [layer.feed_forward_norm(x + layer.feed_forward(x)) for x in h]
     normed = [layer.attention_norm(x) for x in words]
@@ -85,9 +85,9 @@ def naive_local(layer, words, reading):
     return [x + layer.feed_forward(layer.feed_forward_norm(x)) for x in h]
 
 
-def naive_global(layer, paragraphs, reading, graph=None):
+def naive_global(layer, paragraphs, form, graph=None):
     """Equations 13 to 24, or the code's."""
-    code, size = reading == "code", layer.value.out_features // layer.heads
+    code, size = form == "code", layer.value.out_features // layer.heads
     context = [[] for _ in paragraphs]
     for z in range(layer.heads):
         heads = []
@@ -123,7 +123,7 @@ def naive_position(p, width):
 
 def naive_encoder(model, paragraphs, graph=None):
     c = model.config
-    half, code = c.width // 2, c.reading == "code"
+    half, code = c.width // 2, c.form == "code"
     made = []
     for i, ids in enumerate(paragraphs):
         words = []
@@ -133,15 +133,15 @@ def naive_encoder(model, paragraphs, graph=None):
             words.append(model.embedding.weight[word] * (math.sqrt(c.width) if code else 1) + position)
         made.append(words)
     for layer in model.local_layers:
-        made = [naive_local(layer, words, c.reading) for words in made]
+        made = [naive_local(layer, words, c.form) for words in made]
     for layer in model.global_layers:
-        made = naive_global(layer, made, c.reading, graph)
+        made = naive_global(layer, made, c.form, graph)
     return [model.encoder_norm(w) if code else w for words in made for w in words]
 
 
 def naive_decoder(model, ids, source):
     c = model.config
-    code = c.reading == "code"
+    code = c.form == "code"
     scale = math.sqrt(c.width) if code else 1
     x = [model.embedding.weight[word] * scale + naive_position(t, c.width) for t, word in enumerate(ids)]
     for layer in model.decoder_layers:
@@ -215,7 +215,7 @@ def test_a_graph_of_ones_is_uniform_attention(model):
     """Query and key weights at 0 make every head uniform; a graph of ones does so for the first."""
     with torch.no_grad():
         for layer in model.global_layers:
-            if model.config.reading == "code":
+            if model.config.form == "code":
                 for part in (layer.between[0].weight, layer.between[0].bias):
                     part.zero_()
             else:
@@ -268,7 +268,7 @@ def test_smoothed_labels():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"reading": "blog"}, "reading must be"),
+        ({"form": "blog"}, "form must be"),
         ({"width": 10}, "multiple of four times"),
         ({"decoder_layers": 0}, "the decoder needs one"),
     ],

@@ -20,9 +20,9 @@ from lib.figures import (
     word_bars,
     word_weights,
 )
-from lib.files import project_root, write_whole
-from lib.pages import clip, figures_folder, learn, measured, show_source
+from lib.page_tools import clip, figures_folder, learn, measured, show_source
 from lib.parameters import ParameterError, check_parameters
+from lib.storage import project_root, write_whole
 from tests.conftest import batch_of, tiny_model
 
 DECLARED = 'dataset: str = "aclsum"  # which\nsteps: int = 0\nrate: float = 0.1\nfast: bool = False'
@@ -126,7 +126,7 @@ DRAWN = {
     },
     maximum_attention: {
         "places": torch.tensor([1, 4]), "weights": torch.tensor([0.3333333, 0.1]), "windows": torch.tensor([0, 1]),
-        "words": 6, "window": 3, "step": 2, "title": "t",
+        "words": 6, "window": 3, "stride": 2, "title": "t",
     },
     interval_bars: {"rows": {"a": [1.0, 0.5, 2.0], "b": [2.0, 1 / 3, 3.0]}, "xlabel": "x", "title": "t"},
 }  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from lib.checks import check_exercise
-from lib.files import project_root
+from lib.storage import project_root
 
 ROOT = project_root()
 PAGES = sorted((ROOT / "notebooks").glob("*.py"))

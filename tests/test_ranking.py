@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from lib.data.batching import make_batch
+from lib.data.batch import make_batch
 from lib.data.clusters import ranked
 from lib.data.graphs import (
     MARKERS,

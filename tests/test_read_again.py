@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from lib.data.batching import make_batch
+from lib.data.batch import make_batch
 from lib.data.text import BOS, EOS, UNK
 from lib.generate import DecodeConfig, greedy_search
 from lib.layers.gated_gru import GatedGRU
@@ -12,13 +12,13 @@ from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, VARIANTS, ReadAgain, ReadAgainConfig
 from tests.conftest import RAGGED, VOCAB, batch_of, check_beam_search, check_padding, document
 
-SIZES = {"reading_size": 20, "embedding": 5, "hidden": 4, "dropout": 0.0, "sentences": 3}
+SIZES = {"source_vocab_size": 20, "embedding": 5, "hidden": 4, "dropout": 0.0, "sentences": 3}
 
 
 def tiny(kind=ReadAgain, **changes):
     torch.manual_seed(0)
     if kind is ABS:
-        sizes = {"reading_size": 20, "embedding": 3, "hidden": 4, "context": 3, "smoothing": 1}
+        sizes = {"source_vocab_size": 20, "embedding": 3, "hidden": 4, "context": 3, "smoothing": 1}
         model = ABS(ABSConfig(VOCAB, **{**sizes, **changes})).double()
     else:
         model = ReadAgain(ReadAgainConfig(VOCAB, **{**SIZES, **changes})).double()
@@ -143,15 +143,15 @@ def test_sentences_are_read_on_their_own_first(encoder):
     model = tiny(encoder=encoder, sentences=2)
     words = [[4, 5, 7], [8, 6]]
     states = model.encode(batch_of(document(words, [4, 3]))).document["words"][0]
-    embedded = [model.reading(torch.tensor(w)) for w in words]
-    first = [model.first(x)[0] for x in embedded]
+    embedded = [model.source_embedding(torch.tensor(w)) for w in words]
+    first = [model.first_read(x)[0] for x in embedded]
     texts = [h[-1] for h in first]
     for i, (x, h) in enumerate(zip(embedded, first)):
         if encoder == "option 1":
             shared = torch.cat(texts)
         else:
             shared = torch.cat([texts[i], torch.tanh(model.global_text(torch.cat(texts)))])
-        again, _ = model.second(torch.cat([x, h, shared.expand(len(x), -1)], 1))
+        again, _ = model.second_read(torch.cat([x, h, shared.expand(len(x), -1)], 1))
         assert torch.allclose(again, states[3 * i : 3 * i + len(x)], rtol=0, atol=1e-12)
 
 
@@ -162,7 +162,7 @@ def test_an_unknown_word_is_embedded_by_its_first_place():
     source = state.document["source"]
     words = model._embed(torch.tensor([[12, 13, 14, 5]]), source, state.document)[0]
     p = state.document["embedded"][0]
-    expected = torch.stack([p[0], p[3], model.writing.weight[UNK], model.writing.weight[5]])
+    expected = torch.stack([p[0], p[3], model.target_embedding.weight[UNK], model.target_embedding.weight[5]])
     assert torch.equal(words, expected)
 
 
@@ -194,8 +194,8 @@ def test_abs_by_the_equations():
     batch = batch_of(RAGGED[0])
     steps, _ = model.decode(batch.target_input, model.encode(batch))
     context = torch.tensor([BOS, UNK, 4])  # the three words before the third
-    h = torch.tanh(model.hidden(model.writing(context).flatten()))
-    x = model.reading(batch.source[0])
+    h = torch.tanh(model.hidden(model.target_embedding(context).flatten()))
+    x = model.source_embedding(batch.source[0])
     p = torch.softmax(x @ model.attention(model.attending(context).flatten()), 0)
     smoothed = torch.stack([x[max(0, i - 1) : i + 2].mean(0) for i in range(len(x))])
     scores = model.vocabulary(h) + model.from_encoder(p @ smoothed)
@@ -204,7 +204,7 @@ def test_abs_by_the_equations():
 
 
 def test_weights_start_as_the_paper_has_it():
-    model = ReadAgain(ReadAgainConfig(50, reading_size=60, embedding=8, hidden=12))
+    model = ReadAgain(ReadAgainConfig(50, source_vocab_size=60, embedding=8, hidden=12))
     for name, parameter in model.named_parameters():
         if "bias" in name:
             assert (parameter == 0.1).all(), name
@@ -248,9 +248,9 @@ def test_without_copying_unknown_words_are_unknown():
 def test_the_second_read_of_a_gru_is_what_the_decoder_sees():
     model, item = tiny(encoder="read-again gru"), RAGGED[1]
     state = model.encode(batch_of(item))
-    embedded = model.reading(torch.tensor([[5, UNK]]))
-    first, _ = model.first(embedded)
+    embedded = model.source_embedding(torch.tensor([[5, UNK]]))
+    first, _ = model.first_read(embedded)
     importance = model._importance(first, first[:, -1], embedded)
-    second = naive_gated(model.second.gru, embedded[0], importance[0])
+    second = naive_gated(model.second_read.gru, embedded[0], importance[0])
     assert torch.allclose(state.document["words"][0], second, rtol=0, atol=1e-12)
     assert torch.allclose(state.decoder["hidden"][0], torch.tanh(model.bridge(second[-1])), rtol=0, atol=1e-12)

@@ -8,9 +8,9 @@ import pytest
 
 from lib import results
 from lib.evaluate import interval, paired_bootstrap, rouge
+from lib.make_tables import kept_table, make_table, markdown, page_table, pairs_frame, published_table, table_frame
 from lib.presets import PRESETS, VARIANTS, preset
-from lib.results import kept_table, make_table, markdown, page_table, pairs_frame, published_table, table_frame
-from lib.scores import main as scores_main
+from lib.score_runs import main as scores_main
 from lib.tables import DATASETS, FIGURES, PAGE_TABLES, TABLES, RunSpec, slug
 from lib.train import main as train_main
 
@@ -284,7 +284,7 @@ def test_a_table_without_a_place_is_not_kept(scored, project):
 
 
 def test_every_kept_table_is_shown_as_it_is():
-    """As `python -m lib.results render` writes them."""
+    """As `python -m lib.make_tables render` writes them."""
     texts, tables = results._texts(), results.kept_tables()
     for name in tables:
         assert any(results._place(name).search(text) for text in texts.values()), name

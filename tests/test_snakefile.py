@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from lib.files import project_root
+from lib.storage import project_root
 from lib.tables import FIGURES, PAGE_TABLES, TABLES
 
 pytest.importorskip("snakemake", reason="needs the extra `tables`")

@@ -10,9 +10,9 @@ import torch
 from filelock import FileLock
 
 from lib import train as training
-from lib.files import project_root
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.windowed import Windowed, WindowedConfig
+from lib.storage import project_root
 from lib.train import (
     RunError,
     TrainConfig,

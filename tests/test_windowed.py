@@ -8,7 +8,7 @@ from lib.generate import DecodeConfig, _constrain, beam_search, summarize
 from lib.models.windowed import VARIANTS, Windowed, WindowedConfig, reverse, run_ragged
 from tests.conftest import RAGGED, VOCAB, batch_of, check_beam_search, check_padding, document
 
-SIZES = {"embedding": 5, "hidden": 3, "window": 4, "step": 3, "budget": 6, "longest": 11}
+SIZES = {"embedding": 5, "hidden": 3, "window": 4, "stride": 3, "budget": 6, "longest": 11}
 # 11, 2 and 8 words: 4, 1 and 3 windows
 TEXTS = [
     document([[4, 5, 12, 6], [7, 8], [9, 5, 13, 12, 5]], [12, SLIDE, SLIDE, 13, 5, SLIDE, 6, EOS], "a"),
@@ -30,12 +30,12 @@ def texts():
 
 
 MODELS = {
-    "standard": {"window": None, "step": None},
+    "standard": {"window": None, "stride": None},
     "dynamic": {},
     "static": {"windowing": "static"},
     "streamed": {"encode": "stream"},
     "streamed, static": {"encode": "stream", "windowing": "static"},
-    "streamed, no overlap": {"encode": "stream", "step": 4},
+    "streamed, no overlap": {"encode": "stream", "stride": 4},
 }
 
 
@@ -49,7 +49,7 @@ def test_parameters_of_the_author():
 @pytest.mark.parametrize("encode", ["whole", "stream"])
 @pytest.mark.parametrize("windowing", ["dynamic", "static"])
 def test_a_window_as_long_as_the_text_is_the_standard_model(encode, windowing):
-    standard, wide = tiny(window=None, step=None), tiny(window=11, step=11, encode=encode, windowing=windowing)
+    standard, wide = tiny(window=None, stride=None), tiny(window=11, stride=11, encode=encode, windowing=windowing)
     wide.load_state_dict(standard.state_dict())
     a, b = (model.loss(texts())["loss"] for model in (standard, wide))
     assert torch.allclose(a, b, rtol=0, atol=1e-13)
@@ -219,11 +219,11 @@ def test_bf16_autocast_stays_close():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"window": 4, "step": None}, "both or not at all"),
-        ({"window": 4, "step": 5}, "must move on by 1 to 4 words, not 5"),
+        ({"window": 4, "stride": None}, "both or not at all"),
+        ({"window": 4, "stride": 5}, "must move on by 1 to 4 words, not 5"),
         ({"windowing": "sliding"}, "windowing must be"),
         ({"encode": "lazy"}, "encode must be"),
-        ({"encode": "stream", "window": None, "step": None}, "streamed in windows"),
+        ({"encode": "stream", "window": None, "stride": None}, "streamed in windows"),
     ],
 )
 def test_configs_are_checked(changes, message):

@@ -24,7 +24,7 @@ from lib.data.windows import (
 from lib.presets import build, preset
 from tests.conftest import document
 
-OPTIONS = ArticleOptions(source_tokens=20, summary_tokens=12, vocab_size=30, window=6, step=4)
+OPTIONS = ArticleOptions(source_tokens=20, summary_tokens=12, vocab_size=30, window=6, stride=4)
 
 
 @pytest.mark.parametrize(
@@ -139,10 +139,10 @@ def test_vectors_from_a_file(tmp_path):
 
 def test_a_corpus_with_marks(tmp_path):
     """Marks change the targets and nothing else; the result is kept."""
-    options = ArticleOptions(source_tokens=300, summary_tokens=60, vocab_size=500, window=100, step=80)
+    options = ArticleOptions(source_tokens=300, summary_tokens=60, vocab_size=500, window=100, stride=80)
     corpus = load_corpus("aclsum")
     marked = prepare_windowed(corpus, options, 20, progress=False)
-    plain = prepare_windowed(corpus, replace(options, window=None, step=None), 20, progress=False)
+    plain = prepare_windowed(corpus, replace(options, window=None, stride=None), 20, progress=False)
     assert marked.vocabulary.words == plain.vocabulary.words
     assert marked.vocabulary.words[len(SPECIALS)] == "[SLIDE]"
     moved = 0
@@ -171,8 +171,8 @@ def test_presets_are_the_rows_of_the_table():
     for name, (source, summary, window, step) in rows.items():
         chosen = preset("windowed", name)
         assert (chosen.options.source_tokens, chosen.options.summary_tokens) == (source, summary)
-        assert (chosen.options.window, chosen.options.step) == (window, step)
-        assert (chosen.model["window"], chosen.model["step"]) == (window, step)
+        assert (chosen.options.window, chosen.options.stride) == (window, step)
+        assert (chosen.model["window"], chosen.model["stride"]) == (window, step)
         assert chosen.variant == ("dynamic" if window else "standard")
     assert preset("windowed", "paper") == preset("windowed", "CD_II")
     train = preset("windowed", "CD_II").train
@@ -186,8 +186,8 @@ def test_presets_are_the_rows_of_the_table():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"window": 6, "step": None}, "both or not at all"),
-        ({"window": 6, "step": 7}, "must move on by 1 to 6 words"),
+        ({"window": 6, "stride": None}, "both or not at all"),
+        ({"window": 6, "stride": 7}, "must move on by 1 to 6 words"),
         ({"aggregate": "max"}, "aggregate must be"),
         ({"source_tokens": 0}, "at least 1"),
         ({"vocab_size": 5}, "five special symbols"),

@@ -12,10 +12,11 @@ from dataclasses import asdict, replace
 import numpy as np
 from tqdm import tqdm
 
+from lib.data.batch import EncodedDocument
 from lib.data.documents import SPLITS
 from lib.data.graphs import discourse_graph, entity_finder, similarity_graph, title_similarity
 from lib.data.pieces import Pieces
-from lib.data.prepared import EncodedDocument, PreparedCorpus, Split, cached_corpus
+from lib.data.prepared import PreparedCorpus, Split, cached_corpus
 from lib.data.preprocess import Cluster, ClusterOptions, cluster
 from lib.data.text import EOS, PARAGRAPH_END, SENTENCE_END, TITLE_END
 

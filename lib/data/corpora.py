@@ -23,8 +23,8 @@ from lib.data.documents import SPLITS, CorpusError, Document, to_document
 from lib.data.pieces import Pieces
 from lib.data.readers import Records, articles_of, find_split, shard_pieces
 from lib.data.text import split_sentences
-from lib.files import digest
-from lib.names import did_you_mean
+from lib.storage import digest
+from lib.suggestions import did_you_mean
 
 
 @dataclass(frozen=True)

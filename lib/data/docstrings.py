@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from lib.data.documents import CorpusError
 from lib.data.prepared import default_workers, in_processes
 from lib.data.text import split_sentences
-from lib.files import cache_dir, digest, source_digest, write_whole
+from lib.storage import cache_dir, digest, source_digest, write_whole
 
 # Where the prose of a docstring ends: sections of the usual styles, examples, field lists, directives, underlines.
 _END = re.compile(

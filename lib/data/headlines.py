@@ -8,7 +8,8 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from lib.data.prepared import EncodedDocument, PreparedCorpus, Split, cached_corpus, prepare
+from lib.data.batch import EncodedDocument
+from lib.data.prepared import PreparedCorpus, Split, cached_corpus, prepare
 from lib.data.preprocess import HeadlineOptions
 from lib.data.text import EOS, SPECIALS, UNK, Vocabulary
 
@@ -39,12 +40,12 @@ def fits(source: list[str], headline: list[str]) -> bool:
 
 def prepare_headlines(corpus, options: HeadlineOptions, limit: int | None = None, **keep) -> PreparedCorpus:
     """`prepare` for the encoder's vocabulary, then the decoder's. Kept in the cache like its result."""
-    wide = prepare(corpus, replace(options, vocab_size=options.reading_size), limit, **keep)
+    wide = prepare(corpus, replace(options, vocab_size=options.source_vocab_size), limit, **keep)
     return cached_corpus("headlines", [wide.fingerprint, asdict(options)], lambda: narrow(wide, options))
 
 
 def narrow(wide: PreparedCorpus, options: HeadlineOptions) -> PreparedCorpus:
-    """A corpus in the decoder's vocabulary, each document with `reading` ids of the encoder's.
+    """A corpus in the decoder's vocabulary, each document with `source_ids` of the encoder's.
 
     Both vocabularies come from the training pairs that are kept; a word of fewer occurrences than `options.fewest` is
     unknown to the encoder.
@@ -58,7 +59,7 @@ def narrow(wide: PreparedCorpus, options: HeadlineOptions) -> PreparedCorpus:
     counts[1].pop(SPECIALS[UNK], None)  # of a headline, what neither its text nor the encoder's vocabulary has
     written = Vocabulary.from_counts(counts[1], options.vocab_size)
     both = {word: n for word, n in (counts[0] + counts[1]).items() if n >= options.fewest}
-    read = Vocabulary.from_counts(Counter(both), options.reading_size)
+    read = Vocabulary.from_counts(Counter(both), options.source_vocab_size)
     splits = {
         name: Split.of([
             _narrow(wide.splits[name][i], *pairs[name][i], written, read, options.summary_tokens) for i in kept[name]
@@ -79,8 +80,8 @@ def _words(corpus: PreparedCorpus, document: EncodedDocument) -> tuple[list[str]
 
 def _narrow(document, source, target, written: Vocabulary, read: Vocabulary, summary_tokens: int) -> EncodedDocument:
     ids, unknown = written.encode_source(source)
-    reading = read.encode_target(source, [])  # words it does not know are [UNK]
+    known = read.encode_target(source, [])  # words it does not know are [UNK]
     wanted = [*written.encode_target(target, unknown), EOS][:summary_tokens]
-    arrays = (np.array(values, dtype=np.int32) for values in (ids, wanted, reading))
-    source_ids, target_ids, reading_ids = arrays
-    return replace(document, source=source_ids, target=target_ids, reading=reading_ids, unknown=unknown)
+    arrays = (np.array(values, dtype=np.int32) for values in (ids, wanted, known))
+    source_ids, target_ids, read_ids = arrays
+    return replace(document, source=source_ids, target=target_ids, source_ids=read_ids, unknown=unknown)

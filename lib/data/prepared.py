@@ -26,27 +26,14 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 from tqdm import tqdm
 
+from lib.data.batch import EncodedDocument
 from lib.data.documents import SPLITS, CorpusError
 from lib.data.pieces import Pieces
 from lib.data.preprocess import STEPS, ArticleOptions, ClusterOptions, CohanOptions, Example, HeadlineOptions
 from lib.data.text import EOS, SPECIALS, UNK, Vocabulary
-from lib.files import cache_dir, digest, source_digest, write_json, write_whole
+from lib.storage import cache_dir, digest, source_digest, write_json, write_whole
 
 Options = CohanOptions | ArticleOptions | HeadlineOptions | ClusterOptions
-
-
-@dataclass(frozen=True)
-class EncodedDocument:
-    """One document in extended ids."""
-
-    id: str
-    source: np.ndarray  # [N] extended ids
-    sentence_lengths: np.ndarray  # [L], their sum is N
-    target: np.ndarray  # [T] extended ids, [EOS] last unless the summary was cut
-    unknown: list[str]  # the word of extended id len(vocabulary) + j
-    reference: list[str]  # sentences
-    reading: np.ndarray | None = None  # [N] ids for an encoder that has a vocabulary of its own
-    graph: np.ndarray | None = None  # [L * L] weights between paragraphs, which stand as sentences
 
 
 def encode(example: Example, vocabulary: Vocabulary, summary_tokens: int) -> EncodedDocument:
@@ -61,7 +48,7 @@ def encode(example: Example, vocabulary: Vocabulary, summary_tokens: int) -> Enc
 class Split(Sequence):
     """Encoded documents of one split: flat arrays and offsets, so that a large corpus stays small."""
 
-    ARRAYS = ("source", "sentence_lengths", "target", "reading", "graph")
+    ARRAYS = ("source", "sentence_lengths", "target", "source_ids", "graph")
 
     def __init__(self, arrays: dict[str, np.ndarray], texts: list[bytes]):
         self._arrays, self._texts = arrays, texts

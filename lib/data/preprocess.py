@@ -50,7 +50,7 @@ class ArticleOptions:
     vocab_size: int = 50_000  # special symbols and [SLIDE] counted in
     lower: bool = True
     window: int | None = None  # words; where given, [SLIDE] tells when to move on
-    step: int | None = None  # words by which the window moves
+    stride: int | None = None  # words by which the window moves
     aggregate: str = "sum"  # of word vectors to compare sentences: "sum" and cosine, or "mean" and dot product
     vectors: str = ""  # a file of word vectors; empty: learned from the training documents
 
@@ -59,10 +59,10 @@ class ArticleOptions:
             raise ValueError("source_tokens and summary_tokens must be at least 1")
         if self.vocab_size < 6:
             raise ValueError(f"vocab_size must hold five special symbols and a word, not {self.vocab_size}")
-        if (self.window is None) != (self.step is None):
-            raise ValueError("window and step are given both or not at all")
+        if (self.window is None) != (self.stride is None):
+            raise ValueError("window and stride are given both or not at all")
         if self.window is not None:
-            check_window(self.window, self.step)
+            check_window(self.window, self.stride)
         if self.aggregate not in ("sum", "mean"):
             raise ValueError(f"aggregate must be 'sum' or 'mean', not {self.aggregate!r}")
 
@@ -79,7 +79,7 @@ class HeadlineOptions:
     source_tokens: int = 100
     summary_tokens: int = 50  # [EOS] counted in
     vocab_size: int = 15_000  # |Y|, the most frequent words of the headlines; special symbols counted in
-    reading_size: int = 110_000  # words that the encoder knows
+    source_vocab_size: int = 110_000  # words that the encoder knows
     fewest: int = 5  # occurrences of a word in the training set, for the encoder to know it
     lower: bool = True
     digits: bool = True  # to be written as #
@@ -89,8 +89,8 @@ class HeadlineOptions:
         for name in ("sentences", "source_tokens", "summary_tokens", "fewest"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if min(self.vocab_size, self.reading_size) < 5:
-            raise ValueError("vocab_size and reading_size must hold the four special symbols and a word")
+        if min(self.vocab_size, self.source_vocab_size) < 5:
+            raise ValueError("vocab_size and source_vocab_size must hold the four special symbols and a word")
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -141,10 +141,10 @@ class ClusterOptions:
         return CLUSTER_SYMBOLS
 
 
-def check_window(window: int, step: int) -> None:
-    """ValueError unless every word is in a window of `window` words that moves on by `step`."""
-    if not 1 <= step <= window:
-        raise ValueError(f"a window of {window} words must move on by 1 to {window} words, not {step}")
+def check_window(window: int, stride: int) -> None:
+    """ValueError unless every word is in a window of `window` words that moves on by `stride`."""
+    if not 1 <= stride <= window:
+        raise ValueError(f"a window of {window} words must move on by 1 to {window} words, not {stride}")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from lib.files import write_whole
+from lib.storage import write_whole
 
 # --------------------------------------------------------------------------------------------------- sentences
 

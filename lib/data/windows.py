@@ -11,26 +11,27 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from lib.data.batch import EncodedDocument
 from lib.data.documents import CorpusError
-from lib.data.prepared import EncodedDocument, PreparedCorpus, Split, cached_corpus, prepare
+from lib.data.prepared import PreparedCorpus, Split, cached_corpus, prepare
 from lib.data.preprocess import ArticleOptions, words_of
 from lib.data.text import EOS, PAD, SLIDE, SPECIALS, Vocabulary
 
 # --------------------------------------------------------------------------------------------- where windows stand
 
 
-def count_windows(words, window: int, step: int):
-    """How many windows of `window` words, each `step` words after the one before, hold a text of `words` words.
+def count_windows(words, window: int, stride: int):
+    """How many windows of `window` words, each `stride` words after the one before, hold a text of `words` words.
 
-    `words` is a number, an array or a tensor, and so is the result: 1, and one more for each step that is needed.
+    `words` is a number, an array or a tensor, and so is the result: 1, and one more for each stride that is needed.
     """
-    more = -((window - words) // step)
+    more = -((window - words) // stride)
     return 1 + more * (more > 0)
 
 
-def window_of(start: int, end: int, words: int, window: int, step: int) -> int:
+def window_of(start: int, end: int, words: int, window: int, stride: int) -> int:
     """The first window that holds the words [start, end) of a text, or the one that leaves out fewest of them."""
-    first = np.arange(count_windows(words, window, step)) * step
+    first = np.arange(count_windows(words, window, stride)) * stride
     outside = np.clip(first - start, 0, None) + np.clip(end - first - window, 0, None)
     return int(outside.argmin())
 
@@ -136,7 +137,7 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
     best = similarities(summary, source, vectors, options.aggregate).argmax(1)
     ends = np.cumsum(document.sentence_lengths)
     starts, size = ends - document.sentence_lengths, len(document.source)
-    found = [window_of(starts[i], ends[i], size, options.window, options.step) for i in best]
+    found = [window_of(starts[i], ends[i], size, options.window, options.stride) for i in best]
     return np.maximum.accumulate(found)
 
 
@@ -157,7 +158,7 @@ def mark_transitions(document: EncodedDocument, lengths: np.ndarray, windows: Se
 
 def prepare_windowed(corpus, options: ArticleOptions, limit: int | None = None, **keep) -> PreparedCorpus:
     """`prepare`, with [SLIDE] in the summaries where `options` has a window. Kept in the cache like its result."""
-    plain = prepare(corpus, replace(options, window=None, step=None), limit, **keep)
+    plain = prepare(corpus, replace(options, window=None, stride=None), limit, **keep)
     if options.window is None:
         return plain
     return cached_corpus("windows", [plain.fingerprint, asdict(options)], lambda: with_transitions(plain, options))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from lib.data.readers import read_json_lines
-from lib.files import write_json, write_whole
+from lib.storage import write_json, write_whole
 
 LETTERS = "ABC"
 CRITERIA = {  # Mem2Mem's, each from 1 to 5

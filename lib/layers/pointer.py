@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lib.data.batching import in_vocabulary
+from lib.data.batch import in_vocabulary
 from lib.layers.attention import full_precision
 
 

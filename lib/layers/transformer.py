@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lib.data.batching import Group, Ragged
+from lib.data.batch import Group, Ragged
 from lib.layers.attention import full_precision
 
 
@@ -101,12 +101,12 @@ def _padded(words: Tensor, group: Group) -> Tensor:
 class TransformerLayer(nn.Module):
     """Self-attention inside rows of words, and feed-forward, each with a residual.
 
-    `first`: layer normalisation comes before each part (and a last one is the caller's), otherwise after each sum.
+    `pre_norm`: layer normalisation comes before each part (and a last one is the caller's), otherwise after each sum.
     """
 
-    def __init__(self, width: int, heads: int, inner: int, dropout: float, first: bool, eps: float = 1e-6):
+    def __init__(self, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, eps: float = 1e-6):
         super().__init__()
-        self.first = first
+        self.pre_norm = pre_norm
         self.attention = MultiHeadAttention(width, heads, dropout)
         self.feed_forward = FeedForward(width, inner, dropout)
         self.attention_norm, self.feed_forward_norm = (nn.LayerNorm(width, eps) for _ in range(2))
@@ -114,7 +114,7 @@ class TransformerLayer(nn.Module):
 
     def forward(self, x: Tensor, rows: Ragged) -> Tensor:
         """x: [W, d], all words without padding."""
-        if self.first:
+        if self.pre_norm:
             x = x + self.dropout(self.attention.inside(self.attention_norm(x), rows))
             return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
         x = self.attention_norm(x + self.dropout(self.attention.inside(x, rows)))
@@ -124,9 +124,9 @@ class TransformerLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Causal self-attention, attention to the source, feed-forward; keys and values of earlier words are kept."""
 
-    def __init__(self, width: int, heads: int, inner: int, dropout: float, first: bool, eps: float = 1e-6):
+    def __init__(self, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, eps: float = 1e-6):
         super().__init__()
-        self.first = first
+        self.pre_norm = pre_norm
         self.self_attention = MultiHeadAttention(width, heads, dropout)
         self.source_attention = MultiHeadAttention(width, heads, dropout)
         self.feed_forward = FeedForward(width, inner, dropout)
@@ -161,5 +161,5 @@ class DecoderLayer(nn.Module):
             return self.source_attention(grouped, *source, mask[:, None, None]).view(y.shape)
 
         for norm, part in zip(self.norms, (write, read, self.feed_forward)):
-            x = x + self.dropout(part(norm(x))) if self.first else norm(x + self.dropout(part(x)))
+            x = x + self.dropout(part(norm(x))) if self.pre_norm else norm(x + self.dropout(part(x)))
         return x, kept[0]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lib.data.batching import Batch, in_vocabulary
+from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import BOS, UNK
 from lib.layers.attention import full_precision, masked_softmax
 from lib.models.pointer_model import mean_nll
@@ -18,7 +18,7 @@ class ABSConfig:
     """Sizes of Rush et al. (2015), section 7."""
 
     vocab_size: int = 69_000
-    reading_size: int = 110_000
+    source_vocab_size: int = 110_000
     embedding: int = 200  # D
     hidden: int = 400  # H, also of the encoder's words
     context: int = 5  # C, words of the summary that the decoder sees
@@ -49,8 +49,8 @@ class ABS(nn.Module):
     def __init__(self, config: ABSConfig):
         super().__init__()
         self.config = c = config
-        self.reading = nn.Embedding(c.reading_size, c.hidden)  # F
-        self.writing = nn.Embedding(c.vocab_size, c.embedding)  # E
+        self.source_embedding = nn.Embedding(c.source_vocab_size, c.hidden)  # F
+        self.target_embedding = nn.Embedding(c.vocab_size, c.embedding)  # E
         self.hidden = nn.Linear(c.context * c.embedding, c.hidden)  # U
         self.vocabulary = nn.Linear(c.hidden, c.vocab_size)  # V
         self.from_encoder = nn.Linear(c.hidden, c.vocab_size, bias=False)  # W
@@ -60,7 +60,7 @@ class ABS(nn.Module):
 
     def encode(self, batch: Batch) -> State:
         """Word vectors, smoothed over their neighbours; the decoder starts from C times [BOS]."""
-        words = self.reading(batch.source)  # [B, N, H]
+        words = self.source_embedding(batch.source)  # [B, N, H]
         start = torch.full((len(batch), self.config.context - 1), BOS, device=words.device)
         document = {"words": words, "smoothed": self._smooth(words, batch.source_mask), "mask": batch.source_mask}
         return State(document, {"last": start})
@@ -79,7 +79,7 @@ class ABS(nn.Module):
         tokens = in_vocabulary(tokens, c.vocab_size)
         seen = torch.cat([state.decoder["last"], tokens], 1)  # [R, C - 1 + T]
         contexts = seen.unfold(1, c.context, 1)  # [R, T, C]
-        hidden = self.hidden(self.writing(contexts).flatten(2)).tanh()
+        hidden = self.hidden(self.target_embedding(contexts).flatten(2)).tanh()
         weights, encoded = self._read(contexts, doc)
         (scores,) = full_precision(self.vocabulary(hidden) + self.from_encoder(encoded))
         return ABSSteps(scores, weights), state.advance(last=seen[:, seen.shape[1] - c.context + 1 :])

@@ -1,13 +1,13 @@
 """Hierarchical Transformer for multi-document summarization (Liu and Lapata 2019): local layers inside paragraphs,
 global layers between them. Equation numbers are the paper's; the authors' code differs from them in many places, and
-`reading` says which of the two is built."""
+`form` says which of the two is built."""
 
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from lib.data.batching import Batch, Ragged
+from lib.data.batch import Batch, Ragged
 from lib.layers.attention import full_precision
 from lib.layers.transformer import DecoderLayer, Dropout, FeedForward, TransformerLayer, sinusoids
 from lib.models.piece_model import PieceModel, xavier
@@ -25,15 +25,15 @@ class HierarchicalTransformerConfig:
     local_layers: int = 6
     global_layers: int = 2
     decoder_layers: int = 1
-    reading: str = "code"  # or "paper"
+    form: str = "code"  # or "paper"
     dropout: float = 0.1
     smoothing: float = 0.1  # of the labels, in training
     paragraph_positions: bool = True
     pooling_heads: int | None = None  # of the global layers; None: as many as `heads`
 
     def __post_init__(self):
-        if self.reading not in ("code", "paper"):
-            raise ValueError(f"reading must be 'code' or 'paper', not {self.reading!r}")
+        if self.form not in ("code", "paper"):
+            raise ValueError(f"form must be 'code' or 'paper', not {self.form!r}")
         if self.width % (4 * self.heads) or self.width % (self.pooling_heads or self.heads):
             raise ValueError(f"width {self.width} must be a multiple of four times the {self.heads} heads")
         if min(self.local_layers, self.global_layers) < 0 or self.decoder_layers < 1:
@@ -43,17 +43,17 @@ class HierarchicalTransformerConfig:
 class GlobalLayer(nn.Module):
     """Multi-head pooling of each paragraph, attention between paragraphs, feed-forward: equations 13 to 23.
 
-    `first` is the code's form. It differs from the equations in more than the place of the normalisation: no W_c in
-    (16); one normalisation and one set of query, key and value weights for all heads; scores scaled; and the context
+    `pre_norm` is the code's form. It differs from the equations in more than the place of the normalisation: no W_c
+    in (16); one normalisation and one set of query, key and value weights for all heads; scores scaled; and the context
     stays in the residual stream of (23).
     """
 
-    def __init__(self, width: int, heads: int, inner: int, dropout: float, first: bool, eps: float = 1e-6):
+    def __init__(self, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, eps: float = 1e-6):
         super().__init__()
-        self.heads, self.first, size = heads, first, width // heads
-        self.score = nn.Linear(width, heads, bias=first)  # W_a
-        self.value = nn.Linear(width, width, bias=first)  # W_b
-        if first:
+        self.heads, self.pre_norm, size = heads, pre_norm, width // heads
+        self.score = nn.Linear(width, heads, bias=pre_norm)  # W_a
+        self.value = nn.Linear(width, width, bias=pre_norm)  # W_b
+        if pre_norm:
             self.pool_norm = nn.LayerNorm(size, eps)
             self.between = nn.ModuleList(nn.Linear(size, size) for _ in range(3))  # W_q, W_k, W_v
         else:
@@ -62,9 +62,9 @@ class GlobalLayer(nn.Module):
             self.between_weights = nn.Parameter(torch.empty(3, heads, size, size))
             for weight in (*self.pool_output, *self.between_weights.flatten(0, 1)):
                 nn.init.xavier_uniform_(weight)
-        self.output = nn.Linear(width, width, bias=first)  # W_c of (21)
+        self.output = nn.Linear(width, width, bias=pre_norm)  # W_c of (21)
         self.feed_forward = FeedForward(width, inner, dropout)
-        self.norms = nn.ModuleList(nn.LayerNorm(width, eps) for _ in range(2 if first else 1))
+        self.norms = nn.ModuleList(nn.LayerNorm(width, eps) for _ in range(2 if pre_norm else 1))
         self.dropout = Dropout(dropout)
 
     def forward(
@@ -80,13 +80,13 @@ class GlobalLayer(nn.Module):
         Returns:
             [W, d], and the pooling weights [W, heads] and the attention between paragraphs [B, heads, P, P].
         """
-        heads, pooling = self._pool(self.norms[0](x) if self.first else x, rows)  # [A, heads, d / heads]
+        heads, pooling = self._pool(self.norms[0](x) if self.pre_norm else x, rows)  # [A, heads, d / heads]
         grid = heads.new_zeros(*present.shape, *heads.shape[1:])  # [B, P, heads, s]
         grid = grid.index_put((rows.owner, rows.number), heads).transpose(1, 2)
         context, attention = self._between(grid, present, graph)  # [B, heads, P, s]
         context = self.output(context.transpose(1, 2).flatten(2)[rows.owner, rows.number])  # [A, d]
         context = self.dropout(context).index_select(0, rows.row)  # [W, d]
-        if self.first:
+        if self.pre_norm:
             x = x + context
             x = x + self.dropout(self.feed_forward(self.norms[1](x)))
         else:
@@ -100,14 +100,14 @@ class GlobalLayer(nn.Module):
         values = self.value(x).unflatten(-1, (self.heads, -1))  # [W, heads, s]
         values = self.dropout(weights).to(values.dtype)[..., None] * values
         pooled = values.new_zeros(len(rows.owner), *values.shape[1:]).index_add(0, rows.row, values)
-        if self.first:
+        if self.pre_norm:
             return self.pool_norm(pooled), weights
         pooled = torch.einsum("zst,azt->azs", self.pool_output, pooled)
         return torch.stack([norm(p) for norm, p in zip(self.pool_norms, pooled.unbind(1))], 1), weights
 
     def _between(self, heads: Tensor, present: Tensor, graph: Tensor | None) -> tuple[Tensor, Tensor]:
         """Equations 17 to 20, and 24 for a graph: contexts [B, heads, P, s] and weights [B, heads, P, P]."""
-        if self.first:
+        if self.pre_norm:
             q, k, v = (linear(heads) for linear in self.between)
             q = q * heads.shape[-1] ** -0.5
         else:
@@ -140,14 +140,14 @@ class HierarchicalTransformer(PieceModel):
     Config = HierarchicalTransformerConfig
 
     def __init__(self, config: HierarchicalTransformerConfig):
-        c, first = config, config.reading == "code"
-        super().__init__(c, scale=first)
-        sizes = c.width, c.heads, c.inner, c.dropout, first
-        pooled = c.width, c.pooling_heads or c.heads, c.inner, c.dropout, first
+        c, pre_norm = config, config.form == "code"
+        super().__init__(c, scale=pre_norm)
+        sizes = c.width, c.heads, c.inner, c.dropout, pre_norm
+        pooled = c.width, c.pooling_heads or c.heads, c.inner, c.dropout, pre_norm
         self.local_layers = nn.ModuleList(TransformerLayer(*sizes) for _ in range(c.local_layers))
         self.global_layers = nn.ModuleList(GlobalLayer(*pooled) for _ in range(c.global_layers))
         self.decoder_layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(c.decoder_layers))
-        if first:
+        if pre_norm:
             self.encoder_norm, self.decoder_norm = (nn.LayerNorm(c.width, 1e-6) for _ in range(2))
         xavier(self)
 
@@ -162,7 +162,7 @@ class HierarchicalTransformer(PieceModel):
             x, seen = layer(x, rows, batch.sentence_mask, graph)
             document[f"between{i}"] = seen["between"]
             document[f"pooling{i}"] = _in_place(seen["pooling"].detach(), rows, batch)  # [B, N, heads]
-        if self.config.reading == "code":
+        if self.config.form == "code":
             x = self.encoder_norm(x)
         words = _in_place(x, rows, batch)  # [B, N, d]: the pieces of all paragraphs in order
         for i, layer in enumerate(self.decoder_layers):
@@ -175,7 +175,7 @@ class HierarchicalTransformer(PieceModel):
         if not self.config.paragraph_positions:
             return sinusoids(tokens, 2 * half)
         halves = [sinusoids(paragraphs, half), sinusoids(tokens, half)]
-        return torch.cat(halves if self.config.reading == "paper" else halves[::-1], -1)
+        return torch.cat(halves if self.config.form == "paper" else halves[::-1], -1)
 
     def decode(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
@@ -189,7 +189,7 @@ class HierarchicalTransformer(PieceModel):
                 past = state.decoder[f"past_keys{i}"], state.decoder[f"past_values{i}"]
             source = document[f"keys{i}"], document[f"values{i}"]
             x, (kept[f"past_keys{i}"], kept[f"past_values{i}"]) = layer(x, past, source, document["mask"])
-        if self.config.reading == "code":
+        if self.config.form == "code":
             x = self.decoder_norm(x)
         return x, state.advance(position=start + tokens.shape[1], **kept)
 

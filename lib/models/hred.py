@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from lib.data.batching import Batch, in_vocabulary, split_packed
+from lib.data.batch import Batch, in_vocabulary, split_packed
 from lib.data.text import PAD
 from lib.layers.attention import SCORES, Attention, CoverageAttention, full_precision
 from lib.layers.pointer import PointerGenerator

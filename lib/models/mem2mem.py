@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lib.data.batching import Batch
+from lib.data.batch import Batch
 from lib.layers.attention import Attention, full_precision, masked_softmax
 from lib.models.hred import HRED, HREDConfig
 from lib.models.pointer_model import Steps, per_document

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lib.data.batching import Batch
+from lib.data.batch import Batch
 from lib.data.preprocess import bigram_recall
 from lib.data.text import SENTENCE_END
 

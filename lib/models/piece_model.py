@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lib.data.batching import Batch, in_vocabulary
+from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import PAD
 from lib.layers.attention import full_precision
 from lib.layers.pointer import softmax_nll

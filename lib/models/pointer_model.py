@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lib.data.batching import Batch
+from lib.data.batch import Batch
 from lib.layers.pointer import GenerateOrCopy
 from lib.models.state import State
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lib.data.batching import Batch
+from lib.data.batch import Batch
 from lib.data.text import UNK
 from lib.layers.attention import Attention, full_precision
 from lib.layers.gated_gru import GatedGRU
@@ -22,7 +22,7 @@ class ReadAgainConfig:
     """Sizes of the paper. `vocab_size` is the decoder's |Y|; the encoder has a table of its own."""
 
     vocab_size: int = 15_000
-    reading_size: int = 110_000  # words that the encoder knows
+    source_vocab_size: int = 110_000  # words that the encoder knows
     embedding: int = 512
     hidden: int = 512
     encoder: str = "read-again lstm"  # options 1 and 2 are for several sentences
@@ -66,19 +66,19 @@ class ReadAgain(nn.Module):
         super().__init__()
         self.config = config
         c, e, d = config, config.embedding, config.hidden
-        self.reading = nn.Embedding(c.reading_size, e)  # x
-        self.writing = nn.Embedding(c.vocab_size, e)  # Y
-        self.first = (nn.LSTM if c.encoder in ("lstm", "read-again lstm", "option 1", "option 2") else nn.GRU)(
+        self.source_embedding = nn.Embedding(c.source_vocab_size, e)  # x
+        self.target_embedding = nn.Embedding(c.vocab_size, e)  # Y
+        self.first_read = (nn.LSTM if c.encoder in ("lstm", "read-again lstm", "option 1", "option 2") else nn.GRU)(
             e, d, batch_first=True
         )
         if c.encoder == "read-again gru":
             self.importance_word = nn.Linear(d, d)  # W_e, with a bias
             self.importance_text = nn.Linear(d, d, bias=False)  # U_e
             self.importance_input = nn.Linear(e, d, bias=False)  # V_e
-            self.second = GatedGRU(e, d)
+            self.second_read = GatedGRU(e, d)
         elif c.encoder not in ("gru", "lstm"):
             texts = {"read-again lstm": 1, "option 1": c.sentences, "option 2": 2}[c.encoder]
-            self.second = nn.LSTM(e + d + texts * d, d, batch_first=True)
+            self.second_read = nn.LSTM(e + d + texts * d, d, batch_first=True)
         if c.encoder == "option 2":
             self.global_text = nn.Linear(c.sentences * d, d)  # W_r, U_r, ... beside each other, and v_r
         self.bridge = nn.Linear(d, d)
@@ -121,19 +121,19 @@ class ReadAgain(nn.Module):
 
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None]:
         """Word states [B, N, d], their last [B, d], and alpha [B, N, d] of a GRU that reads again."""
-        embedded = self.dropout(self.reading(batch.source))  # [B, N, e]
+        embedded = self.dropout(self.source_embedding(batch.source))  # [B, N, e]
         if self.config.encoder in ("option 1", "option 2"):
             return *self._read_sentences(batch, embedded), None
         mask = batch.source_mask
-        first, text = _run(self.first, embedded, mask)  # equations 1 to 3, 7
+        first, text = _run(self.first_read, embedded, mask)  # equations 1 to 3, 7
         if self.config.encoder in ("gru", "lstm"):
             return first, text, None
         if self.config.encoder == "read-again gru":
             importance = self._importance(first, text, embedded)
-            states = self.second(embedded, importance)
+            states = self.second_read(embedded, importance)
             return states, _last(states, mask), importance
         again = torch.cat([embedded, first, text[:, None].expand_as(first)], -1)  # equation 8
-        return *_run(self.second, again, mask), None
+        return *_run(self.second_read, again, mask), None
 
     def _importance(self, first: Tensor, text: Tensor, embedded: Tensor) -> Tensor:
         """Equation 5: alpha [B, N, d]."""
@@ -149,7 +149,7 @@ class ReadAgain(nn.Module):
             raise ValueError(f"{int(counts.max())} sentences in a text, where the model takes {c.sentences} at most")
         owner, place, mask = rows.owner, rows.place, rows.mask
         sentences = embedded.flatten(0, 1)[place]  # [all, longest, e]
-        first, text = _run(self.first, sentences, mask)
+        first, text = _run(self.first_read, sentences, mask)
         grid = text.new_zeros(len(counts), c.sentences, text.shape[1])
         texts = grid.index_put((owner, rows.number), text).flatten(1)
         if c.encoder == "option 2":  # equations 10 and 11
@@ -157,7 +157,7 @@ class ReadAgain(nn.Module):
         else:  # equation 9
             shared = texts[owner]
         again = torch.cat([sentences, first, shared[:, None].expand(-1, first.shape[1], -1)], -1)
-        states, last = _run(self.second, again, mask)
+        states, last = _run(self.second_read, again, mask)
         words = states.new_zeros(embedded.shape[0] * embedded.shape[1], states.shape[2])
         words = words.index_copy(0, place[mask], states[mask]).view(*embedded.shape[:2], -1)
         mean = last.new_zeros(len(counts), last.shape[1]).index_add(0, owner, last) / counts.to(last)[:, None]
@@ -193,7 +193,7 @@ class ReadAgain(nn.Module):
     def _embed(self, tokens: Tensor, source: Tensor, doc: dict[str, Tensor]) -> Tensor:
         """Equation 15: words of Y from its table, others from where they first stand in the source: [R, T, e]."""
         known = tokens < self.config.vocab_size
-        words = self.writing(tokens.where(known, UNK))
+        words = self.target_embedding(tokens.where(known, UNK))
         if not self.config.copy or known.all():
             return words
         same = source[:, None] == tokens[..., None]  # [R, T, N]

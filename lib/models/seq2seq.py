@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from lib.data.batching import Batch, in_vocabulary
+from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import PAD
 from lib.layers.attention import Attention, CoverageAttention, full_precision
 from lib.layers.pointer import Generator, PointerGenerator

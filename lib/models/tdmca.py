@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lib.data.batching import Batch
+from lib.data.batch import Batch
 from lib.layers.transformer import Dropout, FeedForward, attend, sinusoids
 from lib.models.piece_model import PieceModel, xavier
 from lib.models.pointer_model import document_weights

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from lib.data.batching import Batch, in_vocabulary
+from lib.data.batch import Batch, in_vocabulary
 from lib.data.preprocess import check_window
 from lib.data.text import SLIDE, UNK
 from lib.data.windows import count_windows
@@ -26,7 +26,7 @@ class WindowedConfig:
     embedding: int = 300  # one table for source, summary and output
     hidden: int = 256  # of the encoder, in each direction; the decoder has twice as many
     window: int | None = 400  # words that attention sees; None: all
-    step: int | None = 380  # words by which the window moves
+    stride: int | None = 380  # words by which the window moves
     windowing: str = "dynamic"  # the decoder writes [SLIDE] to move on; "static": after a share of the words
     encode: str = "whole"  # the whole text at first; "stream": each window when it is entered
     # static windowing: equation 14
@@ -36,16 +36,16 @@ class WindowedConfig:
     longest: int = 1500  # words
 
     def __post_init__(self):
-        if (self.window is None) != (self.step is None):
-            raise ValueError("window and step are given both or not at all")
+        if (self.window is None) != (self.stride is None):
+            raise ValueError("window and stride are given both or not at all")
         if self.window is not None:
-            check_window(self.window, self.step)
+            check_window(self.window, self.stride)
         if self.windowing not in ("dynamic", "static"):
             raise ValueError(f"windowing must be 'dynamic' or 'static', not {self.windowing!r}")
         if self.encode not in ("whole", "stream"):
             raise ValueError(f"encode must be 'whole' or 'stream', not {self.encode!r}")
         if self.encode == "stream" and self.window is None:
-            raise ValueError("a text is streamed in windows: give window and step, or encode it whole")
+            raise ValueError("a text is streamed in windows: give window and stride, or encode it whole")
 
 
 @dataclass(frozen=True)
@@ -114,17 +114,17 @@ class Windowed(nn.Module):
         if self.config.encode == "whole":
             document["words"], hidden, cell = self._read(self.embedding(batch.source), lengths)  # [B, N, d]
             return State(document, {"hidden": hidden, "cell": cell, "window": window, "position": window})
-        size, step = self.config.window, self.config.step
+        size, stride = self.config.window, self.config.stride
         embedded = self.embedding(batch.source[:, :size])
         states, hidden, cell = self._read(embedded, lengths.clamp_max(size))
-        _, (carried, carried_cell) = self.forward_encoder(embedded[:, :step])
+        _, (carried, carried_cell) = self.forward_encoder(embedded[:, :stride])
         held = {"states": _padded(states, size), "carried": carried[0], "carried_cell": carried_cell[0]}
         return State(document, {"hidden": hidden, "cell": cell, "window": window, "position": window, **held})
 
     def _last_window(self, lengths: Tensor) -> Tensor:
         if self.config.window is None:
             return torch.zeros_like(lengths)
-        return count_windows(lengths, self.config.window, self.config.step) - 1
+        return count_windows(lengths, self.config.window, self.config.stride) - 1
 
     def _read(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Equation 2: states [B, N, d], and the final hidden and cell states [B, d], of words [B, N, E]."""
@@ -170,7 +170,7 @@ class Windowed(nn.Module):
         if c.window is None:
             return lengths[:, None] * c.budget
         t = torch.arange(int(last.max()) + 1, device=lengths.device)
-        filled = ((lengths[:, None] - t * c.step) / c.window).clamp(0, 1)  # less than 1 in the last window
+        filled = ((lengths[:, None] - t * c.stride) / c.window).clamp(0, 1)  # less than 1 in the last window
         share = torch.exp(-c.steepness * (1 + t * c.decay**t)) * filled * (t <= last[:, None])
         share = share.double().cumsum(1) / share.double().sum(1, keepdim=True)
         return (share * (lengths[:, None] * c.budget / c.longest) + 1e-9).long()
@@ -180,8 +180,8 @@ class Windowed(nn.Module):
         doc, (rows, steps) = state.document, query.shape[:2]
         low, high = 0, doc["words"].shape[1]
         if steps == 1 and self.config.window:  # generation: windows are near each other
-            size, step = self.config.window, self.config.step
-            low, high = int(windows.min()) * step, min(high, int(windows.max()) * step + size)
+            size, stride = self.config.window, self.config.stride
+            low, high = int(windows.min()) * stride, min(high, int(windows.max()) * stride + size)
         places = torch.arange(low, high, device=query.device).expand(rows, -1)  # [R, M]
         inside = places < _per_row(doc["lengths"], rows)[:, None]
         alpha, context = _attend(query, doc["words"][:, low:high], self._in_window(places, windows) & inside[:, None])
@@ -191,12 +191,12 @@ class Windowed(nn.Module):
         """Whether the words at `places` [R, M] are in `windows` [R, T]: [R, T, M]."""
         if self.config.window is None:
             return torch.ones_like(windows, dtype=torch.bool)[..., None].expand(-1, -1, places.shape[1])
-        behind = places[:, None] - windows[..., None] * self.config.step
+        behind = places[:, None] - windows[..., None] * self.config.stride
         return (behind >= 0) & (behind < self.config.window)
 
     def _attend_stream(self, query: Tensor, windows: Tensor, state: State):
         """The same, each window encoded when a hypothesis enters it. Every row holds the states of one window."""
-        size, step = self.config.window, self.config.step
+        size, stride = self.config.window, self.config.stride
         first = state.decoder["window"]
         lengths = _per_row(state.document["lengths"], len(query))
         held = {name: state.decoder[name] for name in ("states", "carried", "carried_cell")}
@@ -207,7 +207,7 @@ class Windowed(nn.Module):
                 held = self._enter(held, now, (windows[:, -1] >= now).nonzero()[:, 0], state)
             here = windows == now[:, None]  # [R, T]
             if here.any():
-                place = now[:, None] * step + torch.arange(size, device=query.device)  # [R, w]
+                place = now[:, None] * stride + torch.arange(size, device=query.device)  # [R, w]
                 seen = here[..., None] & (place < lengths[:, None])[:, None]
                 alpha, context = _attend(query, held["states"], seen)
                 alphas.append(alpha)
@@ -226,15 +226,15 @@ class Windowed(nn.Module):
         key = document[rows] * (int(window.max()) + 1) + window[rows]
         _, which = key.unique(return_inverse=True)
         one = torch.empty(int(which.max()) + 1, dtype=torch.long, device=rows.device).scatter_(0, which, rows)
-        place = window[one, None] * c.step + torch.arange(c.window, device=rows.device)  # [G, w]
-        lengths = (state.document["lengths"][document[one]] - window[one] * c.step).clamp(max=c.window)
+        place = window[one, None] * c.stride + torch.arange(c.window, device=rows.device)  # [G, w]
+        lengths = (state.document["lengths"][document[one]] - window[one] * c.stride).clamp(max=c.window)
         ids = source[document[one, None], place.clamp_max(source.shape[1] - 1)]
         embedded = self.embedding(in_vocabulary(ids, c.vocab_size))
         carried = held["carried"][one][None], held["carried_cell"][one][None]
-        begun, (hidden, cell) = self.forward_encoder(embedded[:, : c.step], carried)
+        begun, (hidden, cell) = self.forward_encoder(embedded[:, : c.stride], carried)
         forward = [begun]
-        if c.step < c.window:
-            forward.append(self.forward_encoder(embedded[:, c.step :], (hidden, cell))[0])
+        if c.stride < c.window:
+            forward.append(self.forward_encoder(embedded[:, c.stride :], (hidden, cell))[0])
         backward = reverse(self.backward_encoder(reverse(embedded, lengths))[0], lengths)
         entered = {
             "states": torch.cat([torch.cat(forward, 1), backward], -1),
@@ -329,7 +329,7 @@ def run_ragged(lstm: nn.LSTM, values: Tensor, lengths: Tensor) -> tuple[Tensor, 
 # Attention over the whole text; the window that the decoder moves; the same, encoding window by window; the window
 # that moves after a share of the words.
 VARIANTS = {
-    "standard": {"window": None, "step": None},
+    "standard": {"window": None, "stride": None},
     "dynamic": {},
     "streamed": {"encode": "stream"},
     "static": {"windowing": "static"},

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from lib.data.batching import make_batch
+from lib.data.batch import EncodedDocument, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS
-from lib.data.prepared import EncodedDocument, Split, encode, prepare
+from lib.data.prepared import Split, encode, prepare
 from lib.data.preprocess import CohanOptions, cohan
 from lib.data.text import Vocabulary
 from lib.data.windows import count_windows
@@ -133,7 +133,7 @@ def windows(encode: str, words: int, windowed: bool = True, summary: int = 3) ->
 
     The window moves by itself (static), so that random weights will do.
     """
-    count, size = count_windows(words, 400, 380), {} if windowed else {"window": None, "step": None}
+    count, size = count_windows(words, 400, 380), {} if windowed else {"window": None, "stride": None}
     torch.manual_seed(0)
     network = Windowed(
         WindowedConfig(VOCAB, windowing="static", encode=encode, budget=summary * count, longest=words, **size)

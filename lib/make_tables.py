@@ -1,11 +1,11 @@
 """The papers' result tables, made of scores: intervals, comparisons, and the published rows beside.
 
-    python -m lib.results table mem2mem_table2 --corpus aclsum --output T.json hred=a/scores.json +read=b/scores.json
-    python -m lib.results page read_again_table4 --figure runs/figures/read_again_seconds.json --output T.json
-    python -m lib.results keep T.json          # into figures/, and papers.md or README.md
-    python -m lib.results render               # papers.md and README.md again, from the tables in figures/
+    python -m lib.make_tables table mem2mem_table2 --corpus aclsum --output T.json hred=a/scores.json ...
+    python -m lib.make_tables page read_again_table4 --figure runs/figures/read_again_seconds.json --output T.json
+    python -m lib.make_tables keep T.json          # into figures/, and papers.md or README.md
+    python -m lib.make_tables render               # papers.md and README.md again, from the tables in figures/
 
-`workflow/Snakefile` makes the runs and the scores (`lib.scores`) and calls these.
+`workflow/Snakefile` makes the runs and the scores (`lib.score_runs`) and calls these.
 """
 
 import argparse
@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from lib.evaluate import interval, paired_bootstrap
-from lib.files import project_root, write_json, write_whole
-from lib.names import did_you_mean
+from lib.storage import project_root, write_json, write_whole
+from lib.suggestions import did_you_mean
 from lib.tables import COPIED, PAGE_TABLES, TABLES, Table
 
 
@@ -257,7 +257,7 @@ def _rendered(text: str, tables: dict[str, dict]) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m lib.results", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m lib.make_tables", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
     table = commands.add_parser("table", help="a table of a paper from scores")

@@ -1,10 +1,10 @@
 """Scores of trained runs, and of systems that need no training: what result tables are made of.
 
-    python -m lib.scores run mem2mem --preset demo --variant +read --dataset aclsum --folder runs/x
-    python -m lib.scores baselines mem2mem --preset demo --dataset aclsum --output runs/baselines.json
+    python -m lib.score_runs run mem2mem --preset demo --variant +read --dataset aclsum --folder runs/x
+    python -m lib.score_runs baselines mem2mem --preset demo --dataset aclsum --output runs/baselines.json
 
 A file of scores holds the ROUGE and the copied n-grams of every document, so that tables, intervals and comparisons
-(`lib.results`) are made without the model. A run's summaries are written beside them, for people to judge
+(`lib.make_tables`) are made without the model. A run's summaries are written beside them, for people to judge
 (`lib.human`).
 """
 
@@ -19,17 +19,18 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from lib.data.batch import EncodedDocument
 from lib.data.clusters import rows_of
 from lib.data.documents import Document
 from lib.data.pieces import Pieces
-from lib.data.prepared import EncodedDocument, PreparedCorpus
+from lib.data.prepared import PreparedCorpus
 from lib.data.preprocess import cluster
 from lib.evaluate import limited_recall, ngram_counts, rouge
 from lib.extractive import baselines, extract_by_memory, lead, lexrank, source_sentences
-from lib.files import write_whole
 from lib.generate import summarize
 from lib.human.sheets import write_summaries
 from lib.presets import MODELS, Preset, build, corpus_for, open_corpus, preset
+from lib.storage import write_whole
 from lib.tables import COPIED
 from lib.train import RunError, load_weights, read_metrics
 
@@ -144,7 +145,7 @@ def _seconds(folder: Path) -> float:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m lib.scores", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m lib.score_runs", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="summaries of a run and their scores, beside its weights")

@@ -1,6 +1,6 @@
 """What a command takes, as a whole process of its own.
 
-    python -m lib.cost FILE MODULE [ARGUMENTS ...]      # as python -m MODULE; its seconds and gigabytes into FILE
+    python -m lib.process_cost FILE MODULE [ARGUMENTS ...]   # as python -m MODULE; seconds, gigabytes into FILE
 
 FILE is written when the command has succeeded.
 """
@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from lib.files import write_json
+from lib.storage import write_json
 
 
 def peak_memory() -> float:

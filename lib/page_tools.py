@@ -12,9 +12,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from lib.data.batching import Batch
+from lib.data.batch import Batch
 from lib.data.prepared import PreparedCorpus
-from lib.files import digest, project_root, source_digest
+from lib.storage import digest, project_root, source_digest
 from lib.train import Run, TrainConfig, run_config, train
 
 
@@ -66,7 +66,7 @@ def learn(model: nn.Module, batches: Iterator[Batch], learning_rate: float) -> n
 
 
 def measured(folder: Path, name: str, *command: str, threads: int | None = None) -> dict[str, float]:
-    """Run `python -m COMMAND` in a process of its own; its `seconds` and its largest memory, `gb` (`lib.cost`).
+    """Run `python -m COMMAND` in a process of its own; its `seconds` and its largest memory, `gb`.
 
     Kept in NAME.json of `folder`: what was measured once is not done again. It may use as many `threads`. Raises
     RuntimeError with what the command wrote when it fails.
@@ -75,7 +75,7 @@ def measured(folder: Path, name: str, *command: str, threads: int | None = None)
     if kept.exists():
         return json.loads(kept.read_text(encoding="utf-8"))
     environment = {**os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
-    whole = [sys.executable, "-m", "lib.cost", str(kept), *command]
+    whole = [sys.executable, "-m", "lib.process_cost", str(kept), *command]
     run = subprocess.run(whole, cwd=project_root(), env=environment, capture_output=True, text=True)
     if run.returncode:
         raise RuntimeError(f"python -m {' '.join(command)} failed:\n{run.stdout[-1000:]}{run.stderr[-2000:]}")

@@ -1,0 +1,263 @@
+"""Encoded documents, and batches of them: tensors with lengths."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lib.data.text import BOS, PAD, UNK
+
+
+@dataclass(frozen=True)
+class EncodedDocument:
+    """One document in extended ids."""
+
+    id: str
+    source: np.ndarray  # [N] extended ids
+    sentence_lengths: np.ndarray  # [L], their sum is N
+    target: np.ndarray  # [T] extended ids, [EOS] last unless the summary was cut
+    unknown: list[str]  # the word of extended id len(vocabulary) + j
+    reference: list[str]  # sentences
+    source_ids: np.ndarray | None = None  # [N] ids for an encoder that has a vocabulary of its own
+    graph: np.ndarray | None = None  # [L * L] weights between paragraphs, which stand as sentences
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Tensors of B documents: N source words at most, in L sentences at most; T target words at most."""
+
+    ids: list[str]
+    unknown: list[list[str]]  # per document, the words of ids vocab_size + j
+    sentence_lengths: list[np.ndarray]  # per document, words of each sentence
+    source: Tensor  # [B, N] ids for the encoder, unknown words as [UNK]
+    source_extended: Tensor  # [B, N] ids, unknown words with their copy ids
+    source_mask: Tensor  # [B, N] true where there is a word
+    target_input: Tensor  # [B, T] [BOS] and the reference shifted, extended ids
+    target: Tensor  # [B, T] extended ids
+    target_mask: Tensor  # [B, T]
+    graph: Tensor | None = None  # [B, L, L] weights between paragraphs, 0 where padded
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def to(self, device: torch.device | str) -> "Batch":
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
+        return replace(self, **{name: value.to(device, non_blocking=True) for name, value in tensors.items()})
+
+    # What only models that read sentence by sentence ask for is made when they ask.
+
+    @cached_property
+    def source_lengths(self) -> Tensor:
+        """[B] words of each source; on the CPU, as packing wants it."""
+        return torch.tensor([int(lengths.sum()) for lengths in self.sentence_lengths])
+
+    @cached_property
+    def sentence_counts(self) -> Tensor:
+        """[B] on the CPU."""
+        return torch.tensor([len(lengths) for lengths in self.sentence_lengths])
+
+    @cached_property
+    def sentence_mask(self) -> Tensor:
+        """[B, L]"""
+        mask = torch.arange(int(self.sentence_counts.max())) < self.sentence_counts[:, None]
+        return mask.to(self.source.device)
+
+    @cached_property
+    def sentence_of(self) -> Tensor:
+        """[B, N] m(i): the sentence of word i; 0 where padded."""
+        numbers, _ = _pad([np.repeat(np.arange(len(n)), n) for n in self.sentence_lengths])
+        return numbers.to(self.source.device)
+
+    @cached_property
+    def sentences(self) -> "Sentences":
+        """Every sentence as a row of its own."""
+        device, counts = self.source.device, self.sentence_counts
+        lengths = torch.from_numpy(np.concatenate(self.sentence_lengths)).long()
+        starts = _starts(self.sentence_lengths, self.source.shape[1])
+        step = torch.arange(int(lengths.max()))
+        mask = step < lengths[:, None]
+        return Sentences(
+            owner=torch.repeat_interleave(torch.arange(len(counts)), counts).to(device),
+            number=torch.cat([torch.arange(int(n)) for n in counts]).to(device),
+            place=(torch.from_numpy(starts)[:, None] + step.where(mask, 0)).to(device),
+            mask=mask.to(device),
+        )
+
+    @cached_property
+    def ragged(self) -> "Ragged":
+        """All sentences without padding, in groups of like length."""
+        return _ragged(self.sentence_lengths, self.source.shape[1]).to(self.source.device)
+
+    @cached_property
+    def packed(self) -> "Packed":
+        """All sentences as one packed sequence."""
+        packed = _pack_sentences(self.sentence_lengths, self.source.shape[1], int(self.sentence_counts.max()))
+        device = self.source.device
+        return replace(packed, words=packed.words.to(device), sentences=packed.sentences.to(device))
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """The sentences of all documents, A in all, as rows of at most J words."""
+
+    owner: Tensor  # [A] document
+    number: Tensor  # [A] which of its sentences
+    place: Tensor  # [A, J] position of each word in the flat [B * N]; of the first word where padded
+    mask: Tensor  # [A, J] true where there is a word
+
+
+@dataclass(frozen=True)
+class Group:
+    """Sentences of like length, as rows that are padded to the longest of them."""
+
+    rows: int
+    longest: int
+    slots: Tensor | None  # [words of the group] place of each in the flat [rows * longest]; None: there is no padding
+    mask: Tensor | None  # [rows, longest] true where there is a word
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """W words of A sentences, the longest sentence first, and groups of sentences that follow each other."""
+
+    word: Tensor  # [W] position of each word in the flat [B * N]
+    row: Tensor  # [W] its sentence
+    place: Tensor  # [W] its place in the sentence
+    owner: Tensor  # [A] document of each sentence
+    number: Tensor  # [A] which of its sentences
+    groups: list[Group]
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Words of each group."""
+        return [g.rows * g.longest if g.slots is None else len(g.slots) for g in self.groups]
+
+    def to(self, device: torch.device) -> "Ragged":
+        tensors = {n: getattr(self, n).to(device) for n in ("word", "row", "place", "owner", "number")}
+        groups = [g if g.slots is None else replace(g, slots=g.slots.to(device), mask=g.mask.to(device))
+                  for g in self.groups]  # fmt: skip
+        return replace(self, **tensors, groups=groups)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The sentences of all documents as one packed sequence (torch.nn.utils.rnn.PackedSequence): time step by time
+    step, the longest sentence first, so that the sentence encoder computes no padding."""
+
+    words: Tensor  # [all words] position of each packed word in the flat [B * N]
+    sentences: Tensor  # [all sentences] position of each packed sentence in the flat [B * L]
+    sizes: Tensor  # [longest sentence] how many sentences reach each step; on the CPU
+
+
+def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:
+    """Pad `documents`. Raises ValueError for a document without words or an empty sentence."""
+    for d in documents:
+        if not len(d.source) or not len(d.target) or (d.sentence_lengths < 1).any():
+            raise ValueError(f"document {d.id!r} has no source words, no summary or an empty sentence")
+    extended, source_mask = _pad([d.source for d in documents])
+    source = in_vocabulary(extended, vocab_size)
+    if documents[0].source_ids is not None:
+        source, _ = _pad([d.source_ids for d in documents])
+    target, target_mask = _pad([d.target for d in documents])
+    shifted = torch.cat([torch.full((len(documents), 1), BOS), target[:, :-1]], dim=1)
+    return Batch(
+        ids=[d.id for d in documents],
+        unknown=[d.unknown for d in documents],
+        sentence_lengths=[d.sentence_lengths for d in documents],
+        source=source,
+        source_extended=extended,
+        source_mask=source_mask,
+        target_input=shifted.masked_fill(~target_mask, PAD),
+        target=target,
+        target_mask=target_mask,
+        graph=None if documents[0].graph is None else _squares([d.graph for d in documents]),
+    )
+
+
+def in_vocabulary(extended: Tensor, vocab_size: int) -> Tensor:
+    """Extended ids as the embedding knows them: copy ids become [UNK]."""
+    return extended.masked_fill(extended >= vocab_size, UNK)
+
+
+def _pad(rows: list[np.ndarray]) -> tuple[Tensor, Tensor]:
+    lengths = torch.tensor([len(r) for r in rows])
+    mask = torch.arange(int(lengths.max())) < lengths[:, None]
+    padded = torch.full(mask.shape, PAD, dtype=torch.long)
+    padded[mask] = torch.from_numpy(np.concatenate(rows).astype(np.int64))
+    return padded, mask
+
+
+def _squares(graphs: list[np.ndarray]) -> Tensor:
+    """Flat square matrices, padded with 0: [B, L, L]."""
+    sizes = [math.isqrt(len(g)) for g in graphs]
+    padded = torch.zeros(len(graphs), max(sizes), max(sizes))
+    for row, graph, n in zip(padded, graphs, sizes):
+        row[:n, :n] = torch.from_numpy(graph.reshape(n, n))
+    return padded
+
+
+def _starts(lengths: list[np.ndarray], width: int) -> np.ndarray:
+    """Where each sentence of all documents begins in the flat [B * width]."""
+    return np.concatenate([b * width + np.cumsum(n) - n for b, n in enumerate(lengths)])
+
+
+def _pack_sentences(lengths: list[np.ndarray], width: int, rows: int) -> Packed:
+    """Where each word and sentence of the packed sequence stands in the padded tensors."""
+    starts = _starts(lengths, width)
+    places = np.concatenate([b * rows + np.arange(len(n)) for b, n in enumerate(lengths)])
+    flat = np.concatenate(lengths)
+    order = np.argsort(-flat, kind="stable")  # the longest first
+    starts, flat = starts[order], flat[order]
+    steps = np.arange(flat[0])
+    sizes = np.searchsorted(-flat, -steps, side="left")  # sentences longer than `step`
+    words = np.concatenate([starts[:n] + step for step, n in zip(steps, sizes)])
+    sizes = torch.from_numpy(sizes.astype(np.int64))
+    return Packed(torch.from_numpy(words), torch.from_numpy(places[order]), sizes)
+
+
+def _ragged(lengths: list[np.ndarray], width: int, least: float = 0.75) -> Ragged:
+    """Sentences of all documents by length; one shorter than `least` times the longest of its group begins the
+    next."""
+    starts = _starts(lengths, width)
+    owner = np.repeat(np.arange(len(lengths)), [len(n) for n in lengths])
+    number = np.concatenate([np.arange(len(n)) for n in lengths])
+    flat = np.concatenate(lengths).astype(np.int64)
+    order = np.argsort(-flat, kind="stable")
+    starts, owner, number, flat = starts[order], owner[order], number[order], flat[order]
+    place = np.arange(flat.sum()) - np.repeat(np.cumsum(flat) - flat, flat)
+    groups, first = [], 0
+    while first < len(flat):
+        last = first + int(np.searchsorted(-flat[first:], -least * flat[first], side="right"))
+        groups.append(_group(flat[first:last]))
+        first = last
+    arrays = (np.repeat(starts, flat) + place, np.repeat(np.arange(len(flat)), flat), place, owner, number)
+    return Ragged(*(torch.from_numpy(a.astype(np.int64)) for a in arrays), groups)
+
+
+def _group(lengths: np.ndarray) -> Group:
+    mask = np.arange(lengths[0]) < lengths[:, None]
+    whole = bool(mask.all())
+    slots = None if whole else torch.from_numpy(np.flatnonzero(mask.ravel()))
+    return Group(len(lengths), int(lengths[0]), slots, None if whole else torch.from_numpy(mask))
+
+
+def split_packed(sizes: Tensor, sentences: int) -> list[tuple[Tensor, Tensor]]:
+    """Cut a packed batch into packed batches of at most `sentences` sentences, the longest first.
+
+    sizes: [steps] of the whole. Returns, for each part, the positions of its words in the whole and its own sizes.
+    PyTorch's packed GRU on a CPU clears a gradient as large as all words at each step of its backward pass: parts
+    make that cheap, and change no number.
+    """
+    starts, parts = sizes.cumsum(0) - sizes, []
+    for first in range(0, int(sizes[0]), sentences):
+        own = (sizes - first).clamp(0, sentences)
+        own = own[own > 0]
+        step = torch.repeat_interleave(torch.arange(len(own)), own)
+        within = torch.arange(int(own.sum())) - (own.cumsum(0) - own)[step]
+        parts.append((starts[step] + first + within, own))
+    return parts
