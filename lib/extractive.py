@@ -1,18 +1,13 @@
-"""Extractive summaries: Lead, random, LexRank, the greedy oracle, and what Mem2Mem's heads attend to."""
+"""Extractive summaries that need no training: Lead, random, LexRank, the greedy oracle."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
-from lib.data.batch import EncodedDocument
-from lib.data.batching import in_order
 from lib.data.documents import Document
 from lib.data.graphs import tfidf
-from lib.data.text import Vocabulary
 
 
 def lead(sentences: Sequence[str], count: int) -> list[str]:
@@ -103,34 +98,3 @@ class _Overlap:
     def add(self, row: int) -> None:
         self.have += self.counts[row]
         self.length += self.lengths[row]
-
-
-# -------------------------------------------------------------------------------------------- Mem2Mem's extraction
-
-
-def memory_sentences(write_attention: Tensor) -> list[list[int]]:
-    """The sentence that each memory head attends to most, each once, in document order (Mem2Mem, Table 3).
-
-    write_attention: [B, r, L]. Returns sentence indices of each document.
-    """
-    return [sorted(set(row)) for row in write_attention.argmax(-1).tolist()]
-
-
-@torch.no_grad()
-def extract_by_memory(model: nn.Module, split, vocabulary: Vocabulary, batch_size: int = 16) -> list[list[str]]:
-    """Mem2Mem as an extractor, for every document of a split."""
-    model.eval()
-    device, summaries = next(model.parameters()).device, []
-    for start, batch in zip(range(0, len(split), batch_size), in_order(split, batch_size, len(vocabulary))):
-        attention = model.encode(batch.to(device)).document["write_attention"]
-        for offset, chosen in enumerate(memory_sentences(attention)):
-            sentences = source_sentences(split[start + offset], vocabulary)
-            summaries.append([sentences[i] for i in chosen])
-    return summaries
-
-
-def source_sentences(document: EncodedDocument, vocabulary: Vocabulary) -> list[str]:
-    """Sentences of an encoded document, its words set apart by spaces."""
-    words = vocabulary.decode(document.source.tolist(), document.unknown)
-    ends = np.cumsum(document.sentence_lengths)
-    return [" ".join(words[end - n : end]) for end, n in zip(ends, document.sentence_lengths)]

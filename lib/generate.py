@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lib.data.batch import Batch
+from lib.data.batch import Batch, EncodedDocument
 from lib.data.batching import in_order
 from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
 
@@ -80,9 +81,9 @@ class _Search:
     def step(self, length: int) -> None:
         """Extend every hypothesis to `length` symbols; end, keep and drop."""
         inputs = self.tokens[..., -1].reshape(-1, 1)
-        steps, self.state = self.model.decode(inputs, self.state)
+        output, self.state = self.model.decode(inputs, self.state)
         out = None if self.p is None else self.p[: len(inputs)]
-        self.p = self.model.distribution(steps, self.state, self.extra, out)  # [D * K, V + extra]
+        self.p = self.model.distribution(output, self.state, self.extra, out)  # [D * K, V + extra]
         # of 2K candidates at most K end, so that K open ones are left
         self.p = _constrain(self.p, self.tokens.flatten(0, 1), self.config, self.model.control_symbols)
         p, words = _top(self.p, 2 * self.config.beam)
@@ -179,14 +180,31 @@ def greedy_search(model: nn.Module, batch: Batch, config: DecodeConfig) -> list[
     log_prob = torch.zeros(len(batch), device=batch.source.device)
     open_ = torch.ones(len(batch), dtype=torch.bool, device=batch.source.device)
     while open_.any():
-        steps, state = model.decode(tokens[:, -1:], state)
-        p = model.distribution(steps, state, extra)
+        output, state = model.decode(tokens[:, -1:], state)
+        p = model.distribution(output, state, extra)
         p, word = _constrain(p, tokens, config, model.control_symbols).max(-1)
         log_prob = log_prob + p.log().where(open_, 0)
         tokens = torch.cat([tokens, word.where(open_, EOS)[:, None]], 1)
         open_ = open_ & (word != EOS)
     rows = [row[: row.index(EOS)] for row in tokens[:, 1:].tolist()]
     return [Hypothesis(ids, p, config.rank(p, len(ids) + 1)) for ids, p in zip(rows, log_prob.tolist())]
+
+
+@torch.no_grad()
+def extract(model, split, vocabulary: Vocabulary, batch_size: int = 16) -> list[list[str]]:
+    """The sentences that a model chooses of every document of a split (`choose`)."""
+    model.eval()
+    device, found = next(model.parameters()).device, []
+    for batch in in_order(split, batch_size, len(vocabulary)):
+        found += model.choose(batch.to(device))
+    texts = (source_sentences(document, vocabulary) for document in split)
+    return [[sentences[i] for i in chosen] for sentences, chosen in zip(texts, found)]
+
+
+def source_sentences(document: EncodedDocument, vocabulary: Vocabulary) -> list[str]:
+    """Sentences (paragraphs) of an encoded document, its words set apart by spaces."""
+    spans = np.split(document.source, document.sentence_lengths.cumsum()[:-1])
+    return [vocabulary.text(span.tolist(), document.unknown) for span in spans]
 
 
 def summarize(

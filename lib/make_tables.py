@@ -17,10 +17,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib.evaluate import interval, paired_bootstrap
+from lib.bootstrap import interval, paired_bootstrap
+from lib.metrics import MEASURES
+from lib.papers import page_table_named, table_named
+from lib.papers.paper import Row, Table
 from lib.storage import project_root, write_json, write_whole
 from lib.suggestions import did_you_mean
-from lib.tables import COPIED, PAGE_TABLES, TABLES, Table
 
 
 def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_name: str, command: str = "") -> dict:
@@ -29,9 +31,9 @@ def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_nam
     scored: for each row that is built, by label, the scores of its seeds (of a baseline: one).
     Raises ValueError when rows were scored on different documents.
     """
-    table = TABLES[name]
-    rows = [r for r in table.rows_for(corpus) if r.label in scored or not r.built]
-    parts = {r.label: [s["parts"][r.part] for s in scored[r.label]] for r in rows if r.built}
+    _, table = table_named(name)
+    rows = [r for r in table.rows_for(corpus) if r.label in scored or not r.part]
+    parts = {r.label: [s["parts"][r.part] for s in scored[r.label]] for r in rows if r.part}
     every = [s for found in scored.values() for s in found]
     if different := {s["corpus"] for s in every if s["ids"] != every[0]["ids"]}:
         raise ValueError(f"{name}: not all rows were scored on the same documents: {', '.join(sorted(different))}")
@@ -54,7 +56,7 @@ def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_nam
     }
 
 
-def _table_row(row, table: Table, scored: list[dict], parts: list[dict] | None) -> dict:
+def _table_row(row: Row, table: Table, scored: list[dict], parts: list[dict] | None) -> dict:
     made = {"label": row.label, "published": {corpus: list(v) for corpus, v in row.published.items()}}
     if not parts:
         return made
@@ -77,13 +79,9 @@ def _pair(table: Table, first: list[dict], second: list[dict]) -> dict:
     return found
 
 
-def _column(table: Table, parts: list[dict], number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Values and weights [runs, documents] of a column of the table."""
-    if table.measure == "copied":
-        counts = np.array([part["copied"][COPIED[number]] for part in parts], dtype=float)
-        return 100 * counts[..., 0], counts[..., 1]
-    values = np.array([part[table.measure] for part in parts], dtype=float)[..., number]
-    return values, np.ones_like(values)
+def _column(table: Table, parts: list[dict], number: int) -> np.ndarray:
+    """Values and weights of a column of the table: [2, runs, documents]."""
+    return np.stack([MEASURES[table.measure].numbers(part)[:, number] for part in parts], 1)
 
 
 def _plain(values: dict, digits: int = 2) -> dict:
@@ -92,7 +90,7 @@ def _plain(values: dict, digits: int = 2) -> dict:
 
 def page_table(name: str, figure: dict, preset_name: str) -> dict:
     """A table that a page kept as a figure of lines: a row a line, a column a place."""
-    table = PAGE_TABLES[name]
+    _, table = page_table_named(name)
     series = figure["panels"][0]["series"]
     return {
         "table": name,
@@ -130,9 +128,9 @@ def table_frame(numbers: dict) -> pd.DataFrame:
 
 def published_table(name: str) -> pd.DataFrame:
     """What the paper reports in a table, corpus by corpus."""
-    table = TABLES[name]
+    _, table = table_named(name)
     corpora = dict.fromkeys(corpus for row in table.rows for corpus in row.published)
-    columns = COPIED if table.measure == "copied" else ("R-1", "R-2", "R-L")
+    columns = ("R-1", "R-2", "R-L") if table.measure == "rouge" else table.columns
     rows = {
         row.label: [v for c in corpora for v in row.published.get(c, [None] * len(columns))] for row in table.rows
     }
@@ -261,12 +259,12 @@ def main(arguments: list[str] | None = None) -> None:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     table = commands.add_parser("table", help="a table of a paper from scores")
-    table.add_argument("name", choices=TABLES)
+    table.add_argument("name")
     table.add_argument("scores", nargs="+", metavar="LABEL=FILE", help="one for each row and seed")
     table.add_argument("--corpus", required=True)
     table.add_argument("--made-by", default="", help="the command that makes the table, for the record")
     page = commands.add_parser("page", help="a table of a paper from a page's figure")
-    page.add_argument("name", choices=PAGE_TABLES)
+    page.add_argument("name")
     page.add_argument("--figure", required=True, type=Path, help="the figure's numbers")
     for command in (table, page):
         command.add_argument("--preset", default="demo")
@@ -282,7 +280,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _table(args: argparse.Namespace) -> None:
-    labels, scored = [row.label for row in TABLES[args.name].rows], {}
+    labels, scored = [row.label for row in table_named(args.name)[1].rows], {}
     for given in args.scores:
         label, _, path = given.rpartition("=")
         if label not in labels:

@@ -14,8 +14,10 @@ from torch import nn
 
 from lib.data.batch import Batch
 from lib.data.prepared import PreparedCorpus
-from lib.storage import digest, project_root, source_digest
-from lib.train import Run, TrainConfig, run_config, train
+from lib.papers.paper import Setup
+from lib.runs import Run, determining, run_config
+from lib.storage import code_digest, digest, project_root
+from lib.training import train
 
 
 def clip(text: str, words: int = 45) -> str:
@@ -41,16 +43,16 @@ def show_source(*parts: Callable | type) -> None:
 
 
 def train_or_load(
-    name: str, model: nn.Module, corpus: PreparedCorpus, config: TrainConfig, output: str = "", progress: bool = False
+    setup: Setup, model: nn.Module, corpus: PreparedCorpus, output: str = "", progress: bool = False
 ) -> Run:
     """What `python -m lib.train` does, or its result if it is there: the same configuration, data and code.
 
     The run is kept in `output`, or in a folder under `runs` named after all that determines it.
     """
-    code = source_digest("layers", "models", "train.py")
-    made_of = digest([run_config(name, model, corpus, config), code])
-    folder = output or project_root() / "runs" / f"{name}-{made_of}"
-    return train(name, model, corpus, config, folder, resume=True, progress=progress)
+    code = code_digest("lib.training", type(model).__module__)
+    made_of = digest([determining(run_config(setup.recipe, model, corpus, setup.train)), code])
+    folder = output or project_root() / "runs" / f"{setup.paper.name}-{made_of}"
+    return train(setup.recipe, model, corpus, setup.train, folder, resume=True, progress=progress)
 
 
 def learn(model: nn.Module, batches: Iterator[Batch], learning_rate: float) -> nn.Module:

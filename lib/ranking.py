@@ -1,7 +1,7 @@
 """Ranking the paragraphs of clusters: the learned ranker, trained as every model is, and corpora in its order."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import torch
@@ -10,19 +10,23 @@ from safetensors.numpy import load_file, save
 from lib.data.batch import EncodedDocument
 from lib.data.batching import in_order
 from lib.data.clusters import (
+    ClusterOptions,
     choose_paragraphs,
+    choose_rows,
     encode_clusters,
+    encode_wide,
     order_scores,
     ranked,
     rows_of,
     similarity_scores,
 )
+from lib.data.documents import Document
 from lib.data.graphs import entity_finder
-from lib.data.prepared import PreparedCorpus, cached_corpus
-from lib.data.preprocess import ClusterOptions
+from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
-from lib.storage import cache_dir, digest, source_digest, write_whole
-from lib.train import Run, TrainConfig, load_weights, run_config, train
+from lib.runs import Recipe, Run, determining, load_weights, run_config
+from lib.storage import cache_dir, code_digest, digest, write_whole
+from lib.training import TrainConfig, train
 
 
 def ranker_training(options: ClusterOptions) -> TrainConfig:
@@ -40,12 +44,15 @@ def ranker_training(options: ClusterOptions) -> TrainConfig:
 def train_ranker(wide: PreparedCorpus, options: ClusterOptions, progress: bool = True) -> tuple[ParagraphRanker, Run]:
     """The ranker of a corpus of whole clusters (`encode_clusters`), with its best weights. Kept in the cache."""
     torch.manual_seed(0)
-    width = options.ranker_width
-    model = ParagraphRanker(ParagraphRankerConfig(len(wide.vocabulary), width, width))
-    config = ranker_training(options)
-    folder = cache_dir() / f"ranker-{digest([run_config('paragraph_ranker', model, wide, config), _code()])}"
-    run = train("paragraph_ranker", model, wide, config, folder, resume=True, progress=progress, alone=True)
+    model, config, recipe = _ranker(wide.encoder, options.ranker_width), ranker_training(options), Recipe("ranker")
+    name = digest([determining(run_config(recipe, model, wide, config)), code_digest("lib.ranking")])
+    folder = cache_dir() / f"ranker-{name}"
+    run = train(recipe, model, wide, config, folder, resume=True, progress=progress, alone=True)
     return load_weights(model, folder, "best").eval(), run
+
+
+def _ranker(encoder: TextEncoder, width: int) -> ParagraphRanker:
+    return ParagraphRanker(ParagraphRankerConfig(len(encoder.vocabulary), width, width))
 
 
 @torch.no_grad()
@@ -60,8 +67,8 @@ def learned_scores(model: ParagraphRanker, split: Sequence[EncodedDocument], bat
 
 def learned_ranking(
     wide: PreparedCorpus, options: ClusterOptions, progress: bool = True
-) -> dict[str, list[np.ndarray]]:
-    """Scores of every split by a ranker that is trained on the first. Kept beside the ranker."""
+) -> tuple[dict[str, list[np.ndarray]], dict[str, np.ndarray]]:
+    """Scores of every split by a ranker that is trained on the first, kept beside it, and the ranker's weights."""
     model, run = train_ranker(wide, options, progress)
     path = run.folder / "scores.safetensors"
     if not path.exists():
@@ -71,17 +78,13 @@ def learned_ranking(
         }
         write_whole(path, save(flat))
     flat = load_file(path)
-    return {name: _by_document(flat[name], split) for name, split in wide.splits.items()}
+    scores = {name: _by_document(flat[name], split) for name, split in wide.splits.items()}
+    return scores, {name: value.cpu().numpy() for name, value in model.state_dict().items()}
 
 
 def _by_document(flat: np.ndarray, split: Sequence[EncodedDocument]) -> list[np.ndarray]:
     counts = [len(document.sentence_lengths) - 1 for document in split]
     return np.split(flat, np.cumsum(counts)[:-1]) if counts else []
-
-
-def _code() -> str:
-    """A short name of the code that makes a ranker."""
-    return source_digest("models/paragraph_ranker.py", "train.py")
 
 
 def prepare_clusters(
@@ -94,17 +97,37 @@ def prepare_clusters(
     wide = encode_clusters(corpus, options, limit, progress)
     ranking = "order" if corpus.ranked else options.ranking
     graph = entity_finder()[1] if options.graph == "discourse" else options.graph
-    ranker = _code() if ranking == "learned" else ""
 
     def make() -> PreparedCorpus:
+        weights = None
         if ranking == "learned":
-            scores = learned_ranking(wide, options, progress)
+            scores, weights = learned_ranking(wide, options, progress)
         else:
-            kind = {"similarity": similarity_scores, "order": order_scores}[ranking]
-            scores = {name: kind(split) for name, split in wide.splits.items()}
-        return choose_paragraphs(wide, scores, options, corpus)
+            scores = {name: SCORES[ranking](split) for name, split in wide.splits.items()}
+        made = choose_paragraphs(wide, scores, options, corpus)
+        return replace(made, encoder=replace(made.encoder, ranker=weights))
 
-    return cached_corpus("ranked", [wide.fingerprint, asdict(options), ranking, graph, ranker], make)
+    return cached_corpus("ranked", [wide.fingerprint, asdict(options), ranking, graph], ClusterOptions, make)
+
+
+SCORES = {"similarity": similarity_scores, "order": order_scores}
+
+
+def encode_ranked(documents: Sequence[Document], encoder: TextEncoder) -> list[EncodedDocument]:
+    """Texts as `prepare_clusters` encodes those of a corpus, the best paragraphs by the ranker that the encoder has.
+
+    Where it has none (its corpus came ranked), paragraphs stay as they come. Raises ValueError for a text without a
+    paragraph.
+    """
+    options = encoder.options
+    wide = encode_wide(documents, encoder.vocabulary, options)
+    if options.ranking == "learned" and encoder.ranker is not None:
+        model = _ranker(encoder, options.ranker_width)
+        model.load_state_dict({name: torch.from_numpy(value) for name, value in encoder.ranker.items()})
+        scores = learned_scores(model.eval(), wide)
+    else:
+        scores = SCORES["order" if options.ranking == "learned" else options.ranking](wide)
+    return choose_rows(wide, scores, options, documents)
 
 
 def best_paragraphs(split: Sequence[EncodedDocument], scores: list[np.ndarray], vocabulary, count: int) -> list[str]:

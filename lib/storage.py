@@ -1,19 +1,35 @@
 """Folders of the project, and files that are written whole or not at all."""
 
+import ast
 import hashlib
+import importlib.util
 import json
 import os
+from functools import cache
 from pathlib import Path
 
 
+def _checkout() -> Path | None:
+    """The checkout of the project that `lib` stands in; None where `lib` was installed without one."""
+    folder = Path(__file__).resolve().parent.parent
+    return folder if (folder / "pyproject.toml").is_file() else None
+
+
 def project_root() -> Path:
-    """The folder that holds `lib`: pages run from anywhere, so they never use relative paths."""
-    return Path(__file__).resolve().parent.parent
+    """The checkout, or the current folder: pages run from anywhere, so they never use relative paths."""
+    return _checkout() or Path.cwd()
 
 
 def cache_dir() -> Path:
-    """Where prepared corpora are kept: the environment variable COMPANION_CACHE, or `cache` in the project."""
-    return Path(os.environ.get("COMPANION_CACHE") or project_root() / "cache")
+    """Where prepared corpora are kept: the environment variable COMPANION_CACHE, or `cache` in the checkout, or the
+    user's own cache."""
+    if named := os.environ.get("COMPANION_CACHE"):
+        return Path(named)
+    if checkout := _checkout():
+        return checkout / "cache"
+    import platformdirs  # here, because what has a folder does not need it
+
+    return Path(platformdirs.user_cache_dir("neural-summarization-companion"))
 
 
 def write_whole(path: str | Path, content: str | bytes) -> Path:
@@ -36,6 +52,61 @@ def write_json(path: str | Path, value) -> Path:
 def digest(value, length: int = 12) -> str:
     """A short, stable name of anything that json can write."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]
+
+
+def code_digest(*modules: str, root: str | Path | None = None) -> str:
+    """A short name of the code of these modules (`lib.data.batch`) and of all that they import from their package,
+    anywhere in their files: what other code made is not reused. Comments, docstrings and formatting do not count.
+
+    root: the folder that holds the package; by default this one's. Raises ValueError for a module that is not there.
+    """
+    root = Path(root or Path(__file__).resolve().parent.parent)
+    packages = {name.partition(".")[0] for name in modules}
+    waiting, found = list(modules), {}
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            path = _file_of(name, root)
+            if path is None:
+                raise ValueError(f"no module {name} in {root}")
+            found[name], imported = _code_in(path, path.stat().st_mtime_ns)
+            package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+            absolute = [importlib.util.resolve_name(other, package) for other in imported]
+            waiting += [other for other in absolute if other.partition(".")[0] in packages and _file_of(other, root)]
+    return digest(found)
+
+
+def _file_of(module: str, root: Path) -> Path | None:
+    """The file of a module in `root`; a package's is its `__init__`."""
+    path = root.joinpath(*module.split("."))
+    return next((p for p in (path.with_suffix(".py"), path / "__init__.py") if p.is_file()), None)
+
+
+@cache
+def _code_in(path: Path, changed: int) -> tuple[str, list[str]]:
+    """A file's code without docstrings, and all names that it imports: modules, and what may be one.
+
+    changed: when the file was, in nanoseconds; a changed file is read again.
+    """
+    tree, imported = ast.parse(path.read_text(encoding="utf-8")), []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            behind = module if module.endswith(".") else f"{module}."
+            imported += [module, *(behind + alias.name for alias in node.names)]
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
+    return digest(_outline(tree)), imported
+
+
+def _outline(node):
+    """A syntax tree as lists, without what is empty: `ast.dump` is another with every version of Python."""
+    if isinstance(node, ast.AST):
+        filled = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
+        return [type(node).__name__, *([name, _outline(value)] for name, value in filled)]
+    return [_outline(part) for part in node] if isinstance(node, list) else repr(node)
 
 
 def source_digest(*folders: str) -> str:

@@ -48,7 +48,7 @@ import torch
 
 from lib.checks import check_exercise
 from lib.data.corpora import anthology_year, load_corpus
-from lib.evaluate import interval, paired_bootstrap
+from lib.bootstrap import interval, paired_bootstrap
 from lib.figures import draw, interval_bars, use_style
 from lib.storage import digest, project_root, source_digest, write_json
 from lib.human.sheets import read_summaries

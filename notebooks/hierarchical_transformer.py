@@ -82,10 +82,9 @@ from lib.data.clusters import clusters, encode_clusters, order_scores, ranked, r
 from lib.data.corpora import load_corpus
 from lib.data.graphs import capitalised_names, discourse_graph, entity_finder, similarity_graph
 from lib.data.batch import EncodedDocument
-from lib.data.preprocess import bigram_recall
 from lib.data.synthetic import planted_clusters
-from lib.data.text import BOS, EOS, PAD, SENTENCE_END, TITLE_END
-from lib.evaluate import longest_common_recall, score_table
+from lib.data.text import BOS, EOS, PAD, SENTENCE_END, TITLE_END, bigram_recall
+from lib.metrics import longest_common_recall, score_table
 from lib.extractive import lexrank
 from lib.figures import attention_maps, draw, lines, loss_curves, signed_maps, use_style, word_weights
 from lib.storage import project_root
@@ -346,7 +345,7 @@ def eq16_heads(x, layer, form):
 for form, model in models.items():
     layer = model.global_layers[0]
     weights = [eq15_pooling_weights(layer.norms[0](x) if form == "code" else x, layer) for x in local_words[form]]
-    lib_weights = lib_states[form].document["pooling0"][b, : len(toy[b].source)]
+    lib_weights = lib_states[form].pooling[0][b, : len(toy[b].source)]
     check_close(torch.cat(weights), lib_weights, "(13), (15)", f"pooling weights, {form}")
 
 # %% [markdown]
@@ -410,7 +409,7 @@ for form, model in models.items():
     for G, state, eq in ((None, lib_states[form], "(17)-(20)"), (toy_graph[b], graphed[form][1], "(24)")):
         _, weights = eq20_contexts(heads, layer, form, None if G is None else G[:size, :size])
         check_close(
-            weights, state.document["between0"][b, :, :size, :size], eq, f"attention between paragraphs, {form}"
+            weights, state.between[0][b, :, :size, :size], eq, f"attention between paragraphs, {form}"
         )
 
 # %% [markdown]
@@ -584,7 +583,7 @@ for form, model in models.items():
     ours, seen = layer(x, single.ragged, single.sentence_mask)
     check_close(by_hand, ours, "one paragraph", f"global layer, {form}")
 
-    ones = model.encode(batch, torch.ones_like(toy_graph)).document["between0"][:, 0]
+    ones = model.encode(batch, torch.ones_like(toy_graph)).between[0][:, 0]
     present = batch.sentence_mask.double()
     uniform = (present / present.sum(1, keepdim=True))[:, None].expand_as(ones)
     check_close(uniform, ones, "graph of 1", f"uniform attention, {form}")

@@ -79,10 +79,10 @@ from lib.data.batch import in_vocabulary, make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import encode, prepare
-from lib.data.preprocess import CohanOptions, choose_sections, cohan
+from lib.data.sections import CohanOptions, choose_sections
 from lib.data.synthetic import MARK, planted_at, planted_sentences
 from lib.data.text import BOS, UNK, Vocabulary
-from lib.evaluate import copied_ngrams, score_table
+from lib.metrics import copied_ngrams, score_table
 from lib.extractive import baselines, extract_by_memory, memory_sentences, random_sentences, source_sentences
 from lib.figures import attention_maps, draw, loss_curves, use_style
 from lib.generate import beam_search, summarize
@@ -125,7 +125,7 @@ toy_options = CohanOptions(vocab_size=18)
 toy_vocabulary = Vocabulary(
     ["the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and", "fast", ".", ",", "!"]
 )
-toy = [encode(cohan(d, toy_options), toy_vocabulary, toy_options.summary_tokens) for d in toy_documents]
+toy = [encode(toy_options.example(d), toy_vocabulary, toy_options.summary_tokens) for d in toy_documents]
 
 print("vocabulary      ", dict(enumerate(toy_vocabulary.words)))
 print("source of a     ", toy[0].source.tolist())
@@ -210,7 +210,7 @@ def sentences_of(document):
 read = [eq01_sentence_encoder(model.embedding(ids), model.sentence_encoder) for ids in sentences_of(toy[b])]
 h_w = torch.cat([states for states, _ in read])  # [N, d]
 s = torch.stack([last for _, last in read])  # [L, d]
-check_close(h_w, state.document["words"][b, :N], "(1)", "word states")
+check_close(h_w, state.words[b, :N], "(1)", "word states")
 
 # %% [markdown]
 r"""
@@ -233,8 +233,8 @@ def eq02_document_encoder(embeddings, gru):
 
 H, final = eq02_document_encoder(s, model.document_encoder)
 h_start = model.bridge(final)
-check_close(H, state.document["sentences"][b, :L], "(2), (4)", "sentence states")
-check_close(h_start, state.decoder["hidden"][b], "(2)", "first state of the decoder")
+check_close(H, state.sentences[b, :L], "(2), (4)", "sentence states")
+check_close(h_start, state.hidden[b], "(2)", "first state of the decoder")
 
 # %% [markdown]
 r"""
@@ -256,9 +256,9 @@ def eq05_compress(H, W_a1, W_a2):
 
 
 A, M_E = eq05_compress(H, W["W_a1"], W["W_a2"])
-check_close(A, state.document["write_attention"][b, :, :L], "(5)", "write attention A")
-check_close(M_E, state.document["encoder_memory"][b], "(5)", "encoder memory M_E")
-print("padded sentences get no weight:", state.document["write_attention"][b, :, L:].abs().max().item())
+check_close(A, state.write_attention[b, :, :L], "(5)", "write attention A")
+check_close(M_E, state.encoder_memory[b], "(5)", "encoder memory M_E")
+print("padded sentences get no weight:", state.write_attention[b, :, L:].abs().max().item())
 
 # %% [markdown]
 r"""
@@ -279,7 +279,7 @@ def eq06_compression_loss(A):
     return sum((A[k] @ A[n] - float(k == n)) ** 2 for k in heads for n in heads)
 
 
-check_close(eq06_compression_loss(A), compression_loss(state.document["write_attention"])[b], "(6)", "L(comp)")
+check_close(eq06_compression_loss(A), compression_loss(state.write_attention)[b], "(6)", "L(comp)")
 
 # %% [markdown]
 r"""
@@ -379,7 +379,7 @@ for t in range(T):
         values.append(value)
 psi, m, h_m = torch.stack(psi), torch.stack(m), torch.stack(h_m)
 lib_inputs = model.embedding(in_vocabulary(batch.target_input, len(toy_vocabulary)))
-lib_h_d, _ = model.decoder(lib_inputs, state.decoder["hidden"][None])
+lib_h_d, _ = model.decoder(lib_inputs, state.hidden[None])
 lib_h_m, _, _ = model.condition(lib_h_d, state)
 check_close(psi, toy_steps.read[b, :T], "(7)-(10)", "read attention of all steps")
 check_close(h_m, lib_h_m[b, :T], "(7)-(10)", "h^(m) of all steps")
@@ -598,8 +598,8 @@ one_slot = small(slots=1, write=False)
 one_state = one_slot.encode(batch)
 one_steps, one_after = one_slot.decode(batch.target_input, one_state)
 check_close(torch.ones_like(one_steps.read), one_steps.read, "(7)", "one slot: read attention is 1")
-slot = one_state.document["encoder_memory"][:, 0]
-check_close(slot, one_after.decoder["read"], "(7)", "one slot: what is read is the slot")
+slot = one_state.encoder_memory[:, 0]
+check_close(slot, one_after.read, "(7)", "one slot: what is read is the slot")
 
 always_generate = torch.full_like(toy_steps.switch[:, -1], 1e9)
 unknown = max(map(len, batch.unknown))
@@ -679,7 +679,7 @@ def learn_planted(lambda_comp, lambda_read, steps=300):
 @torch.no_grad()
 def planted_scores(model, documents):
     batch = make_batch(documents, V)
-    attention = model.encode(batch).document["write_attention"]
+    attention = model.encode(batch).write_attention
     chosen = [set(row) for row in memory_sentences(attention)]
     marked = [set(planted_at(document)) for document in documents]
     hits = [len(c & m) for c, m in zip(chosen, marked)]
@@ -714,7 +714,7 @@ def planted_attention(model, document):
     batch = make_batch([document], V)
     state = model.encode(batch)
     steps, _ = model.decode(batch.target_input, state)
-    return state.document["write_attention"][0], steps.read[0].T
+    return state.write_attention[0], steps.read[0].T
 
 
 figures = figures_folder(as_they_are)  # only the page as it is draws the committed figures
@@ -767,7 +767,7 @@ words 5 and 10. Without it the slots that are read have little to do with what i
 # %%
 quotable = [i for i, doc in enumerate(documents) if dataset != "aclsum" or anthology_year(doc.id) >= 2016]
 looked_at = documents[quotable[0]]
-example = cohan(looked_at, chosen.options)
+example = chosen.options.example(looked_at)
 
 print("title    ", looked_at.title)
 print("sections ", looked_at.section_names)
@@ -877,7 +877,7 @@ the shortened one that the model sees.
 """
 
 # %%
-tokenized = [cohan(doc, chosen.options) for doc in documents]
+tokenized = [chosen.options.example(doc) for doc in documents]
 sources = [[w for s in e.sentences for w in s] for e in tokenized]
 copied = {
     "reference": copied_ngrams([e.summary for e in tokenized], sources),
@@ -902,7 +902,7 @@ def real_attention(model, document):
     psi = {"title": "read attention ψ", "weights": steps.read[0].T, "columns": "decoding step"}
     if "write_attention" not in state.document:
         return [psi]
-    A = {"title": "write attention A", "weights": state.document["write_attention"][0], "columns": "sentence"}
+    A = {"title": "write attention A", "weights": state.write_attention[0], "columns": "sentence"}
     return [A, psi]
 
 

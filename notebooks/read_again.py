@@ -81,12 +81,11 @@ from lib.checks import check_close, check_exercise, check_gradients, gradients
 from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
-from lib.data.headlines import prepare_headlines
+from lib.data.headlines import HeadlineOptions, prepare_headlines
 from lib.data.batch import EncodedDocument
 from lib.data.prepared import encode
-from lib.data.preprocess import HeadlineOptions, headline
 from lib.data.text import BOS, EOS, UNK, Vocabulary
-from lib.evaluate import rouge, score_table
+from lib.metrics import rouge, score_table
 from lib.figures import draw, lines, loss_curves, use_style, word_bars
 from lib.generate import DecodeConfig, beam_search, greedy_search, summarize
 from lib.layers.gated_gru import GatedGRU
@@ -130,7 +129,7 @@ read = Vocabulary([*written.words[4:], "a", "it", "and", "not", "did", "zebra"])
 
 
 def toy_document(document):
-    example = headline(document, toy_options)
+    example = toy_options.example(document)
     words = [w for sentence in example.sentences for w in sentence]
     reading = np.array(read.encode_target(words, []), dtype=np.int32)
     return replace(encode(example, written, toy_options.summary_tokens), source_ids=reading)
@@ -193,7 +192,7 @@ def embeddings(model, document):
 for name in ("gru", "lstm"):
     model = models[name]
     h = eq02_first_read(embeddings(model, toy[b]), model.first_read)
-    check_close(h, states[name].document["words"][b, :n], "(2), (7)", f"states of one read, {name}")
+    check_close(h, states[name].words[b, :n], "(2), (7)", f"states of one read, {name}")
 
 # %% [markdown]
 r"""
@@ -217,7 +216,7 @@ model = models["read-again gru"]
 x = embeddings(model, toy[b])
 h1 = eq02_first_read(x, model.first_read)
 alpha = torch.stack([eq05_importance(h1[i], h1[-1], x[i], model) for i in range(n)])
-check_close(alpha, states["read-again gru"].document["importance"][b, :n], "(5)", "importance")
+check_close(alpha, states["read-again gru"].importance[b, :n], "(5)", "importance")
 
 # %% [markdown]
 r"""
@@ -252,7 +251,7 @@ def eq06_gates(x_i, h, gru):
 
 
 h2 = eq04_second_read(x, alpha, model.second_read.gru)
-check_close(h2, states["read-again gru"].document["words"][b, :n], "(4)", "states of the second read")
+check_close(h2, states["read-again gru"].words[b, :n], "(4)", "states of the second read")
 merged, h = [], torch.zeros(d).double()
 for i in range(n):
     z, new = eq06_gates(x[i], h, model.second_read.gru)
@@ -280,7 +279,7 @@ def eq08_second_read(x, h1, second):
 model = models["read-again lstm"]
 x = embeddings(model, toy[b])
 h2 = eq08_second_read(x, eq02_first_read(x, model.first_read), model.second_read)
-check_close(h2, states["read-again lstm"].document["words"][b, :n], "(8)", "states of the second read")
+check_close(h2, states["read-again lstm"].words[b, :n], "(8)", "states of the second read")
 
 # %% [markdown]
 r"""
@@ -329,7 +328,7 @@ def read_sentences(x, lengths, model):
 for name in ("option 1", "option 2"):
     model = models[name]
     h2, _ = read_sentences(embeddings(model, toy[b]), toy[b].sentence_lengths.tolist(), model)
-    check_close(h2, states[name].document["words"][b, :n], "(9)-(11)", f"states of the second read, {name}")
+    check_close(h2, states[name].words[b, :n], "(9)-(11)", f"states of the second read, {name}")
 
 # %% [markdown]
 r"""
@@ -362,7 +361,7 @@ source = toy[b].source.tolist()
 x = embeddings(model, toy[b])
 h2 = eq08_second_read(x, eq02_first_read(x, model.first_read), model.second_read)
 p = torch.stack([eq15_from_context(h2[i], model) for i in range(n)])
-check_close(p, state.document["embedded"][b, :n], "(15)", "embeddings of the source words")
+check_close(p, state.embedded[b, :n], "(15)", "embeddings of the source words")
 inputs = [BOS, *toy[b].target[:-1].tolist()]
 y = torch.stack([eq15_embedding(word, source, h2, model) for word in inputs])
 print("what enters the decoder:", ["[BOS]", *written.decode(inputs[1:], toy[b].unknown)])
@@ -768,7 +767,7 @@ gru = studied["read-again gru + copy"][0] if study_steps else None
 if gru is not None:
     looked_at = test[shown[1]]
     with torch.no_grad():
-        importance = gru.encode(make_batch([looked_at], len(prepared.vocabulary))).document["importance"][0]
+        importance = gru.encode(make_batch([looked_at], len(prepared.vocabulary))).importance[0]
     words = prepared.vocabulary.decode(looked_at.source.tolist(), looked_at.unknown)
     draw(
         word_bars,
@@ -930,6 +929,6 @@ happens to the scores?
 
 * `python -m lib.train read_again --dataset gigaword_folder --preset paper --output runs/gigaword` trains at the paper's size on a GPU.
 * DUC 2004 (a folder with `input.txt` and `task1_ref0.txt` to `task1_ref3.txt`) is read as a test set, and
-  `lib.evaluate.limited_recall` is its measure: recall of the first 75 bytes against all four references.
+  `lib.metrics.limited_recall` is its measure: recall of the first 75 bytes against all four references.
 * `papers.md` maps every equation to its cell and its function in `lib`.
 """

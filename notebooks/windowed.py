@@ -87,20 +87,19 @@ from lib.data.batch import make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import encode
-from lib.data.preprocess import ArticleOptions, article
 from lib.data.synthetic import FACT, planted_facts
 from lib.data.text import BOS, EOS, SLIDE, SLIDE_SYMBOL, UNK, Vocabulary
+from lib.data.window_places import count_windows, window_of
 from lib.data.windows import (
-    count_windows,
+    ArticleOptions,
     link,
     mark_transitions,
     prepare_windowed,
     similarities,
     target_sentences,
     vectors_for,
-    window_of,
 )
-from lib.evaluate import score_table
+from lib.metrics import score_table
 from lib.extractive import baselines, source_sentences
 from lib.figures import draw, lines, loss_curves, maximum_attention, use_style
 from lib.generate import DecodeConfig, beam_search, summarize
@@ -140,7 +139,7 @@ toy_options = ArticleOptions(source_tokens=40, summary_tokens=20, vocab_size=19,
 toy_vocabulary = Vocabulary(
     [SLIDE_SYMBOL, "the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and", "fast", ".", ",", "!"]
 )
-unmarked = [encode(article(d, toy_options), toy_vocabulary, toy_options.summary_tokens) for d in toy_documents]
+unmarked = [encode(toy_options.example(d), toy_vocabulary, toy_options.summary_tokens) for d in toy_documents]
 for document in unmarked:
     words = toy_vocabulary.decode(document.source.tolist(), document.unknown)
     print(f"{document.id}: {len(words):>2} words: {' '.join(words)}")
@@ -319,9 +318,9 @@ def embedded_ids(ids):
 
 x = embedded_ids(toy[b].source)
 h, s_0, cell_0 = eq02_states(x, model.forward_encoder, model.backward_encoder)
-check_close(h, state.document["words"][b, :T_x], "(2)", "states of the source words")
-check_close(s_0, state.decoder["hidden"][b], "(2)", "first state of the decoder")
-check_close(cell_0, state.decoder["cell"][b], "(2)", "first cell of the decoder")
+check_close(h, state.words[b, :T_x], "(2)", "states of the source words")
+check_close(s_0, state.hidden[b], "(2)", "first state of the decoder")
+check_close(cell_0, state.cell[b], "(2)", "first cell of the decoder")
 
 # %% [markdown]
 r"""
@@ -520,7 +519,7 @@ for window in range(eq11_windows(T_x, ws, ss)):
         _, running = streamed.decode(torch.tensor([[SLIDE]]), running)
     naive_states = streamed_states(x, window, ws, ss, model.forward_encoder, model.backward_encoder)
     check_close(
-        naive_states, running.decoder["states"][0, : len(naive_states)], "stream", f"states of window {window}"
+        naive_states, running.states[0, : len(naive_states)], "stream", f"states of window {window}"
     )
 
 # %% [markdown]
@@ -546,7 +545,7 @@ def eq14_ends(words, ws, ss, k, d, budget, longest):
 
 
 static = Windowed(replace(model.config, windowing="static", budget=12, longest=30)).double()
-static_ends = static.encode(batch).document["window_ends"][b]
+static_ends = static.encode(batch).window_ends[b]
 expected = eq14_ends(T_x, ws, ss, k=1.2, d=0.8, budget=12, longest=30)
 check_close(torch.from_numpy(expected), static_ends[: len(expected)].double(), "(14)", "ends of the windows")
 print("a summary of", int(expected[-1]), "words; windows end after", expected.astype(int).tolist())
@@ -915,7 +914,7 @@ words for every window's worth of text, here eight, since this model has little 
 
 # %%
 longest_document = max(documents, key=lambda doc: sum(len(s) for s in doc.sentences))
-everything = article(longest_document, replace(chosen.options, source_tokens=None))
+everything = replace(chosen.options, source_tokens=None).example(longest_document)
 long_text = encode(everything, prepared.vocabulary, chosen.options.summary_tokens)
 in_all = int(count_windows(len(long_text.source), ws, ss)) if ws else 1
 decode = replace(chosen.decode, max_length=max(8 * in_all, chosen.decode.max_length))

@@ -8,11 +8,12 @@ import pytest
 import torch
 
 from lib.data.batch import EncodedDocument, make_batch
-from lib.data.prepared import PreparedCorpus, Split
-from lib.data.preprocess import CohanOptions
+from lib.data.prepared import PreparedCorpus, Split, TextEncoder
+from lib.data.sections import CohanOptions
 from lib.data.synthetic import planted_sentences
 from lib.data.text import BOS, EOS, SPECIALS, Vocabulary
 from lib.generate import DecodeConfig, beam_search, greedy_search
+from lib.models.decoder_state import _hypotheses
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.storage import project_root
 
@@ -51,6 +52,13 @@ def document(sentences: list[list[int]], target: list[int], name: str = "d") -> 
     return EncodedDocument(name, *(np.array(x, dtype=np.int32) for x in (source, lengths, target)), unknown, ["x ."])
 
 
+def same_document(ours: EncodedDocument, theirs: EncodedDocument) -> None:
+    """Everything in them is equal."""
+    assert (ours.id, ours.unknown, ours.reference) == (theirs.id, theirs.unknown, theirs.reference)
+    for name in ("source", "sentence_lengths", "target", "source_ids", "graph"):
+        assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
+
+
 RAGGED = [
     document([[4, 5, 12, 6], [7, 8], [9, 4, 13, 12, 5]], [12, 4, 13, 5, 3], "a"),
     document([[5, 12]], [12, 3], "b"),
@@ -82,36 +90,50 @@ def check_beam_search(model, config: DecodeConfig, items=RAGGED):
     for item, found in zip(items, beam_search(model, batch_of(*items), config)):
         for h in found:
             state = model.encode(batch_of(item))
-            steps, _ = model.decode(torch.tensor([[BOS, *h.ids]]), state)
-            score = model.log_prob(steps, torch.tensor([[*h.ids, EOS]]), state).sum().item()
+            output, _ = model.decode(torch.tensor([[BOS, *h.ids]]), state)
+            score = model.log_prob(output, torch.tensor([[*h.ids, EOS]]), state).sum().item()
             assert h.log_prob == pytest.approx(score, abs=1e-9)
     batch, one = batch_of(*items), replace(config, beam=1)
     for found, expected in zip(beam_search(model, batch, one), greedy_search(model, batch, one)):
         assert found[0].ids == expected.ids
 
 
+def check_same_state(state, expected):
+    """What two states hold of their hypotheses is the same."""
+    for name in _hypotheses(type(expected)):
+        pairs = list(zip(leaves(getattr(state, name)), leaves(getattr(expected, name)), strict=True))
+        assert all(torch.allclose(a, b, rtol=0, atol=1e-12) for a, b in pairs), name
+
+
+def leaves(value):
+    """The tensors of a field of a state, whatever holds them."""
+    if value is None or isinstance(value, torch.Tensor):
+        return [] if value is None else [value]
+    parts = value if isinstance(value, tuple) else vars(value).values()
+    return [leaf for part in parts for leaf in leaves(part)]
+
+
 def check_parts(model, cuts, items=RAGGED):
-    """For models whose steps are one tensor: one call with many words is many calls, in any cuts."""
+    """One call with many words is many calls, in any cuts: the features of the output, and the state after."""
     batch = batch_of(*items)
     state = model.encode(batch)
-    steps, after = model.decode(batch.target_input, state)
+    output, after = model.decode(batch.target_input, state)
     for cut in cuts:
         running, parts = state, []
         for tokens in batch.target_input.split(cut, 1):
             part, running = model.decode(tokens, running)
-            parts.append(part)
-        assert torch.allclose(torch.cat(parts, 1), steps, rtol=0, atol=1e-12)
-        for name, value in after.decoder.items():
-            assert torch.allclose(running.decoder[name], value, rtol=0, atol=1e-12), name
+            parts.append(part.features)
+        assert torch.allclose(torch.cat(parts, 1), output.features, rtol=0, atol=1e-12)
+        check_same_state(running, after)
 
 
 def check_hypotheses(model, items=RAGGED):
-    """For such models and three documents: two hypotheses share what was made of their document."""
+    """For three documents: two hypotheses share what was made of their document."""
     rows = torch.tensor([0, 0, 1, 1, 2, 2])
     tokens = torch.tensor([[4, 5, 6], [7, 1, 4], [9, 9, 9], [4, 6, 8], [1, 1, 2], [5, 4, 3]])
-    steps, _ = model.decode(tokens, model.encode(batch_of(*items)).reorder(rows))
+    output, _ = model.decode(tokens, model.encode(batch_of(*items)).reorder(rows))
     expected, _ = model.decode(tokens, model.encode(batch_of(*[items[i] for i in rows])))
-    assert torch.allclose(steps, expected, rtol=0, atol=1e-12)
+    assert torch.allclose(output.features, expected.features, rtol=0, atol=1e-12)
 
 
 @pytest.fixture
@@ -123,4 +145,4 @@ def planted_corpus() -> PreparedCorpus:
         "test": Split.of([]),
     }
     vocabulary = Vocabulary([f"w{i}" for i in range(20 - len(SPECIALS))])
-    return PreparedCorpus("planted", CohanOptions(vocab_size=20), vocabulary, splits)
+    return PreparedCorpus("planted", TextEncoder(CohanOptions(vocab_size=20), vocabulary), splits)

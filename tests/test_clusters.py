@@ -10,9 +10,12 @@ import torch
 
 from lib.data.batch import make_batch
 from lib.data.clusters import (
+    ClusterOptions,
     choose_paragraphs,
+    choose_rows,
     clusters,
     encode_clusters,
+    encode_wide,
     order_scores,
     ranked,
     rows_of,
@@ -23,14 +26,14 @@ from lib.data.documents import CorpusError, to_document
 from lib.data.graphs import capitalised_names, discourse_graph, entity_finder, similarity_graph
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus
-from lib.data.preprocess import ClusterOptions, cluster
 from lib.data.synthetic import planted_clusters
 from lib.data.text import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, SPECIALS, TITLE_END
 from lib.generate import summarize
-from lib.presets import VARIANTS, build, open_corpus, preset
+from lib.papers import PAPERS, resolve
 from lib.ranking import best_paragraphs, learned_ranking, prepare_clusters
-from lib.train import kept_checkpoints, load_weights, train
-from tests.conftest import document
+from lib.runs import kept_checkpoints, load_weights
+from lib.training import train
+from tests.conftest import document, same_document
 
 SENTENCE = "the cat dog bird fish horse sat ran flew swam on under over a mat tree river hill and then again"
 WORDS = SENTENCE.split()
@@ -82,16 +85,16 @@ def test_a_cluster_is_a_document_whose_sections_are_paragraphs():
 
 def test_long_sections_are_cut_at_sentence_ends():
     document = to_document({"sections": [["A b c.", "D e.", "F g h i j k."], ["L."]], "abstract_text": "S."})
-    found = cluster(document, replace(OPTIONS, paragraph_words=5))
+    found = replace(OPTIONS, paragraph_words=5).example(document)
     assert found.paragraphs == ["A b c. D e.", "F g h i j k.", "L."]
 
 
 def test_copies_of_the_summary_are_left_out():
     summary = "the cat sat on the mat and then ran"
     paragraphs = [summary, "the cat sat on the mat", "Dogs bark."]
-    found = cluster(to_document({"paragraphs": paragraphs, "summary": summary}), OPTIONS)
+    found = OPTIONS.example(to_document({"paragraphs": paragraphs, "summary": summary}))
     assert found.paragraphs == paragraphs[1:], "5 of 8 bigrams are not a copy"
-    assert cluster(to_document({"paragraphs": [summary], "summary": summary}), OPTIONS).paragraphs == [summary]
+    assert OPTIONS.example(to_document({"paragraphs": [summary], "summary": summary})).paragraphs == [summary]
 
 
 def test_papers_as_clusters():
@@ -208,15 +211,16 @@ def test_a_learned_ranking_is_trained_once(folder, monkeypatch):
     options = replace(OPTIONS, ranking="learned")
     corpus = load_corpus(folder)
     wide = encode_clusters(corpus, options)
-    first = learned_ranking(wide, options, progress=False)
+    first, weights = learned_ranking(wide, options, progress=False)
     assert [len(s) for s in first["test"]] == [5] * 4
     assert all(0 < s.min() <= s.max() < 1 for s in first["train"])
     import lib.ranking
 
     monkeypatch.setattr(lib.ranking, "learned_scores", None)  # what is kept is not worked out again
-    second = learned_ranking(wide, options, progress=False)
+    second, _ = learned_ranking(wide, options, progress=False)
     assert all(np.array_equal(a, b) for name in first for a, b in zip(first[name], second[name]))
     chosen = prepare_clusters(corpus, options, progress=False)
+    assert chosen.encoder.ranker.keys() == weights.keys() and chosen.fingerprint != wide.fingerprint
     row = rows_of(chosen["test"][0])[1]
     assert row.tolist() == rows_of(wide["test"][0])[1 + ranked(first["test"][0])[0]].tolist()
 
@@ -239,7 +243,7 @@ def test_graphs_follow_the_chosen_paragraphs(folder, kind):
 
 def test_graphs_are_kept_and_padded(folder, tmp_path):
     chosen = prepare_clusters(load_corpus(folder), replace(OPTIONS, graph="similarity"))
-    again = PreparedCorpus.load(chosen.save(tmp_path / "kept"))
+    again = PreparedCorpus.load(chosen.save(tmp_path / "kept"), ClusterOptions)
     assert again.options == chosen.options and again.fingerprint == chosen.fingerprint
     assert np.array_equal(again["val"][1].graph, chosen["val"][1].graph)
     short = replace(
@@ -247,6 +251,30 @@ def test_graphs_are_kept_and_padded(folder, tmp_path):
     )
     padded = make_batch([again["val"][1], short], len(again.vocabulary)).graph
     assert padded[1].sum() == padded[1, 0, 0] == 1
+
+
+@pytest.mark.parametrize("kind", ["", "similarity", "discourse"])
+def test_clusters_are_encoded_as_in_their_corpus(folder, kind):
+    """Ranked and chosen too; and without a summary."""
+    corpus, options = load_corpus(folder), replace(OPTIONS, graph=kind, ranking="similarity")
+    prepared = prepare_clusters(corpus, options)
+    documents = list(corpus.split("train"))
+    wide = encode_wide(documents, prepared.vocabulary, prepared.options)
+    for ours, theirs in zip(wide, encode_clusters(corpus, options)["train"], strict=True):
+        same_document(ours, theirs)
+    chosen = choose_rows(wide, similarity_scores(wide), prepared.options, documents)
+    for ours, theirs in zip(chosen, prepared["train"], strict=True):
+        same_document(ours, theirs)
+    (alone,) = encode_wide([replace(documents[0], summary=[])], prepared.vocabulary, options)
+    same_document(alone, replace(wide[0], target=np.array([EOS]), reference=[]))
+    with pytest.raises(ValueError, match="document 'empty' has no paragraph"):
+        encode_wide([replace(documents[0], id="empty", sections=[], section_names=[])], prepared.vocabulary, options)
+
+
+def test_a_discourse_graph_needs_texts(folder):
+    wide = encode_clusters(load_corpus(folder), OPTIONS)["test"]
+    with pytest.raises(ValueError, match="made of the documents' texts, and there are none"):
+        choose_rows(wide, order_scores(wide), replace(OPTIONS, graph="discourse"))
 
 
 def test_sources_matter_for_discourse():
@@ -272,19 +300,19 @@ def test_options_are_checked(changes, message):
 # --------------------------------------------------------------------------------- the rows of the paper's tables
 
 
-@pytest.mark.parametrize("variant", VARIANTS["hierarchical_transformer"])
+@pytest.mark.parametrize("variant", PAPERS["hierarchical_transformer"].variants)
 def test_every_row_of_the_tables_trains_and_writes(folder, variant):
-    chosen = preset("hierarchical_transformer", "demo", variant, steps=2, batch_size=4, validate_every=1)
+    chosen = resolve("hierarchical_transformer", "demo", variant, steps=2, batch_size=4, validate_every=1)
     cut = {"paragraph_tokens": 12, "vocab_size": 80, "ranker_width": 8, "ranker_steps": 2, "summary_tokens": 20}
     chosen = replace(
         chosen,
         options=replace(chosen.options, **cut),
-        model={**chosen.model, "width": 16, "heads": 2, "inner": 16},
+        config={**chosen.config, "width": 16, "heads": 2, "inner": 16},
         decode=replace(chosen.decode, min_length=1, max_length=5),
     )
-    corpus = open_corpus(folder, chosen, progress=False)
-    model = build("hierarchical_transformer", chosen, corpus)
-    run = train("hierarchical_transformer", model, corpus, chosen.train, folder / "run", progress=False)
+    corpus = chosen.open_corpus(folder, progress=False)
+    model = chosen.build(corpus)
+    run = train(chosen.recipe, model, corpus, chosen.train, folder / "run", progress=False)
     assert kept_checkpoints(run.folder) and run.step == 2
     summaries = summarize(
         load_weights(model, run.folder, "average"), corpus["test"], corpus.vocabulary, chosen.decode
@@ -298,10 +326,10 @@ def test_every_row_of_the_tables_trains_and_writes(folder, variant):
 
 
 def test_the_presets_are_the_papers():
-    paper, code = (preset("hierarchical_transformer", name) for name in ("paper", "code"))
-    model = build("hierarchical_transformer", code, _Sized(32_000))
+    paper, code = (resolve("hierarchical_transformer", name) for name in ("paper", "code"))
+    model = code.build(_Sized(32_000))
     assert sum(p.numel() for p in model.parameters()) == 15_343_952
-    assert paper.model == {"form": "paper", "local_layers": 5}
+    assert paper.config == {"form": "paper", "local_layers": 5}
     assert code.train.rate(8000) == pytest.approx(0.0021, abs=5e-5)  # facts of the published code: the peak
     assert paper.train.rate(8000) == pytest.approx(0.0014, abs=5e-5)
     assert (paper.decode.beam, paper.decode.length_penalty, paper.decode.length_offset) == (5, 0.4, 5)
@@ -379,6 +407,8 @@ def test_shards_are_read_in_the_librarys_ids(shards):
     document = chosen["test"][0]
     assert [row.tolist() for row in rows_of(document)] == expected, "whole and in their order, whatever options say"
     assert document.target.tolist() == [*corpus.pieces.ours(record["tgt"][1:]).tolist()][:20]
+    (alone,) = encode_wide(corpus.split("test", 1), chosen.vocabulary, chosen.options)
+    assert rows_of(alone)[1].tolist() == expected[1], "by the options that the corpus keeps"
     assert chosen.vocabulary.words[:4] == list(SPECIALS)
 
 

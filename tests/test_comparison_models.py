@@ -4,17 +4,27 @@ from dataclasses import replace
 
 import pytest
 import torch
+from lib.presets import build, open_corpus, preset
 from torch import nn
 
 from lib.data.batch import in_vocabulary
 from lib.data.corpora import load_corpus
-from lib.data.preprocess import CohanOptions, cohan
+from lib.data.sections import CohanOptions
 from lib.data.text import UNK
 from lib.generate import DecodeConfig
+from lib.layers.pointer import DecoderOutput
 from lib.models.discourse_aware import DiscourseAware, DiscourseAwareConfig
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from lib.presets import build, open_corpus, preset
-from tests.conftest import RAGGED, VOCAB, batch_of, check_beam_search, check_hypotheses, check_padding, document
+from tests.conftest import (
+    RAGGED,
+    VOCAB,
+    batch_of,
+    check_beam_search,
+    check_hypotheses,
+    check_padding,
+    check_same_state,
+    document,
+)
 
 SIZES = {"vocab_size": VOCAB, "embedding": 5, "hidden": 6, "bottleneck": 4}
 MODELS = {
@@ -38,8 +48,8 @@ def double(name):
 def log_prob(model, items):
     batch = batch_of(*items)
     state = model.encode(batch)
-    steps, _ = model.decode(batch.target_input, state)
-    return model.log_prob(steps, batch.target, state)
+    output, _ = model.decode(batch.target_input, state)
+    return model.log_prob(output, batch.target, state)
 
 
 # ------------------------------------------------------------------------------------ the equations, word by word
@@ -135,14 +145,13 @@ def test_padding_changes_nothing(model):
 
 def test_one_call_with_many_words_equals_many_calls(model):
     batch = batch_of()
-    steps, after = model.decode(batch.target_input, model.encode(batch))
+    output, after = model.decode(batch.target_input, model.encode(batch))
     state, features = model.encode(batch), []
     for tokens in batch.target_input.split([2, 1, 2], 1):
         part, state = model.decode(tokens, state)
         features.append(part.features)
-    assert torch.allclose(torch.cat(features, 1), steps.features, rtol=0, atol=1e-12)
-    for name, value in after.decoder.items():
-        assert torch.allclose(state.decoder[name], value, rtol=0, atol=1e-12), name
+    assert torch.allclose(torch.cat(features, 1), output.features, rtol=0, atol=1e-12)
+    check_same_state(state, after)
 
 
 def test_beam_search(model):
@@ -150,13 +159,13 @@ def test_beam_search(model):
 
 
 def test_hypotheses_share_their_document(model):
-    class Features(nn.Module):  # a view of the model whose steps are one tensor
+    class Features(nn.Module):  # a view of the model whose features are all of its output
         encode = staticmethod(model.encode)
 
         @staticmethod
         def decode(tokens, state):
-            steps, state = model.decode(tokens, state)
-            return torch.cat([steps.features, steps.switch[..., None].sigmoid()], -1), state
+            output, state = model.decode(tokens, state)
+            return DecoderOutput(torch.cat([output.features, output.switch[..., None].sigmoid()], -1)), state
 
     check_hypotheses(Features())
 
@@ -176,8 +185,8 @@ def test_equal_section_weights_leave_the_words_alone():
     model = double("discourse-aware")
     whole = document([[4, 5, 6, 7, 8, 9, 10]], [5, 3])
     batch = batch_of(whole)
-    steps, _ = model.decode(batch.target_input, model.encode(batch))
-    assert torch.equal(steps.sentences, torch.ones_like(steps.sentences))
+    output, _ = model.decode(batch.target_input, model.encode(batch))
+    assert torch.equal(output.sentences, torch.ones_like(output.sentences))
 
 
 def test_configs_are_checked():
@@ -191,7 +200,8 @@ def test_configs_are_checked():
 
 def test_sections_are_units():
     paper = next(load_corpus("aclsum").split("val", 1))
-    by_sentence, by_section = (cohan(paper, CohanOptions(section_tokens=30, unit=u)) for u in ("sentence", "section"))
+    options = (CohanOptions(section_tokens=30, unit=unit) for unit in ("sentence", "section"))
+    by_sentence, by_section = (o.example(paper) for o in options)
     assert [w for s in by_section.sentences for w in s] == [w for s in by_sentence.sentences for w in s]
     assert len(by_section.sentences) == 4 < len(by_sentence.sentences)
     with pytest.raises(ValueError, match="unit must be"):

@@ -7,8 +7,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 from lib.data import corpora
-from lib.data.corpora import anthology_year, load_corpus
-from lib.data.documents import CorpusError, to_document
+from lib.data.corpora import Corpus, anthology_year, load_corpus
+from lib.data.documents import CorpusError, Document, to_document
 
 GOOD = {"article_id": "1", "section_names": ["Intro", "End"], "sections": [["A b.", "C d."], ["E f."]],
         "abstract_text": ["<S> A summary. </S>", "<S> Two. </S>"]}  # fmt: skip
@@ -71,6 +71,25 @@ def test_missing_keys_and_wrong_types():
         to_document({"body": "x"})
     with pytest.raises(ValueError, match="expected an object"):
         to_document([1])
+
+
+def test_documents_without_a_reference():
+    whole = to_document(GOOD)
+    without = {key: value for key, value in GOOD.items() if key != "abstract_text"}
+    for record in (without, {**without, "abstract_text": None}, {**without, "abstract_text": []}):
+        document = to_document(record, reference=False)
+        assert document.sections == whole.sections and document.id == "1" and document.summary == []
+    assert to_document(GOOD, reference=False) == whole
+    assert to_document({"text": "One. Two."}, 7, reference=False) == Document("7", "", [""], [["One.", "Two."]], [])
+    assert to_document("One. Two.", 7, reference=False) == Document("7", "", [""], [["One.", "Two."]], [])
+    with pytest.raises(ValueError, match="no known pair of keys"):
+        to_document(without)
+    with pytest.raises(ValueError, match="expected an object"):
+        to_document("One. Two.")
+    with pytest.raises(ValueError, match=r"no known source \(one of sections, .*\) among \['body'\]"):
+        to_document({"body": "x"}, reference=False)
+    with pytest.raises(ValueError, match=r"the source .* is empty"):
+        to_document({"article": " ", "abstract": "x"}, reference=False)
 
 
 def test_a_document_with_one_sentence():
@@ -158,6 +177,27 @@ def test_limit_and_missing_split(tmp_path):
     assert len(list(corpus.split("train", limit=1))) == 1
     with pytest.raises(CorpusError, match="no split 'val'; there are train"):
         corpus.split("val")
+
+
+def test_records_in_memory():
+    document = Document("d", "T", [""], [["One."]], ["S."])
+    corpus = Corpus.from_records(train=[GOOD, document], test=iter([GOOD]))
+    assert list(corpus.split("train")) == list(corpus.split("train")) == [to_document(GOOD, 1), document]
+    assert len(list(corpus.split("test"))) == 1
+    with pytest.raises(CorpusError, match="no split 'val'; there are train, test"):
+        corpus.split("val")
+    other = {**GOOD, "abstract_text": ["Another."]}
+    given = (("train", GOOD), ("train", GOOD), ("val", GOOD), ("train", other))
+    identities = [Corpus.from_records(**{name: [record]}).identity for name, record in given]
+    assert identities[0] == identities[1] and len(set(identities)) == 3
+    bad = Corpus.from_records("mine", train=[GOOD, {"a": {1}}])
+    with pytest.raises(CorpusError, match="mine, train, line 2: no known pair"):
+        list(bad.split("train"))
+    assert len(list(Corpus.from_records(train=[GOOD, {"a": {1}}], errors="skip").split("train"))) == 1
+    with pytest.raises(CorpusError, match="no record in train, val or test"):
+        Corpus.from_records()
+    with pytest.raises(CorpusError, match="errors must be"):
+        Corpus.from_records(train=[GOOD], errors="ignore")
 
 
 # ------------------------------------------------------------------------------------------------------ names

@@ -4,6 +4,7 @@ import json
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -13,10 +14,20 @@ from lib.data.batch import make_batch, split_packed
 from lib.data.batching import BucketSampler, in_order
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
-from lib.data.prepared import PreparedCorpus, cached_corpus, encode, prepare
-from lib.data.preprocess import CohanOptions, choose_sections, cohan
+from lib.data.pieces import Pieces
+from lib.data.prepared import (
+    PreparedCorpus,
+    Split,
+    TextEncoder,
+    cached_corpus,
+    encode,
+    encode_documents,
+    prepare,
+)
+from lib.data.sections import CohanOptions, choose_sections
 from lib.data.text import BOS, EOS, PAD, Vocabulary
-from tests.conftest import RAGGED, VOCAB, batch_of, document
+from lib.data.windows import ArticleOptions
+from tests.conftest import RAGGED, VOCAB, batch_of, document, same_document
 
 OPTIONS = CohanOptions(sections=3, section_tokens=4, summary_tokens=5, vocab_size=50)
 
@@ -38,7 +49,7 @@ def test_sections(names, count, kept):
 def test_cohan_cuts_and_lowers():
     d = Document("d", "", ["Intro", "M", "N", "Conclusion"], [["A B c.", "D e."], ["F."], ["G."], ["H i."]],
                  ["One two three.", "Four five six."])  # fmt: skip
-    example = cohan(d, OPTIONS)
+    example = OPTIONS.example(d)
     assert example.sentences == [["a", "b", "c", "."], ["f", "."], ["h", "i", "."]]
     assert example.summary == ["one", "two", "three", ".", "four"]
     assert example.reference == d.summary
@@ -46,7 +57,7 @@ def test_cohan_cuts_and_lowers():
 
 def test_a_text_without_sections_keeps_the_whole_budget():
     d = Document("d", "", [""], [["a b c d e f g h i j k l m n"]], ["x"])
-    assert len(cohan(d, OPTIONS).sentences[0]) == 12
+    assert len(OPTIONS.example(d).sentences[0]) == 12
 
 
 @pytest.mark.parametrize("bad", [{"sections": 0}, {"section_tokens": 0}, {"summary_tokens": 0}, {"vocab_size": 4}])
@@ -58,9 +69,9 @@ def test_sizes_are_checked(bad):
 def test_a_cut_summary_has_no_end():
     d = Document("d", "", [""], [["a b"]], ["a b a b a b"])
     vocabulary = Vocabulary(["a", "b"])
-    assert encode(cohan(d, OPTIONS), vocabulary, 5).target.tolist() == [4, 5, 4, 5, 4]
+    assert encode(OPTIONS.example(d), vocabulary, 5).target.tolist() == [4, 5, 4, 5, 4]
     short = Document("d", "", [""], [["a b"]], ["b"])
-    assert encode(cohan(short, OPTIONS), vocabulary, 5).target.tolist() == [5, EOS]
+    assert encode(OPTIONS.example(short), vocabulary, 5).target.tolist() == [5, EOS]
 
 
 @pytest.fixture
@@ -89,19 +100,62 @@ def test_preparing_is_encoding_each_document(workers, tmp_path, monkeypatch):
     monkeypatch.setattr("lib.data.prepared.CHUNK", 7)
     corpus, options = load_corpus("aclsum"), CohanOptions(section_tokens=60, vocab_size=400)
     prepared = prepare(corpus, options, limit=20, folder=tmp_path / "p", progress=False, workers=workers)
-    examples = {s: [cohan(d, options) for d in corpus.split(s, 20)] for s in ("train", "val", "test")}
+    examples = {s: [options.example(d) for d in corpus.split(s, 20)] for s in ("train", "val", "test")}
     counts = Counter(w for e in examples["train"] for words in (*e.sentences, e.summary) for w in words)
     vocabulary = Vocabulary.from_counts(counts, 400)
     assert prepared.vocabulary.words == vocabulary.words
     for split, expected in examples.items():
         assert len(prepared[split]) == len(expected)
         for ours, example in zip(prepared[split], expected):
-            theirs = encode(example, vocabulary, 200)
-            assert ours.id == theirs.id
-            assert ours.unknown == theirs.unknown
-            assert ours.reference == theirs.reference
-            for name in ("source", "sentence_lengths", "target"):
-                assert getattr(ours, name).tolist() == getattr(theirs, name).tolist()
+            same_document(ours, encode(example, vocabulary, 200))
+
+
+@pytest.mark.parametrize("options", [CohanOptions(section_tokens=60, vocab_size=400), ArticleOptions(vocab_size=400)])
+def test_texts_are_encoded_as_in_their_corpus(options, tmp_path):
+    corpus = load_corpus("aclsum")
+    prepared = prepare(corpus, options, limit=5, progress=False)
+    for name in ("train", "test"):
+        documents = list(corpus.split(name, 5))
+        for ours, theirs in zip(encode_documents(documents, prepared.encoder), prepared[name], strict=True):
+            same_document(ours, theirs)
+    (alone,) = encode_documents([replace(documents[0], summary=[])], prepared.encoder)
+    same_document(alone, replace(prepared["test"][0], target=np.array([EOS]), reference=[]))
+    assert make_batch([alone], len(prepared.vocabulary)).target.tolist() == [[EOS]]
+    with pytest.raises(ValueError, match="document 'empty' has no words"):
+        encode_documents([Document("empty", "", [""], [[" "]], [])], prepared.encoder)
+
+
+def encoders():
+    words, read = Vocabulary(["a", "b"]), Vocabulary(["a", "b", "c"])
+    weights = {"score": np.arange(3.0), "title": np.eye(2, dtype=np.float32)}
+    pieces = Pieces.train(["one two three four five six"] * 9, 30)
+    return [TextEncoder(OPTIONS, words), TextEncoder(OPTIONS, words, read), TextEncoder(OPTIONS, pieces),
+            TextEncoder(OPTIONS, words, ranker=weights)]  # fmt: skip
+
+
+def test_an_encoder_comes_back_from_disk(tmp_path):
+    made = encoders()
+    for number, encoder in enumerate(made):
+        encoder.save(tmp_path / str(number))
+        again = TextEncoder.load(tmp_path / str(number), CohanOptions, asdict(OPTIONS))
+        assert again.options == OPTIONS and again.digest() == encoder.digest()
+        assert type(again.vocabulary) is type(encoder.vocabulary)
+        assert again.vocabulary.words == encoder.vocabulary.words
+        assert (again.source_vocabulary is None) == (encoder.source_vocabulary is None)
+        assert (again.ranker or {}).keys() == (encoder.ranker or {}).keys()
+    assert sorted(p.name for p in tmp_path.rglob("*.*")) == [
+        "pieces.model", "ranker.safetensors", "source_vocabulary.txt", *["vocabulary.txt"] * 3
+    ]  # fmt: skip
+    assert again.ranker["score"].tolist() == [0, 1, 2]
+
+
+def test_the_digest_of_an_encoder_is_of_all_its_parts():
+    one, two, other, ranked = encoders()
+    more = replace(ranked, ranker={**ranked.ranker, "score": np.arange(1.0, 4.0)})
+    order = replace(one, vocabulary=Vocabulary(["b", "a"]))
+    assert len({e.digest() for e in (one, two, other, ranked, more, order)}) == 6
+    corpora = [PreparedCorpus("x", e, {"train": Split.of(RAGGED)}) for e in (one, two, ranked, more, order)]
+    assert len({corpus.fingerprint for corpus in corpora}) == 5
 
 
 def test_the_cache_is_made_anew_for_other_options_and_files(folder):
@@ -121,7 +175,7 @@ def test_a_corpus_wanted_twice_at_once_is_made_once(folder, tmp_path):
         return corpus
 
     with ThreadPoolExecutor(2) as pool:
-        wanted = [pool.submit(cached_corpus, "c", [], make, tmp_path / "new" / "c") for _ in range(2)]
+        wanted = [pool.submit(cached_corpus, "c", [], CohanOptions, make, tmp_path / "new" / "c") for _ in range(2)]
     assert len(made) == 1 and {w.result().fingerprint for w in wanted} == {corpus.fingerprint}
 
 
@@ -130,7 +184,28 @@ def test_a_damaged_prepared_corpus_is_named(folder, tmp_path):
     prepared.save(tmp_path / "p")
     (tmp_path / "p" / "train.safetensors").write_bytes(b"x")
     with pytest.raises(CorpusError, match="not a prepared corpus"):
-        PreparedCorpus.load(tmp_path / "p")
+        PreparedCorpus.load(tmp_path / "p", CohanOptions)
+
+
+def test_a_corpus_of_other_options_is_refused(folder, tmp_path):
+    prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    with pytest.raises(CorpusError, match="was prepared there with CohanOptions, and ArticleOptions is needed"):
+        prepare(load_corpus(folder), ArticleOptions(), folder=tmp_path / "p", progress=False)
+
+
+def test_nothing_else_is_deleted(folder, tmp_path):
+    """A folder named by mistake keeps what it holds, and nothing is prepared for it."""
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
+    for place in ("thesis", "thesis/chapter.txt"):
+        with pytest.raises(CorpusError, match="is no prepared corpus: it would be deleted"):
+            cached_corpus("c", [], CohanOptions, lambda: pytest.fail("prepared in vain"), tmp_path / place)
+        with pytest.raises(CorpusError, match="is no prepared corpus"):
+            prepare(load_corpus(folder), OPTIONS, progress=False).save(tmp_path / place)
+    assert (tmp_path / "thesis" / "chapter.txt").read_text() == "years of work"
+    (tmp_path / "empty").mkdir()
+    first = prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "empty", progress=False)
+    assert first.save(tmp_path / "empty") == tmp_path / "empty", "one prepared corpus in place of another"
 
 
 def test_ids_are_compact(folder, tmp_path):
@@ -178,17 +253,25 @@ def test_split_packing_is_packing_the_parts(at_once):
         assert packed[positions].tolist() == expected.data.tolist()
 
 
-def test_a_document_without_words_is_refused():
-    with pytest.raises(ValueError, match="'empty' has no source words"):
-        make_batch([document([[4]], [3]), document([[4], []], [3], "empty")], VOCAB)
+@pytest.mark.parametrize(
+    ("sentences", "target", "message"),
+    [
+        ([[4], []], [3], "'x' has an empty sentence"),
+        ([], [3], "'x' has no source words: nothing is left"),
+        ([[4]], [], "'x' has no target"),
+    ],
+)
+def test_a_document_that_cannot_be_read_is_refused(sentences, target, message):
+    with pytest.raises(ValueError, match=message):
+        make_batch([document([[4]], [3]), document(sentences, target, "x")], VOCAB)
 
 
 def test_buckets():
     lengths = np.random.default_rng(0).integers(1, 1000, 103)
     sampler = BucketSampler(lengths, batch_size=4, seed=3, pool=5)
     epoch = sampler.epoch(0)
-    assert len(epoch) == sampler.steps(1) == 25
-    assert sampler.steps(3) == 75
+    assert len(epoch) == sampler.batches_in(1) == 25
+    assert sampler.batches_in(3) == 75
     used = np.concatenate(epoch)
     assert len(set(used.tolist())) == 100, "no document twice, the incomplete batch left out"
     assert all((a == b).all() for a, b in zip(epoch, BucketSampler(lengths, 4, 3, 5).epoch(0)))
@@ -208,7 +291,7 @@ def test_buckets_by_token_budget():
             assert len(batch) * lengths[batch].max() <= 4000
     assert len(set(np.concatenate(sampler.epoch(0)).tolist())) >= 103 - len(sampler.epoch(0))
     every = [*sampler.epoch(0), *sampler.epoch(1), *sampler.epoch(2)]
-    assert sampler.steps(3) == len(every)
+    assert sampler.batches_in(3) == len(every)
     for step in [*range(len(every)), 0, len(every) - 1, 5]:
         assert (sampler.batch(step) == every[step]).all()
     with pytest.raises(ValueError, match="do not hold 2 x the longest"):

@@ -2,7 +2,6 @@ import numpy as np
 import torch
 
 from lib.data.text import Vocabulary
-from lib.evaluate import rouge
 from lib.extractive import (
     extract_by_memory,
     lead,
@@ -12,6 +11,7 @@ from lib.extractive import (
     random_sentences,
     source_sentences,
 )
+from lib.metrics import rouge
 from tests.conftest import RAGGED, VOCAB, tiny_model
 
 TEXT = [

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lib.data.batch import in_vocabulary
-from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary, to_sentences
+from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
 from lib.generate import BLOCK, DecodeConfig, _top, beam_search, greedy_search, repeating, summarize
 from tests.conftest import RAGGED, VOCAB, batch_of, document, tiny_model
 
@@ -16,8 +16,8 @@ def model_score(model, item, ids):
     batch = batch_of(item)
     state = model.encode(batch)
     inputs = in_vocabulary(torch.tensor([[BOS, *ids]]), VOCAB)
-    steps, _ = model.decode(inputs, state)
-    return model.log_prob(steps, torch.tensor([[*ids, EOS]]), state).sum().item()
+    output, _ = model.decode(inputs, state)
+    return model.log_prob(output, torch.tensor([[*ids, EOS]]), state).sum().item()
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,9 @@ def test_unknown_words_come_out_as_the_sources_own():
 
 
 def test_sentences_of_a_summary():
-    assert to_sentences(["a", "b", ".", "c", "?", "d"]) == ["a b .", "c ?", "d"]
-    assert to_sentences([]) == []
+    words = Vocabulary(["a", ".", "?"])
+    assert words.sentences(words.encode_source(["a", "a", ".", "a", "?", "a"])[0]) == ["a a .", "a ?", "a"]
+    assert words.sentences([]) == []
 
 
 @pytest.mark.parametrize("bad", [{"beam": 0}, {"max_length": 0}, {"min_length": 9, "max_length": 8}])

@@ -10,11 +10,11 @@ from lib.data import docstrings
 from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
-from lib.data.headlines import fits, prepare_headlines
-from lib.data.prepared import PreparedCorpus
-from lib.data.preprocess import HeadlineOptions, headline
+from lib.data.headlines import HeadlineOptions, fits, prepare_headlines
+from lib.data.prepared import PreparedCorpus, encode_documents
 from lib.data.text import EOS, UNK
-from lib.evaluate import limited_recall
+from lib.metrics import limited_recall
+from tests.conftest import same_document
 
 OPTIONS = HeadlineOptions(vocab_size=12, source_vocab_size=40, fewest=1, filtered=False)
 
@@ -74,15 +74,15 @@ def test_headline_step():
     document = Document(
         "x", "", [""], [["On 3 May 2021, It rained.", "It didn't stop.", "Then sun."]], ["Rain in 24 h."]
     )
-    made = headline(document, replace(OPTIONS, sentences=2, source_tokens=11))
+    made = replace(OPTIONS, sentences=2, source_tokens=11).example(document)
     assert made.sentences == [
         ["on", "#", "may", "####", ",", "it", "rained", "."],
         ["it", "did", "n't"],
     ]
     assert made.summary == ["rain", "in", "##", "h", "."]
     hidden = replace(document, sections=[["in ##.# years , it rained ."]])
-    assert headline(hidden, OPTIONS).sentences == [["in", "##.#", "years", ",", "it", "rained", "."]]
-    assert headline(document, replace(OPTIONS, digits=False)).sentences[0][1] == "3"
+    assert OPTIONS.example(hidden).sentences == [["in", "##.#", "years", ",", "it", "rained", "."]]
+    assert replace(OPTIONS, digits=False).example(document).sentences[0][1] == "3"
 
 
 def test_the_published_filters():
@@ -126,13 +126,38 @@ def test_two_vocabularies(folder, tmp_path):
     assert batch.source[0].tolist() == document.source_ids.tolist()
     assert batch.source_extended[0].tolist() == document.source.tolist()
     assert batch.source.max() >= 12, "words that the decoder does not know, and the encoder does"
-    again = PreparedCorpus.load(corpus.save(tmp_path / "kept"))
+    again = PreparedCorpus.load(corpus.save(tmp_path / "kept"), HeadlineOptions)
     assert again.fingerprint == corpus.fingerprint
     assert again["test"][0].source_ids.tolist() == corpus["test"][0].source_ids.tolist()
     cached = prepare_headlines(load_corpus(folder), replace(OPTIONS, fewest=2), progress=False)
     assert cached.fingerprint == corpus.fingerprint
     with_rare = prepare_headlines(load_corpus(folder), replace(OPTIONS, fewest=100), progress=False)
     assert (with_rare["train"][0].source_ids == UNK).sum() > 3
+
+
+def test_pairs_are_encoded_as_in_their_corpus(folder):
+    """With both vocabularies, which are kept beside the corpus; a text without a headline as well."""
+    corpus, options = load_corpus(folder), replace(OPTIONS, fewest=2)
+    prepared = prepare_headlines(corpus, options, progress=False)
+    kept = prepare_headlines(corpus, options, progress=False).encoder
+    for name in ("train", "test"):
+        documents = list(corpus.split(name))
+        for ours, theirs in zip(encode_documents(documents, kept), prepared[name], strict=True):
+            same_document(ours, theirs)
+    (alone,) = encode_documents([replace(documents[0], summary=[])], kept)
+    same_document(alone, replace(prepared["test"][0], target=np.array([EOS]), reference=[]))
+
+
+def test_papers_are_encoded_as_in_their_corpus():
+    """Where the encoder does not know all words of the summaries."""
+    options = HeadlineOptions(
+        sentences=40, source_tokens=300, summary_tokens=80, vocab_size=300, source_vocab_size=900, fewest=2,
+        filtered=False,
+    )  # fmt: skip
+    prepared = prepare_headlines(load_corpus("aclsum"), options, limit=20, progress=False)
+    documents = load_corpus("aclsum").split("train", 20)
+    for ours, theirs in zip(encode_documents(documents, prepared.encoder), prepared["train"], strict=True):
+        same_document(ours, theirs)
 
 
 def test_filters_spare_the_test_set(folder):
@@ -178,7 +203,7 @@ def test_gigawords_own_files(shared):
     """Tokens, # and <unk> stay as they are; the published filters leave most pairs of this sample."""
     corpus = load_corpus(shared / "samples" / "gigaword" / "sumdata")
     documents = list(corpus.split("train"))
-    made = headline(documents[0], OPTIONS)
+    made = OPTIONS.example(documents[0])
     assert made.summary == documents[0].summary[0].split()
     prepared = prepare_headlines(corpus_with_test(corpus), replace(OPTIONS, filtered=True), progress=False)
     assert 10 <= len(prepared["train"]) <= len(documents)

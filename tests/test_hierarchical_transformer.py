@@ -170,8 +170,8 @@ def test_both_readings_word_by_word(model, with_graph):
     source = naive_encoder(model, PARAGRAPHS, graph)
     expected = naive_decoder(model, [BOS, 5, 4, 9], source)
     batch = batch_of(item)
-    steps, _ = model.decode(batch.target_input, model.encode(batch, graph[None] if with_graph else None))
-    ours = model.scores(steps[0]).log_softmax(-1)
+    output, _ = model.decode(batch.target_input, model.encode(batch, graph[None] if with_graph else None))
+    ours = model.scores(output.features[0]).log_softmax(-1)
     assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
     parameters = [p for p in model.parameters() if p.dim() == 2]
     weights = torch.randn_like(ours)
@@ -230,8 +230,8 @@ def test_a_graph_of_ones_is_uniform_attention(model):
 def test_the_graph_of_a_batch_is_used(model):
     graph = torch.rand(3, 3, 3).double()
     given, own = model.encode(batch_of(), graph), model.encode(replace(batch_of(), graph=graph))
-    assert torch.equal(given.document["keys0"], own.document["keys0"])
-    assert not torch.equal(given.document["keys0"], model.encode(batch_of()).document["keys0"])
+    assert torch.equal(given.keys0, own.keys0)
+    assert not torch.equal(given.keys0, model.encode(batch_of()).keys0)
 
 
 def test_without_paragraph_positions_their_order_does_not_matter():
@@ -253,8 +253,8 @@ def test_smoothed_labels():
     exact = model.loss(batch)
     assert exact["loss"] == exact["nll"]
     model.train()
-    steps, _ = model.decode(batch.target_input, model.encode(batch))
-    log_p = model.scores(steps[0]).log_softmax(-1)
+    output, _ = model.decode(batch.target_input, model.encode(batch))
+    log_p = model.scores(output.features[0]).log_softmax(-1)
     expected = 0.0
     for t, right in enumerate(batch.target[0].where(batch.target[0] < VOCAB, 1).tolist()):
         labels = torch.full((VOCAB,), 0.1 / (VOCAB - 2)).double()

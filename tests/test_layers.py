@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn import functional as F
 
 from lib.layers.attention import Attention, CoverageAttention, masked_softmax
-from lib.layers.pointer import PointerGenerator, _MixtureNLL, softmax_nll
+from lib.layers.pointer import PointerGenerator, PointerOutput, _VocabularyNLL, joint_nll, softmax_nll
 from lib.layers.transformer import Dropout, attend
 
 MASK = torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] + [False] * 4])  # [B, N]
@@ -119,39 +121,45 @@ def pointer():
     source = torch.tensor([[4, 7, 5, 7], [8, 4, 0, 0]])  # ids from 7 are copies
     copy = torch.tensor([[0.1, 0.2, 0.3, 0.4], [0.5, 0.5, 0.0, 0.0]]).double()[:, None].expand(2, 5, 4)
     features, switch = module(hidden, context, embedded)
-    return module, features, switch, copy, source
+    return module, PointerOutput(features, switch, copy, source)
+
+
+def at(output, t):
+    """An output of one position alone."""
+    return replace(output, **{name: getattr(output, name)[:, t : t + 1] for name in ("features", "switch", "copy")})
 
 
 def test_distribution_sums_to_one_and_is_the_mixture(pointer):
-    module, features, switch, copy, source = pointer
-    p = module.distribution(features[:, 0], switch[:, 0], copy[:, 0], source, extra=2)
+    module, output = pointer
+    p = module.distribution(at(output, 0), extra=2)
     assert torch.allclose(p.sum(1), torch.ones(2).double())
-    z, generated = switch[:, 0].sigmoid(), module.vocabulary(features[:, 0]).softmax(-1)
+    z, generated = output.switch[:, 0].sigmoid(), module.vocabulary(output.features[:, 0]).softmax(-1)
     assert torch.allclose(p[0, 7], (1 - z[0]) * 0.6)
     assert torch.allclose(p[0, 4], z[0] * generated[0, 4] + (1 - z[0]) * 0.1)
     assert torch.allclose(p[1, 6], z[1] * generated[1, 6])
 
 
 def test_log_prob_is_the_distribution_at_the_target(pointer):
-    module, features, switch, copy, source = pointer
+    module, output = pointer
     target = torch.tensor([[4, 7, 6, 5, 3], [8, 4, 1, 2, 6]])
     expected = torch.stack([
-        module.distribution(features[:, t], switch[:, t], copy[:, t], source, 2)[range(2), target[:, t]].log()
+        module.distribution(at(output, t), 2)[range(2), target[:, t]].log()
         for t in range(5)
     ], 1)  # fmt: skip
-    assert torch.allclose(module.log_prob(features, switch, copy, source, target), expected, rtol=0, atol=1e-12)
+    assert torch.allclose(module.log_prob(output, target), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("entries", [1, 21, 2**20])
 def test_nll_is_log_prob_and_so_are_its_gradients(pointer, entries, monkeypatch):
     """In chunks of one row, of three, of all; with words of weight 0, outside the vocabulary and in neither."""
-    monkeypatch.setattr("lib.layers.pointer._MixtureNLL.ENTRIES", entries)
-    module, features, switch, copy, source = pointer
+    monkeypatch.setattr("lib.layers.pointer._VocabularyNLL.ENTRIES", entries)
+    module, output = pointer
     target = torch.tensor([[4, 7, 6, 9, 3], [8, 4, 1, 0, 0]])
     weights = torch.tensor([[0.1, 0.3, 0.2, 0.4, 0.1], [0.5, 0.2, 0.2, 0.0, 0.0]]).double()
-    inputs = [x.detach().requires_grad_() for x in (features, switch, copy)]
-    ours = 3 * module.nll(*inputs, source, target, weights)
-    theirs = -3 * (weights * module.log_prob(*inputs, source, target)).sum()
+    inputs = [x.detach().requires_grad_() for x in (output.features, output.switch, output.copy)]
+    output = PointerOutput(*inputs, output.source)
+    ours = 3 * module.nll(output, target, weights)
+    theirs = -3 * (weights * module.log_prob(output, target)).sum()
     assert ours.item() == pytest.approx(theirs.item())
     everything = [*inputs, module.vocabulary.weight, module.vocabulary.bias]
     for a, b in zip(torch.autograd.grad(ours, everything), torch.autograd.grad(theirs, everything)):
@@ -159,8 +167,8 @@ def test_nll_is_log_prob_and_so_are_its_gradients(pointer, entries, monkeypatch)
 
 
 def test_nll_without_gradients_computes_none(pointer, monkeypatch):
-    module, features, switch, copy, source = pointer
-    arguments = features, switch, copy, source, torch.full((2, 5), 4), torch.ones(2, 5).double()
+    module, output = pointer
+    arguments = output, torch.full((2, 5), 4), torch.ones(2, 5).double()
     expected = module.nll(*arguments).item()
     monkeypatch.setattr("lib.layers.pointer._Gradients", lambda *_: pytest.fail("computed gradients"))
     with torch.no_grad():
@@ -174,39 +182,38 @@ def test_nll_keeps_no_scores(pointer):
     held = []
     with torch.autograd.graph.saved_tensors_hooks(lambda x: held.append(x.numel()) or x, lambda x: x):
         copy, source = torch.rand(2, 50, 6), torch.zeros(2, 6, dtype=torch.long)
-        module.nll(features, switch, copy, source, torch.full((2, 50), 7), torch.ones(2, 50))
+        module.nll(PointerOutput(features, switch, copy, source), torch.full((2, 50), 7), torch.ones(2, 50))
     assert sum(held) < 2 * 50 * 100
 
 
 def test_a_word_in_neither_has_a_finite_score_and_gradient(pointer):
-    module, features, switch, copy, source = pointer
+    module, output = pointer
     target = torch.full((2, 5), 9)  # a copy id that neither source has
-    features.retain_grad()
-    log_p = module.log_prob(features, switch, copy, source, target)
+    output.features.retain_grad()
+    log_p = module.log_prob(output, target)
     log_p.sum().backward()
     assert torch.isfinite(log_p).all()
-    assert torch.isfinite(features.grad).all()
+    assert torch.isfinite(output.features.grad).all()
 
 
 def test_nll_goes_backward_once(pointer):
-    module, features, switch, copy, source = pointer
-    loss = module.nll(features, switch, copy, source, torch.full((2, 5), 4), torch.ones(2, 5).double())
+    module, output = pointer
+    loss = module.nll(output, torch.full((2, 5), 4), torch.ones(2, 5).double())
     loss.backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="call nll again"):
         loss.backward()
 
 
 def test_distribution_in_given_memory(pointer):
-    module, features, switch, copy, source = pointer
-    arguments = features[:, 0], switch[:, 0], copy[:, 0], source, 2
+    module, output = pointer
     out = torch.full((2, 9), 7.0).double()
-    assert module.distribution(*arguments, out) is out
-    assert torch.equal(out, module.distribution(*arguments))
+    assert module.distribution(at(output, 0), 2, out) is out
+    assert torch.equal(out, module.distribution(at(output, 0), 2))
 
 
 @pytest.mark.parametrize("entries", [2**22, 40])  # in one part, or row by row
 def test_softmax_nll(entries, monkeypatch):
-    monkeypatch.setattr(_MixtureNLL, "ENTRIES", entries)
+    monkeypatch.setattr(_VocabularyNLL, "ENTRIES", entries)
     torch.manual_seed(0)
     features, weight, bias = (torch.randn(*s).double().requires_grad_() for s in ((7, 4), (20, 4), (20,)))
     target, weights = torch.randint(20, (7,)), torch.rand(7).double()
@@ -214,6 +221,27 @@ def test_softmax_nll(entries, monkeypatch):
     expected = weights @ F.cross_entropy(features @ weight.T + bias, target, reduction="none")
     assert ours.item() == pytest.approx(expected.item(), abs=1e-12)
     for a, b in zip(*(torch.autograd.grad(3 * x, (features, weight, bias)) for x in (ours, expected))):
+        assert torch.allclose(a, b, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("entries", [2**22, 40])
+def test_joint_nll(entries, monkeypatch):
+    """One softmax over 20 words and the copies, with targets that can be generated, copied, or both; -1 is copied."""
+    monkeypatch.setattr(_VocabularyNLL, "ENTRIES", entries)
+    torch.manual_seed(0)
+    shapes = (7, 4), (20, 4), (20,), (7, 3)
+    features, weight, bias, copies = everything = [torch.randn(*s).double().requires_grad_() for s in shapes]
+    target, weights = torch.tensor([3, 19, 0, -1, 5, -1, 8]), torch.rand(7).double()
+    right = torch.rand(7, 3) > 0.5
+    right[3], right[5] = torch.tensor([True, False, True]), True
+    copied = copies.masked_fill(~right, -1e30).logsumexp(1)
+    ours = joint_nll(features, weight, bias, target, copied, copies.logsumexp(1), weights)
+    scores = features @ weight.T + bias
+    generated = scores.gather(1, target.clamp_min(0)[:, None])[:, 0].exp() * (target >= 0)
+    p = (generated + (copies.exp() * right).sum(1)) / (scores.exp().sum(1) + copies.exp().sum(1))
+    expected = -weights @ p.log()
+    assert ours.item() == pytest.approx(expected.item(), abs=1e-12)
+    for a, b in zip(*(torch.autograd.grad(3 * x, everything, retain_graph=True) for x in (ours, expected))):
         assert torch.allclose(a, b, rtol=0, atol=1e-12)
 
 

@@ -3,7 +3,7 @@ import torch
 
 from lib.models.hred import HRED, HREDConfig
 from lib.models.mem2mem import VARIANTS, Mem2Mem, Mem2MemConfig, compression_loss
-from tests.conftest import RAGGED, VOCAB, batch_of, check_padding, document, tiny_model
+from tests.conftest import RAGGED, VOCAB, batch_of, check_padding, check_same_state, document, tiny_model
 
 ROWS = [name for name in VARIANTS if name != "hred"]
 
@@ -68,16 +68,15 @@ def test_working_in_parts_changes_nothing(sentences, cached, monkeypatch):
 def test_one_call_with_many_words_equals_many_calls(variant):
     model, batch = make(variant), batch_of()
     state = model.encode(batch)
-    steps, after = model.decode(batch.target_input, state)
-    whole = model.log_prob(steps, batch.target, state)
+    output, after = model.decode(batch.target_input, state)
+    whole = model.log_prob(output, batch.target, state)
     for cut in ((1,) * 5, (2, 3), (4, 1)):
         running, parts = state, []
         for tokens, target in zip(batch.target_input.split(cut, 1), batch.target.split(cut, 1)):
             part, running = model.decode(tokens, running)
             parts.append(model.log_prob(part, target, running))
         assert torch.allclose(torch.cat(parts, 1), whole, rtol=0, atol=1e-12)
-        for name, value in after.decoder.items():
-            assert torch.allclose(running.decoder[name], value, rtol=0, atol=1e-12), name
+        check_same_state(running, after)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -86,37 +85,36 @@ def test_hypotheses_share_their_document(variant):
     model, batch = make(variant), batch_of()
     rows = torch.tensor([0, 0, 1, 1, 2, 2])
     tokens = torch.tensor([[4, 5, 6], [7, 1, 4], [9, 9, 9], [4, 6, 8], [1, 1, 2], [5, 4, 3]])
-    steps, after = model.decode(tokens, model.encode(batch).reorder(rows))
+    output, after = model.decode(tokens, model.encode(batch).reorder(rows))
     copies = batch_of(*[RAGGED[i] for i in rows])
     expected, expected_after = model.decode(tokens, model.encode(copies))
     for name in ("features", "switch", "copy", "words", "sentences"):
-        assert torch.allclose(getattr(steps, name), getattr(expected, name), rtol=0, atol=1e-12), name
-    for name, value in expected_after.decoder.items():
-        assert torch.allclose(after.decoder[name], value, rtol=0, atol=1e-12), name
-    assert after.document["words"].shape[0] == 3, "what the encoder made is not copied"
+        assert torch.allclose(getattr(output, name), getattr(expected, name), rtol=0, atol=1e-12), name
+    check_same_state(after, expected_after)
+    assert after.words.shape[0] == 3, "what the encoder made is not copied"
 
 
 def test_the_memory_is_not_written_before_the_first_read():
     model, batch = tiny_model(), batch_of()
     state = model.encode(batch)
     _, after = model.decode(batch.target_input[:, :1], state)
-    assert torch.equal(after.decoder["memory"], state.document["encoder_memory"])
+    assert torch.equal(after.memory, state.encoder_memory)
     _, later = model.decode(batch.target_input[:, 1:2], after)
-    assert not torch.allclose(later.decoder["memory"], after.decoder["memory"])
-    assert torch.equal(later.document["encoder_memory"], state.document["encoder_memory"])
+    assert not torch.allclose(later.memory, after.memory)
+    assert torch.equal(later.encoder_memory, state.encoder_memory)
 
 
 def test_without_writing_the_memory_stays():
     model, batch = tiny_model(**VARIANTS["+encoder memory"]), batch_of()
     _, after = model.decode(batch.target_input, model.encode(batch))
-    assert torch.equal(after.decoder["memory"], after.document["encoder_memory"])
+    assert torch.equal(after.memory, after.encoder_memory)
 
 
 def test_a_memory_from_zeros_is_one_vector():
     model, batch = tiny_model(**VARIANTS["+decoder memory"]), batch_of()
-    steps, after = model.decode(batch.target_input, model.encode(batch))
-    assert torch.allclose(steps.read, torch.full_like(steps.read, 1 / 3), rtol=0, atol=1e-12)
-    memory = after.decoder["memory"]
+    output, after = model.decode(batch.target_input, model.encode(batch))
+    assert torch.allclose(output.read, torch.full_like(output.read, 1 / 3), rtol=0, atol=1e-12)
+    memory = after.memory
     assert memory.abs().max() > 0.1
     assert torch.allclose(memory, memory[:, :1].expand_as(memory), rtol=0, atol=1e-12)
 

@@ -18,8 +18,7 @@ from lib.data.graphs import (
     similarity_graph,
     title_similarity,
 )
-from lib.data.preprocess import bigram_recall
-from lib.data.text import EOS, SENTENCE_END, TITLE_END
+from lib.data.text import EOS, SENTENCE_END, TITLE_END, bigram_recall
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig, recalls
 from lib.ranking import learned_scores
 from tests.conftest import document

@@ -10,7 +10,7 @@ from lib.generate import DecodeConfig, greedy_search
 from lib.layers.gated_gru import GatedGRU
 from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, VARIANTS, ReadAgain, ReadAgainConfig
-from tests.conftest import RAGGED, VOCAB, batch_of, check_beam_search, check_padding, document
+from tests.conftest import RAGGED, VOCAB, batch_of, check_beam_search, check_padding, check_same_state, document
 
 SIZES = {"source_vocab_size": 20, "embedding": 5, "hidden": 4, "dropout": 0.0, "sentences": 3}
 
@@ -48,26 +48,24 @@ def test_padding_changes_nothing(model):
 def test_one_call_with_many_words_equals_many_calls(model):
     batch = batch_of()
     state = model.encode(batch)
-    steps, after = model.decode(batch.target_input, state)
-    whole = model.log_prob(steps, batch.target, state)
+    output, after = model.decode(batch.target_input, state)
+    whole = model.log_prob(output, batch.target, state)
     for cut in ((1,) * 5, (2, 3)):
         running, parts = state, []
         for tokens, target in zip(batch.target_input.split(cut, 1), batch.target.split(cut, 1)):
             part, running = model.decode(tokens, running)
             parts.append(model.log_prob(part, target, running))
         assert torch.allclose(torch.cat(parts, 1), whole, rtol=0, atol=1e-12)
-        for name, value in after.decoder.items():
-            assert torch.allclose(running.decoder[name], value, rtol=0, atol=1e-12), name
+        check_same_state(running, after)
 
 
 def test_hypotheses_share_their_document(model):
     batch, rows = batch_of(), torch.tensor([0, 0, 1, 1, 2, 2])
     tokens = torch.tensor([[4, 12, 6], [7, 13, 4], [9, 12, 9], [4, 13, 8], [1, 12, 2], [5, 4, 3]])
-    steps, after = model.decode(tokens, model.encode(batch).reorder(rows))
+    output, after = model.decode(tokens, model.encode(batch).reorder(rows))
     expected, expected_after = model.decode(tokens, model.encode(batch_of(*[RAGGED[i] for i in rows])))
-    for name, value in expected_after.decoder.items():
-        assert torch.allclose(after.decoder[name], value, rtol=0, atol=1e-12), name
-    p, q = model.distribution(steps, after, 2), model.distribution(expected, expected_after, 2)
+    check_same_state(after, expected_after)
+    p, q = model.distribution(output, after, 2), model.distribution(expected, expected_after, 2)
     assert torch.allclose(p, q, rtol=0, atol=1e-12)
     assert torch.allclose(p.sum(1), torch.ones(6).double())
 
@@ -80,11 +78,11 @@ def test_the_distribution_is_log_prob(model):
     """For every word of the vocabulary and every word to copy."""
     batch = batch_of(RAGGED[0])
     state = model.encode(batch)
-    steps, after = model.decode(batch.target_input, state)
-    p = model.distribution(steps, after, 2)[0]
+    output, after = model.decode(batch.target_input, state)
+    p = model.distribution(output, after, 2)[0]
     copies = getattr(model.config, "copy", False)
     for word in range(VOCAB + (2 if copies else 0)):
-        log_p = model.log_prob(steps, torch.full((1, 5), word), state)[0, -1]
+        log_p = model.log_prob(output, torch.full((1, 5), word), state)[0, -1]
         assert p[word].item() == pytest.approx(log_p.exp().item(), abs=1e-12)
     if not copies:
         assert p[VOCAB:].abs().max() == 0
@@ -142,7 +140,7 @@ def test_sentences_are_read_on_their_own_first(encoder):
     """Equations 9 to 11, sentence by sentence."""
     model = tiny(encoder=encoder, sentences=2)
     words = [[4, 5, 7], [8, 6]]
-    states = model.encode(batch_of(document(words, [4, 3]))).document["words"][0]
+    states = model.encode(batch_of(document(words, [4, 3]))).words[0]
     embedded = [model.source_embedding(torch.tensor(w)) for w in words]
     first = [model.first_read(x)[0] for x in embedded]
     texts = [h[-1] for h in first]
@@ -159,9 +157,9 @@ def test_an_unknown_word_is_embedded_by_its_first_place():
     """Equation 15: 12 stands at places 0 and 2; 14 nowhere, so it is [UNK]."""
     model = tiny()
     state = model.encode(batch_of(document([[12, 5, 12, 13]], [4, 3])))
-    source = state.document["source"]
+    source = state.source
     words = model._embed(torch.tensor([[12, 13, 14, 5]]), source, state.document)[0]
-    p = state.document["embedded"][0]
+    p = state.embedded[0]
     expected = torch.stack([p[0], p[3], model.target_embedding.weight[UNK], model.target_embedding.weight[5]])
     assert torch.equal(words, expected)
 
@@ -192,15 +190,15 @@ def test_abs_by_the_equations():
     """Rush et al.: the last words, the attention, the smoothed source, for one step."""
     model = tiny(ABS)
     batch = batch_of(RAGGED[0])
-    steps, _ = model.decode(batch.target_input, model.encode(batch))
+    output, _ = model.decode(batch.target_input, model.encode(batch))
     context = torch.tensor([BOS, UNK, 4])  # the three words before the third
     h = torch.tanh(model.hidden(model.target_embedding(context).flatten()))
     x = model.source_embedding(batch.source[0])
     p = torch.softmax(x @ model.attention(model.attending(context).flatten()), 0)
     smoothed = torch.stack([x[max(0, i - 1) : i + 2].mean(0) for i in range(len(x))])
     scores = model.vocabulary(h) + model.from_encoder(p @ smoothed)
-    assert torch.allclose(steps.generate[0, 2], scores, rtol=0, atol=1e-12)
-    assert torch.allclose(steps.attention[0, 2], p, rtol=0, atol=1e-12)
+    assert torch.allclose(output.generate[0, 2], scores, rtol=0, atol=1e-12)
+    assert torch.allclose(output.attention[0, 2], p, rtol=0, atol=1e-12)
 
 
 def test_weights_start_as_the_paper_has_it():
@@ -252,5 +250,5 @@ def test_the_second_read_of_a_gru_is_what_the_decoder_sees():
     first, _ = model.first_read(embedded)
     importance = model._importance(first, first[:, -1], embedded)
     second = naive_gated(model.second_read.gru, embedded[0], importance[0])
-    assert torch.allclose(state.document["words"][0], second, rtol=0, atol=1e-12)
-    assert torch.allclose(state.decoder["hidden"][0], torch.tanh(model.bridge(second[-1])), rtol=0, atol=1e-12)
+    assert torch.allclose(state.words[0], second, rtol=0, atol=1e-12)
+    assert torch.allclose(state.hidden[0], torch.tanh(model.bridge(second[-1])), rtol=0, atol=1e-12)

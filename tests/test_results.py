@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from lib.presets import PRESETS, VARIANTS, preset
+from lib.tables import DATASETS, FIGURES, PAGE_TABLES, TABLES, RunSpec, slug
 
 from lib import results
-from lib.evaluate import interval, paired_bootstrap, rouge
+from lib.bootstrap import interval, paired_bootstrap
 from lib.make_tables import kept_table, make_table, markdown, page_table, pairs_frame, published_table, table_frame
-from lib.presets import PRESETS, VARIANTS, preset
+from lib.metrics import rouge
 from lib.score_runs import main as scores_main
-from lib.tables import DATASETS, FIGURES, PAGE_TABLES, TABLES, RunSpec, slug
 from lib.train import main as train_main
 
 # ------------------------------------------------------------------------------------------------- the tables

@@ -71,8 +71,8 @@ ITEMS = [document([source], target) for source, target in SEQUENCES]
 
 def test_the_whole_sequence_piece_by_piece(model):
     batch = batch_of(*ITEMS)
-    steps, _ = model.decode(batch.target_input, model.encode(batch))
-    ours = model.scores(steps).log_softmax(-1)
+    output, _ = model.decode(batch.target_input, model.encode(batch))
+    ours = model.scores(output.features).log_softmax(-1)
     expected = [
         naive(model, [*source, BOS, *target[:-1]])[len(source) :] for source, target in SEQUENCES
     ]  # the predictions from [BOS] on

@@ -6,7 +6,7 @@ import torch
 from lib.data.text import BOS, EOS, SLIDE, UNK, Vocabulary
 from lib.generate import DecodeConfig, _constrain, beam_search, summarize
 from lib.models.windowed import VARIANTS, Windowed, WindowedConfig, reverse, run_ragged
-from tests.conftest import RAGGED, VOCAB, batch_of, check_beam_search, check_padding, document
+from tests.conftest import RAGGED, VOCAB, batch_of, check_beam_search, check_padding, check_same_state, document
 
 SIZES = {"embedding": 5, "hidden": 3, "window": 4, "stride": 3, "budget": 6, "longest": 11}
 # 11, 2 and 8 words: 4, 1 and 3 windows
@@ -67,53 +67,52 @@ def test_padding_changes_nothing(name):
 def test_one_call_with_many_words_equals_many_calls(name):
     model, batch = tiny(**MODELS[name]), texts()
     state = model.encode(batch)
-    steps, after = model.decode(batch.target_input, state)
-    whole = model.log_prob(steps, batch.target, state)
+    output, after = model.decode(batch.target_input, state)
+    whole = model.log_prob(output, batch.target, state)
     for cut in ((1,) * 8, (2, 3, 3), (5, 3)):
         running, parts, windows = state, [], []
         for tokens, target in zip(batch.target_input.split(cut, 1), batch.target.split(cut, 1)):
             part, running = model.decode(tokens, running)
             parts.append(model.log_prob(part, target, running))
             windows.append(part.windows)
-        assert torch.equal(torch.cat(windows, 1), steps.windows)
+        assert torch.equal(torch.cat(windows, 1), output.windows)
         assert torch.allclose(torch.cat(parts, 1), whole, rtol=0, atol=1e-12)
-        for key, value in after.decoder.items():
-            assert torch.allclose(running.decoder[key], value, rtol=0, atol=1e-12), key
+        check_same_state(running, after)
 
 
 def test_the_window_moves_with_the_input_and_stops_at_the_last():
     model, batch = tiny(), texts()
-    steps, _ = model.decode(batch.target_input, model.encode(batch))
-    assert steps.windows.tolist() == [[0, 0, 1, 2, 2, 2, 3, 3], [0] * 8, [0, 0, 1, 1, 2, 2, 2, 2]]
+    output, _ = model.decode(batch.target_input, model.encode(batch))
+    assert output.windows.tolist() == [[0, 0, 1, 2, 2, 2, 3, 3], [0] * 8, [0, 0, 1, 1, 2, 2, 2, 2]]
     more = torch.tensor([[BOS, SLIDE, SLIDE, SLIDE, SLIDE, SLIDE]]).expand(3, -1)
-    steps, _ = model.decode(more, model.encode(batch))
-    assert steps.windows.tolist() == [[0, 1, 2, 3, 3, 3], [0] * 6, [0, 1, 2, 2, 2, 2]]
+    output, _ = model.decode(more, model.encode(batch))
+    assert output.windows.tolist() == [[0, 1, 2, 3, 3, 3], [0] * 6, [0, 1, 2, 2, 2, 2]]
 
 
 @pytest.mark.parametrize("encode", ["whole", "stream"])
 def test_nothing_outside_the_window_is_seen(encode):
     """Weights add up to 1 inside the window; what lies outside may be anything."""
     model, batch = tiny(encode=encode), texts()
-    steps, _ = model.decode(batch.target_input, model.encode(batch))
-    assert torch.allclose(steps.copy.sum(-1), torch.ones(3, 8).double())
+    output, _ = model.decode(batch.target_input, model.encode(batch))
+    assert torch.allclose(output.copy.sum(-1), torch.ones(3, 8).double())
     for b, item in enumerate(TEXTS):
-        for t, w in enumerate(steps.windows[b].tolist()):
-            seen = steps.places[b][steps.copy[b, t] > 0].tolist()
+        for t, w in enumerate(output.windows[b].tolist()):
+            seen = output.places[b][output.copy[b, t] > 0].tolist()
             assert sorted(seen) == list(range(3 * w, min(3 * w + 4, len(item.source))))
-            weights = dict(zip(seen, steps.source[b][steps.copy[b, t] > 0].tolist()))
+            weights = dict(zip(seen, output.source[b][output.copy[b, t] > 0].tolist()))
             assert all(item.source[place] == word for place, word in weights.items())
 
 
 def test_streaming_keeps_the_forward_direction():
     """Forward states in a window are those of the whole text; the backward direction starts at the window's end."""
     model, batch = tiny(encode="stream"), batch_of(TEXTS[0])
-    whole = tiny().encode(batch).document["words"][0]
+    whole = tiny().encode(batch).words[0]
     state, embedded = model.encode(batch), model.embedding(batch.source)[0]
     for w in range(4):
         if w:
             _, state = model.decode(torch.tensor([[SLIDE]]), state)
         end = min(3 * w + 4, 11)
-        states = state.decoder["states"][0, : end - 3 * w]
+        states = state.states[0, : end - 3 * w]
         assert torch.allclose(states[:, :3], whole[3 * w : end, :3], rtol=0, atol=1e-12)
         backward, _ = model.backward_encoder(embedded[3 * w : end].flip(0)[None])
         assert torch.allclose(states[:, 3:], backward[0].flip(0), rtol=0, atol=1e-12)
@@ -125,15 +124,14 @@ def test_hypotheses_share_their_document(name):
     model, batch = tiny(**MODELS[name]), texts()
     rows = torch.tensor([0, 0, 1, 1, 2, 2])
     tokens = torch.tensor([[4, 5, 6], [4, 1, 4], [9, 9, 9], [4, 4, 8], [1, 4, 4], [4, 4, 5]])
-    steps, after = model.decode(tokens, model.encode(batch).reorder(rows))
+    output, after = model.decode(tokens, model.encode(batch).reorder(rows))
     copies = batch_of(*[TEXTS[i] for i in rows])
     expected, expected_after = model.decode(tokens, model.encode(copies))
     for key in ("features", "switch", "windows"):
-        assert torch.allclose(getattr(steps, key), getattr(expected, key), rtol=0, atol=1e-12), key
-    for key, value in expected_after.decoder.items():
-        assert torch.allclose(after.decoder[key], value, rtol=0, atol=1e-12), key
+        assert torch.allclose(getattr(output, key), getattr(expected, key), rtol=0, atol=1e-12), key
+    check_same_state(after, expected_after)
     target = torch.tensor([[5, 12, 6]]).expand(6, -1)
-    assert torch.allclose(model.log_prob(steps, target, after), model.log_prob(expected, target, expected_after))
+    assert torch.allclose(model.log_prob(output, target, after), model.log_prob(expected, target, expected_after))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -151,7 +149,7 @@ def test_no_symbol_behind_the_last_window(name):
     model = tiny(**MODELS[name])
     with torch.no_grad():
         model.pointer.vocabulary.bias[SLIDE] = 40.0  # would do nothing else
-    windows = model.encode(texts()).document["last_window"].tolist()
+    windows = model.encode(texts()).last_window.tolist()
     slides = windows if model.config.windowing == "dynamic" else [0, 0, 0]
     assert windows == {"standard": [0, 0, 0], "streamed, no overlap": [2, 0, 1]}.get(name, [3, 0, 2])
     for found, most in zip(beam_search(model, texts(), DecodeConfig(2, 6, 6)), slides):
@@ -162,12 +160,12 @@ def test_no_symbol_behind_the_last_window(name):
 def test_static_windows_by_hand():
     """11 words, half the longest text, and a budget of 120: shares of four windows, the last of them half full."""
     model = tiny(windowing="static", budget=120, longest=22)
-    ends = model.encode(batch_of(TEXTS[0])).document["window_ends"]
+    ends = model.encode(batch_of(TEXTS[0])).window_ends
     share = torch.exp(torch.tensor([-1.2 * (1 + t * 0.8**t) for t in range(4)])) * torch.tensor([1, 1, 1, 0.5])
     assert ends[0].tolist() == [int(x) for x in 60 * share.cumsum(0) / share.sum() + 1e-6]
-    steps, _ = model.decode(torch.full((1, 70), 5), model.encode(batch_of(TEXTS[0])))
+    output, _ = model.decode(torch.full((1, 70), 5), model.encode(batch_of(TEXTS[0])))
     expected = [min(3, sum(end <= t for end in ends[0].tolist())) for t in range(70)]
-    assert steps.windows[0].tolist() == expected
+    assert output.windows[0].tolist() == expected
     assert expected[0] == 0 and expected[-1] == 3
 
 

@@ -8,10 +8,10 @@ import pytest
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.prepared import PreparedCorpus, Split, encode
-from lib.data.preprocess import ArticleOptions, article
 from lib.data.text import EOS, SLIDE, SPECIALS, Vocabulary
+from lib.data.window_places import count_windows, window_of
 from lib.data.windows import (
-    count_windows,
+    ArticleOptions,
     learn_vectors,
     link,
     mark_transitions,
@@ -19,9 +19,8 @@ from lib.data.windows import (
     read_vectors,
     similarities,
     target_sentences,
-    window_of,
 )
-from lib.presets import build, preset
+from lib.papers import PAPERS, resolve
 from tests.conftest import document
 
 OPTIONS = ArticleOptions(source_tokens=20, summary_tokens=12, vocab_size=30, window=6, stride=4)
@@ -98,14 +97,14 @@ def test_sentences_of_a_target_that_was_cut():
         (["The cat sat.", "?", "It rained."], 12, [4, 1, 3]),
     ):
         options = replace(OPTIONS, summary_tokens=tokens)
-        encoded = encode(article(example(summary), options), vocabulary, tokens)
+        encoded = encode(options.example(example(summary)), vocabulary, tokens)
         assert target_sentences(encoded, lower=True).tolist() == lengths
 
 
 def test_article_keeps_the_first_words():
-    made = article(example(["The cat."]), replace(OPTIONS, source_tokens=9))
+    made = replace(OPTIONS, source_tokens=9).example(example(["The cat."]))
     assert made.sentences == [["the", "cat", "sat", "on", "the", "mat", "."], ["a", "dog"]]
-    assert len(article(example(["The cat."]), replace(OPTIONS, source_tokens=None)).sentences) == 4
+    assert len(replace(OPTIONS, source_tokens=None).example(example(["The cat."])).sentences) == 4
 
 
 def test_learned_vectors_tell_what_goes_together():
@@ -157,9 +156,9 @@ def test_a_corpus_with_marks(tmp_path):
     assert moved > 30
     again = prepare_windowed(corpus, options, 20, progress=False)
     assert again.fingerprint == marked.fingerprint
-    assert PreparedCorpus.load(again.save(tmp_path / "kept")).options == options
-    with pytest.raises(ValueError, match="prepared with window 100, not None"):
-        build("windowed", preset("windowed", "demo", "static"), marked)
+    assert PreparedCorpus.load(again.save(tmp_path / "kept"), ArticleOptions).options == options
+    with pytest.raises(ValueError, match="prepared with stride 80, not None"):
+        resolve("windowed", "demo", "static").build(marked)
 
 
 def test_presets_are_the_rows_of_the_table():
@@ -169,18 +168,19 @@ def test_presets_are_the_rows_of_the_table():
         "WIKI_V": (780, 125, None, None),
     }  # fmt: skip
     for name, (source, summary, window, step) in rows.items():
-        chosen = preset("windowed", name)
+        chosen = resolve("windowed", name)
         assert (chosen.options.source_tokens, chosen.options.summary_tokens) == (source, summary)
         assert (chosen.options.window, chosen.options.stride) == (window, step)
-        assert (chosen.model["window"], chosen.model["stride"]) == (window, step)
+        assert (chosen.config["window"], chosen.config["stride"]) == (window, step)
         assert chosen.variant == ("dynamic" if window else "standard")
-    assert preset("windowed", "paper") == preset("windowed", "CD_II")
-    train = preset("windowed", "CD_II").train
+    presets = PAPERS["windowed"].presets
+    assert presets["paper"] == presets["CD_II"]
+    train = presets["CD_II"].train
     assert max(train.rate(s) for s in range(1, 10_000)) == pytest.approx(1.21e-3, rel=5e-3)  # the author's peak
     assert train.rate(1) < train.rate(4000) > train.rate(8000)
-    assert preset("windowed", "CD_II", "static").options.window is None
+    assert resolve("windowed", "CD_II", "static").options.window is None
     with pytest.raises(ValueError, match="preset 'CD_I' has no window"):
-        preset("windowed", "CD_I", "dynamic")
+        resolve("windowed", "CD_I", "dynamic")
 
 
 @pytest.mark.parametrize(

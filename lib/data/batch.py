@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,6 +26,12 @@ class EncodedDocument:
     source_ids: np.ndarray | None = None  # [N] ids for an encoder that has a vocabulary of its own
     graph: np.ndarray | None = None  # [L * L] weights between paragraphs, which stand as sentences
 
+    @classmethod
+    def of(cls, name: str, source, sentence_lengths, target, unknown=(), reference=()) -> "EncodedDocument":
+        """From ids and lengths in any kind of sequence."""
+        source, lengths, target = (np.asarray(x, dtype=np.int32) for x in (source, sentence_lengths, target))
+        return cls(name, source, lengths, target, list(unknown), list(reference))
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -45,9 +52,7 @@ class Batch:
         return len(self.ids)
 
     def to(self, device: torch.device | str) -> "Batch":
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
-        return replace(self, **{name: value.to(device, non_blocking=True) for name, value in tensors.items()})
+        return _moved(self, device)
 
     # What only models that read sentence by sentence ask for is made when they ask.
 
@@ -76,22 +81,25 @@ class Batch:
     @cached_property
     def sentences(self) -> "Sentences":
         """Every sentence as a row of its own."""
-        device, counts = self.source.device, self.sentence_counts
+        counts = self.sentence_counts
         lengths = torch.from_numpy(np.concatenate(self.sentence_lengths)).long()
         starts = _starts(self.sentence_lengths, self.source.shape[1])
         step = torch.arange(int(lengths.max()))
         mask = step < lengths[:, None]
-        return Sentences(
-            owner=torch.repeat_interleave(torch.arange(len(counts)), counts).to(device),
-            number=torch.cat([torch.arange(int(n)) for n in counts]).to(device),
-            place=(torch.from_numpy(starts)[:, None] + step.where(mask, 0)).to(device),
-            mask=mask.to(device),
+        sentences = Sentences(
+            owner=torch.repeat_interleave(torch.arange(len(counts)), counts),
+            number=torch.cat([torch.arange(int(n)) for n in counts]),
+            place=torch.from_numpy(starts)[:, None] + step.where(mask, 0),
+            mask=mask,
         )
+        return _moved(sentences, self.source.device)
 
     @cached_property
     def ragged(self) -> "Ragged":
         """All sentences without padding, in groups of like length."""
-        return _ragged(self.sentence_lengths, self.source.shape[1]).to(self.source.device)
+        ragged = _ragged(self.sentence_lengths, self.source.shape[1])
+        device = self.source.device
+        return replace(_moved(ragged, device), groups=[_moved(group, device) for group in ragged.groups])
 
     @cached_property
     def packed(self) -> "Packed":
@@ -137,12 +145,6 @@ class Ragged:
         """Words of each group."""
         return [g.rows * g.longest if g.slots is None else len(g.slots) for g in self.groups]
 
-    def to(self, device: torch.device) -> "Ragged":
-        tensors = {n: getattr(self, n).to(device) for n in ("word", "row", "place", "owner", "number")}
-        groups = [g if g.slots is None else replace(g, slots=g.slots.to(device), mask=g.mask.to(device))
-                  for g in self.groups]  # fmt: skip
-        return replace(self, **tensors, groups=groups)
-
 
 @dataclass(frozen=True)
 class Packed:
@@ -154,15 +156,27 @@ class Packed:
     sizes: Tensor  # [longest sentence] how many sentences reach each step; on the CPU
 
 
+def _moved(made: Any, device: torch.device | str) -> Any:
+    """A dataclass whose tensors are on `device`."""
+    values = {field.name: getattr(made, field.name) for field in fields(made)}
+    tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
+    return replace(made, **{name: value.to(device, non_blocking=True) for name, value in tensors.items()})
+
+
 def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:
-    """Pad `documents`. Raises ValueError for a document without words or an empty sentence."""
+    """Pad `documents`. Raises ValueError for a document that a model cannot read; [EOS] alone is a summary."""
     for d in documents:
-        if not len(d.source) or not len(d.target) or (d.sentence_lengths < 1).any():
-            raise ValueError(f"document {d.id!r} has no source words, no summary or an empty sentence")
+        if not len(d.source):
+            raise ValueError(f"document {d.id!r} has no source words: nothing is left of its text")
+        if not len(d.target):
+            raise ValueError(f"document {d.id!r} has no target: where there is no summary it is [EOS] alone")
+        if (d.sentence_lengths < 1).any():
+            raise ValueError(f"document {d.id!r} has an empty sentence")
     extended, source_mask = _pad([d.source for d in documents])
     source = in_vocabulary(extended, vocab_size)
-    if documents[0].source_ids is not None:
-        source, _ = _pad([d.source_ids for d in documents])
+    if own := [d.source_ids for d in documents if d.source_ids is not None]:
+        source, _ = _pad(own)
+    graphs = [d.graph for d in documents if d.graph is not None]
     target, target_mask = _pad([d.target for d in documents])
     shifted = torch.cat([torch.full((len(documents), 1), BOS), target[:, :-1]], dim=1)
     return Batch(
@@ -175,7 +189,7 @@ def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:
         target_input=shifted.masked_fill(~target_mask, PAD),
         target=target,
         target_mask=target_mask,
-        graph=None if documents[0].graph is None else _squares([d.graph for d in documents]),
+        graph=_squares(graphs) if graphs else None,
     )
 
 
@@ -236,7 +250,8 @@ def _ragged(lengths: list[np.ndarray], width: int, least: float = 0.75) -> Ragge
         groups.append(_group(flat[first:last]))
         first = last
     arrays = (np.repeat(starts, flat) + place, np.repeat(np.arange(len(flat)), flat), place, owner, number)
-    return Ragged(*(torch.from_numpy(a.astype(np.int64)) for a in arrays), groups)
+    word, row, place, owner, number = (torch.from_numpy(a.astype(np.int64)) for a in arrays)
+    return Ragged(word, row, place, owner, number, groups)
 
 
 def _group(lengths: np.ndarray) -> Group:

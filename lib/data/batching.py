@@ -32,7 +32,7 @@ class BucketSampler:
         self._batches: list[np.ndarray] = []  # of the last epoch asked for
         self._first = (0, 0)  # its number, and its first step
 
-    def steps(self, epochs: int) -> int:
+    def batches_in(self, epochs: int) -> int:
         """Batches in the first `epochs` epochs."""
         if self.tokens is None:
             return epochs * (len(self.lengths) // self.batch_size)

@@ -6,19 +6,94 @@ with `<T>` behind it, the others its paragraphs as they come. `choose_paragraphs
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
 
 import numpy as np
-from tqdm import tqdm
 
 from lib.data.batch import EncodedDocument
-from lib.data.documents import SPLITS
+from lib.data.documents import SPLITS, Document
 from lib.data.graphs import discourse_graph, entity_finder, similarity_graph, title_similarity
+from lib.data.options import Options, words_of
 from lib.data.pieces import Pieces
-from lib.data.prepared import PreparedCorpus, Split, cached_corpus
-from lib.data.preprocess import Cluster, ClusterOptions, cluster
-from lib.data.text import EOS, PARAGRAPH_END, SENTENCE_END, TITLE_END
+from lib.data.prepared import PreparedCorpus, Split, TextEncoder, cached_corpus, code_of, watched
+from lib.data.text import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, TITLE_END, bigram_recall
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Title, paragraphs and summary as texts."""
+
+    id: str
+    title: str
+    paragraphs: list[str]
+    sources: list[str]  # the document of each paragraph
+    summary: list[str]  # sentences
+
+
+@dataclass(frozen=True)
+class ClusterOptions(Options):
+    """Paragraphs of several documents in SentencePiece pieces (Liu and Lapata 2019, section 4)."""
+
+    paragraphs: int = 24  # L', the best ones, besides the title
+    source_tokens: int | None = None  # pieces of title and paragraphs together; None: all of them
+    paragraph_tokens: int = 200  # pieces of one paragraph (not stated)
+    paragraph_words: int = 100  # a longer section is cut into paragraphs at sentence ends (not stated)
+    summary_tokens: int = 400
+    vocab_size: int = 32_000  # pieces, shared by source and summary
+    clones: float = 0.8  # a paragraph with more of the summary's bigrams is a copy of it, and is left out
+    ranking: str = "learned"  # "similarity": by tf-idf to the title; "order": as they come
+    ranker_width: int = 256
+    ranker_steps: int = 20_000  # not stated
+    ranker_batch: int = 8  # clusters; not stated
+    ranker_rate: float = 0.15  # of Adagrad
+    graph: str = ""  # "similarity" or "discourse"
+    flat: bool = False  # one sequence in place of paragraphs
+
+    def __post_init__(self):
+        self._at_least_one("paragraphs", "paragraph_tokens", "paragraph_words", "summary_tokens")
+        self._at_least_one("ranker_width", "ranker_steps", "ranker_batch")
+        if self.ranking not in ("learned", "similarity", "order"):
+            raise ValueError(f"ranking must be 'learned', 'similarity' or 'order', not {self.ranking!r}")
+        if self.graph not in ("", "similarity", "discourse"):
+            raise ValueError(f"graph must be 'similarity', 'discourse' or empty, not {self.graph!r}")
+        if self.graph and self.flat:
+            raise ValueError("a flat sequence has no paragraphs for a graph")
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        return CLUSTER_SYMBOLS
+
+    def example(self, document: Document) -> Cluster:
+        """Sections as paragraphs of at most `paragraph_words` words, without copies of the summary.
+
+        Where every paragraph would be a copy, all are kept: there would be nothing to summarize.
+        """
+        paragraphs, sources = [], []
+        for source, sentences in zip(document.section_names, document.sections):
+            for part in _gather(sentences, self.paragraph_words):
+                paragraphs.append(" ".join(part))
+                sources.append(source)
+        wanted = words_of(" ".join(document.summary), lower=True)
+        copies = [bigram_recall(words_of(p, lower=True), wanted) > self.clones for p in paragraphs]
+        kept = [i for i, copy in enumerate(copies) if not copy] or range(len(paragraphs))
+        texts, names = [paragraphs[i] for i in kept], [sources[i] for i in kept]
+        return Cluster(document.id, document.title, texts, names, document.summary)
+
+
+def _gather(sentences: list[str], words: int) -> list[list[str]]:
+    """Sentences in groups of at most `words` words; a longer sentence is a group of its own."""
+    groups, count = [], words
+    for sentence in sentences:
+        length = len(sentence.split())
+        if count + length > words:
+            groups.append([])
+            count = 0
+        groups[-1].append(sentence)
+        count += length
+    return groups
+
 
 # What the ranking and the model do with the paragraphs; the rest determines the paragraphs themselves.
 _LATER = (
@@ -35,24 +110,21 @@ def encode_clusters(
     options = replace(ClusterOptions(), **{k: v for k, v in asdict(options).items() if k not in _LATER})
     if corpus.ranked:
         options = replace(options, lower=False, clones=1.0, paragraph_words=sys.maxsize)
-    key = [corpus.identity, asdict(options), limit]
-    return cached_corpus("clusters", key, lambda: _encode_clusters(corpus, options, limit, progress))
+    key = [corpus.identity, code_of(type(corpus)), asdict(options), limit]
+    return cached_corpus("clusters", key, ClusterOptions, lambda: _encode_clusters(corpus, options, limit, progress))
 
 
 def _encode_clusters(corpus, options: ClusterOptions, limit: int | None, progress: bool) -> PreparedCorpus:
-    def watched(split: str) -> Iterator[Cluster]:
-        bar = {"desc": f"{corpus.name}, {split}", "unit": " clusters", "mininterval": 1, "ncols": 80}
-        found = clusters(corpus, split, options, limit)
-        return tqdm(found, disable=not progress, leave=False, delay=2, file=sys.stdout, **bar)
-
-    pieces = corpus.pieces or Pieces.train(_texts(corpus, options, limit), options.vocab_size)
-    splits = {split: Split.of([encode_cluster(c, pieces, options) for c in watched(split)]) for split in SPLITS}
-    return PreparedCorpus(corpus.name, options, pieces, splits, corpus.report())
+    pieces, splits = corpus.pieces or Pieces.train(_texts(corpus, options, limit), options.vocab_size), {}
+    for name in SPLITS:
+        documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
+        splits[name] = Split.of(encode_wide(documents, pieces, options))
+    return PreparedCorpus(corpus.name, TextEncoder(options, pieces), splits, corpus.report())
 
 
-def clusters(corpus, split: str, options: ClusterOptions, limit: int | None = None) -> Iterator[Cluster]:
+def clusters(corpus, split_name: str, options: ClusterOptions, limit: int | None = None) -> Iterator[Cluster]:
     """Title, paragraphs and summary of every document of a split, as texts."""
-    return (cluster(document, options) for document in corpus.split(split, limit))
+    return map(options.example, corpus.split(split_name, limit))
 
 
 def _texts(corpus, options: ClusterOptions, limit: int | None) -> Iterator[str]:
@@ -61,22 +133,26 @@ def _texts(corpus, options: ClusterOptions, limit: int | None) -> Iterator[str]:
             yield text.lower() if options.lower else text
 
 
+def encode_wide(documents: Iterable[Document], pieces: Pieces, options: ClusterOptions) -> list[EncodedDocument]:
+    """Title and all paragraphs of each document, to be ranked; a document without a summary has [EOS] for one.
+
+    Raises ValueError for a document without a paragraph.
+    """
+    return [encode_cluster(options.example(document), pieces, options) for document in documents]
+
+
 def encode_cluster(found: Cluster, pieces: Pieces, options: ClusterOptions) -> EncodedDocument:
     """Pieces of one cluster: the title's row ends in `<T>`; `<Q>` stands between the sentences of the summary."""
+    if not found.paragraphs:
+        raise ValueError(f"document {found.id!r} has no paragraph: nothing is left to summarize")
     texts = [found.title, *found.paragraphs, *found.summary]
     ids = pieces.encode([text.lower() if options.lower else text for text in texts])
     paragraphs, summary = ids[1 : 1 + len(found.paragraphs)], ids[1 + len(found.paragraphs) :]
     rows = [np.append(ids[0][: options.paragraph_tokens - 1], TITLE_END)]
     rows += [row[: options.paragraph_tokens] if len(row) else np.array([PARAGRAPH_END]) for row in paragraphs]
-    target = np.concatenate([np.append(sentence, SENTENCE_END) for sentence in summary])
-    target = np.append(target[:-1], EOS)[: options.summary_tokens]
-    return _document(found.id, rows, target, found.summary)
-
-
-def _document(name: str, rows: list[np.ndarray], target: np.ndarray, reference: list[str]) -> EncodedDocument:
-    lengths = [len(row) for row in rows]
-    arrays = (np.asarray(values, dtype=np.int32) for values in (np.concatenate(rows), lengths, target))
-    return EncodedDocument(name, *arrays, [], reference)
+    target = [i for sentence in summary for i in (*sentence, SENTENCE_END)]
+    target = [*target[:-1], EOS][: options.summary_tokens]
+    return EncodedDocument.of(found.id, np.concatenate(rows), list(map(len, rows)), target, (), found.summary)
 
 
 def rows_of(document: EncodedDocument) -> list[np.ndarray]:
@@ -111,18 +187,34 @@ def choose_paragraphs(
     """Title and best paragraphs of every document, cut to `source_tokens`, as rows or as one flat sequence.
 
     Args:
-        wide: what `encode_clusters` gives. scores: of the paragraphs, by split.
+        wide: what `encode_clusters` gives. Of `options`, what the paragraphs themselves were made with is its own.
+        scores: of the paragraphs, by split.
         corpus: the texts, which a discourse graph needs; in the order of `wide`.
     """
+    options = replace(wide.options, **{name: getattr(options, name) for name in _LATER})
     splits = {}
     for name, split in wide.splits.items():
-        graphs = _graphs(wide, name, options.graph, corpus)
-        splits[name] = Split.of([_choose(d, s, options, graphs) for d, s in zip(split, scores[name], strict=True)])
-    return replace(wide, options=options, splits=splits)
+        texts = corpus.split(name) if corpus is not None and options.graph == "discourse" else None
+        splits[name] = Split.of(choose_rows(split, scores[name], options, texts))
+    return replace(wide, encoder=replace(wide.encoder, options=options), splits=splits)
+
+
+def choose_rows(
+    documents: Sequence[EncodedDocument],
+    scores: Sequence[np.ndarray],
+    options: ClusterOptions,
+    texts: Iterable[Document] | None = None,
+) -> list[EncodedDocument]:
+    """Title and best paragraphs of documents as `encode_wide` gives them, with a graph where `options` name one.
+
+    scores: of each document's paragraphs. texts: the documents before they were encoded, for a discourse graph.
+    """
+    graphs = _graphs(documents, options, texts)
+    return [_choose(d, s, g, options) for d, s, g in zip(documents, scores, graphs, strict=True)]
 
 
 def _choose(
-    document: EncodedDocument, scores: np.ndarray, options: ClusterOptions, graphs: Iterator[np.ndarray] | None
+    document: EncodedDocument, scores: np.ndarray, graph: np.ndarray | None, options: ClusterOptions
 ) -> EncodedDocument:
     rows = rows_of(document)
     chosen = np.append(0, 1 + ranked(scores)[: options.paragraphs])
@@ -133,21 +225,24 @@ def _choose(
         left -= len(kept[-1])
         if left <= 0:
             break
-    made = _document(
-        document.id, [np.concatenate(kept)] if options.flat else kept, document.target, document.reference
-    )
-    if graphs is None:
-        return made
     places = chosen[: len(kept)]
-    return replace(made, graph=next(graphs)[np.ix_(places, places)].ravel().astype(np.float32))
+    source = np.concatenate(kept).astype(np.int32)
+    lengths = [len(source)] if options.flat else [len(row) for row in kept]
+    if graph is not None:
+        graph = graph[np.ix_(places, places)].ravel().astype(np.float32)
+    return replace(document, source=source, sentence_lengths=np.array(lengths, dtype=np.int32), graph=graph)
 
 
-def _graphs(wide: PreparedCorpus, split: str, kind: str, corpus) -> Iterator[np.ndarray] | None:
-    """A graph over title and all paragraphs, in their own order, for each document."""
-    if not kind:
-        return None
-    if kind == "similarity":
-        return (similarity_graph([row.tolist() for row in rows_of(document)]) for document in wide[split])
+def _graphs(
+    documents: Sequence[EncodedDocument], options: ClusterOptions, texts: Iterable[Document] | None
+) -> Iterable[np.ndarray | None]:
+    """A graph over title and all paragraphs, in their own order, for each document; None where none is wanted."""
+    if not options.graph:
+        return [None] * len(documents)
+    if options.graph == "similarity":
+        return (similarity_graph([row.tolist() for row in rows_of(document)]) for document in documents)
     entities, _ = entity_finder()
-    texts = clusters(corpus, split, wide.options)
-    return (discourse_graph([c.title, *c.paragraphs], [None, *c.sources], entities) for c in texts)
+    if texts is None:
+        raise ValueError("a discourse graph is made of the documents' texts, and there are none")
+    found = map(options.example, islice(texts, len(documents)))
+    return (discourse_graph([c.title, *c.paragraphs], [None, *c.sources], entities) for c in found)

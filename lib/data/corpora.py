@@ -11,9 +11,9 @@ import importlib.metadata
 import json
 import warnings
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cache, partial
 from importlib import resources
 from itertools import islice
 from pathlib import Path
@@ -37,7 +37,6 @@ class HubCorpus:
     summary: str = "abstract"
     revision: str | None = None
     separator: str | None = None  # between the articles of one cluster
-    splits: dict[str, str] = field(default_factory=lambda: {"train": "train", "val": "validation", "test": "test"})
     note: str = ""
 
 
@@ -46,23 +45,11 @@ _NO_SECTIONS = (
     "(train.txt, val.txt, test.txt) and pass its folder."
 )
 HUB = {
-    "arxiv": HubCorpus(
-        "ccdv/arxiv-summarization",
-        "document",
-        note=_NO_SECTIONS.format("arxiv"),
-    ),
-    "pubmed": HubCorpus(
-        "ccdv/pubmed-summarization",
-        "document",
-        note=_NO_SECTIONS.format("pubmed"),
-    ),
+    "arxiv": HubCorpus("ccdv/arxiv-summarization", "document", note=_NO_SECTIONS.format("arxiv")),
+    "pubmed": HubCorpus("ccdv/pubmed-summarization", "document", note=_NO_SECTIONS.format("pubmed")),
     "cnn_dailymail": HubCorpus("abisee/cnn_dailymail", "3.0.0", summary="highlights"),
     "multi_news": HubCorpus(
-        "alexfabbri/multi_news",
-        source="document",
-        summary="summary",
-        revision="refs/convert/parquet",
-        separator="|||||",
+        "alexfabbri/multi_news", None, "document", "summary", revision="refs/convert/parquet", separator="|||||"
     ),
 }
 
@@ -95,6 +82,9 @@ class Skipped:
         return f"{self.file}, line {self.line}: {self.reason}"
 
 
+Given = Iterable[dict | Document]
+
+
 class Corpus:
     """Documents by split, read anew each time they are asked for.
 
@@ -110,33 +100,49 @@ class Corpus:
         note: str = "",
         pieces: Pieces | None = None,  # a SentencePiece model that comes with ranked paragraphs
     ):
+        if errors not in ("raise", "skip"):
+            raise CorpusError(f"errors must be 'raise' or 'skip', not {errors!r}")
         self.name, self.identity, self.note, self._records, self._errors = name, identity, note, records, errors
         self.pieces = pieces
         self._skipped: dict[str, list[Skipped]] = {}
+
+    @classmethod
+    def from_records(
+        cls, name: str = "records", *, train: Given = (), val: Given = (), test: Given = (), errors: str = "raise"
+    ) -> "Corpus":
+        """Data in memory: `Document`s, or records in any layout that `to_document` knows."""
+        given = dict(zip(SPLITS, map(list, (train, val, test))))
+        records = {split_name: found for split_name, found in given.items() if found}
+        if not records:
+            raise CorpusError(f"{name}: there is no record in train, val or test")
+        contents = [[asdict(r) if isinstance(r, Document) else r for r in found] for found in given.values()]
+        identity = digest(json.dumps(contents, default=str, skipkeys=True))
+        sources = _sources(name, records, lambda split_name: enumerate(records[split_name], 1))
+        return cls(name, sources, identity, errors)
 
     @property
     def ranked(self) -> bool:
         """Whether sections are paragraphs in the order of their importance, cut into pieces by others."""
         return self.pieces is not None
 
-    def split(self, split: str, limit: int | None = None) -> Iterator[Document]:
-        """Documents of `split` ("train", "val" or "test"), at most `limit` of them.
+    def split(self, split_name: str, limit: int | None = None) -> Iterator[Document]:
+        """Documents of `split_name` ("train", "val" or "test"), at most `limit` of them.
 
         Raises CorpusError at the first record that cannot be used (`errors="raise"`), or when none can.
         """
-        if split not in self._records:
-            raise CorpusError(f"{self.name}: no split {split!r}; there are {', '.join(self._records)}")
-        return islice(self._documents(split), limit)
+        if split_name not in self._records:
+            raise CorpusError(f"{self.name}: no split {split_name!r}; there are {', '.join(self._records)}")
+        return islice(self._documents(split_name), limit)
 
-    def _documents(self, split: str) -> Iterator[Document]:
-        self._skipped[split] = skipped = []
-        for path, read in self._records[split]:
+    def _documents(self, split_name: str) -> Iterator[Document]:
+        self._skipped[split_name] = skipped = []
+        for path, read in self._records[split_name]:
             found, ended, first = 0, 0, None
             for ended, (line, record) in enumerate(_guarded(path, read), 1):  # noqa: B007
                 try:
                     if isinstance(record, ValueError):
                         raise record
-                    yield to_document(record, line)
+                    yield record if isinstance(record, Document) else to_document(record, line)
                     found += 1
                 except ValueError as reason:
                     problem = Skipped(str(path), line, str(reason))
@@ -166,6 +172,11 @@ class Corpus:
         return f"{len(self.skipped)} records were left out: {shown}" + (" ..." if len(self.skipped) > 3 else "")
 
 
+def _sources(name: str, split_names: Iterable[str], read: Callable[[str], Iterable]) -> dict[str, list]:
+    """Splits that are no files, as a `Corpus` wants them: for each a name, and what reads its numbered records."""
+    return {split_name: [(f"{name}, {split_name}", partial(read, split_name))] for split_name in split_names}
+
+
 def _guarded(path, read) -> Records:
     """Records of a file; what is wrong with the file as a whole becomes a CorpusError."""
     try:
@@ -193,8 +204,6 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     Raises:
         CorpusError: unknown name, nothing to read, the Hub cannot be reached and holds no cached copy.
     """
-    if errors not in ("raise", "skip"):
-        raise CorpusError(f"errors must be 'raise' or 'skip', not {errors!r}")
     folder = Path(dataset).expanduser()
     if folder.is_dir():
         return _folder(folder, errors)
@@ -213,7 +222,7 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
 
 
 def _folder(folder: Path, errors: str) -> Corpus:
-    records = {split: files for split in SPLITS if (files := find_split(folder, split))}
+    records = {split_name: files for split_name in SPLITS if (files := find_split(folder, split_name))}
     if not records:
         raise CorpusError(
             f"{folder}: no train, val or test files in a known layout: NAME.jsonl[.gz], .json, .txt with JSON lines, "
@@ -236,17 +245,14 @@ def _aclsum(errors: str, clusters: bool) -> Corpus:
     `clusters`: each paper's paragraphs, in place of its sections.
     """
     version = importlib.metadata.version("aclsum")
-    records = {
-        split: [(f"aclsum {version}, {split}", lambda s=split: _aclsum_records(s, clusters))] for split in SPLITS
-    }
-    return Corpus(
-        CLUSTERS if clusters else "aclsum", records, f"{version} {clusters}" if clusters else version, errors
-    )
+    records = _sources(f"aclsum {version}", SPLITS, lambda split_name: _aclsum_records(split_name, clusters))
+    name, identity = (CLUSTERS, f"{version} {clusters}") if clusters else ("aclsum", version)
+    return Corpus(name, records, identity, errors)
 
 
-def _aclsum_records(split: str, clusters: bool) -> Records:
+def _aclsum_records(split_name: str, clusters: bool) -> Records:
     folder = resources.files("aclsum") / "dataset"
-    with (folder / f"{split}.jsonl").open(encoding="utf-8") as lines:
+    with (folder / f"{split_name}.jsonl").open(encoding="utf-8") as lines:
         identifiers = [json.loads(line)["id"] for line in lines]
     for number, identifier in enumerate(identifiers, 1):
         paper = json.loads((folder / "paper_jsons" / f"{identifier}.json").read_text(encoding="utf-8"))
@@ -294,7 +300,7 @@ def _docstrings(name: str, errors: str) -> Corpus:
     """First lines and bodies of installed docstrings; "docstrings:numpy,pandas" takes these packages alone."""
     packages = docstrings.versions(tuple(p.strip() for p in name.partition(":")[2].split(",") if p.strip()))
     pairs = cache(lambda: docstrings.splits(packages))
-    records = {split: [(f"docstrings, {split}", lambda s=split: iter(enumerate(pairs()[s], 1)))] for split in SPLITS}
+    records = _sources("docstrings", SPLITS, lambda split_name: enumerate(pairs()[split_name], 1))
     return Corpus(name, records, digest([packages, docstrings.code()]), errors)
 
 
@@ -302,14 +308,14 @@ def _docstrings(name: str, errors: str) -> Corpus:
 
 
 def _hub(name: str, hub: HubCorpus, errors: str) -> Corpus:
-    import datasets
+    from datasets import config, load_dataset
 
     online = _hub_answers()
-    datasets.config.HF_HUB_OFFLINE = not online  # offline, cached copies still load, and nothing waits for a retry
+    config.HF_HUB_OFFLINE = not online  # offline, cached copies still load, and nothing waits for a retry
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            loaded = datasets.load_dataset(hub.repository, hub.configuration, revision=hub.revision)
+            loaded = load_dataset(hub.repository, hub.configuration, revision=hub.revision)
     except (ConnectionError, FileNotFoundError) as error:
         if online:
             raise CorpusError(f"{name}: the Hub answers, but {hub.repository} cannot be loaded: {error}") from None
@@ -320,11 +326,9 @@ def _hub(name: str, hub: HubCorpus, errors: str) -> Corpus:
             "a folder with train, val and test files; or load it once on a machine with network and copy its "
             "Hugging Face cache (HF_HOME) here."
         ) from None
-    records = {
-        split: [(f"{hub.repository}, {theirs}", lambda d=loaded[theirs]: _hub_records(d, hub))]
-        for split, theirs in hub.splits.items()
-    }
-    identity = digest([loaded[theirs]._fingerprint for theirs in hub.splits.values()])
+    rows = {split_name: loaded["validation" if split_name == "val" else split_name] for split_name in SPLITS}
+    records = _sources(hub.repository, SPLITS, lambda split_name: _hub_records(rows[split_name], hub))
+    identity = digest([split._fingerprint for split in rows.values()])
     return Corpus(name, records, identity, errors, hub.note)
 
 

@@ -13,9 +13,9 @@ import warnings
 from collections.abc import Iterator
 
 from lib.data.documents import CorpusError
-from lib.data.prepared import default_workers, in_processes
+from lib.data.processes import default_workers, in_processes
 from lib.data.text import split_sentences
-from lib.storage import cache_dir, digest, source_digest, write_whole
+from lib.storage import cache_dir, code_digest, digest, write_whole
 
 # Where the prose of a docstring ends: sections of the usual styles, examples, field lists, directives, underlines.
 _END = re.compile(
@@ -47,7 +47,7 @@ def versions(packages: tuple[str, ...] = ()) -> dict[str, str]:
 
 def code() -> str:
     """A name of the code that finds the pairs."""
-    return source_digest("data/docstrings.py", "data/text.py")
+    return code_digest(__name__)
 
 
 def splits(packages: dict[str, str]) -> dict[str, list[dict]]:
@@ -77,15 +77,15 @@ def _held_out(sizes: dict[str, int]) -> dict[str, str]:
     if len(sizes) < 3:
         raise CorpusError(f"docstrings: three packages with docstrings are needed, one a split, not {len(sizes)}")
     share, chosen = sum(sizes.values()) / 10, {}
-    for split in ("test", "val"):
+    for split_name in ("test", "val"):
         left = sorted((name for name in sizes if name not in chosen), key=digest)
         size = 0
         for name in left:
             if size < share and sizes[name] <= 1.5 * share:
-                chosen[name] = split
+                chosen[name] = split_name
                 size += sizes[name]
         if not size:
-            chosen[min(left, key=sizes.get)] = split
+            chosen[min(left, key=sizes.__getitem__)] = split_name
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""One schema for documents, and the layouts of public corpora that are turned into it, record by record."""
+"""One schema for documents, and what is turned into it: records in the layouts of public corpora, and plain text."""
 
 import re
 from dataclasses import dataclass, field
@@ -47,17 +47,21 @@ LAYOUTS = {
 _SUMMARY_TAGS = re.compile(r"</?S>", re.IGNORECASE)
 
 
-def to_document(record: dict, number: int = 0) -> Document:
+def to_document(record: dict | str, number: int = 0, reference: bool = True) -> Document:
     """Turn one record of any known layout into a `Document`.
 
+    reference: whether there must be a summary; without, a text alone is a record too (`parse_text`).
     Raises ValueError with the reason: keys missing, a value of the wrong type, a null byte, nothing in the source or
     in the summary. The caller adds file and line.
     """
+    if isinstance(record, str) and not reference:
+        return parse_text(record, str(number))
     if not isinstance(record, dict):
         raise ValueError(f"expected an object with a source and a summary, found {type(record).__name__}")
-    source_key, summary_key = _layout(record)
+    source_key, summary_key = _layout(record, reference)
     names, sections = _sections(record, source_key)
-    summary = [_SUMMARY_TAGS.sub("", s).strip() for s in _sentences(record[summary_key], summary_key)]
+    written = record.get(summary_key) if reference or record.get(summary_key) is not None else []
+    summary = [_SUMMARY_TAGS.sub("", s).strip() for s in _sentences(written, summary_key)]
     document = Document(
         id=_string(record, ("article_id", "id", "url"), str(number)),
         title=_string(record, ("title",), ""),
@@ -68,17 +72,19 @@ def to_document(record: dict, number: int = 0) -> Document:
     )
     if not document.sections:
         raise ValueError(f"the source ({source_key!r}) is empty")
-    if not document.summary:
+    if reference and not document.summary:
         raise ValueError(f"the summary ({summary_key!r}) is empty")
     return document
 
 
-def _layout(record: dict) -> tuple[str, str]:
-    for source_key, summary_key in LAYOUTS.values():
-        if record.get(source_key) is not None and summary_key in record:
-            return source_key, summary_key
-    known = ", ".join(f"{source}/{summary}" for source, summary in LAYOUTS.values())
-    raise ValueError(f"no known pair of keys (one of {known}) among {sorted(map(str, record))}")
+def _layout(record: dict, reference: bool) -> tuple[str, str]:
+    there = [(source, summary) for source, summary in LAYOUTS.values() if record.get(source) is not None]
+    whole = [pair for pair in there if pair[1] in record]
+    if whole or (there and not reference):
+        return (whole or there)[0]
+    known = [f"{source}/{summary}" if reference else source for source, summary in LAYOUTS.values()]
+    what = "pair of keys" if reference else "source"
+    raise ValueError(f"no known {what} (one of {', '.join(dict.fromkeys(known))}) among {sorted(map(str, record))}")
 
 
 def _sections(record: dict, key: str) -> tuple[list[str], list[list[str]]]:
@@ -135,3 +141,63 @@ def _text(value, key: str) -> str:
 def _string(record: dict, keys: tuple[str, ...], default: str) -> str:
     value = next((record[k] for k in keys if record.get(k) is not None), default)
     return _text(str(value) if isinstance(value, int) else value, keys[0])
+
+
+# ---------------------------------------------------------------------------------------- plain text and Markdown
+
+_UNDERLINED = re.compile(r"(?:(?<=\n\n)|\A)(?P<name>\S.*)\n(?P<line>=+|-{2,})$", re.MULTILINE)
+_HEADING = re.compile(r"^(?P<marks>#{1,6}) +(?P<name>\S.*?)(?: +#+)?$", re.MULTILINE)
+_NUMBERED = re.compile(r"\d+(?:\.\d+)*\.? ")
+# What Markdown adds to words, and what is left of it, in this order.
+_MARKUP = [
+    (re.compile(r"^ {0,3}(?:[-*+>] +|(?:[-*_] *){3,}$)", re.MULTILINE), ""),  # items, quotes, rules
+    (re.compile(r"!\[[^\]]*\]\([^)]*\)"), ""),  # images
+    (re.compile(r"\[([^\]]+)\]\([^)\s]*(?: [^)]*)?\)"), r"\1"),  # links
+    (re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*]+?)(?<=\S)\1(?![\w*])"), r"\2"),
+    (re.compile(r"(?<!\w)(_{1,3})(?=\S)([^_]+?)(?<=\S)\1(?!\w)"), r"\2"),
+    (re.compile(r"(?<!`)`([^`\n]+)`(?![`\w])"), r"\1"),  # code
+]
+
+
+def parse_text(text: str, name: str = "", paragraphs: bool = False) -> Document:
+    """A `Document` without a summary from plain text or Markdown. `name` is its id.
+
+    A section begins at a heading of Markdown, or in a text without such at a short line of its own that looks like
+    one. A first-level heading before any text is the title. paragraphs: each is a section, under the name of the
+    heading above it. Raises ValueError for a text without a sentence.
+    """
+    text = "\n".join(line.rstrip() for line in _text(text, "text").splitlines())
+    text = re.sub(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1[`~]*$|\Z)", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = _UNDERLINED.sub(lambda m: ("# " if m["line"][0] == "=" else "## ") + m["name"], text)
+    marked = bool(_HEADING.search(text))
+    blocks = re.split(r"\n{2,}", _HEADING.sub(r"\n\n\g<0>\n\n", text).strip("\n"))
+    title, heading, sections = "", "", []
+    for number, block in enumerate(blocks, 1):
+        found = _HEADING.fullmatch(block)
+        if found and found["marks"] == "#" and not title and not sections:
+            title = _plain(found["name"])
+        elif found or (not marked and number < len(blocks) and _is_heading(block)):
+            heading = _plain(found["name"] if found else block)
+            sections.append((heading, []))
+        elif sentences := split_sentences(_plain(block)):
+            if paragraphs or not sections:
+                sections.append((heading, []))
+            sections[-1][1].extend(sentences)
+    kept = [(heading, sentences) for heading, sentences in sections if sentences]
+    if not kept:
+        raise ValueError("the text has no sentence: there is nothing to summarize")
+    return Document(name, title, [heading for heading, _ in kept], [sentences for _, sentences in kept], [])
+
+
+def _is_heading(block: str) -> bool:
+    """Whether a block is a short line that begins like a title or with a number, and does not end like a sentence."""
+    line = block.strip()
+    short = "\n" not in line and len(line.split()) <= 10 and line[-1] not in ".,;:"
+    return short and bool(line[0].isupper() or _NUMBERED.match(line))
+
+
+def _plain(block: str) -> str:
+    """One line without marks of Markdown."""
+    for pattern, kept in _MARKUP:
+        block = pattern.sub(kept, block)
+    return " ".join(block.split())

@@ -53,7 +53,7 @@ def similarity_graph(paragraphs: Sequence[Sequence[Hashable]], threshold: float 
 
 def discourse_graph(
     paragraphs: Sequence[str],
-    sources: Sequence[int] | None = None,
+    sources: Sequence[Hashable] | None = None,
     entities: Callable[[str], set[str]] | None = None,
 ) -> np.ndarray:
     """0.2 times the entities that two paragraphs share, and 1 where a discourse marker joins them: [P, P] (equation
@@ -83,7 +83,7 @@ def entity_finder() -> tuple[Callable[[str], set[str]], str]:
     """What finds the entities of a text, and its name: spaCy with its small English model where both are installed,
     otherwise `capitalised_names`."""
     try:
-        import spacy
+        import spacy  # pyright: ignore[reportMissingImports]  # an extra that need not be there
 
         model = spacy.load("en_core_web_sm", enable=["tok2vec", "ner"])
     except (ImportError, OSError):

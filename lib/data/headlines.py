@@ -1,17 +1,17 @@
-"""Headline corpora for Read-Again: the published filters, and two vocabularies.
+"""Headline corpora for Read-Again: Gigaword's preparation, the published filters, and two vocabularies.
 
 The encoder knows many words; the decoder writes few, the most frequent ones of the headlines, and copies the rest.
 """
 
+import re
 from collections import Counter
-from dataclasses import asdict, replace
-
-import numpy as np
+from dataclasses import asdict, dataclass, replace
 
 from lib.data.batch import EncodedDocument
-from lib.data.prepared import PreparedCorpus, Split, cached_corpus, prepare
-from lib.data.preprocess import HeadlineOptions
-from lib.data.text import EOS, SPECIALS, UNK, Vocabulary
+from lib.data.documents import Document
+from lib.data.options import Example, Options
+from lib.data.prepared import PreparedCorpus, Split, TextEncoder, cached_corpus, prepare
+from lib.data.text import SPECIALS, UNK, Vocabulary
 
 # Words and marks of agency messages that make a headline unfit (Rush et al. 2015, as published with their code);
 # the first kind is looked for anywhere in the headline, as they do.
@@ -21,6 +21,36 @@ _UNFIT = (  # noqa: SIM905
     "adds urgent ? -lrb- -rrb-"
 ).split()
 _UNFIT_WORDS = ("i", ":", "-", "by")
+
+
+@dataclass(frozen=True)
+class HeadlineOptions(Options):
+    """Gigaword's preparation (Rush et al. 2015), for Read-Again: the first sentences, and a headline."""
+
+    sentences: int = 1  # of the text; the paper also reads two
+    source_tokens: int = 100
+    summary_tokens: int = 50
+    vocab_size: int = 15_000  # |Y|, the most frequent words of the headlines
+    source_vocab_size: int = 110_000  # words that the encoder knows
+    fewest: int = 5  # occurrences of a word in the training set, for the encoder to know it
+    digits: bool = True  # to be written as #
+    filtered: bool = True  # training and validation pairs that the published filters drop are left out
+
+    def __post_init__(self):
+        self._at_least_one("sentences", "source_tokens", "summary_tokens", "fewest")
+        if min(self.vocab_size, self.source_vocab_size) < 5:
+            raise ValueError("vocab_size and source_vocab_size must hold the four special symbols and a word")
+
+    def words(self, sentence: str) -> list[str]:
+        """Lower-cased, digits as #. Clitics and marks are words, as in PTB."""
+        if not self.digits:
+            return super().words(sentence)
+        # a # that is there already stands for a digit, so that ##.# is one word
+        return [re.sub(r"\d", "#", word) for word in super().words(sentence.replace("#", "0"))]
+
+    def example(self, document: Document) -> Example:
+        """The first sentences and the headline."""
+        return self.with_summary(document, self.cut(document.sentences[: self.sentences], self.source_tokens))
 
 
 def fits(source: list[str], headline: list[str]) -> bool:
@@ -41,7 +71,8 @@ def fits(source: list[str], headline: list[str]) -> bool:
 def prepare_headlines(corpus, options: HeadlineOptions, limit: int | None = None, **keep) -> PreparedCorpus:
     """`prepare` for the encoder's vocabulary, then the decoder's. Kept in the cache like its result."""
     wide = prepare(corpus, replace(options, vocab_size=options.source_vocab_size), limit, **keep)
-    return cached_corpus("headlines", [wide.fingerprint, asdict(options)], lambda: narrow(wide, options))
+    key = [wide.fingerprint, asdict(options)]
+    return cached_corpus("headlines", key, HeadlineOptions, lambda: narrow(wide, options))
 
 
 def narrow(wide: PreparedCorpus, options: HeadlineOptions) -> PreparedCorpus:
@@ -50,38 +81,28 @@ def narrow(wide: PreparedCorpus, options: HeadlineOptions) -> PreparedCorpus:
     Both vocabularies come from the training pairs that are kept; a word of fewer occurrences than `options.fewest` is
     unknown to the encoder.
     """
-    pairs = {name: [_words(wide, split[i]) for i in range(len(split))] for name, split in wide.splits.items()}
+    pairs = {name: [_in_words(wide, document) for document in split] for name, split in wide.splits.items()}
     kept = {
-        name: [i for i, pair in enumerate(found) if name == "test" or not options.filtered or fits(*pair)]
+        name: [e for e in found if name == "test" or not options.filtered or fits(e.words, e.summary)]
         for name, found in pairs.items()
     }
-    counts = [Counter(w for i in kept["train"] for w in pairs["train"][i][side]) for side in (0, 1)]
-    counts[1].pop(SPECIALS[UNK], None)  # of a headline, what neither its text nor the encoder's vocabulary has
-    written = Vocabulary.from_counts(counts[1], options.vocab_size)
-    both = {word: n for word, n in (counts[0] + counts[1]).items() if n >= options.fewest}
-    read = Vocabulary.from_counts(Counter(both), options.source_vocab_size)
-    splits = {
-        name: Split.of([
-            _narrow(wide.splits[name][i], *pairs[name][i], written, read, options.summary_tokens) for i in kept[name]
-        ])
-        for name in pairs
-    }  # fmt: skip
+    headlines = Counter(word for example in kept["train"] for word in example.summary)
+    headlines.pop(SPECIALS[UNK], None)  # what neither the text nor the encoder's vocabulary has
+    both = Counter(word for example in kept["train"] for word in example.words) + headlines
+    read = Vocabulary.from_counts(
+        Counter({word: n for word, n in both.items() if n >= options.fewest}), options.source_vocab_size
+    )
+    encoder = TextEncoder(options, Vocabulary.from_counts(headlines, options.vocab_size), read)
+    splits = {name: Split.of([encoder.encode(example) for example in examples]) for name, examples in kept.items()}
     dropped = {name: len(pairs[name]) - len(kept[name]) for name in pairs if len(pairs[name]) > len(kept[name])}
     report = f"{wide.report} Left out by the filters: {dropped or 'none'}. The encoder knows {len(read):,} words."
-    return replace(wide, options=options, vocabulary=written, splits=splits, report=report)
+    return replace(wide, encoder=encoder, splits=splits, report=report)
 
 
-def _words(corpus: PreparedCorpus, document: EncodedDocument) -> tuple[list[str], list[str]]:
-    source, target = (
+def _in_words(corpus: PreparedCorpus, document: EncodedDocument) -> Example:
+    words, summary = (
         corpus.vocabulary.decode(ids.tolist(), document.unknown) for ids in (document.source, document.target)
     )
-    return source, target
-
-
-def _narrow(document, source, target, written: Vocabulary, read: Vocabulary, summary_tokens: int) -> EncodedDocument:
-    ids, unknown = written.encode_source(source)
-    known = read.encode_target(source, [])  # words it does not know are [UNK]
-    wanted = [*written.encode_target(target, unknown), EOS][:summary_tokens]
-    arrays = (np.array(values, dtype=np.int32) for values in (ids, wanted, known))
-    source_ids, target_ids, read_ids = arrays
-    return replace(document, source=source_ids, target=target_ids, source_ids=read_ids, unknown=unknown)
+    ends = document.sentence_lengths.cumsum()
+    sentences = [words[end - n : end] for end, n in zip(ends, document.sentence_lengths)]
+    return Example(document.id, sentences, summary, document.reference)

@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
@@ -15,6 +15,9 @@ from lib.storage import write_whole
 
 # How other people's models call the special symbols: those of the ranked WikiSum shards, and SentencePiece's own.
 _OTHER_NAMES = (("<PAD>", "<pad>"), ("<unk>", "<UNK>"), ("<S>", "<s>"), ("</S>", "</s>"))
+
+
+_SYMBOLS = len(SPECIALS) + len(CLUSTER_SYMBOLS)
 
 
 class Pieces(Vocabulary):
@@ -59,6 +62,10 @@ class Pieces(Vocabulary):
             raise CorpusError(f"{size} pieces cannot be learned from these texts: {error}") from None
         return cls(out.getvalue())
 
+    @property
+    def identity(self) -> list:
+        return [self.words, [self._processor.GetScore(i) for i in range(self._processor.GetPieceSize())]]
+
     def encode(self, texts: list[str]) -> list[np.ndarray]:
         """Ids of each text, without special symbols."""
         return [self.ours(ids) for ids in self._processor.Encode(texts)]
@@ -67,25 +74,27 @@ class Pieces(Vocabulary):
         """The library's ids of the model's own."""
         return self._ours[np.asarray(theirs, dtype=np.int64)]
 
-    def text(self, ids: Iterable[int]) -> str:
+    def text(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> str:
         """Plain text up to the first [EOS]; symbols are left out."""
-        first = len(SPECIALS) + len(CLUSTER_SYMBOLS)
-        kept = [self._theirs[i] for i in _until_end(ids) if i >= first or i == UNK]
-        return self._processor.Decode(kept)
+        kept = [self._theirs[i] for i in _until_end(ids) if i >= _SYMBOLS or i == UNK]
+        return self._processor.Decode(kept).strip()
 
-    def decode(self, ids: Iterable[int], unknown: list[str]) -> list[str]:
+    def tokens(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[str]:
+        return [self.words[i].replace("\u2581", " ") for i in ids]
+
+    def decode(self, ids: Iterable[int], unknown: Sequence[str]) -> list[str]:
         """Words of ids, up to the first [EOS]. `unknown` is empty: pieces spell every word."""
         return self.text(ids).split()
 
-    def sentences(self, ids: Iterable[int], unknown: list[str]) -> list[str]:
-        """Sentences, set apart by `<Q>`."""
-        parts: list[list[int]] = [[]]
-        for i in _until_end(ids):
+    def by_sentence(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[list[int]]:
+        """Places of the pieces of each sentence; `<Q>` stands between sentences."""
+        groups: list[list[int]] = [[]]
+        for place, i in enumerate(_until_end(ids)):
             if i == SENTENCE_END:
-                parts.append([])
-            else:
-                parts[-1].append(i)
-        return [text for part in parts if (text := self.text(part).strip())]
+                groups.append([])
+            elif i >= _SYMBOLS or i == UNK:
+                groups[-1].append(place)
+        return [group for group in groups if group]
 
     def save(self, path: str | Path) -> None:
         write_whole(path, self.model)

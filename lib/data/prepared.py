@@ -1,6 +1,6 @@
 """A corpus in ids, on disk and in memory: compact enough to travel, and all that training needs.
 
-A folder holds `vocab.txt` or `pieces.model`, `prepared.json` (options, counts, fingerprint), and for each split
+A folder holds `prepared.json` (options, counts, fingerprint), the files of its `TextEncoder`, and for each split
 `NAME.safetensors` (ids and lengths, 16-bit where they fit) and `NAME.jsonl.gz` (id, unknown words, reference
 sentences).
 """
@@ -11,14 +11,13 @@ import json
 import os
 import shutil
 import sys
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import chain, islice
-from multiprocessing import get_context
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from filelock import FileLock
@@ -27,22 +26,81 @@ from safetensors.numpy import load_file, save
 from tqdm import tqdm
 
 from lib.data.batch import EncodedDocument
-from lib.data.documents import SPLITS, CorpusError
+from lib.data.documents import SPLITS, CorpusError, Document
+from lib.data.options import Example, Options
 from lib.data.pieces import Pieces
-from lib.data.preprocess import STEPS, ArticleOptions, ClusterOptions, CohanOptions, Example, HeadlineOptions
+from lib.data.processes import default_workers, in_processes
 from lib.data.text import EOS, SPECIALS, UNK, Vocabulary
-from lib.storage import cache_dir, digest, source_digest, write_json, write_whole
+from lib.storage import cache_dir, code_digest, digest, write_json, write_whole
 
-Options = CohanOptions | ArticleOptions | HeadlineOptions | ClusterOptions
+
+@dataclass(frozen=True, eq=False)
+class TextEncoder:
+    """All that turns documents into a model's ids and ids into text, as its training documents were."""
+
+    options: Options
+    vocabulary: Vocabulary  # of what the model writes, and for most models of what it reads
+    source_vocabulary: Vocabulary | None = None  # where the encoder knows other words (Read-Again)
+    ranker: dict[str, np.ndarray] | None = None  # weights of a learned paragraph ranker (hierarchical Transformer)
+
+    def save(self, folder: str | Path) -> None:
+        """`pieces.model` or `vocabulary.txt`, and where there are such `source_vocabulary.txt` and
+        `ranker.safetensors`. The options are the caller's to keep."""
+        folder = Path(folder)
+        self.vocabulary.save(folder / ("pieces.model" if isinstance(self.vocabulary, Pieces) else "vocabulary.txt"))
+        if self.source_vocabulary is not None:
+            self.source_vocabulary.save(folder / "source_vocabulary.txt")
+        if self.ranker is not None:
+            write_whole(folder / "ranker.safetensors", save(self.ranker))
+
+    @classmethod
+    def load(cls, folder: str | Path, kind: type[Options], options: dict) -> "TextEncoder":
+        """What `save` wrote. kind, options: the class of the options and its fields.
+
+        Raises OSError, ValueError, TypeError or SafetensorError for what is missing, damaged or unknown.
+        """
+        folder = Path(folder)
+        pieces, source, ranker = (folder / n for n in ("pieces.model", "source_vocabulary.txt", "ranker.safetensors"))
+        return cls(
+            kind(**options),
+            Pieces.load(pieces) if pieces.exists() else Vocabulary.load(folder / "vocabulary.txt"),
+            Vocabulary.load(source) if source.exists() else None,
+            load_file(ranker) if ranker.exists() else None,
+        )
+
+    def encode(self, example: Example) -> EncodedDocument:
+        """Words to ids of the vocabulary, and to those of the encoder's own."""
+        made = encode(example, self.vocabulary, self.options.summary_tokens)
+        if self.source_vocabulary is None:
+            return made
+        known = self.source_vocabulary.encode_target(example.words, [])  # words it does not know are [UNK]
+        return replace(made, source_ids=np.array(known, dtype=np.int32))
+
+    def digest(self) -> str:
+        """A name of both vocabularies and the ranker."""
+        weights = {n: [a.shape, hashlib.sha256(a.tobytes()).hexdigest()] for n, a in (self.ranker or {}).items()}
+        source = None if self.source_vocabulary is None else self.source_vocabulary.identity
+        return digest([self.vocabulary.identity, source, weights])
 
 
 def encode(example: Example, vocabulary: Vocabulary, summary_tokens: int) -> EncodedDocument:
     """Words to extended ids, one document. `prepare` does the same for a corpus, with numpy."""
     lengths = [len(s) for s in example.sentences]
-    source, unknown = vocabulary.encode_source(w for s in example.sentences for w in s)
+    source, unknown = vocabulary.encode_source(example.words)
     target = [*vocabulary.encode_target(example.summary, unknown), EOS][:summary_tokens]
-    arrays = (np.array(values, dtype=np.int32) for values in (source, lengths, target))
-    return EncodedDocument(example.id, *arrays, unknown, example.reference)
+    return EncodedDocument.of(example.id, source, lengths, target, unknown, example.reference)
+
+
+def encode_documents(documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
+    """Texts, with or without a summary, as those of a corpus were encoded; without one the target is [EOS].
+
+    Raises ValueError for a document without words.
+    """
+    examples = [encoder.options.example(document) for document in documents]
+    for example in examples:
+        if not example.sentences:
+            raise ValueError(f"document {example.id!r} has no words: nothing is left to summarize")
+    return [encoder.encode(example) for example in examples]
 
 
 class Split(Sequence):
@@ -52,11 +110,8 @@ class Split(Sequence):
 
     def __init__(self, arrays: dict[str, np.ndarray], texts: list[bytes]):
         self._arrays, self._texts = arrays, texts
-        self._offsets = {
-            k: np.concatenate([[0], np.cumsum(arrays[f"{k}_count"], dtype=np.int64)])
-            for k in self.ARRAYS
-            if k in arrays
-        }
+        counts = {key: arrays[f"{key}_count"] for key in self.ARRAYS if key in arrays}
+        self._offsets = {key: np.append(0, np.cumsum(n, dtype=np.int64)) for key, n in counts.items()}
 
     @classmethod
     def of(cls, documents: Sequence[EncodedDocument]) -> "Split":
@@ -75,13 +130,11 @@ class Split(Sequence):
         return len(self._texts)
 
     def __getitem__(self, index: int) -> EncodedDocument:
-        arrays = {
-            key: self._arrays[key][offsets[index] : offsets[index + 1]].astype(
-                np.float32 if key == "graph" else np.int32
-            )
-            for key, offsets in self._offsets.items()
-        }
-        return EncodedDocument(**json.loads(self._texts[index]), **arrays)
+        values: dict[str, Any] = json.loads(self._texts[index])
+        for key, offsets in self._offsets.items():
+            own = self._arrays[key][offsets[index] : offsets[index + 1]]
+            values[key] = own.astype(np.float32 if key == "graph" else np.int32)
+        return EncodedDocument(**values)
 
     @property
     def source_lengths(self) -> np.ndarray:
@@ -115,33 +168,48 @@ def _compact(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PreparedCorpus:
-    """Vocabulary and encoded splits of a corpus."""
+    """Encoded splits of a corpus, and what they were encoded with."""
 
     name: str
-    options: Options
-    vocabulary: Vocabulary
+    encoder: TextEncoder
     splits: dict[str, Split]
     report: str = ""
 
-    def __getitem__(self, split: str) -> Split:
-        return self.splits[split]
+    def __getitem__(self, split_name: str) -> Split:
+        return self.splits[split_name]
+
+    @property
+    def options(self) -> Any:
+        """Of the class that the corpus was prepared for."""
+        return self.encoder.options
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self.encoder.vocabulary
 
     @property
     def fingerprint(self) -> str:
-        return digest([self.vocabulary.words, *(self.splits[s].fingerprint() for s in sorted(self.splits))])
+        """Of every id and text, and of what gives them a meaning."""
+        more = self.encoder.source_vocabulary is not None or self.encoder.ranker is not None
+        encoder = [self.vocabulary.words, self.encoder.digest()] if more else [self.vocabulary.words]
+        return digest([*encoder, *(self.splits[name].fingerprint() for name in sorted(self.splits))])
 
     def save(self, folder: str | Path) -> Path:
-        """Write the folder whole: it appears under its name when everything is in it."""
+        """Write the folder whole: it appears under its name when everything is in it.
+
+        Raises CorpusError where it would take the place of something else than a prepared corpus.
+        """
         folder = Path(folder)
+        _check_replaceable(folder)
         building = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
         shutil.rmtree(building, ignore_errors=True)
         building.mkdir(parents=True)
-        self.vocabulary.save(building / ("pieces.model" if isinstance(self.vocabulary, Pieces) else "vocab.txt"))
+        self.encoder.save(building)
         for name, split in self.splits.items():
             split.save(building, name)
         description = {
             "corpus": self.name,
-            "step": STEPS[type(self.options)].__name__,
+            "options_class": type(self.options).__name__,
             "options": asdict(self.options),
             "documents": {name: len(split) for name, split in self.splits.items()},
             "fingerprint": self.fingerprint,
@@ -153,21 +221,24 @@ class PreparedCorpus:
         return folder
 
     @classmethod
-    def load(cls, folder: str | Path) -> "PreparedCorpus":
-        """Raises CorpusError when the folder is not a prepared corpus or was damaged."""
+    def load(cls, folder: str | Path, kind: type[Options]) -> "PreparedCorpus":
+        """Raises CorpusError for a folder that is no prepared corpus, was damaged, or has options of another kind."""
         folder = Path(folder)
         try:
             description = json.loads((folder / "prepared.json").read_text(encoding="utf-8"))
-            splits = {name: Split.load(folder, name) for name in description["documents"]}
-            pieces = folder / "pieces.model"
-            vocabulary = Pieces.load(pieces) if pieces.exists() else Vocabulary.load(folder / "vocab.txt")
-        except (OSError, ValueError, KeyError, EOFError, SafetensorError) as error:
+            name, made_for = description["corpus"], description["options_class"]
+            if made_for == kind.__name__:
+                splits = {split_name: Split.load(folder, split_name) for split_name in description["documents"]}
+                encoder = TextEncoder.load(folder, kind, description["options"])
+                return cls(name, encoder, splits, description["report"])
+        except (OSError, ValueError, KeyError, TypeError, EOFError, SafetensorError) as error:
             raise CorpusError(
                 f"{folder}: not a prepared corpus ({error}). Remove the folder to make it anew."
             ) from None
-        kind = next(options for options, step in STEPS.items() if step.__name__ == description["step"])
-        options = kind(**description["options"])
-        return cls(description["corpus"], options, vocabulary, splits, description["report"])
+        raise CorpusError(
+            f"{folder}: {name} was prepared there with {made_for}, and {kind.__name__} is needed: another folder, or "
+            "the corpus itself to prepare it anew"
+        )
 
 
 def prepare(
@@ -185,50 +256,73 @@ def prepare(
 
     Args:
         corpus: a `lib.data.corpora.Corpus`.
-        options: of a paper's own preprocessing, which their type names.
+        options: of a paper's own preprocessing, whose `example` gives words.
         limit: at most so many documents of each split.
+        folder: empty, new, or with a corpus that was prepared for the same class of options.
         workers: processes; by default one a core on Linux and one elsewhere. Their number changes no result.
     """
-    key = [corpus.identity, asdict(options), limit, STEPS[type(options)].__name__]
+    key = [corpus.identity, code_of(type(corpus)), asdict(options), limit]
     name = "".join(c if c.isalnum() else "_" for c in Path(corpus.name).name)
     workers = workers or default_workers()
-    return cached_corpus(name, key, lambda: _prepare(corpus, options, limit, progress, workers), folder)
+    return cached_corpus(
+        name, key, type(options), lambda: _prepare(corpus, options, limit, progress, workers), folder
+    )
 
 
 def _prepare(corpus, options: Options, limit: int | None, progress: bool, workers: int) -> PreparedCorpus:
-    step = STEPS[type(options)]
     words, splits = _Words(), {}
-    for split in SPLITS:
-        bar = {"desc": f"{corpus.name}, {split}", "unit": " documents", "mininterval": 1, "ncols": 80}
-        documents = tqdm(
-            corpus.split(split, limit), disable=not progress, leave=False, delay=2, file=sys.stdout, **bar
-        )
-        chunks = in_processes(partial(_number_words, step, options), _chunked(documents), workers)
-        splits[split] = [d for chunk in chunks for d in words.add(*chunk, counted=split == "train")]
+    for name in SPLITS:
+        documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
+        chunks = in_processes(partial(_number_words, options), _chunked(documents), workers)
+        splits[name] = [d for chunk in chunks for d in words.add(*chunk, counted=name == "train")]
     vocabulary, final = words.vocabulary(options.vocab_size, options.symbols)
     encoded = {
-        split: Split.of([d.encode(final, words.words, len(vocabulary), options.summary_tokens) for d in documents])
-        for split, documents in splits.items()
+        name: Split.of([d.encode(final, words.words, len(vocabulary), options.summary_tokens) for d in documents])
+        for name, documents in splits.items()
     }
-    return PreparedCorpus(corpus.name, options, vocabulary, encoded, corpus.report())
+    return PreparedCorpus(corpus.name, TextEncoder(options, vocabulary), encoded, corpus.report())
+
+
+def watched(documents: Iterable[Document], name: str, progress: bool) -> Iterable[Document]:
+    """The documents, with a bar that says how many there were: only if it takes more than two seconds."""
+    bar = {"desc": name, "unit": " documents", "mininterval": 1, "ncols": 80}
+    return tqdm(documents, disable=not progress, leave=False, delay=2, file=sys.stdout, **bar)
 
 
 def cached_corpus(
-    name: str, key: list, make: Callable[[], PreparedCorpus], folder: str | Path | None = None
+    name: str, key: list, kind: type[Options], make: Callable[[], PreparedCorpus], folder: str | Path | None = None
 ) -> PreparedCorpus:
-    """What `make` gives, kept in `folder`: by default in the cache, named after `name`, `key` and the code.
+    """What `make` gives, kept in `folder`: by default in the cache, named after `name`, `key`, and the code that
+    defines `kind`, the class of its options, and `make`.
 
-    Of several processes that want the same corpus one makes it, and the others wait.
+    Of several processes that want the same corpus one makes it, and the others wait. Raises CorpusError for a folder
+    that holds something else.
     """
-    folder = Path(folder or cache_dir() / f"{name}-{digest([key, source_digest('data')])}")
+    folder = Path(folder or cache_dir() / f"{name}-{digest([key, kind.__name__, code_of(kind, make)])}")
     if not (folder / "prepared.json").exists():
+        _check_replaceable(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f".{folder.name}.lock")):
             if not (folder / "prepared.json").exists():
                 made = make()
                 made.save(folder)
                 return made
-    return PreparedCorpus.load(folder)
+    return PreparedCorpus.load(folder, kind)
+
+
+def code_of(*parts: Callable | type) -> str:
+    """A name of the code that defines these functions and classes; what stands outside the library has none."""
+    return code_digest(*sorted({p.__module__ for p in parts if p.__module__.startswith("lib.")}))
+
+
+def _check_replaceable(folder: Path) -> None:
+    """CorpusError unless `folder` is new, empty or a prepared corpus: what it holds is going to be deleted."""
+    if (folder / "prepared.json").exists() or not folder.exists():
+        return
+    if not folder.is_dir() or any(folder.iterdir()):
+        raise CorpusError(
+            f"{folder} is there and is no prepared corpus: it would be deleted. Name a folder that is new or empty."
+        )
 
 
 # ------------------------------------------------------------------------------- one pass over a corpus, in numbers
@@ -292,16 +386,16 @@ class _Words:
         return vocabulary, final
 
 
-def _number_words(step: Callable, options: Options, documents: list) -> tuple[list[str], list[_NumberedDocument]]:
+def _number_words(options: Options, documents: list[Document]) -> tuple[list[str], list[_NumberedDocument]]:
     """Preprocess a chunk of documents; its words, and the documents as numbers of them."""
     numbers: dict[str, int] = {}
     numbered = []
-    for example in (step(d, options) for d in documents):
+    for example in map(options.example, documents):
         if not example.sentences or not example.summary:
             raise CorpusError(f"document {example.id!r} has no words in its source or its summary")
         source, summary = (
             np.array([numbers.setdefault(w, len(numbers)) for w in words], dtype=np.int32)
-            for words in ([w for s in example.sentences for w in s], example.summary)
+            for words in (example.words, example.summary)
         )
         lengths = np.array([len(s) for s in example.sentences], dtype=np.int32)
         numbered.append(_NumberedDocument(example.id, source, lengths, summary, example.reference))
@@ -312,25 +406,3 @@ def _chunked(documents: Iterable) -> Iterator[list]:
     documents = iter(documents)
     while chunk := list(islice(documents, CHUNK)):
         yield chunk
-
-
-def default_workers() -> int:
-    """One process a core on Linux, where they are forked; elsewhere one."""
-    return (os.cpu_count() or 1) if sys.platform == "linux" else 1
-
-
-def in_processes(function: Callable, chunks: Iterator, workers: int) -> Iterator:
-    """Results of `function` in order. A single chunk is not worth a process."""
-    first = list(islice(chunks, 2))
-    if workers == 1 or len(first) < 2:
-        yield from map(function, chain(first, chunks))
-        return
-    # forked: the workers only handle text, and a script need not guard its main module
-    with ProcessPoolExecutor(workers, mp_context=get_context("fork")) as pool:
-        waiting = deque()
-        for chunk in chain(first, chunks):
-            waiting.append(pool.submit(function, chunk))
-            if len(waiting) > 2 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()

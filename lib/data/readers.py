@@ -11,12 +11,14 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from lib.data.documents import CorpusError
 from lib.data.pieces import Pieces
 from lib.data.text import TITLE_END
 
 Records = Iterator[tuple[int, dict | ValueError]]  # a ValueError stands for a record that cannot be read
+Files = list[tuple[Path, Callable[[], Iterator[tuple[int, Any]]]]]  # each with the function that reads it
 
 
 def read_json_lines(path: Path) -> Records:
@@ -31,7 +33,8 @@ def read_json_lines(path: Path) -> Records:
                 yield number, _parse(line)
 
 
-def _parse(line: bytes) -> dict | ValueError:
+def _parse(line: bytes) -> Any:
+    """What a line holds; the reason as a ValueError where it cannot be read."""
     if b"\0" in line:
         return ValueError("the line holds a null byte")
     try:
@@ -59,7 +62,7 @@ def read_parquet(path: Path) -> Records:
             yield number, record
 
 
-def read_csv(path: Path) -> Records:
+def read_csv(path: Path) -> Iterator[tuple[int, dict]]:
     """Rows of a CSV file with a header; quoted fields may hold line breaks."""
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
@@ -68,7 +71,7 @@ def read_csv(path: Path) -> Records:
             yield rows.line_num, record
 
 
-def read_parallel(source: Path, target: Path) -> Records:
+def read_parallel(source: Path, target: Path) -> Iterator[tuple[int, dict]]:
     """Line-aligned source and summary files, as Multi-News and Gigaword come.
 
     In Multi-News a line holds several articles set apart by `|||||`, and `NEWLINE_CHAR` for line breaks: an article
@@ -183,22 +186,16 @@ SPLIT_NAMES = {"train": ("train",), "val": ("val", "valid", "validation", "dev")
 _JSON = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".txt", ".txt.gz")
 
 
-def find_split(folder: Path, split: str) -> list[tuple[Path, Callable[[], Records]]]:
+def find_split(folder: Path, split_name: str) -> Files:
     """Files of one split in `folder`, each with the function that reads it; an empty list when there are none."""
-    for name in SPLIT_NAMES[split]:
-        for found in (
-            _tables(folder, name),
-            _pairs(folder, name),
-            _wikihow(folder, name),
-            _stories(folder, name),
-            _shards(folder, name),
-        ):
-            if found:
+    for name in SPLIT_NAMES[split_name]:
+        for find in (_tables, _pairs, _wikihow, _stories, _shards):
+            if found := find(folder, name):
                 return found
     return []
 
 
-def _tables(folder: Path, name: str):
+def _tables(folder: Path, name: str) -> Files:
     for ending in _JSON:
         path = folder / f"{name}{ending}"
         if path.is_file():
@@ -210,7 +207,7 @@ def _tables(folder: Path, name: str):
     return [(path, lambda: read_csv(path))] if path.is_file() else []
 
 
-def _pairs(folder: Path, name: str):
+def _pairs(folder: Path, name: str) -> Files:
     layouts = [
         (f"{name}.src", f"{name}.tgt"),  # Multi-News
         (f"{name}.src.txt", f"{name}.tgt.txt"),  # Gigaword, org_data
@@ -230,17 +227,19 @@ def _pairs(folder: Path, name: str):
     return []
 
 
-def _wikihow(folder: Path, name: str):
+def _wikihow(folder: Path, name: str) -> Files:
     path, titles = folder / "wikihowAll.csv", folder / f"all_{name}.txt"
     return [(path, lambda: read_wikihow(path, titles))] if path.is_file() and titles.is_file() else []
 
 
-def _stories(folder: Path, name: str):
+def _stories(folder: Path, name: str) -> Files:
     urls = folder / "url_lists" / f"all_{name}.txt"
     return [(urls, lambda: read_stories(folder, urls))] if urls.is_file() else []
 
 
-def _shards(folder: Path, name: str):
+def _shards(folder: Path, name: str) -> Files:
     paths = sorted(folder.glob(f"*.{name}.*.pt"), key=lambda p: (len(p.name), p.name))
-    pieces = shard_pieces(folder) if paths else None
+    if not paths:
+        return []
+    pieces = shard_pieces(folder)
     return [(path, lambda p=path: read_shard(p, pieces)) for path in paths]

@@ -22,9 +22,8 @@ def planted_sentences(
         chosen = np.sort(random.choice(sentences, planted, replace=False))
         source[:, 0] = PLAIN
         source[chosen, 0] = MARK
-        target = np.append(source[chosen, 1:].ravel(), EOS).astype(np.int32)
-        lengths = np.full(sentences, words, dtype=np.int32)
-        documents.append(EncodedDocument(str(number), source.ravel(), lengths, target, [], []))
+        target = np.append(source[chosen, 1:].ravel(), EOS)
+        documents.append(EncodedDocument.of(str(number), source.ravel(), [words] * sentences, target))
     return documents
 
 
@@ -52,8 +51,7 @@ def planted_facts(
             start = begin + random.integers(window - step, step - words)
             source[start] = FACT
             target += [SLIDE] * (begin > 0) + source[start + 1 : start + 1 + words].tolist()
-        lengths, target = (np.array(x, dtype=np.int32) for x in ([length], [*target, EOS]))
-        documents.append(EncodedDocument(str(number), source, lengths, target, [], []))
+        documents.append(EncodedDocument.of(str(number), source, [length], [*target, EOS]))
     return documents
 
 
@@ -80,6 +78,5 @@ def planted_clusters(
         rows = np.column_stack([called, content]).ravel()
         source = np.concatenate([[called[asked], TITLE_END], rows])
         lengths = [2, *[words + 1] * paragraphs]
-        arrays = (np.array(x, dtype=np.int32) for x in (source, lengths, [*content[asked], EOS]))
-        documents.append(EncodedDocument(str(number), *arrays, [], []))
+        documents.append(EncodedDocument.of(str(number), source, lengths, [*content[asked], EOS]))
     return documents

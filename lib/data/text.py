@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from lib.storage import write_whole
@@ -95,6 +96,12 @@ def tokenize(sentence: str) -> list[str]:
     return _WORD.findall(sentence)
 
 
+def bigram_recall(paragraph: Sequence, summary: Sequence) -> float:
+    """Share of the summary's bigrams that the paragraph has, each as often as it has it (ROUGE-2 recall)."""
+    wanted, there = (Counter(pairwise(words)) for words in (summary, paragraph))
+    return (wanted & there).total() / wanted.total() if wanted else 0.0
+
+
 # -------------------------------------------------------------------------------------------------- vocabulary
 
 PAD, UNK, BOS, EOS = range(4)
@@ -131,6 +138,11 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.words)
 
+    @property
+    def identity(self) -> list:
+        """All that determines which ids a text gets."""
+        return self.words
+
     def __contains__(self, word: str) -> bool:
         return word in self._ids
 
@@ -149,7 +161,7 @@ class Vocabulary:
         copies = {word: len(self) + j for j, word in enumerate(unknown)}
         return [self._ids.get(t, copies.get(t, UNK)) for t in tokens]
 
-    def decode(self, ids: Iterable[int], unknown: list[str]) -> list[str]:
+    def decode(self, ids: Iterable[int], unknown: Sequence[str]) -> list[str]:
         """Words of extended ids, up to the first [EOS]."""
         words = []
         for i in ids:
@@ -158,9 +170,28 @@ class Vocabulary:
             words.append(self.words[i] if i < len(self) else unknown[i - len(self)])
         return words
 
-    def sentences(self, ids: Iterable[int], unknown: list[str]) -> list[str]:
-        """The same as sentences, words set apart by spaces."""
-        return to_sentences(self.decode(ids, unknown))
+    def text(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> str:
+        """Words up to the first [EOS], set apart by spaces."""
+        return " ".join(self.decode(ids, unknown))
+
+    def tokens(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[str]:
+        """What stands for each id, with the space before it: joined, they are the text."""
+        return [f" {self.words[i] if i < len(self) else unknown[i - len(self)]}" for i in ids]
+
+    def by_sentence(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[list[int]]:
+        """Places of the words of each sentence, which ends at a full stop, a question or an exclamation mark."""
+        groups: list[list[int]] = [[]]
+        for place, word in enumerate(self.decode(ids, unknown)):
+            groups[-1].append(place)
+            if word in {".", "?", "!"}:
+                groups.append([])
+        return [group for group in groups if group]
+
+    def sentences(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[str]:
+        """Sentences up to the first [EOS]."""
+        ids = list(ids)
+        texts = (self.text([ids[place] for place in group], unknown) for group in self.by_sentence(ids, unknown))
+        return [text for text in texts if text]
 
     def save(self, path: str | Path) -> None:
         write_whole(path, "\n".join(self.words[len(SPECIALS) :]) + "\n")
@@ -168,14 +199,3 @@ class Vocabulary:
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
         return cls(Path(path).read_text(encoding="utf-8").splitlines())
-
-
-def to_sentences(words: Iterable[str]) -> list[str]:
-    """Words of a summary as sentences, ended at full stops, question and exclamation marks."""
-    sentences, current = [], []
-    for word in words:
-        current.append(word)
-        if word in {".", "?", "!"}:
-            sentences.append(" ".join(current))
-            current = []
-    return [*sentences, " ".join(current)] if current else sentences

@@ -4,36 +4,53 @@ Where a reference summary moves on is not known: each of its sentences is linked
 like it, and [SLIDE] is put wherever the linked sentences lie in a later window.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from lib.data.batch import EncodedDocument
-from lib.data.documents import CorpusError
+from lib.data.documents import CorpusError, Document
+from lib.data.options import Example, Options, words_of
 from lib.data.prepared import PreparedCorpus, Split, cached_corpus, prepare
-from lib.data.preprocess import ArticleOptions, words_of
-from lib.data.text import EOS, PAD, SLIDE, SPECIALS, Vocabulary
-
-# --------------------------------------------------------------------------------------------- where windows stand
+from lib.data.text import EOS, PAD, SLIDE, SLIDE_SYMBOL, SPECIALS, Vocabulary
+from lib.data.window_places import check_window, window_of
 
 
-def count_windows(words, window: int, stride: int):
-    """How many windows of `window` words, each `stride` words after the one before, hold a text of `words` words.
+@dataclass(frozen=True)
+class ArticleOptions(Options):
+    """Sizes of the windowed model's preprocessing, and how its reference summaries are marked."""
 
-    `words` is a number, an array or a tensor, and so is the result: 1, and one more for each stride that is needed.
-    """
-    more = -((window - words) // stride)
-    return 1 + more * (more > 0)
+    source_tokens: int | None = 400  # None: the whole text
+    summary_tokens: int = 100  # [SLIDE] not counted in
+    vocab_size: int = 50_000  # [SLIDE] counted in
+    window: int | None = None  # words; where given, [SLIDE] tells when to move on
+    stride: int | None = None  # words by which the window moves
+    aggregate: str = "sum"  # of word vectors to compare sentences: "sum" and cosine, or "mean" and dot product
+    vectors: str = ""  # a file of word vectors; empty: learned from the training documents
 
+    def __post_init__(self):
+        self._at_least_one("source_tokens", "summary_tokens")
+        if self.vocab_size < 6:
+            raise ValueError(f"vocab_size must hold five special symbols and a word, not {self.vocab_size}")
+        if self.window is not None and self.stride is not None:
+            check_window(self.window, self.stride)
+        elif self.window != self.stride:
+            raise ValueError("window and stride are given both or not at all")
+        if self.aggregate not in ("sum", "mean"):
+            raise ValueError(f"aggregate must be 'sum' or 'mean', not {self.aggregate!r}")
 
-def window_of(start: int, end: int, words: int, window: int, stride: int) -> int:
-    """The first window that holds the words [start, end) of a text, or the one that leaves out fewest of them."""
-    first = np.arange(count_windows(words, window, stride)) * stride
-    outside = np.clip(first - start, 0, None) + np.clip(end - first - window, 0, None)
-    return int(outside.argmin())
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        return (SLIDE_SYMBOL,)
+
+    def example(self, document: Document) -> Example:
+        """The first words of the text, whatever its sections, and of the summary."""
+        return self.with_summary(document, self.cut(document.sentences, self.source_tokens or sys.maxsize))
 
 
 # ----------------------------------------------------------------------------------------------------- word vectors
@@ -97,12 +114,14 @@ def read_vectors(path: str | Path, vocabulary: Vocabulary, limit: int = 200_000)
 
 # ------------------------------------------------------------------------------------------------------- the links
 
+Rows = tuple[np.ndarray, np.ndarray]  # sentences: ids [words] and lengths [sentences]
 
-def similarities(summary: tuple, source: tuple, vectors: np.ndarray, aggregate: str = "sum") -> np.ndarray:
+
+def similarities(summary: Rows, source: Rows, vectors: np.ndarray, aggregate: str = "sum") -> np.ndarray:
     """How alike each summary sentence and each source sentence are: [S, L].
 
     Args:
-        summary, source: (ids [words], lengths [sentences]); ids without a vector count for nothing.
+        summary, source: ids without a vector count for nothing.
         aggregate: "sum", the cosine of summed vectors (the text); "mean", the dot product of the means of vectors of
             length 1 (the author's code).
     """
@@ -131,13 +150,16 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
     """The window that each summary sentence was written from, never an earlier one than the sentence before: [S].
 
     lengths: [S] of `target_sentences`. A sentence without a known word is linked to the first source sentence.
+    Raises ValueError for options without a window.
     """
+    if options.window is None or options.stride is None:
+        raise ValueError("sentences are linked to windows, and these options have none")
     summary = document.target[: lengths.sum()], lengths
     source = document.source, document.sentence_lengths
     best = similarities(summary, source, vectors, options.aggregate).argmax(1)
     ends = np.cumsum(document.sentence_lengths)
     starts, size = ends - document.sentence_lengths, len(document.source)
-    found = [window_of(starts[i], ends[i], size, options.window, options.stride) for i in best]
+    found = [window_of(int(starts[i]), int(ends[i]), size, options.window, options.stride) for i in best]
     return np.maximum.accumulate(found)
 
 
@@ -149,7 +171,7 @@ def target_sentences(document: EncodedDocument, lower: bool) -> np.ndarray:
     return lengths[lengths > 0]
 
 
-def mark_transitions(document: EncodedDocument, lengths: np.ndarray, windows: Sequence[int]) -> EncodedDocument:
+def mark_transitions(document: EncodedDocument, lengths: np.ndarray, windows: ArrayLike) -> EncodedDocument:
     """[SLIDE] before each sentence of the target, as often as its window is later than that of the one before."""
     starts = np.cumsum(lengths) - lengths
     places = np.repeat(starts, np.diff(windows, prepend=0))
@@ -161,7 +183,8 @@ def prepare_windowed(corpus, options: ArticleOptions, limit: int | None = None, 
     plain = prepare(corpus, replace(options, window=None, stride=None), limit, **keep)
     if options.window is None:
         return plain
-    return cached_corpus("windows", [plain.fingerprint, asdict(options)], lambda: with_transitions(plain, options))
+    key = [plain.fingerprint, asdict(options)]
+    return cached_corpus("windows", key, ArticleOptions, lambda: with_transitions(plain, options))
 
 
 def with_transitions(plain: PreparedCorpus, options: ArticleOptions) -> PreparedCorpus:
@@ -170,11 +193,11 @@ def with_transitions(plain: PreparedCorpus, options: ArticleOptions) -> Prepared
     splits = {}
     for name, split in plain.splits.items():
         documents = []
-        for document in (split[i] for i in range(len(split))):
+        for document in split:
             lengths = target_sentences(document, options.lower)
             documents.append(mark_transitions(document, lengths, link(document, lengths, vectors, options)))
         splits[name] = Split.of(documents)
-    return replace(plain, options=options, splits=splits)
+    return replace(plain, encoder=replace(plain.encoder, options=options), splits=splits)
 
 
 def vectors_for(corpus: PreparedCorpus, options: ArticleOptions) -> np.ndarray:

@@ -1,4 +1,6 @@
-"""The generate-or-copy distribution of See et al. (2017), and its loss (Mem2Mem, equations 13 to 15)."""
+"""The generate-or-copy distribution of See et al. (2017), and losses over a vocabulary (Mem2Mem, 13 to 15)."""
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -6,6 +8,22 @@ from torch.nn import functional as F
 
 from lib.data.batch import in_vocabulary
 from lib.layers.attention import full_precision
+
+
+@dataclass(frozen=True)
+class DecoderOutput:
+    """What a decoder computed for T target positions of R hypotheses."""
+
+    features: Tensor  # [R, T, F] from which the words of the vocabulary are scored
+
+
+@dataclass(frozen=True)
+class PointerOutput(DecoderOutput):
+    """The same of a decoder that generates or copies one of M source words."""
+
+    switch: Tensor  # [R, T] its sigmoid is the probability of generating, z_t
+    copy: Tensor  # [R, T, M] gamma, the weights of the source words
+    source: Tensor  # [R, M] their extended ids
 
 
 class GenerateOrCopy(nn.Module):
@@ -17,51 +35,40 @@ class GenerateOrCopy(nn.Module):
 
     vocabulary: nn.Linear  # V, b'
 
-    def log_prob(self, features: Tensor, switch: Tensor, copy: Tensor, source: Tensor, target: Tensor) -> Tensor:
+    def log_prob(self, output: PointerOutput, target: Tensor) -> Tensor:
         """log P of the reference words, without the distribution over vocabulary and source.
 
-        Args:
-            features: [B, T, F], switch: [B, T] of `forward`.
-            copy: [B, T, N], the weights gamma.
-            source: [B, N] extended ids; target: [B, T] extended ids.
-
-        Returns:
-            [B, T]. A target in neither the vocabulary nor the source has the log of the smallest number.
+        target: [R, T] extended ids; the result has its shape. A target in neither the vocabulary nor the source has
+        the log of the smallest number.
         """
         known = target < self.vocabulary.out_features
-        (scores,) = full_precision(self.vocabulary(features))
+        (scores,) = full_precision(self.vocabulary(output.features))
         generated = scores.gather(-1, target.where(known, 0)[..., None]).squeeze(-1) - scores.logsumexp(-1)
-        generated = F.logsigmoid(switch) + generated.masked_fill(~known, -torch.inf)
-        return torch.logaddexp(generated, _log_copied(switch, copy, source, target))
+        generated = F.logsigmoid(output.switch) + generated.masked_fill(~known, -torch.inf)
+        return torch.logaddexp(generated, _log_copied(output, target))
 
-    def nll(
-        self, features: Tensor, switch: Tensor, copy: Tensor, source: Tensor, target: Tensor, weights: Tensor
-    ) -> Tensor:
-        """The sum of -log P times `weights` [B, T] over the reference words, a scalar; the rest as in `log_prob`.
+    def nll(self, output: PointerOutput, target: Tensor, weights: Tensor) -> Tensor:
+        """The sum of -log P times `weights` [R, T] over the reference words, a scalar.
 
-        The same number as from `log_prob`, in a fraction of its memory: the scores of the vocabulary [B, T, V] exist
+        The same number as from `log_prob`, in a fraction of its memory: the scores of the vocabulary [R, T, V] exist
         for a few words at a time. Words of weight 0, and those outside the vocabulary, are not scored at all.
         """
-        copied = _log_copied(switch, copy, source, target)
+        copied = _log_copied(output, target)
         known = (target < self.vocabulary.out_features) & (weights > 0)
         only_copied = (weights * ~known * copied).sum()
-        rows = features[known], target[known], F.logsigmoid(switch)[known], copied[known], weights[known]
-        return _mixture_nll(self.vocabulary.weight, self.vocabulary.bias, *rows) - only_copied
+        log_z = F.logsigmoid(output.switch)[known]
+        rows = output.features[known], target[known], log_z, copied[known], weights[known]
+        return _vocabulary_nll(self.vocabulary.weight, self.vocabulary.bias, *rows) - only_copied
 
     @torch.no_grad()
-    def distribution(
-        self, features: Tensor, switch: Tensor, copy: Tensor, source: Tensor, extra: int, out: Tensor | None = None
-    ) -> Tensor:
-        """P over the vocabulary and `extra` copy ids, for generation.
+    def distribution(self, output: PointerOutput, extra: int, out: Tensor | None = None) -> Tensor:
+        """P over the vocabulary and `extra` copy ids after the last position, for generation.
 
-        Args:
-            features: [R, F], switch: [R], copy: [R, N], source: [R, N] extended ids.
-            out: what to write into, [R, V + extra] (new memory at every step takes as long as the scores).
-
-        Returns:
-            [R, V + extra]; 0 for copy ids that a source does not have.
+        out: what to write into, [R, V + extra] (new memory at every step takes as long as the scores). Returns
+        [R, V + extra]; 0 for copy ids that a source does not have.
         """
-        z, known = switch.sigmoid()[:, None], self.vocabulary.out_features
+        features, copy = output.features[:, -1], output.copy[:, -1]
+        z, known = output.switch[:, -1].sigmoid()[:, None], self.vocabulary.out_features
         mixed = copy.new_empty(len(features), known + extra) if out is None else out
         scores = mixed[:, :known]  # in place from here: R * V numbers, no copies
         if torch.is_autocast_enabled(features.device.type):
@@ -71,7 +78,7 @@ class GenerateOrCopy(nn.Module):
         scores.sub_(scores.amax(1, keepdim=True)).exp_()
         scores.mul_(z / scores.sum(1, keepdim=True))
         mixed[:, known:] = 0
-        return mixed.scatter_add_(1, source, (1 - z) * copy)
+        return mixed.scatter_add_(1, output.source, (1 - z) * copy)
 
 
 class PointerGenerator(GenerateOrCopy):
@@ -104,66 +111,86 @@ class Generator(GenerateOrCopy):
         features = self.bottleneck(torch.cat([hidden, context], -1))
         return features, torch.full_like(full_precision(features)[0][..., 0], torch.inf)
 
-    def log_prob(self, features, switch, copy, source, target):
-        target = in_vocabulary(target, self.vocabulary.out_features)
-        return super().log_prob(features, switch, copy, source, target)
+    def log_prob(self, output: PointerOutput, target: Tensor) -> Tensor:
+        return super().log_prob(output, in_vocabulary(target, self.vocabulary.out_features))
 
-    def nll(self, features, switch, copy, source, target, weights):
+    def nll(self, output: PointerOutput, target: Tensor, weights: Tensor) -> Tensor:
         target, counted = in_vocabulary(target, self.vocabulary.out_features), weights > 0
-        rows = target[counted], weights[counted]
-        return softmax_nll(features[counted], self.vocabulary.weight, self.vocabulary.bias, *rows)
+        rows = output.features[counted], self.vocabulary.weight, self.vocabulary.bias
+        return softmax_nll(*rows, target[counted], weights[counted])
+
+
+def _log_copied(output: PointerOutput, target: Tensor) -> Tensor:
+    """log of (1 - z) P_c at the target words, equation 14: [R, T]."""
+    copied = (output.copy * (output.source[:, None] == target[..., None])).sum(-1)
+    return F.logsigmoid(-output.switch) + copied.clamp_min(torch.finfo(copied.dtype).tiny).log()
+
+
+# --------------------------------------------------------------------------------- losses over a vocabulary
 
 
 def softmax_nll(features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, weights: Tensor) -> Tensor:
-    """The sum of -weight * log softmax(features W^T + b) at the target over M words: the same without copying.
+    """The sum of -weight * log softmax(features W^T + b) at the target over M words.
 
     features: [M, F]; weight: [V, F], bias: [V]; target, weights: [M]. The scores exist for a few words at a time.
     """
-    generated = torch.zeros_like(weights)
-    return _mixture_nll(weight, bias, features, target, generated, torch.full_like(weights, -torch.inf), weights)
+    nothing = torch.full_like(weights, -torch.inf)
+    return _vocabulary_nll(weight, bias, features, target, torch.zeros_like(weights), nothing, weights)
 
 
-def _mixture_nll(weight: Tensor, bias: Tensor, features: Tensor, *rows: Tensor) -> Tensor:
+def joint_nll(
+    features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, copied: Tensor, copies: Tensor, weights: Tensor
+) -> Tensor:
+    """The same with one softmax over vocabulary and copies: copied, copies [M] are the logs of the summed
+    exponentials of the copies of the target, and of all copies. A target outside the vocabulary is -1."""
+    return _vocabulary_nll(weight, bias, features, target, copies, copied, weights, joint=True)
+
+
+def _vocabulary_nll(weight: Tensor, bias: Tensor, features: Tensor, *rows: Tensor, joint: bool = False) -> Tensor:
     device = features.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
-    return _MixtureNLL.apply(weight, bias, features, *rows, dtype, torch.is_grad_enabled())
+    return _VocabularyNLL.apply(weight, bias, features, *rows, joint, dtype, torch.is_grad_enabled())
 
 
-def _log_copied(switch: Tensor, copy: Tensor, source: Tensor, target: Tensor) -> Tensor:
-    """log of (1 - z) P_c at the target words, equation 14: [B, T]."""
-    copied = (copy * (source[:, None] == target[..., None])).sum(-1)
-    return F.logsigmoid(-switch) + copied.clamp_min(torch.finfo(copied.dtype).tiny).log()
+class _VocabularyNLL(torch.autograd.Function):
+    """The sum of -weight * log P over M words, of scores s = features W^T + b and target y.
 
+    A mixture: P = exp(other) softmax(s)_y + exp(copied), other = log z. Joint, with other = log of all copies:
+    P = (exp(s_y) + exp(copied)) / (sum exp(s) + exp(other)).
 
-class _MixtureNLL(torch.autograd.Function):
-    """The sum of -weight * log(z P_g + (1 - z) P_c) over M words, with P_g = softmax(features W^T + b) at the target.
-
-    log_z, log_copied, weights: [M]. The scores [M, V] are computed in chunks of words, and each chunk's gradient at
-    once, while its scores are there: the loss is a sum, so its gradient only has to be scaled in the backward pass.
+    other, copied, weights: [M]. The scores [M, V] are computed in chunks of words, and each chunk's gradient at once,
+    while its scores are there: the loss is a sum, so its gradient only has to be scaled in the backward pass.
     """
 
     ENTRIES = 2**22  # of one chunk of scores
 
     @staticmethod
-    def forward(ctx, weight, bias, features, target, log_z, log_copied, weights, dtype, training):
-        ctx.gradients = _Gradients(weight, bias, features, log_z) if training else None
+    def forward(ctx, weight, bias, features, target, other, copied, weights, joint, dtype, training):
+        ctx.gradients = _Gradients(weight, bias, features, other) if training else None
         matrix = weight.to(dtype or weight.dtype)
-        total, rows = log_z.new_zeros(()), max(1, _MixtureNLL.ENTRIES // len(weight))
+        total, rows = other.new_zeros(()), max(1, _VocabularyNLL.ENTRIES // len(weight))
         for start in range(0, len(target), rows):
             part = slice(start, start + rows)
-            inputs = features[part].to(matrix.dtype)
+            inputs, known, index = features[part].to(matrix.dtype), target[part] >= 0, target[part].clamp_min(0)
             (scores,) = full_precision(F.linear(inputs, matrix, bias.to(matrix.dtype)))  # [rows, V]
-            scores.sub_(scores.amax(1, keepdim=True))
-            generated = log_z[part] + scores.gather(1, target[part, None])[:, 0]
-            normaliser = scores.exp_().sum(1)
-            generated -= normaliser.log()
-            log_p = torch.logaddexp(generated, log_copied[part])
+            largest = scores.amax(1)
+            right = scores.gather(1, index[:, None])[:, 0].masked_fill(~known, -torch.inf)
+            sums = scores.sub_(largest[:, None]).exp_().sum(1)
+            normaliser = largest + sums.log()
+            generated = right if joint else right - normaliser + other[part]
+            log_p = either = torch.logaddexp(generated, copied[part])
+            if joint:
+                normaliser, vocabulary = torch.logaddexp(normaliser, other[part]), normaliser
+                log_p = either - normaliser
             total -= weights[part] @ log_p
-            if ctx.gradients is not None:
-                slope = -weights[part] * (generated - log_p).exp()  # of the loss by log P_g
-                scores.mul_((-slope / normaliser)[:, None])
-                scores.scatter_add_(1, target[part, None], slope[:, None])
-                ctx.gradients.add(part, scores, inputs, matrix, slope, -weights[part] - slope)
+            if ctx.gradients is None:
+                continue
+            slope = -weights[part] * (generated - either).exp()  # of the loss by the target's score
+            shrink = weights[part] * (vocabulary - normaliser).exp() if joint else -slope  # by the vocabulary's sum
+            d_other = weights[part] * (other[part] - normaliser).exp() if joint else slope
+            scores.mul_((shrink / sums)[:, None])
+            scores.scatter_add_(1, index[:, None], slope[:, None])
+            ctx.gradients.add(part, scores, inputs, matrix, d_other, -weights[part] - slope)
         return total
 
     @staticmethod
@@ -172,17 +199,17 @@ class _MixtureNLL(torch.autograd.Function):
         g, ctx.gradients = ctx.gradients, None
         if g is None:
             raise RuntimeError("nll: its gradient is made once; call nll again to go backward a second time")
-        for x in (g.weight, g.bias, g.features, g.log_z, g.log_copied):
+        for x in (g.weight, g.bias, g.features, g.other, g.copied):
             x.mul_(scale)
-        return g.weight, g.bias, g.features, None, g.log_z, g.log_copied, None, None, None
+        return g.weight, g.bias, g.features, None, g.other, g.copied, None, None, None, None
 
 
 class _Gradients:
-    def __init__(self, weight: Tensor, bias: Tensor, features: Tensor, log_z: Tensor):
+    def __init__(self, weight: Tensor, bias: Tensor, features: Tensor, other: Tensor):
         self.weight, self.bias, self.features = (torch.zeros_like(x) for x in (weight, bias, features))
-        self.log_z, self.log_copied = torch.zeros_like(log_z), torch.zeros_like(log_z)
+        self.other, self.copied = torch.zeros_like(other), torch.zeros_like(other)
 
-    def add(self, part: slice, scores: Tensor, inputs: Tensor, matrix: Tensor, log_z: Tensor, log_copied: Tensor):
+    def add(self, part: slice, scores: Tensor, inputs: Tensor, matrix: Tensor, other: Tensor, copied: Tensor):
         self.bias += scores.sum(0)
         scores = scores.to(matrix.dtype)
         self.features[part] = scores @ matrix
@@ -190,4 +217,4 @@ class _Gradients:
             self.weight.addmm_(scores.T, inputs)
         else:
             self.weight += scores.T @ inputs
-        self.log_z[part], self.log_copied[part] = log_z, log_copied
+        self.other[part], self.copied[part] = other, copied

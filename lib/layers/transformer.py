@@ -79,6 +79,11 @@ class MultiHeadAttention(nn.Module):
         found = attend(self.split(self.query(x)), keys, values, mask, self.dropout)
         return self.output(found.transpose(1, 2).flatten(2))
 
+    def weights(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
+        """What `forward` gives the keys, of the same arguments: [B, heads, m, n]."""
+        (scores,) = full_precision(self.split(self.query(x)) * keys.shape[-1] ** -0.5 @ keys.transpose(-1, -2))
+        return (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(-1)
+
     def inside(self, x: Tensor, rows: Ragged) -> Tensor:
         """Self-attention of the words [W, d] of many rows, each inside its row: only attention itself is padded."""
         found = []

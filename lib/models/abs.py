@@ -1,16 +1,17 @@
 """ABS (Rush, Chopra and Weston 2015), the outside baseline of Read-Again: a feed-forward decoder that sees the last
 few words, and an encoder that is a bag of words or attends to them. Equation numbers are that paper's."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch, in_vocabulary
-from lib.data.text import BOS, UNK
-from lib.layers.attention import full_precision, masked_softmax
-from lib.models.pointer_model import mean_nll
-from lib.models.state import State
+from lib.data.text import BOS
+from lib.layers.attention import masked_softmax
+from lib.layers.pointer import DecoderOutput
+from lib.models.decoder_state import DecoderState, PerHypothesis, per_document
+from lib.models.summarizer import SoftmaxModel
 
 
 @dataclass(frozen=True)
@@ -33,18 +34,24 @@ class ABSConfig:
 
 
 @dataclass(frozen=True)
-class ABSSteps:
-    """What the decoder computed for T target positions of R hypotheses."""
+class ABSState(DecoderState):
+    words: Tensor  # [B, N, H]
+    smoothed: Tensor  # [B, N, H]
+    mask: Tensor  # [B, N]
+    last: PerHypothesis  # [R, C - 1] ids
 
-    generate: Tensor  # [R, T, Y] scores of the vocabulary
+
+@dataclass(frozen=True)
+class ABSOutput(DecoderOutput):
+    """`features` are h beside what was read of the encoder, [R, T, 2H]."""
+
     attention: Tensor  # [R, T, N] weights of the source words
 
 
-class ABS(nn.Module):
+class ABS(SoftmaxModel):
     """p(y_t | x, the last C words), proportional to exp(V h + W enc): equation 4."""
 
     Config = ABSConfig
-    control_symbols: frozenset[int] = frozenset()
 
     def __init__(self, config: ABSConfig):
         super().__init__()
@@ -58,12 +65,11 @@ class ABS(nn.Module):
             self.attending = nn.Embedding(c.vocab_size, c.embedding)  # G
             self.attention = nn.Linear(c.context * c.embedding, c.hidden, bias=False)  # P
 
-    def encode(self, batch: Batch) -> State:
+    def encode(self, batch: Batch) -> ABSState:
         """Word vectors, smoothed over their neighbours; the decoder starts from C times [BOS]."""
         words = self.source_embedding(batch.source)  # [B, N, H]
         start = torch.full((len(batch), self.config.context - 1), BOS, device=words.device)
-        document = {"words": words, "smoothed": self._smooth(words, batch.source_mask), "mask": batch.source_mask}
-        return State(document, {"last": start})
+        return ABSState(words, self._smooth(words, batch.source_mask), batch.source_mask, start)
 
     def _smooth(self, words: Tensor, mask: Tensor) -> Tensor:
         """The mean of each word and its neighbours, as many as there are: [B, N, H]."""
@@ -73,46 +79,33 @@ class ABS(nn.Module):
         sums, counts = padded.unfold(1, around, 1).sum(-1), counted.unfold(1, around, 1).sum(-1)
         return sums / counts.clamp_min(1)[..., None]
 
-    def decode(self, tokens: Tensor, state: State) -> tuple[ABSSteps, State]:
+    def decode(self, tokens: Tensor, state: ABSState) -> tuple[ABSOutput, ABSState]:
         """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]."""
-        c, doc = self.config, state.document
+        c = self.config
         tokens = in_vocabulary(tokens, c.vocab_size)
-        seen = torch.cat([state.decoder["last"], tokens], 1)  # [R, C - 1 + T]
-        contexts = seen.unfold(1, c.context, 1)  # [R, T, C]
+        before = torch.cat([state.last, tokens], 1)  # [R, C - 1 + T]
+        contexts = before.unfold(1, c.context, 1)  # [R, T, C]
         hidden = self.hidden(self.target_embedding(contexts).flatten(2)).tanh()
-        weights, encoded = self._read(contexts, doc)
-        (scores,) = full_precision(self.vocabulary(hidden) + self.from_encoder(encoded))
-        return ABSSteps(scores, weights), state.advance(last=seen[:, seen.shape[1] - c.context + 1 :])
+        weights, encoded = self._read(contexts, state)
+        after = replace(state, last=before[:, before.shape[1] - c.context + 1 :])
+        return ABSOutput(torch.cat([hidden, encoded], -1), weights), after
 
-    def _read(self, contexts: Tensor, doc: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    def _read(self, contexts: Tensor, state: ABSState) -> tuple[Tensor, Tensor]:
         """Equations 5 to 7 (bag) or 11 to 16 (attention): weights [R, T, N] and what is read [R, T, H]."""
         rows, steps = contexts.shape[:2]
-        grouped = (len(doc["words"]), rows // len(doc["words"]) * steps)  # B, K * T
+        queries = per_document(contexts, len(state.words)).flatten(1, 2)  # [B, K * T, C]
         if self.config.encoder == "bag":
-            mask = doc["mask"].to(doc["words"].dtype)
-            weights = (mask / mask.sum(1, keepdim=True))[:, None].expand(-1, grouped[1], -1)
-            return weights.reshape(rows, steps, -1), (weights @ doc["words"]).view(rows, steps, -1)
-        query = self.attention(self.attending(contexts).flatten(2)).view(*grouped, -1)
-        weights = masked_softmax(query @ doc["words"].transpose(1, 2), doc["mask"][:, None])  # [B, K * T, N]
-        encoded = weights.to(query.dtype) @ doc["smoothed"]
+            mask = state.mask.to(state.words.dtype)
+            weights = (mask / mask.sum(1, keepdim=True))[:, None].expand(-1, queries.shape[1], -1)
+            return weights.reshape(rows, steps, -1), (weights @ state.words).view(rows, steps, -1)
+        query = self.attention(self.attending(queries).flatten(2))
+        weights = masked_softmax(query @ state.words.transpose(1, 2), state.mask[:, None])  # [B, K * T, N]
+        encoded = weights.to(query.dtype) @ state.smoothed
         return weights.view(rows, steps, -1), encoded.view(rows, steps, -1)
 
-    def log_prob(self, steps: ABSSteps, target: Tensor, state: State) -> Tensor:
-        """log P of the target words [R, T]; words outside the vocabulary are [UNK]."""
-        target = target.where(target < self.config.vocab_size, UNK)
-        return steps.generate.log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
+    def output_layer(self) -> tuple[Tensor, Tensor]:
+        """V beside W, and the bias."""
+        return torch.cat([self.vocabulary.weight, self.from_encoder.weight], 1), self.vocabulary.bias
 
-    @torch.no_grad()
-    def distribution(self, steps: ABSSteps, state: State, extra: int, out: Tensor | None = None) -> Tensor:
-        """P of every word after the last step, [R, Y + extra], in `out` if given; 0 for copy ids."""
-        p = steps.generate.softmax(-1)[:, -1]
-        whole = p.new_zeros(len(p), p.shape[1] + extra) if out is None else out.zero_()
-        whole[:, : p.shape[1]] = p
-        return whole
-
-    def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """The mean over documents of the mean over a summary's words of -log P, equation 17."""
-        return mean_nll(self, batch)
-
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
-        return self.loss(batch)
+    def seen(self, output: ABSOutput, state: ABSState) -> dict[str, Tensor]:
+        return {"words": output.attention}

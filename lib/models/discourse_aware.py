@@ -5,7 +5,8 @@ sections then. The equations are numbered as in papers.md. What the released cod
 is attended to nowhere, and a weight stands for the word that is copied with it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,8 +17,8 @@ from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import PAD
 from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.pointer import GenerateOrCopy
-from lib.models.pointer_model import PointerModel, Steps
-from lib.models.state import State
+from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
+from lib.models.summarizer import HierarchicalOutput, PointerModel
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,21 @@ class DiscourseAwareConfig:
     def __post_init__(self):
         if self.hidden % 2:
             raise ValueError(f"hidden is split between two directions and must be even, not {self.hidden}")
+
+
+@dataclass(frozen=True)
+class DiscourseAwareState(DecoderState):
+    words: Tensor  # [B, N, d]
+    word_keys: Tensor  # [B, N, d]
+    word_mask: Tensor  # [B, N]
+    source: Tensor  # [B, N] extended ids
+    section_of: Tensor  # [B, N]
+    section_keys: Tensor  # [B, S, d]
+    section_mask: Tensor  # [B, S]
+    hidden: PerHypothesis  # [R, H]
+    cell: PerHypothesis  # [R, H]
+    context: PerHypothesis  # [R, d]
+    coverage: PerHypothesis  # [R, N]
 
 
 class DiscourseAware(PointerModel):
@@ -66,28 +82,25 @@ class DiscourseAware(PointerModel):
 
     # ---------------------------------------------------------------------------------------------- encoder
 
-    def encode(self, batch: Batch) -> State:
-        """Everything that is computed once per document: equations 1 to 3."""
+    def encode(self, batch: Batch) -> DiscourseAwareState:
+        """Equations 1 to 3."""
         words, sections = self._read_words(batch)
         packed = pack_padded_sequence(sections, batch.sentence_counts, batch_first=True, enforce_sorted=False)
         states, (hidden, cell) = self.section_encoder(packed)
         states, _ = pad_packed_sequence(states, batch_first=True)
-        document = {
-            "words": words,  # [B, N, d]
-            "word_keys": self.word_key(words),  # [B, N, d]
-            "word_mask": batch.source_mask,  # [B, N]
-            "source": batch.source_extended,  # [B, N]
-            "section_of": batch.sentence_of,  # [B, N]
-            "section_keys": self.section_key(states),  # [B, S, d]
-            "section_mask": batch.sentence_mask,  # [B, S]
-        }
-        start = {
-            "hidden": torch.relu(self.bridge_hidden(hidden.transpose(0, 1).flatten(1))),  # [B, H]
-            "cell": torch.relu(self.bridge_cell(cell.transpose(0, 1).flatten(1))),  # [B, H]
-            "context": words.new_zeros(len(batch), words.shape[2]),  # [B, d]
-            "coverage": torch.zeros_like(full_precision(words)[0][..., 0]),  # [B, N]
-        }
-        return State(document, start)
+        return DiscourseAwareState(
+            words=words,
+            word_keys=self.word_key(words),
+            word_mask=batch.source_mask,
+            source=batch.source_extended,
+            section_of=batch.sentence_of,
+            section_keys=self.section_key(states),
+            section_mask=batch.sentence_mask,
+            hidden=torch.relu(self.bridge_hidden(hidden.transpose(0, 1).flatten(1))),
+            cell=torch.relu(self.bridge_cell(cell.transpose(0, 1).flatten(1))),
+            context=words.new_zeros(len(batch), words.shape[2]),
+            coverage=torch.zeros_like(full_precision(words)[0][..., 0]),
+        )
 
     def _read_words(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Word states [B, N, d] and section vectors [B, S, d] (equations 1 and 2). In both directions a section
@@ -114,32 +127,35 @@ class DiscourseAware(PointerModel):
 
     # ---------------------------------------------------------------------------------------------- decoder
 
-    def decode(self, tokens: Tensor, state: State) -> tuple[Steps, State]:
+    def decode(self, tokens: Tensor, state: DiscourseAwareState) -> tuple[HierarchicalOutput, DiscourseAwareState]:
         """Read T target words one after the other (the context of each enters the next). tokens: [R, T]."""
         embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
-        made, running = [], dict(state.decoder)
+        made = []
         for word in embedded.unbind(1):
-            inputs = self.input(torch.cat([word, running["context"]], -1))  # x_t, equation 7
-            hidden, cell = self.cell(inputs, (running["hidden"], running["cell"]))
-            alpha, beta, context = self._attend(torch.cat([cell, hidden], -1), running["coverage"], state)
+            inputs = self.input(torch.cat([word, state.context], -1))  # x_t, equation 7
+            hidden, cell = self.cell(inputs, (state.hidden, state.cell))
+            alpha, beta, context = self._attend(torch.cat([cell, hidden], -1), state)
             made.append((*self.pointer(hidden, cell, context, inputs), alpha, beta))
-            running = {"hidden": hidden, "cell": cell, "context": context, "coverage": running["coverage"] + alpha}
+            state = replace(state, hidden=hidden, cell=cell, context=context, coverage=state.coverage + alpha)
         features, switch, alpha, beta = (torch.stack(parts, 1) for parts in zip(*made))
-        return Steps(features, switch, alpha, alpha, beta), state.advance(**running)
+        source = per_hypothesis(state.source, len(tokens))
+        return HierarchicalOutput(features, switch, alpha, source, alpha, beta), state
 
-    def _attend(self, query: Tensor, coverage: Tensor, state: State) -> tuple[Tensor, Tensor, Tensor]:
+    def seen(self, output: HierarchicalOutput, state: DiscourseAwareState) -> dict[str, Any]:
+        return {**super().seen(output, state), "units": output.sentences}
+
+    def _attend(self, query: Tensor, state: DiscourseAwareState) -> tuple[Tensor, Tensor, Tensor]:
         """Equations 4 to 6 for queries [R, 2H]: alpha [R, N], beta [R, S], context [R, d]."""
-        doc, documents = state.document, state.document["words"].shape[0]
-        per_document = (documents, len(query) // documents)
-        sections = self.section_query(query).unflatten(0, per_document)[:, :, None]  # [B, K, 1, d]
-        beta = self.section_v(torch.tanh(doc["section_keys"][:, None] + sections)).squeeze(-1)
-        beta = masked_softmax(beta, doc["section_mask"][:, None])  # [B, K, S]
-        queries, coverage = self.word_query(query).unflatten(0, per_document), coverage.unflatten(0, per_document)
+        documents = len(state.words)
+        sections = per_document(self.section_query(query), documents)[:, :, None]  # [B, K, 1, d]
+        beta = self.section_v(torch.tanh(state.section_keys[:, None] + sections)).squeeze(-1)
+        beta = masked_softmax(beta, state.section_mask[:, None])  # [B, K, S]
+        queries, coverage = (per_document(x, documents) for x in (self.word_query(query), state.coverage))
         # of all steps' tanh [B, K, N, d] none is kept: the backward pass computes each again
-        scores = checkpoint(self._scores, queries, doc["word_keys"], coverage, use_reentrant=False)
-        scale = beta.gather(2, doc["section_of"][:, None].expand_as(scores))
-        alpha = masked_softmax(scale * scores, doc["word_mask"][:, None])  # [B, K, N]
-        context = alpha.to(doc["words"].dtype) @ doc["words"]
+        scores = checkpoint(self._scores, queries, state.word_keys, coverage, use_reentrant=False)
+        scale = beta.gather(2, state.section_of[:, None].expand_as(scores))
+        alpha = masked_softmax(scale * scores, state.word_mask[:, None])  # [B, K, N]
+        context = alpha.to(state.words.dtype) @ state.words
         return alpha.flatten(0, 1), beta.flatten(0, 1), context.flatten(0, 1)
 
     def _scores(self, queries: Tensor, keys: Tensor, coverage: Tensor) -> Tensor:

@@ -2,16 +2,19 @@
 global layers between them. Equation numbers are the paper's; the authors' code differs from them in many places, and
 `form` says which of the two is built."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch, Ragged
 from lib.layers.attention import full_precision
+from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import DecoderLayer, Dropout, FeedForward, TransformerLayer, sinusoids
+from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis
 from lib.models.piece_model import PieceModel, xavier
-from lib.models.state import State
 
 
 @dataclass(frozen=True)
@@ -43,9 +46,9 @@ class HierarchicalTransformerConfig:
 class GlobalLayer(nn.Module):
     """Multi-head pooling of each paragraph, attention between paragraphs, feed-forward: equations 13 to 23.
 
-    `pre_norm` is the code's form. It differs from the equations in more than the place of the normalisation: no W_c
-    in (16); one normalisation and one set of query, key and value weights for all heads; scores scaled; and the context
-    stays in the residual stream of (23).
+    `pre_norm` is the code's form. It differs from the equations in more than the place of the normalisation: no
+    W_c in (16); one normalisation and one set of query, key and value weights for all heads; scores scaled; and the
+    context stays in the residual stream of (23).
     """
 
     def __init__(self, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, eps: float = 1e-6):
@@ -69,7 +72,7 @@ class GlobalLayer(nn.Module):
 
     def forward(
         self, x: Tensor, rows: Ragged, present: Tensor, graph: Tensor | None = None
-    ) -> tuple[Tensor, dict[str, Tensor]]:
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Words of all paragraphs.
 
         Args:
@@ -78,7 +81,7 @@ class GlobalLayer(nn.Module):
             graph: [B, P, P] non-negative weights between paragraphs; takes the place of the first head's attention.
 
         Returns:
-            [W, d], and the pooling weights [W, heads] and the attention between paragraphs [B, heads, P, P].
+            [W, d], the pooling weights [W, heads] and the attention between paragraphs [B, heads, P, P].
         """
         heads, pooling = self._pool(self.norms[0](x) if self.pre_norm else x, rows)  # [A, heads, d / heads]
         grid = heads.new_zeros(*present.shape, *heads.shape[1:])  # [B, P, heads, s]
@@ -91,7 +94,7 @@ class GlobalLayer(nn.Module):
             x = x + self.dropout(self.feed_forward(self.norms[1](x)))
         else:
             x = self.norms[0](self.dropout(self.feed_forward(x + context)) + x)
-        return x, {"pooling": pooling, "between": attention}
+        return x, pooling, attention
 
     def _pool(self, x: Tensor, rows: Ragged) -> tuple[Tensor, Tensor]:
         """Equations 13 to 16: [A, heads, d / heads] and the weights [W, heads]."""
@@ -129,6 +132,17 @@ def _softmax_inside(scores: Tensor, row: Tensor, rows: int) -> Tensor:
     return weights / weights.new_zeros(rows, scores.shape[1]).index_add(0, row, weights)[row]
 
 
+@dataclass(frozen=True)
+class HierarchicalTransformerState(DecoderState):
+    mask: Tensor  # [B, N]
+    source: tuple[tuple[Tensor, Tensor], ...]  # keys and values [B, heads, N, s] for each decoder layer
+    between: tuple[Tensor, ...]  # [B, heads, P, P] attention between paragraphs of each global layer
+    pooling: tuple[Tensor, ...]  # [B, N, heads] weights of the words in their paragraphs, likewise
+    paragraph_of: Tensor  # [B, N]
+    position: PerHypothesis  # [R] pieces written
+    past: Annotated[tuple[tuple[Tensor, Tensor], ...] | None, HYPOTHESIS] = None  # [R, heads, position, s] of each
+
+
 class HierarchicalTransformer(PieceModel):
     """Encoder of local and global layers over paragraphs, transformer decoder, one embedding table for all.
 
@@ -151,23 +165,28 @@ class HierarchicalTransformer(PieceModel):
             self.encoder_norm, self.decoder_norm = (nn.LayerNorm(c.width, 1e-6) for _ in range(2))
         xavier(self)
 
-    def encode(self, batch: Batch, graph: Tensor | None = None) -> State:
-        """Everything that is computed once per document. graph: [B, P, P], equation 24; by default the batch's."""
+    def encode(self, batch: Batch, graph: Tensor | None = None) -> HierarchicalTransformerState:
+        """graph: [B, P, P], equation 24; by default the batch's."""
         rows, graph = batch.ragged, batch.graph if graph is None else graph
         x = self.embed(batch.source.flatten()[rows.word], self.positions(rows.number[rows.row], rows.place))
         for layer in self.local_layers:
             x = layer(x, rows)
-        document = {"mask": batch.source_mask}
-        for i, layer in enumerate(self.global_layers):
-            x, seen = layer(x, rows, batch.sentence_mask, graph)
-            document[f"between{i}"] = seen["between"]
-            document[f"pooling{i}"] = _in_place(seen["pooling"].detach(), rows, batch)  # [B, N, heads]
+        between, pooling = [], []
+        for layer in self.global_layers:
+            x, weights, attention = layer(x, rows, batch.sentence_mask, graph)
+            between.append(attention)
+            pooling.append(_in_place(weights.detach(), rows, batch))
         if self.config.form == "code":
             x = self.encoder_norm(x)
         words = _in_place(x, rows, batch)  # [B, N, d]: the pieces of all paragraphs in order
-        for i, layer in enumerate(self.decoder_layers):
-            document[f"keys{i}"], document[f"values{i}"] = layer.source_attention.keys_and_values(words)
-        return State(document, {"position": torch.zeros(len(batch), dtype=torch.long, device=words.device)})
+        return HierarchicalTransformerState(
+            mask=batch.source_mask,
+            source=tuple(layer.source_attention.keys_and_values(words) for layer in self.decoder_layers),
+            between=tuple(between),
+            pooling=tuple(pooling),
+            paragraph_of=batch.sentence_of,
+            position=torch.zeros(len(batch), dtype=torch.long, device=words.device),
+        )
 
     def positions(self, paragraphs: Tensor, tokens: Tensor) -> Tensor:
         """Equations 7 to 9: [...] numbers of paragraphs and of tokens inside them -> [..., d]."""
@@ -177,41 +196,36 @@ class HierarchicalTransformer(PieceModel):
         halves = [sinusoids(paragraphs, half), sinusoids(tokens, half)]
         return torch.cat(halves if self.config.form == "paper" else halves[::-1], -1)
 
-    def decode(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+    def decode(
+        self, tokens: Tensor, state: HierarchicalTransformerState
+    ) -> tuple[DecoderOutput, HierarchicalTransformerState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
-        start = state.decoder["position"]  # [R], the same for all
+        start = state.position  # [R], the same for all
         places = start[:, None] + torch.arange(tokens.shape[1], device=tokens.device)
         x = self.embed(tokens, sinusoids(places, self.config.width))
-        document, kept = state.document, {}
-        for i, layer in enumerate(self.decoder_layers):
-            past = None
-            if f"past_keys{i}" in state.decoder:
-                past = state.decoder[f"past_keys{i}"], state.decoder[f"past_values{i}"]
-            source = document[f"keys{i}"], document[f"values{i}"]
-            x, (kept[f"past_keys{i}"], kept[f"past_values{i}"]) = layer(x, past, source, document["mask"])
+        kept = []
+        for layer, past, source in zip(self.decoder_layers, state.past or repeat(None), state.source):
+            x, keys_and_values = layer(x, past, source, state.mask)
+            kept.append(keys_and_values)
         if self.config.form == "code":
             x = self.decoder_norm(x)
-        return x, state.advance(position=start + tokens.shape[1], **kept)
+        return DecoderOutput(x), replace(state, position=start + tokens.shape[1], past=tuple(kept))
+
+    def attention_weights(self, tokens: Tensor, state: HierarchicalTransformerState) -> dict[str, Tensor]:
+        """Of the last decoder layer, the mean over its heads."""
+        seen: list[Tensor] = []
+        last = self.decoder_layers[-1].source_attention
+        hook = last.register_forward_pre_hook(lambda layer, inputs: seen.append(layer.weights(*inputs)))
+        try:
+            self.decode(tokens, state)
+        finally:
+            hook.remove()
+        words = seen[0].mean(1)  # [B, T, N]
+        units = words.new_zeros(*words.shape[:2], int(state.paragraph_of.max()) + 1)
+        return {"words": words, "units": units.scatter_add(2, state.paragraph_of[:, None].expand_as(words), words)}
 
 
 def _in_place(values: Tensor, rows: Ragged, batch: Batch) -> Tensor:
     """Values [W, n] of all words where they stand in the padded batch: [B, N, n]."""
     placed = values.new_zeros(batch.source.numel(), values.shape[1]).index_copy(0, rows.word, values)
     return placed.view(*batch.source.shape, -1)
-
-
-_FLAT = {"local_layers": 6, "global_layers": 0, "paragraph_positions": False}
-# Rows of the paper's tables 2 and 3: fields of the config that differ from the model's own.
-VARIANTS = {
-    "HT": {},
-    "HT + similarity graph": {},
-    "HT + discourse graph": {},
-    "HT without paragraph positions": {"paragraph_positions": False},
-    "HT without multi-head pooling": {"pooling_heads": 1},
-    "HT without global layers": {"global_layers": 0},
-    "FT 600, no ranking": _FLAT,
-    "FT 600": _FLAT,
-    "FT 800": _FLAT,
-    "FT 1200": _FLAT,
-    "T-DMCA": {},
-}

@@ -1,6 +1,7 @@
 """The hierarchical recurrent encoder-decoder that Mem2Mem extends: equations 1 to 3 and 13 to 17 of that paper."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -10,8 +11,8 @@ from lib.data.batch import Batch, in_vocabulary, split_packed
 from lib.data.text import PAD
 from lib.layers.attention import SCORES, Attention, CoverageAttention, full_precision
 from lib.layers.pointer import PointerGenerator
-from lib.models.pointer_model import PointerModel, Steps
-from lib.models.state import State
+from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
+from lib.models.summarizer import HierarchicalOutput, PointerModel
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,27 @@ class HREDConfig:
             raise ValueError(f"score must be one of {', '.join(SCORES)}, not {self.score!r}")
 
 
+@dataclass(frozen=True)
+class HREDState(DecoderState):
+    words: Tensor  # [B, N, d]
+    word_keys: Tensor  # [B, N, A]
+    word_mask: Tensor  # [B, N]
+    source: Tensor  # [B, N] extended ids
+    sentence_of: Tensor  # [B, N]
+    sentences: Tensor  # [B, L, d]
+    sentence_keys: Tensor  # [B, L, A]
+    sentence_mask: Tensor  # [B, L]
+    hidden: PerHypothesis  # [R, H]
+    coverage: PerHypothesis  # [R, N], equation 16 at the next step
+
+
 SENTENCES_AT_ONCE = 128  # in the sentence encoder, on a CPU: see `split_packed`
 
 
 class HRED(PointerModel):
     """Sentence encoder, document encoder, and a decoder with hierarchical attention, coverage and copying.
 
-    The three methods of every summarizer here: `encode`, `decode` and `loss`. B documents, K hypotheses of each,
-    R = B * K rows, T target words, N source words, L sentences, d = H = `hidden`.
+    B documents, K hypotheses of each, R = B * K rows, T target words, N source words, L sentences, d = H = `hidden`.
     """
 
     Config = HREDConfig
@@ -58,25 +72,21 @@ class HRED(PointerModel):
 
     # ---------------------------------------------------------------------------------------------- encoder
 
-    def encode(self, batch: Batch) -> State:
-        """Everything that is computed once per document."""
+    def encode(self, batch: Batch) -> HREDState:
         words, embedded = self._read_sentences(batch)
         sentences, last = self._read_document(embedded, batch.sentence_counts)
-        document = {
-            "words": words,  # [B, N, d]
-            "word_keys": self.word_attention.project(words),  # [B, N, A]
-            "word_mask": batch.source_mask,  # [B, N]
-            "source": batch.source_extended,  # [B, N]
-            "sentence_of": batch.sentence_of,  # [B, N]
-            "sentences": sentences,  # [B, L, d]
-            "sentence_keys": self.sentence_attention.project(sentences),  # [B, L, A]
-            "sentence_mask": batch.sentence_mask,  # [B, L]
-        }
-        start = {
-            "hidden": self.bridge(last),  # [B, H]
-            "coverage": torch.zeros_like(full_precision(words)[0][..., 0]),  # [B, N], equation 16 at t = 1
-        }
-        return State(document, start)
+        return HREDState(
+            words=words,
+            word_keys=self.word_attention.project(words),
+            word_mask=batch.source_mask,
+            source=batch.source_extended,
+            sentence_of=batch.sentence_of,
+            sentences=sentences,
+            sentence_keys=self.sentence_attention.project(sentences),
+            sentence_mask=batch.sentence_mask,
+            hidden=self.bridge(last),
+            coverage=torch.zeros_like(full_precision(words)[0][..., 0]),
+        )
 
     def _read_sentences(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Equation 1: word states [B, N, d] and sentence embeddings [B, L, d], all sentences as one packed batch."""
@@ -105,33 +115,34 @@ class HRED(PointerModel):
 
     # ---------------------------------------------------------------------------------------------- decoder
 
-    def decode(self, tokens: Tensor, state: State) -> tuple[Steps, State]:
+    def decode(self, tokens: Tensor, state: Any) -> tuple[HierarchicalOutput, Any]:
         """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]."""
         embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
-        hidden, last = self.decoder(embedded, state.decoder["hidden"][None].to(embedded.dtype))
+        hidden, last = self.decoder(embedded, state.hidden[None].to(embedded.dtype))
         query, read, state = self.condition(hidden, state)  # [R, T, H]
         alpha, beta, gamma, context, coverage = self._attend(query, state)
         features, switch = self.pointer(query, context, embedded)
-        steps = Steps(features, switch, gamma, alpha, beta, read)
-        return steps, state.advance(hidden=last[0], coverage=coverage)
+        source = per_hypothesis(state.source, len(tokens))
+        output = HierarchicalOutput(features, switch, gamma, source, alpha, beta, read)
+        return output, replace(state, hidden=last[0], coverage=coverage)
 
-    def condition(self, hidden: Tensor, state: State) -> tuple[Tensor, Tensor | None, State]:
+    def seen(self, output: HierarchicalOutput, state: Any) -> dict[str, Any]:
+        return {**super().seen(output, state), "units": output.sentences}
+
+    def condition(self, hidden: Tensor, state: Any) -> tuple[Tensor, Tensor | None, Any]:
         """The hook of models with a memory: what attends and predicts in place of `hidden` [R, T, H]."""
         return hidden, None, state
 
-    def _attend(self, query: Tensor, state: State) -> tuple[Tensor, ...]:
+    def _attend(self, query: Tensor, state: HREDState) -> tuple[Tensor, ...]:
         """Equations 3, 16 and 17 for queries [R, T, H]: alpha, beta, gamma, context, coverage, R rows each."""
-        doc, coverage = state.document, state.decoder["coverage"]
-        documents, (rows, steps) = doc["words"].shape[0], query.shape[:2]
-        query = query.unflatten(0, (documents, rows // documents))  # [B, K, T, H]
-        alpha, coverage = self.word_attention(
-            query, doc["word_keys"], doc["word_mask"], coverage.unflatten(0, query.shape[:2])
-        )  # [B, K, T, N]
+        documents, (rows, steps) = len(state.words), query.shape[:2]
+        query, coverage = per_document(query, documents), per_document(state.coverage, documents)  # [B, K, T, H]
+        alpha, coverage = self.word_attention(query, state.word_keys, state.word_mask, coverage)  # [B, K, T, N]
         alpha = alpha.flatten(1, 2)  # [B, K * T, N]
         by_sentence = self.sentence_attention.project_queries(query.flatten(1, 2))
-        beta = self.sentence_attention(by_sentence, doc["sentence_keys"], doc["sentence_mask"])
-        gamma = alpha * beta.gather(2, doc["sentence_of"][:, None].expand_as(alpha))
+        beta = self.sentence_attention(by_sentence, state.sentence_keys, state.sentence_mask)
+        gamma = alpha * beta.gather(2, state.sentence_of[:, None].expand_as(alpha))
         gamma = gamma / gamma.sum(-1, keepdim=True).clamp_min(torch.finfo(gamma.dtype).tiny)
-        context = gamma.to(doc["words"].dtype) @ doc["words"]  # [B, K * T, d]
+        context = gamma.to(state.words.dtype) @ state.words  # [B, K * T, d]
         per_row = (x.reshape(rows, steps, -1) for x in (alpha, beta, gamma, context))
         return *per_row, coverage.flatten(0, 1)

@@ -1,15 +1,16 @@
 """Mem2Mem (Park, Pilault and Pal 2020): encoder memory, compressed, handed to the decoder, read and written there."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch
 from lib.layers.attention import Attention, full_precision, masked_softmax
-from lib.models.hred import HRED, HREDConfig
-from lib.models.pointer_model import Steps, per_document
-from lib.models.state import State
+from lib.models.decoder_state import HYPOTHESIS, PerHypothesis
+from lib.models.hred import HRED, HREDConfig, HREDState
+from lib.models.summarizer import HierarchicalOutput, mean_over_words
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,14 @@ class Mem2MemConfig(HREDConfig):
             )
 
 
+@dataclass(frozen=True)
+class Mem2MemState(HREDState):
+    memory: PerHypothesis  # [R, r, d] M_D
+    read: Annotated[Tensor | None, HYPOTHESIS] = None  # [R, d] m_t, from the first read on
+    write_attention: Tensor | None = None  # [B, r, L] A, where the memory starts from the encoder's
+    encoder_memory: Tensor | None = None  # [B, r, d] M_E
+
+
 class Mem2Mem(HRED):
     """HRED whose attention and prediction are conditioned on a memory of r slots, [r, d]."""
 
@@ -43,7 +52,8 @@ class Mem2Mem(HRED):
     def __init__(self, config: Mem2MemConfig):
         super().__init__(config)
         c, d = config, config.hidden
-        if c.start == "encoder":
+        self.extracts = c.start == "encoder"
+        if self.extracts:
             self.compress_hidden = nn.Linear(d, c.compression, bias=False)  # W_a2
             self.compress_heads = nn.Linear(c.compression, c.slots, bias=False)  # W_a1
         self.read_attention = Attention(d, d, d, c.score)
@@ -53,16 +63,14 @@ class Mem2Mem(HRED):
             self.write_read = nn.Linear(d, 2 * d, bias=False)  # W_z2, W_u2
             self.write_memory = nn.Linear(d, 2 * d, bias=False)  # W_z3, W_u3
 
-    def encode(self, batch: Batch) -> State:
-        """HRED's state, the write attention A [B, r, L] and encoder memory M_E [B, r, d], and the first M_D."""
-        state = super().encode(batch)
-        sentences, mask = state.document["sentences"], state.document["sentence_mask"]
-        if self.config.start == "zeros":
-            memory = sentences.new_zeros(len(batch), self.config.slots, self.config.hidden)
-            return state.advance(memory=memory)
-        attention, memory = self.compress(sentences, mask)
-        state.document.update(write_attention=attention, encoder_memory=memory)
-        return state.advance(memory=memory)
+    def encode(self, batch: Batch) -> Mem2MemState:
+        """HRED's state, the write attention and encoder memory, and the first M_D."""
+        state = vars(super().encode(batch))
+        if not self.extracts:
+            memory = state["sentences"].new_zeros(len(batch), self.config.slots, self.config.hidden)
+            return Mem2MemState(**state, memory=memory)
+        attention, memory = self.compress(state["sentences"], state["sentence_mask"])
+        return Mem2MemState(**state, memory=memory, write_attention=attention, encoder_memory=memory)
 
     def compress(self, sentences: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Equations 4 and 5: A [B, r, L] and M_E [B, r, d] of sentence states [B, L, d]."""
@@ -70,13 +78,13 @@ class Mem2Mem(HRED):
         attention = masked_softmax(scores.transpose(1, 2), mask[:, None])
         return attention, attention.to(sentences.dtype) @ sentences
 
-    def condition(self, hidden: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
+    def condition(self, hidden: Tensor, state: Mem2MemState) -> tuple[Tensor, Tensor, Mem2MemState]:
         """Equations 7 to 10 over T steps: the memory is written (but not before the first read), then read.
 
         hidden: [R, T, H]. Returns h^(m) [R, T, H], the read weights psi [R, T, r], and the state with the memory
         [R, r, d] and the last read m_t [R, d].
         """
-        memory, read = state.decoder["memory"], state.decoder.get("read")
+        memory, read = state.memory, state.read
         queries = self.read_attention.project_queries(hidden).unbind(1)  # T of [R, A]
         from_hidden = self.write_hidden(hidden).unbind(1) if self.config.write else ()  # T of [R, 2d]
         weights, reads = [], []
@@ -88,7 +96,7 @@ class Mem2Mem(HRED):
             weights.append(psi)
             reads.append(read)
         query = self.read_output(torch.cat([hidden, torch.stack(reads, 1)], -1))
-        return query, torch.cat(weights, 1), state.advance(memory=memory, read=read)
+        return query, torch.cat(weights, 1), replace(state, memory=memory, read=read)
 
     def gate_and_update(self, memory: Tensor, read: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Equations 8 and 9: z and u, each [R, r, d], from M_D [R, r, d], m_t [R, d] and `write_hidden` of the next
@@ -102,38 +110,37 @@ class Mem2Mem(HRED):
         z, u = self.gate_and_update(memory, read, from_hidden)
         return z * memory + (1 - z) * u
 
-    def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """`nll`, `comp` (equation 6) and `read` (equation 11), each the mean over documents, and equation 12."""
-        state = self.encode(batch)
-        steps, _ = self.decode(batch.target_input, state)
-        nll = self.nll(steps, batch, state)
-        if self.config.start == "zeros":
-            return {"loss": nll, "nll": nll}
-        comp = compression_loss(state.document["write_attention"]).mean()
-        read = per_document(self._read_distance(steps, state), batch.target_mask).mean()
-        loss = nll + self.config.lambda_comp * comp + self.config.lambda_read * read
-        return {"loss": loss, "nll": nll, "comp": comp, "read": read}
+    def regularisers(self, output: HierarchicalOutput, batch: Batch, state: Any) -> dict[str, tuple[float, Tensor]]:
+        """`comp` (equation 6) and `read` (equation 11), weighted as in equation 12."""
+        if not self.extracts:
+            return {}
+        read = mean_over_words(self._read_distance(output, state), batch.target_mask).mean()
+        comp = compression_loss(state.write_attention).mean()
+        return {"comp": (self.config.lambda_comp, comp), "read": (self.config.lambda_read, read)}
 
     @staticmethod
-    def _read_distance(steps: Steps, state: State) -> Tensor:
+    def _read_distance(output: HierarchicalOutput, state: Any) -> Tensor:
         """The norms in equation 11, [B, T]: how far the memory read is from the sentence context."""
-        memory, sentences = full_precision(state.document["encoder_memory"], state.document["sentences"])
-        difference = steps.read @ memory - steps.sentences @ sentences  # [B, T, d]
+        memory, sentences = full_precision(state.encoder_memory, state.sentences)
+        difference = output.read @ memory - output.sentences @ sentences  # [B, T, d]
         return torch.linalg.vector_norm(difference, dim=-1)  # PyTorch takes the slope at 0 to be 0
+
+    def seen(self, output: HierarchicalOutput, state: Any) -> dict[str, Tensor]:
+        """Also "slots" [B, T, r], the slots read, and "heads" [B, r, L], the sentences that each holds."""
+        heads = {"heads": state.write_attention} if self.extracts else {}
+        return {**super().seen(output, state), "slots": output.read, **heads}
+
+    def choose(self, batch: Batch) -> list[list[int]]:
+        """The sentence that each memory head attends to most, each once, in document order (Table 3)."""
+        return memory_sentences(self.encode(batch).write_attention)
+
+
+def memory_sentences(write_attention: Tensor) -> list[list[int]]:
+    """Sentence indices of each document, of the largest weight of each head of write attention [B, r, L]."""
+    return [sorted(set(row)) for row in write_attention.argmax(-1).tolist()]
 
 
 def compression_loss(attention: Tensor) -> Tensor:
     """Equation 6 of each document: the squared Frobenius norm of A A^T - I, for A [B, r, L]."""
     gram = attention @ attention.transpose(1, 2)
     return (gram - torch.eye(gram.shape[-1], device=gram.device, dtype=gram.dtype)).square().sum((1, 2))
-
-
-# The rows of the paper's Table 2: each adds one thing to the row before.
-VARIANTS = {
-    "hred": None,
-    "+encoder memory": {"start": "encoder", "write": False, "lambda_comp": 0.0, "lambda_read": 0.0},
-    "+decoder memory": {"start": "zeros", "write": True, "lambda_comp": 0.0, "lambda_read": 0.0},
-    "+transfer": {"start": "encoder", "write": True, "lambda_comp": 0.0, "lambda_read": 0.0},
-    "+comp": {"start": "encoder", "write": True, "lambda_read": 0.0},
-    "+read": {"start": "encoder", "write": True},
-}

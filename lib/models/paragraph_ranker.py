@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch
-from lib.data.preprocess import bigram_recall
-from lib.data.text import SENTENCE_END
+from lib.data.text import SENTENCE_END, bigram_recall
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 small vocabulary or copies, with an embedding of unknown words from their context. Equation numbers are the paper's;
 (16) to (18) are ours."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -11,8 +11,9 @@ from lib.data.batch import Batch
 from lib.data.text import UNK
 from lib.layers.attention import Attention, full_precision
 from lib.layers.gated_gru import GatedGRU
-from lib.models.pointer_model import mean_nll
-from lib.models.state import State
+from lib.layers.pointer import DecoderOutput, joint_nll
+from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
+from lib.models.summarizer import Summarizer, document_weights
 
 ENCODERS = ("gru", "lstm", "read-again gru", "read-again lstm", "option 1", "option 2")
 
@@ -43,16 +44,27 @@ class ReadAgainConfig:
 
 
 @dataclass(frozen=True)
-class ReadAgainSteps:
-    """What the decoder computed for T target positions of R hypotheses."""
+class ReadAgainState(DecoderState):
+    words: Tensor  # [B, N, d]
+    keys: Tensor  # [B, N, d]
+    mask: Tensor  # [B, N]
+    source: Tensor  # [B, N] extended ids
+    importance: Tensor | None  # [B, N, d] alpha of a GRU that reads again
+    embedded: Tensor | None  # [B, N, e] p, where words are copied
+    hidden: PerHypothesis  # [R, d]
+    cell: PerHypothesis  # [R, d]
 
-    generate: Tensor  # [R, T, Y] g, scores of the vocabulary
-    copy: Tensor  # [R, T, N] k, scores of the source words; -inf where there is none
+
+@dataclass(frozen=True)
+class ReadAgainOutput(DecoderOutput):
+    """`features` are the decoder's states, from which the vocabulary's scores g are made."""
+
+    copy: Tensor  # [R, T, N] k, scores of the source words; `LOWEST` where there is none
     attention: Tensor  # [R, T, N] beta
     source: Tensor  # [R, N] extended ids
 
 
-class ReadAgain(nn.Module):
+class ReadAgain(Summarizer):
     """Encoder with one or two reads, attention LSTM decoder, one softmax over vocabulary and source words.
 
     B documents, K hypotheses of each, R = B * K rows, T target words, N source words in S sentences, e = `embedding`,
@@ -60,7 +72,6 @@ class ReadAgain(nn.Module):
     """
 
     Config = ReadAgainConfig
-    control_symbols: frozenset[int] = frozenset()
 
     def __init__(self, config: ReadAgainConfig):
         super().__init__()
@@ -102,22 +113,21 @@ class ReadAgain(nn.Module):
 
     # ---------------------------------------------------------------------------------------------- encoder
 
-    def encode(self, batch: Batch) -> State:
+    def encode(self, batch: Batch) -> ReadAgainState:
         """The reads, and what the decoder needs of every source word."""
         states, last, importance = self._read(batch)
         states = self.dropout(states)
-        document = {
-            "words": states,  # [B, N, d]
-            "keys": self.attention.project(states),  # [B, N, d]
-            "mask": batch.source_mask,  # [B, N]
-            "source": batch.source_extended,  # [B, N]
-        }
-        if importance is not None:
-            document["importance"] = importance  # [B, N, d]
-        if self.config.copy:
-            document["embedded"] = torch.tanh(self.word(states))  # p, equation 15: [B, N, e]
         hidden = torch.tanh(self.bridge(last))
-        return State(document, {"hidden": hidden, "cell": torch.zeros_like(hidden)})
+        return ReadAgainState(
+            words=states,
+            keys=self.attention.project(states),
+            mask=batch.source_mask,
+            source=batch.source_extended,
+            importance=importance,
+            embedded=torch.tanh(self.word(states)) if self.config.copy else None,  # equation 15
+            hidden=hidden,
+            cell=torch.zeros_like(hidden),
+        )
 
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None]:
         """Word states [B, N, d], their last [B, d], and alpha [B, N, d] of a GRU that reads again."""
@@ -165,20 +175,19 @@ class ReadAgain(nn.Module):
 
     # ---------------------------------------------------------------------------------------------- decoder
 
-    def decode(self, tokens: Tensor, state: State) -> tuple[ReadAgainSteps, State]:
+    def decode(self, tokens: Tensor, state: ReadAgainState) -> tuple[ReadAgainOutput, ReadAgainState]:
         """Read T target words at once. tokens: [R, T] extended ids; words to copy are embedded by their context.
 
         Attention comes before the state it feeds, so equations 12 to 14 are a loop over the T words.
         """
-        rows, doc = len(tokens), state.document
-        source = _per_row(doc["source"], rows)
-        words = self.dropout(self._embed(tokens, source, doc))  # [R, T, e]
+        source = per_hypothesis(state.source, len(tokens))
+        words = self.dropout(self._embed(tokens, source, state))  # [R, T, e]
         w, size = self.decoder, self.config.embedding
         from_words = nn.functional.linear(words, w.weight_ih[:, :size], w.bias_ih + w.bias_hh).unbind(1)
-        hidden, cell = state.decoder["hidden"], state.decoder["cell"]
+        hidden, cell = state.hidden, state.cell
         outputs, attention = [], []
         for gates in from_words:
-            beta, context = self._attend(hidden, doc)
+            beta, context = self._attend(hidden, state)
             gates = gates + context @ w.weight_ih[:, size:].T + hidden @ w.weight_hh.T
             i, f, g, o = gates.chunk(4, -1)
             cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
@@ -186,66 +195,81 @@ class ReadAgain(nn.Module):
             outputs.append(hidden)
             attention.append(beta)
         output = self.dropout(torch.stack(outputs, 1))  # [R, T, d]
-        (generate,) = full_precision(self.vocabulary(output))
-        steps = ReadAgainSteps(generate, self._copy_scores(output, doc), torch.stack(attention, 1), source)
-        return steps, state.advance(hidden=hidden, cell=cell)
+        made = ReadAgainOutput(output, self._copy_scores(output, state), torch.stack(attention, 1), source)
+        return made, replace(state, hidden=hidden, cell=cell)
 
-    def _embed(self, tokens: Tensor, source: Tensor, doc: dict[str, Tensor]) -> Tensor:
+    def _embed(self, tokens: Tensor, source: Tensor, state: ReadAgainState) -> Tensor:
         """Equation 15: words of Y from its table, others from where they first stand in the source: [R, T, e]."""
         known = tokens < self.config.vocab_size
         words = self.target_embedding(tokens.where(known, UNK))
-        if not self.config.copy or known.all():
+        if state.embedded is None or known.all():
             return words
         same = source[:, None] == tokens[..., None]  # [R, T, N]
-        document = torch.arange(len(tokens), device=tokens.device) // (len(tokens) // len(doc["source"]))
-        copied = doc["embedded"][document[:, None], same.int().argmax(-1)]  # argmax: the first of the largest
+        document = per_hypothesis(torch.arange(len(state.source), device=tokens.device), len(tokens))
+        copied = state.embedded[document[:, None], same.int().argmax(-1)]  # argmax: the first of the largest
         return copied.where((~known & same.any(-1))[..., None], words)
 
-    def _attend(self, hidden: Tensor, doc: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    def _attend(self, hidden: Tensor, state: ReadAgainState) -> tuple[Tensor, Tensor]:
         """Equations 13 and 14: beta [R, N] and the context [R, d] of the state before, [R, d]."""
-        queries = self.attention.project_queries(hidden).unflatten(0, (len(doc["words"]), -1))  # [B, K, d]
-        beta = self.attention(queries, doc["keys"], doc["mask"])  # [B, K, N]
-        return beta.flatten(0, 1), (beta.to(hidden.dtype) @ doc["words"]).flatten(0, 1)
+        queries = per_document(self.attention.project_queries(hidden), len(state.words))  # [B, K, d]
+        beta = self.attention(queries, state.keys, state.mask)  # [B, K, N]
+        return beta.flatten(0, 1), (beta.to(hidden.dtype) @ state.words).flatten(0, 1)
 
-    def _copy_scores(self, output: Tensor, doc: dict[str, Tensor]) -> Tensor:
+    def _copy_scores(self, output: Tensor, state: ReadAgainState) -> Tensor:
         """Equation 16: k [R, T, N]."""
-        documents, (rows, steps) = len(doc["source"]), output.shape[:2]
-        if not self.config.copy:
-            return output.new_full((rows, steps, doc["source"].shape[1]), LOWEST).float()
-        queries = self.copy_query(output).unflatten(0, (documents, -1)).flatten(1, 2)  # [B, K * T, e]
-        (scores,) = full_precision(queries @ doc["embedded"].transpose(1, 2))
-        return scores.masked_fill(~doc["mask"][:, None], LOWEST).view(rows, steps, -1)
+        rows, steps = output.shape[:2]
+        if state.embedded is None:
+            return full_precision(output.new_full((rows, steps, state.source.shape[1]), LOWEST))[0]
+        queries = per_document(self.copy_query(output), len(state.source)).flatten(1, 2)  # [B, K * T, e]
+        (scores,) = full_precision(queries @ state.embedded.transpose(1, 2))
+        return scores.masked_fill(~state.mask[:, None], LOWEST).view(rows, steps, -1)
 
     # ------------------------------------------------------------------------------------------ probabilities
 
-    def log_prob(self, steps: ReadAgainSteps, target: Tensor, state: State) -> Tensor:
-        """Equation 17: log P of the target words [R, T] (extended ids). Without copying, unknown words are [UNK]."""
+    def generate(self, features: Tensor) -> Tensor:
+        """g, scores of the vocabulary: [..., d] -> [..., Y]."""
+        return full_precision(self.vocabulary(features))[0]
+
+    def _copied(self, output: ReadAgainOutput, target: Tensor) -> tuple[Tensor, Tensor]:
+        """The target, -1 where it can only be copied (without copying, [UNK]), and the log of the summed exponentials
+        of its copies: [R, T] each."""
         known = target < self.config.vocab_size
         if not self.config.copy:
             target, known = target.where(known, UNK), torch.ones_like(known)
-        generated = steps.generate.gather(-1, target.where(known, UNK)[..., None]).squeeze(-1)
-        generated = generated.masked_fill(~known, LOWEST)
-        same = steps.source[:, None] == target[..., None]  # [R, T, N]
-        copied = steps.copy.masked_fill(~same, LOWEST).logsumexp(-1)
-        normaliser = torch.logaddexp(steps.generate.logsumexp(-1), steps.copy.logsumexp(-1))
+        same = output.source[:, None] == target[..., None]  # [R, T, N]
+        return target.where(known, -1), output.copy.masked_fill(~same, LOWEST).logsumexp(-1)
+
+    def log_prob(self, output: ReadAgainOutput, target: Tensor, state: ReadAgainState) -> Tensor:
+        """Equation 17: log P of the target words [R, T] (extended ids). Without copying, unknown words are [UNK]."""
+        scores, (target, copied) = self.generate(output.features), self._copied(output, target)
+        generated = scores.gather(-1, target.clamp_min(0)[..., None]).squeeze(-1).masked_fill(target < 0, LOWEST)
+        normaliser = torch.logaddexp(scores.logsumexp(-1), output.copy.logsumexp(-1))
         return torch.logaddexp(generated, copied) - normaliser
 
+    def nll(self, output: ReadAgainOutput, batch: Batch, state: ReadAgainState) -> Tensor:
+        """Equation 18, as from `log_prob`, with less memory."""
+        mask, layer = batch.target_mask, self.vocabulary
+        weights, (target, copied) = document_weights(mask, output.copy.dtype), self._copied(output, batch.target)
+        rows = target[mask], copied[mask], output.copy.logsumexp(-1)[mask], weights[mask]
+        return joint_nll(output.features[mask], layer.weight, layer.bias, *rows)
+
     @torch.no_grad()
-    def distribution(self, steps: ReadAgainSteps, state: State, extra: int, out: Tensor | None = None) -> Tensor:
-        """P of every word after the last step, [R, Y + extra] with `extra` copy ids, in `out` if given."""
-        generate, copy, size = steps.generate[:, -1], steps.copy[:, -1], self.config.vocab_size
+    def distribution(
+        self, output: ReadAgainOutput, state: ReadAgainState, extra: int, out: Tensor | None = None
+    ) -> Tensor:
+        generate, copy, size = self.generate(output.features[:, -1]), output.copy[:, -1], self.config.vocab_size
         p = generate.new_empty(len(generate), size + extra) if out is None else out
         normaliser = torch.logaddexp(generate.logsumexp(-1), copy.logsumexp(-1))[:, None]
         torch.sub(generate, normaliser, out=p[:, :size]).exp_()
         p[:, size:] = 0
-        return p.scatter_add_(1, steps.source, (copy - normaliser).exp())
+        return p.scatter_add_(1, output.source, (copy - normaliser).exp())
 
-    def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Equation 18, the mean over documents of the mean over a summary's words."""
-        return mean_nll(self, batch)
-
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
-        return self.loss(batch)
+    def seen(self, output: ReadAgainOutput, state: ReadAgainState) -> dict[str, Tensor]:
+        """Also "importance" [B, N] of a GRU that reads again, the mean of alpha."""
+        copies = output.copy.logsumexp(-1)
+        generate = torch.sigmoid(self.generate(output.features).logsumexp(-1) - copies)
+        importance = {} if state.importance is None else {"importance": state.importance.mean(-1)}
+        return {"words": output.attention, "generate": generate, **importance}
 
 
 LOWEST = -1e30  # a score whose exponential is 0; finite, so that gradients are too
@@ -259,16 +283,3 @@ def _run(rnn: nn.Module, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 def _last(states: Tensor, mask: Tensor) -> Tensor:
     return states[torch.arange(len(states), device=states.device), mask.sum(1) - 1]
-
-
-def _per_row(values: Tensor, rows: int) -> Tensor:
-    """[B, ...] of documents -> [R, ...] of hypotheses."""
-    return values.repeat_interleave(rows // len(values), 0)
-
-
-# The models of Table 1: every encoder without and with copying, and ABS (models/abs.py).
-VARIANTS = {
-    **{name + suffix: {"encoder": name, "copy": bool(suffix)} for name in ENCODERS for suffix in ("", " + copy")},
-    "abs bag": {"encoder": "bag"},
-    "abs attention": {"encoder": "attention"},
-}

@@ -4,7 +4,8 @@ Nallapati et al. 2016 and See et al. 2017 are what that paper compares with; her
 its own models, so that a table compares what is added and not how it was built.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
@@ -13,9 +14,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import PAD
 from lib.layers.attention import Attention, CoverageAttention, full_precision
-from lib.layers.pointer import Generator, PointerGenerator
-from lib.models.pointer_model import PointerModel, Steps
-from lib.models.state import State
+from lib.layers.pointer import Generator, PointerGenerator, PointerOutput
+from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
+from lib.models.summarizer import PointerModel
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,16 @@ class Seq2SeqConfig:
     def __post_init__(self):
         if self.hidden % 2:
             raise ValueError(f"hidden is split between two directions and must be even, not {self.hidden}")
+
+
+@dataclass(frozen=True)
+class Seq2SeqState(DecoderState):
+    words: Tensor  # [B, N, d]
+    word_keys: Tensor  # [B, N, A]
+    word_mask: Tensor  # [B, N]
+    source: Tensor  # [B, N] extended ids
+    hidden: PerHypothesis  # [R, H]
+    coverage: Annotated[Tensor | None, HYPOTHESIS]  # [R, N], where there is one
 
 
 class Seq2Seq(PointerModel):
@@ -53,46 +64,39 @@ class Seq2Seq(PointerModel):
         self.word_attention = attention(c.hidden, c.hidden, c.hidden)
         self.pointer = pointer(c.hidden, c.hidden, c.embedding, c.bottleneck, c.vocab_size)
 
-    def encode(self, batch: Batch) -> State:
-        """Everything that is computed once per document."""
+    def encode(self, batch: Batch) -> Seq2SeqState:
         embedded = self.embedding(batch.source)
         packed = pack_padded_sequence(embedded, batch.source_lengths, batch_first=True, enforce_sorted=False)
         states, last = self.encoder(packed)
         words, _ = pad_packed_sequence(states, batch_first=True)
-        document = {
-            "words": words,  # [B, N, d]
-            "word_keys": self.word_attention.project(words),  # [B, N, A]
-            "word_mask": batch.source_mask,  # [B, N]
-            "source": batch.source_extended,  # [B, N]
-        }
-        start = {"hidden": self.bridge(last.transpose(0, 1).flatten(1))}  # [B, H]
-        if self.config.copy:
-            start["coverage"] = torch.zeros_like(full_precision(words)[0][..., 0])  # [B, N]
-        return State(document, start)
+        return Seq2SeqState(
+            words=words,
+            word_keys=self.word_attention.project(words),
+            word_mask=batch.source_mask,
+            source=batch.source_extended,
+            hidden=self.bridge(last.transpose(0, 1).flatten(1)),
+            coverage=torch.zeros_like(full_precision(words)[0][..., 0]) if self.config.copy else None,
+        )
 
-    def decode(self, tokens: Tensor, state: State) -> tuple[Steps, State]:
+    def decode(self, tokens: Tensor, state: Seq2SeqState) -> tuple[PointerOutput, Seq2SeqState]:
         """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]."""
         embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
-        hidden, last = self.decoder(embedded, state.decoder["hidden"][None].to(embedded.dtype))
-        alpha, context, carried = self._attend(hidden, state)
+        hidden, last = self.decoder(embedded, state.hidden[None].to(embedded.dtype))
+        alpha, context, coverage = self._attend(hidden, state)
         features, switch = self.pointer(hidden, context, embedded)
-        return Steps(features, switch, alpha, alpha), state.advance(hidden=last[0], **carried)
+        output = PointerOutput(features, switch, alpha, per_hypothesis(state.source, len(tokens)))
+        return output, replace(state, hidden=last[0], coverage=coverage)
 
-    def _attend(self, hidden: Tensor, state: State) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    def _attend(self, hidden: Tensor, state: Seq2SeqState) -> tuple[Tensor, Tensor, Tensor | None]:
         """Weights [R, T, N] and contexts [R, T, d] for hidden states [R, T, H], and the coverage after them."""
-        doc, carried = state.document, {}
-        documents, (rows, steps) = doc["words"].shape[0], hidden.shape[:2]
-        queries = hidden.unflatten(0, (documents, rows // documents))  # [B, K, T, H]
-        if self.config.copy:
-            coverage = state.decoder["coverage"].unflatten(0, queries.shape[:2])
-            alpha, coverage = self.word_attention(queries, doc["word_keys"], doc["word_mask"], coverage)
-            alpha, carried["coverage"] = alpha.flatten(1, 2), coverage.flatten(0, 1)
+        documents, (rows, steps), coverage = len(state.words), hidden.shape[:2], state.coverage
+        queries = per_document(hidden, documents)  # [B, K, T, H]
+        if coverage is not None:
+            before = per_document(coverage, documents)
+            alpha, coverage = self.word_attention(queries, state.word_keys, state.word_mask, before)
+            alpha, coverage = alpha.flatten(1, 2), coverage.flatten(0, 1)
         else:
             projected = self.word_attention.project_queries(queries.flatten(1, 2))
-            alpha = self.word_attention(projected, doc["word_keys"], doc["word_mask"])  # [B, K * T, N]
-        context = alpha.to(doc["words"].dtype) @ doc["words"]  # [B, K * T, d]
-        return alpha.reshape(rows, steps, -1), context.reshape(rows, steps, -1), carried
-
-
-# Mem2Mem's Table 1
-VARIANTS = {"attn-seq2seq": {"copy": False}, "ptr-gen-seq2seq": {"copy": True}}
+            alpha = self.word_attention(projected, state.word_keys, state.word_mask)  # [B, K * T, N]
+        context = alpha.to(state.words.dtype) @ state.words  # [B, K * T, d]
+        return alpha.reshape(rows, steps, -1), context.reshape(rows, steps, -1), coverage

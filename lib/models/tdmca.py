@@ -4,17 +4,19 @@ Layers take turns: attention inside blocks of the sequence, and attention to key
 convolution has compressed. The published description leaves much open; what is built here is written at each part.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch
+from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import Dropout, FeedForward, attend, sinusoids
+from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.piece_model import PieceModel, xavier
-from lib.models.pointer_model import document_weights
-from lib.models.state import State
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,25 @@ class TDMCAConfig:
             raise ValueError("layers, block and stride must be at least 1")
 
 
+@dataclass(frozen=True)
+class Remembered:
+    """What later words need of a source in one layer."""
+
+    keys: Tensor  # [B, heads, m, s]
+    values: Tensor  # [B, heads, m, s]
+
+
+@dataclass(frozen=True)
+class RememberedBlock(Remembered):
+    places: Tensor  # [B, block - 1] of the keys in the sequence
+
+
+@dataclass(frozen=True)
+class RememberedGroups(Remembered):
+    begun_key: Tensor  # [B, d] the share that the pieces behind the last group have in the next one, with the bias
+    begun_value: Tensor  # [B, d]
+
+
 class _DecoderOnlyLayer(nn.Module):
     """Self-attention and feed-forward, with the normalisation before each part.
 
@@ -56,7 +77,7 @@ class _DecoderOnlyLayer(nn.Module):
     def split(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.config.heads, -1)).transpose(1, 2)
 
-    def read(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def read(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Remembered]:
         """Sources x [B, N, d] of `lengths` [B]: the layer's output, and what later words need of it."""
         normed = self.norms[0](x)
         q, k, v = self.query(normed), self.key(normed), self.value(normed)
@@ -65,7 +86,7 @@ class _DecoderOnlyLayer(nn.Module):
         return self._finish(x), self.remember(k, v, *seen, lengths)
 
     def extend(
-        self, x: Tensor, past: tuple[Tensor, Tensor] | None, kept: dict[str, Tensor], lengths: Tensor, start: int
+        self, x: Tensor, past: tuple[Tensor, Tensor] | None, kept: Remembered, lengths: Tensor, start: int
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Words x [R, T, d] that follow `start` others behind sources of `lengths` [B]; R is a multiple of B.
 
@@ -77,7 +98,7 @@ class _DecoderOnlyLayer(nn.Module):
             k, v = torch.cat([past[0], k], 1), torch.cat([past[1], v], 1)
         keys, values, seen = self.behind(k, v, kept, lengths, start)  # own ones, and which each word sees
         far = self.visible(kept, lengths, start, x.shape[1])  # [B, T, m]
-        found = _attend_both(q, (kept["keys"], kept["values"], far), (keys, values, seen))
+        found = _attend_both(q, (kept.keys, kept.values, far), (keys, values, seen))
         x = x + self.dropout(self.output(found.transpose(1, 2).flatten(2)))
         return self._finish(x), (k, v)
 
@@ -99,23 +120,19 @@ class LocalLayer(_DecoderOnlyLayer):
         blocks = found.transpose(1, 2).reshape(-1, -(-n // block) * block, self.config.heads, found.shape[-1])
         return blocks[:, :n].transpose(1, 2)
 
-    def remember(self, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> dict[str, Tensor]:
+    def remember(self, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Remembered:
         """The last block - 1 pieces of each source, right-aligned: of its last block there are no more."""
         places = lengths[:, None] + torch.arange(-self.config.block + 1, 0, device=k.device)  # [B, block - 1]
         index = places.clamp_min(0)[..., None].expand(-1, -1, k.shape[-1])
-        return {
-            "keys": self.split(k.gather(1, index)),
-            "values": self.split(v.gather(1, index)),
-            "places": places,
-        }
+        return RememberedBlock(self.split(k.gather(1, index)), self.split(v.gather(1, index)), places)
 
-    def visible(self, kept: dict[str, Tensor], lengths: Tensor, start: int, count: int) -> Tensor:
-        places, block = kept["places"], self.config.block
+    def visible(self, kept: RememberedBlock, lengths: Tensor, start: int, count: int) -> Tensor:
+        places, block = kept.places, self.config.block
         own = lengths[:, None] + start + torch.arange(count, device=places.device)  # [B, T]
         return places[:, None] // block == own[..., None] // block  # places before the source are in block -1
 
     def behind(
-        self, k: Tensor, v: Tensor, kept: dict[str, Tensor], lengths: Tensor, start: int
+        self, k: Tensor, v: Tensor, kept: RememberedBlock, lengths: Tensor, start: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         step = torch.arange(k.shape[1], device=k.device)
         block = (lengths[:, None] + step) // self.config.block  # [B, t]
@@ -145,7 +162,7 @@ class CompressedLayer(_DecoderOnlyLayer):
         seen = F.pad(stride * group + stride - 1 <= step[:, None], (1, 0), value=True)  # [N, 1 + groups]
         return attend(*map(self.split, (q, keys, values)), seen, self.dropout)
 
-    def remember(self, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> dict[str, Tensor]:
+    def remember(self, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Remembered:
         """Compressed keys and values, and the share that the pieces behind the last group have in the next one."""
         stride = self.config.stride
         begin = lengths - lengths % stride
@@ -155,32 +172,26 @@ class CompressedLayer(_DecoderOnlyLayer):
         begun_key, begun_value = (
             f(F.pad((y.gather(1, index) * left).flatten(1), (0, y.shape[-1]))) for y, f in self._both(k, v)
         )
-        return {
-            "keys": self.split(keys),
-            "values": self.split(values),
-            "begun_key": begun_key,  # [B, d], the convolution's bias counted in
-            "begun_value": begun_value,
-        }
+        return RememberedGroups(self.split(keys), self.split(values), begun_key, begun_value)
 
-    def visible(self, kept: dict[str, Tensor], lengths: Tensor, start: int, count: int) -> Tensor:
-        groups = torch.arange(kept["keys"].shape[2] - 1, device=lengths.device)
+    def visible(self, kept: RememberedGroups, lengths: Tensor, start: int, count: int) -> Tensor:
+        groups = torch.arange(kept.keys.shape[2] - 1, device=lengths.device)
         whole = F.pad(groups < lengths[:, None] // self.config.stride, (1, 0), value=True)
         return whole[:, None].expand(-1, count, -1)
 
     def behind(
-        self, k: Tensor, v: Tensor, kept: dict[str, Tensor], lengths: Tensor, start: int
+        self, k: Tensor, v: Tensor, kept: RememberedGroups, lengths: Tensor, start: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Groups that end behind the source: complete ones, and one that is not and is never seen."""
         stride = self.config.stride
         slot = lengths[:, None] % stride + torch.arange(k.shape[1], device=k.device)  # [B, t] from the group begun
         count = -(-(k.shape[1] + stride - 1) // stride)
-        hypotheses = len(k) // len(lengths)
-        slots = slot.repeat_interleave(hypotheses, 0)
+        slots = per_hypothesis(slot, len(k))
         own = []
-        for y, f, begun in zip((k, v), (self.compress_key, self.compress_value), ("begun_key", "begun_value")):
+        for (y, f), begun in zip(self._both(k, v), (kept.begun_key, kept.begun_value)):
             grid = y.new_zeros(len(y), count * stride, y.shape[-1])
             grid = grid.scatter(1, slots[..., None].expand_as(y), y).unflatten(1, (count, stride)).flatten(2)
-            first = kept[begun].repeat_interleave(hypotheses, 0) - f.bias
+            first = per_hypothesis(begun, len(k)) - f.bias
             made = F.linear(grid, f.weight, f.bias)
             own.append(self.split(torch.cat([made[:, :1] + first[:, None], made[:, 1:]], 1)))
         last = stride * torch.arange(1, count + 1, device=k.device) - 1
@@ -203,12 +214,21 @@ def _attend_both(q: Tensor, far: tuple[Tensor, Tensor, Tensor], own: tuple[Tenso
     """
     (far_keys, far_values, far_seen), (keys, values, seen) = far, own
     documents = len(far_keys)
-    q = q.unflatten(0, (documents, -1)) * q.shape[-1] ** -0.5  # [B, K, heads, T, s]
-    keys, values = (y.unflatten(0, (documents, -1)) for y in (keys, values))
+    q = per_document(q, documents) * q.shape[-1] ** -0.5  # [B, K, heads, T, s]
+    keys, values = (per_document(y, documents) for y in (keys, values))
     scores = torch.cat([q @ far_keys[:, None].transpose(-1, -2), q @ keys.transpose(-1, -2)], -1)
     mask = torch.cat([far_seen, seen], -1)[:, None, None]
     weights = scores.masked_fill(~mask, -torch.inf).softmax(-1).split([far_keys.shape[2], keys.shape[3]], -1)
     return (weights[0] @ far_values[:, None] + weights[1] @ values).flatten(0, 1)
+
+
+@dataclass(frozen=True)
+class TDMCAState(DecoderState):
+    lengths: Tensor  # [B]
+    features: Tensor | None  # [B, N, d] of the source, for training
+    layers: tuple[Remembered, ...]
+    position: PerHypothesis  # [R] pieces written
+    past: Annotated[tuple[tuple[Tensor, Tensor], ...] | None, HYPOTHESIS] = None  # keys, values [R, position, d]
 
 
 class TDMCA(PieceModel):
@@ -226,51 +246,46 @@ class TDMCA(PieceModel):
         self.norm = nn.LayerNorm(config.width, 1e-6)
         xavier(self)
 
-    def encode(self, batch: Batch) -> State:
-        return self._read(batch)[1]
-
-    def _read(self, batch: Batch) -> tuple[Tensor, State]:
-        """Features of the source [B, N, d], and the state behind it."""
+    def encode(self, batch: Batch) -> TDMCAState:
         lengths = batch.source_mask.sum(1)
         places = torch.arange(batch.source.shape[1], device=lengths.device)
-        x = self.embed(batch.source, sinusoids(places, self.config.width))
-        document = {"lengths": lengths}
-        for i, layer in enumerate(self.layers):
+        x, layers = self.embed(batch.source, sinusoids(places, self.config.width)), []
+        for layer in self.layers:
             x, kept = layer.read(x, lengths)
-            document |= {f"layer{i}.{name}": value for name, value in kept.items()}
-        start = torch.zeros(len(batch), dtype=torch.long, device=lengths.device)
-        return self.norm(x), State(document, {"position": start})
+            layers.append(kept)
+        features = self.norm(x) if self.training else None
+        return TDMCAState(lengths, features, tuple(layers), torch.zeros_like(lengths))
 
-    def decode(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+    def decode(self, tokens: Tensor, state: TDMCAState) -> tuple[DecoderOutput, TDMCAState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
-        position, lengths = state.decoder["position"], state.document["lengths"]
-        start = int(position[0])  # the same for all
-        begin = lengths.repeat_interleave(len(tokens) // len(lengths))[:, None] + start
+        start = int(state.position[0])  # the same for all
+        begin = per_hypothesis(state.lengths, len(tokens))[:, None] + start
         places = begin + torch.arange(tokens.shape[1], device=tokens.device)
-        x, after = self.embed(tokens, sinusoids(places, self.config.width)), {}
-        for i, layer in enumerate(self.layers):
-            past = (state.decoder[f"past_keys{i}"], state.decoder[f"past_values{i}"]) if start else None
-            own = f"layer{i}."
-            kept = {n.removeprefix(own): value for n, value in state.document.items() if n.startswith(own)}
-            x, (k, v) = layer.extend(x, past, kept, lengths, start)
-            after |= {f"past_keys{i}": k, f"past_values{i}": v}
-        return self.norm(x), state.advance(position=position + tokens.shape[1], **after)
+        x, kept = self.embed(tokens, sinusoids(places, self.config.width)), []
+        for layer, past, source in zip(self.layers, state.past or repeat(None), state.layers):
+            x, keys_and_values = layer.extend(x, past, source, state.lengths, start)
+            kept.append(keys_and_values)
+        after = replace(state, position=state.position + tokens.shape[1], past=tuple(kept))
+        return DecoderOutput(self.norm(x)), after
 
-    def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """`nll` of the summary; in training `loss` is the mean smoothed cross entropy of all pieces of a document,
-        source and summary; `source_nll` is the source's share of it, before smoothing."""
-        if not self.training:
-            return super().loss(batch)
-        features, state = self._read(batch)
-        steps, _ = self.decode(batch.target_input, state)
-        mask, before = batch.target_mask, batch.source_mask[:, 1:]
-        pieces = (mask.sum(1) + before.sum(1))[:, None] * len(batch)
-        dtype = torch.promote_types(steps.dtype, torch.float32)
-        summary = steps[mask], batch.target[mask]
-        _, written = self.cross_entropy(*summary, (mask.to(dtype) / pieces)[mask])
-        source_nll, read = self.cross_entropy(
-            features[:, :-1][before], batch.source[:, 1:][before], (before.to(dtype) / pieces)[before]
-        )
-        with torch.no_grad():
-            nll, _ = self.cross_entropy(*summary, document_weights(mask, dtype)[mask])
-        return {"loss": written + read, "nll": nll, "source_nll": source_nll.detach()}
+    def nll(self, output: DecoderOutput, batch: Batch, state: TDMCAState) -> Tensor:
+        """Of the summary; in training it is only reported."""
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.training):
+            return super().nll(output, batch, state)
+
+    def smoothed_nll(self, nll: Tensor, output: DecoderOutput, batch: Batch, state: TDMCAState) -> Tensor:
+        """The summary's share of the mean over all pieces of a document, source and summary."""
+        return self._share_of_mean(output.features, batch.target, batch.target_mask, batch)
+
+    def regularisers(self, output: DecoderOutput, batch: Batch, state: TDMCAState) -> dict[str, tuple[float, Tensor]]:
+        """In training, `source`: the source's share of that mean."""
+        if state.features is None:
+            return {}
+        before = batch.source_mask[:, 1:]
+        return {"source": (1.0, self._share_of_mean(state.features[:, :-1], batch.source[:, 1:], before, batch))}
+
+    def _share_of_mean(self, features: Tensor, target: Tensor, mask: Tensor, batch: Batch) -> Tensor:
+        """What some pieces [B, n] add to the mean smoothed cross entropy of a document's source and summary."""
+        pieces = batch.target_mask.sum(1) + batch.source_mask[:, 1:].sum(1)
+        weights = mask.to(torch.promote_types(features.dtype, torch.float32)) / (pieces[:, None] * len(batch))
+        return self.smoothed(self.summed_nll(features, target, weights), features, target, weights)

@@ -1,21 +1,21 @@
 """Windowed attention (Schüller 2019; Schüller, Wilhelm, Kreiling, Glavaš 2020): a pointer-generator whose decoder
 sees one window of the text at a time and writes a symbol to move on. Equation numbers are those of its page."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import Batch, in_vocabulary
-from lib.data.preprocess import check_window
 from lib.data.text import SLIDE, UNK
-from lib.data.windows import count_windows
+from lib.data.window_places import check_window, count_windows
 from lib.layers.attention import full_precision, masked_softmax
-from lib.layers.pointer import GenerateOrCopy
-from lib.models.pointer_model import document_weights
-from lib.models.state import State
+from lib.layers.pointer import GenerateOrCopy, PointerOutput
+from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
+from lib.models.summarizer import PointerModel
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,34 @@ class WindowedConfig:
 
 
 @dataclass(frozen=True)
-class WindowedSteps:
-    """What the decoder computed for T target positions of R hypotheses; M source words are in reach."""
+class WindowedOutput(PointerOutput):
+    """M source words are in reach; `copy` is alpha, 0 outside the window."""
 
-    features: Tensor  # [R, T, E] from which the pointer scores the vocabulary
-    switch: Tensor  # [R, T] its sigmoid is the probability of generating
-    copy: Tensor  # [R, T, M] alpha, the weights of the source words; 0 outside the window
-    source: Tensor  # [R, M] their extended ids
-    places: Tensor  # [R, M] their places in the text
+    places: Tensor  # [R, M] places of those words in the text
     windows: Tensor  # [R, T] the window at each step
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a hypothesis that reads a stream holds of the window it is in, w words."""
+
+    states: Tensor  # [R, w, d]
+    carried: Tensor  # [R, H] state and cell of the forward direction where the next window begins
+    carried_cell: Tensor
+
+
+@dataclass(frozen=True)
+class WindowedState(DecoderState):
+    source: Tensor  # [B, N] extended ids
+    lengths: Tensor  # [B]
+    last_window: Tensor  # [B]
+    window_ends: Tensor | None  # [B, most windows] of static windowing
+    words: Tensor | None  # [B, N, d] of a text that is encoded whole
+    hidden: PerHypothesis  # [R, d]
+    cell: PerHypothesis  # [R, d]
+    window: PerHypothesis  # [R]
+    position: PerHypothesis  # [R] symbols written
+    held: Annotated[Held | None, HYPOTHESIS]  # of a stream
 
 
 class TiedPointer(GenerateOrCopy):
@@ -80,7 +99,7 @@ class TiedPointer(GenerateOrCopy):
         return self.bottleneck(attentional), switch
 
 
-class Windowed(nn.Module):
+class Windowed(PointerModel):
     """Bidirectional LSTM encoder, LSTM decoder, Luong's dot attention, pointer, tied embeddings.
 
     B documents, K hypotheses of each, R = B * K rows, T target words, N source words, H = `hidden`, d = 2H.
@@ -103,23 +122,31 @@ class Windowed(nn.Module):
 
     # ---------------------------------------------------------------------------------------------- encoder
 
-    def encode(self, batch: Batch) -> State:
+    def encode(self, batch: Batch) -> WindowedState:
         """The whole text, or the first window of it; the decoder starts where the encoder ended: equation 2."""
-        lengths = batch.source_lengths
-        document = {"source": batch.source_extended, "lengths": lengths.to(batch.source.device)}
-        document["last_window"] = self._last_window(document["lengths"])  # [B]
-        if self.config.windowing == "static":
-            document["window_ends"] = self._window_ends(document)
-        window = torch.zeros_like(document["lengths"])
-        if self.config.encode == "whole":
-            document["words"], hidden, cell = self._read(self.embedding(batch.source), lengths)  # [B, N, d]
-            return State(document, {"hidden": hidden, "cell": cell, "window": window, "position": window})
-        size, stride = self.config.window, self.config.stride
+        lengths, streamed = batch.source_lengths, self.config.encode == "stream"
+        on_device = lengths.to(batch.source.device)
+        last_window = self._last_window(on_device)
+        static = self.config.windowing == "static"
+        size = self.config.window if streamed else batch.source.shape[1]
         embedded = self.embedding(batch.source[:, :size])
-        states, hidden, cell = self._read(embedded, lengths.clamp_max(size))
-        _, (carried, carried_cell) = self.forward_encoder(embedded[:, :stride])
-        held = {"states": _padded(states, size), "carried": carried[0], "carried_cell": carried_cell[0]}
-        return State(document, {"hidden": hidden, "cell": cell, "window": window, "position": window, **held})
+        words, hidden, cell = self._read(embedded, lengths.clamp_max(size))  # [B, N, d], or of the first window
+        held = None
+        if streamed:
+            _, (carried, carried_cell) = self.forward_encoder(embedded[:, : self.config.stride])
+            held = Held(_padded(words, size), carried[0], carried_cell[0])
+        return WindowedState(
+            source=batch.source_extended,
+            lengths=on_device,
+            last_window=last_window,
+            window_ends=self._window_ends(on_device, last_window) if static else None,
+            words=None if streamed else words,
+            hidden=hidden,
+            cell=cell,
+            window=torch.zeros_like(on_device),
+            position=torch.zeros_like(on_device),
+            held=held,
+        )
 
     def _last_window(self, lengths: Tensor) -> Tensor:
         if self.config.window is None:
@@ -136,37 +163,36 @@ class Windowed(nn.Module):
 
     # ---------------------------------------------------------------------------------------------- decoder
 
-    def decode(self, tokens: Tensor, state: State) -> tuple[WindowedSteps, State]:
+    def decode(self, tokens: Tensor, state: WindowedState) -> tuple[WindowedOutput, WindowedState]:
         """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK].
 
         The window moves at a step whose input is [SLIDE], not beyond the last one (equation 13).
         """
         embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
-        start = state.decoder["hidden"]
-        output, (hidden, cell) = self.decoder(embedded, (start[None], state.decoder["cell"][None]))
+        start = state.hidden
+        output, (hidden, cell) = self.decoder(embedded, (start[None], state.cell[None]))
         windows = self._windows(tokens, state)  # [R, T]
         attend = self._attend_whole if self.config.encode == "whole" else self._attend_stream
         copy, context, places, held = attend(output, windows, state)
         before = torch.cat([start[:, None], output[:, :-1]], 1)
         features, switch = self.pointer(context, output, before, embedded)
-        document = torch.arange(len(tokens), device=tokens.device) // (len(tokens) // len(state.document["source"]))
-        source = state.document["source"][document[:, None], places]
-        position = state.decoder["position"] + tokens.shape[1]
-        after = state.advance(hidden=hidden[0], cell=cell[0], window=windows[:, -1], position=position, **held)
-        return WindowedSteps(features, switch, copy, source, places, windows), after
+        source = state.source[_documents(state, len(tokens))[:, None], places]
+        position = state.position + tokens.shape[1]
+        after = replace(state, hidden=hidden[0], cell=cell[0], window=windows[:, -1], position=position, held=held)
+        return WindowedOutput(features, switch, copy, source, places, windows), after
 
-    def _windows(self, tokens: Tensor, state: State) -> Tensor:
+    def _windows(self, tokens: Tensor, state: WindowedState) -> Tensor:
         """Equations 13 and 14: the window [R, T] of each step."""
-        last = _per_row(state.document["last_window"], len(tokens))[:, None]
-        if self.config.windowing == "dynamic":
-            return torch.minimum(state.decoder["window"][:, None] + (tokens == SLIDE).cumsum(1), last)
-        steps = state.decoder["position"][:, None] + torch.arange(tokens.shape[1], device=tokens.device)
-        ends = _per_row(state.document["window_ends"], len(tokens))
+        last = per_hypothesis(state.last_window, len(tokens))[:, None]
+        if state.window_ends is None:
+            return torch.minimum(state.window[:, None] + (tokens == SLIDE).cumsum(1), last)
+        steps = state.position[:, None] + torch.arange(tokens.shape[1], device=tokens.device)
+        ends = per_hypothesis(state.window_ends, len(tokens))
         return torch.minimum(torch.searchsorted(ends, steps, right=True), last)
 
-    def _window_ends(self, document: dict[str, Tensor]) -> Tensor:
+    def _window_ends(self, lengths: Tensor, last: Tensor) -> Tensor:
         """Equation 14: after how many words of the summary each window ends, [B, most windows]."""
-        c, lengths, last = self.config, document["lengths"], document["last_window"]
+        c = self.config
         if c.window is None:
             return lengths[:, None] * c.budget
         t = torch.arange(int(last.max()) + 1, device=lengths.device)
@@ -175,17 +201,17 @@ class Windowed(nn.Module):
         share = share.double().cumsum(1) / share.double().sum(1, keepdim=True)
         return (share * (lengths[:, None] * c.budget / c.longest) + 1e-9).long()
 
-    def _attend_whole(self, query: Tensor, windows: Tensor, state: State):
+    def _attend_whole(self, query: Tensor, windows: Tensor, state: WindowedState):
         """Equations 3 and 4 over the states of the whole text, of which only what the windows cover is touched."""
-        doc, (rows, steps) = state.document, query.shape[:2]
-        low, high = 0, doc["words"].shape[1]
+        words, (rows, steps) = state.words, query.shape[:2]
+        low, high = 0, words.shape[1]
         if steps == 1 and self.config.window:  # generation: windows are near each other
             size, stride = self.config.window, self.config.stride
             low, high = int(windows.min()) * stride, min(high, int(windows.max()) * stride + size)
         places = torch.arange(low, high, device=query.device).expand(rows, -1)  # [R, M]
-        inside = places < _per_row(doc["lengths"], rows)[:, None]
-        alpha, context = _attend(query, doc["words"][:, low:high], self._in_window(places, windows) & inside[:, None])
-        return alpha, context, places, {}
+        inside = places < per_hypothesis(state.lengths, rows)[:, None]
+        alpha, context = _attend(query, words[:, low:high], self._in_window(places, windows) & inside[:, None])
+        return alpha, context, places, None
 
     def _in_window(self, places: Tensor, windows: Tensor) -> Tensor:
         """Whether the words at `places` [R, M] are in `windows` [R, T]: [R, T, M]."""
@@ -194,12 +220,11 @@ class Windowed(nn.Module):
         behind = places[:, None] - windows[..., None] * self.config.stride
         return (behind >= 0) & (behind < self.config.window)
 
-    def _attend_stream(self, query: Tensor, windows: Tensor, state: State):
+    def _attend_stream(self, query: Tensor, windows: Tensor, state: WindowedState):
         """The same, each window encoded when a hypothesis enters it. Every row holds the states of one window."""
         size, stride = self.config.window, self.config.stride
-        first = state.decoder["window"]
-        lengths = _per_row(state.document["lengths"], len(query))
-        held = {name: state.decoder[name] for name in ("states", "carried", "carried_cell")}
+        first, held = state.window, state.held
+        lengths = per_hypothesis(state.lengths, len(query))
         alphas, contexts, places = [], 0, []
         for ahead in range(int((windows[:, -1] - first).max()) + 1):
             now = first + ahead
@@ -209,87 +234,82 @@ class Windowed(nn.Module):
             if here.any():
                 place = now[:, None] * stride + torch.arange(size, device=query.device)  # [R, w]
                 seen = here[..., None] & (place < lengths[:, None])[:, None]
-                alpha, context = _attend(query, held["states"], seen)
+                alpha, context = _attend(query, held.states, seen)
                 alphas.append(alpha)
                 contexts = contexts + context
-                places.append(place.clamp_max(state.document["source"].shape[1] - 1))
+                places.append(place.clamp_max(state.source.shape[1] - 1))
         return torch.cat(alphas, -1), contexts, torch.cat(places, -1), held
 
-    def _enter(self, held: dict[str, Tensor], window: Tensor, rows: Tensor, state: State) -> dict[str, Tensor]:
+    def _enter(self, held: Held, window: Tensor, rows: Tensor, state: WindowedState) -> Held:
         """Encode window [R] for `rows`, once for all hypotheses of a document that enter the same one.
 
         The forward direction goes on from the state it had where the window begins, the backward direction starts
         at the window's end.
         """
-        c, source = self.config, state.document["source"]
-        document = torch.arange(len(window), device=window.device) // (len(window) // len(source))
+        c, source, document = self.config, state.source, _documents(state, len(window))
         key = document[rows] * (int(window.max()) + 1) + window[rows]
         _, which = key.unique(return_inverse=True)
         one = torch.empty(int(which.max()) + 1, dtype=torch.long, device=rows.device).scatter_(0, which, rows)
         place = window[one, None] * c.stride + torch.arange(c.window, device=rows.device)  # [G, w]
-        lengths = (state.document["lengths"][document[one]] - window[one] * c.stride).clamp(max=c.window)
+        lengths = (state.lengths[document[one]] - window[one] * c.stride).clamp(max=c.window)
         ids = source[document[one, None], place.clamp_max(source.shape[1] - 1)]
         embedded = self.embedding(in_vocabulary(ids, c.vocab_size))
-        carried = held["carried"][one][None], held["carried_cell"][one][None]
+        carried = held.carried[one][None], held.carried_cell[one][None]
         begun, (hidden, cell) = self.forward_encoder(embedded[:, : c.stride], carried)
         forward = [begun]
         if c.stride < c.window:
             forward.append(self.forward_encoder(embedded[:, c.stride :], (hidden, cell))[0])
         backward = reverse(self.backward_encoder(reverse(embedded, lengths))[0], lengths)
-        entered = {
-            "states": torch.cat([torch.cat(forward, 1), backward], -1),
-            "carried": hidden[0],
-            "carried_cell": cell[0],
-        }
-        return {name: value.index_copy(0, rows, entered[name][which]) for name, value in held.items()}
+        entered = Held(torch.cat([torch.cat(forward, 1), backward], -1), hidden[0], cell[0])
+        return Held(*(old.index_copy(0, rows, vars(entered)[name][which]) for name, old in vars(held).items()))
 
     # ------------------------------------------------------------------------------------------ probabilities
 
-    def log_prob(self, steps: WindowedSteps, target: Tensor, state: State) -> Tensor:
-        """log P of the target words [R, T] (extended ids), equation 8."""
-        return self.pointer.log_prob(steps.features, steps.switch, steps.copy, steps.source, target)
-
-    def distribution(self, steps: WindowedSteps, state: State, extra: int, out: Tensor | None = None) -> Tensor:
-        """P of every word after the last step, [R, V + extra] with `extra` copy ids, in `out` if given; [SLIDE] has 0
-        where there is no further window."""
-        last = steps.features[:, -1], steps.switch[:, -1], steps.copy[:, -1]
-        p = self.pointer.distribution(*last, steps.source, extra, out)
-        more = steps.windows[:, -1] < _per_row(state.document["last_window"], len(p))
+    def distribution(
+        self, output: WindowedOutput, state: WindowedState, extra: int, out: Tensor | None = None
+    ) -> Tensor:
+        """[SLIDE] has 0 where there is no further window."""
+        p = super().distribution(output, state, extra, out)
+        more = output.windows[:, -1] < per_hypothesis(state.last_window, len(p))
         p[:, SLIDE] *= more if self.config.windowing == "dynamic" else 0
         return p
 
-    def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Equation 1, the mean over documents of the mean over a summary's symbols of -log P.
-
-        A word that is in neither the vocabulary nor the window counts as [UNK].
-        """
-        state = self.encode(batch)
-        steps, _ = self.decode(batch.target_input, state)
-        weights = document_weights(batch.target_mask, steps.switch.dtype)
-        same = steps.source[:, None] == batch.target[..., None]  # [B, T, M]
-        in_window = (same & self._in_window(steps.places, steps.windows)).any(-1)
+    def nll(self, output: WindowedOutput, batch: Batch, state: WindowedState) -> Tensor:
+        """Equation 1. A word that is in neither the vocabulary nor the window counts as [UNK]."""
+        same = output.source[:, None] == batch.target[..., None]  # [B, T, M]
+        in_window = (same & self._in_window(output.places, output.windows)).any(-1)
         target = batch.target.where((batch.target < self.config.vocab_size) | in_window, UNK)
-        nll = self.pointer.nll(steps.features, steps.switch, steps.copy, steps.source, target, weights)
-        return {"loss": nll, "nll": nll}
+        return super().nll(output, replace(batch, target=target), state)
 
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
-        return self.loss(batch)
+    def seen(self, output: WindowedOutput, state: WindowedState) -> dict[str, Tensor]:
+        """Also "window" [B, T], the number of the window at each word, and "windows" [B, W, 2], where each begins and
+        ends (the same for all documents, cut to the longest)."""
+        rows, steps, _ = output.copy.shape
+        words = output.copy.new_zeros(rows, steps, state.source.shape[1])
+        words = words.scatter_add(2, output.places[:, None].expand_as(output.copy), output.copy)
+        seen = {**super().seen(output, state), "words": words}
+        if self.config.window is None:
+            return seen
+        first = torch.arange(int(state.last_window.max()) + 1, device=words.device) * self.config.stride
+        ends = (first + self.config.window).clamp_max(words.shape[2])
+        spans = torch.stack([first, ends], -1).expand(len(state.source), -1, -1)
+        return {**seen, "window": output.windows, "windows": spans}
+
+
+def _documents(state: WindowedState, rows: int) -> Tensor:
+    """The document of each hypothesis: [R]."""
+    return per_hypothesis(torch.arange(len(state.source), device=state.source.device), rows)
 
 
 def _attend(query: Tensor, keys: Tensor, seen: Tensor) -> tuple[Tensor, Tensor]:
     """Weights [R, T, M], 0 where nothing is seen, and contexts [R, T, d] of queries [R, T, d] over keys [G, M, d],
     for R a multiple of G."""
-    grouped = query.unflatten(0, (len(keys), -1)).flatten(1, 2)  # [G, K * T, d]
+    grouped = per_document(query, len(keys)).flatten(1, 2)  # [G, K * T, d]
     (scores,) = full_precision((grouped @ keys.transpose(1, 2)).view(*query.shape[:2], -1))
     nothing = ~seen.any(-1, keepdim=True)
     alpha = masked_softmax(scores, seen | nothing).masked_fill(nothing, 0)
     context = alpha.to(keys.dtype).view(*grouped.shape[:2], -1) @ keys
     return alpha, context.view(query.shape)
-
-
-def _per_row(values: Tensor, rows: int) -> Tensor:
-    """[B, ...] of documents -> [R, ...] of hypotheses."""
-    return values if len(values) == rows else values.repeat_interleave(rows // len(values), 0)
 
 
 def _padded(states: Tensor, size: int) -> Tensor:
@@ -324,13 +344,3 @@ def run_ragged(lstm: nn.LSTM, values: Tensor, lengths: Tensor) -> tuple[Tensor, 
         pieces.append(output.new_zeros(len(values), end - begin, lstm.hidden_size).index_copy(0, rows, output))
     outputs = torch.cat(pieces, 1)
     return nn.functional.pad(outputs, (0, 0, 0, values.shape[1] - outputs.shape[1])), (hidden, cell)
-
-
-# Attention over the whole text; the window that the decoder moves; the same, encoding window by window; the window
-# that moves after a share of the words.
-VARIANTS = {
-    "standard": {"window": None, "stride": None},
-    "dynamic": {},
-    "streamed": {"encode": "stream"},
-    "static": {"windowing": "static"},
-}

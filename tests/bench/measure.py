@@ -19,9 +19,9 @@ from lib.data.batch import EncodedDocument, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS
 from lib.data.prepared import Split, encode, prepare
-from lib.data.preprocess import CohanOptions, cohan
+from lib.data.sections import CohanOptions
 from lib.data.text import Vocabulary
-from lib.data.windows import count_windows
+from lib.data.window_places import count_windows
 from lib.generate import DecodeConfig, beam_search
 from lib.layers.gated_gru import GatedGRU
 from lib.models.hierarchical_transformer import HierarchicalTransformerConfig
@@ -169,7 +169,7 @@ def preprocess(way: str, papers: str, folder: str) -> dict:
     if way == "lib":
         splits = prepare(corpus, options, folder=folder, progress=False).splits
     else:
-        examples = {s: [cohan(d, options) for d in corpus.split(s)] for s in SPLITS}
+        examples = {s: [options.example(d) for d in corpus.split(s)] for s in SPLITS}
         counts = Counter(w for e in examples["train"] for ws in (*e.sentences, e.summary) for w in ws)
         vocabulary = Vocabulary.from_counts(counts, options.vocab_size)
         splits = {s: Split.of([encode(e, vocabulary, 200) for e in examples[s]]) for s in SPLITS}

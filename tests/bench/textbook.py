@@ -8,11 +8,11 @@ from torch.nn import functional as F
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import PAD
 from lib.layers.attention import CoverageAttention
-from lib.layers.pointer import PointerGenerator
+from lib.layers.pointer import PointerGenerator, PointerOutput
 from lib.layers.transformer import sinusoids
 from lib.models.hierarchical_transformer import HierarchicalTransformer
 from lib.models.mem2mem import Mem2Mem, compression_loss
-from lib.models.pointer_model import document_weights, per_document
+from lib.models.summarizer import document_weights, mean_over_words
 
 
 def coverage_step(module: CoverageAttention, query: Tensor, projected: Tensor, mask: Tensor, coverage: Tensor):
@@ -68,7 +68,7 @@ class PointerGeneratorLSTM(nn.Module):
         alpha = alpha[:, 0]
         features, switch = self.pointer(hidden, alpha @ words, embedded)
         weights = document_weights(batch.target_mask, switch.dtype)
-        nll = self.pointer.nll(features, switch, alpha, batch.source_extended, batch.target, weights)
+        nll = self.pointer.nll(PointerOutput(features, switch, alpha, batch.source_extended), batch.target, weights)
         return {"loss": nll}
 
     def textbook_loss(self, batch: Batch) -> dict[str, Tensor]:
@@ -84,7 +84,7 @@ class PointerGeneratorLSTM(nn.Module):
             features, switch = self.pointer(query, context, embedded)
             target = batch.target[:, t]
             losses.append(step_loss(self.pointer, features, switch, alpha, batch.source_extended, target, extra))
-        return {"loss": per_document(torch.stack(losses, 1), batch.target_mask).mean()}
+        return {"loss": mean_over_words(torch.stack(losses, 1), batch.target_mask).mean()}
 
 
 class TextbookMem2Mem(Mem2Mem):
@@ -92,8 +92,8 @@ class TextbookMem2Mem(Mem2Mem):
 
     def textbook_loss(self, batch: Batch) -> dict[str, Tensor]:
         state = self.encode(batch)
-        doc, coverage, extra = state.document, state.decoder["coverage"], max(map(len, batch.unknown))
-        hidden, memory, read, losses, distances = state.decoder["hidden"], state.decoder["memory"], None, [], []
+        coverage, extra = state.coverage, max(map(len, batch.unknown))
+        hidden, memory, read, losses, distances = state.hidden, state.memory, None, [], []
         for t in range(batch.target.shape[1]):
             embedded = self.embedding(in_vocabulary(batch.target_input[:, t], self.config.vocab_size))
             output, last = self.decoder(embedded[:, None], hidden[None])
@@ -103,17 +103,17 @@ class TextbookMem2Mem(Mem2Mem):
             psi = self._weights(self.read_attention, hidden, self.read_attention.project(memory))
             read = (psi[:, None] @ memory)[:, 0]
             query = self.read_output(torch.cat([output[:, 0], read], -1))
-            alpha, coverage = coverage_step(self.word_attention, query, doc["word_keys"], doc["word_mask"], coverage)
-            beta = self._weights(self.sentence_attention, query, doc["sentence_keys"], doc["sentence_mask"])
-            gamma = alpha * beta.gather(1, doc["sentence_of"])
+            alpha, coverage = coverage_step(self.word_attention, query, state.word_keys, state.word_mask, coverage)
+            beta = self._weights(self.sentence_attention, query, state.sentence_keys, state.sentence_mask)
+            gamma = alpha * beta.gather(1, state.sentence_of)
             gamma = gamma / gamma.sum(-1, keepdim=True)
-            features, switch = self.pointer(query, (gamma[:, None] @ doc["words"])[:, 0], embedded)
-            losses.append(step_loss(self.pointer, features, switch, gamma, doc["source"], batch.target[:, t], extra))
-            difference = (psi[:, None] @ doc["encoder_memory"] - beta[:, None] @ doc["sentences"])[:, 0]
+            features, switch = self.pointer(query, (gamma[:, None] @ state.words)[:, 0], embedded)
+            losses.append(step_loss(self.pointer, features, switch, gamma, state.source, batch.target[:, t], extra))
+            difference = (psi[:, None] @ state.encoder_memory - beta[:, None] @ state.sentences)[:, 0]
             distances.append(torch.linalg.vector_norm(difference, dim=-1))
-        nll = per_document(torch.stack(losses, 1), batch.target_mask).mean()
-        distance = per_document(torch.stack(distances, 1), batch.target_mask).mean()
-        comp = compression_loss(doc["write_attention"]).mean()
+        nll = mean_over_words(torch.stack(losses, 1), batch.target_mask).mean()
+        distance = mean_over_words(torch.stack(distances, 1), batch.target_mask).mean()
+        comp = compression_loss(state.write_attention).mean()
         return {"loss": nll + self.config.lambda_comp * comp + self.config.lambda_read * distance}
 
     @staticmethod
@@ -163,7 +163,7 @@ class TextbookHierarchicalTransformer(HierarchicalTransformer):
         labels.scatter_(1, target.flatten()[:, None], 1 - c.smoothing)
         labels[:, PAD] = 0
         loss = -(labels * log_p).sum(1).view(batch.target.shape)
-        return {"loss": per_document(loss, batch.target_mask).mean()}
+        return {"loss": mean_over_words(loss, batch.target_mask).mean()}
 
 
 def _attend(attention, x: Tensor, source: Tensor | None, mask: Tensor) -> Tensor:

@@ -1,0 +1,73 @@
+"""Intervals of means over documents and seeds, and which differences between systems are real."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over documents with its 95% bootstrap interval, in percent."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+def interval(values: np.ndarray, seed: int = 0, resamples: int = 1000, weights=None) -> Interval:
+    """Mean of `values` [documents], or of several runs [runs, documents], and the 2.5th and 97.5th percentile of the
+    means of resampled documents; of several runs, these are resampled too.
+
+    weights: of the same shape, for a weighted mean: a share that is pooled over documents.
+    """
+    values, weights = _by_run(values, weights)
+    low, high = np.percentile(_resampled(values, weights, np.random.default_rng(seed), resamples), [2.5, 97.5])
+    return Interval(values.sum() / weights.sum(), low, high)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much better a second system is, in percent: 95% bootstrap interval, and the share of resamples (twice the
+    smaller side) that say otherwise."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+
+
+def paired_bootstrap(first, second, seed: int = 0, resamples: int = 2000, weights=(None, None)) -> Difference:
+    """`second` minus `first`, both [documents] or [runs, documents] over the same documents (Koehn 2004).
+
+    The same documents are drawn for both; runs are drawn for each alone, for their seeds have nothing in common.
+    Raises ValueError when the documents differ in number.
+    """
+    (a, wa), (b, wb) = (_by_run(v, w) for v, w in zip((first, second), weights))
+    if a.shape[1] != b.shape[1]:
+        raise ValueError(f"{a.shape[1]} and {b.shape[1]} documents cannot be paired")
+    random = np.random.default_rng(seed)
+    documents = random.integers(0, a.shape[1], (resamples, a.shape[1]))
+    drawn = _resampled(b, wb, random, resamples, documents) - _resampled(a, wa, random, resamples, documents)
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    p = min(1.0, 2 * min((drawn <= 0).mean(), (drawn >= 0).mean()))
+    return Difference(b.sum() / wb.sum() - a.sum() / wa.sum(), low, high, p)
+
+
+def _by_run(values, weights) -> tuple[np.ndarray, np.ndarray]:
+    values = np.atleast_2d(np.asarray(values, dtype=float))
+    return values, np.ones_like(values) if weights is None else np.atleast_2d(np.asarray(weights, dtype=float))
+
+
+def _resampled(values, weights, random, resamples: int, documents=None) -> np.ndarray:
+    """Means of resampled documents (given, or drawn), and of resampled runs where there are several: [resamples]."""
+    runs, count = values.shape
+    if documents is None:
+        documents = random.integers(0, count, (resamples, count))
+    chosen = random.integers(0, runs, (resamples, runs)) if runs > 1 else np.zeros((resamples, 1), dtype=int)
+    sums = np.empty((2, resamples))
+    for i, (rows, columns) in enumerate(zip(chosen, documents)):
+        sums[:, i] = [x[rows][:, columns].sum() for x in (values, weights)]
+    return sums[0] / np.maximum(sums[1], 1e-12)

@@ -1,0 +1,78 @@
+"""What the preprocessing of every paper shares: options, and the words that they make of a document.
+
+A paper's own options stand with what is its own: `sections` (Mem2Mem), `windows` (windowed attention), `headlines`
+(Read-Again) and `clusters` (the hierarchical Transformer).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from lib.data.documents import Document
+from lib.data.text import tokenize
+
+
+@dataclass(frozen=True)
+class Example:
+    """A document in words: `sentences` of the kept source, and the summary's words."""
+
+    id: str
+    sentences: list[list[str]]
+    summary: list[str]
+    reference: list[str]  # the summary's sentences as they were
+
+    @property
+    def words(self) -> list[str]:
+        """Of the source, sentence by sentence."""
+        return [word for sentence in self.sentences for word in sentence]
+
+
+@dataclass(frozen=True)
+class Options(ABC):
+    """Sizes of a paper's preprocessing, as values that JSON can hold. They raise ValueError for what cannot be."""
+
+    summary_tokens: int  # [EOS] counted in
+    vocab_size: int  # special symbols counted in
+    lower: bool = True
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """What the vocabulary has behind the special symbols."""
+        return ()
+
+    @abstractmethod
+    def example(self, document: Document) -> Any:
+        """What a model reads of a document: an `Example`, or the `Cluster` of `lib.data.clusters`."""
+
+    def words(self, sentence: str) -> list[str]:
+        return words_of(sentence, self.lower)
+
+    def cut(self, sentences: Iterable[str], budget: int) -> list[list[str]]:
+        """Sentences in words until `budget` is used up; the last one may be cut."""
+        kept = []
+        for sentence in sentences:
+            words = self.words(sentence)[:budget]
+            if words:
+                kept.append(words)
+                budget -= len(words)
+            if budget <= 0:
+                break
+        return kept
+
+    def with_summary(self, document: Document, sentences: list[list[str]]) -> Example:
+        """The words that were kept of a document's source, and those of its summary up to `summary_tokens`."""
+        summary = [word for sentence in document.summary for word in self.words(sentence)]
+        return Example(document.id, sentences, summary[: self.summary_tokens], document.summary)
+
+    def _at_least_one(self, *names: str) -> None:
+        """ValueError unless these fields are at least 1, or None where that stands for all there is."""
+        for name in names:
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
+
+
+def words_of(sentence: str, lower: bool) -> list[str]:
+    """Words of a sentence, in lower case if `lower`."""
+    return tokenize(sentence.lower() if lower else sentence)

@@ -1,0 +1,31 @@
+"""Work on chunks of documents in several processes."""
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import chain, islice
+from multiprocessing import get_context
+
+
+def default_workers() -> int:
+    """One process a core on Linux, where they are forked; elsewhere one."""
+    return (os.cpu_count() or 1) if sys.platform == "linux" else 1
+
+
+def in_processes(function: Callable, chunks: Iterator, workers: int) -> Iterator:
+    """Results of `function` in order. A single chunk is not worth a process."""
+    first = list(islice(chunks, 2))
+    if workers == 1 or len(first) < 2:
+        yield from map(function, chain(first, chunks))
+        return
+    # forked: the workers only handle text, and a script need not guard its main module
+    with ProcessPoolExecutor(workers, mp_context=get_context("fork")) as pool:
+        waiting = deque()
+        for chunk in chain(first, chunks):
+            waiting.append(pool.submit(function, chunk))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

@@ -1,0 +1,59 @@
+"""Sections of a paper, chosen and cut as Cohan et al. (2018) do it.
+
+Mem2Mem says of its data: "generally" their steps, with 4 sections of 500 tokens and 200 summary tokens (facts of the
+paper's appendix A.2), lower-cased.
+"""
+
+from dataclasses import dataclass
+
+from lib.data.documents import Document
+from lib.data.options import Example, Options
+
+
+@dataclass(frozen=True)
+class CohanOptions(Options):
+    """Sizes of Cohan et al.'s preprocessing as Mem2Mem uses it."""
+
+    sections: int = 4  # introduction, the next ones, conclusion
+    section_tokens: int = 500
+    summary_tokens: int = 200
+    vocab_size: int = 50_000
+    unit: str = "sentence"  # or "section": what an encoder reads before it reads the document
+
+    def __post_init__(self):
+        self._at_least_one("sections", "section_tokens", "summary_tokens")
+        if self.unit not in ("sentence", "section"):
+            raise ValueError(f"unit must be 'sentence' or 'section', not {self.unit!r}")
+        if self.vocab_size < 5:
+            raise ValueError(f"vocab_size must hold the four special symbols and a word, not {self.vocab_size}")
+
+    def example(self, document: Document) -> Example:
+        """Keep introduction, middle sections and conclusion, cut each to its first tokens, and lower-case.
+
+        A document without sections keeps its first `sections * section_tokens` tokens. Nothing is discarded: Cohan
+        et al.'s reader leaves out documents with odd lengths, from the test set too.
+        """
+        if len(document.sections) == 1:
+            kept, budget = document.sections, self.sections * self.section_tokens
+        else:
+            chosen = choose_sections(document.section_names, self.sections)
+            kept, budget = [document.sections[i] for i in chosen], self.section_tokens
+        sections = [self.cut(section, budget) for section in kept]
+        if self.unit == "section":  # each stands as one sentence
+            sections = [[[w for words in section for w in words]] for section in sections if section]
+        return self.with_summary(document, [words for section in sections for words in section])
+
+
+def choose_sections(names: list[str], count: int) -> list[int]:
+    """Which sections are kept, in order (Cohan et al. 2018).
+
+    From the first whose name has "intro" to the last whose name has "conclu" (where there are any); of those the
+    first, the ones after it, and the last: `count` in all.
+    """
+    lowered = [name.lower() for name in names]
+    first = next((i for i, name in enumerate(lowered) if "intro" in name), 0)
+    last = max((i for i, name in enumerate(lowered) if "conclu" in name), default=len(names) - 1)
+    span = list(range(first, last + 1)) if first <= last else list(range(len(names)))
+    if len(span) <= count:
+        return span
+    return [*span[: count - 1], span[-1]] if count > 1 else span[:1]

@@ -1,0 +1,54 @@
+"""What a decoder carries from one call to the next, and the way between documents and their hypotheses."""
+
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
+from typing import Annotated, Self, get_type_hints
+
+from torch import Tensor
+
+HYPOTHESIS = "one row a hypothesis"  # marks the fields of a state that a search chooses from
+PerHypothesis = Annotated[Tensor, HYPOTHESIS]
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """Each model's state is a dataclass of its own: tensors of B documents (made once by the encoder, never copied),
+    and those marked `PerHypothesis` of R = B * K hypotheses, the K of a document next to each other.
+
+    A field may also be a tuple of tensors, a dataclass of them, or None.
+    """
+
+    def reorder(self, rows: Tensor, documents: Tensor | None = None) -> Self:
+        """Choose hypotheses by row (repeats allowed), and documents when some of them leave the batch.
+
+        `rows` must keep as many hypotheses for each document that stays, in the order of the documents.
+        """
+        hypotheses = _hypotheses(type(self))
+        chosen = {f.name: rows if f.name in hypotheses else documents for f in fields(self)}
+        return replace(self, **{name: _choose(getattr(self, name), index) for name, index in chosen.items()})
+
+
+@cache
+def _hypotheses(kind: type[DecoderState]) -> set[str]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {name for name, hint in hints.items() if HYPOTHESIS in getattr(hint, "__metadata__", ())}
+
+
+def _choose(value, index: Tensor | None):
+    if value is None or index is None:
+        return value
+    if isinstance(value, tuple):
+        return tuple(_choose(v, index) for v in value)
+    if is_dataclass(value):
+        return replace(value, **{f.name: _choose(getattr(value, f.name), index) for f in fields(value)})
+    return value[index]
+
+
+def per_hypothesis(values: Tensor, rows: int) -> Tensor:
+    """Values of documents for each of their hypotheses: [B, ...] -> [R, ...]."""
+    return values if len(values) == rows else values.repeat_interleave(rows // len(values), 0)
+
+
+def per_document(values: Tensor, documents: int) -> Tensor:
+    """Values of hypotheses by document: [R, ...] -> [B, K, ...]."""
+    return values.unflatten(0, (documents, -1))

@@ -1,0 +1,176 @@
+"""What every model is to training, search and scoring, and what models with the same kind of output share."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lib.data.batch import Batch, in_vocabulary
+from lib.layers.attention import full_precision
+from lib.layers.pointer import DecoderOutput, GenerateOrCopy, PointerOutput, softmax_nll
+
+
+class Summarizer(nn.Module):
+    """A model that writes: `encode`, `decode`, and what turns a decoder's output into probabilities.
+
+    B documents, K hypotheses of each, R = B * K rows, T target words. A test holds for each: one call of `decode`
+    with T words equals T calls with one.
+    """
+
+    config: Any  # the model's own frozen dataclass; it has a `vocab_size`
+    control_symbols: frozenset[int] = frozenset()  # what it writes that is no word of the summary
+    extracts: bool = False  # whether `choose` gives sentences as well
+
+    def encode(self, batch: Batch) -> Any:
+        """Everything that is computed once per document: the model's own `DecoderState`."""
+        raise NotImplementedError
+
+    def decode(self, tokens: Tensor, state: Any) -> tuple[Any, Any]:
+        """Read T target words at once. tokens: [R, T] extended ids. Returns a `DecoderOutput` and the state after."""
+        raise NotImplementedError
+
+    def log_prob(self, output: Any, target: Tensor, state: Any) -> Tensor:
+        """log P of the target words [R, T] (extended ids)."""
+        raise NotImplementedError
+
+    def distribution(self, output: Any, state: Any, extra: int, out: Tensor | None = None) -> Tensor:
+        """P of every word after the last position, [R, V + extra] with `extra` copy ids, in `out` if given."""
+        raise NotImplementedError
+
+    def nll(self, output: Any, batch: Batch, state: Any) -> Tensor:
+        """The mean over documents of the mean over a summary's words of -log P."""
+        raise NotImplementedError
+
+    def smoothed_nll(self, nll: Tensor, output: Any, batch: Batch, state: Any) -> Tensor:
+        """What training minimizes in place of `nll`: the same, where labels are not smoothed."""
+        return nll
+
+    def regularisers(self, output: Any, batch: Batch, state: Any) -> dict[str, tuple[float, Tensor]]:
+        """Terms that are added to the loss, by name: their weights and values, means over documents."""
+        return {}
+
+    def attention_weights(self, tokens: Tensor, state: Any) -> dict[str, Tensor]:
+        """Where the model looks while it reads `tokens` [B, T], by name, for pictures.
+
+        Of N source words and L sentences: "words" [B, T, N]; "units" [B, T, L]; "generate" [B, T], the probability of
+        generating; and what the model adds.
+        """
+        output, _ = self.decode(tokens, state)
+        return self.seen(output, state)
+
+    def seen(self, output: Any, state: Any) -> dict[str, Tensor]:
+        """What of `attention_weights` an output holds."""
+        return {}
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Named terms, each the mean over documents; `loss` is what training minimizes."""
+        state = self.encode(batch)
+        output, _ = self.decode(batch.target_input, state)
+        nll = self.nll(output, batch, state)
+        total = self.smoothed_nll(nll, output, batch, state) if self.training else nll
+        terms = self.regularisers(output, batch, state)
+        for weight, value in terms.values():
+            total = total + weight * value
+        return {"loss": total, "nll": nll, **{name: value for name, (_, value) in terms.items()}}
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        return self.loss(batch)
+
+
+class Extractor(nn.Module):
+    """A model that chooses sentences of the source: `loss(batch)` as a `Summarizer` has it, and `choose`."""
+
+    config: Any
+    extracts: bool = True
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        raise NotImplementedError
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        return self.loss(batch)
+
+    def choose(self, batch: Batch) -> list[list[int]]:
+        """Numbers of the sentences chosen of each document, in the order in which they are read."""
+        raise NotImplementedError
+
+
+# ------------------------------------------------------------------------------------------- generate or copy
+
+
+class PointerModel(Summarizer):
+    """`decode` gives a `PointerOutput` that `pointer` turns into probabilities."""
+
+    pointer: GenerateOrCopy
+
+    def log_prob(self, output: PointerOutput, target: Tensor, state: Any) -> Tensor:
+        return self.pointer.log_prob(output, target)
+
+    def nll(self, output: PointerOutput, batch: Batch, state: Any) -> Tensor:
+        """As from `log_prob`, with less memory."""
+        return self.pointer.nll(output, batch.target, document_weights(batch.target_mask, output.switch.dtype))
+
+    def distribution(self, output: PointerOutput, state: Any, extra: int, out: Tensor | None = None) -> Tensor:
+        return self.pointer.distribution(output, extra, out)
+
+    def seen(self, output: PointerOutput, state: Any) -> dict[str, Tensor]:
+        return {"words": output.copy, "generate": output.switch.sigmoid()}
+
+
+@dataclass(frozen=True)
+class HierarchicalOutput(PointerOutput):
+    """Of a decoder that attends to words, perhaps to sentences or sections, and perhaps to a memory."""
+
+    words: Tensor  # [R, T, N] alpha
+    sentences: Tensor | None = None  # [R, T, L] beta, of sentences or sections
+    read: Tensor | None = None  # [R, T, r] psi, the weights of the memory slots
+
+
+# ----------------------------------------------------------------------------------------- a softmax of words
+
+
+class SoftmaxModel(Summarizer):
+    """A model that copies nothing: a softmax over its vocabulary, of which a copy id is [UNK]."""
+
+    def output_layer(self) -> tuple[Tensor, Tensor]:
+        """Weights [V, F] and biases [V] that score the features [R, T, F] of an output."""
+        raise NotImplementedError
+
+    def scores(self, features: Tensor) -> Tensor:
+        """Of all words: [..., F] -> [..., V]."""
+        return full_precision(F.linear(features, *self.output_layer()))[0]
+
+    def log_prob(self, output: DecoderOutput, target: Tensor, state: Any) -> Tensor:
+        target = in_vocabulary(target, self.config.vocab_size)
+        return self.scores(output.features).log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
+
+    @torch.no_grad()
+    def distribution(self, output: DecoderOutput, state: Any, extra: int, out: Tensor | None = None) -> Tensor:
+        p = self.scores(output.features[:, -1]).softmax(-1)
+        whole = p.new_zeros(len(p), p.shape[1] + extra) if out is None else out.zero_()
+        whole[:, : p.shape[1]] = p
+        return whole
+
+    def nll(self, output: DecoderOutput, batch: Batch, state: Any) -> Tensor:
+        return self.summed_nll(output.features, batch.target, self.weights(output, batch))
+
+    def weights(self, output: DecoderOutput, batch: Batch) -> Tensor:
+        """Of each word in the mean over documents: [B, T], 0 where there is none."""
+        return document_weights(batch.target_mask, torch.promote_types(output.features.dtype, torch.float32))
+
+    def summed_nll(self, features: Tensor, target: Tensor, weights: Tensor) -> Tensor:
+        """The sum, by `weights` [B, T], of -log P of the target [B, T] for features [B, T, F]."""
+        counted = weights > 0
+        target = in_vocabulary(target[counted], self.config.vocab_size)
+        return softmax_nll(features[counted], *self.output_layer(), target, weights[counted])
+
+
+def document_weights(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """Weights [B, T] of a sum that is the mean over documents of each document's mean over its words."""
+    return mask.to(dtype) / (mask.sum(1, keepdim=True) * len(mask))
+
+
+def mean_over_words(values: Tensor, mask: Tensor) -> Tensor:
+    """Mean over the words of each document: [B, T] -> [B]."""
+    return (values * mask).sum(1) / mask.sum(1)

@@ -1,0 +1,63 @@
+"""The papers: one file each. To add one, write its file and put it into the list below."""
+
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+
+from lib.data.prepared import TextEncoder
+from lib.generate import DecodeConfig
+from lib.papers import hierarchical_transformer, mem2mem, read_again, windowed
+from lib.papers.paper import PageTable, Paper, Setup, Table, choose
+from lib.runs import Run, RunError, load_weights, made_from, read_config
+
+PAPERS: dict[str, Paper] = {
+    module.PAPER.name: module.PAPER for module in (mem2mem, windowed, read_again, hierarchical_transformer)
+}
+
+
+def paper(name: str) -> Paper:
+    """A paper by name. Raises ValueError, with the nearest, for one that does not exist."""
+    return PAPERS[choose(name, PAPERS, "model")]
+
+
+def resolve(name: str, preset: str, variant: str | None = None, options=None, **train) -> Setup:
+    """A preset of a paper in one of its variants (`Paper.setup`)."""
+    return paper(name).setup(preset, variant, options, **train)
+
+
+def table_named(name: str) -> tuple[Paper, Table]:
+    """A table of a paper, and the paper. Raises ValueError for one that does not exist."""
+    return _named(name, {key: (of, found) for of in PAPERS.values() for key, found in of.tables.items()})
+
+
+def page_table_named(name: str) -> tuple[Paper, PageTable]:
+    """A table that a paper's page measures, likewise."""
+    return _named(name, {key: (of, found) for of in PAPERS.values() for key, found in of.page_tables.items()})
+
+
+def _named(name: str, tables: dict):
+    return tables[choose(name, tables, "table")]
+
+
+def open_run(folder: str | Path, weights: str = "", device: str | None = None) -> Run:
+    """What `lib.load` gives."""
+    folder, config = Path(folder), read_config(folder)
+    path = folder / "config.json"
+    try:
+        of = paper(config["paper"])
+        kind = of.variants[choose(config["variant"], of.variants, f"variant of {of.name}")].kind
+    except ValueError as error:
+        raise RunError(f"{path}: {error}") from None
+    model = kind(made_from(kind.Config, config["model"], path))
+    made_from(of.options_class, config["options"], path)
+    try:
+        encoder = TextEncoder.load(folder, of.options_class, config["options"])
+    except (OSError, ValueError, SafetensorError) as error:
+        raise RunError(f"{folder}: the vocabulary of the run cannot be read ({error})") from None
+    if encoder.digest() != config["encoder"]:
+        raise RunError(f"{folder}: the vocabulary is not the one that the run was trained with. Put its own there.")
+    load_weights(model, folder, weights or config["weights"])
+    model.eval().to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    decode = made_from(DecodeConfig, config["decode"], path)
+    return Run(folder, config, model, encoder, decode, of.encode, of.paragraphs)

@@ -1,0 +1,147 @@
+"""The hierarchical transformer (Liu and Lapata 2019), flat transformers and T-DMCA beside it."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from lib.data.batch import EncodedDocument
+from lib.data.clusters import ClusterOptions
+from lib.data.documents import Document
+from lib.data.prepared import PreparedCorpus
+from lib.data.text import BOS, PAD, PARAGRAPH_END, TITLE_END, UNK
+from lib.extractive import lexrank
+from lib.generate import DecodeConfig, source_sentences
+from lib.models.hierarchical_transformer import HierarchicalTransformer
+from lib.models.tdmca import TDMCA
+from lib.papers.paper import PageTable, Paper, Preset, Row, Table, Variant, against, baseline, trained
+from lib.ranking import encode_ranked, prepare_clusters
+from lib.training import TrainConfig
+
+
+def _flat(pieces: int, **options) -> Variant:
+    """One sequence of the best paragraphs, which a transformer without global layers reads."""
+    config = {"local_layers": 6, "global_layers": 0, "paragraph_positions": False}
+    return Variant(HierarchicalTransformer, config, {**_sequence(pieces), **options})
+
+
+def _sequence(pieces: int) -> dict:
+    return {"flat": True, "paragraphs": 40, "source_tokens": pieces}
+
+
+# The rows of tables 2 and 3.
+VARIANTS = {
+    "HT": Variant(HierarchicalTransformer),
+    "HT + similarity graph": Variant(HierarchicalTransformer, options={"graph": "similarity"}),
+    "HT + discourse graph": Variant(HierarchicalTransformer, options={"graph": "discourse"}),
+    "HT without paragraph positions": Variant(HierarchicalTransformer, {"paragraph_positions": False}),
+    "HT without multi-head pooling": Variant(HierarchicalTransformer, {"pooling_heads": 1}),
+    "HT without global layers": Variant(HierarchicalTransformer, {"global_layers": 0}),
+    "FT 600, no ranking": _flat(600, ranking="order"),
+    "FT 600": _flat(600),
+    "FT 800": _flat(800),
+    "FT 1200": _flat(1200),
+    "T-DMCA": Variant(TDMCA, options=_sequence(3000)),
+}
+_WRITTEN = {"length_penalty": 0.4, "length_offset": 5, "forbidden": (PAD, UNK, BOS, TITLE_END, PARAGRAPH_END)}
+_NOAM = {"warmup": 8_000, "beta2": 0.998, "epsilon": 1e-9, "max_norm": None}
+# batches: 10,500 pieces on each of 4 GPUs, 4 times before an update, as the authors' code does it
+_BATCHES = {"batch_size": 512, "batch_tokens": 168_000, "accumulate": 16, "validate_every": 10_000, "keep_best": 5}
+PRESETS = {
+    "paper": Preset(
+        ClusterOptions(),
+        {"form": "paper", "local_layers": 5},
+        train=TrainConfig(**_BATCHES, steps=500_000, learning_rate=2 * 256**-0.5, **_NOAM),
+        decode=DecodeConfig(beam=5, min_length=0, max_length=400, **_WRITTEN),
+    ),
+    "code": Preset(
+        ClusterOptions(),
+        train=TrainConfig(**_BATCHES, steps=1_000_000, learning_rate=3 * 256**-0.5, **_NOAM),
+        decode=DecodeConfig(beam=5, min_length=20, max_length=400, **_WRITTEN),
+    ),
+    "demo": Preset(
+        ClusterOptions(
+            paragraphs=12, paragraph_tokens=60, summary_tokens=160, vocab_size=2_000, ranker_width=64,
+            ranker_steps=300, ranker_batch=2, ranker_rate=0.05,
+        ),
+        {"width": 64, "heads": 4, "inner": 128, "local_layers": 2, "dropout": 0.2},
+        train=TrainConfig(
+            batch_size=8, steps=240, learning_rate=0.2, validate_every=20, keep_best=5, **{**_NOAM, "warmup": 100}
+        ),
+        decode=DecodeConfig(beam=5, min_length=60, max_length=160, block_ngrams=3, **_WRITTEN),
+        documents=100,
+    ),
+}  # fmt: skip
+
+
+def cluster_baselines(
+    documents: Sequence[Document], encoded: Sequence[EncodedDocument], prepared: PreparedCorpus
+) -> dict[str, list[list[str]]]:
+    """Lead: the first words of what the model reads, as many as the reference has; LexRank picks paragraphs."""
+    lengths = [sum(len(s.split()) for s in d.summary) for d in documents]
+    texts = [" ".join(source_sentences(d, prepared.vocabulary)) for d in encoded]
+    paragraphs = [prepared.options.example(d).paragraphs for d in documents]
+    return {
+        "lead": [[" ".join(text.split()[:n])] for text, n in zip(texts, lengths)],
+        "lexrank": [lexrank(p, n) for p, n in zip(paragraphs, lengths)],
+    }
+
+
+def _clusters(label: str, *scores: float, variant: str = "", **run) -> Row:
+    return trained(label, variant or label, published={"wikisum": scores}, **run)
+
+
+_HT = _clusters("HT", 40.82, 25.99, 35.08)
+TABLES = {
+    "hierarchical_table2": Table(
+        "Hierarchical transformer, Table 2: systems",
+        (
+            baseline("Lead", "lead", wikisum=(38.22, 16.85, 26.89)),
+            baseline("LexRank", "lexrank", wikisum=(36.12, 11.67, 22.52)),
+            _clusters("FT 600, no ranking", 35.46, 20.26, 30.65),
+            _clusters("FT 600", 40.46, 25.26, 34.65),
+            _clusters("FT 800", 40.56, 25.35, 34.73),
+            _clusters("FT 1200", 39.55, 24.63, 33.99),
+            _clusters("T-DMCA", 40.77, 25.60, 34.90),
+            _HT,
+            _clusters("HT + similarity graph", 40.80, 25.95, 35.08),
+            _clusters("HT + discourse graph", 40.81, 25.95, 35.24),
+            _clusters("HT, longer input at test", 41.53, 26.52, 35.76, variant="HT",
+                      scaled=(("paragraphs", Fraction(40, 24)),)),
+        ),
+        (("FT 600, no ranking", "FT 600"), ("FT 800", "HT"), ("T-DMCA", "HT"), ("HT", "HT + similarity graph"),
+         ("HT", "HT + discourse graph"), ("HT", "HT, longer input at test")),
+    ),
+    "hierarchical_table3": Table(
+        "Hierarchical transformer, Table 3: ablations",
+        (
+            _HT,
+            _clusters("HT without paragraph positions", 40.21, 24.54, 34.71),
+            _clusters("HT without multi-head pooling", 39.90, 24.34, 34.61),
+            _clusters("HT without global layers", 39.01, 22.97, 33.76),
+        ),
+        against("HT", *(f"HT without {x}" for x in ("paragraph positions", "multi-head pooling", "global layers"))),
+    ),
+}  # fmt: skip
+
+PAPER = Paper(
+    "hierarchical_transformer",
+    "Hierarchical transformer",
+    VARIANTS,
+    "HT",
+    PRESETS,
+    dataset="aclsum:paragraphs",
+    prepare=prepare_clusters,
+    encode=encode_ranked,
+    paragraphs=True,
+    baselines=cluster_baselines,
+    tables=TABLES,
+    page_tables={
+        "hierarchical_table1": PageTable(
+            "Hierarchical transformer, Table 1: ROUGE-L recall of the L' best paragraphs",
+            "hierarchical_ranking",
+            {
+                "published, similarity": (24.86, 32.43, 40.87, 49.49),
+                "published, learned": (39.38, 46.74, 53.84, 60.42),
+            },
+        )
+    },
+)

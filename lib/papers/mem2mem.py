@@ -1,0 +1,127 @@
+"""Mem2Mem (Park, Pilault and Pal 2020), and the models of its Table 1."""
+
+from lib.data.sections import CohanOptions
+from lib.generate import DecodeConfig
+from lib.models.discourse_aware import DiscourseAware
+from lib.models.hred import HRED
+from lib.models.mem2mem import Mem2Mem
+from lib.models.seq2seq import Seq2Seq
+from lib.papers.paper import Paper, Preset, Row, Table, Variant, against, baseline, trained
+from lib.training import TrainConfig
+
+VARIANTS = {
+    # the rows of Table 2: each adds one thing to the row before
+    "hred": Variant(HRED),
+    "+encoder memory": Variant(Mem2Mem, {"write": False, "lambda_comp": 0.0, "lambda_read": 0.0}),
+    "+decoder memory": Variant(Mem2Mem, {"start": "zeros", "lambda_comp": 0.0, "lambda_read": 0.0}),
+    "+transfer": Variant(Mem2Mem, {"lambda_comp": 0.0, "lambda_read": 0.0}),
+    "+comp": Variant(Mem2Mem, {"lambda_read": 0.0}),
+    "+read": Variant(Mem2Mem),
+    # models of Table 1
+    "attn-seq2seq": Variant(Seq2Seq, {"copy": False}),
+    "ptr-gen-seq2seq": Variant(Seq2Seq, {"copy": True}),
+    "discourse-aware": Variant(DiscourseAware, options={"unit": "section"}),
+}
+# the weights of the regularisers are larger than the paper's because there are hundreds of steps in place of 100,000
+_SMALL = {
+    "embedding": 64,
+    "hidden": 64,
+    "bottleneck": 64,
+    "compression": 64,
+    "lambda_comp": 5e-2,
+    "lambda_read": 1e-1,
+}
+PRESETS = {
+    "paper": Preset(CohanOptions()),
+    "demo": Preset(
+        CohanOptions(section_tokens=80, summary_tokens=80, vocab_size=1_000),
+        {**_SMALL, "slots": 6},
+        train=TrainConfig(batch_size=4, steps=240, learning_rate=2e-3, validate_every=60),
+        decode=DecodeConfig(min_length=20, max_length=80, block_ngrams=3),
+        documents=100,
+    ),
+    # between the two: a table of several seeds in an hour or two on two CPU cores
+    "small": Preset(
+        CohanOptions(section_tokens=100, summary_tokens=100, vocab_size=5_000),
+        _SMALL,
+        train=TrainConfig(batch_size=16, steps=600, learning_rate=2e-3, validate_every=150),
+        decode=DecodeConfig(max_length=100, block_ngrams=3),
+    ),
+}
+
+
+def _papers(*scores: tuple[float, float, float]) -> dict:
+    return dict(zip(("pubmed", "arxiv", "newsroom"), scores))
+
+
+TABLES = {
+    "mem2mem_table1": Table(
+        "Mem2Mem, Table 1: systems",
+        (
+            Row("Lead", _papers((37.45, 14.19, 34.07), (35.52, 10.33, 31.44), (13.7, 2.4, 11.2)), part="lead"),
+            Row("Sent-CLF", _papers((45.01, 19.91, 41.16), (34.01, 8.71, 30.31), (15.4, 2.7, 12.8))),
+            Row("Sent-PTR", _papers((43.30, 17.92, 39.47), (42.32, 15.63, 38.06), (15.9, 2.8, 13.0))),
+            trained("Attn-Seq2Seq", "attn-seq2seq",
+                 published=_papers((31.55, 8.52, 27.38), (29.3, 6.00, 25.56), (6.21, 1.07, 5.68))),
+            trained("Ptr-Gen-Seq2Seq", "ptr-gen-seq2seq",
+                 published=_papers((35.86, 10.22, 29.69), (32.06, 9.04, 25.16), (14.66, 2.26, 11.44))),
+            trained("Discourse-aware", "discourse-aware",
+                 published=_papers((38.93, 15.37, 35.21), (35.80, 11.05, 31.80))),
+            Row("TLM, abstractive", _papers((37.06, 11.69, 34.27), (39.65, 12.15, 35.76), (20.40, 6.90, 17.10))),
+            Row("TLM, hybrid", _papers((42.13, 16.27, 39.21), (41.62, 14.69, 38.03), (20.10, 6.50, 16.60))),
+            trained("Mem2Mem", "+read",
+                 published=_papers((42.06, 16.56, 38.11), (41.81, 14.99, 37.24), (20.00, 6.60, 16.80))),
+        ),
+        against("Mem2Mem", "Lead", "Attn-Seq2Seq", "Ptr-Gen-Seq2Seq", "Discourse-aware"),
+    ),
+    "mem2mem_table2": Table(
+        "Mem2Mem, Table 2: one part after the other",
+        tuple(
+            trained(label, label, published={"pubmed": scores})
+            for label, scores in {
+                "hred": (40.02, 15.82, 36.28), "+encoder memory": (40.62, 15.89, 36.85),
+                "+decoder memory": (40.51, 15.9, 36.64), "+transfer": (41.27, 16.24, 37.38),
+                "+comp": (41.82, 16.51, 37.76), "+read": (42.06, 16.56, 38.11),
+            }.items()
+        ),
+        (("hred", "+encoder memory"), ("hred", "+decoder memory"), ("+decoder memory", "+transfer"),
+         ("+transfer", "+comp"), ("+comp", "+read"), ("hred", "+read")),
+    ),
+    "mem2mem_table3": Table(
+        "Mem2Mem, Table 3: extraction without labels",
+        (
+            baseline("Lead", "lead", pubmed=(37.45, 14.19, 34.07), arxiv=(35.52, 10.33, 31.44)),
+            baseline("LexRank", "lexrank", pubmed=(39.19, 13.89, 34.59), arxiv=(33.85, 10.73, 28.99)),
+            trained("Mem2Mem's heads", "+read", "extracts",
+                 published={"pubmed": (41.77, 16.20, 37.81), "arxiv": (41.76, 14.95, 37.22)}),
+            baseline("Oracle", "oracle", pubmed=(47.76, 20.36, 39.19), arxiv=(44.25, 18.17, 35.33)),
+        ),
+        against("Mem2Mem's heads", "Lead", "LexRank"),
+    ),
+    "mem2mem_table4": Table(
+        "Mem2Mem, Table 4: percent of n-grams that stand in the source",
+        (
+            baseline("Reference", "reference", pubmed=(12.4, 3.2, 1.3, 0.9)),
+            trained("HRED", "hred", published={"pubmed": (38.1, 26.0, 17.4, 13.4)}),
+            Row("TLM, hybrid", {"pubmed": (24.7, 10.8, 7.0, 4.1)}),
+            trained("Mem2Mem", "+read", published={"pubmed": (28.3, 19.2, 17.6, 10.7)}),
+        ),
+        against("Mem2Mem", "HRED"),
+        measure="copied",
+    ),
+}  # fmt: skip
+
+PAPER = Paper(
+    "mem2mem",
+    "Mem2Mem",
+    VARIANTS,
+    "+read",
+    PRESETS,
+    dataset="aclsum",
+    tables=TABLES,
+    figures={
+        "mem2mem_figure2": "mem2mem_real_memory",
+        "mem2mem_figure3": "mem2mem_write_attention",
+        "mem2mem_figure4": "mem2mem_read_attention",
+    },
+)

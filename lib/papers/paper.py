@@ -1,0 +1,311 @@
+"""What a paper is here: data, checked when it is imported. A paper's file in this folder exports one `PAPER`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from lib.data.batch import EncodedDocument
+from lib.data.corpora import Corpus, load_corpus
+from lib.data.documents import Document
+from lib.data.options import Options
+from lib.data.prepared import PreparedCorpus, TextEncoder, encode_documents, prepare
+from lib.extractive import baselines, lead
+from lib.generate import DecodeConfig
+from lib.metrics import MEASURES
+from lib.runs import Recipe
+from lib.suggestions import did_you_mean
+from lib.training import TrainConfig
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model of a paper: a class, and what differs from the preset in its config and in what it reads."""
+
+    kind: type[nn.Module]  # with a dataclass `Config`
+    config: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    least: Mapping[str, int] = field(default_factory=dict)  # options that are at least so large
+    shared: tuple[str, ...] = ()  # options that have the values of the config's fields
+    needed: tuple[str, ...] = ()  # fields of the config that must not be None, besides those
+
+    def names(self) -> set[str]:
+        return _fields(self.kind.Config)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Everything a run needs to know: preprocessing, model sizes, training, decoding."""
+
+    options: Options
+    config: Mapping[str, Any] = field(default_factory=dict)  # of whichever variant has the field
+    variant: str = ""  # a row of the paper's tables; empty: its own model
+    train: TrainConfig = TrainConfig()
+    decode: DecodeConfig = DecodeConfig()
+    documents: int | None = None  # at most so many of each split
+
+
+# ------------------------------------------------------------------------------------------------------- tables
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """What is trained for a row, besides corpus, preset and seed."""
+
+    variant: str = ""  # empty: the preset's own
+    preset_row: bool = False  # whether the row is a preset of its own, as in the windowed model's table
+    vocabulary: tuple[tuple[str, int], ...] = ()  # (preset, |Y|)
+    scaled: tuple[tuple[str, Fraction], ...] = ()  # options that are so many times larger at test time
+
+    def preset(self, preset: str) -> str:
+        """The preset in which it is trained when the table is made at `preset`."""
+        if not self.preset_row:
+            return preset
+        return self.variant if preset == "paper" else f"{preset} {self.variant}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table."""
+
+    label: str
+    published: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # corpus -> numbers
+    run: RunSpec | None = None
+    part: str = ""  # of the scores: "summaries" or "extracts" of a run, or a baseline; empty: not built
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a paper: each row is a run, a baseline that needs no training, or something that is not built."""
+
+    title: str
+    rows: tuple[Row, ...]
+    pairs: tuple[tuple[str, str], ...]  # labels of rows to compare: a paired bootstrap of the second minus the first
+    measure: str = "rouge"  # of MEASURES
+    split_name: str = "test"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return MEASURES[self.measure].columns
+
+    def rows_for(self, corpus: str) -> tuple[Row, ...]:
+        """The rows that belong to a corpus of the paper; on another corpus all of them."""
+        known = {name for row in self.rows for name in row.published}
+        return tuple(r for r in self.rows if corpus not in known or corpus in r.published)
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """A table that the paper's page measures while it runs, and keeps as the lines of a figure: a row a line."""
+
+    title: str
+    figure: str
+    published: Mapping[str, tuple[float, ...]]  # by row, at the places of a line
+
+
+def baseline(label: str, part: str, **published) -> Row:
+    """A row that needs no training."""
+    return Row(label, published, part=part)
+
+
+def trained(label: str, variant: str = "", part: str = "summaries", *, published: Mapping, **run) -> Row:
+    """A row that is a run."""
+    return Row(label, published, RunSpec(variant, **run), part)
+
+
+def against(last: str, *others: str) -> tuple[tuple[str, str], ...]:
+    """Pairs of one row and each of the others."""
+    return tuple((other, last) for other in others)
+
+
+def slug(name: str) -> str:
+    """A name as part of a file name: "+encoder memory" -> "encoder-memory"."""
+    return "-".join("".join(c if c.isalnum() else " " for c in name).split())
+
+
+# ---------------------------------------------------------------------------------------------------- the paper
+
+
+def text_baselines(
+    documents: Sequence[Document], encoded: Sequence[EncodedDocument], prepared: PreparedCorpus
+) -> dict[str, list[list[str]]]:
+    """Lead, LexRank and the oracle over the whole texts, Lead and LexRank as long as training references."""
+    found = baselines(documents, [document.reference for document in prepared["train"]])
+    systems = {name.split("-")[0].lower(): summaries for name, summaries in found.items()}
+    return {**systems, "lead-3": [lead(d.sentences, 3) for d in documents]}
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper. Its name is that of its file, of its page in `notebooks`, and on the command line.
+
+    Raises ValueError for a field that no dataclass has, a variant or preset that does not exist.
+    """
+
+    name: str
+    title: str
+    variants: Mapping[str, Variant]
+    usual: str  # the paper's own model, of the variants
+    presets: Mapping[str, Preset]
+    dataset: str  # of the demo: no download
+    prepare: Callable[..., PreparedCorpus] = prepare
+    encode: Callable[[Sequence[Document], TextEncoder], list[EncodedDocument]] = encode_documents
+    paragraphs: bool = False  # whether a text is a cluster of paragraphs
+    baselines: Callable[..., dict[str, list[list[str]]]] = text_baselines  # of texts, the same in ids, the corpus
+    from_corpus: tuple[str, ...] = ()  # fields of the model's config that are the corpus's to say
+    comparison: Mapping[str, str] = field(default_factory=dict)  # preset -> the preset beside other papers' models
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    page_tables: Mapping[str, PageTable] = field(default_factory=dict)
+    figures: Mapping[str, str] = field(default_factory=dict)  # of the paper -> the name under which its page draws it
+
+    @property
+    def options_class(self) -> type[Options]:
+        return type(next(iter(self.presets.values())).options)
+
+    def __post_init__(self):
+        options = _fields(self.options_class)
+        for name, variant in self.variants.items():
+            wanted = {*variant.config, *variant.shared, *variant.needed}
+            _known(f"{self.name}, variant {name!r}: config", wanted, variant.names())
+            wanted = {*variant.options, *variant.least, *variant.shared}
+            _known(f"{self.name}, variant {name!r}: options", wanted, options)
+        configs = set().union(*(variant.names() for variant in self.variants.values()))
+        for name, preset in self.presets.items():
+            _known(f"{self.name}, preset {name!r}: config", set(preset.config), configs)
+            choose(preset.variant or self.usual, self.variants, f"variant of {self.name}")
+            if not isinstance(preset.options, self.options_class):
+                raise ValueError(f"{self.name}, preset {name!r}: options must be {self.options_class.__name__}")
+        for table in self.tables.values():
+            choose(table.measure, MEASURES, f"measure of {table.title}")
+            for run in (row.run for row in table.rows if row.run):
+                choose(run.variant, self.presets if run.preset_row else self.variants, f"row of {table.title}")
+
+    def run_name(self, run: RunSpec, preset: str) -> str:
+        """Of a run's folder. Rows that differ only in how they are scored share it."""
+        size = dict(run.vocabulary).get(preset, "")
+        return "--".join(filter(None, (self.name, slug(run.variant), str(size))))
+
+    def run_arguments(self, run: RunSpec, preset: str) -> list[str]:
+        """Arguments of `python -m lib.train` that say what is trained."""
+        found = [self.name, "--preset", run.preset(preset)]
+        if run.variant and not run.preset_row:
+            found += ["--variant", run.variant]
+        if preset in dict(run.vocabulary):
+            found += ["--options.vocab-size", str(dict(run.vocabulary)[preset])]
+        return found
+
+    def setup(self, preset: str, variant: str | None = None, options: Mapping | None = None, **train) -> "Setup":
+        """A preset in one of the paper's variants.
+
+        variant: None is the preset's. options, train: fields in place of the preset's; None keeps the preset's.
+        Raises ValueError for a name that does not exist.
+        """
+        chosen = self.presets[choose(preset, self.presets, "preset")]
+        name = choose(variant or chosen.variant or self.usual, self.variants, "variant")
+        model = self.variants[name]
+        config = {**chosen.config, **model.config}
+        if missing := [f for f in (*model.shared, *model.needed) if config.get(f) is None]:
+            others = " or ".join(repr(v) for v, other in self.variants.items() if not (other.shared or other.needed))
+            raise ValueError(f"preset {preset!r} has no {missing[0]}: choose the variant {others}, or another preset")
+        least = {f: max(value, getattr(chosen.options, f)) for f, value in model.least.items()}
+        read = {**model.options, **least, **{f: config[f] for f in model.shared}, **_given(options or {})}
+        return Setup(
+            self, preset, name, replace(chosen.options, **read), config, replace(chosen.train, **_given(train)),
+            chosen.decode, chosen.documents,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A preset of a paper in one of its variants: what is trained, and how."""
+
+    paper: Paper
+    preset: str
+    variant: str
+    options: Options
+    config: Mapping[str, Any]  # fields of the model's config, and perhaps of other variants'
+    train: TrainConfig
+    decode: DecodeConfig
+    documents: int | None
+
+    @property
+    def recipe(self) -> Recipe:
+        """What a run keeps of it beside the options."""
+        weights = "average" if self.train.keep_best > 1 else "best"
+        return Recipe(self.paper.name, self.variant, self.preset, self.decode, weights)
+
+    def open_corpus(
+        self, dataset: str, errors: str = "raise", limit: int | None = None, test: str = "", **keep
+    ) -> PreparedCorpus:
+        """A corpus by name or folder, prepared; a folder that is prepared already is taken as it is.
+
+        test: another corpus, by name or folder, to take the test documents from. Raises CorpusError.
+        """
+        if (Path(dataset) / "prepared.json").exists():
+            if test:
+                raise ValueError(f"{dataset} is prepared already: its test documents cannot be exchanged")
+            return PreparedCorpus.load(dataset, self.paper.options_class)
+        return self.prepare(corpus_for(dataset, errors, test), limit, **keep)
+
+    def prepare(self, corpus: Corpus, limit: int | None = None, **keep) -> PreparedCorpus:
+        """A corpus's documents in ids, at most `limit` of each split."""
+        return self.paper.prepare(corpus, self.options, limit or self.documents, **keep)
+
+    @property
+    def kind(self) -> type[nn.Module]:
+        """The class of the model."""
+        return self.paper.variants[self.variant].kind
+
+    def model_config(self, **corpus) -> Any:
+        """The model's config; `corpus`: what the corpus says of it.
+
+        Raises ValueError for values that do not fit each other.
+        """
+        names = self.paper.variants[self.variant].names()
+        values = {**self.config, **corpus}
+        return self.kind.Config(**{name: value for name, value in values.items() if name in names})  # type: ignore
+
+    def build(self, corpus: PreparedCorpus) -> nn.Module:
+        """The model for a corpus's vocabulary, with the seed's weights.
+
+        Raises ValueError when the corpus was prepared for another variant (another window, unit or graph).
+        """
+        varied = {f for v in self.paper.variants.values() for f in (*v.options, *v.shared)}
+        for name in sorted(varied):
+            there, wanted = (getattr(options, name) for options in (corpus.options, self.options))
+            if there != wanted:
+                raise ValueError(f"{corpus.name} was prepared with {name} {there}, not {wanted}: prepare it anew")
+        theirs = {name: getattr(corpus.options, name) for name in self.paper.from_corpus}
+        config = self.model_config(**theirs, vocab_size=len(corpus.vocabulary))
+        torch.manual_seed(self.train.seed)
+        return self.kind(config)
+
+
+def corpus_for(dataset: str, errors: str = "raise", test: str = "") -> Corpus:
+    """A corpus's texts, with another's test documents where `test` names one."""
+    corpus = load_corpus(dataset, errors)
+    return corpus.tested_on(load_corpus(test, errors)) if test else corpus
+
+
+def choose(value: str, allowed, what: str) -> str:
+    """`value` if it is allowed; otherwise a ValueError that proposes the nearest."""
+    if value in allowed:
+        return value
+    raise ValueError(f"unknown {what} {value!r}{did_you_mean(value, allowed)} There are: {', '.join(allowed)}")
+
+
+def _known(where: str, names: set[str], known: set[str]) -> None:
+    for name in sorted(names - known):
+        raise ValueError(f"{where} has no field {name!r}{did_you_mean(name, known)}")
+
+
+def _fields(kind) -> set[str]:
+    return {f.name for f in fields(kind)}
+
+
+def _given(values: Mapping) -> dict:
+    return {key: value for key, value in values.items() if value is not None}

@@ -1,0 +1,141 @@
+"""Read-Again (Zeng, Luo, Fidler and Urtasun 2016), and ABS beside it."""
+
+from lib.data.headlines import HeadlineOptions, prepare_headlines
+from lib.generate import DecodeConfig
+from lib.models.abs import ABS
+from lib.models.read_again import ENCODERS, ReadAgain
+from lib.papers.paper import PageTable, Paper, Preset, Row, Table, Variant, trained
+from lib.training import TrainConfig
+
+
+def _variant(encoder: str, copy: bool) -> Variant:
+    """Options 1 and 2 read the paper's two sentences, or more."""
+    return Variant(
+        ReadAgain, {"encoder": encoder, "copy": copy}, least={"sentences": 2} if "option" in encoder else {}
+    )
+
+
+# The models of Table 1: every encoder without and with copying, and ABS.
+VARIANTS = {name + suffix: _variant(name, bool(suffix)) for name in ENCODERS for suffix in ("", " + copy")}
+VARIANTS |= {f"abs {encoder}": Variant(ABS, {"encoder": encoder}) for encoder in ("bag", "attention")}
+PRESETS = {
+    "paper": Preset(
+        HeadlineOptions(),
+        train=TrainConfig(
+            batch_size=64, epochs=10, optimizer="sgd", learning_rate=2.0, halve_after=5, max_norm=10.0
+        ),
+        decode=DecodeConfig(beam=10, min_length=0, max_length=30),
+    ),
+    "demo": Preset(
+        HeadlineOptions(
+            sentences=4, source_tokens=50, summary_tokens=20, vocab_size=2_000, source_vocab_size=8_000, fewest=2,
+            filtered=False,
+        ),
+        {"embedding": 96, "hidden": 96, "importance": "sigmoid"},  # with tanh, states grow without bound
+        train=TrainConfig(batch_size=32, steps=500, learning_rate=3e-3, validate_every=100),
+        decode=DecodeConfig(beam=4, min_length=3, max_length=20),
+    ),
+    # papers in place of headlines: the demo of the other models
+    "demo papers": Preset(
+        HeadlineOptions(
+            sentences=40, source_tokens=300, summary_tokens=80, vocab_size=1_000, source_vocab_size=8_000, fewest=2,
+            digits=False, filtered=False,
+        ),
+        {"embedding": 64, "hidden": 64, "importance": "sigmoid"},
+        train=TrainConfig(batch_size=4, steps=300, learning_rate=2e-3, validate_every=75),
+        decode=DecodeConfig(min_length=20, max_length=80, block_ngrams=3),
+        documents=100,
+    ),
+}  # fmt: skip
+
+
+def _y(thousands: int, demo: int) -> tuple[tuple[str, int], ...]:
+    return (("paper", 1000 * thousands), ("demo", demo))
+
+
+def _headlines(label: str, variant: str, thousands: int, demo: int, corpus: str, scores: tuple) -> Row:
+    return trained(label, variant, published={corpus: scores}, vocabulary=_y(thousands, demo))
+
+
+def _read_again(label: str, variant: str, thousands: int, demo: int, *scores: float) -> Row:
+    return _headlines(f"{label}, {thousands}K", variant, thousands, demo, "gigaword", scores)
+
+
+TABLES = {
+    "read_again_table1": Table(
+        "Read-Again, Table 1: encoders",
+        (
+            _read_again("ABS", "abs attention", 69, 2_000, 24.12, 10.24, 22.61),
+            _read_again("GRU", "gru", 69, 2_000, 26.79, 12.03, 25.14),
+            _read_again("Read-Again GRU", "read-again gru", 69, 2_000, 27.26, 12.28, 25.48),
+            _read_again("Read-Again LSTM", "read-again lstm", 69, 2_000, 27.82, 12.74, 26.01),
+            _read_again("GRU", "gru", 15, 500, 24.67, 11.30, 23.28),
+            _read_again("Read-Again GRU", "read-again gru", 15, 500, 25.04, 11.40, 23.47),
+            _read_again("Read-Again LSTM", "read-again lstm", 15, 500, 25.30, 11.76, 23.71),
+            _read_again("Read-Again GRU + copy", "read-again gru + copy", 15, 500, 27.41, 12.58, 25.74),
+            _read_again("Read-Again LSTM + copy", "read-again lstm + copy", 15, 500, 27.37, 12.64, 25.69),
+            _read_again("Option 1 + copy", "option 1 + copy", 15, 500, 27.95, 12.65, 26.10),
+            _read_again("Option 2 + copy", "option 2 + copy", 15, 500, 27.96, 12.65, 26.18),
+        ),
+        (("GRU, 69K", "Read-Again GRU, 69K"), ("GRU, 15K", "Read-Again GRU, 15K"),
+         ("Read-Again GRU, 15K", "Read-Again GRU + copy, 15K"),
+         ("Read-Again LSTM, 15K", "Read-Again LSTM + copy, 15K"),
+         ("Read-Again LSTM + copy, 15K", "Option 2 + copy, 15K")),
+    ),
+    "read_again_table2": Table(
+        "Read-Again, Table 2: recall of the first 75 bytes",
+        (
+            *(Row(label, {"duc2004": scores}) for label, scores in {
+                "TOPIARY": (25.12, 6.46, 20.12), "ABS": (26.55, 7.06, 23.49), "ABS+": (28.18, 8.49, 23.81),
+                "RAS-LSTM": (27.41, 7.69, 23.06), "RAS-Elman": (28.97, 8.26, 24.06),
+                "big-words-lvt2k-1sent": (28.35, 9.46, 24.59), "big-words-lvt5k-1sent": (28.61, 9.42, 25.24),
+            }.items()),
+            *(_headlines(label, variant, 15, 500, "duc2004", scores) for label, variant, scores in (
+                ("Read-Again GRU + copy", "read-again gru + copy", (29.08, 9.20, 25.25)),
+                ("Read-Again LSTM + copy", "read-again lstm + copy", (29.89, 9.37, 25.93)),
+                ("Option 2 + copy", "option 2 + copy", (29.74, 9.44, 25.94)),
+            )),
+        ),
+        (("Read-Again GRU + copy", "Read-Again LSTM + copy"), ("Read-Again LSTM + copy", "Option 2 + copy")),
+        measure="recall",
+    ),
+    "read_again_table3": Table(
+        "Read-Again, Table 3: the decoder's vocabulary",
+        tuple(
+            _read_again("Read-Again LSTM" + suffix, "read-again lstm" + suffix, thousands, demo, *scores)
+            for thousands, demo, without, copying in (
+                (2, 150, (14.39, 6.46, 13.74), (24.21, 11.27, 23.09)),
+                (5, 300, (20.61, 9.67, 19.58), (26.83, 12.66, 25.31)),
+                (15, 500, (25.30, 11.76, 23.74), (27.37, 12.64, 25.69)),
+                (30, 1_000, (26.86, 11.93, 25.16), (27.49, 12.75, 25.77)),
+                (69, 2_000, (27.82, 12.73, 26.01), (27.89, 12.69, 26.03)),
+            )
+            for suffix, scores in (("", without), (" + copy", copying))
+        ),
+        tuple((f"Read-Again LSTM, {n}K", f"Read-Again LSTM + copy, {n}K") for n in (2, 5, 15, 30, 69)),
+    ),
+}  # fmt: skip
+
+PAPER = Paper(
+    "read_again",
+    "Read-Again",
+    VARIANTS,
+    "read-again lstm + copy",
+    PRESETS,
+    dataset="docstrings",
+    prepare=prepare_headlines,
+    from_corpus=("source_vocab_size", "sentences"),
+    comparison={"demo": "demo papers"},
+    tables=TABLES,
+    page_tables={
+        "read_again_table4": PageTable(
+            "Read-Again, Table 4: seconds a headline, by |Y|",
+            "read_again_seconds",
+            {
+                "published, without copying": (0.076, 0.081, 0.111, 0.161, 0.356),
+                "published, with copying": (0.084, 0.090, 0.123, 0.171, 0.376),
+            },
+        )
+    },
+    figures={"read_again_figure4": "read_again_importance"},
+)

@@ -1,0 +1,95 @@
+"""Windowed attention (Schüller 2019)."""
+
+from dataclasses import replace
+
+from lib.data.windows import ArticleOptions, prepare_windowed
+from lib.generate import DecodeConfig
+from lib.models.windowed import Windowed
+from lib.papers.paper import Paper, Preset, Table, Variant, baseline, trained
+from lib.training import TrainConfig
+
+VARIANTS = {
+    "standard": Variant(Windowed, {"window": None, "stride": None}),  # attention over the whole text
+    "dynamic": Variant(Windowed, shared=("window", "stride")),  # the decoder moves the window: summaries say when
+    "streamed": Variant(
+        Windowed, {"encode": "stream"}, shared=("window", "stride")
+    ),  # each window when it is entered
+    "static": Variant(Windowed, {"windowing": "static"}, needed=("window",)),  # it moves after a share of the words
+}
+
+
+def _article(source: int, summary: int, longest: int, window: int | None = None, stride: int | None = None) -> Preset:
+    """A row of the article's table: words of source and summary, window and stride; the author's training."""
+    return Preset(
+        ArticleOptions(source_tokens=source, summary_tokens=summary),
+        {"window": window, "stride": stride, "budget": summary, "longest": longest},
+        variant="dynamic" if window else "standard",
+        train=TrainConfig(
+            batch_size=12, epochs=21, learning_rate=300**-0.45, warmup=4000, weight_decay=1e-5, max_norm=None
+        ),
+        decode=DecodeConfig(beam=3, min_length=0, max_length=summary),
+    )
+
+
+ROWS = {
+    "CD_I": _article(400, 100, 1500),
+    "CD_II": _article(1160, 100, 1500, 400, 380),
+    "WIKI_I": _article(200, 125, 800),
+    "WIKI_II": _article(740, 125, 800, 200, 180),
+    "WIKI_III": _article(400, 125, 800),
+    "WIKI_IV": _article(780, 125, 800, 400, 380),
+    "WIKI_V": _article(780, 125, 800),
+}
+DEMO = Preset(
+    ArticleOptions(source_tokens=400, summary_tokens=80, vocab_size=1_000),
+    {"embedding": 64, "hidden": 32, "window": 120, "stride": 100},
+    train=TrainConfig(batch_size=4, steps=400, learning_rate=2e-3, validate_every=80),
+    decode=DecodeConfig(beam=3, min_length=20, max_length=80, block_ngrams=3),
+    documents=100,
+)
+
+
+def _demo_row(row: Preset) -> Preset:
+    """A row in the demo's sizes: three tenths of its words, the demo's training and decoding."""
+    lengths = {k: v and round(0.3 * v) for k, v in row.config.items() if k in ("window", "stride", "longest")}
+    options = replace(DEMO.options, source_tokens=round(0.3 * row.options.source_tokens))
+    config = {**DEMO.config, "budget": DEMO.options.summary_tokens, **lengths}
+    return replace(DEMO, options=options, config=config, variant=row.variant)
+
+
+PRESETS = {
+    "demo": DEMO,
+    **ROWS,
+    "paper": ROWS["CD_II"],
+    **{f"demo {name}": _demo_row(row) for name, row in ROWS.items()},
+}
+
+_CNN = {"CD_I": (38.23, 16.88, 35.43), "CD_II": (37.08, 16.27, 34.28)}
+_WIKI = {
+    "WIKI_I": (22.84, 7.89, 22.38),
+    "WIKI_II": (26.15, 8.63, 25.48),
+    "WIKI_III": (27.54, 9.59, 26.85),
+    "WIKI_IV": (27.23, 9.51, 26.49),
+    "WIKI_V": (29.19, 10.14, 28.46),
+}
+TABLE = Table(
+    "Windowed attention, the article's table (validation set)",
+    (
+        baseline("Lead-3", "lead-3", cnn_dailymail=(40.68, 17.76, 36.87), wikihow=(24.24, 5.31, 21.86)),
+        *(trained(k, k, published={"cnn_dailymail": v}, preset_row=True) for k, v in _CNN.items()),
+        *(trained(k, k, published={"wikihow": v}, preset_row=True) for k, v in _WIKI.items()),
+    ),
+    (("CD_I", "CD_II"), ("WIKI_I", "WIKI_II"), ("WIKI_III", "WIKI_IV"), ("WIKI_III", "WIKI_V")),
+    split_name="val",
+)
+
+PAPER = Paper(
+    "windowed",
+    "Windowed",
+    VARIANTS,
+    "dynamic",
+    PRESETS,
+    dataset="aclsum",
+    prepare=prepare_windowed,
+    tables={"windowed_table": TABLE},
+)

@@ -1,0 +1,292 @@
+"""A run's folder: everything that is needed to go on with a model, to use it, or to hand it on.
+
+`config.json` (paper, variant, preset; the model's config, options, training, decoding and which weights count; what
+the run was made with), `vocabulary.txt` or `pieces.model` (and what else turns texts into ids), `metrics.jsonl`
+(losses by name and step), `last.safetensors` (weights, optimizer, step), `best.safetensors` (weights with the least
+validation loss; `best-STEP.safetensors`, where a run keeps several of the best). Each file is replaced as a whole, so
+a run that is killed leaves the last complete ones.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from lib.data.batch import Batch, EncodedDocument, make_batch
+from lib.data.batching import in_order
+from lib.data.documents import Document, parse_text, to_document
+from lib.data.prepared import TextEncoder
+from lib.data.text import BOS
+from lib.generate import DecodeConfig, beam_search
+from lib.suggestions import did_you_mean
+
+
+class RunError(RuntimeError):
+    """A run that cannot be started, continued or opened: says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a run keeps beside what determines its numbers: whose it is, and how it is used."""
+
+    paper: str
+    variant: str = ""
+    preset: str = ""
+    decode: DecodeConfig = DecodeConfig()
+    weights: str = "best"  # that count; or "average" of the best that were kept
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A summary that a run wrote, and where it looked. `str` gives its text.
+
+    T words of the summary, N words of the source in L sentences (or paragraphs), as the model reads them.
+    """
+
+    sentences: list[str]
+    score: float  # log P of the summary, normalised as the search ranks
+    tokens: list[list[str]]  # words or pieces of each sentence, T in all, with the space that stands before each
+    source: list[list[str]]  # of each sentence that was read, likewise
+    copied: list[bool]  # [T] whether a word was rather copied than generated; empty where that was not asked for
+    attention: dict[str, np.ndarray] = field(default_factory=dict)  # by name, where it was asked for
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)
+
+
+@dataclass
+class Run:
+    """A trained model, all that it needs, and where it is kept."""
+
+    folder: Path
+    config: dict  # config.json
+    model: nn.Module
+    encoder: TextEncoder
+    decode: DecodeConfig = DecodeConfig()
+    encode: Callable[[Sequence[Document], TextEncoder], list[EncodedDocument]] | None = None
+    paragraphs: bool = False  # whether a text is a cluster of paragraphs
+
+    @property
+    def vocabulary(self):
+        return self.encoder.vocabulary
+
+    @property
+    def options(self):
+        return self.encoder.options
+
+    @cached_property
+    def metrics(self) -> list[dict]:
+        """What was logged: training losses (`split` "train") and validation losses ("val"), by step."""
+        return read_metrics(self.folder)
+
+    @property
+    def step(self) -> int:
+        return max((m["step"] for m in self.metrics), default=0)
+
+    def documents(self, texts: Iterable[str | dict | Document], names: Sequence[str] = ()) -> list[Document]:
+        """Texts, with or without references, as documents. A string may be plain text or Markdown.
+
+        Raises ValueError for a text without a sentence, naming it.
+        """
+        found = []
+        for number, text in enumerate(texts):
+            name = names[number] if number < len(names) else f"text {number + 1}"
+            try:
+                found.append(self._document(text, name))
+            except ValueError as reason:
+                raise ValueError(f"{name}: {reason}") from None
+        return found
+
+    def _document(self, text: str | dict | Document, name: str) -> Document:
+        if isinstance(text, Document):
+            return text
+        if isinstance(text, str):
+            return parse_text(text, name, paragraphs=self.paragraphs)
+        return to_document({"id": name, **text}, reference=False)
+
+    def summarize(
+        self, texts: Iterable[str | dict | Document], attention: bool = False, batch_size: int = 16, names=(),
+        progress: Callable[[Iterable], Iterable] = iter,
+    ) -> list[Summary]:  # fmt: skip
+        """A summary of each text: strings, records with sections or paragraphs, or documents.
+
+        attention: with what the model attended to, by name (`Summarizer.attention_weights`).
+        Raises ValueError for a text that holds nothing to read.
+        """
+        documents = self.encode(self.documents(texts, names), self.encoder)
+        found, device = [], next(self.model.parameters()).device
+        for batch in progress(list(in_order(documents, batch_size, len(self.vocabulary)))):
+            hypotheses = beam_search(self.model, batch.to(device), self.decode)
+            found += [(best.ids, best.score) for best, *_ in hypotheses]
+        return [self._summary(document, ids, score, attention) for document, (ids, score) in zip(documents, found)]
+
+    def _summary(self, document: EncodedDocument, ids: list[int], score: float, attention: bool) -> Summary:
+        seen = self._attention(document, ids) if attention else {}
+        written = [t for t, i in enumerate(ids) if i not in self.model.control_symbols]
+        words, vocabulary = [ids[t] for t in written], self.vocabulary
+        groups = vocabulary.by_sentence(words, document.unknown)
+        kept = [written[place] for group in groups for place in group]
+        seen = {name: value if name in PER_DOCUMENT else value[kept] for name, value in seen.items()}
+        spans = np.split(document.source, document.sentence_lengths.cumsum()[:-1])
+        return Summary(
+            sentences=vocabulary.sentences(words, document.unknown),
+            score=score,
+            tokens=[vocabulary.tokens([words[place] for place in group], document.unknown) for group in groups],
+            source=[vocabulary.tokens(span.tolist(), document.unknown) for span in spans],
+            copied=(seen["generate"] < 0.5).tolist() if "generate" in seen else [],
+            attention=seen,
+        )
+
+    @torch.no_grad()
+    def _attention(self, document: EncodedDocument, ids: list[int]) -> dict[str, np.ndarray]:
+        """While the model reads its own summary: what it looked at before it wrote each symbol."""
+        device = next(self.model.parameters()).device
+        batch: Batch = make_batch([document], len(self.vocabulary)).to(device)
+        tokens = torch.tensor([[BOS, *ids[:-1]]], device=device)[:, : len(ids)]
+        seen = self.model.attention_weights(tokens, self.model.encode(batch))
+        return {name: value[0].float().cpu().numpy() for name, value in seen.items()}
+
+
+PER_DOCUMENT = ("heads", "importance", "windows")  # attention that is not of a word of the summary
+
+
+# ------------------------------------------------------------------------------------------------------- weights
+
+
+def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> nn.Module:
+    """Put the weights of a run into `model`.
+
+    Args:
+        which: "best", "last", "best-STEP", or "average": the mean of the best checkpoints that were kept.
+
+    Raises RunError when there are none, or they are of another model.
+    """
+    if which == "average":
+        return _average_weights(model, folder)
+    path = Path(folder) / f"{which}.safetensors"
+    if which == "best" and not path.exists():
+        path = path.with_name("last.safetensors")  # a run without validation documents
+    if not path.exists():
+        raise RunError(f"{folder} holds no weights; make them with python -m lib.train ... --output {folder}")
+    tensors = load_tensors(path)
+    try:
+        put_weights(model, tensors)
+    except RuntimeError as error:
+        raise RunError(f"{path} holds the weights of another model: {error}") from None
+    return model
+
+
+def kept_checkpoints(folder: str | Path) -> list[str]:
+    """Names ("best-STEP") of the best checkpoints of a run with `keep_best` above 1, the best first."""
+    losses = {path.stem: read_meta(path)["loss"] for path in Path(folder).glob("best-*.safetensors")}
+    return sorted(losses, key=losses.__getitem__)
+
+
+def _average_weights(model: nn.Module, folder: str | Path) -> nn.Module:
+    kept = kept_checkpoints(folder)
+    if not kept:
+        raise RunError(f"{folder} holds no best-STEP weights to average: train with keep_best above 1")
+    sums: dict[str, Tensor] = {}
+    for which in kept:
+        for name, value in load_weights(model, folder, which).state_dict().items():
+            sums[name] = sums.get(name, 0) + value.double()
+    model.load_state_dict({name: total / len(kept) for name, total in sums.items()})
+    return model
+
+
+def tied(model: nn.Module) -> dict[str, str]:
+    """Second and later names of parameters that a model uses in several places, and their first; stored once."""
+    first: dict[int, str] = {}
+    named = model.named_parameters(remove_duplicate=False)
+    return {name: kept for name, p in named if (kept := first.setdefault(id(p), name)) != name}
+
+
+def put_weights(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Into `model`, of the tensors of a checkpoint. Raises RuntimeError when they are of another model."""
+    weights = under("model", tensors)
+    weights |= {name: weights[kept] for name, kept in tied(model).items() if kept in weights}
+    model.load_state_dict(weights)
+
+
+def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Those whose names begin with the prefix and a dot, without both."""
+    return {k.removeprefix(f"{prefix}."): v for k, v in tensors.items() if k.startswith(f"{prefix}.")}
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        with safe_open(path, "pt") as file:
+            return {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise RunError(f"{path} is damaged ({error}). Remove it to begin again.") from None
+
+
+def read_meta(path: Path) -> dict:
+    with safe_open(path, "pt") as file:
+        return json.loads(file.metadata()["meta"])
+
+
+def read_metrics(folder: str | Path) -> list[dict]:
+    path = Path(folder) / "metrics.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("}")]  # the last may be cut short
+
+
+# --------------------------------------------------------------------------------------------------- config.json
+
+# what a run's numbers follow from; the rest of config.json says how it is used and what it was made with
+DETERMINING = ("paper", "variant", "model", "train", "corpus", "options", "data")
+
+
+def run_config(recipe: Recipe, model: nn.Module, corpus, train) -> dict:
+    """config.json of a run of `model` on a prepared corpus, with a training configuration."""
+    return {
+        **{f.name: getattr(recipe, f.name) for f in fields(recipe) if f.name != "decode"},
+        "model": asdict(model.config),  # type: ignore[arg-type]
+        "options": asdict(corpus.options),
+        "decode": asdict(recipe.decode),
+        "train": asdict(train),
+        "corpus": corpus.name,
+        "documents": {name: len(split) for name, split in corpus.splits.items()},
+        "data": corpus.fingerprint,
+        "encoder": corpus.encoder.digest(),
+    }
+
+
+def determining(config: Mapping) -> dict:
+    """What two runs of the same numbers have in common, as JSON has it."""
+    return json.loads(json.dumps({key: config.get(key) for key in DETERMINING}))
+
+
+def read_config(folder: str | Path) -> dict:
+    """Raises RunError when the folder holds no run, or one that cannot be opened."""
+    path = Path(folder) / "config.json"
+    if not path.exists():
+        raise RunError(f"{folder} holds no run: there is no config.json. python -m lib.train makes one.")
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+        missing = [key for key in (*DETERMINING, "decode", "weights", "encoder") if key not in config]
+    except (ValueError, TypeError) as error:
+        raise RunError(f"{path} cannot be read ({error})") from None
+    if missing:
+        raise RunError(f"{path} does not say {', '.join(missing)}: it is no run of this version. Train it anew.")
+    return config
+
+
+def made_from(kind, values: Mapping, path: Path) -> Any:
+    """A dataclass from what config.json holds. Raises RunError for a field that it does not have, or a bad value."""
+    known = {f.name: f for f in fields(kind)}
+    for name in values:
+        if name not in known:
+            raise RunError(f"{path}: {kind.__name__} has no field {name!r}{did_you_mean(name, known)}")
+    try:
+        return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+    except (TypeError, ValueError) as error:
+        raise RunError(f"{path}: {error}") from None

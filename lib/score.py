@@ -1,0 +1,107 @@
+"""Score a trained run, or systems that need no training, on a corpus.
+
+    python -m lib.score run runs/x --dataset aclsum
+    python -m lib.score baselines mem2mem --preset demo --dataset aclsum --output runs/baselines.json
+
+The scores are what tables are made of (`lib.make_tables`). A run's summaries are written beside them, for people to
+judge (`lib.human`).
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+import lib
+from lib.data.documents import Document
+from lib.human.sheets import write_summaries
+from lib.papers import PAPERS, resolve
+from lib.papers.paper import corpus_for
+from lib.runs import Run, RunError
+from lib.score_runs import score_baselines, score_run
+from lib.storage import write_whole
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m lib.score", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="summaries of a run and their scores, beside its weights")
+    run.add_argument("folder", type=Path, help="that lib.train wrote")
+    run.add_argument(
+        "--scaled", action="append", default=[], metavar="OPTION=FACTOR", help="read more than in training"
+    )
+    run.add_argument("--output", type=Path, help="the file of scores; by default scores.json beside the run")
+    base = commands.add_parser("baselines", help="scores of systems that are not trained")
+    base.add_argument("paper", choices=PAPERS)
+    base.add_argument("--preset", default="demo")
+    base.add_argument("--output", type=Path, required=True, help="the file of scores")
+    for command in (run, base):
+        command.add_argument("--dataset", required=True)
+        command.add_argument("--limit", type=int, help="at most so many documents of each split, as in training")
+        command.add_argument("--errors", choices=("raise", "skip"), default="raise")
+        command.add_argument("--test", default="", help="another corpus to take the test documents from")
+        command.add_argument("--split", choices=("val", "test"), default="test")
+        command.add_argument("--documents", type=int, help="score the first so many alone")
+    args = parser.parse_args(arguments)
+    try:
+        made, output = {"run": _run, "baselines": _baselines}[args.command](args)
+    except (ValueError, RunError, OSError) as error:  # CorpusError is a ValueError
+        sys.exit(f"error: {error}")
+    write_whole(output, json.dumps(made, ensure_ascii=False) + "\n")
+    for name, part in made["parts"].items():
+        print(f"{output}: {name}, ROUGE", " / ".join(f"{x:.2f}" for x in np.mean(part["rouge"], 0)))
+
+
+def _run(args: argparse.Namespace) -> tuple[dict, Path]:
+    run = lib.load(args.folder)
+    run = replace(run, encoder=replace(run.encoder, options=_scaled(run, args.scaled)))
+    theirs = None if args.test else run.config["documents"][args.split]  # as many as in training
+    limit = min((n for n in (args.documents, args.limit, theirs) if n is not None), default=None)
+    documents = list(corpus_for(args.dataset, args.errors, args.test).split(args.split, limit))
+    made, summaries = score_run(run, documents, args.split)
+    output = args.output or args.folder / "scores.json"
+    beside = output.with_name(output.stem.replace("scores", "summaries") + ".jsonl")
+    ids, titles = [d.id for d in documents], [d.title for d in documents]
+    write_summaries(beside, ids, summaries, [d.summary for d in documents], titles)
+    return made, output
+
+
+def _scaled(run: Run, given: Iterable[str]):
+    """A run's options, some of them so many times larger. Raises ValueError for one that it does not have."""
+    changes = {}
+    for name, _, factor in (pair.partition("=") for pair in given):
+        if not isinstance(value := getattr(run.options, name, None), int):
+            raise ValueError(f"--scaled {name}: {type(run.options).__name__} has no such number")
+        changes[name] = round(value * Fraction(factor))
+    return replace(run.options, **changes)
+
+
+def _baselines(args: argparse.Namespace) -> tuple[dict, Path]:
+    setup = resolve(args.paper, args.preset)
+    corpus = setup.open_corpus(args.dataset, args.errors, args.limit, args.test, progress=False)
+    encoded = list(islice(iter(corpus[args.split]), args.documents))
+    texts = corpus_for(args.dataset, args.errors, args.test).split(args.split)
+    documents = _matching(texts, [d.id for d in encoded])
+    return score_baselines(setup, corpus, documents, encoded, args.split), args.output
+
+
+def _matching(texts: Iterable[Document], ids: list[str]) -> list[Document]:
+    """Documents as they were prepared: in order, without those that a paper's filters left out."""
+    texts, found = iter(texts), []
+    for wanted in ids:
+        found.append(next((d for d in texts if d.id == wanted), None))
+    if None in found:
+        raise ValueError(f"document {ids[found.index(None)]!r} is prepared, but not in the corpus any more")
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Summaries of your own texts by a trained run.
+
+    python -m lib.summarize runs/arxiv paper.md notes.txt
+    cat paper.txt | python -m lib.summarize runs/arxiv
+    python -m lib.summarize runs/arxiv papers.jsonl --json > summaries.jsonl
+    python -m lib.summarize runs/arxiv paper.md --html paper.html
+
+A text file may be plain or Markdown; a heading begins a section. A .jsonl file holds a document a line, with sections
+or paragraphs, as corpora do; a reference is not needed. --html writes one page that shows text and summary side by
+side: pointing at a word of the summary shows where the model looked.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+from tqdm import tqdm
+
+import lib
+from lib.data.documents import CorpusError
+from lib.data.readers import read_json_lines
+from lib.runs import Run, RunError, Summary
+from lib.summary_page import ShownDocument, write_page
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m lib.summarize", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run", type=Path, help="the folder of a run, which lib.train wrote")
+    parser.add_argument("files", nargs="*", type=Path, help="texts or .jsonl corpora; none: standard input")
+    parser.add_argument("--json", action="store_true", help="a line of JSON for each: sentences, score, copied words")
+    parser.add_argument("--html", type=Path, metavar="OUT", help="write a page that shows where the model looked")
+    parser.add_argument("--weights", default="", help="best, last, best-STEP or average; by default the run's own")
+    parser.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
+    args = parser.parse_args(arguments)
+    try:
+        _summarize(args)
+    except (ValueError, RunError, OSError) as error:  # CorpusError is a ValueError
+        sys.exit(f"error: {error}")
+
+
+def _summarize(args: argparse.Namespace) -> None:
+    named = list(read_texts(args.files))
+    run = lib.load(args.run, args.weights, args.device)
+    names, texts = [name for name, _ in named], [text for _, text in named]
+    documents = run.documents(texts, names)
+    wanted = bool(args.html or args.json)
+    summaries = run.summarize(documents, attention=wanted, progress=_bar)
+    for number, (name, summary) in enumerate(zip(names, summaries)):
+        if args.json:
+            print(json.dumps(record(name, summary), ensure_ascii=False))
+        else:
+            heading = f"{'' if number == 0 else chr(10)}{name}\n" if len(names) > 1 else ""
+            print(heading + "\n".join(summary.sentences))
+    if args.html:
+        of = ", ".join(filter(None, (run.config["paper"], run.config["variant"])))
+        shown = [_shown(run, d.title or name, s) for name, d, s in zip(names, documents, summaries)]
+        print(
+            f"{write_page(args.html, of, shown)}: {len(shown)} summaries, and where the model looked", file=sys.stderr
+        )
+
+
+def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
+    """Texts of files, or of standard input, with their names. Raises CorpusError with file and line."""
+    if not files:
+        yield "standard input", sys.stdin.read()
+    for path in files:
+        if path.name.endswith((".jsonl", ".jsonl.gz")):
+            for number, found in read_json_lines(path):
+                if isinstance(found, ValueError):
+                    raise CorpusError(f"{path}, line {number}: {found}")
+                yield f"{path.name}, line {number}", found
+        else:
+            try:
+                yield path.name, path.read_text(encoding="utf-8")
+            except UnicodeDecodeError as error:
+                raise CorpusError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
+
+
+def record(name: str, summary: Summary) -> dict:
+    """A summary as JSON has it; `copied` are the words that were rather copied than generated."""
+    tokens = chain.from_iterable(summary.tokens)
+    copied = [token.strip() for token, was in zip(tokens, summary.copied) if was]
+    return {"name": name, "sentences": summary.sentences, "score": round(summary.score, 4), "copied": copied}
+
+
+def _shown(run: Run, name: str, summary: Summary) -> ShownDocument:
+    """A summary for the page: its tokens sentence by sentence."""
+    unit = "paragraph" if run.paragraphs else getattr(run.options, "unit", "sentence")
+    return ShownDocument(
+        name=name,
+        source=summary.source,
+        unit=unit,
+        summary=summary.tokens,
+        attention={key: value for key, value in summary.attention.items() if key != "importance"},
+        copied=summary.copied or None,
+    )
+
+
+def _bar(batches: list) -> tqdm:
+    return tqdm(batches, desc="summaries", unit=" batches", delay=2, leave=False, disable=len(batches) < 2)
+
+
+if __name__ == "__main__":
+    main()

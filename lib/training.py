@@ -1,0 +1,385 @@
+"""Training: one plain loop, for a page and for the command line (`lib.train`)."""
+
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from filelock import FileLock
+from safetensors.torch import save
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from tqdm import tqdm
+
+from lib.data.batch import make_batch
+from lib.data.batching import BucketSampler, in_order
+from lib.data.prepared import PreparedCorpus
+from lib.runs import (
+    Recipe,
+    Run,
+    RunError,
+    determining,
+    kept_checkpoints,
+    load_tensors,
+    put_weights,
+    read_config,
+    read_meta,
+    read_metrics,
+    run_config,
+    tied,
+    under,
+)
+from lib.storage import code_digest, write_json, write_whole
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """The paper's training (appendix A.2), and what it leaves to the machine."""
+
+    batch_size: int = 16  # documents
+    batch_tokens: int | None = None  # at most so many source words in a batch, padding counted in
+    accumulate: int = 1  # parts in which a batch is computed, to save memory
+    epochs: int = 15
+    steps: int | None = None  # in place of epochs
+    optimizer: str = "adam"  # or "sgd", plain, or "adagrad"
+    learning_rate: float = 2e-4
+    warmup: int | None = None  # steps; given, the rate is learning_rate * min(step^-1/2, step * warmup^-3/2)
+    halve_after: int | None = None  # epochs; given, the rate is halved after each further epoch
+    beta2: float = 0.999  # Adam's
+    epsilon: float = 1e-8  # Adam's
+    weight_decay: float = 0.0  # the L2 term
+    max_norm: float | None = 2.0  # of the gradient; None: as it is
+    seed: int = 0
+    validate_every: int | None = None  # steps; None: each epoch
+    save_every: int = 500  # steps; also after each validation
+    keep_best: int = 1  # checkpoints with the least validation loss; several can be averaged
+    log_every: int = 10  # steps
+    bf16: bool = False  # autocast, on a GPU
+
+    def __post_init__(self):
+        for name in (
+            "batch_size",
+            "batch_tokens",
+            "accumulate",
+            "epochs",
+            "steps",
+            "warmup",
+            "halve_after",
+            "validate_every",
+            "save_every",
+            "log_every",
+            "keep_best",
+        ):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
+        if self.optimizer not in ("adam", "sgd", "adagrad"):
+            raise ValueError(f"optimizer must be 'adam', 'sgd' or 'adagrad', not {self.optimizer!r}")
+
+    def rate(self, step: int, epoch: float = 0.0) -> float:
+        """The learning rate of a step, counted from 1, in an epoch, counted from 0 (with a warm-up: Vaswani et al.
+        2017, equation 3)."""
+        rate = self.learning_rate
+        if self.warmup is not None:
+            rate *= min(step**-0.5, step * self.warmup**-1.5)
+        if self.halve_after is not None:
+            rate *= 0.5 ** max(0, int(epoch) - self.halve_after + 1)
+        return rate
+
+
+def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    common = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
+    if config.optimizer == "adagrad":
+        return torch.optim.Adagrad(model.parameters(), **common)
+    if config.optimizer == "sgd":
+        return torch.optim.SGD(model.parameters(), **common, fused=True)
+    betas = (0.9, config.beta2)
+    return torch.optim.Adam(model.parameters(), **common, betas=betas, eps=config.epsilon, fused=True)
+
+
+def train(
+    recipe: Recipe,
+    model: nn.Module,
+    corpus: PreparedCorpus,
+    config: TrainConfig,
+    output: str | Path,
+    resume: bool = False,
+    progress: bool = True,
+    device: str | None = None,
+    alone: bool = False,
+) -> Run:
+    """Train `model` on the corpus's training split, on one device or as one of torchrun's processes.
+
+    Args:
+        recipe: whose model it is, and how it is used: for whoever opens the run.
+        model: anything with `loss(batch) -> {"loss": ..., named terms}` and a `config`. It is trained in place.
+        output: the run's folder. A finished run in it is loaded, an unfinished one continued, if `resume`.
+        device: "cuda" where there is one, otherwise "cpu".
+        alone: by this process, whatever others torchrun has started.
+
+    Raises:
+        RunError: the folder holds another run, or the batch cannot be shared out among the processes.
+        FloatingPointError: the loss became NaN or infinite.
+    """
+    with nullcontext((0, 1)) if alone else processes() as (rank, world):
+        device = torch.device(device or (f"cuda:{rank_device()}" if torch.cuda.is_available() else "cpu"))
+        loop = _Loop(recipe, model.to(device), corpus, config, Path(output), rank, world, device, progress)
+        Path(output).mkdir(parents=True, exist_ok=True)
+        # whoever comes second waits, and finds a finished run or goes on with what a killed one left
+        with FileLock(Path(output) / ".lock") if rank == 0 else nullcontext():
+            loop.start(resume)
+            loop.run()
+    return Run(Path(output), loop.record, model, corpus.encoder, recipe.decode)
+
+
+class _Loop:
+    def __init__(self, recipe, model, corpus, config, folder, rank, world, device, progress):
+        self.model, self.corpus, self.config, self.folder = model, corpus, config, folder
+        self.rank, self.world, self.device, self.progress = rank, world, device, progress and rank == 0
+        self.record = run_config(recipe, model, corpus, config)
+        self.vocab_size = len(corpus.vocabulary)
+        self.sampler = BucketSampler(
+            corpus["train"].source_lengths, config.batch_size, config.seed, tokens=config.batch_tokens, multiple=world
+        )
+        self.total = config.steps or self.sampler.batches_in(config.epochs)
+        self.steps_an_epoch = self.sampler.batches_in(1)
+        self.validate_every = config.validate_every or self.steps_an_epoch
+        if self.sampler.batch_size % world:
+            raise RunError(
+                f"a batch of {self.sampler.batch_size} documents cannot be shared by {world} processes: choose "
+                "a batch size that is a multiple of them, and no larger than the training set"
+            )
+        self.optimizer = _optimizer(model, config)
+        self.step, self.best = 0, float("inf")
+
+    # ------------------------------------------------------------------------------------- start and resume
+
+    def start(self, resume: bool) -> None:
+        torch.manual_seed(self.config.seed)
+        stored = self.folder / "config.json"
+        if stored.exists():
+            self._check_same(read_config(self.folder), resume)
+            if (self.folder / "last.safetensors").exists():
+                self._load()
+        wait_for_all(self.world)
+        if self.rank == 0:
+            self.corpus.encoder.save(self.folder)
+            self.record["made_with"] = _made_with(self.model, self.corpus)
+            write_json(stored, self.record)
+            keep = [m for m in read_metrics(self.folder) if m["step"] <= self.step]
+            write_whole(self.folder / "metrics.jsonl", "".join(json.dumps(m) + "\n" for m in keep))
+        if not self.step:
+            self._save("last")
+        wait_for_all(self.world)
+
+    def _check_same(self, stored: dict, resume: bool) -> None:
+        """A stored run may be continued to more steps; all else must be equal."""
+        if not resume:
+            raise RunError(f"{self.folder} holds a run already: resume it, or choose another output folder")
+        there, now = (_flat(determining(config)) for config in (stored, self.record))
+        length = {"train.steps", "train.epochs"}
+        differing = [
+            f"{key} is {there.get(key)!r} there and {now.get(key)!r} now"
+            for key in sorted((there.keys() | now.keys()) - length)
+            if there.get(key) != now.get(key)
+        ]
+        if differing:
+            raise RunError(f"{self.folder} holds another run: {'; '.join(differing)}. Choose another output folder.")
+
+    def _load(self) -> None:
+        state = load_tensors(self.folder / "last.safetensors")
+        meta = read_meta(self.folder / "last.safetensors")
+        put_weights(self.model, state)
+        moments = {i: under(f"optimizer.{i}", state) for i, _ in enumerate(self.model.parameters())}
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": {i: m for i, m in moments.items() if m}, "param_groups": groups})
+        torch.set_rng_state(state["random"])
+        self.step, self.best = meta["step"], meta["best"]
+        if self.step > self.total:
+            raise RunError(f"{self.folder} holds {self.step} steps, more than the {self.total} asked for")
+
+    # --------------------------------------------------------------------------------------------- the loop
+
+    def run(self) -> None:
+        model = self.model
+        if self.world > 1:
+            ids = [self.device.index] if self.device.type == "cuda" else None
+            model = DistributedDataParallel(model, device_ids=ids)
+        bar = tqdm(
+            total=self.total, initial=self.step, desc="training", mininterval=5, delay=5, ncols=80, file=sys.stdout,
+            disable=not self.progress,
+        )  # fmt: skip
+        started = time.perf_counter()
+        while self.step < self.total:
+            losses = self._step(model)
+            bar.update()
+            if self.step % self.config.log_every == 0 or self.step == self.total:
+                values = self._mean(losses)
+                bar.set_postfix_str(f"loss {values['loss']:.3f}", refresh=False)
+                seconds = round(time.perf_counter() - started, 3)
+                self._log({"step": self.step, "split": "train", **values, "seconds": seconds})
+            if self.step % self.validate_every == 0 or self.step == self.total:
+                self._validate()
+                self._save("last")
+            elif self.step % self.config.save_every == 0:
+                self._save("last")
+        bar.close()
+
+    def _step(self, model: nn.Module) -> dict[str, torch.Tensor]:
+        model.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        mine = self.sampler.batch(self.step)[self.rank :: self.world]
+        parts = np.array_split(mine, min(self.config.accumulate, len(mine)))
+        losses = {}
+        for part in parts:
+            alone = part is not parts[-1] and self.world > 1
+            with model.no_sync() if alone else nullcontext():  # processes exchange gradients once
+                terms = self._backward(model, part, len(part) / len(mine))
+            losses = {name: losses.get(name, 0) + value for name, value in terms.items()}
+        if self.config.max_norm is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_norm)
+        self.step += 1
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.rate(self.step, (self.step - 1) / self.steps_an_epoch)
+        self.optimizer.step()
+        return losses
+
+    def _backward(self, model: nn.Module, documents: np.ndarray, share: float) -> dict[str, torch.Tensor]:
+        """Gradients of some of a batch's documents; their loss terms, weighted by their share of it."""
+        batch = make_batch([self.corpus["train"][i] for i in documents], self.vocab_size).to(self.device)
+        with self._autocast():
+            losses = model(batch)
+        if not torch.isfinite(losses["loss"]):
+            raise FloatingPointError(
+                f"the loss is {losses['loss'].item()} at step {self.step + 1}, documents {', '.join(batch.ids)}; "
+                f"the last checkpoint in {self.folder} is from before. Try a lower learning rate."
+            )
+        (losses["loss"] * share).backward()
+        return {name: value.detach() * share for name, value in losses.items()}
+
+    def _autocast(self):
+        return torch.autocast(self.device.type, torch.bfloat16) if self.config.bf16 else nullcontext()
+
+    def _mean(self, losses: dict[str, torch.Tensor]) -> dict[str, float]:
+        """Losses as numbers, averaged over the processes."""
+        values = torch.stack([v.double() for v in losses.values()])
+        if self.world > 1:
+            dist.all_reduce(values)
+            values /= self.world
+        return dict(zip(losses, values.tolist()))
+
+    def _validate(self) -> None:
+        if not len(self.corpus["val"]):
+            return
+        if self.rank == 0:
+            losses = evaluate_loss(
+                self.model, self.corpus["val"], self.config.batch_size, self.vocab_size, self._autocast
+            )
+            self._log({"step": self.step, "split": "val", **losses})
+            self._keep(losses["loss"])
+        wait_for_all(self.world)
+
+    def _keep(self, loss: float) -> None:
+        """The best weights so far; where several are asked for, each under its step."""
+        if loss < self.best:
+            self.best = loss
+            self._save("best")
+        if self.config.keep_best > 1:
+            self._save(f"best-{self.step}", loss)
+            for name in kept_checkpoints(self.folder)[self.config.keep_best :]:
+                (self.folder / f"{name}.safetensors").unlink()
+
+    def _log(self, values: dict) -> None:
+        if self.rank == 0:
+            with open(self.folder / "metrics.jsonl", "a", encoding="utf-8") as file:
+                file.write(json.dumps(values) + "\n")
+
+    def _save(self, which: str, loss: float | None = None) -> None:
+        """Write `last` (all that resuming needs), or weights alone."""
+        if self.rank != 0:
+            return
+        twice = tied(self.model)
+        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items() if k not in twice}
+        if which == "last":
+            for index, parameter in enumerate(self.model.parameters()):
+                for key, value in self.optimizer.state.get(parameter, {}).items():
+                    tensors[f"optimizer.{index}.{key}"] = value
+            tensors["random"] = torch.get_rng_state()
+        tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
+        meta = {"step": self.step, "best": self.best, "loss": loss}
+        write_whole(self.folder / f"{which}.safetensors", save(tensors, {"meta": json.dumps(meta)}))
+
+
+@torch.no_grad()
+def evaluate_loss(
+    model: nn.Module, split, batch_size: int, vocab_size: int, autocast=nullcontext
+) -> dict[str, float]:
+    """Mean of every loss term over the documents of a split."""
+    model.eval()
+    device = next(model.parameters()).device
+    sums, count = {}, 0
+    for batch in in_order(split, batch_size, vocab_size):
+        with autocast():
+            losses = model.loss(batch.to(device))
+        for key, value in losses.items():
+            sums[key] = sums.get(key, 0.0) + value.item() * len(batch)
+        count += len(batch)
+    return {key: value / count for key, value in sums.items()}
+
+
+def _flat(record: dict, prefix: str = "") -> dict:
+    """{"train": {"seed": 0}} -> {"train.seed": 0}"""
+    flat = {}
+    for key, value in record.items():
+        flat.update(_flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value})
+    return flat
+
+
+def _made_with(model: nn.Module, corpus: PreparedCorpus) -> dict:
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "code": code_digest("lib.training", type(model).__module__, type(corpus.options).__module__),
+    }
+
+
+# --------------------------------------------------------------------------------------------------- processes
+
+
+def rank_device() -> int:
+    return int(os.environ.get("LOCAL_RANK", 0))
+
+
+@contextmanager
+def processes() -> Iterable[tuple[int, int]]:
+    """Rank and number of processes: torchrun's, from the environment, or one."""
+    world = int(os.environ.get("WORLD_SIZE", 1))
+    if world == 1:
+        yield 0, 1
+        return
+    started = not dist.is_initialized()
+    if started:
+        backend = "nccl" if torch.cuda.is_available() else "gloo"
+        dist.init_process_group(backend, timeout=timedelta(hours=2))  # a large corpus takes its time to prepare
+        if torch.cuda.is_available():
+            torch.cuda.set_device(rank_device())
+    try:
+        yield dist.get_rank(), world
+    finally:
+        if started:
+            dist.destroy_process_group()
+
+
+def wait_for_all(world: int) -> None:
+    if world > 1:
+        dist.barrier()

@@ -1,0 +1,132 @@
+"""Folders, and what counts as the code of a result."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lib
+from lib.storage import cache_dir, code_digest, project_root
+
+PACKAGE = Path(lib.__path__[0])
+FILES = {
+    "__init__": '"""The front door."""\nimport lib.far\n',
+    "near": '"""Near."""\nfrom lib.data import pieces\n\n\ndef twice(x):\n    """2x."""\n    return 2 * x  # x + x\n',
+    "far": "LIMIT = 3\n",
+    "data/__init__": "COUNT = 1\n",
+    "data/pieces": 'def late():\n    from .text import WORDS\n\n    return WORDS, "x"\n',
+    "data/text": "import os\nimport yaml\n\nWORDS: tuple[str, ...] = ()\n",
+}
+
+
+def code(folder, **changes):
+    """The digest of `lib.near` in a small package, some of whose files are changed."""
+    for name, text in {**FILES, **changes}.items():
+        path = folder / "lib" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, ns=(0, hash(text) % 10**18))  # two edits within a tick of the clock
+    return code_digest("lib.near", root=folder)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"near": FILES["near"].replace("2 * x", "3 * x")},
+        {"data/__init__": "COUNT = 2\n"},  # imported by name
+        {"data/pieces": FILES["data/pieces"].replace('"x"', '"y"')},
+        {"data/text": FILES["data/text"].replace("()", "('a',)")},  # imported within a function, by a relative name
+    ],
+)
+def test_code_that_is_imported_counts(tmp_path, changes):
+    assert code(tmp_path / "a", **changes) != code(tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"near": FILES["near"].replace("Near.", "Another text.").replace("2x", "Two x").replace("x + x", "or so")},
+        {"near": FILES["near"].replace("2 * x", "(2\n        * x)").replace("\n\n\n", "\n\n")},
+        {"far": "LIMIT = 4\n", "__init__": "raise ValueError\n"},  # nobody imports them by name
+    ],
+)
+def test_texts_and_other_modules_do_not_count(tmp_path, changes):
+    assert code(tmp_path / "a", **changes) == code(tmp_path / "b")
+
+
+def test_a_file_that_changes_is_read_again(tmp_path):
+    before = code(tmp_path)
+    assert code(tmp_path, **{"data/text": "WORDS = 1\n"}) != before
+    assert code(tmp_path) == before
+
+
+def test_a_module_that_is_not_there_is_named():
+    with pytest.raises(ValueError, match=r"no module lib\.nowhere in "):
+        code_digest("lib.nowhere")
+
+
+def test_batches_count_for_those_who_make_them(tmp_path):
+    """In a copy of the library: an edit of `make_batch`, of docstrings, and of what readers of batches do not use."""
+    users, others = ("lib.data.batching", "lib.layers.transformer"), ("lib.data.readers", "lib.data.sections")
+    shutil.copytree(PACKAGE, tmp_path / "lib", ignore=shutil.ignore_patterns("__pycache__"))
+    before = {name: code_digest(name, root=tmp_path) for name in users + others}
+    assert before == {name: code_digest(name) for name in users + others}
+    path = tmp_path / "lib" / "data" / "batch.py"
+    text = path.read_text()
+    changed = re.sub(r'"""Pad `documents`[^"]*"""', '"""Something else."""', text)
+    assert changed != text
+    path.write_text(changed)
+    assert before == {name: code_digest(name, root=tmp_path) for name in users + others}
+    path.write_text(text.replace("torch.full((len(documents), 1), BOS)", "torch.full((len(documents), 1), BOS + 1)"))
+    after = {name: code_digest(name, root=tmp_path) for name in users + others}
+    assert [after[name] != before[name] for name in users + others] == [True, True, False, False]
+
+
+# ---------------------------------------------------------------------------------------------------- folders
+
+
+def asked(folder, where, **environment):
+    """What `lib.storage` says in `folder` of its folders, when `lib` stands in `where`."""
+    command = "from lib.storage import cache_dir, project_root; print(cache_dir()); print(project_root())"
+    kept = {k: v for k, v in os.environ.items() if k != "COMPANION_CACHE"}
+    result = subprocess.run(
+        [sys.executable, "-c", command], cwd=folder, capture_output=True, text=True, check=True,
+        env={**kept, "PYTHONPATH": str(where), "PYTHONSAFEPATH": "1", **environment},
+    )  # fmt: skip
+    return [Path(line) for line in result.stdout.splitlines()]
+
+
+def test_folders_with_and_without_a_checkout(tmp_path):
+    elsewhere, here = tmp_path / "site-packages", tmp_path / "here"
+    here.mkdir()
+    (elsewhere / "lib").mkdir(parents=True)
+    shutil.copy(PACKAGE / "storage.py", elsewhere / "lib")
+    home = {"XDG_CACHE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path / "home")}
+    cache, root = asked(here, elsewhere, **home)
+    assert root == here and tmp_path / "home" in cache.parents and "neural-summarization-companion" in cache.parts
+    assert asked(here, elsewhere, COMPANION_CACHE=str(tmp_path / "c"))[0] == tmp_path / "c"
+    (elsewhere / "pyproject.toml").touch()
+    assert asked(here, elsewhere) == [elsewhere / "cache", elsewhere]
+
+
+def test_the_checkout_is_the_project(tmp_path):
+    assert (project_root() / "lib" / "storage.py").is_file()
+    assert cache_dir() == tmp_path / "cache", "what the tests set"
+
+
+def test_models_need_neither_pieces_nor_bars():
+    """Models and layers can be imported where only torch, numpy and safetensors are."""
+    missing = ["sentencepiece", "tqdm", "filelock", "datasets", "pandas", "platformdirs", "huggingface_hub"]
+    modules = [
+        f"lib.{folder}.{path.stem}"
+        for folder in ("models", "layers")
+        for path in sorted((PACKAGE / folder).glob("*.py"))
+        if path.stem != "__init__"
+    ]
+    assert len(modules) > 12
+    code = f"import sys; sys.modules.update(dict.fromkeys({missing})); import {', '.join(modules)}"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=project_root())

@@ -1,0 +1,346 @@
+"""The page that shows a text and its summary side by side: what is written, and what a reader sees of it."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lib.summary_page import ShownDocument, write_page
+
+SOURCE = [["The", " cat", " sat", "."], [" A", " dog", " barked", "."], [" It", " rained", "."]]  # 11 words
+SUMMARY = [["Cat", " sat", "."], [" Dog", " barked", "."]]
+HOSTILE = "</script><!--<script>\u2028\"'&amp;\\u003c DATA"
+needs_browser = pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the browser chromium")
+
+
+def rows(width, *weights):
+    """[6, width]: for each summary word the weights {index: weight}, the last of them again for those that follow."""
+    array = np.zeros((6, width))
+    for i in range(6):
+        for j, weight in weights[min(i, len(weights) - 1)].items():
+            array[i, j] = weight
+    return array
+
+
+def shown(**attention):
+    copied = [True, True, False, True, False, False] if "generate" in attention else None
+    return ShownDocument("Cats", SOURCE, "sentence", SUMMARY, attention, copied)
+
+
+def memory():
+    """A document as Mem2Mem reads it: three sentences, two slots."""
+    return shown(
+        words=rows(11, {1: 0.7, 2: 0.2, 0: 0.1}, {2: 1.0}, {3: 1.0}),
+        units=rows(3, {0: 0.8, 1: 0.2}),
+        generate=np.array([0.125, 0.2, 0.831, 0.4, 0.5, 0.6]),
+        slots=np.array([[0.9, 0.1], *[[0.25, 0.75]] * 5]),
+        heads=np.array([[0, 0, 1.0], [0.3, 0.7, 0]]),
+    )
+
+
+def windowed():
+    """Two windows, of words 1 to 6 and of the second sentence, which is there for the last summary word alone."""
+    windows = np.array([[0, 6], [4, 8]])
+    return shown(words=rows(11, {4: 0.5, 5: 0.5}), window=np.array([0] * 5 + [1]), windows=windows)
+
+
+def clusters():
+    return replace(shown(units=rows(3, {1: 0.6, 0: 0.3, 2: 0.1}, {2: 1.0})), unit="paragraph")
+
+
+# ------------------------------------------------------------------------------------------------- what is written
+
+
+def data_in(path):
+    text = path.read_text(encoding="utf-8")
+    return json.loads(re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[0])
+
+
+def test_the_largest_weights_are_kept(tmp_path):
+    """98% of a row, and 60 of 400 equal weights; what is kept is the largest, in order, to 3 digits."""
+    peaked = np.array([0.6, 0.005, 0.3, 0.06, 0.03, 0.004, 0.001, 0, 0, 0, 0])
+    document = replace(memory(), attention={"words": np.stack([peaked, np.full(11, 0.123456)] * 3)})
+    first, second, *_ = data_in(write_page(tmp_path / "a.html", "m", [document]))["documents"][0]["attention"][
+        "words"
+    ]
+    assert first == [[0, 0.6], [2, 0.3], [3, 0.06], [4, 0.03]]
+    assert second == [[j, 0.123] for j in range(11)], "all of these are needed"
+    many = ShownDocument("n", [["w"] * 400], "section", [["s"]], {"words": np.linspace(1, 2, 400)[None]})
+    (row,) = data_in(write_page(tmp_path / "b.html", "m", [many]))["documents"][0]["attention"]["words"]
+    assert [j for j, _ in row] == list(range(399, 339, -1))
+    none = replace(many, attention={"words": np.zeros((1, 400))})
+    assert data_in(write_page(tmp_path / "c.html", "m", [none]))["documents"][0]["attention"]["words"] == [[]]
+
+
+def test_a_page_stays_small(tmp_path):
+    """1,400 words in 60 sentences and a summary of 200 words, with attention spread as widely as it can be."""
+    random = np.random.default_rng(0)
+    source = [[" sentence"] * 23 + ["."] for _ in range(60)]
+    sizes = {"words": (200, 1440), "units": (200, 60), "slots": (200, 8), "heads": (8, 60), "generate": (200,)}
+    attention = {name: random.uniform(0.5, 1, size) for name, size in sizes.items()}
+    attention = {name: a / a.sum(-1, keepdims=True) if a.ndim > 1 else a for name, a in attention.items()}
+    document = ShownDocument("d", source, "sentence", [[" word"] * 20] * 10, attention, [True] * 200)
+    path = write_page(tmp_path / "page.html", "Mem2Mem, +read", [document])
+    assert path.stat().st_size < 400_000
+
+
+def test_the_page_needs_nothing_else(tmp_path):
+    text = write_page(tmp_path / "page.html", "m", [memory(), windowed(), clusters()]).read_text(encoding="utf-8")
+    assert not re.search(r"""(src|href)\s*=\s*["']|https?:|@import|url\(|fetch\(""", text)
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (shown(words=np.ones((6, 10))), r"Cats: words has shape \(6, 10\), not \(6, 11\)"),
+        (shown(units=np.ones((5, 3))), r"Cats: units has shape \(5, 3\), not \(6, 3\)"),
+        (shown(generate=np.ones((6, 1))), r"Cats: generate has shape \(6, 1\), not \(6,\)"),
+        (shown(slots=np.ones((5, 2))), r"Cats: slots has shape \(5, 2\), not \(6, 2\)"),
+        (shown(slots=np.ones((6, 2)), heads=np.ones((4, 3))), r"Cats: slots has shape \(6, 2\), not \(6, 4\)"),
+        (shown(heads=np.ones((4, 2))), r"Cats: heads has shape \(4, 2\), not \(4, 3\)"),
+        (shown(words=np.full((6, 11), np.nan)), "Cats: words has a number that is negative or not finite"),
+        (shown(generate=np.full(6, np.inf)), "Cats: generate has a number that is negative or not finite"),
+        (shown(units=np.full((6, 3), -1)), "Cats: units has a number that is negative or not finite"),
+        (shown(glances=np.ones(6)), "Cats: unknown attention 'glances'; there are words, units"),
+        (shown(window=np.zeros(6)), "Cats: window and windows belong together"),
+        (shown(window=np.zeros(6), windows=np.ones((1, 3))), r"Cats: windows has shape \(1, 3\), not \(1, 2\)"),
+        (shown(window=np.ones(6), windows=np.array([[0, 4]])), "Cats: window has a number from 1"),
+        (
+            shown(window=np.zeros(6), windows=np.array([[0, 12]])),
+            "Cats: windows has one that ends .* 11 source words",
+        ),
+        (shown(window=np.zeros(6), windows=np.array([[4, 3]])), "Cats: windows has one that ends before it begins"),
+        (replace(shown(), copied=[True]), "Cats: copied has 1 values, not 6"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path, document, message):
+    with pytest.raises(ValueError, match=message):
+        write_page(tmp_path / "page.html", "m", [memory(), document])
+    assert not list(tmp_path.iterdir()), "nothing is written"
+
+
+def test_a_page_needs_a_document(tmp_path):
+    with pytest.raises(ValueError, match="no document to show"):
+        write_page(tmp_path / "page.html", "m", [])
+
+
+# ------------------------------------------------------------------------------------------------- in a browser
+
+HELPERS = """<pre id="saved"></pre><script>
+const all = selector => [...document.querySelectorAll(selector)];
+const style = box => getComputedStyle(box);
+const shade = box => {  // 0 white to 1 black; null: no colour
+  const [r, g, b, a] = style(box).backgroundColor.match(/[\\d.]+/g).map(Number);
+  return a === 0 ? null : 1 - (r + g + b) / 765;
+};
+const word = i => all("#summary .word")[i];
+const textWords = () => all("#text .word");
+const shades = () => textWords().map(shade);
+const point = box => box.dispatchEvent(new PointerEvent("pointerenter"));
+const leave = box => box.dispatchEvent(new PointerEvent("pointerleave"));
+const focus = HTMLElement.prototype.focus;
+HTMLElement.prototype.focus = function () {  // a window may open without the focus: then there are no events of it
+  const last = document.activeElement;
+  focus.call(this);
+  if (document.hasFocus() || last === this) return;
+  last.dispatchEvent(new FocusEvent("blur"));
+  this.dispatchEvent(new FocusEvent("focus"));
+};
+const press = key => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+const detail = () => document.getElementById("detail").innerText.replace(/\\s+/g, " ");
+const bars = () => all("#text .bar").map(bar => bar.getBoundingClientRect().width);
+const found = {};
+{ SCRIPT }
+document.getElementById("saved").textContent = JSON.stringify(found);
+</script>"""
+
+
+def seen(path, script, address="", size="1280,900"):
+    """What `script` puts into `found` when chromium opens the page at `address`."""
+    page = path.with_name("driven.html")
+    text = path.read_text(encoding="utf-8")
+    page.write_text(text.replace("</html>", HELPERS.replace("SCRIPT", script) + "</html>"), encoding="utf-8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
+    flags += [f"--window-size={size}", f"--user-data-dir={path.parent / 'profile'}"]
+    command = ["chromium", *flags, "--dump-dom", page.as_uri() + address]
+    dumped = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    return json.loads(html.unescape(re.findall(r'<pre id="saved">(.*?)</pre>', dumped, re.DOTALL)[0]))
+
+
+@needs_browser
+def test_pointing_colours_the_text(tmp_path):
+    path = write_page(tmp_path / "page.html", "Mem2Mem, +read", [memory(), windowed()])
+    found = seen(
+        path,
+        """
+        found.before = shades();
+        point(word(0)); found.pointed = shades(); found.detail = detail(); found.bars = bars();
+        leave(document.getElementById("summary")); found.left = shades();
+        word(2).click(); point(word(0)); leave(document.getElementById("summary"));
+        found.pinned = shades(); found.made = detail(); found.address = location.hash;
+        word(2).click(); found.again = all(".pinned").length;
+        found.copied = [0, 1, 2, 3].map(i => style(word(i)).textDecorationLine);
+        """,
+    )
+    assert found["before"] == found["left"] == [None] * 11
+    the, cat, sat, *others = found["pointed"]
+    assert cat > sat > the > 0 and others == [None] * 8, "darker for a larger weight, and none for no weight"
+    assert found["bars"][0] == pytest.approx(4 * found["bars"][1], abs=0.5) and found["bars"][2] == 0
+    assert "Cat copied 88%" in found["detail"] and "words cat (70%), sat (20%), The (10%)" in found["detail"]
+    assert "sentences 1 (80%), 2 (20%)" in found["detail"] and "slots 1 (90%), 2 (10%)" in found["detail"]
+    assert found["pinned"][3] and found["pinned"][:3] == [None] * 3, "pointing elsewhere does not move a pinned word"
+    assert ". generated 83% pinned" in found["made"] and found["address"] == "#0.2" and found["again"] == 0
+    assert found["copied"] == ["underline", "underline", "none", "underline"]
+
+
+@needs_browser
+def test_the_keyboard_goes_everywhere(tmp_path):
+    path = write_page(tmp_path / "page.html", "m", [memory(), windowed()])
+    found = seen(
+        path,
+        """
+        const KEYS = "ArrowDown ArrowRight ArrowUp End ArrowRight ArrowLeft Home ArrowLeft";
+        const here = () => all("#summary .word").indexOf(document.activeElement);
+        word(0).focus(); found.first = shades();
+        press("ArrowRight"); found.second = shades(); found.places = [here()];
+        for (const key of KEYS.split(" ")) { press(key); found.places.push(here()); }
+        found.stops = all("#summary [tabindex='0']").length;
+        press("ArrowRight"); press("Enter"); found.pinned = all(".pinned").map(w => w.textContent);
+        found.address = location.hash;
+        press("Escape"); found.cleared = shades(); found.detail = detail(); found.after = location.hash;
+        all("[role=tab]")[0].focus(); press("ArrowRight");
+        found.tabs = all("[role=tab]").map(tab => tab.getAttribute("aria-selected"));
+        found.slots = all("#slots button").length;
+        """,
+    )
+    assert found["first"][1] and not found["second"][1] and found["second"][2], "the colours go along"
+    assert found["places"] == [1, 3, 4, 0, 5, 5, 4, 0, 0] and found["stops"] == 1
+    assert found["pinned"] == ["sat"] and found["address"] == "#0.1"
+    assert found["cleared"] == [None] * 11 and "Point at a word" in found["detail"] and found["after"] == "#0"
+    assert found["tabs"] == ["false", "true"] and found["slots"] == 0
+
+
+@needs_browser
+def test_memory_slots(tmp_path):
+    found = seen(
+        write_page(tmp_path / "page.html", "m", [memory()]),
+        """
+        const slots = all("#slots button"), held = () => all("#text .unit").map(shade);
+        point(word(0)); found.first = slots.map(shade); point(word(1)); found.second = slots.map(shade);
+        found.none = held(); point(slots[0]); found.pointed = held(); leave(slots[0]); found.left = held();
+        slots[0].focus(); press("ArrowRight"); found.focused = held();
+        found.holds = document.getElementById("holds").textContent;
+        press("Escape"); found.cleared = held();
+        """,
+    )
+    assert found["first"][0] > found["first"][1] and found["second"][0] < found["second"][1]
+    assert found["none"] == found["left"] == found["cleared"] == [None] * 3
+    assert found["pointed"][:2] == [None] * 2 and found["pointed"][2] is not None
+    assert found["focused"][2] is None and None not in found["focused"][:2]
+    assert found["holds"] == "Slot 2 holds sentences 2 (70%), 1 (30%)."
+
+
+@needs_browser
+def test_the_window(tmp_path):
+    found = seen(
+        write_page(tmp_path / "page.html", "m", [memory(), windowed()]),
+        """
+        const look = () => {
+          const box = document.getElementById("band").getBoundingClientRect();
+          const places = textWords().map(w => w.getBoundingClientRect());
+          return [colours(), places.map(place => box.top <= place.top && place.bottom <= box.bottom), detail()];
+        };
+        const colours = () => textWords().map(w => style(w).color);
+        found.second = look();
+        press("Escape");
+        found.cleared = colours(); found.bands = all("#band").length;
+        point(word(0)); found.first = look();
+        """,
+        "#1.5",  # the address pins the last word
+    )
+    (ink,) = set(found["cleared"])
+    grey = found["first"][0][-1]
+    assert ink != grey and found["bands"] == 0
+    assert [c == grey for c in found["first"][0]] == [False] * 6 + [True] * 5, "words outside are grey"
+    assert found["first"][1] == [True] * 8 + [False] * 3, "a band over the lines of the window"
+    assert [c == grey for c in found["second"][0]] == [True] * 4 + [False] * 4 + [True] * 3
+    assert found["second"][1] == [False] * 4 + [True] * 4 + [False] * 3
+    assert "window 2 of 2, words 5 to 8 of 11" in found["second"][2]
+
+
+@needs_browser
+def test_bars_of_paragraphs(tmp_path):
+    found = seen(
+        write_page(tmp_path / "page.html", "m", [clusters()]),
+        """
+        const tints = () => all("#text .unit").map(u => Number(style(u).backgroundColor.match(/[\\d.]+/g)[3] ?? 1));
+        point(word(0)); found.bars = bars(); found.tints = tints(); found.detail = detail();
+        point(word(1)); found.next = bars(); press("Escape"); found.cleared = [...bars(), ...tints()];
+        """,
+    )
+    first, second, third = found["bars"]
+    assert first == pytest.approx(second / 2, abs=0.5) and third == pytest.approx(second / 6, abs=0.5) and third > 0
+    first, second, third = found["tints"]
+    assert second > first > third > 0, "without weights of words the paragraphs themselves are tinted"
+    assert "paragraphs 2 (60%), 1 (30%), 3 (10%)" in found["detail"] and "words" not in found["detail"]
+    assert found["next"][:2] == [0, 0] and found["next"][2] > 0 and found["cleared"] == [0] * 6
+
+
+@needs_browser
+@pytest.mark.parametrize("size", ["1280,900", "700,900"])
+def test_a_pinned_word_brings_the_text_into_view(tmp_path, size):
+    source = [[f" w{i}"] * 40 for i in range(60)]
+    weights = np.zeros((6, 2400))
+    weights[:5, 2000] = weights[5, 1000] = 1
+    document = ShownDocument("long", source, "sentence", SUMMARY, {"words": weights})
+    script = """
+        const place = box => box.getBoundingClientRect().toJSON();
+        found.before = place(textWords()[2000]);
+        word(3).click(); found.after = place(textWords()[2000]); found.summary = place(word(3));
+        word(5).click(); found.back = place(textWords()[1000]);
+        found.aside = place(document.querySelector("aside")); found.height = innerHeight;
+        """
+    found = seen(write_page(tmp_path / "page.html", "m", [document]), script, size=size)
+    below = 0 if size.startswith("1280") else found["aside"]["bottom"]
+    assert found["before"]["top"] > found["height"]
+    for place in (found["after"], found["back"]):
+        assert below <= place["top"] and place["bottom"] <= found["height"]
+    assert 0 <= found["summary"]["top"] < found["height"], "and the summary stays"
+    assert (found["aside"]["left"] > found["after"]["right"]) == (below == 0), "beside the text, or above it"
+
+
+@needs_browser
+def test_without_attention(tmp_path):
+    found = seen(
+        write_page(tmp_path / "page.html", "Lead", [shown()]),
+        """
+        found.detail = detail(); found.stops = all("#summary [tabindex]").length;
+        found.legend = all("#legend li").length; found.text = document.querySelector("main").innerText;
+        """,
+        "#0.2",
+    )
+    assert found["detail"] == "This model has no attention to show." and not found["stops"] and not found["legend"]
+    assert "The cat sat." in found["text"] and "Dog barked." in found["text"]
+
+
+@needs_browser
+def test_hostile_texts_show_as_they_are(tmp_path):
+    document = ShownDocument(
+        HOSTILE, [[HOSTILE, " " + HOSTILE]], "section", [[HOSTILE]], {"words": np.array([[0.25, 0.75]])}
+    )
+    path = write_page(tmp_path / "page.html", HOSTILE, [document, document])
+    found = seen(
+        path,
+        """
+        point(word(0)); found.shades = shades();
+        const boxes = [...textWords(), word(0), ...all("#model, #text h2, #detail b, [role=tab]")];
+        found.shown = boxes.map(box => box.textContent);
+        """,
+    )
+    assert found["shown"] == [HOSTILE] * 8 and found["shades"][0] < found["shades"][1]
+    assert path.read_text(encoding="utf-8").count("</script>") == 2
