@@ -13,7 +13,7 @@ help:  ## list the targets
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev]"
 	@touch $@
 
 run: $(READY)  ## run the Mem2Mem page on real papers: out.ipynb
@@ -34,14 +34,15 @@ figures: $(READY)  ## draw every committed figure again from its numbers, and th
 	$(BIN)/python -m lib.make_tables render
 
 workflow: $(READY)  ## install Snakemake, which has a command for each table and figure of the papers
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[tables]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,tables]"
 
 bench: $(READY)  ## time the fast paths against the textbook ones: tests/bench/results.json
 	$(BIN)/python -m tests.bench
 
-lint: $(READY)  ## check style, and that every page and its source are in step
+lint: $(READY)  ## check style and types, and that every page and its source are in step
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright --level error
 	@for page in $(PAGES); do $(BIN)/jupytext --to py:percent --output - $${page%.py}.ipynb 2>/dev/null | diff - $$page \
 	  || { echo "$$page and its notebook differ: make notebooks"; exit 1; }; done
 

@@ -34,8 +34,8 @@ def check_gradients(naive: dict[str, Tensor], fast: dict[str, Tensor], eq: str, 
             raise CheckError(
                 f"{eq} gradient of {name}: missing {'on the page' if naive.get(name) is None else 'in lib'}"
             )
-    flat = [torch.cat([g[name].flatten() for name in sorted(g)]) for g in (naive, fast)]
-    check_close(*flat, eq, f"gradients of {len(naive)} parameters", tolerance)
+    page, ours = (torch.cat([g[name].flatten() for name in sorted(g)]) for g in (naive, fast))
+    check_close(page, ours, eq, f"gradients of {len(naive)} parameters", tolerance)
 
 
 def gradients(model, loss: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -29,7 +29,7 @@ def baselines(documents: Sequence[Document], training: Sequence[list[str]]) -> d
 def random_sentences(sentences: Sequence[str], count: int, random: np.random.Generator) -> list[str]:
     """Sentences chosen at random, in document order: what any choice has to beat."""
     chosen = random.choice(len(sentences), min(count, len(sentences)), replace=False)
-    return [sentences[i] for i in sorted(chosen)]
+    return [sentences[int(i)] for i in sorted(chosen)]
 
 
 def lexrank(sentences: Sequence[str], words: int, threshold: float = 0.1, damping: float = 0.85) -> list[str]:
@@ -49,8 +49,8 @@ def lexrank(sentences: Sequence[str], words: int, threshold: float = 0.1, dampin
             break
         rank = following
     ranked = np.argsort(-rank, kind="stable")
-    before = np.cumsum([0, *(len(sentences[i].split()) for i in ranked[:-1])])
-    return [sentences[i] for i in sorted(ranked[before < words])]
+    before = np.cumsum([0, *(len(sentences[int(i)].split()) for i in ranked[:-1])])
+    return [sentences[int(i)] for i in sorted(ranked[before < words])]
 
 
 def _words(sentence: str) -> list[str]:
@@ -61,9 +61,10 @@ def oracle(sentences: Sequence[str], reference: Sequence[str], count: int | None
     """Sentences chosen one by one for the largest R-1 F1 + R-2 F1 against the reference, until nothing improves it
     (Nallapati et al. 2017) or `count` are chosen. In document order; words are lower-cased and not stemmed."""
     overlaps = [_Overlap([_words(s) for s in sentences], [_words(r) for r in reference], n) for n in (1, 2)]
-    chosen, best = [], 0.0
+    chosen: list[int] = []
+    best = 0.0
     while len(chosen) < (count or len(sentences)):
-        gains = sum(o.f1_with_each() for o in overlaps)
+        gains = np.sum([o.f1_with_each() for o in overlaps], 0)
         gains[chosen] = -1
         winner = int(gains.argmax())
         if gains[winner] <= best:

@@ -31,7 +31,7 @@ STYLE = {
 
 
 def use_style() -> None:
-    plt.rcParams.update(STYLE)
+    plt.rcParams.update(STYLE)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def draw(plot: Callable[..., Figure], name: str, folder: str | Path, **data) -> None:
@@ -41,7 +41,7 @@ def draw(plot: Callable[..., Figure], name: str, folder: str | Path, **data) -> 
         plot: a function of this file.
         data: its arguments, in what JSON can hold, or tensors and arrays.
     """
-    data = _rounded(data)
+    data = {name: _rounded(value) for name, value in data.items()}
     kept = json.dumps({"plot": plot.__name__, **data}, ensure_ascii=False) + "\n"
     _save(plot(**data), Path(folder) / f"{name}.png")
     write_whole(Path(folder) / f"{name}.json", kept)
@@ -107,10 +107,10 @@ def _attention_map(ax: Axes, weights, title: str, rows: str, columns: str, marke
     weights = np.asarray(weights)
     image = ax.imshow(weights, cmap="Blues", vmin=0, vmax=top, aspect="auto", interpolation="nearest")
     ax.set(title=title, xlabel=columns, ylabel=rows, yticks=range(len(weights)))
-    ax.set_yticklabels(range(1, len(weights) + 1))
+    ax.set_yticklabels(map(str, range(1, len(weights) + 1)))
     step = max(1, weights.shape[1] // 12)
     ax.set_xticks(range(0, weights.shape[1], step))
-    ax.set_xticklabels(range(1, weights.shape[1] + 1, step))
+    ax.set_xticklabels(map(str, range(1, weights.shape[1] + 1, step)))
     for column in marked:
         ax.plot(column, len(weights) - 0.42, "^", color="tab:red", markersize=7, clip_on=False)
     return image

@@ -1,14 +1,18 @@
 """Summaries from a model: batched beam search and greedy search, on the path that training uses."""
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from lib.data.batch import Batch, EncodedDocument
 from lib.data.batching import in_order
 from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
+from lib.models.summarizer import Extractor, Summarizer
+
+Score = TypeVar("Score", float, Tensor)
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class DecodeConfig:
                 f"{self.min_length} at most max_length"
             )
 
-    def rank(self, log_prob: float | Tensor, length: int) -> float | Tensor:
+    def rank(self, log_prob: Score, length: int) -> Score:
         """The score by which hypotheses of `length` symbols ([EOS] counted in) are compared."""
         return log_prob / ((length + self.length_offset) / (1 + self.length_offset)) ** self.length_penalty
 
@@ -45,7 +49,7 @@ class Hypothesis:
 
 
 @torch.no_grad()
-def beam_search(model: nn.Module, batch: Batch, config: DecodeConfig) -> list[list[Hypothesis]]:
+def beam_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[list[Hypothesis]]:
     """The best hypotheses of every document of the batch, best first, at most `config.beam` each.
 
     All hypotheses of all documents are one batch; what the encoder made is not copied for them; a document leaves
@@ -83,9 +87,9 @@ class _Search:
         inputs = self.tokens[..., -1].reshape(-1, 1)
         output, self.state = self.model.decode(inputs, self.state)
         out = None if self.p is None else self.p[: len(inputs)]
-        self.p = self.model.distribution(output, self.state, self.extra, out)  # [D * K, V + extra]
+        p = self.model.distribution(output, self.state, self.extra, out)  # [D * K, V + extra]
         # of 2K candidates at most K end, so that K open ones are left
-        self.p = _constrain(self.p, self.tokens.flatten(0, 1), self.config, self.model.control_symbols)
+        self.p = _constrain(p, self.tokens.flatten(0, 1), self.config, self.model.control_symbols)
         p, words = _top(self.p, 2 * self.config.beam)
         total = self.log_prob[..., None] + p.log().unflatten(0, self.log_prob.shape)  # [D, K, 2K]
         values, places = total.flatten(1).topk(2 * self.config.beam, dim=1)
@@ -172,7 +176,7 @@ def repeating(tokens: list[int], n: int) -> list[int]:
 
 
 @torch.no_grad()
-def greedy_search(model: nn.Module, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
+def greedy_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
     """The most probable word at every step, for all documents at once."""
     model.eval()
     state, extra = model.encode(batch), max(map(len, batch.unknown), default=0)
@@ -191,7 +195,7 @@ def greedy_search(model: nn.Module, batch: Batch, config: DecodeConfig) -> list[
 
 
 @torch.no_grad()
-def extract(model, split, vocabulary: Vocabulary, batch_size: int = 16) -> list[list[str]]:
+def extract(model: Extractor, split, vocabulary: Vocabulary, batch_size: int = 16) -> list[list[str]]:
     """The sentences that a model chooses of every document of a split (`choose`)."""
     model.eval()
     device, found = next(model.parameters()).device, []
@@ -208,7 +212,7 @@ def source_sentences(document: EncodedDocument, vocabulary: Vocabulary) -> list[
 
 
 def summarize(
-    model: nn.Module, split, vocabulary: Vocabulary, config: DecodeConfig, batch_size: int = 16
+    model: Summarizer, split, vocabulary: Vocabulary, config: DecodeConfig, batch_size: int = 16
 ) -> list[list[str]]:
     """The best summary of every document of a split, in sentences; copied words are the source's own."""
     device, summaries = next(model.parameters()).device, []

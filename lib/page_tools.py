@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -55,7 +56,7 @@ def train_or_load(
     return train(setup.recipe, model, corpus, setup.train, folder, resume=True, progress=progress)
 
 
-def learn(model: nn.Module, batches: Iterator[Batch], learning_rate: float) -> nn.Module:
+def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
     """Train a small model on batches that are made as they come: Adam, gradients clipped at norm 2."""
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     for batch in batches:

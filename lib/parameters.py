@@ -37,12 +37,13 @@ def check_parameters(namespace: dict) -> None:
 def _declared(cell: str) -> dict[str, str]:
     """Names and types of a cell that holds annotated literals and nothing else."""
     body = _parse(cell)
-    if not body or not all(
-        isinstance(s, ast.AnnAssign) and isinstance(s.annotation, ast.Name) and isinstance(s.value, ast.Constant)
+    declared = {
+        s.target.id: s.annotation.id
         for s in body
-    ):
-        return {}
-    return {s.target.id: s.annotation.id for s in body}
+        if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+        if isinstance(s.annotation, ast.Name) and isinstance(s.value, ast.Constant)
+    }
+    return declared if len(declared) == len(body) else {}
 
 
 def _assigned(cell: str) -> list[str]:

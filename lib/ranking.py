@@ -48,7 +48,8 @@ def train_ranker(wide: PreparedCorpus, options: ClusterOptions, progress: bool =
     name = digest([determining(run_config(recipe, model, wide, config)), code_digest("lib.ranking")])
     folder = cache_dir() / f"ranker-{name}"
     run = train(recipe, model, wide, config, folder, resume=True, progress=progress, alone=True)
-    return load_weights(model, folder, "best").eval(), run
+    load_weights(model, folder, "best")
+    return model.eval(), run
 
 
 def _ranker(encoder: TextEncoder, width: int) -> ParagraphRanker:

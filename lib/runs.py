@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.batching import in_order
 from lib.data.documents import Document, parse_text, to_document
-from lib.data.prepared import TextEncoder
+from lib.data.prepared import TextEncoder, encode_documents
 from lib.data.text import BOS
 from lib.generate import DecodeConfig, beam_search
 from lib.suggestions import did_you_mean
@@ -67,10 +67,10 @@ class Run:
 
     folder: Path
     config: dict  # config.json
-    model: nn.Module
+    model: Any  # a `Summarizer`, or an `Extractor`
     encoder: TextEncoder
     decode: DecodeConfig = DecodeConfig()
-    encode: Callable[[Sequence[Document], TextEncoder], list[EncodedDocument]] | None = None
+    encode: Callable[[Sequence[Document], TextEncoder], list[EncodedDocument]] = encode_documents
     paragraphs: bool = False  # whether a text is a cluster of paragraphs
 
     @property
@@ -113,7 +113,7 @@ class Run:
 
     def summarize(
         self, texts: Iterable[str | dict | Document], attention: bool = False, batch_size: int = 16, names=(),
-        progress: Callable[[Iterable], Iterable] = iter,
+        progress: Callable[[list], Iterable] = iter,
     ) -> list[Summary]:  # fmt: skip
         """A summary of each text: strings, records with sections or paragraphs, or documents.
 

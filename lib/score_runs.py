@@ -41,14 +41,13 @@ def score_run(run: Run, documents: Sequence[Document], split_name: str) -> tuple
     encoded = run.encode(documents, run.encoder)
     sources, parts = _sources(encoded, run.vocabulary), {}
     started = time.perf_counter()
-    summaries = (
-        None if isinstance(run.model, Extractor) else summarize(run.model, encoded, run.vocabulary, run.decode)
-    )
-    if run.model.extracts:
-        extracts = extract(run.model, encoded, run.vocabulary)
-        parts["extracts"] = score_texts(extracts, documents, sources)
-        summaries = summaries or extracts
+    if isinstance(run.model, Extractor):
+        summaries = extract(run.model, encoded, run.vocabulary)
+    else:
+        summaries = summarize(run.model, encoded, run.vocabulary, run.decode)
     seconds = time.perf_counter() - started
+    if run.model.extracts:
+        parts["extracts"] = score_texts(extract(run.model, encoded, run.vocabulary), documents, sources)
     made = {
         "model": run.config["paper"],
         "variant": run.config["variant"],

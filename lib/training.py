@@ -5,11 +5,12 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -97,7 +98,7 @@ class TrainConfig:
 
 
 def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
-    common = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
+    common: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
     if config.optimizer == "adagrad":
         return torch.optim.Adagrad(model.parameters(), **common)
     if config.optimizer == "sgd":
@@ -131,8 +132,8 @@ def train(
         FloatingPointError: the loss became NaN or infinite.
     """
     with nullcontext((0, 1)) if alone else processes() as (rank, world):
-        device = torch.device(device or (f"cuda:{rank_device()}" if torch.cuda.is_available() else "cpu"))
-        loop = _Loop(recipe, model.to(device), corpus, config, Path(output), rank, world, device, progress)
+        place = torch.device(device or (f"cuda:{rank_device()}" if torch.cuda.is_available() else "cpu"))
+        loop = _Loop(recipe, model.to(place), corpus, config, Path(output), rank, world, place, progress)
         Path(output).mkdir(parents=True, exist_ok=True)
         # whoever comes second waits, and finds a finished run or goes on with what a killed one left
         with FileLock(Path(output) / ".lock") if rank == 0 else nullcontext():
@@ -234,7 +235,7 @@ class _Loop:
                 self._save("last")
         bar.close()
 
-    def _step(self, model: nn.Module) -> dict[str, torch.Tensor]:
+    def _step(self, model: Any) -> dict[str, torch.Tensor]:
         model.train()
         self.optimizer.zero_grad(set_to_none=True)
         mine = self.sampler.batch(self.step)[self.rank :: self.world]
@@ -321,7 +322,7 @@ class _Loop:
 
 @torch.no_grad()
 def evaluate_loss(
-    model: nn.Module, split, batch_size: int, vocab_size: int, autocast=nullcontext
+    model: Any, split, batch_size: int, vocab_size: int, autocast: Callable[[], Any] = nullcontext
 ) -> dict[str, float]:
     """Mean of every loss term over the documents of a split."""
     model.eval()
@@ -361,7 +362,7 @@ def rank_device() -> int:
 
 
 @contextmanager
-def processes() -> Iterable[tuple[int, int]]:
+def processes() -> Iterator[tuple[int, int]]:
     """Rank and number of processes: torchrun's, from the environment, or one."""
     world = int(os.environ.get("WORLD_SIZE", 1))
     if world == 1:

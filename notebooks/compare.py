@@ -46,16 +46,15 @@ from pathlib import Path
 import pandas as pd
 import torch
 
+from lib.bootstrap import interval, paired_bootstrap
 from lib.checks import check_exercise
 from lib.data.corpora import anthology_year, load_corpus
-from lib.bootstrap import interval, paired_bootstrap
 from lib.figures import draw, interval_bars, use_style
-from lib.storage import digest, project_root, source_digest, write_json
 from lib.human.sheets import read_summaries
-from lib.page_tools import clip, figures_folder, measured
-from lib.presets import USUAL, open_corpus
-from lib.presets import preset as preset_named
 from lib.make_tables import render
+from lib.page_tools import clip, figures_folder, measured
+from lib.papers import PAPERS, resolve
+from lib.storage import code_digest, digest, project_root, write_json
 
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
 as_they_are = (dataset, preset, steps, documents, seed) == ("aclsum", "demo", 200, 100, 0)
@@ -72,20 +71,15 @@ of the first test paper, in each model's own symbols:
 """
 
 # %%
-MODELS_HERE = {
-    "Mem2Mem": ("mem2mem", preset),
-    "Windowed": ("windowed", preset),
-    "Read-Again": ("read_again", "demo papers" if preset == "demo" else preset),
-    "Hierarchical transformer": ("hierarchical_transformer", preset),
-}
+MODELS_HERE = {paper.title: (model, paper.comparison.get(preset, preset)) for model, paper in PAPERS.items()}
 read = {}
 for name, (model, size) in MODELS_HERE.items():
-    chosen = preset_named(model, size)
-    prepared = open_corpus(dataset, chosen, errors="skip", progress=False)
+    chosen = resolve(model, size)
+    prepared = chosen.prepare(corpus, progress=False)
     first = prepared["test"][0]
-    units = "paragraphs and title" if model == "hierarchical_transformer" else "sentences"
+    units = "paragraphs and title" if chosen.paper.paragraphs else "sentences"
     read[name] = {
-        "variant": USUAL[model],
+        "variant": chosen.variant,
         "symbols read": len(first.source),
         "in": f"{len(first.sentence_lengths)} {units}",
         "symbols known": f"{len(prepared.vocabulary):,}",
@@ -99,46 +93,34 @@ pd.DataFrame.from_dict(read, orient="index")
 r"""
 # 2. Training and summarizing
 
-`python -m lib.train` and `python -m lib.score_runs`, as on the command line. What was measured once for the same settings and code is not
+`python -m lib.train` and `python -m lib.score`, as on the command line. What was measured once for the same settings and code is not
 done again. The seconds hold everything: starting Python, training or writing the summaries, scoring; at demo size, on one core.
 """
 
 # %%
-code = source_digest("data", "layers", "models", "train.py", "generate.py", "evaluate.py", "scores.py", "presets.py")
+code = code_digest("lib.train", "lib.score")  # and all that they import
 here = project_root() / "runs" / f"compare-{digest([dataset, preset, steps, documents, seed, corpus.identity, code])}"
-common = ["--dataset", dataset, "--errors", "skip", "--seed", str(seed)]
+common = ["--dataset", dataset, "--errors", "skip"]
 alone = torch.cuda.is_available() or preset != "demo"  # otherwise two at a time, a core for each
 threads = None if alone else 1
 
 
 def train_and_score(model, size):
     """What training and scoring a model takes."""
-    folder, what = here / model, [model, "--preset", size, *common]
-    length = ["--steps", str(steps)] if steps else []
-    where = ["--output", str(folder), "--resume"]
-    training = measured(folder, "training", "lib.train", *what, *length, *where, threads=threads)
-    where = ["--documents", str(documents), "--folder", str(folder)]
-    return {
-        "training": training,
-        "scoring": measured(folder, "scoring", "lib.score_runs", "run", *what, *where, threads=threads),
-    }
+    folder, length = here / model, ["--steps", str(steps)] if steps else []
+    what = [model, "--preset", size, *common, "--seed", str(seed), *length, "--output", str(folder), "--resume"]
+    training = measured(folder, "training", "lib.train", *what, threads=threads)
+    what = ["run", str(folder), *common, "--documents", str(documents)]
+    return {"training": training, "scoring": measured(folder, "scoring", "lib.score", *what, threads=threads)}
 
 
+# the baselines choose sentences, so they are a paper's whose texts are not paragraphs
+model, size = next(pair for pair in MODELS_HERE.values() if not PAPERS[pair[0]].paragraphs)
 where = ["--documents", str(documents), "--output", str(here / "baselines.json")]
+what = ["baselines", model, "--preset", size, *common, *where]
 with ThreadPoolExecutor(1 if alone else 2) as pool:
     started = {name: pool.submit(train_and_score, *pair) for name, pair in reversed(MODELS_HERE.items())}
-    unlearned = pool.submit(
-        measured,
-        here,
-        "baselines-cost",
-        "lib.score_runs",
-        "baselines",
-        "mem2mem",
-        "--preset",
-        preset,
-        *common,
-        *where,
-    )
+    unlearned = pool.submit(measured, here, "baselines-cost", "lib.score", *what)
     costs = {name: started[name].result() for name in MODELS_HERE}
     unlearned.result()
 pd.DataFrame({

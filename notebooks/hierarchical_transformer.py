@@ -77,31 +77,29 @@ import pandas as pd
 import torch
 
 from lib.checks import check_close, check_exercise, check_gradients, gradients
-from lib.data.batch import make_batch
+from lib.data.batch import EncodedDocument, make_batch
 from lib.data.clusters import clusters, encode_clusters, order_scores, ranked, rows_of, similarity_scores
 from lib.data.corpora import load_corpus
 from lib.data.graphs import capitalised_names, discourse_graph, entity_finder, similarity_graph
-from lib.data.batch import EncodedDocument
 from lib.data.synthetic import planted_clusters
 from lib.data.text import BOS, EOS, PAD, SENTENCE_END, TITLE_END, bigram_recall
-from lib.metrics import longest_common_recall, score_table
 from lib.extractive import lexrank
 from lib.figures import attention_maps, draw, lines, loss_curves, signed_maps, use_style, word_weights
-from lib.storage import project_root
 from lib.generate import DecodeConfig, greedy_search, summarize
 from lib.human.sheets import write_summaries
 from lib.layers.transformer import sinusoids
+from lib.make_tables import published_table
+from lib.metrics import longest_common_recall, score_table
 from lib.models.hierarchical_transformer import GlobalLayer, HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig, recalls
 from lib.page_tools import clip, figures_folder, learn, show_source, train_or_load
-from lib.presets import build, open_corpus
-from lib.presets import preset as preset_named
+from lib.papers import resolve
 from lib.ranking import best_paragraphs, learned_ranking, learned_scores, train_ranker
-from lib.make_tables import published_table
-from lib.tables import PAGE_TABLES, TABLES
-from lib.train import evaluate_loss, kept_checkpoints, load_weights
+from lib.runs import kept_checkpoints, load_weights
+from lib.storage import project_root
+from lib.training import evaluate_loss
 
-chosen = preset_named("hierarchical_transformer", preset, variant, steps=steps or None, seed=seed)
+chosen = resolve("hierarchical_transformer", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
 test_clusters = list(clusters(corpus, "test", chosen.options, chosen.documents))
 as_they_are = (dataset, preset, variant, steps, study_steps, seed) == ("aclsum:paragraphs", "demo", "HT", 0, 0, 0)
@@ -408,9 +406,7 @@ for form, model in models.items():
     size = len(rows)
     for G, state, eq in ((None, lib_states[form], "(17)-(20)"), (toy_graph[b], graphed[form][1], "(24)")):
         _, weights = eq20_contexts(heads, layer, form, None if G is None else G[:size, :size])
-        check_close(
-            weights, state.between[0][b, :, :size, :size], eq, f"attention between paragraphs, {form}"
-        )
+        check_close(weights, state.between[0][b, :, :size, :size], eq, f"attention between paragraphs, {form}")
 
 # %% [markdown]
 r"""
@@ -580,7 +576,7 @@ for form, model in models.items():
     if form == "code":
         by_hand = x + c + layer.feed_forward(layer.norms[1](x + c))
     single = make_batch([encoded("x", rows[1:2], [EOS])], V)
-    ours, seen = layer(x, single.ragged, single.sentence_mask)
+    ours, _, _ = layer(x, single.ragged, single.sentence_mask)
     check_close(by_hand, ours, "one paragraph", f"global layer, {form}")
 
     ones = model.encode(batch, torch.ones_like(toy_graph)).between[0][:, 0]
@@ -592,8 +588,8 @@ for form, model in models.items():
     state, parts = model.encode(batch), []
     for token in batch.target_input.split(1, dim=1):
         part, state = model.decode(token, state)
-        parts.append(part)
-    check_close(whole, torch.cat(parts, 1), "decoder", f"piece by piece, {form}")
+        parts.append(part.features)
+    check_close(whole.features, torch.cat(parts, 1), "decoder", f"piece by piece, {form}")
 torch.set_default_dtype(torch.float32)
 
 # %% [markdown]
@@ -668,11 +664,11 @@ paragraphs), and how paragraphs then attend to each other in the last global lay
 # %%
 example = planted(1, seed=10**6)[0]
 with torch.no_grad():
-    seen = solved["off", "HT"][0].encode(make_batch([example], 32)).document
+    state = solved["off", "HT"][0].encode(make_batch([example], 32))
 named = next(i for i, row in enumerate(rows_of(example)) if i and row[0] == example.source[0])
 panels = []
 for z in range(4):
-    panels.append({"title": f"head {z + 1}", "weights": seen["between1"][0, z], "marked": [named]})
+    panels.append({"title": f"head {z + 1}", "weights": state.between[1][0, z], "marked": [named]})
 draw(
     attention_maps,
     "hierarchical_planted",
@@ -684,7 +680,7 @@ draw(
 )
 
 # %%
-pooled = [weights for layer in range(2) for weights in seen[f"pooling{layer}"][0, 2:].view(6, 4, 4).mean(0).T]
+pooled = [weights for layer in state.pooling for weights in layer[0, 2:].view(6, 4, 4).mean(0).T]
 places = pd.MultiIndex.from_tuples([(f"global layer {layer}", f"head {z}") for layer in (1, 2) for z in range(1, 5)])
 pd.DataFrame(torch.stack(pooled).numpy(), index=places, columns=["name", "word 1", "word 2", "word 3"]).round(2)
 
@@ -738,7 +734,7 @@ if not corpus.ranked:
     scores["similarity"] = similarity_scores(test)
     scores["learned"] = learned_ranking(wide, chosen.options, progress=preset != "demo")["test"]
     _, ranker_run = train_ranker(wide, chosen.options, progress=False)
-    losses = [round(m["cross_entropy"], 4) for m in ranker_run.metrics() if m["split"] == "val"]
+    losses = [round(m["cross_entropy"], 4) for m in ranker_run.metrics if m["split"] == "val"]
     print("cross entropy of the ranker on the validation clusters:", losses)
 label_scores = [np.array(recalls(make_batch([document], len(pieces)))) for document in test]
 counts = (5, 10, 20, 40)
@@ -764,7 +760,7 @@ draw(
 )
 
 # %%
-published_1 = PAGE_TABLES["hierarchical_table1"].published
+published_1 = chosen.paper.page_tables["hierarchical_table1"].published
 published_1 = pd.DataFrame.from_dict(published_1, orient="index", columns=[f"L' = {n}" for n in counts])
 pd.concat([pd.DataFrame.from_dict(means, orient="index"), published_1]).round(2)
 
@@ -781,9 +777,9 @@ validation loss are kept. (The paper scores each of the five and reports the mea
 """
 
 # %%
-prepared = open_corpus(dataset, chosen, errors="skip", progress=preset != "demo")
-summarizer = build("hierarchical_transformer", chosen, prepared)
-run = train_or_load("hierarchical_transformer", summarizer, prepared, chosen.train, output, progress=preset != "demo")
+prepared = chosen.prepare(corpus, progress=preset != "demo")
+summarizer = chosen.build(prepared)
+run = train_or_load(chosen, summarizer, prepared, output, progress=preset != "demo")
 print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameters, {run.step} steps")
 print(f"a source: {prepared['train'].source_lengths.mean():.0f} pieces on average")
 kept = {which: load_weights(summarizer, run.folder, which) and evaluate_loss(summarizer, prepared["val"], 8, len(pieces))["nll"]
@@ -791,7 +787,7 @@ kept = {which: load_weights(summarizer, run.folder, which) and evaluate_loss(sum
 pd.Series(kept, name="validation nll").round(3).to_frame()
 
 # %%
-losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics()]
+losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics]
 draw(
     loss_curves,
     "hierarchical_losses",
@@ -850,7 +846,7 @@ number. The same here, in proportion.
 # %%
 if not chosen.options.flat:
     more = replace(chosen, options=replace(chosen.options, paragraphs=round(chosen.options.paragraphs * 40 / 24)))
-    longer = open_corpus(dataset, more, errors="skip", progress=False)
+    longer = more.prepare(corpus, progress=False)
     print(
         f"{longer['test'].source_lengths.mean():.0f} pieces in place of {prepared['test'].source_lengths.mean():.0f}"
     )
@@ -893,12 +889,11 @@ r"""
 shown = 0
 one = make_batch([prepared["test"][shown]], len(pieces))
 with torch.no_grad():
-    seen = summarizer.encode(one).document
-has_heads = "pooling0" in seen
+    state = summarizer.encode(one)
+has_heads = bool(getattr(state, "pooling", ()))  # those of global layers
 if has_heads:
-    last = max(int(name.removeprefix("pooling")) for name in seen if name.startswith("pooling"))
     begin, length = one.sentence_lengths[0][0], min(30, one.sentence_lengths[0][1])
-    pooled = seen[f"pooling{last}"][0, begin : begin + length].T
+    pooled = state.pooling[-1][0, begin : begin + length].T
     words = [pieces.words[i].replace("▁", " ").strip() or "▁" for i in one.source[0, begin : begin + length]]
     draw(
         word_weights,
@@ -919,12 +914,10 @@ Rows are normalised, as in (24); title and best paragraphs, the mean over heads 
 
 # %%
 if has_heads:
-    learned_graph = seen[f"between{last}"][0].mean(0).numpy()
+    learned_graph = state.between[-1][0].mean(0).numpy()
     panels = [{"title": "learned, mean of the heads", "weights": learned_graph}]
     for kind in ("similarity", "discourse"):
-        graph = open_corpus(
-            dataset, replace(chosen, options=replace(chosen.options, graph=kind)), errors="skip", progress=False
-        )
+        graph = replace(chosen, options=replace(chosen.options, graph=kind)).prepare(corpus, progress=False)
         weights = make_batch([graph["test"][shown]], len(pieces)).graph[0].numpy()
         panels.append({"title": kind, "weights": weights / weights.sum(1, keepdims=True)})
     draw(
@@ -957,17 +950,11 @@ sequence, in blocks and through compressed memory (Liu et al. 2018; `papers.md` 
 # %%
 def table_row(name):
     """Train a row for `study_steps`, and score it."""
-    row = preset_named(
-        "hierarchical_transformer",
-        preset,
-        name,
-        steps=study_steps,
-        validate_every=max(1, study_steps // 5),
-        seed=seed,
-    )
-    data = open_corpus(dataset, row, errors="skip", progress=False)
-    model = build("hierarchical_transformer", row, data)
-    done = train_or_load("hierarchical_transformer", model, data, row.train)
+    length = {"steps": study_steps, "validate_every": max(1, study_steps // 5)}
+    row = resolve("hierarchical_transformer", preset, name, **length, seed=seed)
+    data = row.prepare(corpus, progress=False)
+    model = row.build(data)
+    done = train_or_load(row, model, data)
     found = summarize(load_weights(model, done.folder, "average").eval(), data["test"], pieces, row.decode)
     _, numbers = score_table({name: found}, references, seed)
     validation = evaluate_loss(model, data["val"], 8, len(pieces))["nll"]
@@ -975,7 +962,7 @@ def table_row(name):
             "val nll": validation, **{m: numbers[name][m]["mean"] for m in ("R-1", "R-2", "R-Lsum")}}  # fmt: skip
 
 
-tables = [TABLES["hierarchical_table2"], TABLES["hierarchical_table3"]]
+tables = chosen.paper.tables.values()
 names = dict.fromkeys(row.run.variant for table in tables for row in table.rows if row.run)
 studied = {name: table_row(name) for name in names if study_steps}
 if not studied:

@@ -68,6 +68,7 @@ from lib.parameters import check_parameters
 
 check_parameters(globals())
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -78,23 +79,23 @@ from lib.checks import check_close, check_exercise, check_gradients, gradients
 from lib.data.batch import in_vocabulary, make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
-from lib.data.prepared import encode, prepare
+from lib.data.prepared import TextEncoder, encode_documents
 from lib.data.sections import CohanOptions, choose_sections
 from lib.data.synthetic import MARK, planted_at, planted_sentences
 from lib.data.text import BOS, UNK, Vocabulary
-from lib.metrics import copied_ngrams, score_table
-from lib.extractive import baselines, extract_by_memory, memory_sentences, random_sentences, source_sentences
+from lib.extractive import baselines, random_sentences
 from lib.figures import attention_maps, draw, loss_curves, use_style
-from lib.generate import beam_search, summarize
-from lib.models.hred import HRED, HREDConfig
-from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
-from lib.page_tools import clip, figures_folder, learn, show_source, train_or_load
-from lib.presets import build
-from lib.presets import preset as preset_named
+from lib.generate import beam_search, extract, source_sentences, summarize
+from lib.layers.pointer import PointerOutput
 from lib.make_tables import kept_table, pairs_frame, published_table, setting, table_frame
-from lib.train import load_weights
+from lib.metrics import copied_ngrams, score_table
+from lib.models.hred import HRED, HREDConfig
+from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss, memory_sentences
+from lib.page_tools import clip, figures_folder, learn, show_source, train_or_load
+from lib.papers import resolve
+from lib.runs import load_weights
 
-chosen = preset_named("mem2mem", preset, variant, steps=steps or None, seed=seed)
+chosen = resolve("mem2mem", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
 documents = list(corpus.split("test", chosen.documents))
 as_they_are = (dataset, preset, variant, steps, seed) == ("aclsum", "demo", "+read", 0, 0)
@@ -125,7 +126,7 @@ toy_options = CohanOptions(vocab_size=18)
 toy_vocabulary = Vocabulary(
     ["the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and", "fast", ".", ",", "!"]
 )
-toy = [encode(toy_options.example(d), toy_vocabulary, toy_options.summary_tokens) for d in toy_documents]
+toy = encode_documents(toy_documents, TextEncoder(toy_options, toy_vocabulary))
 
 print("vocabulary      ", dict(enumerate(toy_vocabulary.words)))
 print("source of a     ", toy[0].source.tolist())
@@ -136,7 +137,7 @@ print("summary of c    ", toy[2].target.tolist(), "the okapi is in neither vocab
 # %% [markdown]
 r"""
 The model at toy size, in double precision, its weights drawn larger than usual so that no attention is nearly uniform and
-every mistake shows. `state` is what the encoder computes once per document, `toy_steps` what the decoder computes for all
+every mistake shows. `state` is what the encoder computes once per document, `toy_output` what the decoder computes for all
 summary words at once.
 """
 
@@ -150,7 +151,7 @@ for parameter in model.parameters():
     torch.nn.init.normal_(parameter, std=0.7)
 batch = make_batch(toy, len(toy_vocabulary))
 state = model.encode(batch)
-toy_steps, state_after = model.decode(batch.target_input, state)
+toy_output, state_after = model.decode(batch.target_input, state)
 
 b = 0  # the document that the next cells follow; it is padded on both axes
 N, L, T = len(toy[b].source), len(toy[b].sentence_lengths), len(toy[b].target)
@@ -330,7 +331,7 @@ x_target = model.embedding(
 h_d, _ = model.decoder(x_target, h_start[None])  # [T, d]
 read_weights = W["psi W_q"], W["psi W_k"], W["psi v"], W["W_m"]
 psi_1, m_1, h_m_1 = eq07_memory_read(h_d[0], M_E, *read_weights)
-check_close(psi_1, toy_steps.read[b, 0], "(7)", "read attention of the first step")
+check_close(psi_1, toy_output.read[b, 0], "(7)", "read attention of the first step")
 
 # %% [markdown]
 r"""
@@ -381,7 +382,7 @@ psi, m, h_m = torch.stack(psi), torch.stack(m), torch.stack(h_m)
 lib_inputs = model.embedding(in_vocabulary(batch.target_input, len(toy_vocabulary)))
 lib_h_d, _ = model.decoder(lib_inputs, state.hidden[None])
 lib_h_m, _, _ = model.condition(lib_h_d, state)
-check_close(psi, toy_steps.read[b, :T], "(7)-(10)", "read attention of all steps")
+check_close(psi, toy_output.read[b, :T], "(7)-(10)", "read attention of all steps")
 check_close(h_m, lib_h_m[b, :T], "(7)-(10)", "h^(m) of all steps")
 
 # %% [markdown]
@@ -429,10 +430,10 @@ for t in range(T):
     gamma.append(eq03_combine(alpha[-1], beta[-1], sentence_of))
 alpha, beta, gamma = torch.stack(alpha), torch.stack(beta), torch.stack(gamma)
 c = gamma @ h_w
-check_close(eq16_coverage(alpha, N), toy_steps.words[b, :T, :N].sum(0), "(16)", "coverage after the last step")
-check_close(alpha, toy_steps.words[b, :T, :N], "(17)", "attention over words")
-check_close(beta, toy_steps.sentences[b, :T, :L], "(3)", "attention over sentences")
-check_close(gamma, toy_steps.copy[b, :T, :N], "(3)", "combined attention gamma")
+check_close(eq16_coverage(alpha, N), toy_output.words[b, :T, :N].sum(0), "(16)", "coverage after the last step")
+check_close(alpha, toy_output.words[b, :T, :N], "(17)", "attention over words")
+check_close(beta, toy_output.sentences[b, :T, :L], "(3)", "attention over sentences")
+check_close(gamma, toy_output.copy[b, :T, :N], "(3)", "combined attention gamma")
 
 # %% [markdown]
 r"""
@@ -476,13 +477,13 @@ source, size = toy[b].source.tolist(), len(toy_vocabulary) + len(toy[b].unknown)
 z = torch.stack([eq13_switch(c[t], h_m[t], x_target[t], W) for t in range(T)])
 P_c = torch.stack([eq14_copy(gamma[t], source, size) for t in range(T)])
 P = torch.stack([eq15_mixture(z[t], vocabulary_distribution(h_m[t], c[t], W), P_c[t]) for t in range(T)])
-check_close(z, toy_steps.switch[b, :T].sigmoid(), "(13)", "switch")
+check_close(z, toy_output.switch[b, :T].sigmoid(), "(13)", "switch")
 
-pointer, lib_source = model.pointer, batch.source_extended[b].expand(T, -1)
-features, switch, copy = toy_steps.features[b, :T], toy_steps.switch[b, :T], toy_steps.copy[b, :T]
-only_copy = torch.full_like(switch, -1e9)  # a switch at 0 leaves P_c
-lib_P_c = pointer.distribution(features, only_copy, copy, lib_source, len(toy[b].unknown))
-lib_P = pointer.distribution(features, switch, copy, lib_source, len(toy[b].unknown))
+found = (values[b, :T, None] for values in (toy_output.features, toy_output.switch, toy_output.copy))
+by_step = PointerOutput(*found, batch.source_extended[b].expand(T, -1))  # a row for each step of the document
+only_copy = replace(by_step, switch=torch.full_like(by_step.switch, -1e9))  # a switch at 0 leaves P_c
+lib_P_c = model.pointer.distribution(only_copy, len(toy[b].unknown))
+lib_P = model.pointer.distribution(by_step, len(toy[b].unknown))
 check_close(P_c, lib_P_c, "(14)", "copy distribution")
 check_close(P, lib_P, "(15)", "P over vocabulary and source")
 print("each row of P sums to 1:", P.sum(1).min().item(), "to", P.sum(1).max().item())
@@ -596,34 +597,32 @@ def small(**changes):
 
 one_slot = small(slots=1, write=False)
 one_state = one_slot.encode(batch)
-one_steps, one_after = one_slot.decode(batch.target_input, one_state)
-check_close(torch.ones_like(one_steps.read), one_steps.read, "(7)", "one slot: read attention is 1")
+one_output, one_after = one_slot.decode(batch.target_input, one_state)
+check_close(torch.ones_like(one_output.read), one_output.read, "(7)", "one slot: read attention is 1")
 slot = one_state.encoder_memory[:, 0]
 check_close(slot, one_after.read, "(7)", "one slot: what is read is the slot")
 
-always_generate = torch.full_like(toy_steps.switch[:, -1], 1e9)
-unknown = max(map(len, batch.unknown))
-features, copy = toy_steps.features[:, -1], toy_steps.copy[:, -1]
-flat = pointer.distribution(features, always_generate, copy, batch.source_extended, unknown)
+always_generate = replace(toy_output, switch=torch.full_like(toy_output.switch, 1e9))
+flat = model.pointer.distribution(always_generate, max(map(len, batch.unknown)))  # of the last step
 check_close(
-    pointer.vocabulary(features).softmax(-1),
+    model.pointer.vocabulary(toy_output.features[:, -1]).softmax(-1),
     flat[:, : len(toy_vocabulary)],
     "(15)",
     "switch at 1: plain softmax",
 )
 
 zeros = small(start="zeros")
-zero_steps, zero_after = zeros.decode(batch.target_input, zeros.encode(batch))
+zero_output, zero_after = zeros.decode(batch.target_input, zeros.encode(batch))
 check_close(
-    torch.full_like(zero_steps.read, 1 / 3), zero_steps.read, "(8)-(10)", "start from zeros: psi stays uniform"
+    torch.full_like(zero_output.read, 1 / 3), zero_output.read, "(8)-(10)", "start from zeros: psi stays uniform"
 )
 
 one_by_one, running = [], state
 for t in range(batch.target_input.shape[1]):
-    one_step, running = model.decode(batch.target_input[:, t : t + 1], running)
-    one_by_one.append(model.log_prob(one_step, batch.target[:, t : t + 1], running))
+    one_output, running = model.decode(batch.target_input[:, t : t + 1], running)
+    one_by_one.append(model.log_prob(one_output, batch.target[:, t : t + 1], running))
 check_close(
-    torch.cat(one_by_one, 1), model.log_prob(toy_steps, batch.target, state), "(7)-(17)", "T calls equal one call"
+    torch.cat(one_by_one, 1), model.log_prob(toy_output, batch.target, state), "(7)-(17)", "T calls equal one call"
 )
 
 # %% [markdown]
@@ -713,8 +712,8 @@ def planted_attention(model, document):
     """Write attention A [r, L] and read attention psi [r, T] under teacher forcing."""
     batch = make_batch([document], V)
     state = model.encode(batch)
-    steps, _ = model.decode(batch.target_input, state)
-    return state.write_attention[0], steps.read[0].T
+    output, _ = model.decode(batch.target_input, state)
+    return state.write_attention[0], output.read[0].T
 
 
 figures = figures_folder(as_they_are)  # only the page as it is draws the committed figures
@@ -785,7 +784,7 @@ can only be copied.
 """
 
 # %%
-prepared = prepare(corpus, chosen.options, chosen.documents, progress=False)
+prepared = chosen.prepare(corpus, progress=False)
 description = {
     "documents": {name: len(split) for name, split in prepared.splits.items()},
     "vocabulary": len(prepared.vocabulary),
@@ -805,15 +804,15 @@ weights; running this page again with the same configuration and code loads it.
 """
 
 # %%
-summarizer = build("mem2mem", chosen, prepared)
-run = train_or_load("mem2mem", summarizer, prepared, chosen.train, output, progress=preset != "demo")
+summarizer = chosen.build(prepared)
+run = train_or_load(chosen, summarizer, prepared, output, progress=preset != "demo")
 has_memory = isinstance(summarizer, Mem2Mem)
 system = f"Mem2Mem ({variant})" if has_memory else variant
 print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameters, {run.step} steps")
-pd.DataFrame([m for m in run.metrics() if m["split"] == "val"]).drop(columns="split").round(3)
+pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split").round(3)
 
 # %%
-losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics()]
+losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics]
 draw(
     loss_curves,
     "mem2mem_losses",
@@ -859,12 +858,11 @@ chooses as many sentences there by chance: only what the heads score above it ha
 training_references = [prepared["train"][i].reference for i in range(len(prepared["train"]))]
 references = [doc.summary for doc in documents]
 systems = baselines(documents, training_references)
-has_memory_heads = hasattr(summarizer, "compress_heads")
-if has_memory_heads:
+if summarizer.extracts:
     heads, random = summarizer.config.slots, np.random.default_rng(seed)
     shortened = [source_sentences(document, prepared.vocabulary) for document in prepared["test"]]
     systems[f"Random-{heads}"] = [random_sentences(sentences, heads, random) for sentences in shortened]
-    systems["Memory heads"] = extract_by_memory(summarizer, prepared["test"], prepared.vocabulary)
+    systems["Memory heads"] = extract(summarizer, prepared["test"], prepared.vocabulary)
 systems[system] = summaries
 table, numbers = score_table(systems, references, seed)
 print(f"{preset} run: {len(documents)} test documents of {Path(dataset).name}")
@@ -898,9 +896,9 @@ def real_attention(model, document):
     batch = make_batch([document], len(prepared.vocabulary))
     state = model.encode(batch)
     ids = torch.tensor([BOS, *beam_search(model, batch, chosen.decode)[0][0].ids])
-    steps, _ = model.decode(ids[None], state)
-    psi = {"title": "read attention ψ", "weights": steps.read[0].T, "columns": "decoding step"}
-    if "write_attention" not in state.document:
+    output, _ = model.decode(ids[None], state)
+    psi = {"title": "read attention ψ", "weights": output.read[0].T, "columns": "decoding step"}
+    if not model.extracts:  # its memory starts from zeros
         return [psi]
     A = {"title": "write attention A", "weights": state.write_attention[0], "columns": "sentence"}
     return [A, psi]

@@ -70,7 +70,6 @@ from lib.parameters import check_parameters
 check_parameters(globals())
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -78,27 +77,24 @@ import pandas as pd
 import torch
 
 from lib.checks import check_close, check_exercise, check_gradients, gradients
-from lib.data.batch import make_batch
+from lib.data.batch import EncodedDocument, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
-from lib.data.headlines import HeadlineOptions, prepare_headlines
-from lib.data.batch import EncodedDocument
-from lib.data.prepared import encode
+from lib.data.headlines import HeadlineOptions
+from lib.data.prepared import TextEncoder, encode_documents
 from lib.data.text import BOS, EOS, UNK, Vocabulary
-from lib.metrics import rouge, score_table
 from lib.figures import draw, lines, loss_curves, use_style, word_bars
 from lib.generate import DecodeConfig, beam_search, greedy_search, summarize
 from lib.layers.gated_gru import GatedGRU
+from lib.make_tables import published_table
+from lib.metrics import rouge, score_table
 from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 from lib.page_tools import clip, figures_folder, learn, show_source, train_or_load
-from lib.presets import build
-from lib.presets import preset as preset_named
-from lib.make_tables import published_table
-from lib.tables import PAGE_TABLES
-from lib.train import load_weights
+from lib.papers import resolve
+from lib.runs import load_weights
 
-chosen = preset_named("read_again", preset, variant, steps=steps or None, seed=seed)
+chosen = resolve("read_again", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
 documents = list(corpus.split("test", chosen.documents))
 as_they_are = (dataset, preset, variant, steps, study_steps, seed) == (
@@ -126,16 +122,7 @@ toy_texts = [
 toy_options = HeadlineOptions(sentences=2)
 written = Vocabulary(["the", "cat", "sat", "saw", "ran", "."])  # Y
 read = Vocabulary([*written.words[4:], "a", "it", "and", "not", "did", "zebra"])
-
-
-def toy_document(document):
-    example = toy_options.example(document)
-    words = [w for sentence in example.sentences for w in sentence]
-    reading = np.array(read.encode_target(words, []), dtype=np.int32)
-    return replace(encode(example, written, toy_options.summary_tokens), source_ids=reading)
-
-
-toy = [toy_document(document) for document in toy_texts]
+toy = encode_documents(toy_texts, TextEncoder(toy_options, written, read))
 b = 0  # the document that the next cells follow; it is padded
 for document in toy:
     print(document.id, "to read", document.source_ids.tolist(), "to copy", document.source.tolist(), document.unknown)
@@ -162,7 +149,9 @@ def toy_model(**changes):
 models = {name: toy_model(encoder=name) for name in ENCODERS}
 batch = make_batch(toy, Y)
 states = {name: model.encode(batch) for name, model in models.items()}
-x = models["gru"].source_ids(torch.from_numpy(toy[b].source_ids).long())  # [n, e]; each model has a table of its own
+x = models["gru"].source_embedding(
+    torch.from_numpy(toy[b].source_ids).long()
+)  # [n, e]; each model has a table of its own
 n, T = len(toy[b].source), len(toy[b].target)
 print(f"batch: texts {tuple(batch.source.shape)}, headlines {tuple(batch.target.shape)}; document {b}: {n} and {T}")
 
@@ -407,9 +396,9 @@ def decoder_states(y, h2, last, model):
     return torch.stack(outputs), torch.stack(attention)
 
 
-toy_steps, _ = model.decode(batch.target_input, state)
+toy_output, _ = model.decode(batch.target_input, state)
 s, beta = decoder_states(y, h2, h2[-1], model)
-check_close(beta, toy_steps.attention[b, :T, :n], "(12)-(14)", "attention of all steps")
+check_close(beta, toy_output.attention[b, :T, :n], "(12)-(14)", "attention of all steps")
 
 # %% [markdown]
 r"""
@@ -441,7 +430,7 @@ def eq17_joint(g, k, source, unknown):
 P = torch.stack([eq17_joint(*eq16_scores(s[t], p, model), source, len(toy[b].unknown)) for t in range(T)])
 words = torch.arange(P.shape[1])
 lib_P = torch.stack([
-    model.log_prob(toy_steps, torch.full_like(batch.target, int(w)), state)[b, :T].exp() for w in words
+    model.log_prob(toy_output, torch.full_like(batch.target, int(w)), state)[b, :T].exp() for w in words
 ], 1)  # fmt: skip
 check_close(P, lib_P, "(16), (17)", "P over Y and the words of the text")
 print("each row of P sums to 1:", P.sum(1).min().item(), "to", P.sum(1).max().item())
@@ -514,11 +503,11 @@ def abs_scores(x, context, model):
 
 torch.manual_seed(1)
 abs_model = ABS(ABSConfig(Y, len(read), embedding=3, hidden=4, context=2, smoothing=1)).double()
-abs_steps, _ = abs_model.decode(batch.target_input, abs_model.encode(batch))
+abs_output, _ = abs_model.decode(batch.target_input, abs_model.encode(batch))
 heard = [BOS, *(word if word < Y else UNK for word in inputs)]  # C - 1 times [BOS] in front
 x = embeddings(abs_model, toy[b])
 naive_scores = torch.stack([abs_scores(x, torch.tensor(heard[t : t + 2]), abs_model) for t in range(T)])
-check_close(naive_scores, abs_steps.generate[b, :T], "ABS", "scores of the vocabulary")
+check_close(naive_scores, abs_model.scores(abs_output.features)[b, :T], "ABS", "scores of the vocabulary")
 
 # %% [markdown]
 r"""
@@ -550,15 +539,15 @@ check_close(one.loss(single)["loss"], two.loss(single)["loss"], "(11)", "option 
 
 mute = toy_model(copy=False)
 mute_state = mute.encode(batch)
-mute_steps, mute_after = mute.decode(batch.target_input, mute_state)
-mute_P = mute.distribution(mute_steps, mute_after, max(map(len, batch.unknown)))
+mute_output, mute_after = mute.decode(batch.target_input, mute_state)
+mute_P = mute.distribution(mute_output, mute_after, max(map(len, batch.unknown)))
 check_close(torch.zeros(3, mute_P.shape[1] - Y), mute_P[:, Y:], "(17)", "no copying: nothing outside Y")
 
 for name, model in {**models, "abs": abs_model}.items():
     one_by_one, running = [], model.encode(batch)
     for t in range(batch.target_input.shape[1]):
-        one_step, running = model.decode(batch.target_input[:, t : t + 1], running)
-        one_by_one.append(model.log_prob(one_step, batch.target[:, t : t + 1], running))
+        one_output, running = model.decode(batch.target_input[:, t : t + 1], running)
+        one_by_one.append(model.log_prob(one_output, batch.target[:, t : t + 1], running))
     at_once, after = model.decode(batch.target_input, model.encode(batch))
     whole = model.log_prob(at_once, batch.target, after)
     check_close(torch.cat(one_by_one, 1), whole, "(2)-(17)", f"T calls equal one call, {name}")
@@ -569,7 +558,7 @@ r"""
 """
 
 # %%
-show_source(GatedGRU, ReadAgain.decode, ReadAgain._embed, ReadAgain.log_prob)
+show_source(GatedGRU, ReadAgain.decode, ReadAgain._embed, ReadAgain._copied, ReadAgain.log_prob)
 
 # %% [markdown]
 r"""
@@ -618,7 +607,7 @@ packages are unseen. Which packages these are depends on what is installed and i
 """
 
 # %%
-prepared = prepare_headlines(corpus, chosen.options, chosen.documents, progress=False)
+prepared = chosen.prepare(corpus, progress=False)
 test = prepared["test"]
 references = [test[i].reference for i in range(len(test))]
 description = {
@@ -643,14 +632,14 @@ The same function that `python -m lib.train read_again` calls.
 """
 
 # %%
-summarizer = build("read_again", chosen, prepared)
-run = train_or_load("read_again", summarizer, prepared, chosen.train, output, progress=preset != "demo")
+summarizer = chosen.build(prepared)
+run = train_or_load(chosen, summarizer, prepared, output, progress=preset != "demo")
 print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameters, {run.step} steps")
-pd.DataFrame([m for m in run.metrics() if m["split"] == "val"]).drop(columns="split").round(3)
+pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split").round(3)
 
 # %%
 pairs = len(prepared["train"])
-losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics()]
+losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics]
 draw(
     loss_curves,
     "read_again_losses",
@@ -674,14 +663,16 @@ def marked_words(model, document, ids, vocabulary):
     """The words of a headline, copied ones marked."""
     batch = make_batch([document], len(vocabulary))
     state = model.encode(batch)
-    steps, _ = model.decode(torch.tensor([[BOS, *ids]]), state)
+    output, _ = model.decode(torch.tensor([[BOS, *ids]]), state)
+    copies = hasattr(output, "copy")  # ABS has nothing to copy with
+    generated = model.generate(output.features)[0] if copies else None
     words = []
     for t, (word, text) in enumerate(zip(ids, vocabulary.decode(ids, document.unknown))):
         if word >= len(vocabulary):
             words.append(f"[{text}]")
             continue
-        copied = steps.copy[0, t][batch.source_extended[0] == word].logsumexp(0) if hasattr(steps, "copy") else -1e30
-        words.append(f"({text})" if copied > steps.generate[0, t, word] else text)
+        copied = copies and output.copy[0, t][output.source[0] == word].logsumexp(0) > generated[t, word]
+        words.append(f"({text})" if copied else text)
     return " ".join(words)
 
 
@@ -725,23 +716,23 @@ Short runs, all alike: the same pairs, the same number of steps, one seed. Diffe
 
 
 # %%
-def study(variant, options):
+def study(variant, vocab_size=None):
     """Train one model for `study_steps` and score it on the first 400 test pairs."""
-    part = preset_named("read_again", preset, variant, steps=study_steps, validate_every=study_steps, seed=seed)
-    part = replace(part, options=replace(options, sentences=part.options.sentences))
-    pairs = prepare_headlines(corpus, options, part.documents, progress=False)
-    model = build("read_again", part, pairs)
-    run = train_or_load("read_again", model, pairs, part.train)
+    length = {"steps": study_steps, "validate_every": study_steps}
+    part = resolve("read_again", preset, variant, options={"vocab_size": vocab_size}, **length, seed=seed)
+    pairs = part.prepare(corpus, progress=False)
+    model = part.build(pairs)
+    run = train_or_load(part, model, pairs)
     scored = [pairs["test"][i] for i in range(min(400, len(pairs["test"])))]
     found = summarize(model.eval(), scored, pairs.vocabulary, part.decode, batch_size=64)
     points = dict(zip(("R-1", "R-2", "R-L"), rouge(found, [doc.reference for doc in scored]).mean(0)))
-    validation = [m["nll"] for m in run.metrics() if m["split"] == "val"][-1]
+    validation = [m["nll"] for m in run.metrics if m["split"] == "val"][-1]
     return model, {"|Y|": len(pairs.vocabulary), "val nll": validation, **points}
 
 
 encoders = ["abs attention", "gru", "read-again gru", "read-again lstm"]
 encoders += ["read-again gru + copy", "read-again lstm + copy", "option 2 + copy"]
-studied = {name: study(name, chosen.options) for name in encoders} if study_steps else {}
+studied = {name: study(name) for name in encoders} if study_steps else {}
 pd.DataFrame.from_dict({name: row for name, (_, row) in studied.items()}, orient="index").round(2)
 
 # %% [markdown]
@@ -792,7 +783,7 @@ sizes = (300, 2_000)
 rows = {}
 for size in sizes if study_steps else ():
     for suffix in ("", " + copy"):
-        row = study("read-again lstm" + suffix, replace(chosen.options, vocab_size=size))[1]
+        row = study("read-again lstm" + suffix, size)[1]
         rows.setdefault(size, {}).update(
             {f"R-1{suffix}": row["R-1"], f"R-2{suffix}": row["R-2"], f"R-L{suffix}": row["R-L"]}
         )
@@ -833,7 +824,7 @@ panel = {"series": series, "xlabel": "|Y|", "ylabel": "seconds a headline", "zer
 draw(lines, "read_again_seconds", figures, panels=[panel], title="Decoding time here, two CPU cores")
 
 # %%
-published_4 = PAGE_TABLES["read_again_table4"].published
+published_4 = chosen.paper.page_tables["read_again_table4"].published
 here = {f"here, {label}": seconds for label, (_, seconds) in series.items()}
 pd.DataFrame({**here, **published_4}, index=pd.Index(sizes_4, name="|Y|")).round(3)
 

@@ -86,7 +86,7 @@ from lib.checks import check_close, check_exercise, check_gradients, gradients
 from lib.data.batch import make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
-from lib.data.prepared import encode
+from lib.data.prepared import TextEncoder, encode_documents
 from lib.data.synthetic import FACT, planted_facts
 from lib.data.text import BOS, EOS, SLIDE, SLIDE_SYMBOL, UNK, Vocabulary
 from lib.data.window_places import count_windows, window_of
@@ -94,22 +94,21 @@ from lib.data.windows import (
     ArticleOptions,
     link,
     mark_transitions,
-    prepare_windowed,
     similarities,
     target_sentences,
     vectors_for,
 )
-from lib.metrics import score_table
-from lib.extractive import baselines, source_sentences
+from lib.extractive import baselines
 from lib.figures import draw, lines, loss_curves, maximum_attention, use_style
-from lib.generate import DecodeConfig, beam_search, summarize
+from lib.generate import DecodeConfig, beam_search, source_sentences, summarize
+from lib.layers.pointer import PointerOutput
+from lib.metrics import score_table
 from lib.models.windowed import TiedPointer, Windowed, WindowedConfig
 from lib.page_tools import clip, figures_folder, learn, show_source, train_or_load
-from lib.presets import build
-from lib.presets import preset as preset_named
-from lib.train import load_weights
+from lib.papers import resolve
+from lib.runs import load_weights
 
-chosen = preset_named("windowed", preset, variant, steps=steps or None, seed=seed)
+chosen = resolve("windowed", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
 documents = list(corpus.split("test", chosen.documents))
 as_they_are = (dataset, preset, variant, steps, seed) == ("aclsum", "demo", "dynamic", 0, 0)
@@ -139,7 +138,7 @@ toy_options = ArticleOptions(source_tokens=40, summary_tokens=20, vocab_size=19,
 toy_vocabulary = Vocabulary(
     [SLIDE_SYMBOL, "the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and", "fast", ".", ",", "!"]
 )
-unmarked = [encode(toy_options.example(d), toy_vocabulary, toy_options.summary_tokens) for d in toy_documents]
+unmarked = encode_documents(toy_documents, TextEncoder(toy_options, toy_vocabulary))
 for document in unmarked:
     words = toy_vocabulary.decode(document.source.tolist(), document.unknown)
     print(f"{document.id}: {len(words):>2} words: {' '.join(words)}")
@@ -277,7 +276,7 @@ for parameter in model.parameters():
     torch.nn.init.normal_(parameter, std=0.7)
 batch = make_batch(toy, len(toy_vocabulary))
 state = model.encode(batch)
-toy_steps, state_after = model.decode(batch.target_input, state)
+toy_output, state_after = model.decode(batch.target_input, state)
 T_x, T_y = len(toy[b].source), len(toy[b].target)
 print(f"batch: sources {tuple(batch.source.shape)}, summaries {tuple(batch.target.shape)}")
 print(f"document {b}: {T_x} words, {T_y} symbols in the summary")
@@ -367,7 +366,7 @@ def eq13_windows_of_steps(inputs, n):
 
 
 windows = eq13_windows_of_steps(inputs, eq11_windows(T_x, ws, ss))
-check_close(numbers(*windows), toy_steps.windows[b, :T_y].double(), "(13)", "window at each step")
+check_close(numbers(*windows), toy_output.windows[b, :T_y].double(), "(13)", "window at each step")
 for word, window in zip(toy_vocabulary.decode(inputs, toy[b].unknown), windows):
     print(f"{word}:{window}", end="  ")
 
@@ -397,7 +396,7 @@ def eq03_context(s_t, h, window, ws, ss):
 
 attended = [eq03_context(s[t], h, windows[t], ws, ss) for t in range(T_y)]
 alpha, c = (torch.stack(parts) for parts in zip(*attended))
-check_close(alpha, toy_steps.copy[b, :T_y, :T_x], "(3), (4)", "attention weights")
+check_close(alpha, toy_output.copy[b, :T_y, :T_x], "(3), (4)", "attention weights")
 
 # %% [markdown]
 r"""
@@ -446,10 +445,10 @@ before = torch.cat([s_0[None], s[:-1]])
 source, size = toy[b].source.tolist(), len(toy_vocabulary) + len(toy[b].unknown)
 predicted = [next_word(c[t], s[t], before[t], y[t], alpha[t], source, size) for t in range(T_y)]
 p_gen, P = (torch.stack(parts) for parts in zip(*predicted))
-check_close(p_gen, toy_steps.switch[b, :T_y].sigmoid(), "(8)", "switch")
-lib_parts = toy_steps.features[b, :T_y], toy_steps.switch[b, :T_y], toy_steps.copy[b, :T_y]
-lib_source = toy_steps.source[b].expand(T_y, -1)
-lib_P = model.pointer.distribution(*lib_parts, lib_source, size - len(toy_vocabulary))
+check_close(p_gen, toy_output.switch[b, :T_y].sigmoid(), "(8)", "switch")
+found = (values[b, :T_y, None] for values in (toy_output.features, toy_output.switch, toy_output.copy))
+by_step = PointerOutput(*found, toy_output.source[b].expand(T_y, -1))  # a row for each step of the document
+lib_P = model.pointer.distribution(by_step, size - len(toy_vocabulary))
 check_close(P, lib_P, "(6)-(8)", "P over vocabulary and source")
 print("each row of P sums to 1:", P.sum(1).min().item(), "to", P.sum(1).max().item())
 
@@ -518,9 +517,7 @@ for window in range(eq11_windows(T_x, ws, ss)):
     if window:
         _, running = streamed.decode(torch.tensor([[SLIDE]]), running)
     naive_states = streamed_states(x, window, ws, ss, model.forward_encoder, model.backward_encoder)
-    check_close(
-        naive_states, running.states[0, : len(naive_states)], "stream", f"states of window {window}"
-    )
+    check_close(naive_states, running.held.states[0, : len(naive_states)], "stream", f"states of window {window}")
 
 # %% [markdown]
 r"""
@@ -570,19 +567,19 @@ for mode in ("whole", "stream"):
     check_close(ordinary, wide.loss(batch)["loss"], "(3)", f"one window, {mode}: the standard model")
 
 keep_sliding = torch.full((len(toy), 9), SLIDE)
-slid_steps, slid = model.decode(keep_sliding, state)
-lib_P = model.distribution(slid_steps, slid, max(map(len, batch.unknown)))
+slid_output, slid = model.decode(keep_sliding, state)
+lib_P = model.distribution(slid_output, slid, max(map(len, batch.unknown)))
 check_close(torch.zeros(len(toy)), lib_P[:, SLIDE], "(13)", "no symbol behind the last window")
 outside = [
-    toy_steps.copy[b, t, j] for t, w in enumerate(windows) for j in range(T_x) if not w * ss <= j < w * ss + ws
+    toy_output.copy[b, t, j] for t, w in enumerate(windows) for j in range(T_x) if not w * ss <= j < w * ss + ws
 ]
 check_close(torch.zeros(len(outside)), torch.stack(outside), "(3)", "no attention outside the window")
 
 for each in (model, streamed, static):
     one_by_one, running = [], each.encode(batch)
     for t in range(batch.target_input.shape[1]):
-        one_step, running = each.decode(batch.target_input[:, t : t + 1], running)
-        one_by_one.append(each.log_prob(one_step, batch.target[:, t : t + 1], running))
+        one_output, running = each.decode(batch.target_input[:, t : t + 1], running)
+        one_by_one.append(each.log_prob(one_output, batch.target[:, t : t + 1], running))
     at_once, _ = each.decode(batch.target_input, each.encode(batch))
     whole = each.log_prob(at_once, batch.target, state)
     check_close(torch.cat(one_by_one, 1), whole, "(2)-(14)", "T calls equal one call")
@@ -700,9 +697,9 @@ def largest_weights(model, document, ids, vocab_size):
     """While `ids` are written: the places of the source words with the largest weight, the weights, and the windows."""
     batch = make_batch([document], vocab_size)
     inputs = torch.tensor([BOS, *ids])[None]
-    steps, _ = model.decode(inputs, model.encode(batch))
-    weight, where = steps.copy[0].max(-1)
-    places, windows = steps.places[0][where], steps.windows[0]
+    output, _ = model.decode(inputs, model.encode(batch))
+    weight, where = output.copy[0].max(-1)
+    places, windows = output.places[0][where], output.windows[0]
     return {"places": places, "weights": weight, "windows": windows, "words": len(document.source)}
 
 
@@ -731,7 +728,8 @@ time to encode the text shared out among them.
 def held_numbers(state):
     """Numbers in a state that depend on more than the ids of the text."""
     ids = {"source", "lengths", "last_window", "window_ends"}
-    return sum(v.numel() for k, v in {**state.document, **state.decoder}.items() if k not in ids)
+    values = {**vars(state), **(vars(state.held) if state.held else {})}
+    return sum(v.numel() for k, v in values.items() if k not in ids and isinstance(v, torch.Tensor))
 
 
 def cost_of(model, windows):
@@ -779,7 +777,7 @@ more the longer the text is. At the author's sizes `make bench` measures whole p
 
 # %%
 quotable = [i for i, doc in enumerate(documents) if dataset != "aclsum" or anthology_year(doc.id) >= 2016]
-prepared = prepare_windowed(corpus, chosen.options, chosen.documents, progress=False)
+prepared = chosen.prepare(corpus, progress=False)
 description = {
     "documents": {name: len(split) for name, split in prepared.splits.items()},
     "vocabulary": len(prepared.vocabulary),
@@ -798,7 +796,7 @@ summary's (with `aggregate="mean"`, a third).
 """
 
 # %%
-ws, ss = chosen.model["window"], chosen.model["stride"]
+ws, ss = chosen.config["window"], chosen.config["stride"]
 marked_document = prepared["test"][quotable[0]]
 print("TITLE    ", documents[quotable[0]].title)
 reference_words = prepared.vocabulary.decode(marked_document.target.tolist(), marked_document.unknown)
@@ -832,13 +830,13 @@ The same function that `python -m lib.train windowed` calls. Running this page a
 """
 
 # %%
-summarizer = build("windowed", chosen, prepared)
-run = train_or_load("windowed", summarizer, prepared, chosen.train, output, progress=preset != "demo")
+summarizer = chosen.build(prepared)
+run = train_or_load(chosen, summarizer, prepared, output, progress=preset != "demo")
 print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameters, {run.step} steps")
-pd.DataFrame([m for m in run.metrics() if m["split"] == "val"]).drop(columns="split").round(3)
+pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split").round(3)
 
 # %%
-losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics()]
+losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics]
 draw(
     loss_curves,
     "windowed_losses",
@@ -914,8 +912,8 @@ words for every window's worth of text, here eight, since this model has little 
 
 # %%
 longest_document = max(documents, key=lambda doc: sum(len(s) for s in doc.sentences))
-everything = replace(chosen.options, source_tokens=None).example(longest_document)
-long_text = encode(everything, prepared.vocabulary, chosen.options.summary_tokens)
+everything = replace(prepared.encoder, options=replace(chosen.options, source_tokens=None))
+(long_text,) = encode_documents([longest_document], everything)
 in_all = int(count_windows(len(long_text.source), ws, ss)) if ws else 1
 decode = replace(chosen.decode, max_length=max(8 * in_all, chosen.decode.max_length))
 started = time.perf_counter()

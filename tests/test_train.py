@@ -3,28 +3,24 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 
 import pytest
 import torch
 from filelock import FileLock
 
-from lib import train as training
+from lib import training
+from lib.data.sections import CohanOptions
+from lib.generate import DecodeConfig
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.windowed import Windowed, WindowedConfig
+from lib.papers import PAPERS, resolve
+from lib.runs import Recipe, RunError, kept_checkpoints, load_tensors, load_weights, read_meta, read_metrics
 from lib.storage import project_root
-from lib.train import (
-    RunError,
-    TrainConfig,
-    _optimizer,
-    kept_checkpoints,
-    load_tensors,
-    load_weights,
-    main,
-    read_metrics,
-    train,
-)
+from lib.train import main, parse
+from lib.training import TrainConfig, _optimizer, train
 
+MEM2MEM, WINDOWED = Recipe("mem2mem", "+read"), Recipe("windowed", "dynamic")
 CONFIG = TrainConfig(batch_size=4, steps=8, learning_rate=1e-2, validate_every=3, save_every=2, log_every=1, seed=5)
 
 
@@ -39,19 +35,19 @@ def same(a, b):
 
 
 def test_training_learns_and_leaves_a_run(planted_corpus, tmp_path):
-    run = train("mem2mem", model(), planted_corpus, replace(CONFIG, steps=60), tmp_path / "run", progress=False)
-    losses = [m for m in run.metrics() if m["split"] == "train"]
+    run = train(MEM2MEM, model(), planted_corpus, replace(CONFIG, steps=60), tmp_path / "run", progress=False)
+    losses = [m for m in run.metrics if m["split"] == "train"]
     assert [m["step"] for m in losses] == list(range(1, 61))
     assert sum(m["nll"] for m in losses[-5:]) < 0.8 * sum(m["nll"] for m in losses[:5])
     assert all(m["loss"] == pytest.approx(m["nll"] + 1e-4 * m["comp"] + 1e-2 * m["read"]) for m in losses)
-    validated = [m["step"] for m in run.metrics() if m["split"] == "val"]
+    validated = [m["step"] for m in run.metrics if m["split"] == "val"]
     assert validated == [*range(3, 61, 3)]
     config = json.loads((tmp_path / "run" / "config.json").read_text())
-    assert config["config"]["train"]["learning_rate"] == 1e-2
-    assert config["config"]["data"] == planted_corpus.fingerprint
+    assert config["train"]["learning_rate"] == 1e-2
+    assert config["data"] == planted_corpus.fingerprint
     assert config["made_with"]["torch"] == torch.__version__
     assert sorted(p.name for p in (tmp_path / "run").iterdir() if p.name != ".lock") == [
-        "best.safetensors", "config.json", "last.safetensors", "metrics.jsonl",
+        "best.safetensors", "config.json", "last.safetensors", "metrics.jsonl", "vocabulary.txt",
     ]  # fmt: skip
     assert same(load_weights(model(3), tmp_path / "run", "last"), run.model)
 
@@ -59,10 +55,10 @@ def test_training_learns_and_leaves_a_run(planted_corpus, tmp_path):
 def test_best_is_the_step_with_the_least_validation_loss(planted_corpus, tmp_path, monkeypatch):
     losses = iter([3.0, 1.0, 2.0])  # at steps 3, 6 and 8
     monkeypatch.setattr(training, "evaluate_loss", lambda *_: {"loss": next(losses)})
-    train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "a", progress=False)
-    assert training.read_meta(tmp_path / "a" / "best.safetensors")["step"] == 6
+    train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path / "a", progress=False)
+    assert read_meta(tmp_path / "a" / "best.safetensors")["step"] == 6
     losses = iter([3.0, 1.0])
-    six = train("mem2mem", model(), planted_corpus, replace(CONFIG, steps=6), tmp_path / "b", progress=False)
+    six = train(MEM2MEM, model(), planted_corpus, replace(CONFIG, steps=6), tmp_path / "b", progress=False)
     assert same(load_weights(model(3), tmp_path / "a", "best"), six.model)
 
 
@@ -74,16 +70,16 @@ def test_validation_is_the_mean_over_documents(planted_corpus):
 
 
 def test_the_same_seed_gives_the_same_weights(planted_corpus, tmp_path):
-    a = train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "a", progress=False)
-    b = train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "b", progress=False)
-    c = train("mem2mem", model(), planted_corpus, replace(CONFIG, seed=6), tmp_path / "c", progress=False)
+    a = train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path / "a", progress=False)
+    b = train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path / "b", progress=False)
+    c = train(MEM2MEM, model(), planted_corpus, replace(CONFIG, seed=6), tmp_path / "c", progress=False)
     assert same(a.model, b.model)
     assert not same(a.model, c.model)
 
 
 @pytest.mark.parametrize("stop_after", [1, 3, 5, 7])
 def test_resuming_gives_the_weights_of_an_uninterrupted_run(planted_corpus, tmp_path, monkeypatch, stop_after):
-    whole = train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "whole", progress=False)
+    whole = train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path / "whole", progress=False)
 
     step = training._Loop._step
 
@@ -95,55 +91,55 @@ def test_resuming_gives_the_weights_of_an_uninterrupted_run(planted_corpus, tmp_
     with monkeypatch.context() as patch:
         patch.setattr(training._Loop, "_step", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "cut", progress=False)
-    resumed = train("mem2mem", model(9), planted_corpus, CONFIG, tmp_path / "cut", resume=True, progress=False)
+            train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path / "cut", progress=False)
+    resumed = train(MEM2MEM, model(9), planted_corpus, CONFIG, tmp_path / "cut", resume=True, progress=False)
     assert same(whole.model, resumed.model), "bit for bit"
     assert same(load_weights(model(), tmp_path / "whole"), load_weights(model(), tmp_path / "cut"))
-    strip = [{k: v for k, v in m.items() if k != "seconds"} for m in resumed.metrics()]
-    assert strip == [{k: v for k, v in m.items() if k != "seconds"} for m in whole.metrics()]
+    strip = [{k: v for k, v in m.items() if k != "seconds"} for m in resumed.metrics]
+    assert strip == [{k: v for k, v in m.items() if k != "seconds"} for m in whole.metrics]
 
 
 def test_a_finished_run_is_loaded_and_can_go_on(planted_corpus, tmp_path, monkeypatch):
-    run = train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "r", progress=False)
+    run = train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path / "r", progress=False)
     with monkeypatch.context() as patch:
         patch.setattr(training._Loop, "_step", lambda *_: pytest.fail("trained again"))
-        again = train("mem2mem", model(3), planted_corpus, CONFIG, tmp_path / "r", resume=True, progress=False)
+        again = train(MEM2MEM, model(3), planted_corpus, CONFIG, tmp_path / "r", resume=True, progress=False)
     assert same(run.model, again.model)
     longer = replace(CONFIG, steps=12)
-    further = train("mem2mem", model(3), planted_corpus, longer, tmp_path / "r", resume=True, progress=False)
-    whole = train("mem2mem", model(), planted_corpus, longer, tmp_path / "whole", progress=False)
+    further = train(MEM2MEM, model(3), planted_corpus, longer, tmp_path / "r", resume=True, progress=False)
+    whole = train(MEM2MEM, model(), planted_corpus, longer, tmp_path / "whole", progress=False)
     assert same(further.model, whole.model)
     with pytest.raises(RunError, match="holds 12 steps, more than the 8"):
-        train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "r", resume=True, progress=False)
+        train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path / "r", resume=True, progress=False)
 
 
 def test_a_batch_in_parts_is_the_same_batch(planted_corpus, tmp_path):
-    whole = train("mem2mem", model().double(), planted_corpus, CONFIG, tmp_path / "whole", progress=False)
+    whole = train(MEM2MEM, model().double(), planted_corpus, CONFIG, tmp_path / "whole", progress=False)
     config = replace(CONFIG, accumulate=3)  # parts of 2, 1 and 1 documents
-    parts = train("mem2mem", model().double(), planted_corpus, config, tmp_path / "parts", progress=False)
+    parts = train(MEM2MEM, model().double(), planted_corpus, config, tmp_path / "parts", progress=False)
     for a, b in zip(whole.model.parameters(), parts.model.parameters()):
         assert torch.allclose(a, b, rtol=0, atol=1e-10)
-    assert [m["comp"] for m in whole.metrics()] == pytest.approx([m["comp"] for m in parts.metrics()], abs=1e-10)
+    assert [m["comp"] for m in whole.metrics] == pytest.approx([m["comp"] for m in parts.metrics], abs=1e-10)
 
 
 def test_training_by_token_budget(planted_corpus, tmp_path):
     config = replace(CONFIG, steps=None, epochs=2, batch_size=20, batch_tokens=45)  # 3 documents of 15 words
-    run = train("mem2mem", model(), planted_corpus, config, tmp_path, progress=False)
+    run = train(MEM2MEM, model(), planted_corpus, config, tmp_path, progress=False)
     assert run.step == 2 * 7
 
 
 def test_another_run_is_not_overwritten(planted_corpus, tmp_path):
-    train("mem2mem", model(), planted_corpus, CONFIG, tmp_path, progress=False)
+    train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, progress=False)
     before = (tmp_path / "last.safetensors").read_bytes()
     with pytest.raises(RunError, match="holds a run already"):
-        train("mem2mem", model(), planted_corpus, CONFIG, tmp_path, progress=False)
+        train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, progress=False)
     with pytest.raises(RunError, match=r"train\.seed is 5 there and 6 now"):
-        train("mem2mem", model(), planted_corpus, replace(CONFIG, seed=6), tmp_path, resume=True, progress=False)
+        train(MEM2MEM, model(), planted_corpus, replace(CONFIG, seed=6), tmp_path, resume=True, progress=False)
     assert (tmp_path / "last.safetensors").read_bytes() == before
 
 
 def test_a_kill_while_writing_leaves_the_last_checkpoint(planted_corpus, tmp_path, monkeypatch):
-    run = train("mem2mem", model(), planted_corpus, CONFIG, tmp_path, progress=False)
+    run = train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, progress=False)
 
     def killed(*_):
         raise KeyboardInterrupt
@@ -152,7 +148,7 @@ def test_a_kill_while_writing_leaves_the_last_checkpoint(planted_corpus, tmp_pat
         patch.setattr(os, "replace", killed)
         longer = replace(CONFIG, steps=12)
         with pytest.raises(KeyboardInterrupt):
-            train("mem2mem", model(), planted_corpus, longer, tmp_path, resume=True, progress=False)
+            train(MEM2MEM, model(), planted_corpus, longer, tmp_path, resume=True, progress=False)
     assert same(load_weights(model(4), tmp_path, "last"), run.model)
     assert not list(tmp_path.glob(".*tmp"))
 
@@ -171,7 +167,7 @@ def test_damaged_and_missing_weights(tmp_path):
 
 
 def test_weights_of_another_model(planted_corpus, tmp_path):
-    train("mem2mem", model(), planted_corpus, CONFIG, tmp_path, progress=False)
+    train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, progress=False)
     with pytest.raises(RunError, match="of another model"):
         load_weights(Mem2Mem(Mem2MemConfig(20, embedding=5, hidden=8)), tmp_path)
 
@@ -180,7 +176,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(planted_corpus, tmp_path, monke
     broken = model()
     monkeypatch.setattr(broken, "loss", lambda batch: {"loss": torch.tensor(float("nan"), requires_grad=True)})
     with pytest.raises(FloatingPointError, match=r"nan at step 1, documents .*learning rate"):
-        train("mem2mem", broken, planted_corpus, CONFIG, tmp_path, progress=False)
+        train(MEM2MEM, broken, planted_corpus, CONFIG, tmp_path, progress=False)
     assert (tmp_path / "last.safetensors").exists()
 
 
@@ -192,18 +188,19 @@ def test_train_config_is_checked(bad):
 
 TWO_PROCESSES = """
 import sys
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from lib.data.prepared import PreparedCorpus
-from tests.test_train import CONFIG, model
-from lib.train import train
-corpus, config = PreparedCorpus.load(sys.argv[1]), replace(CONFIG, accumulate=2)
-train("mem2mem", model().double(), corpus, config, sys.argv[2], progress=False, device="cpu")
+from lib.data.sections import CohanOptions
+from tests.test_train import CONFIG, MEM2MEM, model
+from lib.training import train
+corpus, config = PreparedCorpus.load(sys.argv[1], CohanOptions), replace(CONFIG, accumulate=2)
+train(MEM2MEM, model().double(), corpus, config, sys.argv[2], progress=False, device="cpu")
 """
 
 
 def test_two_processes_give_the_result_of_one(planted_corpus, tmp_path):
     # in double precision, because Adam makes rounding errors large where a gradient is nearly 0
-    one = train("mem2mem", model().double(), planted_corpus, CONFIG, tmp_path / "one", progress=False)
+    one = train(MEM2MEM, model().double(), planted_corpus, CONFIG, tmp_path / "one", progress=False)
     planted_corpus.save(tmp_path / "corpus")
     (tmp_path / "two.py").write_text(TWO_PROCESSES)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
@@ -222,7 +219,7 @@ def test_two_processes_give_the_result_of_one(planted_corpus, tmp_path):
 
 def test_a_batch_that_processes_cannot_share(planted_corpus, tmp_path):
     with pytest.raises(RunError, match="cannot be shared by 3 processes"):
-        training._Loop("m", model(), planted_corpus, CONFIG, tmp_path, 0, 3, torch.device("cpu"), False)
+        training._Loop(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, 0, 3, torch.device("cpu"), False)
 
 
 # ----------------------------------------------------------------------------------------------- command line
@@ -252,7 +249,7 @@ def test_command_line_trains_and_resumes(tmp_path):
     second = command_line(*arguments, "--steps", "3", "--resume")
     assert second.returncode == 0, second.stderr
     assert "3 steps" in second.stdout
-    assert json.loads((tmp_path / "r" / "config.json").read_text())["config"]["model_config"]["lambda_read"] == 0
+    assert json.loads((tmp_path / "r" / "config.json").read_text())["model"]["lambda_read"] == 0
 
 
 def test_command_line_with_two_processes(tmp_path):
@@ -313,7 +310,7 @@ def test_a_schedule_and_weight_decay_reach_the_optimizer(planted_corpus, tmp_pat
         model = tiny_windowed()
         start = model.embedding.weight.detach().clone()
         config = TrainConfig(batch_size=4, steps=1, **changes)
-        train("windowed", model, planted_corpus, config, tmp_path / name, progress=False)
+        train(WINDOWED, model, planted_corpus, config, tmp_path / name, progress=False)
         weights[name] = (model.embedding.weight.detach() - start)[5:]
     assert weights["warm"].abs().max() == pytest.approx(1e-2 * 100**-1.5, rel=0.01)
     assert weights["plain"].abs().max() == pytest.approx(1e-3, rel=0.01)
@@ -323,12 +320,12 @@ def test_a_schedule_and_weight_decay_reach_the_optimizer(planted_corpus, tmp_pat
 
 def tiny_windowed():
     torch.manual_seed(0)
-    return Windowed(WindowedConfig(20, embedding=6, hidden=4, window=8, step=6))
+    return Windowed(WindowedConfig(20, embedding=6, hidden=4, window=8, stride=6))
 
 
 def test_a_weight_used_twice_is_stored_once(planted_corpus, tmp_path):
     config = TrainConfig(batch_size=4, steps=3)
-    run = train("windowed", tiny_windowed(), planted_corpus, config, tmp_path / "run", progress=False)
+    run = train(WINDOWED, tiny_windowed(), planted_corpus, config, tmp_path / "run", progress=False)
     stored = load_tensors(tmp_path / "run" / "last.safetensors")
     assert "model.embedding.weight" in stored
     assert "model.pointer.vocabulary.weight" not in stored
@@ -338,9 +335,9 @@ def test_a_weight_used_twice_is_stored_once(planted_corpus, tmp_path):
         assert torch.equal(again.state_dict()[name], value), name
     longer = replace(config, steps=6)
     resumed = train(
-        "windowed", tiny_windowed(), planted_corpus, longer, tmp_path / "run", resume=True, progress=False
+        WINDOWED, tiny_windowed(), planted_corpus, longer, tmp_path / "run", resume=True, progress=False
     )
-    straight = train("windowed", tiny_windowed(), planted_corpus, longer, tmp_path / "straight", progress=False)
+    straight = train(WINDOWED, tiny_windowed(), planted_corpus, longer, tmp_path / "straight", progress=False)
     assert torch.equal(resumed.model.embedding.weight, straight.model.embedding.weight)
 
 
@@ -361,15 +358,15 @@ def test_plain_sgd(planted_corpus, tmp_path):
     network = tiny_windowed()
     start = network.embedding.weight.detach().clone()
     one = replace(config, steps=1)
-    train("windowed", network, planted_corpus, one, tmp_path / "one", progress=False)
+    train(WINDOWED, network, planted_corpus, one, tmp_path / "one", progress=False)
     reference = tiny_windowed()
     batch_ids = training.BucketSampler(planted_corpus["train"].source_lengths, 4, 0).batch(0)
     loss = reference.loss(training.make_batch([planted_corpus["train"][i] for i in batch_ids], 20))["loss"]
     loss.backward()
     assert torch.allclose(network.embedding.weight, start - 0.5 * reference.embedding.weight.grad, atol=1e-6)
-    train("windowed", tiny_windowed(), planted_corpus, replace(config, steps=7), tmp_path / "two", progress=False)
+    train(WINDOWED, tiny_windowed(), planted_corpus, replace(config, steps=7), tmp_path / "two", progress=False)
     resumed, straight = (
-        train("windowed", tiny_windowed(), planted_corpus, config, tmp_path / name, resume=True, progress=False)
+        train(WINDOWED, tiny_windowed(), planted_corpus, config, tmp_path / name, resume=True, progress=False)
         for name in ("two", "straight")
     )
     assert torch.equal(resumed.model.embedding.weight, straight.model.embedding.weight)
@@ -377,8 +374,8 @@ def test_plain_sgd(planted_corpus, tmp_path):
 
 def test_the_best_checkpoints_are_kept_and_averaged(planted_corpus, tmp_path):
     config = replace(CONFIG, steps=8, validate_every=1, keep_best=3)
-    run = train("mem2mem", model(), planted_corpus, config, tmp_path / "run", progress=False)
-    losses = {m["step"]: m["loss"] for m in run.metrics() if m["split"] == "val"}
+    run = train(MEM2MEM, model(), planted_corpus, config, tmp_path / "run", progress=False)
+    losses = {m["step"]: m["loss"] for m in run.metrics if m["split"] == "val"}
     best = sorted(losses, key=losses.get)[:3]
     assert kept_checkpoints(run.folder) == [f"best-{step}" for step in best]
     weights = [load_weights(model(), run.folder, f"best-{step}").state_dict() for step in best]
@@ -388,15 +385,15 @@ def test_the_best_checkpoints_are_kept_and_averaged(planted_corpus, tmp_path):
     first = load_weights(model(), run.folder, "best").state_dict()
     assert all(torch.equal(value, weights[0][name]) for name, value in first.items())
     with pytest.raises(RunError, match="keep_best above 1"):
-        plain = train("mem2mem", model(), planted_corpus, CONFIG, tmp_path / "plain", progress=False)
+        plain = train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path / "plain", progress=False)
         load_weights(model(), plain.folder, "average")
 
 
 def test_adagrad_goes_on_where_it_stopped(planted_corpus, tmp_path):
     config = replace(CONFIG, optimizer="adagrad", learning_rate=0.05, max_norm=None, steps=6, save_every=1)
-    whole = train("mem2mem", model(), planted_corpus, config, tmp_path / "whole", progress=False)
-    train("mem2mem", model(), planted_corpus, replace(config, steps=3), tmp_path / "parts", progress=False)
-    parts = train("mem2mem", model(), planted_corpus, config, tmp_path / "parts", resume=True, progress=False)
+    whole = train(MEM2MEM, model(), planted_corpus, config, tmp_path / "whole", progress=False)
+    train(MEM2MEM, model(), planted_corpus, replace(config, steps=3), tmp_path / "parts", progress=False)
+    parts = train(MEM2MEM, model(), planted_corpus, config, tmp_path / "parts", resume=True, progress=False)
     for name, value in whole.model.state_dict().items():
         assert torch.equal(value, parts.model.state_dict()[name]), name
 
@@ -411,7 +408,7 @@ def test_a_second_process_waits_for_the_first(planted_corpus, tmp_path):
     lock = FileLock(tmp_path / ".lock")
     with ThreadPoolExecutor(1) as pool:
         with lock:
-            waiting = pool.submit(train, "mem2mem", model(), planted_corpus, CONFIG, tmp_path, True, False)
+            waiting = pool.submit(train, MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, True, False)
             with pytest.raises(TimeoutError):
                 waiting.result(timeout=3)
             assert not (tmp_path / "config.json").exists()
@@ -419,6 +416,6 @@ def test_a_second_process_waits_for_the_first(planted_corpus, tmp_path):
 
 
 def test_the_vocabulary_can_be_given(tmp_path):
-    arguments = ["mem2mem", "--preset", "demo", "--limit", "3", "--steps", "1", "--vocab-size", "200"]
+    arguments = ["mem2mem", "--preset", "demo", "--limit", "3", "--steps", "1", "--options.vocab-size", "200"]
     main([*arguments, "--output", str(tmp_path)])
-    assert json.loads((tmp_path / "config.json").read_text())["config"]["model_config"]["vocab_size"] == 200
+    assert json.loads((tmp_path / "config.json").read_text())["model"]["vocab_size"] == 200

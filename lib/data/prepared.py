@@ -38,8 +38,8 @@ from lib.storage import cache_dir, code_digest, digest, write_json, write_whole
 class TextEncoder:
     """All that turns documents into a model's ids and ids into text, as its training documents were."""
 
-    options: Options
-    vocabulary: Vocabulary  # of what the model writes, and for most models of what it reads
+    options: Any  # an `Options`
+    vocabulary: Any  # a `Vocabulary`, of what the model writes, and for most models of what it reads
     source_vocabulary: Vocabulary | None = None  # where the encoder knows other words (Read-Again)
     ranker: dict[str, np.ndarray] | None = None  # weights of a learned paragraph ranker (hierarchical Transformer)
 

@@ -136,8 +136,8 @@ def compare_systems(values: dict[str, list[float]]) -> tuple[pd.DataFrame, pd.Da
         }
         for i, k in combinations(range(len(names)), 2)
     }
-    frames = (pd.DataFrame.from_dict(rows, orient="index") for rows in (means, pairs))
-    return *frames, float(f_oneway(*values.values()).pvalue)
+    by_system, by_pair = (pd.DataFrame.from_dict(rows, orient="index") for rows in (means, pairs))
+    return by_system, by_pair, float(f_oneway(*values.values()).pvalue)
 
 
 def report(folder: str | Path) -> str:

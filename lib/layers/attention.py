@@ -184,7 +184,7 @@ class _AdditiveScores(torch.autograd.Function):
 def _hidden(query: Tensor, keys: Tensor, w: Tensor | None = None, coverage: Tensor | None = None) -> Tensor:
     """tanh(keys + query + w * coverage): [B, K, N, A] for queries [B, K, A], keys [B, N, A], coverage [B, K, N]."""
     hidden = keys[:, None] + query[:, :, None]
-    if coverage is not None:
+    if coverage is not None and w is not None:
         hidden.addcmul_(coverage[..., None], w)
     return hidden.tanh_()
 

@@ -17,9 +17,8 @@ class GatedGRU(nn.Module):
 
     def forward(self, inputs: Tensor, alpha: Tensor) -> Tensor:
         """States [B, N, d] of inputs [B, N, e], from zeros; alpha: [B, N, d]."""
-        g = self.gru
-        projected = nn.functional.linear(inputs, g.weight_ih_l0, g.bias_ih_l0)  # all words at once: [B, N, 3d]
-        weight, bias = g.weight_hh_l0, g.bias_hh_l0
+        weight_ih, weight, bias_ih, bias = self.gru.all_weights[0]
+        projected = nn.functional.linear(inputs, weight_ih, bias_ih)  # all words at once: [B, N, 3d]
         with torch.autocast(inputs.device.type, enabled=False):
             return _GatedScan.apply(projected.to(weight.dtype), alpha.to(weight.dtype), weight, bias)
 

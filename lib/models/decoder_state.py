@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
-from typing import Annotated, Self, get_type_hints
+from typing import Annotated, Any, Self, get_type_hints
 
 from torch import Tensor
 
@@ -34,13 +34,13 @@ def _hypotheses(kind: type[DecoderState]) -> set[str]:
     return {name for name, hint in hints.items() if HYPOTHESIS in getattr(hint, "__metadata__", ())}
 
 
-def _choose(value, index: Tensor | None):
+def _choose(value: Any, index: Tensor | None) -> Any:
     if value is None or index is None:
         return value
     if isinstance(value, tuple):
         return tuple(_choose(v, index) for v in value)
     if is_dataclass(value):
-        return replace(value, **{f.name: _choose(getattr(value, f.name), index) for f in fields(value)})
+        return type(value)(**{f.name: _choose(getattr(value, f.name), index) for f in fields(value)})
     return value[index]
 
 

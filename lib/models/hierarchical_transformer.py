@@ -4,7 +4,7 @@ global layers between them. Equation numbers are the paper's; the authors' code 
 
 from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -160,7 +160,7 @@ class HierarchicalTransformer(PieceModel):
         pooled = c.width, c.pooling_heads or c.heads, c.inner, c.dropout, pre_norm
         self.local_layers = nn.ModuleList(TransformerLayer(*sizes) for _ in range(c.local_layers))
         self.global_layers = nn.ModuleList(GlobalLayer(*pooled) for _ in range(c.global_layers))
-        self.decoder_layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(c.decoder_layers))
+        self.decoder_layers: Any = nn.ModuleList(DecoderLayer(*sizes) for _ in range(c.decoder_layers))
         if pre_norm:
             self.encoder_norm, self.decoder_norm = (nn.LayerNorm(c.width, 1e-6) for _ in range(2))
         xavier(self)

@@ -119,20 +119,23 @@ class Mem2Mem(HRED):
         return {"comp": (self.config.lambda_comp, comp), "read": (self.config.lambda_read, read)}
 
     @staticmethod
-    def _read_distance(output: HierarchicalOutput, state: Any) -> Tensor:
+    def _read_distance(output: Any, state: Any) -> Tensor:
         """The norms in equation 11, [B, T]: how far the memory read is from the sentence context."""
         memory, sentences = full_precision(state.encoder_memory, state.sentences)
         difference = output.read @ memory - output.sentences @ sentences  # [B, T, d]
         return torch.linalg.vector_norm(difference, dim=-1)  # PyTorch takes the slope at 0 to be 0
 
-    def seen(self, output: HierarchicalOutput, state: Any) -> dict[str, Tensor]:
+    def seen(self, output: HierarchicalOutput, state: Any) -> dict[str, Any]:
         """Also "slots" [B, T, r], the slots read, and "heads" [B, r, L], the sentences that each holds."""
         heads = {"heads": state.write_attention} if self.extracts else {}
         return {**super().seen(output, state), "slots": output.read, **heads}
 
     def choose(self, batch: Batch) -> list[list[int]]:
         """The sentence that each memory head attends to most, each once, in document order (Table 3)."""
-        return memory_sentences(self.encode(batch).write_attention)
+        attention = self.encode(batch).write_attention
+        if attention is None:
+            raise ValueError("a memory that starts from zeros holds no sentences")
+        return memory_sentences(attention)
 
 
 def memory_sentences(write_attention: Tensor) -> list[list[int]]:

@@ -5,7 +5,7 @@ its own models, so that a table compares what is added and not how it was built.
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -61,8 +61,8 @@ class Seq2Seq(PointerModel):
         self.encoder = nn.GRU(c.embedding, c.hidden // 2, batch_first=True, bidirectional=True)
         self.bridge = nn.Linear(c.hidden, c.hidden)
         self.decoder = nn.GRU(c.embedding, c.hidden, batch_first=True)
-        self.word_attention = attention(c.hidden, c.hidden, c.hidden)
-        self.pointer = pointer(c.hidden, c.hidden, c.embedding, c.bottleneck, c.vocab_size)
+        self.word_attention: Any = attention(c.hidden, c.hidden, c.hidden)
+        self.pointer: Any = pointer(c.hidden, c.hidden, c.embedding, c.bottleneck, c.vocab_size)
 
     def encode(self, batch: Batch) -> Seq2SeqState:
         embedded = self.embedding(batch.source)

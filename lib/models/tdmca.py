@@ -4,9 +4,10 @@ Layers take turns: attention inside blocks of the sequence, and attention to key
 convolution has compressed. The published description leaves much open; what is built here is written at each part.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -66,6 +67,12 @@ class _DecoderOnlyLayer(nn.Module):
     hypothesis behind it. Both see keys and values [.., heads, n, s] and what `remember` kept of the source.
     """
 
+    memory: Callable  # keys and values that words of the source see
+    attend: Callable
+    remember: Callable
+    visible: Callable  # what words of the summary see of it
+    behind: Callable  # and of each other
+
     def __init__(self, config: TDMCAConfig):
         super().__init__()
         self.config, width = config, config.width
@@ -116,7 +123,7 @@ class LocalLayer(_DecoderOnlyLayer):
         n, block = q.shape[1], self.config.block
         q, k, v = (F.pad(y, (0, 0, 0, -n % block)).unflatten(1, (-1, block)).flatten(0, 1) for y in (q, k, v))
         causal = torch.ones(block, block, dtype=torch.bool, device=q.device).tril()
-        found = attend(*map(self.split, (q, k, v)), causal, self.dropout)
+        found = attend(self.split(q), self.split(k), self.split(v), causal, self.dropout)
         blocks = found.transpose(1, 2).reshape(-1, -(-n // block) * block, self.config.heads, found.shape[-1])
         return blocks[:, :n].transpose(1, 2)
 
@@ -154,13 +161,14 @@ class CompressedLayer(_DecoderOnlyLayer):
 
     def memory(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """The first piece as it is, and complete groups: [B, 1 + groups, d] each."""
-        return tuple(torch.cat([y[:, :1], self._whole(y, f)], 1) for y, f in self._both(k, v))
+        keys, values = (torch.cat([y[:, :1], self._whole(y, f)], 1) for y, f in self._both(k, v))
+        return keys, values
 
     def attend(self, q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         step, stride = torch.arange(q.shape[1], device=q.device), self.config.stride
         group = torch.arange(keys.shape[1] - 1, device=q.device)
         seen = F.pad(stride * group + stride - 1 <= step[:, None], (1, 0), value=True)  # [N, 1 + groups]
-        return attend(*map(self.split, (q, keys, values)), seen, self.dropout)
+        return attend(self.split(q), self.split(keys), self.split(values), seen, self.dropout)
 
     def remember(self, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Remembered:
         """Compressed keys and values, and the share that the pieces behind the last group have in the next one."""
@@ -242,7 +250,7 @@ class TDMCA(PieceModel):
     def __init__(self, config: TDMCAConfig):
         super().__init__(config, scale=True)
         kinds = (LocalLayer, CompressedLayer)
-        self.layers = nn.ModuleList(kinds[i % 2](config) for i in range(config.layers))
+        self.layers: Any = nn.ModuleList(kinds[i % 2](config) for i in range(config.layers))
         self.norm = nn.LayerNorm(config.width, 1e-6)
         xavier(self)
 

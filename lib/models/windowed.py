@@ -3,7 +3,7 @@ sees one window of the text at a time and writes a symbol to move on. Equation n
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -38,7 +38,7 @@ class WindowedConfig:
     def __post_init__(self):
         if (self.window is None) != (self.stride is None):
             raise ValueError("window and stride are given both or not at all")
-        if self.window is not None:
+        if self.window is not None and self.stride is not None:
             check_window(self.window, self.stride)
         if self.windowing not in ("dynamic", "static"):
             raise ValueError(f"windowing must be 'dynamic' or 'static', not {self.windowing!r}")
@@ -71,12 +71,12 @@ class WindowedState(DecoderState):
     lengths: Tensor  # [B]
     last_window: Tensor  # [B]
     window_ends: Tensor | None  # [B, most windows] of static windowing
-    words: Tensor | None  # [B, N, d] of a text that is encoded whole
+    words: Any  # Tensor [B, N, d] of a text that is encoded whole, or None
     hidden: PerHypothesis  # [R, d]
     cell: PerHypothesis  # [R, d]
     window: PerHypothesis  # [R]
     position: PerHypothesis  # [R] symbols written
-    held: Annotated[Held | None, HYPOTHESIS]  # of a stream
+    held: Annotated[Any, HYPOTHESIS]  # `Held` of a stream, or None
 
 
 class TiedPointer(GenerateOrCopy):

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from lib.data.batch import EncodedDocument
 from lib.data.corpora import Corpus, load_corpus
@@ -26,7 +25,7 @@ from lib.training import TrainConfig
 class Variant:
     """A model of a paper: a class, and what differs from the preset in its config and in what it reads."""
 
-    kind: type[nn.Module]  # with a dataclass `Config`
+    kind: Any  # a class of models, with a dataclass `Config`
     config: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     least: Mapping[str, int] = field(default_factory=dict)  # options that are at least so large
@@ -34,14 +33,14 @@ class Variant:
     needed: tuple[str, ...] = ()  # fields of the config that must not be None, besides those
 
     def names(self) -> set[str]:
-        return _fields(self.kind.Config)  # type: ignore[attr-defined]
+        return _fields(self.kind.Config)
 
 
 @dataclass(frozen=True)
 class Preset:
     """Everything a run needs to know: preprocessing, model sizes, training, decoding."""
 
-    options: Options
+    options: Any  # the paper's own `Options`
     config: Mapping[str, Any] = field(default_factory=dict)  # of whichever variant has the field
     variant: str = ""  # a row of the paper's tables; empty: its own model
     train: TrainConfig = TrainConfig()
@@ -226,7 +225,7 @@ class Setup:
     paper: Paper
     preset: str
     variant: str
-    options: Options
+    options: Any
     config: Mapping[str, Any]  # fields of the model's config, and perhaps of other variants'
     train: TrainConfig
     decode: DecodeConfig
@@ -256,7 +255,7 @@ class Setup:
         return self.paper.prepare(corpus, self.options, limit or self.documents, **keep)
 
     @property
-    def kind(self) -> type[nn.Module]:
+    def kind(self) -> Any:
         """The class of the model."""
         return self.paper.variants[self.variant].kind
 
@@ -267,9 +266,9 @@ class Setup:
         """
         names = self.paper.variants[self.variant].names()
         values = {**self.config, **corpus}
-        return self.kind.Config(**{name: value for name, value in values.items() if name in names})  # type: ignore
+        return self.kind.Config(**{name: value for name, value in values.items() if name in names})
 
-    def build(self, corpus: PreparedCorpus) -> nn.Module:
+    def build(self, corpus: PreparedCorpus) -> Any:
         """The model for a corpus's vocabulary, with the seed's weights.
 
         Raises ValueError when the corpus was prepared for another variant (another window, unit or graph).
