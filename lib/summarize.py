@@ -22,6 +22,7 @@ from tqdm import tqdm
 import lib
 from lib.data.documents import CorpusError
 from lib.data.readers import read_json_lines
+from lib.papers import paper
 from lib.runs import Run, RunError, Summary
 from lib.summary_page import ShownDocument, write_page
 
@@ -57,11 +58,10 @@ def _summarize(args: argparse.Namespace) -> None:
             heading = f"{'' if number == 0 else chr(10)}{name}\n" if len(names) > 1 else ""
             print(heading + "\n".join(summary.sentences))
     if args.html:
-        of = ", ".join(filter(None, (run.config["paper"], run.config["variant"])))
+        of = f"{paper(run.config['paper']).title}, {run.config['variant']}"
         shown = [_shown(run, d.title or name, s) for name, d, s in zip(names, documents, summaries)]
-        print(
-            f"{write_page(args.html, of, shown)}: {len(shown)} summaries, and where the model looked", file=sys.stderr
-        )
+        page = write_page(args.html, of, shown)
+        print(f"{page}: {len(shown)} summaries, and where the model looked", file=sys.stderr)
 
 
 def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:

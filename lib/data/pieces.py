@@ -80,7 +80,7 @@ class Pieces(Vocabulary):
         return self._processor.Decode(kept).strip()
 
     def tokens(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[str]:
-        return [self.words[i].replace("\u2581", " ") for i in ids]
+        return ["" if i < _SYMBOLS and i != UNK else self.words[i].replace("\u2581", " ") for i in ids]
 
     def decode(self, ids: Iterable[int], unknown: Sequence[str]) -> list[str]:
         """Words of ids, up to the first [EOS]. `unknown` is empty: pieces spell every word."""

@@ -1,0 +1,113 @@
+"""`python -m lib.summarize`: texts, corpora and standard input, and the page of a model's own attention."""
+
+import io
+import json
+
+import pytest
+
+import lib
+from lib.data.corpora import Corpus
+from lib.papers import resolve
+from lib.summarize import main
+from lib.training import train
+from tests.test_summary_page import data_in
+
+TEXT = """# Reading long papers
+
+## Introduction
+
+We study how to read *long* texts. Neural models read them word by word.
+
+## Conclusion
+
+A memory helps.
+"""
+RECORDS = [
+    {
+        "id": f"d{i}",
+        "section_names": ["Introduction", "Conclusion"],
+        "sections": [[f"We read text {i}.", "It is long."], ["It helps to read."]],
+        "abstract_text": [f"We read text {i}."],
+    }
+    for i in range(8)
+]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A model of four steps, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPANION_CACHE", str(folder / "cache"))
+        setup = resolve("mem2mem", "demo", steps=4, batch_size=2)
+        corpus = setup.prepare(Corpus.from_records(train=RECORDS, val=RECORDS[:2], test=RECORDS[:2]), progress=False)
+        train(setup.recipe, setup.build(corpus), corpus, setup.train, folder / "run", progress=False)
+    return folder / "run"
+
+
+def test_a_text(run, tmp_path, capsys):
+    (tmp_path / "paper.md").write_text(TEXT)
+    main([str(run), str(tmp_path / "paper.md")])
+    expected = lib.load(run).summarize([TEXT])[0].sentences
+    assert capsys.readouterr().out.splitlines() == expected and expected
+
+
+def test_several_texts_and_a_corpus(run, tmp_path, capsys):
+    """Each under its name, in their order."""
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps(r) + "\n" for r in RECORDS[:2]))
+    main([str(run), str(tmp_path / "a.txt"), str(tmp_path / "b.jsonl")])
+    lines = capsys.readouterr().out.splitlines()
+    headings = [lines.index(name) for name in ("a.txt", "b.jsonl, line 1", "b.jsonl, line 2")]
+    assert headings == sorted(headings) and headings[0] == 0
+    assert lines[1 : headings[1] - 1] == lib.load(run).summarize([TEXT])[0].sentences
+
+
+def test_standard_input_as_json(run, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(TEXT))
+    main([str(run), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    expected = lib.load(run).summarize([TEXT], attention=True)[0]
+    assert found["name"] == "standard input" and found["sentences"] == expected.sentences
+    assert found["score"] == pytest.approx(expected.score, abs=1e-4)
+    tokens = [token for sentence in expected.tokens for token in sentence]
+    assert found["copied"] == [t.strip() for t, was in zip(tokens, expected.copied) if was] != []
+    assert found["copied"] == [t.strip() for t, p in zip(tokens, expected.attention["generate"]) if p < 0.5]
+
+
+def test_the_page_shows_what_the_model_saw(run, tmp_path, capsys):
+    (tmp_path / "paper.md").write_text(TEXT)
+    main([str(run), str(tmp_path / "paper.md"), "--html", str(tmp_path / "page.html")])
+    data = data_in(tmp_path / "page.html")
+    (shown,) = data["documents"]
+    expected = lib.load(run).summarize([TEXT], attention=True)[0]
+    assert data["model"] == "Mem2Mem, +read" and shown["name"] == "Reading long papers"
+    assert shown["summary"] == expected.tokens and shown["source"] == expected.source
+    for row, weights in zip(shown["attention"]["words"], expected.attention["words"]):
+        place, weight = row[0]
+        assert place == weights.argmax() and weight == pytest.approx(weights.max(), abs=2e-3)
+    assert "1 summaries" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.txt", b"  \n\n", "empty.txt: "),
+        ("latin.txt", "caf\u00e9.".encode("latin-1"), "latin.txt: not UTF-8 "),
+        ("bad.jsonl", b'{"sections": [["A."]]}\n{"sections"\n', "bad.jsonl, line 2: not JSON"),
+        ("keys.jsonl", b'{"title": "A."}\n', "keys.jsonl, line 1: no known "),
+    ],
+)
+def test_texts_that_cannot_be_read(run, tmp_path, capsys, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SystemExit) as stopped:
+        main([str(run), str(tmp_path / name)])
+    assert str(stopped.value).startswith("error: ") and message in str(stopped.value)
+    assert capsys.readouterr().out == ""
+
+
+def test_no_run_and_no_file(run, tmp_path):
+    with pytest.raises(SystemExit, match="holds no run: there is no config.json"):
+        main([str(tmp_path), str(run / "config.json")])
+    with pytest.raises(SystemExit, match=r"error: .*gone\.txt"):
+        main([str(run), str(tmp_path / "gone.txt")])
