@@ -107,7 +107,7 @@ def test_texts_that_cannot_be_read(run, tmp_path, capsys, name, content, message
 
 
 def test_no_run_and_no_file(run, tmp_path):
-    with pytest.raises(SystemExit, match="holds no run: there is no config.json"):
+    with pytest.raises(SystemExit, match=r"holds no run: there is no config\.json"):
         main([str(tmp_path), str(run / "config.json")])
     with pytest.raises(SystemExit, match=r"error: .*gone\.txt"):
         main([str(run), str(tmp_path / "gone.txt")])

@@ -1,0 +1,64 @@
+"""What README and papers.md name is there: modules, functions, methods, commands; and the README's Python runs."""
+
+import importlib.util
+import inspect
+import pkgutil
+import re
+
+import pytest
+
+import lib
+from lib.storage import project_root
+
+TEXTS = [project_root() / "README.md", project_root() / "papers.md"]
+MODULES = [name for _, name, _ in pkgutil.walk_packages(lib.__path__, "lib.") if not name.endswith("__main__")]
+
+
+def named(text):
+    """Words in backticks that begin with lib. or with a capitalised name and a dot."""
+    return sorted({w.rstrip(".") for w in re.findall(r"`(lib\.[\w.]+|[A-Z]\w+\.\w+)`", text)} - {"README.md"})
+
+
+@pytest.fixture(scope="module")
+def classes():
+    found = {}
+    for name in MODULES:
+        module = importlib.import_module(name)
+        found |= {key: module for key, value in vars(module).items() if isinstance(value, type)}
+    return found
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda p: p.name)
+def test_every_name_is_there(path, classes):
+    names = named(path.read_text(encoding="utf-8"))
+    assert names
+    for name in names:
+        first, *rest = name.split(".")
+        if first == "lib":
+            place = lib
+            while rest and f"{place.__name__}.{rest[0]}" in MODULES:
+                place = importlib.import_module(f"{place.__name__}.{rest.pop(0)}")
+        else:
+            assert first in classes, f"{path.name} names {name}, and lib has no class {first}"
+            place = getattr(classes[first], first)
+        for part in rest:
+            made = isinstance(place, type) and f"self.{part} = " in inspect.getsource(place)  # by __init__
+            assert made or hasattr(place, part), f"{path.name} names {name}, which is not there"
+            place = getattr(place, part, None)
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda p: p.name)
+def test_every_command_is_there(path):
+    for module in set(re.findall(r"python -m (lib\.\w+|tests\.\w+)", path.read_text(encoding="utf-8"))):
+        assert importlib.util.find_spec(module), module
+
+
+def test_the_python_of_the_readme_trains_and_summarizes(tmp_path, monkeypatch, capsys):
+    """The last block makes the run that the first one opens."""
+    text = (project_root() / "README.md").read_text(encoding="utf-8")
+    use, make = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(make, {})
+    exec(use.replace("runs/arxiv", "runs/mine"), namespace := {})
+    assert namespace["summary"].attention["words"].ndim == 2
+    assert capsys.readouterr().out.strip()
