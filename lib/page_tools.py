@@ -14,10 +14,10 @@ import torch
 from torch import nn
 
 from lib.data.batch import Batch
-from lib.data.prepared import PreparedCorpus
+from lib.data.prepared import PreparedCorpus, code_of
 from lib.papers.paper import Setup
 from lib.runs import Run, determining, run_config
-from lib.storage import code_digest, digest, project_root
+from lib.storage import digest, project_root
 from lib.training import train
 
 
@@ -50,7 +50,7 @@ def train_or_load(
 
     The run is kept in `output`, or in a folder under `runs` named after all that determines it.
     """
-    code = code_digest("lib.training", type(model).__module__)
+    code = code_of(train, type(model))
     made_of = digest([determining(run_config(setup.recipe, model, corpus, setup.train)), code])
     folder = output or project_root() / "runs" / f"{setup.paper.name}-{made_of}"
     return train(setup.recipe, model, corpus, setup.train, folder, resume=True, progress=progress)

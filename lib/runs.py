@@ -8,7 +8,8 @@ a run that is killed leaves the last complete ones.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +25,8 @@ from lib.data.batching import in_order
 from lib.data.documents import Document, parse_text, to_document
 from lib.data.prepared import TextEncoder, encode_documents
 from lib.data.text import BOS
-from lib.generate import DecodeConfig, beam_search
+from lib.generate import DecodeConfig, beam_search, source_sentences
+from lib.models.summarizer import Extractor
 from lib.suggestions import did_you_mean
 
 
@@ -41,6 +43,8 @@ class Recipe:
     preset: str = ""
     decode: DecodeConfig = DecodeConfig()
     weights: str = "best"  # that count; or "average" of the best that were kept
+    encode: Callable[[Sequence[Document], TextEncoder], list[EncodedDocument]] = encode_documents
+    paragraphs: bool = False  # whether a text is a cluster of paragraphs
 
 
 @dataclass(frozen=True)
@@ -117,12 +121,17 @@ class Run:
     ) -> list[Summary]:  # fmt: skip
         """A summary of each text: strings, records with sections or paragraphs, or documents.
 
-        attention: with what the model attended to, by name (`Summarizer.attention_weights`).
+        attention: with what the model attended to, by name (`Summarizer.attention_weights`); of an `Extractor`
+        there is none.
         Raises ValueError for a text that holds nothing to read.
         """
         documents = self.encode(self.documents(texts, names), self.encoder)
         found, device = [], next(self.model.parameters()).device
-        for batch in progress(list(in_order(documents, batch_size, len(self.vocabulary)))):
+        batches = progress(list(in_order(documents, batch_size, len(self.vocabulary))))
+        if isinstance(self.model, Extractor):
+            chosen = [numbers for batch in batches for numbers in self._choose(batch.to(device))]
+            return [self._extract(document, numbers) for document, numbers in zip(documents, chosen)]
+        for batch in batches:
             hypotheses = beam_search(self.model, batch.to(device), self.decode)
             found += [(best.ids, best.score) for best, *_ in hypotheses]
         return [self._summary(document, ids, score, attention) for document, (ids, score) in zip(documents, found)]
@@ -134,15 +143,28 @@ class Run:
         groups = vocabulary.by_sentence(words, document.unknown)
         kept = [written[place] for group in groups for place in group]
         seen = {name: value if name in PER_DOCUMENT else value[kept] for name, value in seen.items()}
-        spans = np.split(document.source, document.sentence_lengths.cumsum()[:-1])
         return Summary(
             sentences=vocabulary.sentences(words, document.unknown),
             score=score,
             tokens=[vocabulary.tokens([words[place] for place in group], document.unknown) for group in groups],
-            source=[vocabulary.tokens(span.tolist(), document.unknown) for span in spans],
+            source=self._source(document),
             copied=(seen["generate"] < 0.5).tolist() if "generate" in seen else [],
             attention=seen,
         )
+
+    def _source(self, document: EncodedDocument) -> list[list[str]]:
+        """Words of each sentence of the source."""
+        spans = np.split(document.source, document.sentence_lengths.cumsum()[:-1])
+        return [self.vocabulary.tokens(span.tolist(), document.unknown) for span in spans]
+
+    @torch.no_grad()
+    def _choose(self, batch: Batch) -> list[list[int]]:
+        return self.model.eval().choose(batch)
+
+    def _extract(self, document: EncodedDocument, chosen: list[int]) -> Summary:
+        """Sentences as they stand in the source; there is no other summary that they could be."""
+        texts, source = source_sentences(document, self.vocabulary), self._source(document)
+        return Summary([texts[i] for i in chosen], 0.0, [source[i] for i in chosen], source, [])
 
     @torch.no_grad()
     def _attention(self, document: EncodedDocument, ids: list[int]) -> dict[str, np.ndarray]:
@@ -221,16 +243,23 @@ def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
-    try:
-        with safe_open(path, "pt") as file:
-            return {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise RunError(f"{path} is damaged ({error}). Remove it to begin again.") from None
+    with _checkpoint(path) as file:
+        return {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
 
 
 def read_meta(path: Path) -> dict:
-    with safe_open(path, "pt") as file:
+    with _checkpoint(path) as file:
         return json.loads(file.metadata()["meta"])
+
+
+@contextmanager
+def _checkpoint(path: Path) -> Iterator[Any]:
+    """Raises RunError where the file is damaged."""
+    try:
+        with safe_open(path, "pt") as file:
+            yield file
+    except SafetensorError as error:
+        raise RunError(f"{path} is damaged ({error}). Remove it to begin again.") from None
 
 
 def read_metrics(folder: str | Path) -> list[dict]:
@@ -248,7 +277,7 @@ DETERMINING = ("paper", "variant", "model", "train", "corpus", "options", "data"
 def run_config(recipe: Recipe, model: nn.Module, corpus, train) -> dict:
     """config.json of a run of `model` on a prepared corpus, with a training configuration."""
     return {
-        **{f.name: getattr(recipe, f.name) for f in fields(recipe) if f.name != "decode"},
+        **{name: getattr(recipe, name) for name in ("paper", "variant", "preset", "weights")},
         "model": asdict(model.config),  # type: ignore[arg-type]
         "options": asdict(corpus.options),
         "decode": asdict(recipe.decode),

@@ -20,7 +20,7 @@ import tyro
 from tyro.conf import OmitArgPrefixes, Positional
 
 from lib.generate import DecodeConfig
-from lib.papers import resolve
+from lib.papers import PAPERS, resolve
 from lib.papers.paper import Setup
 from lib.runs import RunError
 from lib.training import TrainConfig, processes, rank_device, train, wait_for_all
@@ -41,16 +41,16 @@ class Command:
     decode: OmitArgPrefixes[DecodeConfig] = field(default_factory=DecodeConfig)
 
 
-def parse(arguments: Sequence[str] | None = None) -> tuple[Any, Setup | None]:
+def parse(arguments: Sequence[str] | None = None) -> tuple[Any, Setup]:
     """The command, and what it trains. Raises ValueError for a paper, preset or variant that does not exist."""
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    first.add_argument("paper", nargs="?", default="")
-    first.add_argument("--preset", default="paper")
-    first.add_argument("--variant")
-    names, _ = first.parse_known_args(arguments)
+    for name in ("output", "dataset", "preset", "variant", "errors", "limit", "device"):
+        first.add_argument(f"--{name}", default="paper" if name == "preset" else None)
+    names, others = first.parse_known_args(arguments)
+    paper = next((word for word in others if word in PAPERS), others[0] if others else "-")
     setup, kind = None, Command
-    if names.paper and not names.paper.startswith("-"):  # the preset's values are the defaults of what follows
-        setup = resolve(names.paper, names.preset, names.variant)
+    if not paper.startswith("-"):  # the preset's values are the defaults of what follows
+        setup = resolve(paper, names.preset, names.variant)
         defaults = {
             "train": setup.train,
             "decode": setup.decode,
@@ -61,7 +61,8 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Any, Setup | None]:
         added = [(name, nested.get(name, type(value)), field(default=value)) for name, value in defaults.items()]
         kind = make_dataclass("Command", added, bases=(Command,), frozen=True)
     command = tyro.cli(kind, args=arguments, prog="python -m lib.train", description=__doc__)
-    return command, setup and changed(setup, command)
+    setup = setup or resolve(command.paper, command.preset, command.variant)  # which there is not: says so
+    return command, changed(setup, command)
 
 
 def changed(setup: Setup, command: Any) -> Setup:
@@ -72,6 +73,9 @@ def changed(setup: Setup, command: Any) -> Setup:
             option = name.replace("_", "-")
             raise ValueError(f"--model.{option} is the corpus's to say: give --options.{option}")
     shared = {name: given[name] for name in setup.paper.variants[setup.variant].shared}
+    for name, value in shared.items():
+        if getattr(command.options, name) not in (getattr(setup.options, name), value):
+            raise ValueError(f"--options.{name} has the model's value: give --model.{name}")
     options = replace(command.options, **shared)
     return replace(setup, train=command.train, decode=command.decode, options=options, config=given)
 
@@ -79,8 +83,6 @@ def changed(setup: Setup, command: Any) -> Setup:
 def main(arguments: Sequence[str] | None = None) -> None:
     try:
         command, setup = parse(arguments)
-        if setup is None:
-            raise ValueError("say whose model is trained: python -m lib.train PAPER ...")
         with processes() as (rank, world):
             where = {"errors": command.errors, "limit": command.limit}
             if rank == 0:  # the others load what it prepares

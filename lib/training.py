@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from lib.data.batch import make_batch
 from lib.data.batching import BucketSampler, in_order
-from lib.data.prepared import PreparedCorpus
+from lib.data.prepared import PreparedCorpus, code_of
 from lib.runs import (
     Recipe,
     Run,
@@ -39,7 +39,7 @@ from lib.runs import (
     tied,
     under,
 )
-from lib.storage import code_digest, write_json, write_whole
+from lib.storage import write_json, write_whole
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def train(
         with FileLock(Path(output) / ".lock") if rank == 0 else nullcontext():
             loop.start(resume)
             loop.run()
-    return Run(Path(output), loop.record, model, corpus.encoder, recipe.decode)
+    return Run(Path(output), loop.record, model, corpus.encoder, recipe.decode, recipe.encode, recipe.paragraphs)
 
 
 class _Loop:
@@ -350,7 +350,7 @@ def _made_with(model: nn.Module, corpus: PreparedCorpus) -> dict:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": np.__version__,
-        "code": code_digest("lib.training", type(model).__module__, type(corpus.options).__module__),
+        "code": code_of(train, type(model), type(corpus.options)),
     }
 
 

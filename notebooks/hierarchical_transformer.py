@@ -687,7 +687,7 @@ pd.DataFrame(torch.stack(pooled).numpy(), index=places, columns=["name", "word 1
 # %% [markdown]
 r"""
 **What to see.** Two heads of the first global layer pool the name (nine tenths of their weight): that is what it takes to compare a paragraph
-with the title. In the last layer, heads 2 and 4 of every paragraph attend to the named one; in head 2 the named one alone does not, and so it
+with the title. In the last layer, head 2 of every other paragraph attends to the named one; the named one alone does not, and so it
 knows. Nobody told the heads what a name is.
 
 # 3. Real clusters
@@ -732,7 +732,8 @@ ours: paragraphs as they come, and ranked by the labels that the ranker is to pr
 scores = {"as they come": order_scores(test)}
 if not corpus.ranked:
     scores["similarity"] = similarity_scores(test)
-    scores["learned"] = learned_ranking(wide, chosen.options, progress=preset != "demo")["test"]
+    learned, _ = learned_ranking(wide, chosen.options, progress=preset != "demo")
+    scores["learned"] = learned["test"]
     _, ranker_run = train_ranker(wide, chosen.options, progress=False)
     losses = [round(m["cross_entropy"], 4) for m in ranker_run.metrics if m["split"] == "val"]
     print("cross entropy of the ranker on the validation clusters:", losses)

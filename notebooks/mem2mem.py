@@ -1112,7 +1112,7 @@ explains it?
 
 # Where to go from here
 
-* `python -m lib.train mem2mem --dataset arxiv --preset paper --bf16 --output runs/arxiv` trains at the paper's size on a GPU;
+* `python -m lib.train mem2mem --dataset arxiv --preset paper --output runs/arxiv` trains at the paper's size on a GPU;
   then run this page with `dataset`, `preset` and `output` set to the same.
 * `papers.md` maps every equation to its cell and its function in `lib`.
 """

@@ -611,7 +611,7 @@ r"""
 Random words, through windows of 20 that slide by 16. In each window, where no other sees it, a marking word begins a **fact** of four
 words. The summary is the facts in order, with $\rightarrow$ between them. The models train on texts of two to six windows, and are then
 given up to 300. **facts**: the share of facts written, each in its place; **precision** and **recall** of the symbol: written after the
-right number of words. The standard model has the same facts to write, without a symbol, with attention to everything and four times the
+right number of words. The standard model has the same facts to write, without a symbol, with attention to everything and five times the
 training.
 """
 
@@ -667,7 +667,7 @@ def fact_scores(model, count, windows):
 
 
 fact_models = {
-    "standard": learn_facts("standard", steps=800),
+    "standard": learn_facts("standard", steps=1000),
     "windows": learn_facts("whole", steps=200),
     "streamed": learn_facts("stream", steps=200),
 }
@@ -1063,7 +1063,7 @@ in the synthetic task shows it?
 
 # Where to go from here
 
-* `python -m lib.train windowed --dataset cnn_dailymail --preset CD_II --bf16 --output runs/cd2` trains the article's windowed model on a
+* `python -m lib.train windowed --dataset cnn_dailymail --preset CD_II --output runs/cd2` trains the article's windowed model on a
   GPU; then run this page with `dataset`, `preset` and `output` set to the same.
 * `papers.md` maps every equation to its cell and its function in `lib`.
 """

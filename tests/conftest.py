@@ -100,7 +100,9 @@ def check_beam_search(model, config: DecodeConfig, items=RAGGED):
 
 def check_same_state(state, expected):
     """What two states hold of their hypotheses is the same."""
-    for name in _hypotheses(type(expected)):
+    names = _hypotheses(type(expected))
+    assert names
+    for name in names:
         pairs = list(zip(leaves(getattr(state, name)), leaves(getattr(expected, name)), strict=True))
         assert all(torch.allclose(a, b, rtol=0, atol=1e-12) for a, b in pairs), name
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from lib.presets import build, open_corpus, preset
 from torch import nn
 
 from lib.data.batch import in_vocabulary
@@ -15,6 +14,7 @@ from lib.generate import DecodeConfig
 from lib.layers.pointer import DecoderOutput
 from lib.models.discourse_aware import DiscourseAware, DiscourseAwareConfig
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from lib.papers import resolve
 from tests.conftest import (
     RAGGED,
     VOCAB,
@@ -210,18 +210,18 @@ def test_sections_are_units():
 
 @pytest.mark.parametrize("variant", ["attn-seq2seq", "ptr-gen-seq2seq", "discourse-aware"])
 def test_they_are_variants_of_mem2mem(variant):
-    chosen = preset("mem2mem", "demo", variant)
-    corpus = open_corpus("aclsum", chosen, limit=2, progress=False)
-    model = build("mem2mem", chosen, corpus)
+    chosen = resolve("mem2mem", "demo", variant)
+    corpus = chosen.open_corpus("aclsum", limit=2, progress=False)
+    model = chosen.build(corpus)
     assert type(model).__name__ == ("DiscourseAware" if variant == "discourse-aware" else "Seq2Seq")
-    assert model.config.hidden == chosen.model["hidden"]
+    assert model.config.hidden == chosen.config["hidden"]
     assert (len(corpus["train"][0].sentence_lengths) == 4) == (variant == "discourse-aware")
 
 
 def test_a_corpus_of_sentences_is_refused_where_sections_are_read():
-    corpus = open_corpus("aclsum", preset("mem2mem", "demo"), limit=2, progress=False)
+    corpus = resolve("mem2mem", "demo").open_corpus("aclsum", limit=2, progress=False)
     with pytest.raises(ValueError, match="prepared with unit sentence, not section"):
-        build("mem2mem", preset("mem2mem", "demo", "discourse-aware"), corpus)
+        resolve("mem2mem", "demo", "discourse-aware").build(corpus)
 
 
 def test_sizes_at_the_papers_hyper_parameters():

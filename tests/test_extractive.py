@@ -2,16 +2,10 @@ import numpy as np
 import torch
 
 from lib.data.text import Vocabulary
-from lib.extractive import (
-    extract_by_memory,
-    lead,
-    lexrank,
-    memory_sentences,
-    oracle,
-    random_sentences,
-    source_sentences,
-)
+from lib.extractive import lead, lexrank, oracle, random_sentences
+from lib.generate import extract, source_sentences
 from lib.metrics import rouge
+from lib.models.mem2mem import memory_sentences
 from tests.conftest import RAGGED, VOCAB, tiny_model
 
 TEXT = [
@@ -74,7 +68,7 @@ def test_memory_sentences():
 def test_extraction_is_made_of_source_sentences():
     vocabulary = Vocabulary([f"w{i}" for i in range(VOCAB - 4)])
     model = tiny_model()
-    summaries = extract_by_memory(model, RAGGED, vocabulary, batch_size=2)
+    summaries = extract(model, RAGGED, vocabulary, batch_size=2)
     for item, summary in zip(RAGGED, summaries):
         sentences = source_sentences(item, vocabulary)
         assert summary

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
-from lib.bootstrap import interval
 from lib.metrics import METRICS, copied_ngrams, longest_common_recall, rouge, score_table
 
 
@@ -24,16 +23,6 @@ def test_case_stems_and_empty_summaries():
     assert rouge([[]], [["a"]])[0].tolist() == [0, 0, 0]
     with pytest.raises(ValueError, match="2 summaries for 1 references"):
         rouge([["a"], ["b"]], [["a"]])
-
-
-def test_interval_is_seeded_and_covers_the_mean():
-    values = np.random.default_rng(0).normal(50, 10, 200)
-    first = interval(values, seed=1)
-    assert first == interval(values, seed=1)
-    assert first != interval(values, seed=2)
-    assert first.low < first.mean == values.mean() < first.high
-    assert first.high - first.low == pytest.approx(2 * 1.96 * values.std() / np.sqrt(200), rel=0.15)
-    assert interval(np.array([3.0])).low == 3.0
 
 
 def test_table():

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from graphlib import TopologicalSorter
 
 import pytest
 import yaml
 
 from lib.checks import check_exercise
+from lib.papers import PAPERS
 from lib.storage import project_root
 
 ROOT = project_root()
@@ -35,20 +37,22 @@ def needs(*extras):
 
 def test_environment_and_pyproject_need_the_same():
     *conda, pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
-    environment = dict(re.match(r"([a-zA-Z0-9_-]+)(.*)", d).groups() for d in [*conda, *pip["pip"]] if d != "-e .")
+    named = [re.match(r"([a-zA-Z0-9_-]+)(.*)", d).groups() for d in [*conda, *pip["pip"]] if d != "-e ."]
+    environment = dict(named)
+    assert len(environment) == len(named), "each once"
     environment = {CONDA_NAMES.get(name, name): bound for name, bound in environment.items()}
     assert environment.pop("python") == project()["requires-python"]
     environment.pop("pip")
     assert "spacy-model-en_core_web_sm" in environment, "conda has the model, PyPI has not"
     environment.pop("spacy-model-en_core_web_sm")
-    assert environment == needs("entities")
+    assert environment == needs("pages", "dev", "entities")
     assert "-e ." in pip["pip"]
 
 
 def test_every_need_is_pinned():
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines if "==" in line}
-    assert set(needs()) <= pinned
+    assert set(needs("pages", "dev")) <= pinned
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
@@ -115,14 +119,18 @@ def imported(tree):
 
 
 def test_every_import_of_lib_is_a_need():
-    named = {need.replace("-", "_") for need in needs("entities")}
-    found = {
-        m.split(".")[0]
-        for folder in ("lib", "notebooks")
-        for tree in modules(folder).values()
-        for m in imported(tree)
-    }
-    assert found - named - set(sys.stdlib_module_names) == {"lib"}
+    for folder, extras in (("lib", ["entities", "pages"]), ("notebooks", ["entities", "pages"])):
+        named = {need.replace("-", "_") for need in needs(*extras)}
+        found = {m.split(".")[0] for tree in modules(folder).values() for m in imported(tree)}
+        assert found - named - set(sys.stdlib_module_names) == {"lib"}, folder
+
+
+def test_only_figures_need_what_pages_need():
+    """`pip install .` is enough for all else."""
+    named, pages = ({need.replace("-", "_") for need in needs(*extras)} for extras in ([], ["pages"]))
+    for path, tree in modules("lib").items():
+        if {m.split(".")[0] for m in imported(tree)} & (pages - named):
+            assert path.name == "figures.py", path
 
 
 def test_lib_imports_neither_pages_nor_tests():
@@ -133,12 +141,97 @@ def test_lib_imports_neither_pages_nor_tests():
 
 
 def test_training_needs_few_packages():
-    """`lib.train` on a prepared corpus runs where only torch, numpy, safetensors, sentencepiece and tqdm are."""
-    missing = [
-        "datasets", "rouge_score", "pandas", "matplotlib", "pyarrow", "aclsum", "IPython", "papermill", "scipy",
-    ]  # fmt: skip
-    code = f"import sys; sys.modules.update(dict.fromkeys({missing})); import lib.train, lib.presets, lib.generate"
+    """`lib.training`, the models and the use of a run need six packages; the commands read what papers and scores
+    need as well."""
+    few = {"torch", "numpy", "safetensors", "sentencepiece", "filelock", "tqdm"}
+    every = {need.replace("-", "_") for need in needs("pages", "dev", "entities", "tables")}
+    assert few <= every
+    missing = sorted({*every, "IPython", "yaml"} - few - {"pyyaml"})
+    models = [f"lib.models.{path.stem}" for path in (ROOT / "lib" / "models").glob("*.py") if path.stem != "__init__"]
+    needed = ", ".join(["lib", "lib.training", "lib.generate", "lib.runs", "lib.data.corpora", *models])
+    code = f"import sys; sys.modules.update(dict.fromkeys({missing})); import {needed}"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+LAYERS = (
+    ("lib.storage", "lib.suggestions"),
+    ("lib.data",),
+    ("lib.layers",),
+    ("lib.models",),
+    ("lib.generate", "lib.metrics", "lib.bootstrap", "lib.extractive"),
+    ("lib.runs",),
+    ("lib.training",),
+    ("lib.ranking",),
+    ("lib.papers",),
+    ("lib.score_runs", "lib.make_tables"),
+    (
+        "lib.train", "lib.score", "lib.summarize", "lib.human", "lib.summary_page", "lib.page_tools", "lib.figures",
+        "lib.checks", "lib.parameters", "lib.process_cost",
+    ),
+)  # fmt: skip
+
+
+def imports_of_lib():
+    """{module: the modules of lib that it imports, anywhere in its file}."""
+    trees = {".".join(path.relative_to(ROOT).with_suffix("").parts): t for path, t in modules("lib").items()}
+    trees = {name.removesuffix(".__init__"): tree for name, tree in trees.items()}
+    found = {}
+    for name, tree in trees.items():
+        named = list(imported(tree))
+        for node in (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)):
+            assert node.level == 0, f"{name}: imports are written out"
+            named += [f"{node.module}.{alias.name}" for alias in node.names]
+        whole = {m for m in named if m in trees}
+        # `from lib.papers import mem2mem` is of that module alone
+        found[name] = {m for m in whole if not any(other.startswith(f"{m}.") for other in whole)} - {name}
+    return found
+
+
+def test_no_import_circle_in_lib():
+    TopologicalSorter(imports_of_lib()).prepare()
+
+
+def test_a_module_imports_from_its_own_or_lower_layers():
+    def layer(name):
+        (level,) = [i for i, names in enumerate(LAYERS) for n in names if name == n or name.startswith(f"{n}.")]
+        return level
+
+    found = imports_of_lib()
+    assert found.pop("lib") == {"lib.papers"}, "inside `load`"
+    for name, others in found.items():
+        above = [other for other in others - {"lib"} if layer(other) > layer(name)]
+        assert not above, f"{name} imports {above}"
+        assert "lib" not in others or layer(name) == len(LAYERS) - 1, f"{name} opens runs"
+
+
+def test_lib_imports_papers_only_to_open_a_run():
+    """`import lib` costs nothing."""
+    body = ast.parse((ROOT / "lib" / "__init__.py").read_text()).body
+    names = [node.module for node in body if isinstance(node, ast.ImportFrom)]
+    assert names == ["pathlib"] and not [node for node in body if isinstance(node, ast.Import)]
+
+
+def test_a_papers_name_stands_in_its_own_files():
+    """Elsewhere papers are taken from `PAPERS`, so that a fifth one is in all that is made of them. Texts for readers
+    (docstrings, comments, the cells of a page) may name them."""
+    name = re.compile(rf"\b({'|'.join(PAPERS)})\b")
+    files = [path for path in modules("lib") if (ROOT / "lib" / "papers") not in path.parents]
+    for path in (*files, ROOT / "notebooks" / "compare.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                node.value.value = ""  # a text for readers
+        words = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        words += [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]
+        words += [m for m in imported(tree) if m.startswith("lib.papers.")]
+        words += [
+            alias.name
+            for n in ast.walk(tree)
+            if isinstance(n, ast.ImportFrom) and n.module == "lib.papers"
+            for alias in n.names
+        ]
+        assert [word for word in words if name.search(word)] == [], path
+    assert not name.search((ROOT / "workflow" / "Snakefile").read_text())
 
 
 def test_a_name_is_defined_once():

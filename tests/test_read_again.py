@@ -9,7 +9,8 @@ from lib.data.text import BOS, EOS, UNK
 from lib.generate import DecodeConfig, greedy_search
 from lib.layers.gated_gru import GatedGRU
 from lib.models.abs import ABS, ABSConfig
-from lib.models.read_again import ENCODERS, VARIANTS, ReadAgain, ReadAgainConfig
+from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
+from lib.papers import PAPERS
 from tests.conftest import RAGGED, VOCAB, batch_of, check_beam_search, check_padding, check_same_state, document
 
 SIZES = {"source_vocab_size": 20, "embedding": 5, "hidden": 4, "dropout": 0.0, "sentences": 3}
@@ -158,7 +159,7 @@ def test_an_unknown_word_is_embedded_by_its_first_place():
     model = tiny()
     state = model.encode(batch_of(document([[12, 5, 12, 13]], [4, 3])))
     source = state.source
-    words = model._embed(torch.tensor([[12, 13, 14, 5]]), source, state.document)[0]
+    words = model._embed(torch.tensor([[12, 13, 14, 5]]), source, state)[0]
     p = state.embedded[0]
     expected = torch.stack([p[0], p[3], model.target_embedding.weight[UNK], model.target_embedding.weight[5]])
     assert torch.equal(words, expected)
@@ -197,7 +198,7 @@ def test_abs_by_the_equations():
     p = torch.softmax(x @ model.attention(model.attending(context).flatten()), 0)
     smoothed = torch.stack([x[max(0, i - 1) : i + 2].mean(0) for i in range(len(x))])
     scores = model.vocabulary(h) + model.from_encoder(p @ smoothed)
-    assert torch.allclose(output.generate[0, 2], scores, rtol=0, atol=1e-12)
+    assert torch.allclose(model.scores(output.features)[0, 2], scores, rtol=0, atol=1e-12)
     assert torch.allclose(output.attention[0, 2], p, rtol=0, atol=1e-12)
 
 
@@ -234,7 +235,7 @@ def test_configs_are_checked(kind, changes, message):
 
 
 def test_variants_cover_table_1():
-    assert {"gru", "read-again gru + copy", "option 2 + copy", "abs attention"} <= set(VARIANTS)
+    assert {"gru", "read-again gru + copy", "option 2 + copy", "abs attention"} <= set(PAPERS["read_again"].variants)
 
 
 def test_without_copying_unknown_words_are_unknown():

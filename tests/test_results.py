@@ -1,77 +1,94 @@
-"""Tables of results: what is in them, how runs are scored, which differences are real, and where tables are kept."""
+"""Tables of results: what is in them, how runs are scored, and where tables are kept."""
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from lib.presets import PRESETS, VARIANTS, preset
-from lib.tables import DATASETS, FIGURES, PAGE_TABLES, TABLES, RunSpec, slug
 
-from lib import results
-from lib.bootstrap import interval, paired_bootstrap
+from lib import make_tables, score
 from lib.make_tables import kept_table, make_table, markdown, page_table, pairs_frame, published_table, table_frame
 from lib.metrics import rouge
-from lib.score_runs import main as scores_main
+from lib.papers import PAPERS, page_table_named, resolve, table_named
+from lib.papers.paper import RunSpec, slug
 from lib.train import main as train_main
+
+TABLES = [name for paper in PAPERS.values() for name in paper.tables]
+PAGE_TABLES = [name for paper in PAPERS.values() for name in paper.page_tables]
+FIGURES = [name for paper in PAPERS.values() for name in paper.figures]
+RUNS = [
+    (paper, row.run) for paper in PAPERS.values() for table in paper.tables.values() for row in table.rows if row.run
+]
 
 # ------------------------------------------------------------------------------------------------- the tables
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_is_made_of_what_exists(name):
-    table = TABLES[name]
+    paper, table = table_named(name)
     labels = [row.label for row in table.rows]
     assert len(set(labels)) == len(labels)
-    assert {label for pair in table.pairs for label in pair} <= {row.label for row in table.rows if row.built}
-    assert table.model in DATASETS
+    assert {label for pair in table.pairs for label in pair} <= {row.label for row in table.rows if row.part}
+    assert paper.dataset
     for row in table.rows:
         assert row.published and all(len(v) == len(table.columns) for v in row.published.values()), row.label
         for size in ("demo", "paper") if row.run else ():
-            variant = None if row.run.rows else row.run.variant
-            preset(row.run.model, row.run.preset(size), variant, dict(row.run.vocabulary).get(size))
+            variant, words = None if row.run.preset_row else row.run.variant, dict(row.run.vocabulary).get(size)
+            resolve(paper.name, row.run.preset(size), variant, {"vocab_size": words}).model_config()
 
 
 def test_names_of_runs_are_their_own():
     """Two runs that differ have different folders; rows that differ in scoring alone share one."""
-    runs = {row.run for table in TABLES.values() for row in table.rows if row.run}
+    trained = {(paper.name, replace(run, scaled=())) for paper, run in RUNS}
     for size in ("demo", "paper"):
-        trained = {replace(run, longer=False) for run in runs}
-        assert len({run.name(size) for run in trained}) == len({tuple(run.arguments(size)) for run in trained})
+        names = {PAPERS[name].run_name(run, size) for name, run in trained}
+        assert len(names) == len({tuple(PAPERS[name].run_arguments(run, size)) for name, run in trained})
     assert slug("+encoder memory") == "encoder-memory" and slug("aclsum:paragraphs") == "aclsum-paragraphs"
 
 
 def test_arguments_of_runs():
-    assert RunSpec("mem2mem", "+read").arguments("small") == ["mem2mem", "--preset", "small", "--variant", "+read"]
-    row = RunSpec("windowed", "CD_II", rows=True)
-    assert row.arguments("paper") == ["windowed", "--preset", "CD_II"]
-    assert row.arguments("demo") == ["windowed", "--preset", "demo CD_II"]
-    sized = RunSpec("read_again", "gru", vocabulary=(("paper", 15_000), ("demo", 500)))
-    assert sized.arguments("demo")[-2:] == ["--vocab-size", "500"] and sized.name("demo") == "read_again--gru--500"
+    plain, row = RunSpec("+read"), RunSpec("CD_II", preset_row=True)
+    arguments = PAPERS["mem2mem"].run_arguments(plain, "small")
+    assert arguments == ["mem2mem", "--preset", "small", "--variant", "+read"]
+    assert PAPERS["windowed"].run_arguments(row, "paper") == ["windowed", "--preset", "CD_II"]
+    assert PAPERS["windowed"].run_arguments(row, "demo") == ["windowed", "--preset", "demo CD_II"]
+    paper, sized = PAPERS["read_again"], RunSpec("gru", vocabulary=(("paper", 15_000), ("demo", 500)))
+    assert paper.run_arguments(sized, "demo")[-2:] == ["--options.vocab-size", "500"]
+    assert paper.run_name(sized, "demo") == "read_again--gru--500"
+
+
+def test_a_row_that_reads_more_at_test_time():
+    """Two thirds more paragraphs than in training, from the same run."""
+    rows = {row.label: row.run for row in table_named("hierarchical_table2")[1].rows if row.run}
+    longer = rows["HT, longer input at test"]
+    assert longer.scaled == (("paragraphs", Fraction(5, 3)),) and replace(longer, scaled=()) == rows["HT"]
 
 
 def test_a_corpus_of_the_paper_has_its_own_rows():
-    labels = {name: [row.label for row in TABLES["windowed_table"].rows_for(name)] for name in ("wikihow", "aclsum")}
+    _, table = table_named("windowed_table")
+    labels = {name: [row.label for row in table.rows_for(name)] for name in ("wikihow", "aclsum")}
     assert labels["wikihow"] == ["Lead-3", "WIKI_I", "WIKI_II", "WIKI_III", "WIKI_IV", "WIKI_V"]
     assert {"CD_I", "WIKI_V"} <= set(labels["aclsum"]), "all of them, on any other corpus"
 
 
 def test_pages_that_measure_exist(request):
     pages = {path.stem for path in (request.config.rootpath / "notebooks").glob("*.py")}
-    assert {table.page for table in PAGE_TABLES.values()} | {page for page, _ in FIGURES.values()} <= pages
+    assert set(PAPERS) <= pages
     figures = {path.stem for path in (request.config.rootpath / "figures").glob("*.json")}
-    assert {t.figure for t in PAGE_TABLES.values()} | {figure for _, figure in FIGURES.values()} <= figures
+    assert {page_table_named(name)[1].figure for name in PAGE_TABLES} <= figures
+    assert {figure for paper in PAPERS.values() for figure in paper.figures.values()} <= figures
 
 
 def test_windowed_rows_at_demo_size():
     """Three tenths of each row's words, window and step; a row without a window has none."""
     for name in ("CD_I", "CD_II", "WIKI_I", "WIKI_II", "WIKI_III", "WIKI_IV", "WIKI_V"):
-        paper, demo = (preset("windowed", n) for n in (name, f"demo {name}"))
+        paper, demo = (PAPERS["windowed"].presets[n] for n in (name, f"demo {name}"))
         assert demo.options.source_tokens == round(0.3 * paper.options.source_tokens)
-        assert demo.variant == paper.variant in VARIANTS["windowed"]
-        assert (demo.model["window"] is None) == (paper.model["window"] is None)
-    assert preset("windowed", "demo CD_II").model["window"] == 120
-    assert PRESETS["windowed", "demo"].train == preset("windowed", "demo CD_I").train
+        assert demo.variant == paper.variant in PAPERS["windowed"].variants
+        assert (demo.config["window"] is None) == (paper.config["window"] is None)
+    assert PAPERS["windowed"].presets["demo CD_II"].config["window"] == 120
+    assert PAPERS["windowed"].presets["demo"].train == PAPERS["windowed"].presets["demo CD_I"].train
 
 
 def test_published_numbers():
@@ -79,51 +96,6 @@ def test_published_numbers():
     assert frame.loc["Mem2Mem", ("arxiv", "R-1")] == 41.81
     assert np.isnan(frame.loc["Discourse-aware", ("newsroom", "R-1")])
     assert published_table("mem2mem_table4").loc["HRED", "5"] == 38.1
-
-
-# ----------------------------------------------------------------------------------------------- the statistics
-
-
-def test_intervals_over_runs_are_wider():
-    """The same documents; runs that differ by ten points are drawn as well."""
-    random = np.random.default_rng(0)
-    documents = random.normal(30, 3, 200)
-    alone, equal, apart = (
-        interval(documents),
-        interval([documents] * 3),
-        interval([documents + d for d in (-10, 0, 10)]),
-    )
-    assert alone.mean == pytest.approx(equal.mean) and apart.mean == pytest.approx(alone.mean)
-    assert equal.high - equal.low == pytest.approx(alone.high - alone.low, rel=0.15)
-    assert apart.high - apart.low > 5 * (alone.high - alone.low)
-
-
-def test_pooled_shares():
-    """3 of 4 and 0 of 96: three percent of all, not the mean of 75 and 0."""
-    assert interval([300.0, 0.0], weights=[4, 96]).mean == pytest.approx(3.0)
-
-
-def test_paired_bootstrap_sees_what_intervals_hide():
-    random = np.random.default_rng(1)
-    hard = random.normal(30, 10, 150)  # how hard a document is, for every system
-    first, second = hard + random.normal(0, 1, 150), hard + 1 + random.normal(0, 1, 150)
-    a, b = interval(first), interval(second)
-    assert a.low < b.low < a.high < b.high, "the intervals overlap"
-    found = paired_bootstrap(first, second)
-    assert found.low > 0.5 and found.p < 0.01 and found.mean == pytest.approx(second.mean() - first.mean())
-    same = paired_bootstrap(first, first + random.normal(0, 1, 150))
-    assert same.low < 0 < same.high and same.p > 0.05
-    assert paired_bootstrap(second, first).high < -0.5, "the second minus the first"
-    with pytest.raises(ValueError, match="150 and 2 documents cannot be paired"):
-        paired_bootstrap(first, [1.0, 2.0])
-
-
-def test_paired_bootstrap_draws_seeds():
-    """One lucky run of three is no proof."""
-    documents = np.random.default_rng(2).normal(30, 1, 100)
-    lucky = [documents, documents, documents + 9]
-    found = paired_bootstrap([documents] * 3, lucky)
-    assert found.mean == pytest.approx(3) and found.low <= 0.01 and found.p > 0.05
 
 
 # ---------------------------------------------------------------------------------------------- scores and tables
@@ -135,12 +107,12 @@ def scored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scored")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COMPANION_CACHE", str(folder / "cache"))
-        common = ["mem2mem", "--dataset", "aclsum", "--limit", "4"]
+        data = ["--dataset", "aclsum", "--limit", "4"]
         for name, variant in (("hred", "hred"), ("read", "+read")):
-            run = ["--preset", "demo", "--variant", variant]
-            train_main([*common, *run, "--steps", "2", "--output", str(folder / name)])
-            scores_main(["run", *common, *run, "--documents", "3", "--folder", str(folder / name)])
-        scores_main(["baselines", *common, "--documents", "3", "--output", str(folder / "baselines.json")])
+            run = ["--preset", "demo", "--variant", variant, "--steps", "2", "--output", str(folder / name)]
+            train_main(["mem2mem", *data, *run])
+            score.main(["run", str(folder / name), *data, "--documents", "3"])
+        score.main(["baselines", "mem2mem", *data, "--documents", "3", "--output", str(folder / "baselines.json")])
     return folder
 
 
@@ -155,9 +127,9 @@ def test_scores_of_a_run(scored):
     expected = rouge([line["summary"] for line in lines], [line["reference"] for line in lines])
     assert np.allclose(found["parts"]["summaries"]["rouge"], expected, atol=1e-3)
     assert found["steps"] == 2 and found["seed"] == 0 and found["parameters"] > 100_000
-    assert set(found["parts"]) == {"summaries", "heads"} and found["made_with"]["code"]
-    assert found["parts"]["heads"]["rouge"] != found["parts"]["summaries"]["rouge"]
-    assert min(n for n, _ in found["parts"]["heads"]["copied"]["5"]) > 0, "heads copy whole sentences"
+    assert set(found["parts"]) == {"summaries", "extracts"} and found["made_with"]["code"]
+    assert found["parts"]["extracts"]["rouge"] != found["parts"]["summaries"]["rouge"]
+    assert min(n for n, _ in found["parts"]["extracts"]["copied"]["5"]) > 0, "heads copy whole sentences"
     assert set(read(scored / "hred" / "scores.json")["parts"]) == {"summaries"}, "HRED has no heads"
 
 
@@ -223,14 +195,18 @@ def test_rows_must_have_the_same_documents(scored):
 def test_the_command_line(scored, tmp_path, capsys):
     made = tmp_path / "t.json"
     scores = [f"hred={scored / 'hred' / 'scores.json'}", f"+read={scored / 'read' / 'scores.json'}"]
-    results.main(["table", "mem2mem_table2", *scores, "--corpus", "aclsum", "--output", str(made)])
+    make_tables.main(["table", "mem2mem_table2", *scores, "--corpus", "aclsum", "--output", str(made)])
     assert read(made)["table"] == "mem2mem_table2" and "+read - hred" in made.with_suffix(".md").read_text()
     with pytest.raises(SystemExit, match=r"'\+raed' is no row, did you mean '\+read'\?"):
-        results.main(["table", "mem2mem_table2", "+raed=x.json", "--corpus", "c", "--output", str(made)])
+        make_tables.main(["table", "mem2mem_table2", "+raed=x.json", "--corpus", "c", "--output", str(made)])
     with pytest.raises(SystemExit, match="No such file"):
-        results.main(["table", "mem2mem_table2", "+read=x.json", "--corpus", "c", "--output", str(made)])
+        make_tables.main(["table", "mem2mem_table2", "+read=x.json", "--corpus", "c", "--output", str(made)])
+    with pytest.raises(SystemExit, match="holds no run"):
+        score.main(["run", str(tmp_path / "none"), "--dataset", "aclsum"])
     with pytest.raises(SystemExit, match="holds no weights"):
-        scores_main(["run", "mem2mem", "--dataset", "aclsum", "--limit", "4", "--folder", str(tmp_path / "none")])
+        (tmp_path / "config.json").write_bytes((scored / "read" / "config.json").read_bytes())
+        (tmp_path / "vocabulary.txt").write_bytes((scored / "read" / "vocabulary.txt").read_bytes())
+        score.main(["run", str(tmp_path), "--dataset", "aclsum", "--limit", "4"])
 
 
 def test_a_table_from_a_page():
@@ -245,7 +221,7 @@ def test_a_table_from_a_page():
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "project_root", lambda: tmp_path)
+    monkeypatch.setattr(make_tables, "project_root", lambda: tmp_path)
     (tmp_path / "figures").mkdir()
     (tmp_path / "papers.md").write_text("before\n<!-- table mem2mem_table2_aclsum -->\nold\n<!-- end -->\nafter\n")
     (tmp_path / "README.md").write_text("")
@@ -256,7 +232,7 @@ def test_a_place_may_be_empty(scored, project):
     other = "<!-- table another -->\n<!-- end -->\n"
     (project / "papers.md").write_text(f"<!-- table mem2mem_table2_aclsum -->\n<!-- end -->\n{other}")
     (project / "t.json").write_text(json.dumps(table_2(scored)))
-    results.main(["keep", str(project / "t.json")])
+    make_tables.main(["keep", str(project / "t.json")])
     text = (project / "papers.md").read_text()
     assert text.endswith(f"<!-- end -->\n{other}") and "40.02" in text, "the next place is as it was"
 
@@ -264,13 +240,13 @@ def test_a_place_may_be_empty(scored, project):
 def test_a_table_is_kept(scored, project, capsys):
     made = project / "t.json"
     made.write_text(json.dumps(table_2(scored)))
-    results.main(["keep", str(made)])
+    make_tables.main(["keep", str(made)])
     text = (project / "papers.md").read_text()
     assert text.startswith("before\n<!-- table") and text.endswith("<!-- end -->\nafter\n") and "old" not in text
     assert kept_table("mem2mem_table2_aclsum") == table_2(scored)
     (project / "papers.md").write_text(text.replace("40.02", "99.99"))
     (project / "README.md").write_text("<!-- table mem2mem_table2_aclsum -->\n<!-- end -->\n")
-    results.main(["render"])
+    make_tables.main(["render"])
     assert (project / "papers.md").read_text() == text, "written again from its numbers"
     assert "40.02" in (project / "README.md").read_text()
     assert "mem2mem_table2_aclsum" in capsys.readouterr().out
@@ -280,19 +256,19 @@ def test_a_table_without_a_place_is_not_kept(scored, project):
     made = project / "t.json"
     made.write_text(json.dumps(table_2(scored, "elsewhere")))
     with pytest.raises(SystemExit, match=r"papers\.md and README\.md have no place for mem2mem_table2_elsewhere"):
-        results.main(["keep", str(made)])
+        make_tables.main(["keep", str(made)])
     assert not list((project / "figures").iterdir())
 
 
 def test_every_kept_table_is_shown_as_it_is():
     """As `python -m lib.make_tables render` writes them."""
-    texts, tables = results._texts(), results.kept_tables()
+    texts, tables = make_tables._texts(), make_tables.kept_tables()
     for name in tables:
-        assert any(results._place(name).search(text) for text in texts.values()), name
+        assert any(make_tables._place(name).search(text) for text in texts.values()), name
     for text in texts.values():
-        assert results._rendered(text, tables) == text, "run: make figures"
+        assert make_tables._rendered(text, tables) == text, "run: make figures"
 
 
 def test_papers_md_names_every_table_and_figure():
-    text = results._texts()["papers.md"]
+    text = make_tables._texts()["papers.md"]
     assert [name for name in (*TABLES, *PAGE_TABLES, *FIGURES) if f"`{name}`" not in text] == []

@@ -11,8 +11,8 @@ import time
 
 import pytest
 
+from lib.papers import PAPERS
 from lib.storage import project_root
-from lib.tables import FIGURES, PAGE_TABLES, TABLES
 
 pytest.importorskip("snakemake", reason="needs the extra `tables`")
 ROOT = project_root()
@@ -43,9 +43,9 @@ def snakemake(folder, *arguments):
 def test_every_table_and_figure_has_a_rule(workplace):
     listed = snakemake(workplace, "-n", "--quiet", "rules")
     listed += snakemake(workplace, "-n")
-    for name in (*TABLES, *PAGE_TABLES, *FIGURES):
+    for name in [n for paper in PAPERS.values() for n in (*paper.tables, *paper.page_tables, *paper.figures)]:
         assert re.search(rf"\brule {name}:", listed), name
-    assert "mem2mem--read--2/trained" in listed and "scores-val.json" in listed and "scores-longer.json" in listed
+    assert "mem2mem--read--2/trained" in listed and "scores-val.json" in listed and "scores-scaled.json" in listed
 
 
 def test_papers_sizes_and_other_corpora(workplace):
@@ -60,11 +60,15 @@ def test_papers_sizes_and_other_corpora(workplace):
         "test=duc2004",
         "seeds=2",
     )
-    assert "--preset paper --variant 'read-again lstm + copy' --vocab-size 15000 --dataset gigaword" in listed
+    assert "--preset paper --variant 'read-again lstm + copy' --options.vocab-size 15000 --dataset gigaword" in listed
     assert "gigaword-paper/read_again--option-2-copy--15000--1/scores-duc2004.json" in listed
     assert "--test duc2004" in listed
     listed = snakemake(workplace, "-n", "-p", "windowed_table", "--config", "preset=paper", "dataset=cnn_dailymail")
     assert "--preset CD_II" in listed and "WIKI" not in listed, "the rows of that corpus alone"
+    listed = snakemake(workplace, "-n", "-p", "hierarchical_table2", "--config", "seeds=1")
+    scored = re.findall(r"lib\.score run (\S+--HT--0) (.*)", listed)
+    assert len({folder for folder, _ in scored}) == 1, "one run, scored twice"
+    assert sorted("--scaled paragraphs=5/3" in how for _, how in scored) == [False, True]
 
 
 def test_a_table_is_made_once(workplace):

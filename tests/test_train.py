@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +11,6 @@ import torch
 from filelock import FileLock
 
 from lib import training
-from lib.data.sections import CohanOptions
-from lib.generate import DecodeConfig
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers import PAPERS, resolve
@@ -334,9 +333,7 @@ def test_a_weight_used_twice_is_stored_once(planted_corpus, tmp_path):
     for name, value in run.model.state_dict().items():
         assert torch.equal(again.state_dict()[name], value), name
     longer = replace(config, steps=6)
-    resumed = train(
-        WINDOWED, tiny_windowed(), planted_corpus, longer, tmp_path / "run", resume=True, progress=False
-    )
+    resumed = train(WINDOWED, tiny_windowed(), planted_corpus, longer, tmp_path / "run", resume=True, progress=False)
     straight = train(WINDOWED, tiny_windowed(), planted_corpus, longer, tmp_path / "straight", progress=False)
     assert torch.equal(resumed.model.embedding.weight, straight.model.embedding.weight)
 
@@ -419,3 +416,122 @@ def test_the_vocabulary_can_be_given(tmp_path):
     arguments = ["mem2mem", "--preset", "demo", "--limit", "3", "--steps", "1", "--options.vocab-size", "200"]
     main([*arguments, "--output", str(tmp_path)])
     assert json.loads((tmp_path / "config.json").read_text())["model"]["vocab_size"] == 200
+
+
+def parsed(*arguments):
+    """The setup of a command."""
+    _, setup = parse([*arguments, "--output", "x"])
+    return setup
+
+
+@pytest.mark.parametrize(("name", "preset"), [(name, preset) for name, of in PAPERS.items() for preset in of.presets])
+def test_every_field_is_an_option_with_the_presets_value(name, preset):
+    setup, read = resolve(name, preset), parsed(name, "--preset", preset)
+    assert (read.train, read.decode, read.options) == (setup.train, setup.decode, setup.options)
+    assert read.model_config() == setup.model_config() and read.recipe == setup.recipe
+
+
+OTHER = {bool: lambda v: not v, str: lambda v: v, float: lambda v: v / 2, int: lambda v: v + 1}
+
+
+@pytest.mark.parametrize("part", ["train", "decode", "options", "model"])
+def test_each_field_by_its_name(part):
+    """Given one by one, on a preset in which every field has a value: that field is changed, and no other."""
+    given = ["windowed", "--preset", "demo", "--batch-tokens", "9", "--warmup", "9", "--halve-after", "9"]
+    before = parsed(*given)
+    config = {"model": before.model_config()}.get(part) or getattr(before, part)
+    skipped = {"vocab_size", "window", "stride"} if part == "model" else {"window", "stride"}
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if field.name in skipped or isinstance(value, str):
+            continue
+        wanted = (0, 1) if isinstance(value, tuple) else OTHER[type(value)](value)
+        option = ("" if part in ("train", "decode") else f"{part}.") + field.name.replace("_", "-")
+        if isinstance(value, bool):
+            words = [
+                f"--{option}"
+                if wanted
+                else "--" + (f"{part}.no-" if "." in option else "no-") + option.split(".")[-1]
+            ]
+        else:
+            words = [f"--{option}", *map(str, wanted if isinstance(value, tuple) else [wanted])]
+        after = parsed(*given, *words)
+        found = {"model": after.model_config()}.get(part) or getattr(after, part)
+        assert asdict(found) == {**asdict(config), field.name: wanted}, field.name
+
+
+def test_fields_of_training_decoding_model_and_preprocessing():
+    setup = parsed(
+        "mem2mem", "--preset", "demo", "--learning-rate", "1e-3", "--batch-size", "2", "--beam", "2", "--max-norm",
+        "None", "--optimizer", "sgd", "--model.hidden", "32", "--options.section-tokens", "10", "--options.unit",
+        "section", "--bf16",
+    )  # fmt: skip
+    preset = resolve("mem2mem", "demo")
+    changed = {"learning_rate": 1e-3, "batch_size": 2, "max_norm": None, "optimizer": "sgd", "bf16": True}
+    assert setup.train == replace(preset.train, **changed)
+    assert setup.decode == setup.recipe.decode == replace(preset.decode, beam=2)
+    assert setup.model_config() == replace(preset.model_config(), hidden=32)
+    assert setup.options == replace(preset.options, section_tokens=10, unit="section")
+
+
+def test_a_window_is_the_models_and_the_summaries():
+    """One value, given once: what the model sees, and what [SLIDE] in the summaries is made for."""
+    setup = parsed("windowed", "--preset", "demo", "--model.window", "50", "--model.stride", "40")
+    config = setup.model_config()
+    assert (config.window, config.stride) == (setup.options.window, setup.options.stride) == (50, 40)
+    with pytest.raises(ValueError, match=r"--options\.window has the model's value: give --model\.window"):
+        parsed("windowed", "--preset", "demo", "--options.window", "150")
+    setup = resolve("windowed", "demo", options={"window": 50, "stride": 40})
+    assert (setup.model_config().window, setup.options.window, setup.options.stride) == (50, 50, 40)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mem2mem", "--beem", "3"], "--beam"),
+        (["mem2mem", "--model.hiden", "3"], "--model.hidden"),
+        (["mem2mem", "--model.window", "3"], "Unrecognized"),
+        (["mem2mem", "--beam", "three"], "three"),
+        (["mem2mem", "--beam", "0"], "must be at least 1"),
+        (["mem2mem", "--batch-size", "0"], "batch_size must be at least 1"),
+        (["mem2mem", "--model.hidden", "7"], "must be even"),
+        (["mem2mem", "--options.unit", "word"], "unit must be 'sentence' or 'section'"),
+        (["mem2mem", "--errors", "ignore"], "ignore"),
+        (
+            ["mem2mem", "--model.vocab-size", "7"],
+            "--model.vocab-size is the corpus's to say: give --options.vocab-size",
+        ),
+        (
+            ["read_again", "--model.sentences", "7"],
+            "--model.sentences is the corpus's to say: give --options.sentences",
+        ),
+        (["mem2mum"], "unknown model 'mem2mum', did you mean 'mem2mem'?"),
+        (["windowed", "--preset", "CD_I", "--variant", "dynamic"], "has no window: choose the variant 'standard'"),
+        (["--errors", "skip", "mem2mum"], "unknown model 'mem2mum', did you mean 'mem2mem'?"),
+        ([], "whose model is trained"),
+    ],
+)
+def test_a_wrong_command_stops_with_a_message(tmp_path, capsys, arguments, message):
+    with pytest.raises(SystemExit) as stopped:
+        main([*arguments, "--output", str(tmp_path / "run"), "--limit", "2", "--steps", "1"])
+    assert stopped.value.code not in (0, None)
+    shown = "".join(x.strip("│╭╰─╮╯\n") for x in capsys.readouterr().err.splitlines())
+    assert message in " ".join(f"{stopped.value.code} {shown}".split())
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_paper_may_stand_anywhere():
+    for arguments in (["--output", "windowed", "mem2mem", "--steps", "3"], ["--steps", "3", "mem2mem"]):
+        command, setup = parse([*arguments, "--output", "windowed", "--preset", "demo"])
+        assert (command.paper, setup.paper.name, command.output) == ("mem2mem", "mem2mem", "windowed")
+        assert setup.train.steps == 3 and setup.options == resolve("mem2mem", "demo").options
+
+
+def test_help_shows_the_presets_values(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["windowed", "--preset", "WIKI_II", "--help"])
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert stopped.value.code == 0
+    assert re.search(r"--batch-size INT documents \(default: 12\)", text)
+    assert re.search(r"--model\.window \{None\}\|INT .{0,60}\(default: 200\)", text)
+    assert re.search(r"--options\.source-tokens \{None\}\|INT .{0,60}\(default: 740\)", text)

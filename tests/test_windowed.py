@@ -5,7 +5,8 @@ import torch
 
 from lib.data.text import BOS, EOS, SLIDE, UNK, Vocabulary
 from lib.generate import DecodeConfig, _constrain, beam_search, summarize
-from lib.models.windowed import VARIANTS, Windowed, WindowedConfig, reverse, run_ragged
+from lib.models.windowed import Windowed, WindowedConfig, reverse, run_ragged
+from lib.papers import PAPERS
 from tests.conftest import RAGGED, VOCAB, batch_of, check_beam_search, check_padding, check_same_state, document
 
 SIZES = {"embedding": 5, "hidden": 3, "window": 4, "stride": 3, "budget": 6, "longest": 11}
@@ -112,7 +113,7 @@ def test_streaming_keeps_the_forward_direction():
         if w:
             _, state = model.decode(torch.tensor([[SLIDE]]), state)
         end = min(3 * w + 4, 11)
-        states = state.states[0, : end - 3 * w]
+        states = state.held.states[0, : end - 3 * w]
         assert torch.allclose(states[:, :3], whole[3 * w : end, :3], rtol=0, atol=1e-12)
         backward, _ = model.backward_encoder(embedded[3 * w : end].flip(0)[None])
         assert torch.allclose(states[:, 3:], backward[0].flip(0), rtol=0, atol=1e-12)
@@ -230,9 +231,11 @@ def test_configs_are_checked(changes, message):
 
 
 def test_variants():
-    assert list(VARIANTS) == ["standard", "dynamic", "streamed", "static"]
-    for changes in VARIANTS.values():
-        WindowedConfig(**changes)
+    variants = PAPERS["windowed"].variants
+    assert list(variants) == ["standard", "dynamic", "streamed", "static"]
+    for variant in variants.values():
+        assert variant.kind is Windowed
+        WindowedConfig(**variant.config)
 
 
 @pytest.mark.parametrize("encode", ["whole", "stream"])

@@ -49,7 +49,11 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
         kind = of.variants[choose(config["variant"], of.variants, f"variant of {of.name}")].kind
     except ValueError as error:
         raise RunError(f"{path}: {error}") from None
-    model = kind(made_from(kind.Config, config["model"], path))
+    sizes = made_from(kind.Config, config["model"], path)
+    try:
+        model = kind(sizes)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise RunError(f"{path}: no model of these sizes ({error})") from None
     made_from(of.options_class, config["options"], path)
     try:
         encoder = TextEncoder.load(folder, of.options_class, config["options"])

@@ -178,10 +178,15 @@ class Paper:
             choose(preset.variant or self.usual, self.variants, f"variant of {self.name}")
             if not isinstance(preset.options, self.options_class):
                 raise ValueError(f"{self.name}, preset {name!r}: options must be {self.options_class.__name__}")
+        _known(f"{self.name}: from_corpus", set(self.from_corpus), options & configs)
+        for name in (*self.comparison, *self.comparison.values()):
+            choose(name, self.presets, f"preset to compare {self.name} in")
         for table in self.tables.values():
             choose(table.measure, MEASURES, f"measure of {table.title}")
-            for run in (row.run for row in table.rows if row.run):
+            for run in (row.run for row in table.rows if row.run and row.run.variant):
                 choose(run.variant, self.presets if run.preset_row else self.variants, f"row of {table.title}")
+            for label in (label for pair in table.pairs for label in pair):
+                choose(label, [row.label for row in table.rows if row.part], f"row to compare in {table.title}")
 
     def run_name(self, run: RunSpec, preset: str) -> str:
         """Of a run's folder. Rows that differ only in how they are scored share it."""
@@ -205,13 +210,15 @@ class Paper:
         """
         chosen = self.presets[choose(preset, self.presets, "preset")]
         name = choose(variant or chosen.variant or self.usual, self.variants, "variant")
-        model = self.variants[name]
-        config = {**chosen.config, **model.config}
+        model, given = self.variants[name], _given(options or {})
+        _known(f"{self.name}: options", set(given), _fields(self.options_class))
+        _known(f"{self.name}: training", set(train), _fields(TrainConfig))
+        config = {**chosen.config, **model.config, **{f: given[f] for f in model.shared if f in given}}
         if missing := [f for f in (*model.shared, *model.needed) if config.get(f) is None]:
             others = " or ".join(repr(v) for v, other in self.variants.items() if not (other.shared or other.needed))
             raise ValueError(f"preset {preset!r} has no {missing[0]}: choose the variant {others}, or another preset")
         least = {f: max(value, getattr(chosen.options, f)) for f, value in model.least.items()}
-        read = {**model.options, **least, **{f: config[f] for f in model.shared}, **_given(options or {})}
+        read = {**model.options, **least, **{f: config[f] for f in model.shared}, **given}
         return Setup(
             self, preset, name, replace(chosen.options, **read), config, replace(chosen.train, **_given(train)),
             chosen.decode, chosen.documents,
@@ -235,7 +242,8 @@ class Setup:
     def recipe(self) -> Recipe:
         """What a run keeps of it beside the options."""
         weights = "average" if self.train.keep_best > 1 else "best"
-        return Recipe(self.paper.name, self.variant, self.preset, self.decode, weights)
+        of = self.paper
+        return Recipe(of.name, self.variant, self.preset, self.decode, weights, of.encode, of.paragraphs)
 
     def open_corpus(
         self, dataset: str, errors: str = "raise", limit: int | None = None, test: str = "", **keep

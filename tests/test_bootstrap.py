@@ -1,0 +1,58 @@
+"""Intervals over documents and seeds, and differences between systems."""
+
+import numpy as np
+import pytest
+
+from lib.bootstrap import interval, paired_bootstrap
+
+
+def test_interval_is_seeded_and_covers_the_mean():
+    values = np.random.default_rng(0).normal(50, 10, 200)
+    first = interval(values, seed=1)
+    assert first == interval(values, seed=1)
+    assert first != interval(values, seed=2)
+    assert first.low < first.mean == values.mean() < first.high
+    assert first.high - first.low == pytest.approx(2 * 1.96 * values.std() / np.sqrt(200), rel=0.15)
+    assert interval(np.array([3.0])).low == 3.0
+
+
+def test_intervals_over_runs_are_wider():
+    """The same documents; runs that differ by ten points are drawn as well."""
+    random = np.random.default_rng(0)
+    documents = random.normal(30, 3, 200)
+    alone, equal, apart = (
+        interval(documents),
+        interval([documents] * 3),
+        interval([documents + d for d in (-10, 0, 10)]),
+    )
+    assert alone.mean == pytest.approx(equal.mean) and apart.mean == pytest.approx(alone.mean)
+    assert equal.high - equal.low == pytest.approx(alone.high - alone.low, rel=0.15)
+    assert apart.high - apart.low > 5 * (alone.high - alone.low)
+
+
+def test_pooled_shares():
+    """3 of 4 and 0 of 96: three percent of all, not the mean of 75 and 0."""
+    assert interval([300.0, 0.0], weights=[4, 96]).mean == pytest.approx(3.0)
+
+
+def test_paired_bootstrap_sees_what_intervals_hide():
+    random = np.random.default_rng(1)
+    hard = random.normal(30, 10, 150)  # how hard a document is, for every system
+    first, second = hard + random.normal(0, 1, 150), hard + 1 + random.normal(0, 1, 150)
+    a, b = interval(first), interval(second)
+    assert a.low < b.low < a.high < b.high, "the intervals overlap"
+    found = paired_bootstrap(first, second)
+    assert found.low > 0.5 and found.p < 0.01 and found.mean == pytest.approx(second.mean() - first.mean())
+    same = paired_bootstrap(first, first + random.normal(0, 1, 150))
+    assert same.low < 0 < same.high and same.p > 0.05
+    assert paired_bootstrap(second, first).high < -0.5, "the second minus the first"
+    with pytest.raises(ValueError, match="150 and 2 documents cannot be paired"):
+        paired_bootstrap(first, [1.0, 2.0])
+
+
+def test_paired_bootstrap_draws_seeds():
+    """One lucky run of three is no proof."""
+    documents = np.random.default_rng(2).normal(30, 1, 100)
+    lucky = [documents, documents, documents + 9]
+    found = paired_bootstrap([documents] * 3, lucky)
+    assert found.mean == pytest.approx(3) and found.low <= 0.01 and found.p > 0.05

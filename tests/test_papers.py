@@ -1,0 +1,276 @@
+"""Papers as data: what they name must exist, and a fifth one needs nothing but itself."""
+
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import lib
+from lib import make_tables, score, summarize
+from lib import train as train_command
+from lib.data.corpora import load_corpus
+from lib.data.sections import CohanOptions
+from lib.data.windows import ArticleOptions
+from lib.generate import extract
+from lib.models.hred import HRED
+from lib.models.summarizer import Extractor
+from lib.papers import PAPERS, page_table_named, resolve, table_named
+from lib.papers.paper import Paper, Preset, RunSpec, Table, Variant, baseline, trained
+from lib.training import TrainConfig, train
+from tests.test_summary_page import data_in
+
+MEM2MEM, READ_AGAIN = PAPERS["mem2mem"], PAPERS["read_again"]
+
+
+# -------------------------------------------------------------------------------------- names that do not exist
+
+
+@pytest.mark.parametrize(
+    ("variant", "message"),
+    [
+        (Variant(HRED, {"hiden": 3}), r"variant 'x': config has no field 'hiden', did you mean 'hidden'\?"),
+        (Variant(HRED, {"slots": 3}), "variant 'x': config has no field 'slots'"),
+        (Variant(HRED, options={"unti": ""}), r"variant 'x': options has no field 'unti', did you mean 'unit'\?"),
+        (Variant(HRED, least={"section": 2}), r"options has no field 'section', did you mean 'sections'\?"),
+        (Variant(HRED, shared=("vocab",)), r"config has no field 'vocab', did you mean 'vocab_size'\?"),
+        (Variant(HRED, shared=("hidden",)), "options has no field 'hidden'"),
+        (Variant(HRED, needed=("hiden",)), r"config has no field 'hiden', did you mean 'hidden'\?"),
+    ],
+)
+def test_a_misspelt_field_of_a_variant(variant, message):
+    with pytest.raises(ValueError, match=f"^mem2mem, .*{message}"):
+        replace(MEM2MEM, variants={**MEM2MEM.variants, "x": variant})
+
+
+@pytest.mark.parametrize(
+    ("preset", "message"),
+    [
+        (Preset(CohanOptions(), {"hiden": 3}), r"preset 'x': config has no field 'hiden', did you mean 'hidden'\?"),
+        (Preset(CohanOptions(), variant="+raed"), r"unknown variant of mem2mem '\+raed', did you mean '\+read'\?"),
+        (Preset(ArticleOptions()), "preset 'x': options must be CohanOptions"),
+    ],
+)
+def test_a_misspelt_preset(preset, message):
+    with pytest.raises(ValueError, match=message):
+        replace(MEM2MEM, presets={**MEM2MEM.presets, "x": preset})
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (
+            Table("T", (trained("a", "+raed", published={}),), ()),
+            r"unknown row of T '\+raed', did you mean '\+read'\?",
+        ),
+        (
+            Table("T", (trained("a", "dmo", published={}, preset_row=True),), ()),
+            "unknown row of T 'dmo', did you mean",
+        ),
+        (Table("T", (baseline("Lead", "lead"),), (("Lead", "Laed"),)), "unknown row to compare in T 'Laed'"),
+        (Table("T", (), (), measure="rogue"), r"unknown measure of T 'rogue', did you mean 'rouge'\?"),
+    ],
+)
+def test_a_misspelt_row(table, message):
+    with pytest.raises(ValueError, match=message):
+        replace(MEM2MEM, tables={"t": table})
+
+
+def test_other_names_of_a_paper():
+    with pytest.raises(ValueError, match=r"from_corpus has no field 'sentence', did you mean 'sentences'\?"):
+        replace(READ_AGAIN, from_corpus=("sentence",))
+    with pytest.raises(ValueError, match="'demo paper', did you mean 'demo papers'"):
+        replace(READ_AGAIN, comparison={"demo": "demo paper"})
+    with pytest.raises(ValueError, match=r"unknown variant of mem2mem '\+raed'"):
+        replace(MEM2MEM, usual="+raed")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "changes", "message"),
+    [
+        (("mem2mum", "demo"), {}, "'mem2mum', did you mean 'mem2mem'"),
+        (("mem2mem", "dmo"), {}, "unknown preset 'dmo', did you mean 'demo'"),
+        (("mem2mem", "demo", "+raed"), {}, r"unknown variant '\+raed', did you mean '\+read'"),
+        (("mem2mem", "demo"), {"options": {"vocab_sise": 3}}, "no field 'vocab_sise', did you mean 'vocab_size'"),
+        (("mem2mem", "demo"), {"stepps": 3}, "no field 'stepps', did you mean 'steps'"),
+        (("mem2mem", "demo"), {"steps": 0}, "steps must be at least 1"),
+    ],
+)
+def test_resolve_says_what_does_not_exist(arguments, changes, message):
+    with pytest.raises(ValueError, match=message):
+        resolve(*arguments, **changes)
+
+
+def test_tables_by_name():
+    paper, table = table_named("mem2mem_table2")
+    assert paper is MEM2MEM and table is MEM2MEM.tables["mem2mem_table2"]
+    assert page_table_named("read_again_table4")[0] is READ_AGAIN
+    with pytest.raises(ValueError, match="unknown table 'mem2mem_table9', did you mean 'mem2mem_table"):
+        table_named("mem2mem_table9")
+
+
+def test_what_a_setup_keeps_and_changes():
+    """None keeps what the preset says; a variant's options and least values come before what is given."""
+    preset = PAPERS["read_again"].presets["paper"]
+    setup = resolve("read_again", "paper", "option 2 + copy", {"summary_tokens": 9}, steps=None, seed=4)
+    assert setup.options == replace(preset.options, sentences=2, summary_tokens=9)
+    assert setup.train == replace(preset.train, seed=4) and setup.decode == preset.decode
+    assert resolve("read_again", "demo", "option 2 + copy").options.sentences == 4, "more than the least"
+    assert resolve("read_again", "paper", "option 2 + copy", {"sentences": 3}).options.sentences == 3
+    assert setup.recipe.paper == "read_again" and setup.recipe.variant == "option 2 + copy"
+
+
+# ------------------------------------------------------------------------------------------------ a fifth paper
+
+
+@dataclass(frozen=True)
+class LinearConfig:
+    vocab_size: int = 1_000
+    width: int = 8
+    count: int = 2  # sentences of a summary
+
+
+class LinearExtractor(Extractor):
+    """A linear score of the mean embedding of each sentence; right are those whose words are mostly the summary's."""
+
+    Config = LinearConfig
+
+    def __init__(self, config):
+        super().__init__()
+        self.config, self.score = config, nn.Linear(config.width, 1)
+        self.embedding = nn.Embedding(config.vocab_size, config.width)
+
+    def scores(self, batch):
+        words, mask = self.embedding(batch.source.flatten()[batch.sentences.place]), batch.sentences.mask
+        return self.score((words * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)).squeeze(1)
+
+    def loss(self, batch):
+        rows = batch.sentences
+        words, summaries = batch.source_extended.flatten()[rows.place], batch.target[rows.owner]
+        shared = (words[..., None] == summaries[:, None]).any(-1) & rows.mask
+        right = shared.sum(1) > rows.mask.sum(1) / 2
+        return {"loss": F.binary_cross_entropy_with_logits(self.scores(batch), right.float())}
+
+    def choose(self, batch):
+        parts = self.scores(batch).split(batch.sentence_counts.tolist())
+        return [sorted(part.topk(min(self.config.count, len(part))).indices.tolist()) for part in parts]
+
+
+FIFTH = Paper(
+    "linear",
+    "Linear extraction",
+    {"plain": Variant(LinearExtractor)},
+    "plain",
+    {
+        "demo": Preset(
+            CohanOptions(section_tokens=60, summary_tokens=40, vocab_size=500),
+            train=TrainConfig(batch_size=4, steps=30, learning_rate=3e-2),
+            documents=8,
+        )
+    },
+    dataset="aclsum",
+    tables={
+        "linear_table": Table(
+            "Linear, Table 1", (baseline("Lead", "lead"), trained("Linear", published={})), (("Lead", "Linear"),)
+        )
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def fifth(tmp_path_factory):
+    """Trained by the command that trains every paper."""
+    folder = tmp_path_factory.mktemp("fifth")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPANION_CACHE", str(folder / "cache"))
+        patch.setitem(PAPERS, "linear", FIFTH)
+        train_command.main(["linear", "--preset", "demo", "--model.count", "3", "--output", str(folder / "run")])
+    return folder / "run"
+
+
+@pytest.fixture(autouse=True)
+def there(monkeypatch):
+    monkeypatch.setitem(PAPERS, "linear", FIFTH)
+
+
+def test_a_fifth_paper_learns(fifth):
+    run = lib.load(fifth)
+    losses = [m["loss"] for m in run.metrics if m["split"] == "train"]
+    assert run.step == 30 and losses[-1] < losses[0]
+    assert run.model.config == LinearConfig(500, 8, 3) and run.config["variant"] == "plain"
+
+
+def test_a_fifth_paper_is_scored_and_tabulated(fifth, tmp_path, capsys):
+    score.main(["run", str(fifth), "--dataset", "aclsum", "--documents", "4"])
+    scores = json.loads((fifth / "scores.json").read_text())
+    assert scores["parts"]["summaries"] == scores["parts"]["extracts"] and len(scores["ids"]) == 4
+    lines = [json.loads(line) for line in (fifth / "summaries.jsonl").read_text().splitlines()]
+    assert all(len(line["summary"]) == 3 for line in lines)
+    base = ["baselines", "linear", "--dataset", "aclsum", "--documents", "4", "--output", str(tmp_path / "base.json")]
+    score.main(base)
+    rows = [f"Linear={fifth / 'scores.json'}", f"Lead={tmp_path / 'base.json'}"]
+    made = tmp_path / "t.json"
+    make_tables.main(["table", "linear_table", *rows, "--corpus", "aclsum", "--output", str(made)])
+    numbers = json.loads(made.read_text())
+    assert [row["label"] for row in numbers["rows"]] == ["Lead", "Linear"]
+    expected = np.mean(scores["parts"]["summaries"]["rouge"], 0)
+    assert [numbers["rows"][1]["scores"][c]["mean"] for c in numbers["columns"]] == pytest.approx(expected, abs=0.01)
+    text = made.with_suffix(".md").read_text()
+    assert "Linear - Lead" in text and "8 documents to train on, 4 of its test split" in text
+    assert "Published" not in text, "there is nothing"
+
+
+def test_a_fifth_paper_summarizes(fifth):
+    """By the sentences that it chooses, as they stand in the source."""
+    run = lib.load(fifth)
+    texts = list(load_corpus("aclsum").split("test", 4))
+    found = run.summarize(texts, attention=True, batch_size=3)
+    prepared = resolve("linear", "demo").prepare(load_corpus("aclsum"), progress=False)
+    expected = extract(run.model, [prepared["test"][i] for i in range(4)], run.vocabulary)
+    assert [summary.sentences for summary in found] == expected
+    for summary in found:
+        source = ["".join(tokens).strip() for tokens in summary.source]
+        assert [s for s in source if s in summary.sentences] == summary.sentences and len(summary.sentences) == 3
+        assert ["".join(tokens).strip() for tokens in summary.tokens] == summary.sentences
+        assert summary.attention == {} and summary.copied == [] and summary.score == 0
+    assert run.summarize(["One sentence alone."])[0].sentences == ["one sentence alone ."]
+    with pytest.raises(ValueError, match=r"^text 1: "):
+        run.summarize([""])
+
+
+def test_a_fifth_paper_at_the_command_line(fifth, tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("A text about reading. It has three sentences. This is the last one.")
+    summarize.main([str(fifth), str(tmp_path / "a.txt"), "--html", str(tmp_path / "a.html")])
+    assert capsys.readouterr().out.splitlines()[0] == "a text about reading ."
+    (shown,) = data_in(tmp_path / "a.html")["documents"]
+    assert "".join(shown["summary"][-1]) == " this is the last one ." and len(shown["source"]) == 3
+
+
+def test_rows_of_a_table_of_a_fifth_paper():
+    assert FIFTH.run_name(RunSpec(), "demo") == "linear"
+    assert FIFTH.run_arguments(RunSpec(), "demo") == ["linear", "--preset", "demo"]
+
+
+def test_a_run_from_training_is_used_like_one_that_is_opened(tmp_path):
+    """Texts are read as the paper reads them, clusters of paragraphs too."""
+    setup = resolve("hierarchical_transformer", "demo", steps=1, options={
+        "paragraphs": 3, "paragraph_tokens": 20, "vocab_size": 300, "ranking": "similarity",
+    })  # fmt: skip
+    setup = replace(setup, decode=replace(setup.decode, beam=1, min_length=3, max_length=6))
+    corpus = setup.prepare(load_corpus("aclsum:paragraphs"), 3, progress=False)
+    run = train(setup.recipe, setup.build(corpus), corpus, setup.train, tmp_path / "run", progress=False)
+    text = "A text about reading. It has three sentences.\n\nThis is the last one."
+    ours, opened = run.summarize([text])[0], lib.load(tmp_path / "run", "last").summarize([text])[0]
+    assert ours.sentences == opened.sentences and ours.source == opened.source and len(ours.source) == 3
+
+
+def test_a_model_of_a_script_is_trained_too(tmp_path, monkeypatch):
+    """Code outside the library is in no file that could be named."""
+    monkeypatch.setattr(LinearExtractor, "__module__", "__main__")
+    setup = resolve("linear", "demo", steps=1)
+    corpus = setup.prepare(load_corpus("aclsum"), 2, progress=False)
+    assert train(setup.recipe, setup.build(corpus), corpus, setup.train, tmp_path, progress=False).step == 1
+    assert torch.isfinite(torch.tensor(lib.load(tmp_path).metrics[-1]["loss"]))

@@ -1,0 +1,388 @@
+"""Runs: a folder is all that is needed to use a model, and what cannot be opened is refused in one line."""
+
+import json
+import shutil
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import lib
+from lib import score
+from lib.data.corpora import load_corpus
+from lib.data.text import SLIDE, SLIDE_SYMBOL
+from lib.generate import summarize
+from lib.papers import PAPERS, resolve
+from lib.runs import RunError, load_weights
+from lib.storage import cache_dir
+from lib.training import train
+from tests.conftest import same_document
+
+# widths of each paper's own model, and sizes of what it reads
+TINY = {
+    "mem2mem": (
+        {"embedding": 8, "hidden": 8, "bottleneck": 8, "slots": 3, "compression": 4},
+        {"section_tokens": 40, "summary_tokens": 20, "vocab_size": 300},
+    ),
+    "windowed": (
+        {"embedding": 8, "hidden": 6, "window": 40, "stride": 30},
+        {"window": 40, "stride": 30, "source_tokens": 120, "summary_tokens": 20, "vocab_size": 300},
+    ),
+    "read_again": (
+        {"embedding": 8, "hidden": 8},
+        {"source_tokens": 60, "summary_tokens": 20, "vocab_size": 100, "source_vocab_size": 300, "fewest": 1},
+    ),
+    "hierarchical_transformer": (
+        {"width": 16, "heads": 2, "inner": 16, "local_layers": 1},
+        {"paragraphs": 3, "paragraph_tokens": 30, "summary_tokens": 30, "vocab_size": 400, "ranker_width": 8,
+         "ranker_steps": 3},
+    ),
+}  # fmt: skip
+RECORD = {
+    "title": "Reading",
+    "section_names": ["Introduction", "Conclusion"],
+    "sections": [["We read a long text with a neural network.", "It has many words."], ["The end is near."]],
+}
+
+
+def tiny(paper: str, variant: str | None = None, **options):
+    """A setup of a few words and widths: three steps, short summaries."""
+    widths, sizes = TINY[paper]
+    setup = resolve(paper, "demo", variant, steps=3, batch_size=2)
+    return replace(
+        setup,
+        options=replace(setup.options, **{**sizes, **options}),
+        config={**setup.config, **widths},
+        decode=replace(setup.decode, beam=2, min_length=4, max_length=12),
+    )
+
+
+def made_by(setup, folder):
+    """A trained run, moved away from where it was made; its model, corpus and texts in memory."""
+    corpus = load_corpus("aclsum:paragraphs" if setup.paper.paragraphs else "aclsum")
+    prepared = setup.prepare(corpus, 5, progress=False)
+    model = setup.build(prepared)
+    run = train(setup.recipe, model, prepared, setup.train, folder / "made" / "run", progress=False)
+    shutil.move(run.folder, folder / "moved")
+    load_weights(model, folder / "moved", setup.recipe.weights)
+    texts = list(corpus.split("test", 5))
+    return SimpleNamespace(folder=folder / "moved", setup=setup, model=model, corpus=prepared, texts=texts)
+
+
+@pytest.fixture(scope="module", params=TINY)
+def made(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPANION_CACHE", str(folder / "cache"))
+        found = made_by(tiny(request.param), folder)
+    shutil.rmtree(folder / "cache")
+    return found
+
+
+def same_texts(run, made):
+    """The run makes of texts what the corpus holds, but for the [SLIDE] in its summaries."""
+    slide = SLIDE if SLIDE_SYMBOL in run.options.symbols else -1
+    for ours, prepared in zip(run.encode(made.texts, run.encoder), made.corpus["test"], strict=True):
+        same_document(ours, replace(prepared, target=prepared.target[prepared.target != slide]))
+
+
+# ------------------------------------------------------------------------------------- from the folder alone
+
+
+def test_a_run_summarizes_as_the_model_in_memory(made):
+    run = lib.load(made.folder)
+    same_texts(run, made)
+    expected = summarize(made.model, made.corpus["test"], made.corpus.vocabulary, made.setup.decode)
+    found = run.summarize(made.texts, batch_size=2)
+    assert [summary.sentences for summary in found] == expected
+    assert any(expected) and str(found[0]) == " ".join(expected[0])
+    assert not cache_dir().exists(), "nothing but the folder"
+
+
+@pytest.mark.parametrize("graph", ["similarity", "discourse"])
+def test_graphs_of_paragraphs(graph, tmp_path):
+    """Made of the texts to be summarized as they were of the corpus."""
+    made = made_by(tiny("hierarchical_transformer", f"HT + {graph} graph"), tmp_path)
+    run = lib.load(made.folder)
+    assert made.corpus["test"][0].graph.max() > 0
+    same_texts(run, made)
+
+
+def test_what_a_run_says_of_itself(made):
+    run, setup = lib.load(made.folder), made.setup
+    assert run.step == 3 and run.options == made.corpus.options and run.decode == setup.decode
+    assert run.vocabulary.words == made.corpus.vocabulary.words
+    assert [(m["step"], m["split"]) for m in run.metrics] == [(3, "train"), (3, "val")]
+    assert {**run.config, "made_with": ""} == json.loads(json.dumps({
+        "paper": setup.paper.name, "variant": setup.variant, "preset": "demo",
+        "weights": "average" if setup.train.keep_best > 1 else "best",
+        "model": vars(made.model.config), "options": vars(setup.options), "decode": vars(setup.decode),
+        "train": vars(setup.train), "corpus": made.corpus.name, "documents": {"train": 5, "val": 5, "test": 5},
+        "data": made.corpus.fingerprint, "encoder": made.corpus.encoder.digest(), "made_with": "",
+    }))  # fmt: skip
+    assert set(run.config["made_with"]) == {"python", "torch", "numpy", "code"}
+
+
+def test_texts_of_every_kind(made):
+    """Plain text and Markdown, a record with sections, and one of paragraphs, in one call."""
+    run = lib.load(made.folder)
+    plain = "A text about reading. It has three sentences.\n\nThis is the last one."
+    cluster = {"title": "Reading", "paragraphs": ["We read a long text.", {"text": "It is long.", "source": "a"}]}
+    found = run.summarize([plain, f"# Title\n\n## First\n\n{plain}", RECORD, cluster])
+    assert len(found) == 4 and all(summary.sentences for summary in found)
+    (read,) = run.encode(run.documents([plain]), run.encoder)
+    words = run.vocabulary.text(read.source.tolist(), read.unknown)
+    assert "reading" in words and "three sentences" in words
+    parts = ["a text about", "this is the last"]
+    units = ["".join(unit).lower() for unit in run.summarize([plain])[0].source]
+    assert [sum(part in unit for unit in units) for part in parts] == [1, 1], "each stands in one unit"
+
+
+@pytest.mark.parametrize(("text", "name"), [("", "text 2"), ("  \n\n", "text 2"), ({"sections": [[]]}, "text 2")])
+def test_an_empty_text_is_named(made, text, name):
+    run = lib.load(made.folder)
+    with pytest.raises(ValueError, match=rf"^{name}: "):
+        run.summarize(["A text.", text])
+    with pytest.raises(ValueError, match=r"^paper\.md: "):
+        run.summarize([text], names=["paper.md"])
+
+
+def test_attention_is_of_the_words_that_are_shown(made):
+    """Shapes, rows that are weights, and no difference to the summary."""
+    run, config = lib.load(made.folder), made.model.config
+    plain, found = run.summarize(made.texts), run.summarize(made.texts, attention=True)
+    for document, without, summary in zip(run.encode(made.texts, run.encoder), plain, found):
+        assert (without.sentences, without.score) == (summary.sentences, summary.score)
+        assert without.attention == {} and without.copied == []
+        tokens = [token for sentence in summary.tokens for token in sentence]
+        t, n, units = len(tokens), len(document.source), len(document.sentence_lengths)
+        assert len(summary.tokens) == len(summary.sentences) and "[SLIDE]" not in "".join(tokens)
+        assert [len(unit) for unit in summary.source] == document.sentence_lengths.tolist()
+        shapes = {
+            "mem2mem": {"words": (t, n), "units": (t, units), "generate": (t,), "slots": (t, 3), "heads": (3, units)},
+            "windowed": {
+                "words": (t, n),
+                "generate": (t,),
+                "window": (t,),
+                "windows": (len(range(0, n - 10, 30)), 2),
+            },
+            "read_again": {"words": (t, n), "generate": (t,)},
+            "hierarchical_transformer": {"words": (t, n), "units": (t, units)},
+        }[run.config["paper"]]
+        assert {name: value.shape for name, value in summary.attention.items()} == shapes, config
+        for name in {"words", "units", "slots", "heads"} & shapes.keys():
+            assert np.allclose(summary.attention[name].sum(-1), 1, atol=1e-5), name
+        if "generate" in shapes:
+            assert summary.copied == (summary.attention["generate"] < 0.5).tolist() and len(summary.copied) == t
+
+
+def test_the_importance_of_words(tmp_path):
+    """Of a GRU that reads again: a number for each word of the source."""
+    run = lib.load(made_by(tiny("read_again", "read-again gru + copy"), tmp_path).folder)
+    (summary,) = run.summarize(
+        ["A text about reading. It has three sentences. This is the last one."], attention=True
+    )
+    importance = summary.attention["importance"]
+    assert importance.shape == (sum(map(len, summary.source)),) and ((importance > 0) & (importance < 1)).all()
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_variant_opens(paper, tmp_path):
+    """Its config and what it reads come back from JSON as they were; it summarizes and says where it looked."""
+    for variant in PAPERS[paper].variants:
+        if "graph" in variant:
+            continue
+        setup = tiny(paper, variant, **({"ranking": "similarity"} if paper == "hierarchical_transformer" else {}))
+        options = {**PAPERS[paper].variants[variant].options, **PAPERS[paper].variants[variant].least}
+        setup = replace(setup, options=replace(setup.options, **options))
+        if variant == "T-DMCA":
+            setup = replace(setup, config={**setup.config, "layers": 2, "block": 8})
+        made = made_by(setup, tmp_path / str(len(list(tmp_path.iterdir()))))
+        run = lib.load(made.folder)
+        assert (run.model.config, run.options) == (made.model.config, made.corpus.options), variant
+        same_texts(run, made)
+        expected = summarize(made.model, made.corpus["test"], made.corpus.vocabulary, setup.decode)
+        found = run.summarize(made.texts, attention=True)
+        assert [summary.sentences for summary in found] == expected, variant
+        if variant != "T-DMCA":  # reads text and summary as one sequence
+            assert all(np.allclose(s.attention["words"].sum(-1), 1, atol=1e-5) for s in found), variant
+
+
+def test_weights_by_name(made):
+    """Those that the run says count by default; the mean of one checkpoint is that checkpoint."""
+    run = lib.load(made.folder)
+    names = ("best", "last", "best-3", "average") if made.setup.train.keep_best > 1 else ("best", "last")
+    for name in names:
+        again = lib.load(made.folder, name)
+        assert all(
+            (a == b).all() for a, b in zip(run.model.state_dict().values(), again.model.state_dict().values())
+        ), name
+    with pytest.raises(RunError, match=r"holds no (best-STEP )?weights"):
+        lib.load(made.folder, "best-2" if len(names) == 4 else "average")
+
+
+@pytest.mark.parametrize("made", ["hierarchical_transformer"], indirect=True)
+def test_a_run_may_read_more_when_it_is_scored(made, tmp_path, monkeypatch):
+    """5 paragraphs of each cluster in place of 3; the run itself stays as it is."""
+    read, summarized = [], score.score_run
+    monkeypatch.setattr(score, "score_run", lambda run, *given: read.append(run) or summarized(run, *given))
+    command = ["run", str(made.folder), "--dataset", "aclsum:paragraphs", "--documents", "2", "--output"]
+    score.main([*command, str(tmp_path / "scores.json")])
+    score.main([*command, str(tmp_path / "scores-scaled.json"), "--scaled", "paragraphs=5/3"])
+    plain, longer = ([len(d.sentence_lengths) for d in run.encode(made.texts[:2], run.encoder)] for run in read)
+    assert plain == [1 + 3, 1 + 3] and longer == [1 + 5, 1 + 5], "and the title"
+    assert lib.load(made.folder).options.paragraphs == 3
+    scores = [json.loads((tmp_path / f"scores{how}.json").read_text()) for how in ("", "-scaled")]
+    assert scores[0]["ids"] == scores[1]["ids"] == [document.id for document in made.texts[:2]]
+    assert (tmp_path / "summaries-scaled.jsonl").exists()
+    for wrong, message in (("paragraph=2", "ClusterOptions has no such number"), ("paragraphs=two", "two")):
+        with pytest.raises(SystemExit, match=f"error: .*{message}"):
+            score.main([*command, str(tmp_path / "s.json"), "--scaled", wrong])
+
+
+# ------------------------------------------------------------------------------------- what cannot be opened
+
+
+@pytest.fixture
+def broken(made, tmp_path):
+    """A copy of the run, to be damaged."""
+    return shutil.copytree(made.folder, tmp_path / "run")
+
+
+def refused(folder, *parts):
+    """Opening it is a RunError of one line in which these parts stand."""
+    with pytest.raises(RunError) as error:
+        lib.load(folder)
+    message = str(error.value)
+    assert "\n" not in message and [part for part in parts if part not in message] == [], message
+
+
+def change(folder, *keys, to):
+    """Another value in config.json, or none."""
+    path = folder / "config.json"
+    config = values = json.loads(path.read_text())
+    for key in keys[:-1]:
+        values = values[key]
+    if to is None:
+        del values[keys[-1]]
+    else:
+        values[keys[-1]] = to
+    path.write_text(json.dumps(config))
+
+
+def test_a_folder_without_a_run(tmp_path):
+    refused(tmp_path, f"{tmp_path} holds no run", "config.json")
+    refused(tmp_path / "gone", "gone holds no run")
+
+
+def test_a_config_that_is_no_json(broken):
+    (broken / "config.json").write_text('{"paper": ')
+    refused(broken, str(broken / "config.json"), "cannot be read")
+    (broken / "config.json").write_text("[1, 2]")
+    refused(broken, str(broken / "config.json"))
+
+
+@pytest.mark.parametrize("key", ["paper", "variant", "model", "options", "decode", "weights", "encoder", "data"])
+def test_a_config_that_says_too_little(broken, key):
+    change(broken, key, to=None)
+    refused(broken, str(broken / "config.json"), f"does not say {key}")
+
+
+@pytest.mark.parametrize(
+    ("part", "right", "wrong"),
+    [("model", "vocab_size", "vocab_sise"), ("options", "lower", "lowr"), ("decode", "beam", "beem")],
+)
+def test_a_misspelt_field(broken, part, right, wrong):
+    change(broken, part, wrong, to=1)
+    refused(broken, str(broken / "config.json"), f"has no field '{wrong}', did you mean '{right}'?")
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "message"),
+    [
+        (("model", "vocab_size"), "many", ""),
+        (("model", "vocab_size"), -1, ""),
+        (("options", "summary_tokens"), 0, "summary_tokens must be at least 1"),
+        (("decode", "beam"), 0, "beam 0"),
+        (("decode",), [1], ""),
+        (("options",), "none", ""),
+    ],
+)
+def test_a_value_that_cannot_be(broken, keys, value, message):
+    change(broken, *keys, to=value)
+    refused(broken, str(broken / "config.json"), message)
+
+
+def test_an_unknown_paper_or_variant(broken, made):
+    change(broken, "variant", to="+raed")
+    refused(broken, str(broken / "config.json"), f"unknown variant of {made.setup.paper.name} '+raed'")
+    change(broken, "paper", to="mem2mum")
+    refused(broken, str(broken / "config.json"), "'mem2mum', did you mean 'mem2mem'?")
+
+
+def test_another_vocabulary_of_the_same_size(broken, made):
+    """Its summaries would be other words."""
+    path = next(broken / name for name in ("pieces.model", "vocabulary.txt") if (broken / name).exists())
+    if path.suffix == ".txt":
+        lines = path.read_text().splitlines()
+        lines[-2:] = reversed(lines[-2:])
+        path.write_text("\n".join(lines) + "\n")
+    else:
+        path.write_bytes(other_pieces(len(made.corpus.vocabulary)))
+    refused(broken, str(broken), "the vocabulary is not the one that the run was trained with")
+
+
+def other_pieces(size: int) -> bytes:
+    """A SentencePiece model of as many pieces, from other texts."""
+    from lib.data.pieces import Pieces
+
+    texts = [sentence.lower() for d in load_corpus("aclsum").split("val", 20) for sentence in d.sentences]
+    pieces = Pieces.train(texts, size)
+    assert len(pieces) == size
+    return pieces.model
+
+
+def test_a_vocabulary_that_is_missing_or_damaged(broken):
+    path = next(broken / name for name in ("pieces.model", "vocabulary.txt") if (broken / name).exists())
+    path.write_bytes(b"\xff\xfe")
+    refused(broken, str(broken), "vocabulary")
+    path.unlink()
+    refused(broken, str(broken), "vocabulary of the run cannot be read")
+
+
+def test_what_else_turns_texts_into_ids(broken, made):
+    """The ranker's weights, and the words that an encoder knows."""
+    others = {"read_again": ["source_vocabulary.txt"], "hierarchical_transformer": ["ranker.safetensors"]}
+    there = [name for names in others.values() for name in names if (broken / name).exists()]
+    assert there == others.get(made.setup.paper.name, [])
+    for path in (broken / name for name in there):
+        whole = path.read_bytes()
+        path.write_bytes(whole[: len(whole) // 2])
+        refused(broken, str(broken), "vocabulary")
+        path.unlink()
+        refused(broken, str(broken), "the vocabulary is not the one that the run was trained with")
+
+
+def test_weights_that_are_damaged_missing_or_of_another_model(broken, made):
+    name = "best-3" if made.setup.train.keep_best > 1 else "best"
+    path = broken / f"{name}.safetensors"
+    path.write_bytes(path.read_bytes()[:100])
+    refused(broken, str(path), "damaged")
+    for weights in broken.glob("*.safetensors"):
+        if weights.name != "ranker.safetensors":
+            weights.unlink()
+    refused(broken, str(broken), "weights")
+
+
+def test_weights_of_another_size(broken):
+    field = "hidden" if "hidden" in json.loads((broken / "config.json").read_text())["model"] else "inner"
+    change(broken, "model", field, to=24)
+    with pytest.raises(RunError, match="holds the weights of another model"):
+        lib.load(broken)
+
+
+def test_metrics_that_were_cut_short(broken):
+    path = broken / "metrics.jsonl"
+    path.write_text(path.read_text() + '{"step": 4, "lo')
+    assert lib.load(broken).step == 3
