@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from lib.bootstrap import interval, paired_bootstrap
-from lib.metrics import MEASURES
+from lib.measures import MEASURES
 from lib.papers import page_table_named, table_named
 from lib.papers.paper import Row, Table
 from lib.storage import project_root, write_json, write_whole

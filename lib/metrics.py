@@ -1,7 +1,6 @@
 """Scores of summaries: ROUGE, the share of copied n-grams, and tables of both."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,10 +8,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
 from lib.bootstrap import Interval, interval
-
-# rouge-score's names. rougeLsum is the summary-level R-L of ROUGE-1.5.5, one sentence a line: what the tables of
-# arXiv, PubMed, CNN/DailyMail and Newsroom report.
-METRICS = {"R-1": "rouge1", "R-2": "rouge2", "R-Lsum": "rougeLsum"}
+from lib.measures import METRICS
 
 
 def rouge(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np.ndarray:
@@ -107,36 +103,3 @@ def copied_ngrams(
 
 def _ngrams(words: list[str], n: int) -> Iterable[tuple[str, ...]]:
     return zip(*(words[i:] for i in range(n)))
-
-
-# ----------------------------------------------------------------------------------------- what tables measure
-
-
-@dataclass(frozen=True)
-class Measure:
-    """Columns of a table, made of a system's scores (`lib.score_runs.score_texts`)."""
-
-    columns: tuple[str, ...]
-    numbers: Callable[[dict], np.ndarray]  # values and weights of their mean: [2, columns, documents]
-
-
-def _plainly(key: str) -> Callable[[dict], np.ndarray]:
-    def numbers(scores: dict) -> np.ndarray:
-        values = np.array(scores[key], dtype=float).T
-        return np.stack([values, np.ones_like(values)])
-
-    return numbers
-
-
-def _shares(scores: dict) -> np.ndarray:
-    """Percent of the n-grams, pooled over documents."""
-    found, every = np.array(list(scores["copied"].values()), dtype=float).transpose(2, 0, 1)
-    return np.stack([100 * found, every])
-
-
-COPIED = ("5", "10", "15", "20")  # n of the n-grams
-MEASURES = {
-    "rouge": Measure(tuple(METRICS), _plainly("rouge")),
-    "copied": Measure(COPIED, _shares),
-    "recall": Measure(("R-1", "R-2", "R-L"), _plainly("recall")),  # of the first 75 bytes
-}

@@ -15,7 +15,8 @@ from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
 from lib.data.text import Vocabulary
 from lib.generate import extract, source_sentences, summarize
-from lib.metrics import COPIED, limited_recall, ngram_counts, rouge
+from lib.measures import COPIED
+from lib.metrics import limited_recall, ngram_counts, rouge
 from lib.models.summarizer import Extractor
 from lib.papers.paper import Setup
 from lib.runs import Run

@@ -15,7 +15,7 @@ from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus, TextEncoder, encode_documents, prepare
 from lib.extractive import baselines, lead
 from lib.generate import DecodeConfig
-from lib.metrics import MEASURES
+from lib.measures import MEASURES
 from lib.runs import Recipe
 from lib.suggestions import did_you_mean
 from lib.training import TrainConfig
