@@ -99,6 +99,8 @@ class Run:
 
         Raises ValueError for a text without a sentence, naming it.
         """
+        if isinstance(texts, str | dict):
+            raise ValueError("texts are given as a list: [text]")
         found = []
         for number, text in enumerate(texts):
             name = names[number] if number < len(names) else f"text {number + 1}"

@@ -148,6 +148,13 @@ def test_an_empty_text_is_named(made, text, name):
         run.summarize([text], names=["paper.md"])
 
 
+@pytest.mark.parametrize("text", ["A text.", RECORD])
+def test_texts_are_a_list(made, text):
+    """A string alone would be read letter by letter."""
+    with pytest.raises(ValueError, match=r"as a list: \[text\]"):
+        lib.load(made.folder).summarize(text)
+
+
 def test_attention_is_of_the_words_that_are_shown(made):
     """Shapes, rows that are weights, and no difference to the summary."""
     run, config = lib.load(made.folder), made.model.config
