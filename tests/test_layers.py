@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lib.layers.attention import Attention, CoverageAttention, masked_softmax
+from lib.layers.attention import Attention, masked_softmax
+from lib.layers.coverage import CoverageAttention
 from lib.layers.pointer import PointerGenerator, PointerOutput, _VocabularyNLL, joint_nll, softmax_nll
 from lib.layers.transformer import Dropout, attend
 

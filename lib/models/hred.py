@@ -9,7 +9,8 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from lib.data.batch import Batch, in_vocabulary, split_packed
 from lib.data.text import PAD
-from lib.layers.attention import SCORES, Attention, CoverageAttention, full_precision
+from lib.layers.attention import SCORES, Attention, full_precision
+from lib.layers.coverage import CoverageAttention
 from lib.layers.pointer import PointerGenerator
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import HierarchicalOutput, PointerModel

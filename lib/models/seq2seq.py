@@ -13,7 +13,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import PAD
-from lib.layers.attention import Attention, CoverageAttention, full_precision
+from lib.layers.attention import Attention, full_precision
+from lib.layers.coverage import CoverageAttention
 from lib.layers.pointer import Generator, PointerGenerator, PointerOutput
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import PointerModel

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import PAD
-from lib.layers.attention import CoverageAttention
+from lib.layers.coverage import CoverageAttention
 from lib.layers.pointer import PointerGenerator, PointerOutput
 from lib.layers.transformer import sinusoids
 from lib.models.hierarchical_transformer import HierarchicalTransformer
