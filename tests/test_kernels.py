@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lib.layers.coverage import _CompiledScan, _CoverageScan
+from lib.layers.coverage import _CompiledScan, _CoverageScan, compiled
 from lib.layers.kernels import _rational_tanh, for_each_document
 
 LENGTHS = [7, 1, 12, 9]
@@ -97,3 +97,18 @@ def test_an_error_in_a_document_is_raised():
                 for_each_document(fail, [3, 9])
         finally:
             torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("cached", [1, 200])
+def test_pytorchs_scan_in_groups_of_documents(cached, monkeypatch):
+    inputs, mask = scan_inputs(torch.float64, hypotheses=2)
+    whole, expected = weights_and_gradients(_CoverageScan, inputs, mask)
+    monkeypatch.setattr("lib.layers.coverage.CACHED", cached)
+    ours, gradients = weights_and_gradients(_CoverageScan, inputs, mask)
+    assert torch.allclose(ours, whole, rtol=0, atol=1e-14)
+    assert all(torch.allclose(a, b, rtol=0, atol=1e-13) for a, b in zip(gradients, expected))
+
+
+def test_what_is_not_a_cpus_float_takes_pytorch():
+    assert compiled(torch.zeros(1)) and compiled(torch.zeros(1).double())
+    assert not compiled(torch.zeros(1).bfloat16()) and not compiled(torch.zeros(1, device="meta"))

@@ -141,8 +141,8 @@ def test_lib_imports_neither_pages_nor_tests():
 
 
 def test_training_needs_few_packages():
-    """`lib.training`, the models, the papers and the use of a run need six packages, the command a seventh."""
-    few = {"torch", "numpy", "safetensors", "sentencepiece", "filelock", "tqdm", "tyro"}
+    """`lib.training`, the models, the papers and the use of a run need seven packages, the command one more."""
+    few = {"torch", "numpy", "safetensors", "sentencepiece", "filelock", "tqdm", "tyro", "numba"}
     every = {need.replace("-", "_") for need in needs("pages", "dev", "entities", "tables")}
     assert few <= every
     missing = sorted({*every, "IPython", "yaml"} - few - {"pyyaml"})

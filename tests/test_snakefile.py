@@ -10,7 +10,6 @@ import sys
 import time
 
 import pytest
-from lib.tables import FIGURES, PAGE_TABLES, TABLES
 
 from lib.papers import PAPERS
 from lib.storage import project_root

@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 
 import pytest
 import torch
@@ -13,9 +13,10 @@ from filelock import FileLock
 from lib import training
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.windowed import Windowed, WindowedConfig
+from lib.papers import PAPERS, resolve
 from lib.runs import Recipe, RunError, kept_checkpoints, load_tensors, load_weights, read_meta, read_metrics
 from lib.storage import project_root
-from lib.train import main
+from lib.train import main, parse
 from lib.training import TrainConfig, _optimizer, train
 
 MEM2MEM, WINDOWED = Recipe("mem2mem", "+read"), Recipe("windowed", "dynamic")

@@ -1,19 +1,20 @@
 """Compiled loops for a CPU: attention with coverage, which touches every source word at every step.
 
-What PyTorch does in a dozen calls, each over [documents, words, width] numbers, is one pass here: what is between the
-keys and the weights stays in registers or the first cache. Each kernel works on one document; documents are shared out
-among threads, and no number depends on how many there are. In float64 the tanh is exact, so that the checks of the
-pages verify the code that trains; in float32 it is a rational function, right to 5e-7. Lengths, not masks: no padding
-is read.
+What PyTorch does in a dozen calls, each over [documents, words, width] numbers, is one pass here: what is between
+the keys and the weights stays in registers or the first cache. Each kernel works on one document; documents are
+shared out among threads, and no number depends on how many there are. In float64 the tanh is exact, so that the
+checks of the pages verify the code that trains; in float32 it is a rational function, right to 5e-7. Lengths, not
+masks: no padding is read.
 
-The first call compiles for some seconds; numba keeps the result beside this file or, where that may not be written, in
-the user's cache.
+The first call compiles for some seconds; numba keeps the result beside this file or, where that may not be written,
+in the user's cache.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -137,6 +138,12 @@ def coverage_backward(queries, keys, w, v, coverage, alpha, d_alpha, d_queries, 
     for k in range(hypotheses):
         for t in range(steps):
             d_queries[k, t] *= v
+
+
+def ready() -> bool:
+    """Whether the kernels are compiled, or at least kept from an earlier process."""
+    kept = Path(coverage_backward.stats.cache_path or "").glob(f"{Path(__file__).stem}.coverage_backward-*.nbi")
+    return bool(coverage_backward.signatures) or any(kept)
 
 
 # ------------------------------------------------------------------------------------------------------ threads
