@@ -107,10 +107,3 @@ def _outline(node):
         filled = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
         return [type(node).__name__, *([name, _outline(value)] for name, value in filled)]
     return [_outline(part) for part in node] if isinstance(node, list) else repr(node)
-
-
-def source_digest(*folders: str) -> str:
-    """A short name of the code in these files and folders of `lib`: what other code made is not reused."""
-    root = Path(__file__).resolve().parent
-    paths = [p for f in folders for p in ([root / f] if (root / f).is_file() else sorted((root / f).rglob("*.py")))]
-    return digest([p.read_text() for p in paths])
