@@ -110,7 +110,7 @@ def coverage_backward(queries, keys, w, v, coverage, alpha, d_alpha, d_queries, 
         d_cov = d_coverage[k]
         for t in range(steps - 1, -1, -1):
             query, row, d_query = queries[k, t], alpha[k, t], d_queries[k, t]
-            mean = d_score[0] - d_score[0]
+            mean = v[0] - v[0]  # 0 of the right type; d_score is new memory
             for i in range(n):
                 d_score[i] = d_alpha[k, t, i] + d_cov[i]
                 mean += row[i] * d_score[i]
