@@ -1,9 +1,12 @@
 """Compiled loops against PyTorch: the same numbers, whatever the lengths and the number of threads."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
+from lib.layers import kernels
 from lib.layers.coverage import _CompiledScan, _CoverageScan, compiled
 from lib.layers.kernels import _rational_tanh, for_each_document
 
@@ -112,3 +115,20 @@ def test_pytorchs_scan_in_groups_of_documents(cached, monkeypatch):
 def test_what_is_not_a_cpus_float_takes_pytorch():
     assert compiled(torch.zeros(1)) and compiled(torch.zeros(1).double())
     assert not compiled(torch.zeros(1).bfloat16()) and not compiled(torch.zeros(1, device="meta"))
+
+
+def test_what_was_in_new_memory_does_not_matter(monkeypatch):
+    """The backward kernel as Python runs it, with new memory that is full of NaN."""
+
+    class Poisoned:
+        empty_like = staticmethod(lambda array: np.full_like(array, np.nan))
+
+    monkeypatch.setattr(kernels, "np", Poisoned)
+    monkeypatch.setattr(kernels, "_tanh", math.tanh)
+    random = np.random.default_rng(0)
+    shapes = (2, 3, 4), (5, 4), (4,), (4,), (2, 5)  # queries, keys, w, v, coverage
+    inputs = [random.normal(size=shape) for shape in shapes]
+    alpha = random.dirichlet(np.ones(5), (2, 3))
+    gradients = [np.zeros(shape) for shape in shapes]
+    kernels.coverage_backward.py_func(*inputs, alpha, random.normal(size=alpha.shape), *gradients)
+    assert all(np.isfinite(g).all() and g.any() for g in gradients)
