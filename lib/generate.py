@@ -1,13 +1,13 @@
 """Summaries from a model: batched beam search and greedy search, on the path that training uses."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from lib.data.batch import Batch, EncodedDocument
+from lib.data.batch import Batch, EncodedDocument, rows_of
 from lib.data.batching import in_order
 from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
 from lib.models.summarizer import Extractor, Summarizer
@@ -197,27 +197,36 @@ def greedy_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list
 @torch.no_grad()
 def extract(model: Extractor, split, vocabulary: Vocabulary, batch_size: int = 16) -> list[list[str]]:
     """The sentences that a model chooses of every document of a split (`choose`)."""
-    model.eval()
-    device, found = next(model.parameters()).device, []
-    for batch in in_order(split, batch_size, len(vocabulary)):
-        found += model.choose(batch.to(device))
+    found = choices(model, in_order(split, batch_size, len(vocabulary)))
     texts = (source_sentences(document, vocabulary) for document in split)
     return [[sentences[i] for i in chosen] for sentences, chosen in zip(texts, found)]
 
 
+@torch.no_grad()
+def choices(model: Extractor, batches: Iterable[Batch]) -> list[list[int]]:
+    """Numbers of the sentences that a model chooses of every document of some batches."""
+    model.eval()
+    device = next(model.parameters()).device
+    return [chosen for batch in batches for chosen in model.choose(batch.to(device))]
+
+
 def source_sentences(document: EncodedDocument, vocabulary: Vocabulary) -> list[str]:
     """Sentences (paragraphs) of an encoded document, its words set apart by spaces."""
-    spans = np.split(document.source, document.sentence_lengths.cumsum()[:-1])
-    return [vocabulary.text(span.tolist(), document.unknown) for span in spans]
+    return [vocabulary.text(row.tolist(), document.unknown) for row in rows_of(document)]
 
 
 def summarize(
     model: Summarizer, split, vocabulary: Vocabulary, config: DecodeConfig, batch_size: int = 16
 ) -> list[list[str]]:
     """The best summary of every document of a split, in sentences; copied words are the source's own."""
-    device, summaries = next(model.parameters()).device, []
-    for batch in in_order(split, batch_size, len(vocabulary)):
-        for found, unknown in zip(beam_search(model, batch.to(device), config), batch.unknown):
-            words = [i for i in found[0].ids if i not in model.control_symbols]
-            summaries.append(vocabulary.sentences(words, unknown))
+    summaries = []
+    for document, best in zip(split, written(model, in_order(split, batch_size, len(vocabulary)), config)):
+        words = [i for i in best.ids if i not in model.control_symbols]
+        summaries.append(vocabulary.sentences(words, document.unknown))
     return summaries
+
+
+def written(model: Summarizer, batches: Iterable[Batch], config: DecodeConfig) -> list[Hypothesis]:
+    """The best hypothesis of every document of some batches."""
+    device = next(model.parameters()).device
+    return [best for batch in batches for best, *_ in beam_search(model, batch.to(device), config)]

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from safetensors.numpy import load_file, save
 
-from lib.data.batch import EncodedDocument
+from lib.data.batch import EncodedDocument, rows_of
 from lib.data.batching import in_order
 from lib.data.clusters import (
     ClusterOptions,
@@ -17,7 +17,6 @@ from lib.data.clusters import (
     encode_wide,
     order_scores,
     ranked,
-    rows_of,
     similarity_scores,
 )
 from lib.data.documents import Document

@@ -20,12 +20,12 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from lib.data.batch import Batch, EncodedDocument, make_batch
+from lib.data.batch import Batch, EncodedDocument, make_batch, rows_of
 from lib.data.batching import in_order
 from lib.data.documents import Document, parse_text, to_document
 from lib.data.prepared import TextEncoder, encode_documents
 from lib.data.text import BOS
-from lib.generate import DecodeConfig, beam_search, source_sentences
+from lib.generate import DecodeConfig, Hypothesis, choices, source_sentences, written
 from lib.models.summarizer import Extractor
 from lib.suggestions import did_you_mean
 
@@ -128,26 +128,23 @@ class Run:
         Raises ValueError for a text that holds nothing to read.
         """
         documents = self.encode(self.documents(texts, names), self.encoder)
-        found, device = [], next(self.model.parameters()).device
         batches = progress(list(in_order(documents, batch_size, len(self.vocabulary))))
         if isinstance(self.model, Extractor):
-            chosen = [numbers for batch in batches for numbers in self._choose(batch.to(device))]
-            return [self._extract(document, numbers) for document, numbers in zip(documents, chosen)]
-        for batch in batches:
-            hypotheses = beam_search(self.model, batch.to(device), self.decode)
-            found += [(best.ids, best.score) for best, *_ in hypotheses]
-        return [self._summary(document, ids, score, attention) for document, (ids, score) in zip(documents, found)]
+            return [self._extract(*pair) for pair in zip(documents, choices(self.model, batches))]
+        found = written(self.model, batches, self.decode)
+        return [self._summary(document, best, attention) for document, best in zip(documents, found)]
 
-    def _summary(self, document: EncodedDocument, ids: list[int], score: float, attention: bool) -> Summary:
+    def _summary(self, document: EncodedDocument, best: Hypothesis, attention: bool) -> Summary:
+        ids = best.ids
         seen = self._attention(document, ids) if attention else {}
-        written = [t for t, i in enumerate(ids) if i not in self.model.control_symbols]
-        words, vocabulary = [ids[t] for t in written], self.vocabulary
+        places = [t for t, i in enumerate(ids) if i not in self.model.control_symbols]
+        words, vocabulary = [ids[t] for t in places], self.vocabulary
         groups = vocabulary.by_sentence(words, document.unknown)
-        kept = [written[place] for group in groups for place in group]
+        kept = [places[place] for group in groups for place in group]
         seen = {name: value if name in PER_DOCUMENT else value[kept] for name, value in seen.items()}
         return Summary(
             sentences=vocabulary.sentences(words, document.unknown),
-            score=score,
+            score=best.score,
             tokens=[vocabulary.tokens([words[place] for place in group], document.unknown) for group in groups],
             source=self._source(document),
             copied=(seen["generate"] < 0.5).tolist() if "generate" in seen else [],
@@ -156,12 +153,7 @@ class Run:
 
     def _source(self, document: EncodedDocument) -> list[list[str]]:
         """Words of each sentence of the source."""
-        spans = np.split(document.source, document.sentence_lengths.cumsum()[:-1])
-        return [self.vocabulary.tokens(span.tolist(), document.unknown) for span in spans]
-
-    @torch.no_grad()
-    def _choose(self, batch: Batch) -> list[list[int]]:
-        return self.model.eval().choose(batch)
+        return [self.vocabulary.tokens(row.tolist(), document.unknown) for row in rows_of(document)]
 
     def _extract(self, document: EncodedDocument, chosen: list[int]) -> Summary:
         """Sentences as they stand in the source; there is no other summary that they could be."""

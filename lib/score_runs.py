@@ -40,14 +40,17 @@ def score_texts(summaries: Sequence[list[str]], documents: Sequence[Document], s
 def score_run(run: Run, documents: Sequence[Document], split_name: str) -> tuple[dict, list[list[str]]]:
     """Scores of a trained run on documents with references, and the summaries it wrote (an extractor: chose)."""
     encoded = run.encode(documents, run.encoder)
-    sources, parts = _sources(encoded, run.vocabulary), {}
+    sources = _sources(encoded, run.vocabulary)
     started = time.perf_counter()
     if isinstance(run.model, Extractor):
         summaries = extract(run.model, encoded, run.vocabulary)
     else:
         summaries = summarize(run.model, encoded, run.vocabulary, run.decode)
     seconds = time.perf_counter() - started
-    if run.model.extracts:
+    parts = {"summaries": score_texts(summaries, documents, sources)}
+    if isinstance(run.model, Extractor):
+        parts["extracts"] = parts["summaries"]
+    elif run.model.extracts:
         parts["extracts"] = score_texts(extract(run.model, encoded, run.vocabulary), documents, sources)
     made = {
         "model": run.config["paper"],
@@ -58,7 +61,7 @@ def score_run(run: Run, documents: Sequence[Document], split_name: str) -> tuple
         "parameters": sum(p.numel() for p in run.model.parameters()),
         "seconds": {"training": _seconds(run), "summary": round(seconds / len(documents), 4)},
         "made_with": run.config["made_with"],
-        "parts": {"summaries": score_texts(summaries, documents, sources), **parts},
+        "parts": parts,
     }
     return made, summaries
 

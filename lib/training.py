@@ -24,7 +24,7 @@ from tqdm import tqdm
 from lib.data.batch import make_batch
 from lib.data.batching import BucketSampler, in_order
 from lib.data.prepared import PreparedCorpus, code_of
-from lib.layers import kernels
+from lib.layers.coverage import compiles
 from lib.runs import (
     Recipe,
     Run,
@@ -220,15 +220,15 @@ class _Loop:
             total=self.total, initial=self.step, desc="training", mininterval=5, delay=5, ncols=80, file=sys.stdout,
             disable=not self.progress,
         )  # fmt: skip
-        if self.device.type == "cpu" and not kernels.ready():
+        if self.device.type == "cpu" and compiles(self.model):
             bar.set_description("training (the first step compiles)")
         started = time.perf_counter()
         while self.step < self.total:
             losses = self._step(model)
-            bar.set_description("training", refresh=False)
             bar.update()
             if self.step % self.config.log_every == 0 or self.step == self.total:
                 values = self._mean(losses)
+                bar.set_description("training", refresh=False)
                 bar.set_postfix_str(f"loss {values['loss']:.3f}", refresh=False)
                 seconds = round(time.perf_counter() - started, 3)
                 self._log({"step": self.step, "split": "train", **values, "seconds": seconds})

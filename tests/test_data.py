@@ -137,7 +137,7 @@ def test_an_encoder_comes_back_from_disk(tmp_path):
     made = encoders()
     for number, encoder in enumerate(made):
         encoder.save(tmp_path / str(number))
-        again = TextEncoder.load(tmp_path / str(number), CohanOptions, asdict(OPTIONS))
+        again = TextEncoder.load(tmp_path / str(number), CohanOptions(**asdict(OPTIONS)))
         assert again.options == OPTIONS and again.digest() == encoder.digest()
         assert type(again.vocabulary) is type(encoder.vocabulary)
         assert again.vocabulary.words == encoder.vocabulary.words

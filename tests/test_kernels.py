@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lib.layers import kernels
-from lib.layers.coverage import _CompiledScan, _CoverageScan, compiled
+from lib.layers.coverage import CoverageAttention, _CompiledScan, _CoverageScan, compiled, compiles
 from lib.layers.kernels import _rational_tanh, for_each_document
 
 LENGTHS = [7, 1, 12, 9]
@@ -110,6 +110,14 @@ def test_pytorchs_scan_in_groups_of_documents(cached, monkeypatch):
     ours, gradients = weights_and_gradients(_CoverageScan, inputs, mask)
     assert torch.allclose(ours, whole, rtol=0, atol=1e-14)
     assert all(torch.allclose(a, b, rtol=0, atol=1e-13) for a, b in zip(gradients, expected))
+
+
+def test_only_models_with_such_attention_compile(monkeypatch):
+    attending, other = torch.nn.Sequential(CoverageAttention(2, 2, 2)), torch.nn.Linear(2, 2)
+    monkeypatch.setattr("lib.layers.coverage.ready", lambda: False)
+    assert compiles(attending) and not compiles(other)
+    monkeypatch.setattr("lib.layers.coverage.ready", lambda: True)
+    assert not compiles(attending)
 
 
 def test_what_is_not_a_cpus_float_takes_pytorch():

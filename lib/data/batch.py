@@ -33,6 +33,11 @@ class EncodedDocument:
         return cls(name, source, lengths, target, list(unknown), list(reference))
 
 
+def rows_of(document: EncodedDocument) -> list[np.ndarray]:
+    """Ids of each sentence of the source; of a cluster, of its title and each paragraph."""
+    return np.split(document.source, document.sentence_lengths.cumsum()[:-1])
+
+
 @dataclass(frozen=True)
 class Batch:
     """Tensors of B documents: N source words at most, in L sentences at most; T target words at most."""

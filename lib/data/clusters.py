@@ -12,7 +12,7 @@ from itertools import islice
 
 import numpy as np
 
-from lib.data.batch import EncodedDocument
+from lib.data.batch import EncodedDocument, rows_of
 from lib.data.documents import SPLITS, Document
 from lib.data.graphs import discourse_graph, entity_finder, similarity_graph, title_similarity
 from lib.data.options import Options, words_of
@@ -153,11 +153,6 @@ def encode_cluster(found: Cluster, pieces: Pieces, options: ClusterOptions) -> E
     target = [i for sentence in summary for i in (*sentence, SENTENCE_END)]
     target = [*target[:-1], EOS][: options.summary_tokens]
     return EncodedDocument.of(found.id, np.concatenate(rows), list(map(len, rows)), target, (), found.summary)
-
-
-def rows_of(document: EncodedDocument) -> list[np.ndarray]:
-    """Title and paragraphs of an encoded cluster."""
-    return np.split(document.source, document.sentence_lengths.cumsum()[:-1])
 
 
 # ------------------------------------------------------------------------------------------- ranking and choosing

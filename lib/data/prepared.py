@@ -54,15 +54,12 @@ class TextEncoder:
             write_whole(folder / "ranker.safetensors", save(self.ranker))
 
     @classmethod
-    def load(cls, folder: str | Path, kind: type[Options], options: dict) -> "TextEncoder":
-        """What `save` wrote. kind, options: the class of the options and its fields.
-
-        Raises OSError, ValueError, TypeError or SafetensorError for what is missing, damaged or unknown.
-        """
+    def load(cls, folder: str | Path, options: Options) -> "TextEncoder":
+        """What `save` wrote. Raises OSError, ValueError or SafetensorError for what is missing or damaged."""
         folder = Path(folder)
         pieces, source, ranker = (folder / n for n in ("pieces.model", "source_vocabulary.txt", "ranker.safetensors"))
         return cls(
-            kind(**options),
+            options,
             Pieces.load(pieces) if pieces.exists() else Vocabulary.load(folder / "vocabulary.txt"),
             Vocabulary.load(source) if source.exists() else None,
             load_file(ranker) if ranker.exists() else None,
@@ -229,7 +226,7 @@ class PreparedCorpus:
             name, made_for = description["corpus"], description["options_class"]
             if made_for == kind.__name__:
                 splits = {split_name: Split.load(folder, split_name) for split_name in description["documents"]}
-                encoder = TextEncoder.load(folder, kind, description["options"])
+                encoder = TextEncoder.load(folder, kind(**description["options"]))
                 return cls(name, encoder, splits, description["report"])
         except (OSError, ValueError, KeyError, TypeError, EOFError, SafetensorError) as error:
             raise CorpusError(

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.layers.attention import CACHED, add_weighted_, full_precision, hidden, slope_
-from lib.layers.kernels import coverage_backward, coverage_forward, for_each_document
+from lib.layers.kernels import coverage_backward, coverage_forward, for_each_document, ready
 
 
 class CoverageAttention(nn.Module):
@@ -50,6 +50,11 @@ class CoverageAttention(nn.Module):
 def compiled(values: Tensor) -> bool:
     """Whether there are compiled kernels for numbers of this kind."""
     return values.device.type == "cpu" and values.dtype in (torch.float32, torch.float64)
+
+
+def compiles(model: nn.Module) -> bool:
+    """Whether a model's first step on a CPU has to compile the kernels."""
+    return not ready() and any(isinstance(module, CoverageAttention) for module in model.modules())
 
 
 class _CompiledScan(torch.autograd.Function):

@@ -54,9 +54,9 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
         model = kind(sizes)
     except (TypeError, ValueError, RuntimeError) as error:
         raise RunError(f"{path}: no model of these sizes ({error})") from None
-    made_from(of.options_class, config["options"], path)
+    options = made_from(of.options_class, config["options"], path)
     try:
-        encoder = TextEncoder.load(folder, of.options_class, config["options"])
+        encoder = TextEncoder.load(folder, options)
     except (OSError, ValueError, SafetensorError) as error:
         raise RunError(f"{folder}: the vocabulary of the run cannot be read ({error})") from None
     if encoder.digest() != config["encoder"]:
