@@ -85,7 +85,7 @@ from lib.data.prepared import TextEncoder, encode_documents
 from lib.data.text import BOS, EOS, UNK, Vocabulary
 from lib.figures import draw, lines, loss_curves, use_style, word_bars
 from lib.generate import DecodeConfig, beam_search, greedy_search, summarize
-from lib.layers.gated_gru import GatedGRU
+from lib.layers.gru import GatedGRU
 from lib.make_tables import published_table
 from lib.metrics import rouge, score_table
 from lib.models.abs import ABS, ABSConfig

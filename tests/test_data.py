@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from lib.data.batch import make_batch, split_packed
+from lib.data.batch import make_batch
 from lib.data.batching import BucketSampler, in_order
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
@@ -237,20 +237,6 @@ def test_packing_is_torch_packing():
     assert batch.packed.sizes.tolist() == expected.batch_sizes.tolist()
     assert batch.source_extended.flatten()[batch.packed.words].tolist() == expected.data.tolist()
     assert batch.packed.sentences.tolist() == [6, 2, 0, 1, 3, 7]
-
-
-@pytest.mark.parametrize("at_once", [1, 2, 4, 99])
-def test_split_packing_is_packing_the_parts(at_once):
-    batch = batch_of()
-    sentences = [s for d in RAGGED for s in torch.from_numpy(d.source).split(d.sentence_lengths.tolist())]
-    ranked = sorted(sentences, key=len, reverse=True)
-    packed = batch.source_extended.flatten()[batch.packed.words]
-    parts = split_packed(batch.packed.sizes, at_once)
-    assert len(parts) == -(-len(ranked) // at_once)
-    for start, (positions, sizes) in zip(range(0, len(ranked), at_once), parts):
-        expected = torch.nn.utils.rnn.pack_sequence(ranked[start : start + at_once])
-        assert sizes.tolist() == expected.batch_sizes.tolist()
-        assert packed[positions].tolist() == expected.data.tolist()
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,18 @@
 
 import math
 
+import numba
 import numpy as np
 import pytest
 import torch
+from torch.nn.utils.rnn import pack_padded_sequence
 
 from lib.layers import kernels
-from lib.layers.coverage import CoverageAttention, _CompiledScan, _CoverageScan, compiled, compiles
-from lib.layers.kernels import _rational_tanh, for_each_document
+from lib.layers.coverage import CoverageAttention, _CompiledScan, _CoverageScan, compiles
+from lib.layers.gru import GRU, GatedGRU
+from lib.layers.gru import scan as gru_scan
+from lib.layers.kernels import _rational_tanh, compiled, for_each_document
+from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 
 LENGTHS = [7, 1, 12, 9]
 
@@ -140,3 +145,118 @@ def test_what_was_in_new_memory_does_not_matter(monkeypatch):
     gradients = [np.zeros(shape) for shape in shapes]
     kernels.coverage_backward.py_func(*inputs, alpha, random.normal(size=alpha.shape), *gradients)
     assert all(np.isfinite(g).all() and g.any() for g in gradients)
+
+
+# ---------------------------------------------------------------------------------------------------------- GRUs
+
+
+def outputs_and_gradients(layer, inputs, packed: bool, *start):
+    lengths = torch.tensor([3, 7, 2])
+    read = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False) if packed else inputs
+    states, last = layer(read, *start)
+    states = states.data if packed else states
+    slopes = (torch.linspace(-1, 1, x.numel(), dtype=x.dtype).view_as(x) for x in (states, last))
+    total = sum((x * slope).sum() for x, slope in zip((states, last), slopes))
+    return states, last, *torch.autograd.grad(total, [inputs, *start, *layer.parameters()])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("started", [False, True])
+def test_the_gru_is_pytorchs(packed, bidirectional, started):
+    """States, last states and every gradient; sequences of different lengths in any order when packed."""
+    torch.manual_seed(0)
+    ours = GRU(5, 4, bidirectional).double()
+    theirs = torch.nn.GRU(5, 4, batch_first=True, bidirectional=bidirectional).double()
+    theirs.load_state_dict(ours.state_dict())
+    inputs = torch.randn(3, 7, 5, dtype=torch.float64, requires_grad=True)
+    start = [torch.randn(1 + bidirectional, 3, 4, dtype=torch.float64, requires_grad=True)] * started
+    for a, b in zip(*(outputs_and_gradients(layer, inputs, packed, *start) for layer in (ours, theirs)), strict=True):
+        assert a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=1e-13)
+
+
+def test_the_kernels_of_the_gru_are_their_reference(monkeypatch):
+    """What a GPU computes, with an update held back and without."""
+    torch.manual_seed(0)
+    plain, gated = GRU(5, 4).double(), GatedGRU(5, 4).double()
+    inputs, alpha = (torch.randn(3, 7, n, dtype=torch.float64, requires_grad=True) for n in (5, 4))
+
+    def found():
+        projected = torch.nn.functional.linear(inputs, plain.weight_ih_l0).transpose(0, 1).flatten(0, 1)
+        start = projected.new_zeros(3, 4)
+        states, last = gru_scan(projected, None, start, plain.weight_hh_l0, plain.bias_hh_l0, [3] * 7, backwards=True)
+        parameters = [plain.weight_ih_l0, plain.weight_hh_l0, plain.bias_hh_l0]
+        gradients = torch.autograd.grad(states.square().sum() + last.sum(), [inputs, *parameters])
+        held = gated(inputs, alpha)
+        return [
+            states,
+            last,
+            held,
+            *gradients,
+            *torch.autograd.grad(held.sum(), [inputs, alpha, *gated.parameters()]),
+        ]
+
+    ours = found()
+    monkeypatch.setattr("lib.layers.gru.compiled", lambda values: False)
+    monkeypatch.setattr("lib.layers.gru.arrays", lambda *tensors: tensors)
+    for a, b in zip(ours, found(), strict=True):
+        assert torch.allclose(a, b, rtol=0, atol=1e-13)
+
+
+def test_the_gru_in_single_precision_is_close():
+    torch.manual_seed(0)
+    layer = GRU(20, 30, bidirectional=True)
+    exact = GRU(20, 30, bidirectional=True).double()
+    exact.load_state_dict(layer.state_dict())
+    inputs = torch.randn(3, 7, 20, requires_grad=True)
+    ours = outputs_and_gradients(layer, inputs, False)
+    for a, b in zip(ours, outputs_and_gradients(exact, inputs.detach().double().requires_grad_(), False)):
+        assert (a - b).abs().max() < 1e-5 * b.abs().max()
+
+
+# -------------------------------------------------------------------------------------------------------- memory
+
+
+@pytest.mark.parametrize(("dtype", "close"), [(torch.float64, 1e-13), (torch.float32, 2e-5)])
+def test_the_memory_scan_is_the_loop(dtype, close):
+    """What the compiled scan reads and leaves, and every gradient, are those of equations 7 to 10 step by step."""
+    torch.manual_seed(0)
+    model = Mem2Mem(Mem2MemConfig(50, embedding=6, hidden=8, bottleneck=5, slots=3, compression=4)).to(dtype)
+    memory, queries, from_hidden = (torch.randn(*shape, dtype=dtype) for shape in ((2, 8, 3), (7, 2, 8), (2, 7, 16)))
+    leaves = [x.requires_grad_() for x in (memory, queries, from_hidden)]
+    weights = [
+        m.weight for m in (model.read_attention.v, model.read_attention.key, model.write_memory, model.write_read)
+    ]
+    made = []
+    for scan in (model._compiled_scan, model._scan):
+        found = scan(memory.transpose(1, 2), queries.transpose(0, 1), from_hidden)  # views: any strides will do
+        loss = sum((x * torch.linspace(-1, 1, x.numel(), dtype=dtype).view(x.shape)).sum() for x in found)
+        made.append([*found, *torch.autograd.grad(loss, leaves + weights)])
+    for a, b in zip(*made, strict=True):
+        assert torch.allclose(a, b, rtol=0, atol=close)
+
+
+def test_gradients_that_are_made_once_say_so():
+    model = Mem2Mem(Mem2MemConfig(50, embedding=6, hidden=8, bottleneck=5, slots=3, compression=4))
+    memory = torch.randn(2, 3, 8, requires_grad=True)
+    _, reads, _ = model._compiled_scan(memory, torch.randn(2, 7, 8), torch.randn(2, 7, 16))
+    reads.sum().backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="its gradient is made once"):
+        reads.sum().backward()
+
+
+def test_single_precision_is_nowhere_double():
+    """A number without a type in a kernel would make what it touches a double, and half as fast."""
+    torch.manual_seed(0)
+    inputs, mask = scan_inputs(torch.float32)
+    weights_and_gradients(_CompiledScan, inputs, mask)
+    x, alpha = (torch.randn(2, 3, 4, requires_grad=True) for _ in range(2))
+    (GatedGRU(4, 4)(x, alpha) + GRU(4, 4)(x)[0]).sum().backward()
+    model = Mem2Mem(Mem2MemConfig(50, embedding=6, hidden=8, bottleneck=5, slots=3, compression=4))
+    leaves = torch.randn(2, 3, 8), torch.randn(2, 7, 8), torch.randn(2, 7, 16)
+    model._compiled_scan(*(leaf.requires_grad_() for leaf in leaves))[1].sum().backward()
+    for kernel in kernels.KERNELS:
+        assert kernel.signatures, f"{kernel.__name__} was not called"
+        for types in kernel.signatures:
+            if not any(getattr(t, "dtype", None) == numba.float64 for t in types):
+                assert "fpext" not in kernel.inspect_llvm(types), kernel.__name__

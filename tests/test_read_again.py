@@ -7,7 +7,7 @@ from torch import nn
 from lib.data.batch import make_batch
 from lib.data.text import BOS, EOS, UNK
 from lib.generate import DecodeConfig, greedy_search
-from lib.layers.gated_gru import GatedGRU
+from lib.layers.gru import GatedGRU
 from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 from lib.papers import PAPERS

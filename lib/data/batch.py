@@ -264,20 +264,3 @@ def _group(lengths: np.ndarray) -> Group:
     whole = bool(mask.all())
     slots = None if whole else torch.from_numpy(np.flatnonzero(mask.ravel()))
     return Group(len(lengths), int(lengths[0]), slots, None if whole else torch.from_numpy(mask))
-
-
-def split_packed(sizes: Tensor, sentences: int) -> list[tuple[Tensor, Tensor]]:
-    """Cut a packed batch into packed batches of at most `sentences` sentences, the longest first.
-
-    sizes: [steps] of the whole. Returns, for each part, the positions of its words in the whole and its own sizes.
-    PyTorch's packed GRU on a CPU clears a gradient as large as all words at each step of its backward pass: parts
-    make that cheap, and change no number.
-    """
-    starts, parts = sizes.cumsum(0) - sizes, []
-    for first in range(0, int(sizes[0]), sentences):
-        own = (sizes - first).clamp(0, sentences)
-        own = own[own > 0]
-        step = torch.repeat_interleave(torch.arange(len(own)), own)
-        within = torch.arange(int(own.sum())) - (own.cumsum(0) - own)[step]
-        parts.append((starts[step] + first + within, own))
-    return parts

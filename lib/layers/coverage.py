@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.layers.attention import CACHED, add_weighted_, full_precision, hidden, slope_
-from lib.layers.kernels import coverage_backward, coverage_forward, for_each_document, ready
+from lib.layers.kernels import arrays, compiled, coverage_backward, coverage_forward, for_each_document, ready
 
 
 class CoverageAttention(nn.Module):
@@ -47,11 +47,6 @@ class CoverageAttention(nn.Module):
             return alpha, inputs[-1] + alpha.sum(2)
 
 
-def compiled(values: Tensor) -> bool:
-    """Whether there are compiled kernels for numbers of this kind."""
-    return values.device.type == "cpu" and values.dtype in (torch.float32, torch.float64)
-
-
 def compiles(model: nn.Module) -> bool:
     """Whether a model's first step on a CPU has to compile the kernels."""
     return not ready() and any(isinstance(module, CoverageAttention) for module in model.modules())
@@ -73,7 +68,7 @@ class _CompiledScan(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, d_alpha):
         queries, keys, w, v, coverage, alpha = ctx.saved_tensors
-        d_queries, d_keys, d_coverage = (torch.zeros_like(x) for x in (queries, keys, coverage))
+        d_queries, d_keys, d_coverage = (x.new_zeros(x.shape) for x in (queries, keys, coverage))
         d_w, d_v = (x.new_zeros(len(keys), len(x)) for x in (w, v))  # of each document: their sum has one order
         q, k, w, v, c, a, d = arrays(queries, keys, w, v, coverage, alpha, d_alpha)
         dq, dk, dw, dv, dc = arrays(d_queries, d_keys, d_w, d_v, d_coverage)
@@ -84,11 +79,6 @@ class _CompiledScan(torch.autograd.Function):
 
         for_each_document(of_document, ctx.lengths)
         return d_queries, d_keys, d_w.sum(0), d_v.sum(0), d_coverage, None
-
-
-def arrays(*tensors: Tensor) -> list:
-    """As numpy sees them, without a copy where they are contiguous."""
-    return [x.detach().contiguous().numpy() for x in tensors]
 
 
 def _groups(mask: Tensor, each: int) -> list[tuple[slice, int]]:

@@ -20,10 +20,16 @@ import numpy as np
 import torch
 from numba import njit, types
 from numba.extending import overload, register_jitable
+from torch import Tensor
 
 # sums of float32 in any order, so that loops become vector instructions; the order is fixed when it is compiled
 FAST = {"reassoc", "contract", "nsz", "arcp"}
-_kernel = njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+KERNELS: list = []
+
+
+def _kernel(function):
+    KERNELS.append(njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")(function))
+    return KERNELS[-1]
 
 
 def _tanh(x):
@@ -53,6 +59,16 @@ def _rational_tanh(x):
     q = q * y + np.float32(0.46714342896527256)
     q = q * y + np.float32(1)
     return x * p / q
+
+
+def _sigmoid(x):
+    raise NotImplementedError
+
+
+@overload(_sigmoid, inline="always")
+def _sigmoid_of(x):
+    half = np.float32(0.5) if x == types.float32 else 0.5
+    return lambda x: half + half * _tanh(half * x)
 
 
 @_kernel
@@ -124,7 +140,7 @@ def coverage_backward(queries, keys, w, v, coverage, alpha, d_alpha, d_queries, 
                     d_v[a] += h[a] * d
                 back = d - d
                 for a in range(width):
-                    s = (1 - h[a] * h[a]) * d
+                    s = d - h[a] * h[a] * d
                     h[a] = s
                     d_key[a] += s
                     back += s * vw[a]
@@ -138,6 +154,193 @@ def coverage_backward(queries, keys, w, v, coverage, alpha, d_alpha, d_queries, 
     for k in range(hypotheses):
         for t in range(steps):
             d_queries[k, t] *= v
+
+
+@_kernel
+def additive_forward(queries, keys, v, scores):
+    """scores [T, n] = v tanh(keys [n, A] + query) for queries [T, A]."""
+    for t in range(len(queries)):
+        query = queries[t]
+        for i in range(len(keys)):
+            score, key = v[0] - v[0], keys[i]
+            for a in range(len(v)):
+                score += v[a] * _tanh(key[a] + query[a])
+            scores[t, i] = score
+
+
+@_kernel
+def additive_backward(queries, keys, v, d_scores, d_queries, d_keys, d_v):
+    """Gradients of `additive_forward`, added to d_queries [T, A], d_keys [n, A] and d_v [A]."""
+    h = np.empty_like(v)
+    for t in range(len(queries)):
+        query, d_query = queries[t], d_queries[t]
+        for i in range(len(keys)):
+            key, d_key, d = keys[i], d_keys[i], d_scores[t, i]
+            for a in range(len(v)):
+                h[a] = _tanh(key[a] + query[a])
+            for a in range(len(v)):
+                d_v[a] += h[a] * d
+            for a in range(len(v)):
+                h[a] = v[a] * (d - h[a] * h[a] * d)
+                d_query[a] += h[a]
+            for a in range(len(v)):
+                d_key[a] += h[a]
+
+
+# ---------------------------------------------------------------------------------------------------- recurrence
+
+
+@_kernel
+def gru_forward(projected, before, alpha, hidden, previous, kept, states):
+    """One step of n sequences: gates [n, 3d] of the words and of the states before. `hidden` [n, d] becomes the new
+    state, which `states` gets as well; `previous` gets the old one, and `kept` [n, 4, d] r, z, n and W_n h.
+
+    alpha: [n, d], by which the update is multiplied, or None.
+    """
+    for b in range(len(hidden)):
+        width, x, g, h, k = hidden.shape[1], projected[b], before[b], hidden[b], kept[b]
+        r, z, n, hn = k[0], k[1], k[2], k[3]
+        for i in range(width):
+            r[i] = _sigmoid(x[i] + g[i])
+        for i in range(width):
+            z[i] = _sigmoid(x[width + i] + g[width + i])
+        for i in range(width):
+            hn[i] = g[2 * width + i]
+            n[i] = _tanh(x[2 * width + i] + r[i] * hn[i])
+        previous[b] = h
+        if alpha is None:
+            for i in range(width):
+                h[i] = n[i] + z[i] * (h[i] - n[i])
+        else:
+            for i in range(width):
+                h[i] += alpha[b, i] * (n[i] - h[i] - z[i] * (n[i] - h[i]))
+        states[b] = h
+
+
+@_kernel
+def gru_backward(d_states, alpha, previous, kept, d_hidden, d_projected, d_before, d_alpha):
+    """The same step back: d_hidden [n, d] is of the new state and becomes that of the old one, but for what comes
+    through the gates d_before [n, 3d]; d_projected and d_alpha are written."""
+    for b in range(len(d_hidden)):
+        width, h, k, dh, dx, dg = d_hidden.shape[1], previous[b], kept[b], d_hidden[b], d_projected[b], d_before[b]
+        r, z, n, hn, dr, dz, dn = k[0], k[1], k[2], k[3], dx[:width], dx[width : 2 * width], dx[2 * width :]
+        for i in range(width):
+            dh[i] += d_states[b, i]
+        for i in range(width):
+            new = dh[i]  # gradient of n - h, before the update gate
+            if alpha is not None:
+                d_alpha[b, i] = dh[i] * (n[i] - h[i] - z[i] * (n[i] - h[i]))
+                new *= alpha[b, i]
+            dz[i] = (h[i] - n[i]) * new * (z[i] - z[i] * z[i])
+            new -= new * z[i]
+            dh[i] -= new
+            dn[i] = new - new * n[i] * n[i]
+            dr[i] = dn[i] * hn[i] * (r[i] - r[i] * r[i])
+        for i in range(width):
+            dg[i], dg[width + i], dg[2 * width + i] = dr[i], dz[i], dn[i] * r[i]
+
+
+# -------------------------------------------------------------------------------------------------------- memory
+
+
+@_kernel
+def memory_read(made, queries, v, memory, psi, reads):
+    """Equation 7 of R rows: weights psi [R, r] and reads [R, d] of a memory [R, r, d] by queries [R, A]; the keys are
+    the first A of made [R, r, A + 2d] and become their tanh."""
+    rows, slots, width = memory.shape
+    for b in range(rows):
+        query, read = queries[b], reads[b]
+        for j in range(slots):
+            h, score = made[b, j], v[0] - v[0]
+            for a in range(len(v)):
+                h[a] = _tanh(h[a] + query[a])
+            for a in range(len(v)):
+                score += v[a] * h[a]
+            psi[b, j] = score
+        _softmax(psi[b], slots)
+        read[:] = 0
+        for j in range(slots):
+            slot, weight = memory[b, j], psi[b, j]
+            for i in range(width):
+                read[i] += weight * slot[i]
+
+
+@_kernel
+def memory_read_backward(made, v, memory, psi, d_psi, d_reads, d_queries, d_memory, d_v):
+    """Gradients of `memory_read`: added to d_memory, d_queries and d_v; that of the keys is put into `made`."""
+    rows, slots, width = memory.shape
+    d_score = np.empty_like(psi[0])
+    for b in range(rows):
+        d_read, d_query, mean = d_reads[b], d_queries[b], v[0] - v[0]
+        for j in range(slots):
+            slot, d_slot, weight, total = memory[b, j], d_memory[b, j], psi[b, j], d_psi[b, j]
+            for i in range(width):
+                total += d_read[i] * slot[i]
+            for i in range(width):
+                d_slot[i] += weight * d_read[i]
+            d_score[j] = total
+            mean += weight * total
+        for j in range(slots):
+            h, d = made[b, j], psi[b, j] * (d_score[j] - mean)
+            for a in range(len(v)):
+                d_v[a] += h[a] * d
+            for a in range(len(v)):
+                h[a] = v[a] * (d - h[a] * h[a] * d)
+            for a in range(len(v)):
+                d_query[a] += h[a]
+
+
+@_kernel
+def memory_write(made, shared, memory, after):
+    """Equations 8 to 10 of R rows: `after` [R, r, d] of memory [R, r, d]; the last 2d of made [R, r, A + 2d] become
+    gate and update. shared: [R, 2d], what does not depend on the slot."""
+    rows, slots, width = memory.shape
+    first = made.shape[2] - 2 * width
+    for b in range(rows):
+        for j in range(slots):
+            z, u = made[b, j, first : first + width], made[b, j, first + width :]
+            slot, new, add = memory[b, j], after[b, j], shared[b]
+            for i in range(width):
+                z[i] = _sigmoid(z[i] + add[i])
+            for i in range(width):
+                u[i] = _tanh(u[i] + add[width + i])
+            for i in range(width):
+                new[i] = u[i] + z[i] * (slot[i] - u[i])
+
+
+@_kernel
+def memory_write_backward(made, memory, d_memory, d_shared):
+    """Gradients of `memory_write`: d_memory is of `after` and becomes that of `memory`, but for what comes through
+    gate and update, whose gradients are put into `made` and added to d_shared [R, 2d]."""
+    rows, slots, width = memory.shape
+    first = made.shape[2] - 2 * width
+    for b in range(rows):
+        add = d_shared[b]
+        for j in range(slots):
+            z, u = made[b, j, first : first + width], made[b, j, first + width :]
+            slot, d = memory[b, j], d_memory[b, j]
+            for i in range(width):
+                gate, update = z[i], u[i]
+                z[i] = d[i] * (slot[i] - update) * (gate - gate * gate)
+                d_update = d[i] - d[i] * gate
+                u[i] = d_update - d_update * update * update
+                d[i] *= gate
+            for i in range(2 * width):
+                add[i] += made[b, j, first + i]
+
+
+# ------------------------------------------------------------------------------------------------------- tensors
+
+
+def compiled(values: Tensor) -> bool:
+    """Whether there are compiled kernels for numbers of this kind."""
+    return values.device.type == "cpu" and values.dtype in (torch.float32, torch.float64)
+
+
+def arrays(*tensors: Tensor | None) -> list:
+    """As the kernels see them; what no kernel works on stays as it is. A tensor that is not contiguous is copied: what
+    a kernel writes must be new memory (`new_empty`; `empty_like` keeps strides)."""
+    return [x if x is None or not compiled(x) else x.detach().contiguous().numpy() for x in tensors]
 
 
 def ready() -> bool:

@@ -7,10 +7,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from lib.data.batch import Batch, in_vocabulary, split_packed
+from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import PAD
 from lib.layers.attention import SCORES, Attention, full_precision
 from lib.layers.coverage import CoverageAttention
+from lib.layers.gru import GRU
 from lib.layers.pointer import PointerGenerator
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import HierarchicalOutput, PointerModel
@@ -47,9 +48,6 @@ class HREDState(DecoderState):
     coverage: PerHypothesis  # [R, N], equation 16 at the next step
 
 
-SENTENCES_AT_ONCE = 128  # in the sentence encoder, on a CPU: see `split_packed`
-
-
 class HRED(PointerModel):
     """Sentence encoder, document encoder, and a decoder with hierarchical attention, coverage and copying.
 
@@ -63,10 +61,10 @@ class HRED(PointerModel):
         self.config = config
         c, half = config, config.hidden // 2
         self.embedding = nn.Embedding(c.vocab_size, c.embedding, padding_idx=PAD)
-        self.sentence_encoder = nn.GRU(c.embedding, half, batch_first=True, bidirectional=True)
-        self.document_encoder = nn.GRU(c.hidden, half, batch_first=True, bidirectional=True)
+        self.sentence_encoder = GRU(c.embedding, half, bidirectional=True)
+        self.document_encoder = GRU(c.hidden, half, bidirectional=True)
         self.bridge = nn.Linear(c.hidden, c.hidden)
-        self.decoder = nn.GRU(c.embedding, c.hidden, batch_first=True)
+        self.decoder = GRU(c.embedding, c.hidden)
         self.word_attention = CoverageAttention(c.hidden, c.hidden, c.hidden)
         self.sentence_attention = Attention(c.hidden, c.hidden, c.hidden, c.score)
         self.pointer = PointerGenerator(c.hidden, c.hidden, c.embedding, c.bottleneck, c.vocab_size)
@@ -91,18 +89,11 @@ class HRED(PointerModel):
 
     def _read_sentences(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Equation 1: word states [B, N, d] and sentence embeddings [B, L, d], all sentences as one packed batch."""
-        ids = batch.source.flatten()[batch.packed.words]
-        at_once = SENTENCES_AT_ONCE if ids.device.type == "cpu" else int(batch.packed.sizes[0])
-        states, last, places = [], [], []
-        for positions, sizes in split_packed(batch.packed.sizes, at_once):
-            positions = positions.to(ids.device)
-            packed = PackedSequence(self.embedding(ids[positions]), sizes)
-            part_states, part_last = self.sentence_encoder(packed)
-            states.append(part_states.data)  # [words of the part, d]
-            last.append(part_last.transpose(0, 1).flatten(1))  # [sentences, d]: last forward, first backward
-            places.append(batch.packed.words[positions])
-        states, last = torch.cat(states), torch.cat(last)
-        words = states.new_zeros(batch.source.numel(), states.shape[1]).index_copy(0, torch.cat(places), states)
+        packed = PackedSequence(self.embedding(batch.source.flatten()[batch.packed.words]), batch.packed.sizes)
+        states, last = self.sentence_encoder(packed)
+        last = last.transpose(0, 1).flatten(1)  # [all sentences, d]: last forward, first backward
+        words = states.data.new_zeros(batch.source.numel(), states.data.shape[1])
+        words = words.index_copy(0, batch.packed.words, states.data)
         embedded = last.new_zeros(batch.sentence_mask.numel(), last.shape[1])
         embedded = embedded.index_copy(0, batch.packed.sentences, last)
         return words.view(*batch.source.shape, -1), embedded.view(*batch.sentence_mask.shape, -1)

@@ -8,6 +8,8 @@ from torch import Tensor, nn
 
 from lib.data.batch import Batch
 from lib.layers.attention import Attention, full_precision, masked_softmax
+from lib.layers.kernels import compiled
+from lib.layers.memory import scan
 from lib.models.decoder_state import HYPOTHESIS, PerHypothesis
 from lib.models.hred import HRED, HREDConfig, HREDState
 from lib.models.summarizer import HierarchicalOutput, mean_over_words
@@ -84,19 +86,37 @@ class Mem2Mem(HRED):
         hidden: [R, T, H]. Returns h^(m) [R, T, H], the read weights psi [R, T, r], and the state with the memory
         [R, r, d] and the last read m_t [R, d].
         """
-        memory, read = state.memory, state.read
-        queries = self.read_attention.project_queries(hidden).unbind(1)  # T of [R, A]
-        from_hidden = self.write_hidden(hidden).unbind(1) if self.config.write else ()  # T of [R, 2d]
-        weights, reads = [], []
-        for t, query in enumerate(queries):
-            if self.config.write and read is not None:
-                memory = self.write(memory, read, from_hidden[t])
-            psi = self.read_attention(query[:, None], self.read_attention.project(memory))  # [R, 1, r]
-            read = (psi.to(memory.dtype) @ memory).squeeze(1)  # [R, d]
-            weights.append(psi)
-            reads.append(read)
-        query = self.read_output(torch.cat([hidden, torch.stack(reads, 1)], -1))
-        return query, torch.cat(weights, 1), replace(state, memory=memory, read=read)
+        queries, memory = self.read_attention.project_queries(hidden), state.memory  # [R, T, A], [R, r, d]
+        if not self.config.write:
+            psi, reads = self.read(queries, memory)
+        else:
+            from_hidden = self.write_hidden(hidden)  # [R, T, 2d]
+            if state.read is not None:
+                memory = self.write(memory, state.read, from_hidden[:, 0])
+            fast = self.read_attention.score == "concat" and hidden.shape[1] > 1 and compiled(memory)
+            psi, reads, memory = (self._compiled_scan if fast else self._scan)(memory, queries, from_hidden)
+        query = self.read_output(torch.cat([hidden, reads], -1))
+        return query, psi, replace(state, memory=memory, read=reads[:, -1])
+
+    def read(self, queries: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Equation 7: weights [R, T, r] and reads [R, T, d] of one memory [R, r, d] by queries [R, T, A]."""
+        psi = self.read_attention(queries, self.read_attention.project(memory))
+        return psi, psi.to(memory.dtype) @ memory
+
+    def _scan(self, memory: Tensor, queries: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Read, and between two reads write: weights, reads, and the memory after the last."""
+        psi, reads = [], []
+        for t in range(queries.shape[1]):
+            if t:
+                memory = self.write(memory, reads[-1][:, 0], from_hidden[:, t])
+            for made, new in zip((psi, reads), self.read(queries[:, t : t + 1], memory)):
+                made.append(new)
+        return torch.cat(psi, 1), torch.cat(reads, 1), memory
+
+    def _compiled_scan(self, memory: Tensor, queries: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The same by kernels."""
+        read, write = self.read_attention, (self.write_memory.weight, self.write_read.weight)
+        return scan(memory, queries, from_hidden, read.v.weight[0], read.key.weight, *write)
 
     def gate_and_update(self, memory: Tensor, read: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Equations 8 and 9: z and u, each [R, r, d], from M_D [R, r, d], m_t [R, d] and `write_hidden` of the next

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from lib.data.batch import Batch
 from lib.data.text import UNK
 from lib.layers.attention import Attention, full_precision
-from lib.layers.gated_gru import GatedGRU
+from lib.layers.gru import GRU, GatedGRU
 from lib.layers.pointer import DecoderOutput, joint_nll
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import Summarizer, document_weights
@@ -79,9 +79,8 @@ class ReadAgain(Summarizer):
         c, e, d = config, config.embedding, config.hidden
         self.source_embedding = nn.Embedding(c.source_vocab_size, e)  # x
         self.target_embedding = nn.Embedding(c.vocab_size, e)  # Y
-        self.first_read = (nn.LSTM if c.encoder in ("lstm", "read-again lstm", "option 1", "option 2") else nn.GRU)(
-            e, d, batch_first=True
-        )
+        gru = c.encoder in ("gru", "read-again gru")
+        self.first_read = GRU(e, d) if gru else nn.LSTM(e, d, batch_first=True)
         if c.encoder == "read-again gru":
             self.importance_word = nn.Linear(d, d)  # W_e, with a bias
             self.importance_text = nn.Linear(d, d, bias=False)  # U_e

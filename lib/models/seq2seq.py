@@ -15,6 +15,7 @@ from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import PAD
 from lib.layers.attention import Attention, full_precision
 from lib.layers.coverage import CoverageAttention
+from lib.layers.gru import GRU
 from lib.layers.pointer import Generator, PointerGenerator, PointerOutput
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import PointerModel
@@ -59,9 +60,9 @@ class Seq2Seq(PointerModel):
         c = config
         attention, pointer = (CoverageAttention, PointerGenerator) if c.copy else (Attention, Generator)
         self.embedding = nn.Embedding(c.vocab_size, c.embedding, padding_idx=PAD)
-        self.encoder = nn.GRU(c.embedding, c.hidden // 2, batch_first=True, bidirectional=True)
+        self.encoder = GRU(c.embedding, c.hidden // 2, bidirectional=True)
         self.bridge = nn.Linear(c.hidden, c.hidden)
-        self.decoder = nn.GRU(c.embedding, c.hidden, batch_first=True)
+        self.decoder = GRU(c.embedding, c.hidden)
         self.word_attention: Any = attention(c.hidden, c.hidden, c.hidden)
         self.pointer: Any = pointer(c.hidden, c.hidden, c.embedding, c.bottleneck, c.vocab_size)
 

@@ -23,7 +23,7 @@ from lib.data.sections import CohanOptions
 from lib.data.text import Vocabulary
 from lib.data.window_places import count_windows
 from lib.generate import DecodeConfig, beam_search
-from lib.layers.gated_gru import GatedGRU
+from lib.layers.gru import GatedGRU
 from lib.models.hierarchical_transformer import HierarchicalTransformerConfig
 from lib.models.mem2mem import Mem2MemConfig
 from lib.models.windowed import Windowed, WindowedConfig
