@@ -9,6 +9,7 @@ import torch
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from lib.layers import kernels
+from lib.layers.attention import _AdditiveScores, _CompiledScores
 from lib.layers.coverage import CoverageAttention, _CompiledScan, _CoverageScan, compiles
 from lib.layers.gru import GRU, GatedGRU
 from lib.layers.gru import scan as gru_scan
@@ -147,6 +148,22 @@ def test_what_was_in_new_memory_does_not_matter(monkeypatch):
     assert all(np.isfinite(g).all() and g.any() for g in gradients)
 
 
+def test_additive_scores_are_the_reference():
+    """Of keys of different numbers; what is behind them is not a number."""
+    torch.manual_seed(0)
+    queries, keys, v = (torch.randn(*shape, dtype=torch.float64) for shape in ((4, 5, 6), (4, 12, 6), (6,)))
+    mask, made = torch.arange(12) < torch.tensor(LENGTHS)[:, None], []
+    for scores_by in (_AdditiveScores, _CompiledScores):
+        leaves = [x.clone().requires_grad_() for x in (queries, keys, v)]
+        scores = scores_by.apply(*leaves, mask.sum(1)).masked_fill(~mask[:, None], 0)
+        slope = torch.linspace(-1, 1, scores.numel(), dtype=torch.float64).view_as(scores)
+        made.append([scores, *torch.autograd.grad((scores * slope).sum(), leaves)])
+        for row, length in enumerate(LENGTHS):
+            keys[row, length:] = torch.nan
+    for a, b in zip(*made, strict=True):
+        assert torch.allclose(a, b, rtol=0, atol=1e-13)
+
+
 # ---------------------------------------------------------------------------------------------------------- GRUs
 
 
@@ -251,6 +268,7 @@ def test_single_precision_is_nowhere_double():
     inputs, mask = scan_inputs(torch.float32)
     weights_and_gradients(_CompiledScan, inputs, mask)
     x, alpha = (torch.randn(2, 3, 4, requires_grad=True) for _ in range(2))
+    _CompiledScores.apply(x, alpha, x[0, 0], [3, 2]).sum().backward()
     (GatedGRU(4, 4)(x, alpha) + GRU(4, 4)(x)[0]).sum().backward()
     model = Mem2Mem(Mem2MemConfig(50, embedding=6, hidden=8, bottleneck=5, slots=3, compression=4))
     leaves = torch.randn(2, 3, 8), torch.randn(2, 7, 8), torch.randn(2, 7, 16)

@@ -55,11 +55,15 @@ def test_padding_changes_nothing(model):
 
 
 @pytest.mark.parametrize("cached", [1, 40])
-def test_working_in_parts_changes_nothing(cached, monkeypatch):
-    """Documents in small groups: the same loss and gradients."""
+def test_pytorch_alone_gives_the_same(cached, monkeypatch):
+    """Without compiled kernels, documents in groups of any size: the same loss and gradients."""
     model = tiny_model()
     whole = model.loss(batch_of())["loss"]
+    for module in ("layers.attention", "layers.coverage", "layers.gru", "layers.pointer", "models.mem2mem"):
+        monkeypatch.setattr(f"lib.{module}.compiled", lambda values: False)
+    monkeypatch.setattr("lib.layers.gru.arrays", lambda *tensors: tensors)
     monkeypatch.setattr("lib.layers.attention.CACHED", cached)
+    monkeypatch.setattr("lib.layers.coverage.CACHED", cached)
     parts = model.loss(batch_of())["loss"]
     assert parts.item() == pytest.approx(whole.item(), abs=1e-12)
     for a, b in zip(*(torch.autograd.grad(loss, list(model.parameters())) for loss in (whole, parts))):

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from lib.layers.kernels import additive_backward, additive_forward, arrays, compiled, for_each_document
+
 SCORES = ("concat", "general", "dot")
 
 
@@ -46,11 +48,16 @@ class Attention(nn.Module):
         return self.query(queries) if self.score == "concat" else queries
 
     def forward(self, queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Weights [B, T, n] of projected queries [B, T, width] over projected keys [B, n, width], `mask` [B, n]."""
+        """Weights [B, T, n] of projected queries [B, T, width] over projected keys [B, n, width].
+
+        mask: [B, n], true for as many keys, from the first, as a document has.
+        """
         if self.score == "concat":
             inputs = full_precision(queries, keys, self.v.weight[0])
+            lengths = [keys.shape[1]] * len(keys) if mask is None else mask.sum(1)
+            made_by = _CompiledScores if compiled(inputs[0]) else _AdditiveScores
             with torch.autocast(queries.device.type, enabled=False):
-                scores = _AdditiveScores.apply(*inputs)
+                scores = made_by.apply(*inputs, lengths)
         else:
             (scores,) = full_precision(queries @ keys.transpose(1, 2))
         return scores.softmax(-1) if mask is None else masked_softmax(scores, mask[:, None])
@@ -65,7 +72,7 @@ class _AdditiveScores(torch.autograd.Function):
     pass, for as many queries at once as the cache holds."""
 
     @staticmethod
-    def forward(ctx, queries, keys, v):
+    def forward(ctx, queries, keys, v, lengths):
         ctx.save_for_backward(queries, keys, v)
         ctx.steps = max(1, CACHED // keys.numel()) if keys.device.type == "cpu" else queries.shape[1]
         return torch.cat([hidden(part, keys) @ v for part in queries.split(ctx.steps, 1)], 1)
@@ -81,7 +88,32 @@ class _AdditiveScores(torch.autograd.Function):
             slope = slope_(made)
             d_queries.append((d_score[:, :, None] @ slope).squeeze(2) * v)
             add_weighted_(d_key, slope, d_score)
-        return torch.cat(d_queries, 1), d_key * v, d_v
+        return torch.cat(d_queries, 1), d_key * v, d_v, None
+
+
+class _CompiledScores(torch.autograd.Function):
+    """`_AdditiveScores` by kernels, a document a thread; 0 behind the `lengths` [B] of the keys."""
+
+    @staticmethod
+    def forward(ctx, queries, keys, v, lengths):
+        scores = queries.new_zeros(*queries.shape[:2], keys.shape[1])
+        ctx.lengths = [int(n) for n in lengths]
+        ctx.save_for_backward(queries, keys, v)
+        q, k, v, s = arrays(queries, keys, v, scores)
+        for_each_document(lambda b, n: additive_forward(q[b], k[b, :n], v, s[b]), ctx.lengths)
+        return scores
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, d_scores):
+        queries, keys, v = ctx.saved_tensors
+        d_queries, d_keys = queries.new_zeros(queries.shape), keys.new_zeros(keys.shape)
+        d_v = v.new_zeros(len(keys), len(v))  # of each document: their sum has one order
+        q, k, v, d, dq, dk, dv = arrays(queries, keys, v, d_scores, d_queries, d_keys, d_v)
+        for_each_document(
+            lambda b, n: additive_backward(q[b], k[b, :n], v, d[b], dq[b], dk[b, :n], dv[b]), ctx.lengths
+        )
+        return d_queries, d_keys, d_v.sum(0), None
 
 
 def hidden(query: Tensor, keys: Tensor, w: Tensor | None = None, coverage: Tensor | None = None) -> Tensor:

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from lib.data.batch import in_vocabulary
 from lib.layers.attention import full_precision
+from lib.layers.kernels import arrays, compiled, exponentials, scale_exponentials
 
 
 @dataclass(frozen=True)
@@ -169,13 +170,13 @@ class _VocabularyNLL(torch.autograd.Function):
         ctx.gradients = _Gradients(weight, bias, features, other) if training else None
         matrix = weight.to(dtype or weight.dtype)
         total, rows = other.new_zeros(()), max(1, _VocabularyNLL.ENTRIES // len(weight))
+        memory = matrix.new_empty(min(rows, len(target)), len(weight))
         for start in range(0, len(target), rows):
             part = slice(start, start + rows)
             inputs, known, index = features[part].to(matrix.dtype), target[part] >= 0, target[part].clamp_min(0)
-            (scores,) = full_precision(F.linear(inputs, matrix, bias.to(matrix.dtype)))  # [rows, V]
-            largest = scores.amax(1)
-            right = scores.gather(1, index[:, None])[:, 0].masked_fill(~known, -torch.inf)
-            sums = scores.sub_(largest[:, None]).exp_().sum(1)
+            (scores,) = full_precision(torch.mm(inputs, matrix.T, out=memory[: len(inputs)]))  # [rows, V]
+            largest, sums, right = _exponentials(scores, bias, index)
+            right = right.masked_fill(~known, -torch.inf)
             normaliser = largest + sums.log()
             generated = right if joint else right - normaliser + other[part]
             log_p = either = torch.logaddexp(generated, copied[part])
@@ -188,8 +189,7 @@ class _VocabularyNLL(torch.autograd.Function):
             slope = -weights[part] * (generated - either).exp()  # of the loss by the target's score
             shrink = weights[part] * (vocabulary - normaliser).exp() if joint else -slope  # by the vocabulary's sum
             d_other = weights[part] * (other[part] - normaliser).exp() if joint else slope
-            scores.mul_((shrink / sums)[:, None])
-            scores.scatter_add_(1, index[:, None], slope[:, None])
+            _scale(scores, shrink / sums, index, slope, ctx.gradients.bias)
             ctx.gradients.add(part, scores, inputs, matrix, d_other, -weights[part] - slope)
         return total
 
@@ -199,9 +199,29 @@ class _VocabularyNLL(torch.autograd.Function):
         g, ctx.gradients = ctx.gradients, None
         if g is None:
             raise RuntimeError("nll: its gradient is made once; call nll again to go backward a second time")
-        for x in (g.weight, g.bias, g.features, g.other, g.copied):
+        for x in (g.weight, g.bias, g.features, g.other, g.copied) if scale != 1 else ():
             x.mul_(scale)
         return g.weight, g.bias, g.features, None, g.other, g.copied, None, None, None, None
+
+
+def _exponentials(scores: Tensor, bias: Tensor, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Put exp(s - the largest) in the place of s = scores [M, V] + bias. Returns the largest, the sums of the
+    exponentials, and s of the words `index` [M]: [M] each."""
+    if compiled(scores):
+        largest, sums, right = (scores.new_empty(len(scores)) for _ in range(3))
+        exponentials(*arrays(scores, bias.to(scores.dtype)), index.numpy(), *arrays(largest, sums, right))
+        return largest, sums, right
+    largest = scores.add_(bias).amax(1)
+    right = scores.gather(1, index[:, None])[:, 0]
+    return largest, scores.sub_(largest[:, None]).exp_().sum(1), right
+
+
+def _scale(scores: Tensor, factors: Tensor, index: Tensor, slopes: Tensor, d_bias: Tensor) -> None:
+    """Multiply rows of scores [M, V] by factors [M], add slopes [M] at `index` [M], and all rows to d_bias [V]."""
+    if compiled(scores):
+        scale_exponentials(*arrays(scores, factors), index.numpy(), *arrays(slopes, d_bias))
+    else:
+        d_bias += scores.mul_(factors[:, None]).scatter_add_(1, index[:, None], slopes[:, None]).sum(0)
 
 
 class _Gradients:
@@ -210,7 +230,6 @@ class _Gradients:
         self.other, self.copied = torch.zeros_like(other), torch.zeros_like(other)
 
     def add(self, part: slice, scores: Tensor, inputs: Tensor, matrix: Tensor, other: Tensor, copied: Tensor):
-        self.bias += scores.sum(0)
         scores = scores.to(matrix.dtype)
         self.features[part] = scores @ matrix
         if matrix.dtype == self.weight.dtype:
