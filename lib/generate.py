@@ -1,6 +1,6 @@
 """Summaries from a model: batched beam search and greedy search, on the path that training uses."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ from lib.data.batch import Batch, EncodedDocument, rows_of
 from lib.data.batching import in_order
 from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
 from lib.models.summarizer import Extractor, Summarizer
+from lib.threads import in_threads, threads_on
 
 Score = TypeVar("Score", float, Tensor)
 
@@ -194,20 +195,25 @@ def greedy_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list
     return [Hypothesis(ids, p, config.rank(p, len(ids) + 1)) for ids, p in zip(rows, log_prob.tolist())]
 
 
-@torch.no_grad()
 def extract(model: Extractor, split, vocabulary: Vocabulary, batch_size: int = 16) -> list[list[str]]:
     """The sentences that a model chooses of every document of a split (`choose`)."""
-    found = choices(model, in_order(split, batch_size, len(vocabulary)))
+    found = choices(model, batches(model, split, batch_size, vocabulary))
     texts = (source_sentences(document, vocabulary) for document in split)
     return [[sentences[i] for i in chosen] for sentences, chosen in zip(texts, found)]
 
 
-@torch.no_grad()
 def choices(model: Extractor, batches: Iterable[Batch]) -> list[list[int]]:
     """Numbers of the sentences that a model chooses of every document of some batches."""
     model.eval()
     device = next(model.parameters()).device
-    return [chosen for batch in batches for chosen in model.choose(batch.to(device))]
+    choose = torch.no_grad()(lambda batch: model.choose(batch.to(device)))
+    return [chosen for found in in_threads(choose, batches, threads_on(device)) for chosen in found]
+
+
+def batches(model: Summarizer | Extractor, split, batch_size: int, vocabulary: Vocabulary) -> Iterator[Batch]:
+    """A split in batches, at least one for every thread."""
+    threads = threads_on(next(model.parameters()).device)
+    return in_order(split, min(batch_size, -(-len(split) // threads)), len(vocabulary))
 
 
 def source_sentences(document: EncodedDocument, vocabulary: Vocabulary) -> list[str]:
@@ -220,7 +226,7 @@ def summarize(
 ) -> list[list[str]]:
     """The best summary of every document of a split, in sentences; copied words are the source's own."""
     summaries = []
-    for document, best in zip(split, written(model, in_order(split, batch_size, len(vocabulary)), config)):
+    for document, best in zip(split, written(model, batches(model, split, batch_size, vocabulary), config)):
         words = [i for i in best.ids if i not in model.control_symbols]
         summaries.append(vocabulary.sentences(words, document.unknown))
     return summaries
@@ -229,4 +235,8 @@ def summarize(
 def written(model: Summarizer, batches: Iterable[Batch], config: DecodeConfig) -> list[Hypothesis]:
     """The best hypothesis of every document of some batches."""
     device = next(model.parameters()).device
-    return [best for batch in batches for best, *_ in beam_search(model, batch.to(device), config)]
+
+    def search(batch: Batch) -> list[list[Hypothesis]]:
+        return beam_search(model, batch.to(device), config)
+
+    return [best for found in in_threads(search, batches, threads_on(device)) for best, *_ in found]

@@ -21,11 +21,10 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from lib.data.batch import Batch, EncodedDocument, make_batch, rows_of
-from lib.data.batching import in_order
 from lib.data.documents import Document, parse_text, to_document
 from lib.data.prepared import TextEncoder, encode_documents
 from lib.data.text import BOS
-from lib.generate import DecodeConfig, Hypothesis, choices, source_sentences, written
+from lib.generate import DecodeConfig, Hypothesis, batches, choices, source_sentences, written
 from lib.models.summarizer import Extractor
 from lib.suggestions import did_you_mean
 
@@ -128,10 +127,10 @@ class Run:
         Raises ValueError for a text that holds nothing to read.
         """
         documents = self.encode(self.documents(texts, names), self.encoder)
-        batches = progress(list(in_order(documents, batch_size, len(self.vocabulary))))
+        shares = progress(list(batches(self.model, documents, batch_size, self.vocabulary)))
         if isinstance(self.model, Extractor):
-            return [self._extract(*pair) for pair in zip(documents, choices(self.model, batches))]
-        found = written(self.model, batches, self.decode)
+            return [self._extract(*pair) for pair in zip(documents, choices(self.model, shares))]
+        found = written(self.model, shares, self.decode)
         return [self._summary(document, best, attention) for document, best in zip(documents, found)]
 
     def _summary(self, document: EncodedDocument, best: Hypothesis, attention: bool) -> Summary:

@@ -5,10 +5,11 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
-from lib.data.batch import make_batch
+from lib.data.batch import Batch, make_batch
 from lib.data.batching import BucketSampler, in_order
 from lib.data.prepared import PreparedCorpus, code_of
 from lib.layers.coverage import compiles
+from lib.layers.dropout import random_numbers
 from lib.runs import (
     Recipe,
     Run,
@@ -41,6 +43,7 @@ from lib.runs import (
     under,
 )
 from lib.storage import write_json, write_whole
+from lib.threads import in_threads, threads_on, torch_threads
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,10 @@ class TrainConfig:
         if self.halve_after is not None:
             rate *= 0.5 ** max(0, int(epoch) - self.halve_after + 1)
         return rate
+
+
+# Parameters times source words of a batch from which threads pay: less is mostly Python, which one at a time can run.
+WORTH_SHARING = 2e9
 
 
 def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
@@ -161,6 +168,8 @@ class _Loop:
                 "a batch size that is a multiple of them, and no larger than the training set"
             )
         self.optimizer = _optimizer(model, config)
+        self.threads = threads_on(device) if world == 1 else 1
+        self.parameters = sum(p.numel() for p in model.parameters())
         self.step, self.best = 0, float("inf")
 
     # ------------------------------------------------------------------------------------- start and resume
@@ -250,16 +259,29 @@ class _Loop:
             with model.no_sync() if alone else nullcontext():  # processes exchange gradients once
                 terms = self._backward(model, part, len(part) / len(mine))
             losses = {name: losses.get(name, 0) + value for name, value in terms.items()}
-        if self.config.max_norm is not None:
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_norm)
         self.step += 1
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.rate(self.step, (self.step - 1) / self.steps_an_epoch)
-        self.optimizer.step()
+        with torch_threads(1):  # many small operations
+            if self.config.max_norm is not None:
+                nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_norm)
+            self.optimizer.step()
         return losses
 
     def _backward(self, model: nn.Module, documents: np.ndarray, share: float) -> dict[str, torch.Tensor]:
         """Gradients of some of a batch's documents; their loss terms, weighted by their share of it."""
+        words = int(self.corpus["train"].source_lengths[documents].sum())
+        if min(self.threads, len(documents)) > 1 and self.parameters * words > WORTH_SHARING:
+            shares = [documents[i :: self.threads] for i in range(min(self.threads, len(documents)))]
+            weights = [share * len(part) / len(documents) for part in shares]
+            losses_of, seeds = partial(self._losses, self.model), (self.config.seed, self.step)
+            return backward_in_threads(self.model, losses_of, shares, weights, self.threads, seeds)
+        with torch_threads(self.threads if len(documents) == 1 else 1):
+            losses = self._losses(model, documents)
+            (losses["loss"] * share).backward()
+        return {name: value.detach() * share for name, value in losses.items()}
+
+    def _losses(self, model: nn.Module, documents: np.ndarray) -> dict[str, torch.Tensor]:
         batch = make_batch([self.corpus["train"][i] for i in documents], self.vocab_size).to(self.device)
         with self._autocast():
             losses = model(batch)
@@ -268,8 +290,7 @@ class _Loop:
                 f"the loss is {losses['loss'].item()} at step {self.step + 1}, documents {', '.join(batch.ids)}; "
                 f"the last checkpoint in {self.folder} is from before. Try a lower learning rate."
             )
-        (losses["loss"] * share).backward()
-        return {name: value.detach() * share for name, value in losses.items()}
+        return losses
 
     def _autocast(self):
         return torch.autocast(self.device.type, torch.bfloat16) if self.config.bf16 else nullcontext()
@@ -324,21 +345,44 @@ class _Loop:
         write_whole(self.folder / f"{which}.safetensors", save(tensors, {"meta": json.dumps(meta)}))
 
 
-@torch.no_grad()
+def backward_in_threads(
+    model: nn.Module, losses_of: Callable, shares: Sequence, weights: Sequence[float], threads: int, seeds=()
+) -> dict[str, torch.Tensor]:
+    """Gradients of the weighted sum of `losses_of(share)["loss"]`, added to the parameters'. Returns sums of the terms.
+
+    Each share, such as some of a batch's documents, is one thread's; `seeds` and its number determine its dropout.
+    """
+    parameters, total = list(model.parameters()), {}
+
+    def gradients(number: int):
+        with random_numbers(*seeds, number):
+            losses = losses_of(shares[number])
+        found = torch.autograd.grad(losses["loss"] * weights[number], parameters, allow_unused=True)
+        return found, {name: value.detach() * weights[number] for name, value in losses.items()}
+
+    for found, losses in in_threads(gradients, range(len(shares)), threads):
+        for parameter, gradient in zip(parameters, found):
+            if gradient is not None:
+                parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
+        total = {name: total.get(name, 0) + value for name, value in losses.items()}
+    return total
+
+
 def evaluate_loss(
     model: Any, split, batch_size: int, vocab_size: int, autocast: Callable[[], Any] = nullcontext
 ) -> dict[str, float]:
     """Mean of every loss term over the documents of a split."""
     model.eval()
-    device = next(model.parameters()).device
-    sums, count = {}, 0
-    for batch in in_order(split, batch_size, vocab_size):
-        with autocast():
+    device, sums = next(model.parameters()).device, {}
+
+    def share(batch: Batch) -> dict[str, float]:
+        with torch.no_grad(), autocast():
             losses = model.loss(batch.to(device))
-        for key, value in losses.items():
-            sums[key] = sums.get(key, 0.0) + value.item() * len(batch)
-        count += len(batch)
-    return {key: value / count for key, value in sums.items()}
+        return {name: value.item() * len(batch) / len(split) for name, value in losses.items()}
+
+    for losses in in_threads(share, in_order(split, batch_size, vocab_size), threads_on(device)):
+        sums = {name: sums.get(name, 0.0) + value for name, value in losses.items()}
+    return sums
 
 
 def _flat(record: dict, prefix: str = "") -> dict:

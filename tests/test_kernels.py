@@ -11,9 +11,9 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from lib.layers import kernels
 from lib.layers.attention import _AdditiveScores, _CompiledScores
 from lib.layers.coverage import CoverageAttention, _CompiledScan, _CoverageScan, compiles
-from lib.layers.gru import GRU, GatedGRU
-from lib.layers.gru import scan as gru_scan
+from lib.layers.gru import GRU, GatedGRU, gru_scan
 from lib.layers.kernels import _rational_tanh, compiled, for_each_document
+from lib.layers.pointer import softmax_nll
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 
 LENGTHS = [7, 1, 12, 9]
@@ -139,6 +139,7 @@ def test_what_was_in_new_memory_does_not_matter(monkeypatch):
 
     monkeypatch.setattr(kernels, "np", Poisoned)
     monkeypatch.setattr(kernels, "_tanh", math.tanh)
+    monkeypatch.setattr(kernels, "_wide", lambda: None)
     random = np.random.default_rng(0)
     shapes = (2, 3, 4), (5, 4), (4,), (4,), (2, 5)  # queries, keys, w, v, coverage
     inputs = [random.normal(size=shape) for shape in shapes]
@@ -273,6 +274,7 @@ def test_single_precision_is_nowhere_double():
     model = Mem2Mem(Mem2MemConfig(50, embedding=6, hidden=8, bottleneck=5, slots=3, compression=4))
     leaves = torch.randn(2, 3, 8), torch.randn(2, 7, 8), torch.randn(2, 7, 16)
     model._compiled_scan(*(leaf.requires_grad_() for leaf in leaves))[1].sum().backward()
+    softmax_nll(x[0], alpha[0], x[0, 0], torch.tensor([0, 1, 2]) // 2, torch.ones(3)).backward()
     for kernel in kernels.KERNELS:
         assert kernel.signatures, f"{kernel.__name__} was not called"
         for types in kernel.signatures:

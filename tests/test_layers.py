@@ -6,8 +6,9 @@ from torch.nn import functional as F
 
 from lib.layers.attention import Attention, masked_softmax
 from lib.layers.coverage import CoverageAttention
+from lib.layers.dropout import Dropout
 from lib.layers.pointer import PointerGenerator, PointerOutput, _VocabularyNLL, joint_nll, softmax_nll
-from lib.layers.transformer import Dropout, attend
+from lib.layers.transformer import attend
 
 MASK = torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] + [False] * 4])  # [B, N]
 

@@ -153,7 +153,7 @@ def test_training_needs_few_packages():
 
 
 LAYERS = (
-    ("lib.storage", "lib.suggestions"),
+    ("lib.storage", "lib.suggestions", "lib.threads"),
     ("lib.data",),
     ("lib.layers",),
     ("lib.models",),

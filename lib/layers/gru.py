@@ -35,7 +35,9 @@ class GRU(nn.GRU):
 
     def _read(self, words: Tensor, sizes: list[int], start: Tensor, direction: int) -> tuple[Tensor, Tensor]:
         weight_ih, weight, bias_ih, bias = self.all_weights[direction]
-        return scan(nn.functional.linear(words, weight_ih, bias_ih), None, start, weight, bias, sizes, direction == 1)
+        return gru_scan(
+            nn.functional.linear(words, weight_ih, bias_ih), None, start, weight, bias, sizes, direction == 1
+        )
 
 
 class GatedGRU(nn.Module):
@@ -55,11 +57,11 @@ class GatedGRU(nn.Module):
         projected = nn.functional.linear(inputs, weight_ih, bias_ih)  # all words at once: [B, N, 3d]
         projected, alpha = (x.transpose(0, 1).flatten(0, 1) for x in (projected, alpha))
         start, sizes = projected.new_zeros(len(inputs), weight.shape[1]), [len(inputs)] * inputs.shape[1]
-        states, _ = scan(projected, alpha, start, weight, bias, sizes)
+        states, _ = gru_scan(projected, alpha, start, weight, bias, sizes)
         return states.unflatten(0, (len(sizes), len(inputs))).transpose(0, 1)
 
 
-def scan(
+def gru_scan(
     projected: Tensor,
     alpha: Tensor | None,
     start: Tensor,

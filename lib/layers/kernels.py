@@ -11,31 +11,30 @@ in the user's cache.
 """
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, overload, register_jitable
 from torch import Tensor
 
+from lib.threads import in_threads
+
 # sums of float32 in any order, so that loops become vector instructions; the order is fixed when it is compiled
 FAST = {"reassoc", "contract", "nsz", "arcp"}
-FLOAT = ir.FloatType()
 KERNELS: list = []
 
 
-def _kernel(function):
+def _kernel(function) -> Any:
     KERNELS.append(njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")(function))
     return KERNELS[-1]
 
 
-@intrinsic
-def _wide(context):
+def _widest(context):
     """For a kernel that has enough to do: the widest vectors there are, of which LLVM by itself takes half."""
 
     def hint(context, builder, signature, arguments):
@@ -43,6 +42,9 @@ def _wide(context):
         return context.get_dummy_value()
 
     return types.void(), hint
+
+
+_wide: Any = intrinsic(_widest)
 
 
 def _tanh(x):
@@ -95,10 +97,16 @@ def _exp_of(x):
     return lambda x: math.exp(x)
 
 
-@intrinsic
-def _float_of_bits(context, bits):
+def _bits(context, bits):
     """The float32 whose bits are an int32."""
-    return types.float32(types.int32), lambda context, builder, types_, args: builder.bitcast(args[0], FLOAT)
+
+    def cast(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], context.get_value_type(types.float32))
+
+    return types.float32(types.int32), cast
+
+
+_float_of_bits: Any = intrinsic(_bits)
 
 
 @register_jitable
@@ -115,7 +123,7 @@ def _polynomial_exp(x):
     return (np.float32(1) + r + r * r * p) * _float_of_bits(np.int32((np.int32(n) + np.int32(127)) << np.int32(23)))
 
 
-@_kernel
+@register_jitable
 def _softmax(scores, n):
     """In place, over the first n."""
     largest = scores[0]
@@ -439,21 +447,9 @@ def ready() -> bool:
     return bool(coverage_backward.signatures) or any(kept)
 
 
-# ------------------------------------------------------------------------------------------------------ threads
-
-
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="kernel")
-
-
 def for_each_document(function: Callable[[int, int], None], lengths: Sequence[int]) -> None:
-    """Call `function` of the number and the length of every document, on as many threads as PyTorch may use. They
-    wait without spinning, so that other processes are not held up; the longest documents come first."""
+    """Call `function` of the number and the length of every document, the longest first, on as many threads as
+    PyTorch may use here."""
     order = sorted(range(len(lengths)), key=lambda b: -lengths[b])
     threads = min(torch.get_num_threads(), len(order))
-    if threads == 1:
-        for b in order:
-            function(b, lengths[b])
-    else:
-        list(_pool(threads).map(lambda b: function(b, lengths[b]), order))
+    deque(in_threads(lambda b: function(b, lengths[b]), order, threads), maxlen=0)

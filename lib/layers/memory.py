@@ -6,7 +6,7 @@ from torch import Tensor
 from lib.layers.kernels import arrays, memory_read, memory_read_backward, memory_write, memory_write_backward
 
 
-def scan(
+def memory_scan(
     memory: Tensor, queries: Tensor, from_hidden: Tensor, v: Tensor, key: Tensor, write: Tensor, from_read: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Read with a concat score, and between two reads write.

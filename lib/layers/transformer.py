@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from lib.data.batch import Group, Ragged
 from lib.layers.attention import full_precision
+from lib.layers.dropout import Dropout
 
 
 def sinusoids(positions: Tensor, width: int) -> Tensor:
@@ -13,19 +14,6 @@ def sinusoids(positions: Tensor, width: int) -> Tensor:
     frequencies = 10_000.0 ** (-torch.arange(0, width, 2, device=positions.device, dtype=torch.float64) / width)
     angles = positions[..., None].double() * frequencies
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)
-
-
-class Dropout(nn.Dropout):
-    """torch.nn.Dropout, whose random numbers take half of a small model's training step on a CPU: there, one draw of
-    64 bits decides for four numbers. The probability is p to the nearest 1/65,536."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        if not self.training or not self.p or x.device.type != "cpu":
-            return super().forward(x)
-        dropped = round(self.p * 2**16)
-        draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
-        keep = draws[: x.numel()].view(x.shape) >= dropped - 2**15
-        return x * keep.to(x.dtype).mul_(2**16 / (2**16 - dropped))
 
 
 def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout: Dropout) -> Tensor:

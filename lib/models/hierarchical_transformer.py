@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from lib.data.batch import Batch, Ragged
 from lib.layers.attention import full_precision
+from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
-from lib.layers.transformer import DecoderLayer, Dropout, FeedForward, TransformerLayer, sinusoids
+from lib.layers.transformer import DecoderLayer, FeedForward, TransformerLayer, sinusoids
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis
 from lib.models.piece_model import PieceModel, xavier
 

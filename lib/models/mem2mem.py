@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from lib.data.batch import Batch
 from lib.layers.attention import Attention, full_precision, masked_softmax
 from lib.layers.kernels import compiled
-from lib.layers.memory import scan
+from lib.layers.memory import memory_scan
 from lib.models.decoder_state import HYPOTHESIS, PerHypothesis
 from lib.models.hred import HRED, HREDConfig, HREDState
 from lib.models.summarizer import HierarchicalOutput, mean_over_words
@@ -116,7 +116,7 @@ class Mem2Mem(HRED):
     def _compiled_scan(self, memory: Tensor, queries: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The same by kernels."""
         read, write = self.read_attention, (self.write_memory.weight, self.write_read.weight)
-        return scan(memory, queries, from_hidden, read.v.weight[0], read.key.weight, *write)
+        return memory_scan(memory, queries, from_hidden, read.v.weight[0], read.key.weight, *write)
 
     def gate_and_update(self, memory: Tensor, read: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Equations 8 and 9: z and u, each [R, r, d], from M_D [R, r, d], m_t [R, d] and `write_hidden` of the next

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch
 from lib.data.text import SENTENCE_END, bigram_recall
+from lib.layers.dropout import Dropout
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class ParagraphRanker(nn.Module):
         self.paragraph = nn.LSTM(c.embedding, c.hidden, batch_first=True)
         self.combine = nn.Linear(2 * c.hidden, c.hidden)  # W_1
         self.score = nn.Linear(c.hidden, 1)  # W_2
-        self.dropout = nn.Dropout(c.dropout)
+        self.dropout = Dropout(c.dropout)
 
     def match(self, title: Tensor, title_mask: Tensor, words: Tensor, mask: Tensor, owner: Tensor) -> Tensor:
         """Logits [A] of A paragraphs; their sigmoid is equation 6.

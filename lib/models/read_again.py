@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from lib.data.batch import Batch
 from lib.data.text import UNK
 from lib.layers.attention import Attention, full_precision
+from lib.layers.dropout import Dropout
 from lib.layers.gru import GRU, GatedGRU
 from lib.layers.pointer import DecoderOutput, joint_nll
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
@@ -98,7 +99,7 @@ class ReadAgain(Summarizer):
         if c.copy:
             self.word = nn.Linear(d, e)  # W_c, b_c
             self.copy_query = nn.Linear(d, e, bias=False)  # W_k
-        self.dropout = nn.Dropout(c.dropout)
+        self.dropout = Dropout(c.dropout)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

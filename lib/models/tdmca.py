@@ -14,8 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch
+from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
-from lib.layers.transformer import Dropout, FeedForward, attend, sinusoids
+from lib.layers.transformer import FeedForward, attend, sinusoids
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.piece_model import PieceModel, xavier
 

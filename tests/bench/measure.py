@@ -27,6 +27,8 @@ from lib.layers.gru import GatedGRU
 from lib.models.hierarchical_transformer import HierarchicalTransformerConfig
 from lib.models.mem2mem import Mem2MemConfig
 from lib.models.windowed import Windowed, WindowedConfig
+from lib.training import backward_in_threads
+from tests.bench.before import without_kernels
 from tests.bench.textbook import (
     PointerGeneratorLSTM,
     TextbookHierarchicalTransformer,
@@ -87,17 +89,26 @@ def train(model: str, way: str, batch: int, source: int, target: int, repeats: i
 
 def _step(model: str, way: str, batch: int, source: int, target: int) -> Callable[[], float]:
     network = build(model)
-    loss = network.loss if way == "lib" else network.textbook_loss
+    loss = network.textbook_loss if way == "textbook" else network.loss
+    if way == "before":
+        without_kernels(network)
     if model == "hierarchical_transformer":  # source: paragraphs
-        data = make_batch(clusters(batch, source, target, network.config.vocab_size), network.config.vocab_size)
+        vocab_size = network.config.vocab_size
+        items = clusters(batch, source, target, vocab_size)
     else:
-        data = make_batch(documents(batch, source, target, VOCAB), VOCAB)
+        vocab_size, items = VOCAB, documents(batch, source, target, VOCAB)
     optimizer = torch.optim.Adam(network.parameters(), fused=True)
+
+    threads = torch.get_num_threads()
+    shares = [items[i::threads] for i in range(min(threads, batch))] if way == "lib" else [items]
+    weights = [len(share) / batch for share in shares]
+
+    def losses_of(share) -> dict:
+        return loss(make_batch(share, vocab_size))
 
     def step() -> float:
         optimizer.zero_grad(set_to_none=True)
-        value = loss(data)["loss"]
-        value.backward()
+        value = backward_in_threads(network, losses_of, shares, weights, len(shares))["loss"]
         torch.nn.utils.clip_grad_norm_(network.parameters(), 2.0)
         optimizer.step()
         return value.item()

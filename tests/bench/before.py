@@ -1,0 +1,37 @@
+"""A training step as it was before its loops were compiled: PyTorch's operations and threads, as a GPU has them, and
+its packed GRU for 128 sentences at a time (at each step back it clears a gradient as large as all words)."""
+
+import torch
+from torch import nn
+from torch.nn.utils.rnn import PackedSequence
+
+from lib.layers import attention, coverage, gru, pointer
+from lib.models import mem2mem
+
+TOGETHER = 128  # sentences
+
+
+def without_kernels(network: nn.Module) -> None:
+    """From here on this process computes `network` without compiled loops."""
+    for module in (attention, coverage, gru, pointer, mem2mem):
+        module.compiled = lambda values: False
+    if hasattr(network, "sentence_encoder"):
+        whole = network.sentence_encoder.forward
+        network.sentence_encoder.forward = lambda packed: in_parts(whole, packed)
+
+
+def in_parts(gru, packed: PackedSequence):
+    """The longest sentences first, each part a packed sequence of its own."""
+    sizes, data, states, last = packed.batch_sizes, packed.data, torch.empty(0), []
+    starts, places = sizes.cumsum(0) - sizes, []
+    for first in range(0, int(sizes[0]), TOGETHER):
+        own = (sizes - first).clamp(0, TOGETHER)
+        own = own[own > 0]
+        step = torch.repeat_interleave(torch.arange(len(own)), own)
+        within = torch.arange(int(own.sum())) - (own.cumsum(0) - own)[step]
+        places.append(starts[step] + first + within)
+        made, ended = gru(PackedSequence(data[places[-1]], own))
+        states = torch.cat([states, made.data])
+        last.append(ended)
+    states = torch.empty_like(states).index_copy(0, torch.cat(places), states)
+    return PackedSequence(states, sizes), torch.cat(last, 1)
