@@ -348,7 +348,7 @@ class _Loop:
 def backward_in_threads(
     model: nn.Module, losses_of: Callable, shares: Sequence, weights: Sequence[float], threads: int, seeds=()
 ) -> dict[str, torch.Tensor]:
-    """Gradients of the weighted sum of `losses_of(share)["loss"]`, added to the parameters'. Returns sums of the terms.
+    """Gradients of the weighted sum of `losses_of(share)["loss"]`, added to the parameters'; returns all sums.
 
     Each share, such as some of a batch's documents, is one thread's; `seeds` and its number determine its dropout.
     """
