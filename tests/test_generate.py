@@ -1,3 +1,4 @@
+import math
 from itertools import product
 
 import pytest
@@ -5,7 +6,8 @@ import torch
 
 from lib.data.batch import in_vocabulary
 from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
-from lib.generate import BLOCK, DecodeConfig, _top, beam_search, greedy_search, repeating, summarize
+from lib.generate import DecodeConfig, beam_search, greedy_search, repeating, summarize
+from lib.layers.pointer import Mixture
 from tests.conftest import RAGGED, VOCAB, batch_of, document, tiny_model
 
 PLAIN = {"min_length": 0, "length_penalty": 0.0}
@@ -123,15 +125,34 @@ def test_decode_config_is_checked(bad):
         DecodeConfig(**bad)
 
 
-@pytest.mark.parametrize(("k", "width"), [(3, 4 * BLOCK), (8, BLOCK), (400, BLOCK), (5, 2 * BLOCK)])
-def test_top_is_topk(k, width):
+@pytest.mark.parametrize("k", [1, 5, 700])
+@pytest.mark.parametrize("copies", [0, 30])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_the_best_words_are_those_of_the_distribution(k, copies, dtype):
+    """The same words in the same order, copied or not, without barred ones."""
     torch.manual_seed(0)
-    p = torch.rand(6, width)
-    p[0, :10] += 1  # all of the best in one block
-    values, places = _top(p, k)
-    expected = p.topk(min(k, width), 1)
-    assert torch.equal(values, expected.values)
-    assert torch.equal(places, expected.indices)
+    rows, vocabulary, extra = 6, 600, 3
+    features, weight, bias = (
+        torch.randn(*shape, dtype=dtype) for shape in ((rows, 8), (vocabulary, 8), (vocabulary,))
+    )
+    source = torch.randint(0, vocabulary + extra, (rows, copies))
+    weights = torch.rand(rows, copies, dtype=dtype)
+    weights[:, ::3] = 0  # words in the source to which nobody attends
+    mixture = Mixture(features, weight, bias, lambda total: (math.log(0.7) - total, 0.3 * weights), source)
+    p = mixture.distribution(extra)
+    barred = [[], [0, 599], p[2].topk(4).indices.tolist(), [600], source[4].tolist(), [3]]
+    for row, words in enumerate(barred):
+        p[row, words] = 0
+    values, words = mixture.best(k, barred, extra)
+    expected = p.topk(min(k, p.shape[1]), 1)
+    there = expected.values > 0
+    assert values.shape == words.shape == (rows, k) and (values[:, there.shape[1] :] == -torch.inf).all()
+    values, words = values[:, : there.shape[1]], words[:, : there.shape[1]]
+    assert torch.equal(values > -torch.inf, there)
+    assert torch.equal(words[there], expected.indices[there])
+    assert torch.allclose(
+        values[there], expected.values[there].log(), rtol=0, atol=1e-12 if dtype == torch.float64 else 1e-5
+    )
 
 
 def test_an_end_of_no_probability_is_still_an_end():

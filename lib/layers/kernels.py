@@ -327,6 +327,76 @@ def exponentials(scores, bias, index, largest, sums, right):
 
 
 @_kernel
+def peaks(scores, bias, tops, sums, maxima):
+    """Add bias [V] to scores [R, V]; put the largest of each row into tops [R], the sum of exp(score - largest) into
+    sums [R], and the largest of every LANES-th word into maxima [R, LANES]."""
+    _wide()
+    for m in range(len(scores)):
+        row, lanes, blocks = scores[m], maxima[m], len(bias) // LANES * LANES
+        lanes[:] = row[0] + bias[0]
+        for first in range(0, blocks, LANES):
+            part, add = row[first : first + LANES], bias[first : first + LANES]
+            for i in range(LANES):
+                part[i] += add[i]
+                lanes[i] = max(lanes[i], part[i])
+        for i in range(blocks, len(bias)):
+            row[i] += bias[i]
+            lanes[i - blocks] = max(lanes[i - blocks], row[i])
+        top = lanes[0]
+        for i in range(1, LANES):
+            top = max(top, lanes[i])
+        total = top - top
+        for i in range(len(bias)):
+            total += _exp(row[i] - top)
+        tops[m], sums[m] = top, total
+
+
+@register_jitable
+def _insert(value, word, values, words):
+    """Into values, sorted with the largest first, whose last one leaves."""
+    place = len(values) - 1
+    while place and values[place - 1] < value:
+        values[place], words[place] = values[place - 1], words[place - 1]
+        place -= 1
+    values[place], words[place] = value, word
+
+
+@_kernel
+def best_words(scores, maxima, log_share, source, copies, barred, ends, mass, values, words):
+    """The best words of R mixtures: values [R, k] of log P, the largest first, and the words [R, k].
+
+    The vocabulary's log P is scores [R, V] + log_share [R]; `copies` [R, N] are the P of the words `source` [R, N];
+    row r must not have the words barred[ends[r - 1] : ends[r]]. maxima: of `peaks`. mass: zeros, one for every word;
+    they are zeros again behind. Scores of copied and barred words become -inf.
+    """
+    size, begin = scores.shape[1], 0
+    for r in range(len(scores)):
+        row, best, share = scores[r], values[r], log_share[r]
+        best[:], words[r, :] = -np.inf, 0
+        for i in range(source.shape[1]):
+            mass[source[r, i]] += copies[r, i]
+        for word in barred[begin : ends[r]]:
+            mass[word] = 0
+            if word < size:
+                row[word] = -np.inf
+        begin = ends[r]
+        for word in source[r]:
+            p = mass[word]
+            mass[word] = 0
+            if p > 0:
+                if word < size:
+                    p += math.exp(row[word] + share)
+                    row[word] = -np.inf
+                if math.log(p) > best[-1]:
+                    _insert(math.log(p), word, best, words[r])
+        for lane in range(LANES):
+            if maxima[r, lane] + share > best[-1]:
+                for word in range(lane, size, LANES):
+                    if row[word] + share > best[-1]:
+                        _insert(row[word] + share, word, best, words[r])
+
+
+@_kernel
 def scale_exponentials(scores, factors, index, slopes, d_bias):
     """Multiply rows of scores [M, V] by factors [M], add slopes [M] at `index` [M], and all rows to d_bias [V]."""
     for m in range(len(scores)):

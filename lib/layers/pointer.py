@@ -1,14 +1,16 @@
 """The generate-or-copy distribution of See et al. (2017), and losses over a vocabulary (Mem2Mem, 13 to 15)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import in_vocabulary
 from lib.layers.attention import full_precision
-from lib.layers.kernels import arrays, compiled, exponentials, scale_exponentials
+from lib.layers.kernels import LANES, arrays, best_words, compiled, exponentials, peaks, scale_exponentials
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,59 @@ class PointerOutput(DecoderOutput):
     switch: Tensor  # [R, T] its sigmoid is the probability of generating, z_t
     copy: Tensor  # [R, T, M] gamma, the weights of the source words
     source: Tensor  # [R, M] their extended ids
+
+
+@dataclass(frozen=True)
+class Mixture:
+    r"""P of the next word of R hypotheses: $a\,e^{s_w}$ for words of the vocabulary, with scores $s = Wf + b$, and
+    what each copy of a source word adds."""
+
+    features: Tensor  # [R, F] f
+    weight: Tensor  # [V, F] W
+    bias: Tensor | None  # [V] b
+    shares: Callable[[Tensor], tuple[Tensor, Tensor]]  # of log sum exp s [R]: log a [R], P of the copies [R, N]
+    source: Tensor  # [R, N] extended ids of the copies
+
+    @torch.no_grad()
+    def distribution(self, extra: int) -> Tensor:
+        """P of every word, [R, V + extra] with `extra` copy ids."""
+        (scores,) = full_precision(F.linear(self.features, self.weight, self.bias))
+        log_share, copies = self.shares(scores.logsumexp(1))
+        generated = (scores + log_share[:, None]).exp()
+        return F.pad(generated, (0, extra)).scatter_add(1, self.source, copies.to(generated.dtype))
+
+    @torch.no_grad()
+    def best(
+        self, k: int, barred: list[list[int]], extra: int, memory: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """log P and ids of the k best words that are not `barred`, one list a row: [R, k] each, the best first; -inf
+        where there are fewer.
+
+        On a CPU without the distribution: two passes over the scores of the vocabulary, then few words are looked at.
+        memory: [R, V] or more, for the scores (new memory at every step takes half as long as they do).
+        """
+        if not compiled(self.weight):
+            p = self.distribution(extra)
+            for row, words in zip(p, barred):
+                row[words] = 0
+            values, words = p.topk(min(k, p.shape[1]), 1)
+            return values.log(), words
+        rows = len(self.features)
+        (scores,) = full_precision(
+            torch.mm(self.features, self.weight.T, out=None if memory is None else memory[:rows])
+        )
+        bias = scores.new_zeros(scores.shape[1]) if self.bias is None else self.bias
+        (tops, sums), maxima = scores.new_empty(2, rows), scores.new_empty(rows, LANES)
+        s, m = arrays(scores, maxima)
+        peaks(s, *arrays(bias.to(scores.dtype), tops, sums), m)
+        log_share, copies = self.shares(tops + sums.log())
+        values, words = scores.new_empty(rows, k), self.source.new_empty(rows, k)
+        mass, ends = scores.new_zeros(scores.shape[1] + extra), np.cumsum([len(ids) for ids in barred])
+        barred_ids = np.array([i for ids in barred for i in ids], dtype=np.int64)
+        log_a, p_copies, mass, best = arrays(log_share.to(scores.dtype), copies.to(scores.dtype), mass, values)
+        source = self.source.contiguous().numpy()
+        best_words(s, m, log_a, source, p_copies, barred_ids, ends, mass, best, words.numpy())
+        return values, words
 
 
 class GenerateOrCopy(nn.Module):
@@ -61,25 +116,17 @@ class GenerateOrCopy(nn.Module):
         rows = output.features[known], target[known], log_z, copied[known], weights[known]
         return _vocabulary_nll(self.vocabulary.weight, self.vocabulary.bias, *rows) - only_copied
 
-    @torch.no_grad()
-    def distribution(self, output: PointerOutput, extra: int, out: Tensor | None = None) -> Tensor:
-        """P over the vocabulary and `extra` copy ids after the last position, for generation.
+    def mixture(self, output: PointerOutput) -> Mixture:
+        """P of the word after the last position."""
+        log_z, log_rest = F.logsigmoid(output.switch[:, -1]), F.logsigmoid(-output.switch[:, -1])
+        copies = log_rest.exp()[:, None] * output.copy[:, -1]
+        layer, features = self.vocabulary, output.features[:, -1]
+        return Mixture(features, layer.weight, layer.bias, lambda total: (log_z - total, copies), output.source)
 
-        out: what to write into, [R, V + extra] (new memory at every step takes as long as the scores). Returns
-        [R, V + extra]; 0 for copy ids that a source does not have.
-        """
-        features, copy = output.features[:, -1], output.copy[:, -1]
-        z, known = output.switch[:, -1].sigmoid()[:, None], self.vocabulary.out_features
-        mixed = copy.new_empty(len(features), known + extra) if out is None else out
-        scores = mixed[:, :known]  # in place from here: R * V numbers, no copies
-        if torch.is_autocast_enabled(features.device.type):
-            scores.copy_(self.vocabulary(features))
-        else:
-            torch.mm(features, self.vocabulary.weight.T, out=scores).add_(self.vocabulary.bias)
-        scores.sub_(scores.amax(1, keepdim=True)).exp_()
-        scores.mul_(z / scores.sum(1, keepdim=True))
-        mixed[:, known:] = 0
-        return mixed.scatter_add_(1, output.source, (1 - z) * copy)
+    def distribution(self, output: PointerOutput, extra: int) -> Tensor:
+        """P over the vocabulary and `extra` copy ids after the last position, [R, V + extra]; 0 for copy ids that a
+        source does not have."""
+        return self.mixture(output).distribution(extra)
 
 
 class PointerGenerator(GenerateOrCopy):

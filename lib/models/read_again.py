@@ -12,7 +12,7 @@ from lib.data.text import UNK
 from lib.layers.attention import Attention, full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.gru import GRU, GatedGRU
-from lib.layers.pointer import DecoderOutput, joint_nll
+from lib.layers.pointer import DecoderOutput, Mixture, joint_nll
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import Summarizer, document_weights
 
@@ -253,16 +253,14 @@ class ReadAgain(Summarizer):
         rows = target[mask], copied[mask], output.copy.logsumexp(-1)[mask], weights[mask]
         return joint_nll(output.features[mask], layer.weight, layer.bias, *rows)
 
-    @torch.no_grad()
-    def distribution(
-        self, output: ReadAgainOutput, state: ReadAgainState, extra: int, out: Tensor | None = None
-    ) -> Tensor:
-        generate, copy, size = self.generate(output.features[:, -1]), output.copy[:, -1], self.config.vocab_size
-        p = generate.new_empty(len(generate), size + extra) if out is None else out
-        normaliser = torch.logaddexp(generate.logsumexp(-1), copy.logsumexp(-1))[:, None]
-        torch.sub(generate, normaliser, out=p[:, :size]).exp_()
-        p[:, size:] = 0
-        return p.scatter_add_(1, output.source, (copy - normaliser).exp())
+    def mixture(self, output: ReadAgainOutput, state: ReadAgainState) -> Mixture:
+        copy, layer = output.copy[:, -1], self.vocabulary
+
+        def shares(total: Tensor) -> tuple[Tensor, Tensor]:
+            normaliser = torch.logaddexp(total, copy.logsumexp(-1))
+            return -normaliser, (copy - normaliser[:, None]).exp()
+
+        return Mixture(output.features[:, -1], layer.weight, layer.bias, shares, output.source)
 
     def seen(self, output: ReadAgainOutput, state: ReadAgainState) -> dict[str, Tensor]:
         """Also "importance" [B, N] of a GRU that reads again, the mean of alpha."""

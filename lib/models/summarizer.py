@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.layers.attention import full_precision
-from lib.layers.pointer import DecoderOutput, GenerateOrCopy, PointerOutput, softmax_nll
+from lib.layers.pointer import DecoderOutput, GenerateOrCopy, Mixture, PointerOutput, softmax_nll
 
 
 class Summarizer(nn.Module):
@@ -35,9 +35,13 @@ class Summarizer(nn.Module):
         """log P of the target words [R, T] (extended ids)."""
         raise NotImplementedError
 
-    def distribution(self, output: Any, state: Any, extra: int, out: Tensor | None = None) -> Tensor:
-        """P of every word after the last position, [R, V + extra] with `extra` copy ids, in `out` if given."""
+    def mixture(self, output: Any, state: Any) -> Mixture:
+        """P of the word after the last position."""
         raise NotImplementedError
+
+    def impossible(self, output: Any, state: Any) -> list[list[int]] | None:
+        """Words whose P is 0 after the last position all the same, a list for each of R rows."""
+        return None
 
     def nll(self, output: Any, batch: Batch, state: Any) -> Tensor:
         """The mean over documents of the mean over a summary's words of -log P."""
@@ -50,6 +54,13 @@ class Summarizer(nn.Module):
     def regularisers(self, output: Any, batch: Batch, state: Any) -> dict[str, tuple[float, Tensor]]:
         """Terms that are added to the loss, by name: their weights and values, means over documents."""
         return {}
+
+    def distribution(self, output: Any, state: Any, extra: int) -> Tensor:
+        """P of every word after the last position, [R, V + extra] with `extra` copy ids."""
+        p = self.mixture(output, state).distribution(extra)
+        for row, words in zip(p, self.impossible(output, state) or ()):
+            row[words] = 0
+        return p
 
     def attention_weights(self, tokens: Tensor, state: Any) -> dict[str, Tensor]:
         """Where the model looks while it reads `tokens` [B, T], by name, for pictures.
@@ -111,8 +122,8 @@ class PointerModel(Summarizer):
         """As from `log_prob`, with less memory."""
         return self.pointer.nll(output, batch.target, document_weights(batch.target_mask, output.switch.dtype))
 
-    def distribution(self, output: PointerOutput, state: Any, extra: int, out: Tensor | None = None) -> Tensor:
-        return self.pointer.distribution(output, extra, out)
+    def mixture(self, output: PointerOutput, state: Any) -> Mixture:
+        return self.pointer.mixture(output)
 
     def seen(self, output: PointerOutput, state: Any) -> dict[str, Tensor]:
         return {"words": output.copy, "generate": output.switch.sigmoid()}
@@ -145,12 +156,10 @@ class SoftmaxModel(Summarizer):
         target = in_vocabulary(target, self.config.vocab_size)
         return self.scores(output.features).log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
 
-    @torch.no_grad()
-    def distribution(self, output: DecoderOutput, state: Any, extra: int, out: Tensor | None = None) -> Tensor:
-        p = self.scores(output.features[:, -1]).softmax(-1)
-        whole = p.new_zeros(len(p), p.shape[1] + extra) if out is None else out.zero_()
-        whole[:, : p.shape[1]] = p
-        return whole
+    def mixture(self, output: DecoderOutput, state: Any) -> Mixture:
+        features = output.features[:, -1]
+        nothing = features.new_zeros(len(features), 0)
+        return Mixture(features, *self.output_layer(), lambda total: (-total, nothing), nothing.long())
 
     def nll(self, output: DecoderOutput, batch: Batch, state: Any) -> Tensor:
         return self.summed_nll(output.features, batch.target, self.weights(output, batch))

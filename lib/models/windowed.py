@@ -265,14 +265,11 @@ class Windowed(PointerModel):
 
     # ------------------------------------------------------------------------------------------ probabilities
 
-    def distribution(
-        self, output: WindowedOutput, state: WindowedState, extra: int, out: Tensor | None = None
-    ) -> Tensor:
-        """[SLIDE] has 0 where there is no further window."""
-        p = super().distribution(output, state, extra, out)
-        more = output.windows[:, -1] < per_hypothesis(state.last_window, len(p))
-        p[:, SLIDE] *= more if self.config.windowing == "dynamic" else 0
-        return p
+    def impossible(self, output: WindowedOutput, state: WindowedState) -> list[list[int]]:
+        """[SLIDE] where there is no further window."""
+        more = output.windows[:, -1] < per_hypothesis(state.last_window, len(output.windows))
+        dynamic = self.config.windowing == "dynamic"
+        return [[] if dynamic and further else [SLIDE] for further in more.tolist()]
 
     def nll(self, output: WindowedOutput, batch: Batch, state: WindowedState) -> Tensor:
         """Equation 1. A word that is in neither the vocabulary nor the window counts as [UNK]."""

@@ -22,7 +22,7 @@ from lib.data.prepared import Split, encode, prepare
 from lib.data.sections import CohanOptions
 from lib.data.text import Vocabulary
 from lib.data.window_places import count_windows
-from lib.generate import DecodeConfig, beam_search
+from lib.generate import DecodeConfig, beam_search, written
 from lib.layers.gru import GatedGRU
 from lib.models.hierarchical_transformer import HierarchicalTransformerConfig
 from lib.models.mem2mem import Mem2MemConfig
@@ -132,11 +132,18 @@ def search(model: str, at_once: int, count: int = 32, source: int = 400, length:
     network = build(model)
     vocab_size = network.config.vocab_size
     items = documents(count, source, 5, vocab_size)
+    at_once = min(at_once, count // torch.get_num_threads())  # every thread has a batch
     batches = [make_batch(items[i : i + at_once], vocab_size) for i in range(0, count, at_once)]
+
+    def searched() -> list:
+        if at_once == 1:  # one by one, with PyTorch's threads
+            return [beam_search(network, batch, config)[0][0] for batch in batches]
+        return written(network, batches, config)
+
     config = DecodeConfig(min_length=length, max_length=length)
     before = _peak()
-    found = [h[0].ids for batch in batches for h in beam_search(network, batch, config)]
-    return {"ids": found, **_timed(lambda: [beam_search(network, b, config) for b in batches], 2, before)}
+    found = [best.ids for best in searched()]
+    return {"ids": found, **_timed(searched, 2, before)}
 
 
 def windows(encode: str, words: int, windowed: bool = True, summary: int = 3) -> dict:
