@@ -5,6 +5,7 @@ import os
 import platform
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -68,7 +69,7 @@ class TrainConfig:
     save_every: int = 500  # steps; also after each validation
     keep_best: int = 1  # checkpoints with the least validation loss; several can be averaged
     log_every: int = 10  # steps
-    bf16: bool = False  # autocast, on a GPU
+    bf16: bool = False  # products in bfloat16: on a GPU, or for transformers on a CPU that has them
 
     def __post_init__(self):
         for name in (
@@ -141,6 +142,8 @@ def train(
     """
     with nullcontext((0, 1)) if alone else processes() as (rank, world):
         place = torch.device(device or (f"cuda:{rank_device()}" if torch.cuda.is_available() else "cpu"))
+        if config.bf16 and place.type == "cpu" and not has_bf16_products():
+            warnings.warn("bf16 is not worth it here: this processor has no products in bfloat16", stacklevel=2)
         loop = _Loop(recipe, model.to(place), corpus, config, Path(output), rank, world, place, progress)
         Path(output).mkdir(parents=True, exist_ok=True)
         # whoever comes second waits, and finds a finished run or goes on with what a killed one left
@@ -403,6 +406,11 @@ def _made_with(model: nn.Module, corpus: PreparedCorpus) -> dict:
 
 
 # --------------------------------------------------------------------------------------------------- processes
+
+
+def has_bf16_products() -> bool:
+    """Whether this processor multiplies bfloat16 (AVX-512 or AMX): where not, float32 is faster."""
+    return getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
 
 
 def rank_device() -> int:

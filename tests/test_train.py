@@ -3,6 +3,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields, replace
 
@@ -535,3 +536,16 @@ def test_help_shows_the_presets_values(capsys):
     assert re.search(r"--batch-size INT documents \(default: 12\)", text)
     assert re.search(r"--model\.window \{None\}\|INT .{0,60}\(default: 200\)", text)
     assert re.search(r"--options\.source-tokens \{None\}\|INT .{0,60}\(default: 740\)", text)
+
+
+def test_bf16_on_a_processor_without_it_is_said(planted_corpus, tmp_path, monkeypatch):
+    config = replace(CONFIG, steps=1, bf16=True)
+    monkeypatch.setattr(training, "has_bf16_products", lambda: False)
+    with pytest.warns(UserWarning, match="not worth it here: this processor has no products in bfloat16"):
+        run = train(MEM2MEM, model(), planted_corpus, config, tmp_path / "a", progress=False)
+    monkeypatch.setattr(training, "has_bf16_products", lambda: True)
+    with warnings.catch_warnings(action="error"):
+        again = train(MEM2MEM, model(), planted_corpus, config, tmp_path / "b", progress=False)
+        full = train(MEM2MEM, model(), planted_corpus, replace(config, bf16=False), tmp_path / "c", progress=False)
+    first, second, whole = (r.metrics[0]["loss"] for r in (run, again, full))
+    assert first == second != whole and first == pytest.approx(whole, rel=0.01)

@@ -34,11 +34,11 @@ def measure(item: str, **arguments) -> dict:
     return result
 
 
-def compare(what: str, ours: tuple, theirs: tuple, same: str) -> dict:
-    """Medians of alternating pairs; both sides must give the same result in `same`."""
+def compare(what: str, ours: tuple, theirs: tuple, same: str, close: float = 1e-4) -> dict:
+    """Medians of alternating pairs; both sides must give the same result in `same`, numbers to a share `close`."""
     pairs = [(measure(ours[0], **ours[1]), measure(theirs[0], **theirs[1])) for _ in range(PAIRS)]
     for a, b in pairs:
-        if not _equal(a[same], b[same]):
+        if not _equal(a[same], b[same], close):
             sys.exit(f"{what}: the two ways differ in {same}: {a[same]} and {b[same]}")
     seconds = [(min(a["seconds"]), min(b["seconds"])) for a, b in pairs]
     return {
@@ -55,8 +55,8 @@ def compare(what: str, ours: tuple, theirs: tuple, same: str) -> dict:
     }
 
 
-def _equal(a, b) -> bool:
-    return abs(a - b) <= 1e-4 * abs(a) if isinstance(a, float) else a == b
+def _equal(a, b, close: float) -> bool:
+    return abs(a - b) <= close * abs(a) if isinstance(a, float) else a == b
 
 
 def train_pair(what: str, sizes: dict) -> dict:
@@ -118,11 +118,40 @@ def work(folder: Path) -> dict:
     search = "beam search, 32 documents at once or one by one, "
     sources = [{"source": n, "target": 100} for n in (250, 500, 1000, 2000, 4000)]
     targets = [{"source": 1000, "target": n} for n in (50, 100, 200, 400)]
+    equal = {**CLUSTERS, "equal": True}
+    whole = {**MEM2MEM, "batch": 16}
     paper = {"model": "mem2mem", "way": "lib", "batch": 16, "source": 2000, "target": 200, "repeats": 2}
     return {
         "pointer_generator": lambda: train_pair(pointer, POINTER),
         "mem2mem": lambda: train_pair(mem2mem, MEM2MEM),
         "hierarchical_transformer": lambda: train_pair(clusters, CLUSTERS),
+        "equal_paragraphs": lambda: compare(
+            "hierarchical transformer, batch 4, 24 equal paragraphs of 70 pieces, target 140, products in bfloat16",
+            ("train", {**equal, "way": "bf16"}),
+            ("train", {**equal, "way": "textbook"}),
+            "loss",
+            close=2e-3,
+        ),
+        "bfloat16": lambda: compare(
+            "the same with products in bfloat16 or float32",
+            ("train", {**equal, "way": "bf16"}),
+            ("train", {**equal, "way": "lib"}),
+            "loss",
+            close=2e-3,
+        ),
+        "kernels": lambda: compare(
+            "Mem2Mem at the paper's sizes, batch 16, with compiled loops and threads or as it was before them",
+            ("train", {**whole, "way": "lib"}),
+            ("train", {**whole, "way": "before"}),
+            "loss",
+            close=1e-5,
+        ),
+        "busy": lambda: compare(
+            "a step of the Mem2Mem demo, alone or beside a process that keeps a core busy",
+            ("demo", {"busy": False}),
+            ("demo", {"busy": True}),
+            "loss",
+        ),
         "search_small": lambda: search_pair(search + "small model", "small"),
         "search_paper": lambda: search_pair(search + "the paper's sizes", "mem2mem"),
         "preprocess": lambda: (

@@ -6,15 +6,19 @@ python -m tests.bench.measure train '{"model": "mem2mem", "way": "lib", "batch":
 import json
 import resource
 import shutil
+import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from lib import training
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS
@@ -25,8 +29,11 @@ from lib.data.window_places import count_windows
 from lib.generate import DecodeConfig, beam_search, written
 from lib.layers.gru import GatedGRU
 from lib.models.hierarchical_transformer import HierarchicalTransformerConfig
-from lib.models.mem2mem import Mem2MemConfig
+from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.windowed import Windowed, WindowedConfig
+from lib.papers import PAPERS
+from lib.runs import Recipe
+from lib.threads import torch_threads
 from lib.training import backward_in_threads
 from tests.bench.before import without_kernels
 from tests.bench.textbook import (
@@ -54,13 +61,14 @@ def documents(count: int, source: int, target: int, vocab_size: int, sentence: i
     return made
 
 
-def clusters(count: int, paragraphs: int, target: int, vocab_size: int) -> list[EncodedDocument]:
-    """Random clusters whose paragraphs have 20 to 120 pieces: about 1,600 of 24 paragraphs, as the paper's."""
+def clusters(count: int, paragraphs: int, target: int, vocab_size: int, equal: bool = False) -> list[EncodedDocument]:
+    """Random clusters whose paragraphs have 20 to 120 pieces: about 1,600 of 24 paragraphs, as the paper's; all 70
+    where they are `equal`, so that there is no padding."""
     random, made = np.random.default_rng(0), []
     for number in range(count):
-        lengths = random.integers(20, 121, paragraphs).astype(np.int32)
+        lengths = random.integers(70, 71, paragraphs) if equal else random.integers(20, 121, paragraphs)
         words, summary = (random.integers(7, vocab_size, n, dtype=np.int32) for n in (lengths.sum(), target))
-        made.append(EncodedDocument(str(number), words, lengths, summary, [], []))
+        made.append(EncodedDocument.of(str(number), words, lengths, summary))
     return made
 
 
@@ -78,33 +86,37 @@ def build(model: str):
     )  # small
 
 
-def train(model: str, way: str, batch: int, source: int, target: int, repeats: int = 3) -> dict:
-    """Seconds of forward, backward and update; the loss of the first step; floating-point operations of products."""
-    step = _step(model, way, batch, source, target)
+def train(model: str, way: str, batch: int, source: int, target: int, repeats: int = 3, equal: bool = False) -> dict:
+    """Seconds of forward, backward and update; the loss of the first step; floating-point operations of products.
+
+    way: "lib", "bf16" (its products in bfloat16), "before" (see `before.py`) or "textbook".
+    """
+    step = _step(model, way, batch, source, target, equal)
     before = _peak()
     with FlopCounterMode(display=False) as counter:
         first = step()
     return {"loss": first, "flop": counter.get_total_flops(), **_timed(step, repeats, before)}
 
 
-def _step(model: str, way: str, batch: int, source: int, target: int) -> Callable[[], float]:
-    network = build(model)
+def _step(model: str, way: str, batch: int, source: int, target: int, equal: bool = False) -> Callable[[], float]:
+    network, shared = build(model), way in ("lib", "bf16")
     loss = network.textbook_loss if way == "textbook" else network.loss
-    if way == "before":
+    if not shared:
         without_kernels(network)
     if model == "hierarchical_transformer":  # source: paragraphs
         vocab_size = network.config.vocab_size
-        items = clusters(batch, source, target, vocab_size)
+        items = clusters(batch, source, target, vocab_size, equal)
     else:
         vocab_size, items = VOCAB, documents(batch, source, target, VOCAB)
     optimizer = torch.optim.Adam(network.parameters(), fused=True)
 
     threads = torch.get_num_threads()
-    shares = [items[i::threads] for i in range(min(threads, batch))] if way == "lib" else [items]
+    shares = [items[i::threads] for i in range(min(threads, batch))] if shared else [items]
     weights = [len(share) / batch for share in shares]
 
     def losses_of(share) -> dict:
-        return loss(make_batch(share, vocab_size))
+        with torch.autocast("cpu", torch.bfloat16, enabled=way == "bf16"):
+            return loss(make_batch(share, vocab_size))
 
     def step() -> float:
         optimizer.zero_grad(set_to_none=True)
@@ -118,10 +130,11 @@ def _step(model: str, way: str, batch: int, source: int, target: int) -> Callabl
 
 def profile(model: str, batch: int, source: int, target: int, rows: int = 10) -> dict:
     """Where lib's training step spends its time: percent of it in the operations that take most."""
-    step = _step(model, "lib", batch, source, target)
-    step()
-    with torch.profiler.profile() as profiler:
+    with torch_threads(1):  # all of it in one
+        step = _step(model, "lib", batch, source, target)
         step()
+        with torch.profiler.profile() as profiler:
+            step()
     events = sorted(profiler.key_averages(), key=lambda e: -e.self_cpu_time_total)
     whole = sum(e.self_cpu_time_total for e in events)
     return {"percent": {e.key: round(100 * e.self_cpu_time_total / whole, 1) for e in events[:rows]}}
@@ -177,6 +190,25 @@ def second_read(way: str, batch: int = 64, words: int = 32, width: int = 512) ->
         return loss.item()
 
     return {"loss": step(), **_timed(step, 10, before)}
+
+
+def demo(busy: bool, steps: int = 100) -> dict:
+    """Seconds of a step of the Mem2Mem demo, and its last loss; beside a process that keeps a core busy, or alone."""
+    preset = PAPERS["mem2mem"].presets["demo"]
+    corpus = prepare(load_corpus("aclsum"), preset.options, progress=False)
+    torch.manual_seed(0)
+    network = Mem2Mem(Mem2MemConfig(len(corpus.vocabulary), **preset.model))
+    config = replace(preset.train, steps=steps, log_every=10, validate_every=10**6)
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if busy else None
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            run = training.train(Recipe("mem2mem", "+read"), network, corpus, config, folder, progress=False)
+            logged = [m for m in run.metrics if m["split"] == "train"]
+    finally:
+        if other:
+            other.kill()
+    seconds = (logged[-1]["seconds"] - logged[0]["seconds"]) / (steps - 10)
+    return {"seconds": [seconds], "loss": logged[-1]["loss"], "peak_gb": _peak(), "step_gb": 0.0}
 
 
 def preprocess(way: str, papers: str, folder: str) -> dict:
