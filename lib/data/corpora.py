@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache, partial
+from hashlib import sha1
 from importlib import resources
 from itertools import islice
 from pathlib import Path
@@ -22,8 +23,9 @@ from lib.data import docstrings
 from lib.data.documents import SPLITS, CorpusError, Document, to_document
 from lib.data.pieces import Pieces
 from lib.data.readers import Records, articles_of, find_split, shard_pieces
+from lib.data.releases import RELEASES
 from lib.data.text import split_sentences
-from lib.storage import digest
+from lib.storage import digest, project_root
 from lib.suggestions import did_you_mean
 
 
@@ -53,21 +55,82 @@ HUB = {
     ),
 }
 
-# Corpora that their owners hand out: who must download what, before the folder can be read.
+
+@dataclass(frozen=True)
+class ByHand:
+    """A corpus that its owners hand out: what to do, before its folder can be read."""
+
+    how: str  # to get it
+    size: str
+    licence: str
+    splits: str = "its owners'"
+
+
+# Looked for in the folder `data`, each under its name.
 MANUAL = {
-    "newsroom": "fill in the form at lil.nlp.cornell.edu/newsroom, unpack release.tar and pass the folder that holds "
-    "train.jsonl.gz, dev.jsonl.gz and test.jsonl.gz",
-    "wikihow": "download wikihowAll.csv and the lists all_train.txt, all_val.txt and all_test.txt that the project "
-    "mahnazkoupaee/WikiHow-Dataset links to, and pass the folder that holds the four",
-    "gigaword": "download ggw_data.zip from the Hub's repository Harvard/gigaword (folder data), or the sumdata "
-    "archive of harvardnlp/sent-summary, unpack it and pass the folder that holds org_data's or sumdata's files",
-    "wikisum": "download the ranked shards that the project nlpyang/hiersumm links to (WIKI.train.0.pt and so on) "
-    "and its SentencePiece model, and pass the folder that holds them",
-    "duc2004": "ask NIST for DUC 2004 (duc.nist.gov), and pass the folder that holds input.txt and task1_ref0.txt to "
-    "task1_ref3.txt, a text or headline a line",
+    "sumpubmed": ByHand(
+        "clone github.com/vgupta123/sumpubmed",
+        "32,689 articles of BioMed Central",
+        "MIT; its owners ask for academic use. Train and report on it, publish none of its texts",
+        "600 for validation, 600 for the test (lists of the project), the rest for training",
+    ),
+    "reuters": ByHand(
+        "unpack the 22 files reut2-*.sgm of Reuters-21578, distribution 1.0 (D. Lewis)",
+        "21,578 stories of 1987, 28 MB",
+        "research only. Publish none of its texts",
+        "by time: 88, 5 and 7 of 100",
+    ),
+    "scisummnet": ByHand(
+        "clone github.com/WING-NUS/scisumm-corpus",
+        "papers of the ACL Anthology",
+        "CC BY 4.0",
+        "67 for validation, 96 for the test (lists of the project), the rest for training",
+    ),
+    "pmc": ByHand(
+        "put articles of PubMed Central's open-access subset (JATS's XML: NAME.xml or NAME/article.xml)",
+        "as many as are taken",
+        "of each article",
+        "80, 10 and 10 of 100, by the SHA-1 of the id",
+    ),
+    "scitldr": ByHand(
+        "clone github.com/allenai/scitldr and copy train.jsonl, dev.jsonl and test.jsonl of SciTLDR-Data/SciTLDR-A",
+        "3,229 abstracts of papers on machine learning, a sentence each",
+        "Apache 2.0",
+    ),
+    "newsroom": ByHand(
+        "fill in the form at lil.nlp.cornell.edu/newsroom and unpack release.tar: train.jsonl.gz, dev.jsonl.gz and "
+        "test.jsonl.gz",
+        "1.3 million articles of 38 publications",
+        "research only, by the form",
+    ),
+    "wikihow": ByHand(
+        "download wikihowAll.csv and the lists all_train.txt, all_val.txt and all_test.txt that the project "
+        "mahnazkoupaee/WikiHow-Dataset links to",
+        "more than 200,000 articles",
+        "CC BY-NC-SA 3.0",
+    ),
+    "gigaword": ByHand(
+        "download ggw_data.zip from the Hub's repository Harvard/gigaword (folder data), or the sumdata archive of "
+        "harvardnlp/sent-summary, and unpack it: the files of org_data or sumdata",
+        "3.8 million sentences and headlines",
+        "the Linguistic Data Consortium's",
+    ),
+    "wikisum": ByHand(
+        "download the ranked shards that the project nlpyang/hiersumm links to (WIKI.train.0.pt and so on) and its "
+        "SentencePiece model",
+        "300,000 clusters of web pages",
+        "of each page",
+    ),
+    "duc2004": ByHand(
+        "ask NIST for DUC 2004 (duc.nist.gov): input.txt and task1_ref0.txt to task1_ref3.txt, a text or headline "
+        "a line",
+        "500 texts with four headlines each, for tests only",
+        "by agreement",
+    ),
 }
 CLUSTERS = "aclsum:paragraphs"
-NAMES = ("aclsum", CLUSTERS, "docstrings", *HUB, *MANUAL)
+SAMPLE = "pmc-sample"
+NAMES = ("aclsum", CLUSTERS, SAMPLE, "docstrings", *HUB, *MANUAL)
 
 
 @dataclass
@@ -151,7 +214,7 @@ class Corpus:
                     first = first or problem
                     skipped.append(problem)
             if not ended:
-                raise CorpusError(f"{path}: the file is empty")
+                raise CorpusError(f"{path}: nothing for the split {split_name!r} in it")
             if not found:
                 raise CorpusError(f"{path}: none of {ended} records can be used; the first: {first}")
 
@@ -209,31 +272,45 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
         return _folder(folder, errors)
     if dataset in ("aclsum", CLUSTERS):
         return _aclsum(errors, dataset == CLUSTERS)
+    if dataset == SAMPLE:
+        return _sample(errors)
     if str(dataset).split(":")[0] == "docstrings":
         return _docstrings(str(dataset), errors)
     if dataset in HUB:
         return _hub(str(dataset), HUB[str(dataset)], errors)
     if dataset in MANUAL:
-        raise CorpusError(f"{dataset!r} cannot be downloaded by a program: {MANUAL[str(dataset)]}.")
+        return _by_hand(str(dataset), errors)
     hint = did_you_mean(str(dataset), NAMES)
     raise CorpusError(
         f"no corpus or folder {str(dataset)!r}{hint} Names: {', '.join(NAMES)}; or the path of a folder."
     )
 
 
-def _folder(folder: Path, errors: str) -> Corpus:
+def _by_hand(name: str, errors: str) -> Corpus:
+    folder, corpus = project_root() / "data" / name, MANUAL[name]
+    if folder.is_dir():
+        return _folder(folder, errors, name)
+    raise CorpusError(
+        f"{name!r} must be fetched by hand: {corpus.how}, into the folder {folder}, or anywhere, and give that "
+        f"folder's path in place of the name. Size: {corpus.size}. Licence: {corpus.licence}."
+    )
+
+
+def _folder(folder: Path, errors: str, name: str = "") -> Corpus:
     records = {split_name: files for split_name in SPLITS if (files := find_split(folder, split_name))}
     if not records:
         raise CorpusError(
             f"{folder}: no train, val or test files in a known layout: NAME.jsonl[.gz], .json, .txt with JSON lines, "
-            ".parquet, .csv, .src and .tgt, .article.txt and .title.txt, wikihowAll.csv, url_lists with stories, or "
-            "*.NAME.0.pt with a SentencePiece model"
+            ".parquet, .csv, .src and .tgt, .article.txt and .title.txt, wikihowAll.csv, url_lists with stories, "
+            f"*.NAME.0.pt with a SentencePiece model; nor {', '.join(r.files for r in RELEASES.values())}"
         )
-    stats = [(p.name, p.stat().st_size, p.stat().st_mtime_ns) for files in records.values() for p, _ in files]
-    if any(path.suffix == ".pt" for files in records.values() for path, _ in files):
+    paths = list(dict.fromkeys(path for files in records.values() for path, _ in files))
+    inside = [p for path in paths for p in ([path] if path.is_file() else sorted(path.rglob("*"))) if p.is_file()]
+    stats = [(p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in inside]
+    if any(path.suffix == ".pt" for path in paths):
         pieces = shard_pieces(folder)
-        return Corpus(str(folder), records, digest([stats, pieces.words]), errors, pieces=pieces)
-    return Corpus(str(folder), records, digest(stats), errors)
+        return Corpus(name or str(folder), records, digest([stats, pieces.words]), errors, pieces=pieces)
+    return Corpus(name or str(folder), records, digest(stats), errors)
 
 
 # ---------------------------------------------------------------------------------------------------- the default
@@ -277,6 +354,14 @@ def _aclsum_record(identifier: str, paper: dict, clusters: bool) -> dict:
     if clusters:
         return {**record, "paragraphs": paragraphs, "summary": summary}
     return {**record, "section_names": names, "sections": sections, "abstract_text": summary}
+
+
+def _sample(errors: str) -> Corpus:
+    """150 biomedical papers under CC BY or CC0 (`pmc_sample/ATTRIBUTION.md`): 30, 20, and 100 for the test."""
+    folder = Path(__file__).parent / "pmc_sample"
+    records = {split_name: find_split(folder, split_name) for split_name in SPLITS}
+    files = (path for found in records.values() for path, _ in found)
+    return Corpus(SAMPLE, records, digest([sha1(path.read_bytes()).hexdigest() for path in files]), errors)
 
 
 def anthology_year(identifier: str) -> int:

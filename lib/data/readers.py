@@ -10,11 +10,13 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lib.data.documents import CorpusError
 from lib.data.pieces import Pieces
+from lib.data.releases import RELEASES
 from lib.data.text import TITLE_END
 
 Records = Iterator[tuple[int, dict | ValueError]]  # a ValueError stands for a record that cannot be read
@@ -192,7 +194,8 @@ def find_split(folder: Path, split_name: str) -> Files:
         for find in (_tables, _pairs, _wikihow, _stories, _shards):
             if found := find(folder, name):
                 return found
-    return []
+    released = next((r for r in RELEASES.values() if r.probe(folder)), None)
+    return [(folder, partial(released.read, folder, split_name))] if released else []
 
 
 def _tables(folder: Path, name: str) -> Files:

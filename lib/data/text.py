@@ -29,6 +29,7 @@ _CANDIDATE = re.compile(
     re.VERBOSE,
 )
 _OPENING = re.compile(r"[\"'“‘(\[]*(?:[A-Z0-9À-ÞΑ-Ω@]|<[a-z])")
+_OPENING_UNCASED = re.compile(r"[\"'“‘(\[]*(?:\w|@|<[a-z])")
 _STARTERS = frozenset(
     """The This These Those There That It In We Our For However Thus To As At On By A An If When While Although Since
     Such Here They Moreover Furthermore Finally First Second""".split()  # noqa: SIM905
@@ -38,11 +39,15 @@ _STARTERS = frozenset(
 def split_sentences(text: str) -> list[str]:
     """Split plain text into sentences, by rule: no model, no download.
 
-    A sentence ends at `.`, `?` or `!` before white space and an upper-case letter or digit, unless the word before
-    is a known abbreviation or an initial. In text that is already tokenised (` . `) the mark ends the sentence
-    whatever follows. Joining the result by spaces gives the text back, up to white space.
+    A sentence ends at `.`, `?` or `!` before white space and an upper-case letter or digit (any letter, where the
+    text was lower-cased), unless the word before is a known abbreviation or an initial. In text that is already
+    tokenised (` . `) the mark ends the sentence whatever follows. Joining the result by spaces gives the text back,
+    up to white space.
     """
-    sentences, start, cased = [], 0, text != text.lower()
+    sentences, start = [], 0
+    cased = sum(map(str.isupper, text)) * 500 > len(
+        text
+    )  # a symbol or two in a text that was lower-cased do not count
     for match in _CANDIDATE.finditer(text):
         if _ends_sentence(match, text, cased):
             sentences.append(text[start : match.start("space")].strip())
@@ -64,7 +69,7 @@ def _ends_sentence(match: re.Match, text: str, cased: bool) -> bool:
             return False
         if word.isdigit() and len(words) > 1 and words[-2] in {".", ";", ":"}:
             return False  # "; 2 . the second item"
-    elif not _OPENING.match(following):
+    elif not (_OPENING if cased else _OPENING_UNCASED).match(following):
         return False
     if mark != ".":
         return True

@@ -197,7 +197,7 @@ def demo(busy: bool, steps: int = 100) -> dict:
     preset = PAPERS["mem2mem"].presets["demo"]
     corpus = prepare(load_corpus("aclsum"), preset.options, progress=False)
     torch.manual_seed(0)
-    network = Mem2Mem(Mem2MemConfig(len(corpus.vocabulary), **preset.model))
+    network = Mem2Mem(Mem2MemConfig(len(corpus.vocabulary), **preset.config))
     config = replace(preset.train, steps=steps, log_every=10, validate_every=10**6)
     other = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if busy else None
     try:

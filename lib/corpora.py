@@ -1,0 +1,69 @@
+"""What corpora there are, and what is in one.
+
+python -m lib.corpora                # names, sizes, licences, splits, and how to get each: a Markdown table
+python -m lib.corpora sumpubmed      # what stands in data/sumpubmed: counts by split, what was left out and why
+python -m lib.corpora FOLDER
+"""
+
+import sys
+
+from lib.data.corpora import CLUSTERS, HUB, MANUAL, SAMPLE, load_corpus
+from lib.data.documents import SPLITS, CorpusError
+
+INSTALLED = {
+    "aclsum": ("250 papers of the ACL Anthology", "the package's, MIT", "100, 50 and 100"),
+    CLUSTERS: ("the same, each paper a cluster of its paragraphs", "the package's, MIT", "100, 50 and 100"),
+    SAMPLE: ("150 biomedical papers of PubMed Central", "CC BY or CC0, each its own", "30, 20 and 100"),
+    "docstrings": (
+        "first lines and bodies of the docstrings of the installed packages",
+        "each package's",
+        "whole packages: 8, 1 and 1 of 10 pairs",
+    ),
+}
+
+
+def table() -> str:
+    """All corpora as Markdown."""
+    lines = ["| name | what | licence | splits | to get it |", "|---|---|---|---|---|"]
+    lines += [
+        f"| `{name}` | {' | '.join(known)} | comes with the installation |" for name, known in INSTALLED.items()
+    ]
+    for name, hub in HUB.items():
+        lines.append(f"| `{name}` | | its owners' | its owners' | by itself from the Hub, `{hub.repository}` |")
+    for name, corpus in MANUAL.items():
+        lines.append(f"| `{name}` | {corpus.size} | {corpus.licence} | {corpus.splits} | {corpus.how} |")
+    return "\n".join(lines)
+
+
+def contents(dataset: str) -> str:
+    """Documents, sentences and words of each split, and what was left out. Raises CorpusError."""
+    corpus, lines = load_corpus(dataset, errors="skip"), []
+    for split_name in SPLITS:
+        counts = [0, 0, 0, 0]
+        try:
+            for document in corpus.split(split_name):
+                words = (sum(len(s.split()) for s in part) for part in (document.sentences, document.summary))
+                counts = [a + b for a, b in zip(counts, (1, len(document.sentences), *words))]
+        except CorpusError as error:
+            lines.append(f"{split_name}: {error}")
+            continue
+        sentences, words, summary = (f"{n / counts[0]:,.0f}" for n in counts[1:])
+        means = f"in the mean {words} words in {sentences} sentences, {summary} of summary"
+        lines.append(f"{split_name}: {counts[0]:,} documents, {means}")
+    return "\n".join([*lines, corpus.report()])
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"]):
+        print(__doc__)
+        return int(len(arguments) > 1)
+    try:
+        print(contents(arguments[0]) if arguments else table())
+    except CorpusError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,374 @@
+"""Corpora as their owners release them, one file a document or many in one: what each is and how it is read.
+
+The splits are the project's own where a release has none: lists of ids in `splits`, or a rule.
+"""
+
+import gzip
+import html
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha1
+from pathlib import Path
+from xml.etree import ElementTree
+
+from lib.data.documents import SPLITS, parse_text
+
+Found = Iterator[tuple[int, dict | ValueError]]  # a ValueError stands for a record that cannot be read
+
+
+@dataclass(frozen=True)
+class Release:
+    """A layout: how a folder is recognised, and what reads the documents of a split from it."""
+
+    files: str  # what it looks like, for messages
+    probe: Callable[[Path], bool]
+    read: Callable[[Path, str], Found]
+
+
+def _share(name: str) -> str:
+    """The split of a document in a release without any: 80, 10 and 10 of 100, by the SHA-1 of its id."""
+    place = int(sha1(name.encode()).hexdigest()[:8], 16) % 100
+    return "train" if place < 80 else "val" if place < 90 else "test"
+
+
+@cache
+def _listed(corpus: str) -> dict[str, str]:
+    """{id: split} of the documents that are not for training."""
+    lists = json.loads((Path(__file__).parent / "splits" / f"{corpus}.json").read_text())
+    return {i: split_name for split_name, ids in lists.items() for i in ids}
+
+
+def _numbered(paths: list[Path], read: Callable[[Path], dict | None]) -> Found:
+    """What a function makes of each file; a ValueError gets the file's name, None leaves it out."""
+    for number, path in enumerate(paths, 1):
+        try:
+            record = read(path)
+        except (ValueError, OSError) as error:
+            yield number, ValueError(f"{path.name}: {error}")
+            continue
+        if record is not None:
+            yield number, record
+
+
+def _words(text: str) -> int:
+    return len(text.split())
+
+
+# ------------------------------------------------------------------------------------------------------ SumPubMed
+
+
+def _is_sumpubmed(folder: Path) -> bool:
+    return (folder / "text").is_dir() and (folder / "abstract").is_dir()
+
+
+def _sumpubmed(folder: Path, split_name: str) -> Found:
+    """`text/text_N.txt` and `abstract/abstract_N.txt`, in which a line BACKGROUND, RESULTS or CONCLUSIONS begins a
+    section. Left out: an abstract of fewer than 50 words or that an earlier article has, a text of fewer than 400."""
+    listed, seen = _listed("sumpubmed"), set()
+    numbers = sorted(int(p.stem.removeprefix("text_")) for p in (folder / "text").glob("text_*.txt"))
+    if split_name != "train":
+        numbers = [n for n in numbers if listed.get(f"sumpubmed-{n}") == split_name]
+
+    def read(path: Path) -> dict | None:
+        name = path.stem.replace("text_", "sumpubmed-")
+        abstract = folder / "abstract" / path.name.replace("text", "abstract")
+        summary = " ".join(text for _, text in _headed(abstract.read_text(encoding="utf-8")))
+        if summary in seen:
+            return None
+        seen.add(summary)
+        if listed.get(name, "train") != split_name or _words(summary) < 50:
+            return None
+        sections = _headed(path.read_text(encoding="utf-8"))
+        if sum(_words(text) for _, text in sections) < 400:
+            return None
+        names, texts = zip(*sections)
+        return {"id": name, "section_names": list(names), "sections": list(texts), "abstract_text": summary}
+
+    return _numbered([folder / "text" / f"text_{n}.txt" for n in numbers], read)
+
+
+def _headed(text: str) -> list[tuple[str, str]]:
+    """Sections of a text in which lines of capitals are headings: names in small letters, and texts."""
+    parts = re.split(r"^([A-Z][A-Z &]+)\s*$", text, flags=re.MULTILINE)
+    pairs = [("", parts[0]), *zip(parts[1::2], parts[2::2])]
+    return [(name.strip().lower(), " ".join(part.split())) for name, part in pairs if part.strip()]
+
+
+# --------------------------------------------------------------------------------------------------- Reuters-21578
+
+_STORY = re.compile(r'<REUTERS[^>]*NEWID="(\d+)"[^>]*>(.*?)</REUTERS>', re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def _reuters_files(folder: Path) -> list[Path]:
+    return sorted([*folder.glob("reut2-*.sgm"), *folder.glob("reut2-*.sgm.gz")])
+
+
+def _is_reuters(folder: Path) -> bool:
+    return bool(_reuters_files(folder))
+
+
+def _reuters(folder: Path, split_name: str) -> Found:
+    """Headlines and the first four paragraphs of `reut2-*.sgm`, in the order of time: the first 88 of 100 are for
+    training, the next 5 for validation, the rest for the test. A story that comes again, told by its headline and
+    first 80 characters, is left out."""
+    stories = _stories_of(tuple(_reuters_files(folder)))
+    ends = [int(share * len(stories)) for share in (0, 0.88, 0.93, 1)]
+    place = SPLITS.index(split_name)
+    yield from enumerate(stories[ends[place] : ends[place + 1]], ends[place] + 1)
+
+
+@cache
+def _stories_of(paths: tuple[Path, ...]) -> list[dict]:
+    kept, seen = [], set()
+    for path in paths:
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        for number, story in _STORY.findall(data.decode("latin-1")):
+            record = _story(number, story)
+            if record and (key := (record["summary"].lower(), record["document"][:80].lower())) not in seen:
+                seen.add(key)
+                kept.append(record)
+    return kept
+
+
+def _story(number: str, story: str) -> dict | None:
+    """A record, or None for what is no story: no headline of 3 to 20 words that shares a word of four letters with
+    the text, fewer than 12 words, fewer than 6 letters in 10 signs (tables of earnings)."""
+    title, body = (re.search(rf"<{tag}>(.*?)</{tag}>", story, re.DOTALL) for tag in ("TITLE", "BODY"))
+    if not title or not body:
+        return None
+    headline = " ".join(_tidy(title[1]).split())
+    paragraphs = [
+        re.sub(r"\s+([,.;:])", r"\1", " ".join(p.split())) for p in map(_tidy, re.split(r"\n {3,}", body[1]))
+    ]
+    paragraphs = [p for p in paragraphs if p and p.lower() != "reuter"][:4]
+    text = "\n".join(paragraphs)
+    words, signs = re.findall(r"[a-z]{4,}", headline.lower()), "".join(text.split())
+    if not 3 <= _words(headline) <= 20 or _words(text) < 12 or sum(c.isalpha() for c in signs) < 0.6 * len(signs):
+        return None
+    if "blah" in text.lower() or not set(words) & set(re.findall("[a-z]+", text.lower())):
+        return None
+    return {"id": f"reuters-{number}", "document": text, "summary": headline}
+
+
+def _tidy(text: str) -> str:
+    """Without tickers, signs that are not printed, and the agency's name at the end."""
+    text = _CONTROL.sub("", html.unescape(text))
+    text = re.sub(r"<[^<>]{1,12}>", " ", text)
+    return re.sub(r"\s*Reuter\s*$", "", text)
+
+
+# ------------------------------------------------------------------------------------------------------ ScisummNet
+
+
+def _papers_of(folder: Path) -> Path:
+    """Where the papers of a clone of scisumm-corpus are: a folder each."""
+    inside = folder / "data" / "Training-Set-2019" / "Task2" / "From-ScisummNet-2019"
+    return inside if inside.is_dir() else folder
+
+
+def _scisummnet_files(folder: Path) -> list[Path]:
+    papers = _papers_of(folder)
+    return sorted([*papers.glob("*/Documents_xml/*.xml"), *papers.glob("*/*.xml")])
+
+
+def _is_scisummnet(folder: Path) -> bool:
+    return any(_abstract_beside(path) for path in _scisummnet_files(folder)[:3])
+
+
+def _abstract_beside(path: Path) -> Path | None:
+    """The abstract of a paper, cleaned by hand, which stands beside its XML or in a folder of its own."""
+    paper = path.parent.parent if path.parent.name == "Documents_xml" else path.parent
+    found = sorted(paper.glob("*.abstract.txt")) + sorted(paper.glob("summary/*.abstract.txt"))
+    return found[0] if found else None
+
+
+def _scisummnet(folder: Path, split_name: str) -> Found:
+    """Papers of the ACL Anthology: the XML's sections, and the abstract's file. Left out: an abstract of fewer than
+    30 words, a body of fewer than 500."""
+    listed = _listed("scisummnet")
+
+    def read(path: Path) -> dict | None:
+        abstract = _abstract_beside(path)
+        if listed.get(path.stem, "train") != split_name or abstract is None:
+            return None
+        paper = _xml(path)
+        sections = [
+            (section.get("title", "").strip(), _lines(section))
+            for section in paper.iter("SECTION")
+            if section.get("title", "").lower() not in ("acknowledgement", "acknowledgements", "references")
+        ]
+        sections = [(name, sentences) for name, sentences in sections if sentences]
+        summary = abstract.read_text(encoding="utf-8", errors="replace").split("\n")
+        title = " ".join("".join(paper.findtext("S") or "").split())
+        kept = [s for _, sentences in sections for s in sentences]
+        if _words(" ".join(summary)) < 30 or _words(" ".join(kept)) < 500:
+            return None
+        names, sections = zip(*sections)
+        record = {"id": path.stem, "title": title, "section_names": list(names), "sections": list(sections)}
+        return {**record, "abstract_text": [" ".join(s.split()) for s in summary if s.strip()]}
+
+    return _numbered(_scisummnet_files(folder), read)
+
+
+def _lines(section: ElementTree.Element) -> list[str]:
+    sentences = (" ".join("".join(s.itertext()).split()) for s in section.iter("S"))
+    return [s for s in sentences if s]
+
+
+def _xml(path: Path) -> ElementTree.Element:
+    try:
+        return ElementTree.fromstring(path.read_bytes())
+    except ElementTree.ParseError as error:
+        raise ValueError(f"not XML: {error}") from None
+
+
+# ----------------------------------------------------------------------------------------- articles in JATS's XML
+
+# what is no running text: floats, notes, lists of references, and labels
+_LEFT_OUT = {
+    "table-wrap", "fig", "fig-group", "table-wrap-group", "boxed-text", "supplementary-material", "media", "graphic",
+    "fn", "fn-group", "ref-list", "label", "tex-math", "annotation", "object-id", "inline-graphic", "back",
+}  # fmt: skip
+_FORMULAS = {"disp-formula", "inline-formula", "disp-formula-group"}
+_BRACKETS = re.compile(r"\s*[\[(][\s,;–-]*[\])]")  # what is left around citations
+
+
+def _jats_files(folder: Path) -> list[Path]:
+    return sorted([*folder.glob("*.xml"), *folder.glob("*/*.xml"), *folder.glob("*.nxml"), *folder.glob("*/*.nxml")])
+
+
+def _is_jats(folder: Path) -> bool:
+    return any(
+        "<article" in path.read_text(encoding="utf-8", errors="replace")[:5000] for path in _jats_files(folder)[:3]
+    )
+
+
+def _jats(folder: Path, split_name: str) -> Found:
+    """Articles of PubMed Central: each section and sub-section with text of its own, the abstract without headings.
+
+    Left out: an abstract of fewer than 30 words, a body of fewer than 500. Numbered citations, tables, figures and
+    notes are removed; a formula is the word @formula.
+    """
+
+    def read(path: Path) -> dict | None:
+        article = _xml(path)
+        article = article if article.tag == "article" else article.find(".//article")
+        if article is None:
+            raise ValueError("no <article> in it")
+        record = jats_article(article, path.stem)
+        body = sum(_words(p) for section in record["sections"] for p in section)
+        if _share(record["id"]) != split_name or _words(" ".join(record["abstract_text"])) < 30 or body < 500:
+            return None
+        return {**record, "sections": ["\n".join(section) for section in record["sections"]],
+                "abstract_text": "\n".join(record["abstract_text"])}  # fmt: skip
+
+    return _numbered(_jats_files(folder), read)
+
+
+def jats_article(article: ElementTree.Element, name: str = "") -> dict:
+    """Id (PMC number, DOI or `name`), title, sections and abstract in paragraphs."""
+    ids = {i.get("pub-id-type"): (i.text or "").strip() for i in article.iterfind("front/article-meta/article-id")}
+    number = ids.get("pmc") or ids.get("pmcid") or ids.get("pmcaid")
+    title = article.find("front/article-meta/title-group/article-title")
+    sections = list(_jats_sections(article.find("body"), ""))
+    return {
+        "id": f"PMC{number.removeprefix('PMC')}" if number else ids.get("doi") or name,
+        "title": "" if title is None else _jats_text(title),
+        "section_names": [heading for heading, _ in sections],
+        "sections": [paragraphs for _, paragraphs in sections],
+        "abstract_text": _jats_abstract(article),
+    }
+
+
+def _jats_abstract(article: ElementTree.Element) -> list[str]:
+    """Paragraphs of the abstract proper: not of a graphical one, a short one, or highlights."""
+    for abstract in article.iterfind("front/article-meta/abstract"):
+        if abstract.get("abstract-type") is None:
+            return [text for p in abstract.iter("p") if (text := _jats_text(p))]
+    return []
+
+
+def _jats_sections(part: ElementTree.Element | None, heading: str) -> Iterator[tuple[str, list[str]]]:
+    """Each section's own paragraphs, then those of its sub-sections."""
+    if part is None:
+        return
+    own = [text for child in part if child.tag in ("p", "list", "disp-quote") and (text := _jats_text(child))]
+    if own:
+        yield heading, own
+    for section in part.iterfind("sec"):
+        title = section.find("title")
+        yield from _jats_sections(section, heading if title is None else _jats_text(title))
+
+
+def _jats_text(element: ElementTree.Element) -> str:
+    text = " ".join("".join(_jats_pieces(element)).split())
+    text = _BRACKETS.sub("", text)
+    return re.sub(r"\s+([,.;:!?])", r"\1", text)
+
+
+def _jats_pieces(element: ElementTree.Element) -> Iterator[str]:
+    yield element.text or ""
+    for child in element:
+        if child.tag in _FORMULAS:
+            yield " @formula "
+        elif not _is_number(child) and child.tag not in _LEFT_OUT:
+            yield from _jats_pieces(child)
+        yield child.tail or ""
+
+
+def _is_number(element: ElementTree.Element) -> bool:
+    """Whether an element is a citation by number; citations by name are words of the text."""
+    return element.get("ref-type") == "bibr" and not any(c.isalpha() for c in "".join(element.itertext()))
+
+
+# --------------------------------------------------------------------------------------------- texts and summaries
+
+_TEXT = (".txt", ".md", ".markdown")
+
+
+def _texts(folder: Path) -> list[tuple[Path, Path]]:
+    """`NAME.txt` or `NAME.md`, each with its `NAME.summary.txt` or `.md`."""
+    summaries = [p for ending in _TEXT for p in folder.glob(f"*.summary{ending}")]
+    pairs = []
+    for summary in sorted(summaries):
+        name = summary.name.removesuffix(f".summary{summary.suffix}")
+        pairs += [(text, summary) for ending in _TEXT if (text := folder / f"{name}{ending}").is_file()][:1]
+    return pairs
+
+
+def _is_texts(folder: Path) -> bool:
+    return bool(_texts(folder)) or any(_texts(folder / split_name) for split_name in SPLITS)
+
+
+def _texts_of(folder: Path, split_name: str) -> Found:
+    """A file a document, Markdown or plain text, in folders `train`, `val` and `test`, or in one: then one in ten,
+    and at least one, is for validation and as many are for the test, by the SHA-1 of their names."""
+    if any(_texts(folder / s) for s in SPLITS):
+        pairs = _texts(folder / split_name)
+    else:
+        pairs = sorted(_texts(folder), key=lambda pair: sha1(pair[0].stem.encode()).hexdigest())
+        tenth = max(1, len(pairs) // 10)
+        parts = {"val": pairs[:tenth], "test": pairs[tenth : 2 * tenth], "train": pairs[2 * tenth :]}
+        pairs = parts[split_name]
+    summaries = dict(pairs)
+
+    def read(path: Path) -> dict:
+        found = parse_text(path.read_text(encoding="utf-8"), path.stem)
+        summary = parse_text(summaries[path].read_text(encoding="utf-8")).sentences
+        record = {"id": found.id, "title": found.title, "section_names": found.section_names}
+        return {**record, "sections": found.sections, "abstract_text": summary}
+
+    return _numbered([path for path, _ in pairs], read)
+
+
+RELEASES = {
+    "sumpubmed": Release("text/text_N.txt with abstract/abstract_N.txt", _is_sumpubmed, _sumpubmed),
+    "reuters": Release("reut2-*.sgm", _is_reuters, _reuters),
+    "scisummnet": Release("papers in XML with NAME.abstract.txt", _is_scisummnet, _scisummnet),
+    "pmc": Release("articles in JATS's XML", _is_jats, _jats),
+    "texts": Release("NAME.txt or .md with NAME.summary.txt", _is_texts, _texts_of),
+}
