@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -98,7 +99,7 @@ def prepare_clusters(
     ranking = "order" if corpus.ranked else options.ranking
     graph = entity_finder()[1] if options.graph == "discourse" else options.graph
 
-    def make() -> PreparedCorpus:
+    def make(_: Path) -> PreparedCorpus:
         weights = None
         if ranking == "learned":
             scores, weights = learned_ranking(wide, options, progress)

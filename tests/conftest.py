@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from lib.data.batch import EncodedDocument, make_batch
-from lib.data.prepared import PreparedCorpus, Split, TextEncoder
+from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.sections import CohanOptions
+from lib.data.split import Split
 from lib.data.synthetic import planted_sentences
 from lib.data.text import BOS, EOS, SPECIALS, Vocabulary
 from lib.generate import DecodeConfig, beam_search, greedy_search

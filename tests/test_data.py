@@ -17,7 +17,6 @@ from lib.data.documents import CorpusError, Document
 from lib.data.pieces import Pieces
 from lib.data.prepared import (
     PreparedCorpus,
-    Split,
     TextEncoder,
     cached_corpus,
     encode,
@@ -25,6 +24,7 @@ from lib.data.prepared import (
     prepare,
 )
 from lib.data.sections import CohanOptions, choose_sections
+from lib.data.split import Split
 from lib.data.text import BOS, EOS, PAD, Vocabulary
 from lib.data.windows import ArticleOptions
 from tests.conftest import RAGGED, VOCAB, batch_of, document, same_document
@@ -169,7 +169,7 @@ def test_the_cache_is_made_anew_for_other_options_and_files(folder):
 def test_a_corpus_wanted_twice_at_once_is_made_once(folder, tmp_path):
     made, corpus = [], prepare(load_corpus(folder), OPTIONS)
 
-    def make():
+    def make(_):
         made.append(corpus)
         time.sleep(0.2)  # long enough for the second to come
         return corpus
@@ -199,7 +199,7 @@ def test_nothing_else_is_deleted(folder, tmp_path):
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
     for place in ("thesis", "thesis/chapter.txt"):
         with pytest.raises(CorpusError, match="is no prepared corpus: it would be deleted"):
-            cached_corpus("c", [], CohanOptions, lambda: pytest.fail("prepared in vain"), tmp_path / place)
+            cached_corpus("c", [], CohanOptions, lambda _: pytest.fail("prepared in vain"), tmp_path / place)
         with pytest.raises(CorpusError, match="is no prepared corpus"):
             prepare(load_corpus(folder), OPTIONS, progress=False).save(tmp_path / place)
     assert (tmp_path / "thesis" / "chapter.txt").read_text() == "years of work"
@@ -208,11 +208,61 @@ def test_nothing_else_is_deleted(folder, tmp_path):
     assert first.save(tmp_path / "empty") == tmp_path / "empty", "one prepared corpus in place of another"
 
 
-def test_ids_are_compact(folder, tmp_path):
-    prepare(load_corpus(folder), OPTIONS, progress=False).save(tmp_path / "p")
-    from safetensors.numpy import load_file
+def test_ids_are_compact_and_mapped(folder, tmp_path):
+    prepared = prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    words = sum(len(d.source) for d in prepared["train"])
+    assert (tmp_path / "p" / "train.source.bin").stat().st_size == 2 * words
+    assert isinstance(prepared["train"]._arrays["source"], np.memmap)
 
-    assert load_file(tmp_path / "p" / "train.safetensors")["source"].dtype == np.uint16
+
+@pytest.mark.parametrize("most", [100, 2**16])
+def test_a_split_comes_back_from_disk(tmp_path, most):
+    """Written in one piece or document by document: the same documents and the same fingerprint."""
+    documents = [*RAGGED, replace(RAGGED[0], id="more", source_ids=RAGGED[0].source)]
+    for name, items in (("plain", RAGGED), ("ids", [documents[-1]]), ("none", [])):
+        Split.of(items).save(tmp_path, name)
+        written = Split.write(tmp_path, f"{name}-streamed", iter(items), most)
+        for split in (Split.load(tmp_path, name), written):
+            assert len(split) == len(items)
+            for ours, expected in zip(split, items, strict=True):
+                same_document(ours, expected)
+        assert Split.load(tmp_path, name).fingerprint() == Split.of(items).fingerprint()
+        assert (written.fingerprint() == Split.of(items).fingerprint()) == (most < 2**16 or not items)
+
+
+def test_a_file_that_was_cut_is_noticed(folder, tmp_path):
+    prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    path = tmp_path / "p" / "train.texts.bin"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(CorpusError, match=r"train.texts.bin has \d+ bytes and should have \d+"):
+        PreparedCorpus.load(tmp_path / "p", CohanOptions)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_killed_preparation_goes_on(workers, tmp_path, monkeypatch):
+    """Chunks that are there are not preprocessed again; the corpus is that of an undisturbed preparation."""
+    monkeypatch.setattr("lib.data.prepared.CHUNK", 3)
+    corpus, options = load_corpus("aclsum"), CohanOptions(section_tokens=60, vocab_size=400)
+    whole = prepare(corpus, options, limit=10, folder=tmp_path / "whole", progress=False, workers=1)
+    examples, example = [], CohanOptions.example
+
+    def fails(self, document):
+        examples.append(document.id)
+        if len(examples) == 8:
+            raise KeyboardInterrupt
+        return example(self, document)
+
+    monkeypatch.setattr(CohanOptions, "example", fails)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(corpus, options, limit=10, folder=tmp_path / "p", progress=False, workers=1)
+    assert len(list((tmp_path / ".p.parts").glob("train-*.safetensors"))) == 2 and not (tmp_path / "p").exists()
+    examples.clear()
+    monkeypatch.setattr(CohanOptions, "example", lambda self, d: examples.append(d.id) or example(self, d))
+    again = prepare(corpus, options, limit=10, folder=tmp_path / "p", progress=False, workers=workers)
+    assert again.fingerprint == whole.fingerprint
+    if workers == 1:
+        assert len(examples) == 3 * 10 - 6
+    assert not (tmp_path / ".p.parts").exists()
 
 
 # ---------------------------------------------------------------------------------------------------- batches

@@ -7,7 +7,8 @@ import pytest
 
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
-from lib.data.prepared import PreparedCorpus, Split, encode
+from lib.data.prepared import PreparedCorpus, encode
+from lib.data.split import Split
 from lib.data.text import EOS, SLIDE, SPECIALS, Vocabulary
 from lib.data.window_places import count_windows, window_of
 from lib.data.windows import (

@@ -8,7 +8,9 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +19,9 @@ from lib.data.documents import SPLITS, Document
 from lib.data.graphs import discourse_graph, entity_finder, similarity_graph, title_similarity
 from lib.data.options import Options, words_of
 from lib.data.pieces import Pieces
-from lib.data.prepared import PreparedCorpus, Split, TextEncoder, cached_corpus, code_of, watched
+from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, chunked, code_of, watched
+from lib.data.processes import default_workers, in_processes
+from lib.data.split import Split
 from lib.data.text import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, TITLE_END, bigram_recall
 
 
@@ -111,15 +115,30 @@ def encode_clusters(
     if corpus.ranked:
         options = replace(options, lower=False, clones=1.0, paragraph_words=sys.maxsize)
     key = [corpus.identity, code_of(type(corpus)), asdict(options), limit]
-    return cached_corpus("clusters", key, ClusterOptions, lambda: _encode_clusters(corpus, options, limit, progress))
+    return cached_corpus(
+        "clusters", key, ClusterOptions, lambda parts: _encode_clusters(corpus, options, limit, progress, parts)
+    )
 
 
-def _encode_clusters(corpus, options: ClusterOptions, limit: int | None, progress: bool) -> PreparedCorpus:
+def _encode_clusters(
+    corpus, options: ClusterOptions, limit: int | None, progress: bool, parts: Path
+) -> PreparedCorpus:
     pieces, splits = corpus.pieces or Pieces.train(_texts(corpus, options, limit), options.vocab_size), {}
     for name in SPLITS:
         documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
-        splits[name] = Split.of(encode_wide(documents, pieces, options))
+        chunks = in_processes(partial(_encode_chunk, pieces.model, options), chunked(documents), default_workers())
+        splits[name] = Split.write(parts, name, (d for chunk in chunks for d in chunk), most=2**31 - 1)
     return PreparedCorpus(corpus.name, TextEncoder(options, pieces), splits, corpus.report())
+
+
+def _encode_chunk(model: bytes, options: ClusterOptions, documents: list[Document]) -> list[EncodedDocument]:
+    return encode_wide(documents, _pieces(model), options)
+
+
+@cache
+def _pieces(model: bytes) -> Pieces:
+    """A process opens a SentencePiece model once."""
+    return Pieces(model)
 
 
 def clusters(corpus, split_name: str, options: ClusterOptions, limit: int | None = None) -> Iterator[Cluster]:

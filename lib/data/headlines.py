@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.options import Example, Options
-from lib.data.prepared import PreparedCorpus, Split, TextEncoder, cached_corpus, prepare
+from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, prepare
+from lib.data.split import Split
 from lib.data.text import SPECIALS, UNK, Vocabulary
 
 # Words and marks of agency messages that make a headline unfit (Rush et al. 2015, as published with their code);
@@ -72,7 +73,7 @@ def prepare_headlines(corpus, options: HeadlineOptions, limit: int | None = None
     """`prepare` for the encoder's vocabulary, then the decoder's. Kept in the cache like its result."""
     wide = prepare(corpus, replace(options, vocab_size=options.source_vocab_size), limit, **keep)
     key = [wide.fingerprint, asdict(options)]
-    return cached_corpus("headlines", key, HeadlineOptions, lambda: narrow(wide, options))
+    return cached_corpus("headlines", key, HeadlineOptions, lambda _: narrow(wide, options))
 
 
 def narrow(wide: PreparedCorpus, options: HeadlineOptions) -> PreparedCorpus:

@@ -1,18 +1,16 @@
 """A corpus in ids, on disk and in memory: compact enough to travel, and all that training needs.
 
 A folder holds `prepared.json` (options, counts, fingerprint), the files of its `TextEncoder`, and for each split
-`NAME.safetensors` (ids and lengths, 16-bit where they fit) and `NAME.jsonl.gz` (id, unknown words, reference
-sentences).
+the files of `Split`: ids, lengths, unknown words, reference sentences.
 """
 
-import gzip
 import hashlib
 import json
 import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import islice
@@ -30,7 +28,8 @@ from lib.data.documents import SPLITS, CorpusError, Document
 from lib.data.options import Example, Options
 from lib.data.pieces import Pieces
 from lib.data.processes import default_workers, in_processes
-from lib.data.text import EOS, SPECIALS, UNK, Vocabulary
+from lib.data.split import Split
+from lib.data.text import EOS, UNK, Vocabulary
 from lib.storage import cache_dir, code_digest, digest, write_json, write_whole
 
 
@@ -98,69 +97,6 @@ def encode_documents(documents: Iterable[Document], encoder: TextEncoder) -> lis
         if not example.sentences:
             raise ValueError(f"document {example.id!r} has no words: nothing is left to summarize")
     return [encoder.encode(example) for example in examples]
-
-
-class Split(Sequence):
-    """Encoded documents of one split: flat arrays and offsets, so that a large corpus stays small."""
-
-    ARRAYS = ("source", "sentence_lengths", "target", "source_ids", "graph")
-
-    def __init__(self, arrays: dict[str, np.ndarray], texts: list[bytes]):
-        self._arrays, self._texts = arrays, texts
-        counts = {key: arrays[f"{key}_count"] for key in self.ARRAYS if key in arrays}
-        self._offsets = {key: np.append(0, np.cumsum(n, dtype=np.int64)) for key, n in counts.items()}
-
-    @classmethod
-    def of(cls, documents: Sequence[EncodedDocument]) -> "Split":
-        arrays = {}
-        for key in cls.ARRAYS:
-            values = [getattr(d, key) for d in documents]
-            if values and values[0] is None:
-                continue
-            flat = np.concatenate(values) if values else np.zeros(0, np.int32)
-            arrays[key] = _compact(flat)
-            arrays[f"{key}_count"] = np.array([len(v) for v in values], dtype=np.int32)
-        texts = [{"id": d.id, "unknown": d.unknown, "reference": d.reference} for d in documents]
-        return cls(arrays, [json.dumps(t, ensure_ascii=False).encode() for t in texts])
-
-    def __len__(self) -> int:
-        return len(self._texts)
-
-    def __getitem__(self, index: int) -> EncodedDocument:
-        values: dict[str, Any] = json.loads(self._texts[index])
-        for key, offsets in self._offsets.items():
-            own = self._arrays[key][offsets[index] : offsets[index + 1]]
-            values[key] = own.astype(np.float32 if key == "graph" else np.int32)
-        return EncodedDocument(**values)
-
-    @property
-    def source_lengths(self) -> np.ndarray:
-        return self._arrays["source_count"]
-
-    def save(self, folder: Path, name: str) -> None:
-        write_whole(folder / f"{name}.safetensors", save(self._arrays))
-        write_whole(folder / f"{name}.jsonl.gz", gzip.compress(b"\n".join(self._texts) + b"\n", mtime=0))
-
-    @classmethod
-    def load(cls, folder: Path, name: str) -> "Split":
-        with gzip.open(folder / f"{name}.jsonl.gz") as lines:
-            return cls(load_file(folder / f"{name}.safetensors"), [line.rstrip(b"\n") for line in lines])
-
-    def fingerprint(self) -> str:
-        """Hash of every id and text."""
-        sha = hashlib.sha256()
-        for key in sorted(self._arrays):
-            sha.update(self._arrays[key].tobytes())
-        for text in self._texts:
-            sha.update(text)
-        return sha.hexdigest()[:12]
-
-
-def _compact(values: np.ndarray) -> np.ndarray:
-    """In as few bytes as hold them."""
-    if values.dtype.kind == "f":
-        return values.astype(np.float32)
-    return values.astype(np.uint16 if values.max(initial=0) < 2**16 else np.int32)
 
 
 @dataclass(frozen=True)
@@ -262,35 +198,52 @@ def prepare(
     name = "".join(c if c.isalnum() else "_" for c in Path(corpus.name).name)
     workers = workers or default_workers()
     return cached_corpus(
-        name, key, type(options), lambda: _prepare(corpus, options, limit, progress, workers), folder
+        name, key, type(options), lambda parts: _prepare(corpus, options, limit, progress, workers, parts), folder
     )
 
 
-def _prepare(corpus, options: Options, limit: int | None, progress: bool, workers: int) -> PreparedCorpus:
-    words, splits = _Words(), {}
+def _prepare(
+    corpus, options: Options, limit: int | None, progress: bool, workers: int, parts: Path
+) -> PreparedCorpus:
+    """Two passes: words counted and documents numbered chunk by chunk, each in a file of `parts` that a killed
+    preparation finds again; then the chunks encoded. Memory holds the counts and a few chunks."""
+    counts, chunks, lengths = Counter(), {}, {}
     for name in SPLITS:
         documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
-        chunks = in_processes(partial(_number_words, options), _chunked(documents), workers)
-        splits[name] = [d for chunk in chunks for d in words.add(*chunk, counted=name == "train")]
-    vocabulary, final = words.vocabulary(options.vocab_size, options.symbols)
-    encoded = {
-        name: Split.of([d.encode(final, words.words, len(vocabulary), options.summary_tokens) for d in documents])
-        for name, documents in splits.items()
-    }
-    return PreparedCorpus(corpus.name, TextEncoder(options, vocabulary), encoded, corpus.report())
+        numbered = ((parts / f"{name}-{n:06}.safetensors", chunk) for n, chunk in enumerate(chunked(documents)))
+        chunks[name], lengths[name] = [], []
+        for path, words, numbers, sources in in_processes(partial(_number_words, options), numbered, workers):
+            chunks[name].append(path)
+            lengths[name] += sources
+            if name == "train":
+                counts.update(dict(zip(words, numbers)))
+    vocabulary, splits = Vocabulary.from_counts(counts, options.vocab_size, options.symbols), {}
+    for name, paths in chunks.items():
+        encoded = in_processes(partial(_encode_chunk, vocabulary, options.summary_tokens), iter(paths), workers)
+        documents = (document for chunk in encoded for document in chunk)
+        documents = watched(documents, f"{corpus.name}, {name}, encoded", progress, len(lengths[name]))
+        most = len(vocabulary) + max(lengths[name], default=0)
+        splits[name] = Split.write(parts, name, documents, most)
+    return PreparedCorpus(corpus.name, TextEncoder(options, vocabulary), splits, corpus.report())
 
 
-def watched(documents: Iterable[Document], name: str, progress: bool) -> Iterable[Document]:
-    """The documents, with a bar that says how many there were: only if it takes more than two seconds."""
-    bar = {"desc": name, "unit": " documents", "mininterval": 1, "ncols": 80}
+def watched(documents: Iterable, name: str, progress: bool, total: int | None = None) -> Iterable:
+    """The documents, with a bar that says how many there were, and how long the rest of `total` takes: only if it
+    takes more than two seconds."""
+    bar = {"desc": name, "unit": " documents", "mininterval": 1, "ncols": 80, "total": total}
     return tqdm(documents, disable=not progress, leave=False, delay=2, file=sys.stdout, **bar)
 
 
 def cached_corpus(
-    name: str, key: list, kind: type[Options], make: Callable[[], PreparedCorpus], folder: str | Path | None = None
+    name: str,
+    key: list,
+    kind: type[Options],
+    make: Callable[[Path], PreparedCorpus],
+    folder: str | Path | None = None,
 ) -> PreparedCorpus:
     """What `make` gives, kept in `folder`: by default in the cache, named after `name`, `key`, and the code that
-    defines `kind`, the class of its options, and `make`.
+    defines `kind`, the class of its options, and `make`. What is made on the way stands in the folder that `make` is
+    given: it is there again after a killed preparation, and gone after a finished one.
 
     Of several processes that want the same corpus one makes it, and the others wait. Raises CorpusError for a folder
     that holds something else.
@@ -301,9 +254,10 @@ def cached_corpus(
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f".{folder.name}.lock")):
             if not (folder / "prepared.json").exists():
-                made = make()
-                made.save(folder)
-                return made
+                parts = folder.with_name(f".{folder.name}.parts")
+                parts.mkdir(exist_ok=True)
+                make(parts).save(folder)
+                shutil.rmtree(parts)
     return PreparedCorpus.load(folder, kind)
 
 
@@ -327,79 +281,72 @@ def _check_replaceable(folder: Path) -> None:
 CHUNK = 256  # documents
 
 
-@dataclass
-class _NumberedDocument:
-    """A preprocessed document whose words are numbers, before the vocabulary is known."""
-
-    id: str
-    source: np.ndarray
-    sentence_lengths: np.ndarray
-    summary: np.ndarray
-    reference: list[str]
-
-    def encode(self, final: np.ndarray, words: list[str], vocab_size: int, summary_tokens: int) -> EncodedDocument:
-        """`final` gives the vocabulary's id of a number, or -1."""
-        outside, first, inverse = np.unique(
-            self.source[final[self.source] < 0], return_index=True, return_inverse=True
-        )
-        copies = vocab_size + np.argsort(np.argsort(first))  # in the order in which they occur
-        source = final[self.source]
-        source[source < 0] = copies[inverse]
-        target = final[self.summary]
-        if len(outside):
-            places = np.searchsorted(outside, self.summary).clip(max=len(outside) - 1)
-            target = np.where((target < 0) & (outside[places] == self.summary), copies[places], target)
-        target = np.append(np.where(target < 0, UNK, target), EOS)[:summary_tokens].astype(np.int32)
-        unknown = [words[i] for i in outside[np.argsort(first)]]
-        return EncodedDocument(self.id, source, self.sentence_lengths, target, unknown, self.reference)
+def _number_words(
+    options: Options, numbered: tuple[Path, list[Document]]
+) -> tuple[Path, list[str], list[int], list[int]]:
+    """Preprocess a chunk of documents and put it into its file, unless it is there. Returns the file, the chunk's
+    words in the order in which they come, how often each does, and the lengths of the sources."""
+    path, documents = numbered
+    if not path.exists():
+        numbers: dict[str, int] = {}
+        made = [_numbers(options.example(document), numbers) for document in documents]
+        arrays = {key: np.concatenate([d[key] for d in made]) for key in made[0]}
+        lengths = {f"{key}_count": np.array([len(d[key]) for d in made], dtype=np.int32) for key in made[0]}
+        words = np.frombuffer("\n".join(numbers).encode(), np.uint8)
+        write_whole(path, save({**arrays, **lengths, "words": words}))
+    chunk = load_file(path)
+    words = chunk["words"].tobytes().decode().split("\n")
+    found = np.bincount(np.concatenate([chunk["source"], chunk["summary"]]), minlength=len(words))
+    return path, words, found.tolist(), chunk["source_count"].tolist()
 
 
-class _Words:
-    """All words of a corpus, numbered as they come, and how often the training documents have them."""
-
-    def __init__(self):
-        self.words: list[str] = []
-        self._numbers: dict[str, int] = {}
-        self._counts = np.zeros(0, dtype=np.int64)
-
-    def add(self, words: list[str], documents: list[_NumberedDocument], counted: bool) -> list[_NumberedDocument]:
-        """Renumber a chunk, which has numbers of its own, and count it."""
-        mine = np.array([self._numbers.setdefault(w, len(self._numbers)) for w in words], dtype=np.int32)
-        self.words.extend(words[i] for i in np.flatnonzero(mine >= len(self.words)))
-        self._counts = np.append(self._counts, np.zeros(len(self.words) - len(self._counts), dtype=np.int64))
-        for d in documents:
-            d.source, d.summary = mine[d.source], mine[d.summary]
-            if counted:
-                np.add.at(self._counts, np.concatenate([d.source, d.summary]), 1)
-        return documents
-
-    def vocabulary(self, size: int, symbols: tuple[str, ...]) -> tuple[Vocabulary, np.ndarray]:
-        """The most frequent words, and for each number its id in the vocabulary or -1."""
-        counts = Counter({w: n for w, n in zip(self.words, self._counts.tolist()) if n})
-        vocabulary = Vocabulary.from_counts(counts, size, symbols)
-        final = np.full(len(self.words), -1, dtype=np.int32)
-        first = len(SPECIALS) + len(symbols)
-        final[[self._numbers[w] for w in vocabulary.words[first:]]] = np.arange(first, len(vocabulary))
-        return vocabulary, final
+def _numbers(example: Example, numbers: dict[str, int]) -> dict[str, np.ndarray]:
+    """An example as arrays, its words as numbers of the chunk's words."""
+    if not example.sentences or not example.summary:
+        raise CorpusError(f"document {example.id!r} has no words in its source or its summary")
+    source, summary = (
+        np.array([numbers.setdefault(w, len(numbers)) for w in words], dtype=np.int32)
+        for words in (example.words, example.summary)
+    )
+    lengths = np.array([len(s) for s in example.sentences], dtype=np.int32)
+    texts = json.dumps([example.id, example.reference], ensure_ascii=False).encode()
+    return {
+        "source": source, "summary": summary, "sentence_lengths": lengths, "texts": np.frombuffer(texts, np.uint8),
+    }  # fmt: skip
 
 
-def _number_words(options: Options, documents: list[Document]) -> tuple[list[str], list[_NumberedDocument]]:
-    """Preprocess a chunk of documents; its words, and the documents as numbers of them."""
-    numbers: dict[str, int] = {}
-    numbered = []
-    for example in map(options.example, documents):
-        if not example.sentences or not example.summary:
-            raise CorpusError(f"document {example.id!r} has no words in its source or its summary")
-        source, summary = (
-            np.array([numbers.setdefault(w, len(numbers)) for w in words], dtype=np.int32)
-            for words in (example.words, example.summary)
-        )
-        lengths = np.array([len(s) for s in example.sentences], dtype=np.int32)
-        numbered.append(_NumberedDocument(example.id, source, lengths, summary, example.reference))
-    return list(numbers), numbered
+def _encode_chunk(vocabulary: Vocabulary, summary_tokens: int, path: Path) -> list[EncodedDocument]:
+    """The documents of a chunk with the vocabulary's ids."""
+    chunk = load_file(path)
+    words = chunk["words"].tobytes().decode().split("\n")
+    final = np.array(vocabulary.encode_target(words, []), dtype=np.int32)
+    final[final == UNK] = -1
+    keys = ("source", "summary", "sentence_lengths", "texts")
+    cut = {key: np.split(chunk[key], np.cumsum(chunk[f"{key}_count"])[:-1]) for key in keys}
+    documents = zip(*(cut[key] for key in keys))
+    return [_encoded(document, final, words, len(vocabulary), summary_tokens) for document in documents]
 
 
-def _chunked(documents: Iterable) -> Iterator[list]:
+def _encoded(
+    document: tuple[np.ndarray, ...], final: np.ndarray, words: list[str], vocab_size: int, summary_tokens: int
+) -> EncodedDocument:
+    """document: source, summary (in numbers), sentence lengths, texts. `final` gives the vocabulary's id of a number,
+    or -1."""
+    source, summary, lengths, texts = document
+    outside, first, inverse = np.unique(source[final[source] < 0], return_index=True, return_inverse=True)
+    copies = vocab_size + np.argsort(np.argsort(first))  # in the order in which they occur
+    ids = final[source]
+    ids[ids < 0] = copies[inverse]
+    target = final[summary]
+    if len(outside):
+        places = np.searchsorted(outside, summary).clip(max=len(outside) - 1)
+        target = np.where((target < 0) & (outside[places] == summary), copies[places], target)
+    target = np.append(np.where(target < 0, UNK, target), EOS)[:summary_tokens].astype(np.int32)
+    name, reference = json.loads(texts.tobytes())
+    return EncodedDocument(name, ids, lengths, target, [words[i] for i in outside[np.argsort(first)]], reference)
+
+
+def chunked(documents: Iterable) -> Iterator[list]:
     documents = iter(documents)
     while chunk := list(islice(documents, CHUNK)):
         yield chunk

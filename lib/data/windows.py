@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from lib.data.batch import EncodedDocument
 from lib.data.documents import CorpusError, Document
 from lib.data.options import Example, Options, words_of
-from lib.data.prepared import PreparedCorpus, Split, cached_corpus, prepare
+from lib.data.prepared import PreparedCorpus, cached_corpus, prepare
+from lib.data.split import Split
 from lib.data.text import EOS, PAD, SLIDE, SLIDE_SYMBOL, SPECIALS, Vocabulary
 from lib.data.window_places import check_window, window_of
 
@@ -184,7 +185,7 @@ def prepare_windowed(corpus, options: ArticleOptions, limit: int | None = None, 
     if options.window is None:
         return plain
     key = [plain.fingerprint, asdict(options)]
-    return cached_corpus("windows", key, ArticleOptions, lambda: with_transitions(plain, options))
+    return cached_corpus("windows", key, ArticleOptions, lambda _: with_transitions(plain, options))
 
 
 def with_transitions(plain: PreparedCorpus, options: ArticleOptions) -> PreparedCorpus:

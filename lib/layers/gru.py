@@ -19,6 +19,9 @@ class GRU(nn.GRU):
         """States of [B, N, e] or of a packed sequence, and the last ones [directions, B, d]; hx: the first ones."""
         if not compiled(self.weight_hh_l0):
             return super().forward(inputs, hx)
+        if not isinstance(inputs, PackedSequence) and inputs.dim() == 2:  # one sequence, not in a batch
+            states, last = self(inputs[None], None if hx is None else hx[:, None])
+            return states[0], last[:, 0]
         if isinstance(inputs, PackedSequence):
             words, sizes = inputs.data, inputs.batch_sizes.tolist()
         else:

@@ -22,8 +22,9 @@ from lib import training
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS
-from lib.data.prepared import Split, encode, prepare
+from lib.data.prepared import encode, prepare
 from lib.data.sections import CohanOptions
+from lib.data.split import Split
 from lib.data.text import Vocabulary
 from lib.data.window_places import count_windows
 from lib.generate import DecodeConfig, beam_search, written
