@@ -29,7 +29,8 @@ def table() -> str:
         f"| `{name}` | {' | '.join(known)} | comes with the installation |" for name, known in INSTALLED.items()
     ]
     for name, hub in HUB.items():
-        lines.append(f"| `{name}` | | its owners' | its owners' | by itself from the Hub, `{hub.repository}` |")
+        how = f"by itself from the Hub, `{hub.repository}`. {hub.note}".strip()
+        lines.append(f"| `{name}` | {hub.what} | its owners' | its owners' | {how} |")
     for name, corpus in MANUAL.items():
         lines.append(f"| `{name}` | {corpus.size} | {corpus.licence} | {corpus.splits} | {corpus.how} |")
     return "\n".join(lines)

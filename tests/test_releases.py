@@ -8,9 +8,11 @@ from xml.etree import ElementTree
 import pytest
 
 from lib.corpora import INSTALLED, main, table
-from lib.data.corpora import NAMES, load_corpus
+from lib.data.corpora import NAMES, NEWSROOM_BINS, load_corpus
 from lib.data.documents import SPLITS, CorpusError
+from lib.data.prepared import prepare
 from lib.data.releases import RELEASES, _listed, _share, jats_article
+from lib.data.sections import CohanOptions
 from lib.storage import project_root
 
 WORDS = " ".join(f"word{i}" for i in range(450))
@@ -205,6 +207,29 @@ def test_the_identity_of_a_release_is_that_of_its_files(tmp_path):
     assert load_corpus(tmp_path).identity != before
 
 
+def test_newsroom_by_how_much_is_copied(tmp_path, monkeypatch):
+    monkeypatch.setattr("lib.data.corpora.project_root", lambda: tmp_path)
+    (tmp_path / "data" / "newsroom").mkdir(parents=True)
+    for split_name in ("train", "dev", "test"):
+        records = [
+            {"url": f"{split_name}-{kind}", "text": "A text.", "summary": "Short.", "density_bin": kind}
+            for kind in ("abstractive", "extractive", "abstractive", "mixed")
+        ]
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (tmp_path / "data" / "newsroom" / f"{split_name}.jsonl").write_text(lines)
+    whole, some = load_corpus("newsroom"), load_corpus("newsroom:abstractive")
+    assert len(ids(whole, "test")) == 4 and ids(some, "test") == ["test-abstractive"] * 2
+    assert some.name == "newsroom:abstractive" and some.identity != whole.identity
+
+
+def test_a_model_of_sections_refuses_a_corpus_without(tmp_path):
+    for split_name in SPLITS:
+        (tmp_path / f"{split_name}.jsonl").write_text(json.dumps({"article": "One text. Two.", "abstract": "One."}))
+    prepare(load_corpus(tmp_path), CohanOptions(), folder=tmp_path / "sentences", progress=False)
+    with pytest.raises(CorpusError, match="no document has more than one section, and this model reads section by"):
+        prepare(load_corpus(tmp_path), CohanOptions(unit="section"), folder=tmp_path / "sections", progress=False)
+
+
 def test_shares_are_of_a_hundred():
     shares = [_share(f"PMC{n}") for n in range(4_000)]
     assert abs(shares.count("train") / 4_000 - 0.8) < 0.02 and abs(shares.count("val") / 4_000 - 0.1) < 0.02
@@ -213,7 +238,7 @@ def test_shares_are_of_a_hundred():
 def test_the_command(tmp_path, capsys):
     assert main([]) == 0
     listed = capsys.readouterr().out
-    assert all(f"`{name}`" in listed for name in NAMES)
+    assert all(f"`{name}`" in listed for name in NAMES if name not in NEWSROOM_BINS)
     (tmp_path / "train.jsonl").write_text(json.dumps({"text": "One two. Three.", "summary": "One."}) + "\nno\n")
     assert main([str(tmp_path)]) == 0
     shown = capsys.readouterr().out

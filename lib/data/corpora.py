@@ -40,6 +40,7 @@ class HubCorpus:
     revision: str | None = None
     separator: str | None = None  # between the articles of one cluster
     note: str = ""
+    what: str = ""
 
 
 _NO_SECTIONS = (
@@ -47,13 +48,18 @@ _NO_SECTIONS = (
     "(train.txt, val.txt, test.txt) and pass its folder."
 )
 HUB = {
-    "arxiv": HubCorpus("ccdv/arxiv-summarization", "document", note=_NO_SECTIONS.format("arxiv")),
-    "pubmed": HubCorpus("ccdv/pubmed-summarization", "document", note=_NO_SECTIONS.format("pubmed")),
-    "cnn_dailymail": HubCorpus("abisee/cnn_dailymail", "3.0.0", summary="highlights"),
-    "multi_news": HubCorpus(
-        "alexfabbri/multi_news", None, "document", "summary", revision="refs/convert/parquet", separator="|||||"
+    "arxiv": HubCorpus(
+        "ccdv/arxiv-summarization", "document", note=_NO_SECTIONS.format("arxiv"), what="215,913 papers of arXiv"
     ),
-}
+    "pubmed": HubCorpus(
+        "ccdv/pubmed-summarization", "document", note=_NO_SECTIONS.format("pubmed"), what="133,215 papers of PubMed"
+    ),
+    "cnn_dailymail": HubCorpus("abisee/cnn_dailymail", "3.0.0", summary="highlights", what="news and its highlights"),
+    "multi_news": HubCorpus(
+        "alexfabbri/multi_news", None, "document", "summary", revision="refs/convert/parquet", separator="|||||",
+        what="clusters of news articles",
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -128,9 +134,11 @@ MANUAL = {
         "by agreement",
     ),
 }
+# Newsroom by how much of a summary is copied; the published numbers of Mem2Mem's Table 1 are for the first.
+NEWSROOM_BINS = ("newsroom:abstractive", "newsroom:mixed", "newsroom:extractive")
 CLUSTERS = "aclsum:paragraphs"
 SAMPLE = "pmc-sample"
-NAMES = ("aclsum", CLUSTERS, SAMPLE, "docstrings", *HUB, *MANUAL)
+NAMES = ("aclsum", CLUSTERS, SAMPLE, "docstrings", *HUB, *MANUAL, *NEWSROOM_BINS)
 
 
 @dataclass
@@ -218,6 +226,23 @@ class Corpus:
             if not found:
                 raise CorpusError(f"{path}: none of {ended} records can be used; the first: {first}")
 
+    def only(self, key: str, value: str) -> "Corpus":
+        """Of its records those in which `key` is `value`."""
+
+        def matching(read):
+            return (
+                (line, record)
+                for line, record in read()
+                if isinstance(record, ValueError) or (isinstance(record, dict) and record.get(key) == value)
+            )
+
+        records = {
+            split_name: [(path, partial(matching, read)) for path, read in found]
+            for split_name, found in self._records.items()
+        }
+        name, identity = f"{self.name}:{value}", f"{self.identity} {key} {value}"
+        return Corpus(name, records, identity, self._errors, self.note, self.pieces)
+
     def tested_on(self, other: "Corpus") -> "Corpus":
         """This corpus with the test documents of another: DUC 2004 has no others."""
         records = {**self._records, "test": other._records["test"]}
@@ -280,6 +305,8 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
         return _hub(str(dataset), HUB[str(dataset)], errors)
     if dataset in MANUAL:
         return _by_hand(str(dataset), errors)
+    if str(dataset) in NEWSROOM_BINS:
+        return _by_hand("newsroom", errors).only("density_bin", str(dataset).split(":")[1])
     hint = did_you_mean(str(dataset), NAMES)
     raise CorpusError(
         f"no corpus or folder {str(dataset)!r}{hint} Names: {', '.join(NAMES)}; or the path of a folder."

@@ -224,6 +224,7 @@ def _prepare(
         documents = watched(documents, f"{corpus.name}, {name}, encoded", progress, len(lengths[name]))
         most = len(vocabulary) + max(lengths[name], default=0)
         splits[name] = Split.write(parts, name, documents, most)
+    options.check(corpus.name, splits["train"].sentence_counts)
     return PreparedCorpus(corpus.name, TextEncoder(options, vocabulary), splits, corpus.report())
 
 

@@ -6,7 +6,9 @@ paper's appendix A.2), lower-cased.
 
 from dataclasses import dataclass
 
-from lib.data.documents import Document
+import numpy as np
+
+from lib.data.documents import CorpusError, Document
 from lib.data.options import Example, Options
 
 
@@ -26,6 +28,15 @@ class CohanOptions(Options):
             raise ValueError(f"unit must be 'sentence' or 'section', not {self.unit!r}")
         if self.vocab_size < 5:
             raise ValueError(f"vocab_size must hold the four special symbols and a word, not {self.vocab_size}")
+
+    def check(self, name: str, sentence_counts: np.ndarray) -> None:
+        """With sections as units there must be some."""
+        if self.unit == "section" and (sentence_counts == 1).all():
+            raise CorpusError(
+                f"{name}: no document has more than one section, and this model reads section by section. arXiv and "
+                "PubMed have sections in the original release of Cohan et al. (train.txt, val.txt, test.txt), not on "
+                "the Hub: unpack it and give its folder."
+            )
 
     def example(self, document: Document) -> Example:
         """Keep introduction, middle sections and conclusion, cut each to its first tokens, and lower-case.

@@ -49,6 +49,10 @@ class Split(Sequence):
     def source_lengths(self) -> np.ndarray:
         return self._counts["source"]
 
+    @property
+    def sentence_counts(self) -> np.ndarray:
+        return self._counts["sentence_lengths"]
+
     def save(self, folder: Path, name: str) -> None:
         """`NAME.KEY.bin`, an array each, and last of all `NAME.safetensors`, how much of them is whose."""
         for key, array in self._arrays.items():
