@@ -26,8 +26,10 @@ from tqdm import tqdm
 from lib.data.batch import Batch, make_batch
 from lib.data.batching import BucketSampler, in_order
 from lib.data.prepared import PreparedCorpus, code_of
-from lib.layers.coverage import compiles
+from lib.layers.coverage import CoverageAttention
 from lib.layers.dropout import random_numbers
+from lib.layers.kernels import coverage_backward, exponentials, ready
+from lib.models.summarizer import Summarizer
 from lib.runs import (
     Recipe,
     Run,
@@ -232,7 +234,7 @@ class _Loop:
             total=self.total, initial=self.step, desc="training", mininterval=5, delay=5, ncols=80, file=sys.stdout,
             disable=not self.progress,
         )  # fmt: skip
-        if self.device.type == "cpu" and compiles(self.model):
+        if self.device.type == "cpu" and _compiles(self.model):
             bar.set_description("training (the first step compiles)")
         started = time.perf_counter()
         while self.step < self.total:
@@ -346,6 +348,13 @@ class _Loop:
         tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
         meta = {"step": self.step, "best": self.best, "loss": loss}
         write_whole(self.folder / f"{which}.safetensors", save(tensors, {"meta": json.dumps(meta)}))
+
+
+def _compiles(model: nn.Module) -> bool:
+    """Whether a model's first step on a CPU has to compile kernels: the softmax's, which all that write have, or
+    those of attention with coverage."""
+    attends = any(isinstance(module, CoverageAttention) for module in model.modules())
+    return isinstance(model, Summarizer) and not (ready(exponentials) and (ready(coverage_backward) or not attends))
 
 
 def backward_in_threads(

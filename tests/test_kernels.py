@@ -10,11 +10,12 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from lib.layers import kernels
 from lib.layers.attention import _AdditiveScores, _CompiledScores
-from lib.layers.coverage import CoverageAttention, _CompiledScan, _CoverageScan, compiles
+from lib.layers.coverage import _CompiledScan, _CoverageScan
 from lib.layers.gru import GRU, GatedGRU, gru_scan
 from lib.layers.kernels import _rational_tanh, compiled, for_each_document
-from lib.layers.pointer import softmax_nll
+from lib.layers.pointer import Mixture, softmax_nll
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
+from lib.training import _compiles
 
 LENGTHS = [7, 1, 12, 9]
 
@@ -118,12 +119,19 @@ def test_pytorchs_scan_in_groups_of_documents(cached, monkeypatch):
     assert all(torch.allclose(a, b, rtol=0, atol=1e-13) for a, b in zip(gradients, expected))
 
 
-def test_only_models_with_such_attention_compile(monkeypatch):
-    attending, other = torch.nn.Sequential(CoverageAttention(2, 2, 2)), torch.nn.Linear(2, 2)
-    monkeypatch.setattr("lib.layers.coverage.ready", lambda: False)
-    assert compiles(attending) and not compiles(other)
-    monkeypatch.setattr("lib.layers.coverage.ready", lambda: True)
-    assert not compiles(attending)
+def test_a_model_says_which_of_its_kernels_are_not_compiled_yet(monkeypatch):
+    attending = Mem2Mem(Mem2MemConfig(50, embedding=6, hidden=8, bottleneck=5, slots=3, compression=4))
+    monkeypatch.setattr("lib.training.ready", lambda kernel: kernel is kernels.exponentials)
+    assert _compiles(attending) and not _compiles(torch.nn.Linear(2, 2))
+    monkeypatch.setattr(attending, "word_attention", None)
+    assert not _compiles(attending)
+    monkeypatch.setattr("lib.training.ready", lambda kernel: False)
+    assert _compiles(attending)
+
+
+def test_a_kernel_that_was_called_is_ready():
+    softmax_nll(torch.ones(1, 2), torch.ones(3, 2), torch.ones(3), torch.tensor([0]), torch.ones(1))
+    assert kernels.ready(kernels.exponentials)
 
 
 def test_what_is_not_a_cpus_float_takes_pytorch():
@@ -284,6 +292,10 @@ def test_single_precision_is_nowhere_double():
     leaves = torch.randn(2, 3, 8), torch.randn(2, 7, 8), torch.randn(2, 7, 16)
     model._compiled_scan(*(leaf.requires_grad_() for leaf in leaves))[1].sum().backward()
     softmax_nll(x[0], alpha[0], x[0, 0], torch.tensor([0, 1, 2]) // 2, torch.ones(3)).backward()
+    with torch.no_grad():
+        nothing = torch.zeros(3, 0)
+        mixture = Mixture(x[0], alpha[0], None, lambda total: (-total, nothing), nothing.long())
+        mixture.best(2, [[0], [], []], extra=1)
     for kernel in kernels.KERNELS:
         assert kernel.signatures, f"{kernel.__name__} was not called"
         for types in kernel.signatures:

@@ -94,7 +94,8 @@ def _headed(text: str) -> list[tuple[str, str]]:
     """Sections of a text in which lines of capitals are headings: names in small letters, and texts."""
     parts = re.split(r"^([A-Z][A-Z &]+)\s*$", text, flags=re.MULTILINE)
     pairs = [("", parts[0]), *zip(parts[1::2], parts[2::2])]
-    return [(name.strip().lower(), " ".join(part.split())) for name, part in pairs if part.strip()]
+    # the texts are lower-cased but for a symbol here and there, by which a sentence would seem to go on
+    return [(name.strip().lower(), " ".join(part.lower().split())) for name, part in pairs if part.strip()]
 
 
 # --------------------------------------------------------------------------------------------------- Reuters-21578

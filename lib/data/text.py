@@ -44,10 +44,7 @@ def split_sentences(text: str) -> list[str]:
     tokenised (` . `) the mark ends the sentence whatever follows. Joining the result by spaces gives the text back,
     up to white space.
     """
-    sentences, start = [], 0
-    cased = sum(map(str.isupper, text)) * 500 > len(
-        text
-    )  # a symbol or two in a text that was lower-cased do not count
+    sentences, start, cased = [], 0, text != text.lower()
     for match in _CANDIDATE.finditer(text):
         if _ends_sentence(match, text, cased):
             sentences.append(text[start : match.start("space")].strip())

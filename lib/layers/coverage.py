@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.layers.attention import CACHED, add_weighted_, full_precision, hidden, slope_
-from lib.layers.kernels import arrays, compiled, coverage_backward, coverage_forward, for_each_document, ready
+from lib.layers.kernels import arrays, compiled, coverage_backward, coverage_forward, for_each_document
 
 
 class CoverageAttention(nn.Module):
@@ -45,11 +45,6 @@ class CoverageAttention(nn.Module):
             scan = _CompiledScan if compiled(inputs[0]) else _CoverageScan
             alpha = scan.apply(*inputs, mask)
             return alpha, inputs[-1] + alpha.sum(2)
-
-
-def compiles(model: nn.Module) -> bool:
-    """Whether a model's first step on a CPU has to compile the kernels."""
-    return not ready() and any(isinstance(module, CoverageAttention) for module in model.modules())
 
 
 class _CompiledScan(torch.autograd.Function):

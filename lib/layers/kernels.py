@@ -511,10 +511,10 @@ def arrays(*tensors: Tensor | None) -> list:
     return [x if x is None or not compiled(x) else x.detach().contiguous().numpy() for x in tensors]
 
 
-def ready() -> bool:
-    """Whether the kernels are compiled, or at least kept from an earlier process."""
-    kept = Path(coverage_backward.stats.cache_path or "").glob(f"{Path(__file__).stem}.coverage_backward-*.nbi")
-    return bool(coverage_backward.signatures) or any(kept)
+def ready(kernel: Any) -> bool:
+    """Whether a kernel is compiled, or at least kept from an earlier process."""
+    kept = Path(kernel.stats.cache_path or "").glob(f"{Path(__file__).stem}.{kernel.__name__}-*.nbi")
+    return bool(kernel.signatures) or any(kept)
 
 
 def for_each_document(function: Callable[[int, int], None], lengths: Sequence[int]) -> None:
