@@ -681,8 +681,9 @@ fact_table.round(2).astype(object).where(fact_table.notna(), "")
 
 # %% [markdown]
 r"""
-**What to see.** All solve the task at the lengths they were trained on, the streamed model nearly. Beyond them the standard model falls
-apart: it has learned its way through about a hundred words, and no rule that would take it further. With a window, sliding is a local
+**What to see.** At the lengths they were trained on, the models with a window solve the task, the streamed one nearly; the standard model
+has all facts of the short texts and most of the long ones. Beyond them it falls apart: it has learned its way through about a hundred words,
+and no rule that would take it further. With a window, sliding is a local
 decision, and the model that reads the whole text first makes no mistake in three hundred windows. The streamed one never writes a symbol in
 the wrong place but may stop too early: no window tells it that the text goes on behind. That is what its small memory costs.
 

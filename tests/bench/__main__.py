@@ -158,6 +158,10 @@ def work(folder: Path) -> dict:
             write_papers(papers),
             compare("preprocessing 2,500 papers, all cores or one by one", *prepared, same="words"),
         )[1],
+        "large_corpora": lambda: {
+            "what": "preparing documents of 1,500 words",
+            "rows": [{"documents": n, **measure("large", documents=n)} for n in (2_000, 20_000, 200_000)],
+        },
         "second_read": lambda: compare(
             "second read of a GRU (Read-Again), batch 64, 32 words, width 512",
             ("second_read", {"way": "lib"}),

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -35,7 +36,7 @@ from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers import PAPERS
 from lib.runs import Recipe
 from lib.threads import torch_threads
-from lib.training import backward_in_threads
+from lib.training import TrainConfig, backward_in_threads
 from tests.bench.before import without_kernels
 from tests.bench.textbook import (
     PointerGeneratorLSTM,
@@ -227,6 +228,30 @@ def preprocess(way: str, papers: str, folder: str) -> dict:
     seconds = [time.perf_counter() - started]
     words = sum(int(s.source_lengths.sum()) for s in splits.values())
     return {"seconds": seconds, "words": words, "peak_gb": _peak(), "step_gb": _peak() - before}
+
+
+def large(documents: int, words: int = 1500, steps: int = 5) -> dict:
+    """Seconds to prepare a corpus of so many documents, and the largest memory (mapped files counted in) of that and
+    of some steps of training on it."""
+    random = np.random.default_rng(0)
+    names = np.array([f"word{i}" for i in range(200_000)])
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "corpus"
+        folder.mkdir()
+        for split_name, count in (("train", documents), ("val", 100), ("test", 100)):
+            with open(folder / f"{split_name}.jsonl", "w", encoding="utf-8") as file:
+                for number in range(count):
+                    drawn = names[np.minimum(random.zipf(1.3, words + 100), 200_000) - 1]
+                    parts = [" ".join(drawn[i : i + 25]) + " ." for i in range(0, words + 100, 25)]
+                    record = {"id": f"{split_name}{number}", "sections": [parts[4:]], "abstract_text": parts[:4]}
+                    file.write(json.dumps({**record, "section_names": [""]}) + "\n")
+        before, started = _peak(), time.perf_counter()
+        corpus = prepare(load_corpus(folder), CohanOptions(), folder=Path(temporary) / "prepared", progress=False)
+        seconds, prepared = time.perf_counter() - started, _peak()
+        network = Mem2Mem(Mem2MemConfig(len(corpus.vocabulary), embedding=64, hidden=64, bottleneck=64))
+        config = TrainConfig(batch_size=16, steps=steps, validate_every=10**6)
+        training.train(Recipe("mem2mem", "+read"), network, corpus, config, Path(temporary) / "run", progress=False)
+    return {"seconds": [seconds], "start_gb": before, "peak_gb": prepared, "training_gb": _peak()}
 
 
 def products(size: int = 2048, repeats: int = 8) -> dict:
