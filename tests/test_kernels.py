@@ -69,6 +69,18 @@ def test_the_rational_tanh():
     assert np.allclose(found[small], np.tanh(x[small].astype(np.float64)), rtol=3e-7, atol=0), "relative, near 0"
 
 
+@pytest.mark.parametrize(("name", "exact", "close"), [("_exp", np.exp, 6e-7), ("_tanh", np.tanh, 5e-7)])
+def test_compiled_functions(name, exact, close):
+    """As they are compiled, over all that a float32 may hold; in double precision they are numpy's."""
+    function = getattr(kernels, name)
+    compiled_one = numba.njit(lambda x: function(x), fastmath=kernels.FAST)  # as the kernels are
+    for x in np.concatenate([np.linspace(-87, 88, 5_001), np.linspace(-1, 1, 2_001), [0.0, -1e-30, 1e-9]]):
+        single = compiled_one(np.float32(x))
+        assert isinstance(single, float) and abs(single / exact(np.float64(np.float32(x))) - 1 if x else 0) < close
+        assert compiled_one(x) == pytest.approx(exact(x), rel=1e-15)
+    assert compiled_one(np.float32(-1e30)) == pytest.approx(exact(-87.0), abs=1e-6)
+
+
 def test_padding_is_not_read():
     inputs, mask = scan_inputs(torch.float64)
     expected = weights_and_gradients(_CompiledScan, inputs, mask)

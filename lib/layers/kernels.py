@@ -1,10 +1,11 @@
-"""Compiled loops for a CPU: attention with coverage, which touches every source word at every step.
+"""Compiled loops for a CPU: additive attention, with coverage or without, the gates of GRUs, a memory that is read
+and written at every step, the softmax over a vocabulary, and the best words of a distribution that is never made.
 
-What PyTorch does in a dozen calls, each over [documents, words, width] numbers, is one pass here: what is between
-the keys and the weights stays in registers or the first cache. Each kernel works on one document; documents are
-shared out among threads, and no number depends on how many there are. In float64 the tanh is exact, so that the
-checks of the pages verify the code that trains; in float32 it is a rational function, right to 5e-7. Lengths, not
-masks: no padding is read.
+What PyTorch does in a dozen calls, each over all numbers, is one pass here, and what is between stays in registers or
+the first cache. Attention works on one document, and documents are shared out among threads: no number depends on how
+many there are. In float64 tanh and exp are exact, so that the checks of the pages verify the code that trains; in
+float32 they are a rational function and a polynomial, right to 5e-7. Lengths, not masks: no padding is read. PyTorch
+operations that say the same stand where a kernel is called; GPUs and other types take those.
 
 The first call compiles for some seconds; numba keeps the result beside this file or, where that may not be written,
 in the user's cache.
