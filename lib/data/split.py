@@ -56,7 +56,8 @@ class Split(Sequence):
     def save(self, folder: Path, name: str) -> None:
         """`NAME.KEY.bin`, an array each, and last of all `NAME.safetensors`, how much of them is whose."""
         for key, array in self._arrays.items():
-            array.tofile(folder / f"{name}.{key}.bin")
+            with open(folder / f"{name}.{key}.bin", "wb") as file:
+                file.writelines(_bytes(array))
         types = {key: array.dtype.str for key, array in self._arrays.items()}
         write_whole(folder / f"{name}.safetensors", save(self._counts, {"types": json.dumps(types)}))
 
@@ -96,10 +97,10 @@ class Split(Sequence):
         """Hash of every id and text."""
         sha = hashlib.sha256()
         for key in sorted(self._arrays.keys() - {"texts"}):
-            for part in _slices(self._arrays[key]):
+            for part in _bytes(self._arrays[key]):
                 sha.update(part)
             sha.update(self._counts[key].tobytes())
-        for part in _slices(self._arrays["texts"]):
+        for part in _bytes(self._arrays["texts"]):
             sha.update(part)
         return sha.hexdigest()[:12]
 
@@ -127,7 +128,11 @@ def _mapped(path: Path, kind: str, counts: np.ndarray) -> np.ndarray:
     return np.memmap(path, kind, "r") if size else np.zeros(0, kind)
 
 
-def _slices(array: np.ndarray, size: int = 2**24) -> Iterator[bytes]:
-    """A few of a mapped array's numbers at a time."""
-    for start in range(0, len(array), size):
-        yield array[start : start + size].tobytes()
+def _bytes(array: np.ndarray, size: int = 2**25) -> Iterator[bytes]:
+    """An array's bytes, a few at a time; of a mapped file read from there, so that none of it stays in memory."""
+    if not isinstance(array, np.memmap):
+        yield array.tobytes()
+        return
+    with open(str(array.filename), "rb") as file:
+        while part := file.read(size):
+            yield part
