@@ -12,9 +12,9 @@ import numpy as np
 
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
+from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus
-from lib.data.text import Vocabulary
-from lib.generate import extract, source_sentences, summarize
+from lib.generate import extract, summarize
 from lib.measures import COPIED
 from lib.metrics import limited_recall, ngram_counts, rouge
 from lib.models.summarizer import Extractor
@@ -22,12 +22,12 @@ from lib.papers.paper import Setup
 from lib.runs import Run
 
 
-def score_texts(summaries: Sequence[list[str]], documents: Sequence[Document], sources: Sequence[list[str]]) -> dict:
-    """What a table needs of a system's summaries: numbers of every document.
+def score_texts(summaries: Sequence[list[str]], documents: Sequence[Document], options: Options) -> dict:
+    """What a table needs of a system's summaries, sentences of each: numbers of every document.
 
-    summaries: sentences of each; sources: the words that stand to be copied, of each document.
+    n-grams count as copied from anywhere in the whole document, as words of `options`.
     """
-    words = [" ".join(summary).lower().split() for summary in summaries]
+    words, sources = ([_words(t, options) for t in texts] for texts in (summaries, (d.sentences for d in documents)))
     copied = [ngram_counts(*pair, sizes=[int(n) for n in COPIED]) for pair in zip(words, sources)]
     return {
         "rouge": np.round(rouge(summaries, [d.summary for d in documents]), 3).tolist(),
@@ -40,18 +40,17 @@ def score_texts(summaries: Sequence[list[str]], documents: Sequence[Document], s
 def score_run(run: Run, documents: Sequence[Document], split_name: str) -> tuple[dict, list[list[str]]]:
     """Scores of a trained run on documents with references, and the summaries it wrote (an extractor: chose)."""
     encoded = run.encode(documents, run.encoder)
-    sources = _sources(encoded, run.vocabulary)
     started = time.perf_counter()
     if isinstance(run.model, Extractor):
         summaries = extract(run.model, encoded, run.vocabulary)
     else:
         summaries = summarize(run.model, encoded, run.vocabulary, run.decode)
     seconds = time.perf_counter() - started
-    parts = {"summaries": score_texts(summaries, documents, sources)}
+    parts = {"summaries": score_texts(summaries, documents, run.options)}
     if isinstance(run.model, Extractor):
         parts["extracts"] = parts["summaries"]
     elif run.model.extracts:
-        parts["extracts"] = score_texts(extract(run.model, encoded, run.vocabulary), documents, sources)
+        parts["extracts"] = score_texts(extract(run.model, encoded, run.vocabulary), documents, run.options)
     made = {
         "model": run.config["paper"],
         "variant": run.config["variant"],
@@ -77,18 +76,16 @@ def score_baselines(
     systems = setup.paper.baselines(documents, encoded, corpus)
     vocabulary = corpus.vocabulary
     systems["reference"] = [[" ".join(vocabulary.decode(d.target.tolist(), d.unknown))] for d in encoded]
-    sources = _sources(encoded, vocabulary)
     return {
         "model": setup.paper.name,
         "variant": setup.variant,
         **_setting(corpus.name, documents, split_name, len(corpus["train"])),
-        "parts": {name: score_texts(texts, documents, sources) for name, texts in systems.items()},
+        "parts": {name: score_texts(texts, documents, corpus.options) for name, texts in systems.items()},
     }
 
 
-def _sources(encoded: Sequence[EncodedDocument], vocabulary: Vocabulary) -> list[list[str]]:
-    """The words that a model reads of each document."""
-    return [" ".join(source_sentences(d, vocabulary)).split() for d in encoded]
+def _words(sentences: Sequence[str], options: Options) -> list[str]:
+    return [word for sentence in sentences for word in options.words(sentence.lower())]
 
 
 def _setting(corpus: str, documents: Sequence[Document], split_name: str, training: int) -> dict:

@@ -870,13 +870,13 @@ table
 
 # %% [markdown]
 r"""
-How much of the output is copied: the share of its n-grams that stand in the source, as in the paper's Table 4. The source is
-the shortened one that the model sees.
+How much of the output is copied: the share of its n-grams that stand in the whole article, as in the paper's Table 4; the
+model sees a shortened one.
 """
 
 # %%
 tokenized = [chosen.options.example(doc) for doc in documents]
-sources = [[w for s in e.sentences for w in s] for e in tokenized]
+sources = [[w for s in doc.sentences for w in chosen.options.words(s)] for doc in documents]
 copied = {
     "reference": copied_ngrams([e.summary for e in tokenized], sources),
     "this run": copied_ngrams([" ".join(s).split() for s in summaries], sources),

@@ -1,9 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
+from lib.data.documents import Document
+from lib.data.sections import CohanOptions
 from lib.measures import METRICS
 from lib.metrics import copied_ngrams, longest_common_recall, rouge, score_table
+from lib.score_runs import score_texts
 
 
 def test_rouge_by_hand():
@@ -54,3 +59,14 @@ def test_longest_common_recall_is_rouge_l():
     assert longest_common_recall(["", "b a"], [["a"], ["a b"]]).tolist() == [0, 50]
     with pytest.raises(ValueError, match="1 texts for 2 references"):
         longest_common_recall(["a"], references[:2])
+
+
+def test_copies_are_looked_for_in_the_whole_document():
+    """Also behind what a model reads of it; marks and capitals as the options have them."""
+    text = Document(
+        "a", "", [""], [["One two three four five six seven.", "Don't say Eight nine ten, eleven twelve."]], []
+    )
+    options = CohanOptions(sections=1, section_tokens=3)
+    summary = ["say eight nine ten , eleven twelve .", "something else"]
+    found = score_texts([summary], [replace(text, summary=["One."])], options)
+    assert found["copied"]["5"] == [(4, 6)]
