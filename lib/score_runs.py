@@ -33,7 +33,7 @@ def score_texts(summaries: Sequence[list[str]], documents: Sequence[Document], o
         "rouge": np.round(rouge(summaries, [d.summary for d in documents]), 3).tolist(),
         "recall": np.round(limited_recall(summaries, [d.references for d in documents]), 3).tolist(),
         "copied": {n: [counts[int(n)] for counts in copied] for n in COPIED},  # [found, all] of each document
-        "words": round(float(np.mean([len(w) for w in words])), 1),
+        "words": round(float(np.mean([len(" ".join(summary).split()) for summary in summaries])), 1),
     }
 
 
