@@ -20,7 +20,7 @@ from lib.data.clusters import (
     ranked,
     similarity_scores,
 )
-from lib.data.documents import Document
+from lib.data.documents import CorpusError, Document
 from lib.data.graphs import entity_finder
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
@@ -93,8 +93,13 @@ def prepare_clusters(
 ) -> PreparedCorpus:
     """A corpus as the model reads it: the best paragraphs of every cluster. Kept in the cache.
 
-    Paragraphs of a corpus that comes ranked keep their order, whatever `options.ranking` says.
+    Paragraphs of a corpus that comes ranked keep their order. Raises CorpusError for another ranking of such a one.
     """
+    if corpus.ranked and options.ranking != "learned":
+        raise CorpusError(
+            f"{corpus.name}: its paragraphs come ranked, and neither the order in which they stood nor the pages "
+            f"around them are known: a row with ranking={options.ranking!r} cannot be had from it"
+        )
     wide = encode_clusters(corpus, options, limit, progress)
     ranking = "order" if corpus.ranked else options.ranking
     graph = entity_finder()[1] if options.graph == "discourse" else options.graph

@@ -398,22 +398,29 @@ def shards(tmp_path):
 def test_shards_are_read_in_the_librarys_ids(shards):
     corpus = load_corpus(shards)
     assert corpus.ranked and len(list(corpus.split("train"))) == 6
-    chosen = prepare_clusters(corpus, replace(OPTIONS, ranking="similarity", paragraph_words=4))
+    chosen = prepare_clusters(corpus, replace(OPTIONS, ranking="learned", paragraph_words=4))
     record = torch.load(shards / "WIKI.test.0.pt", weights_only=True)[0]
     ours = [corpus.pieces.ours(ids).tolist() for ids in record["src"]]
     title = ours[0][: ours[0].index(TITLE_END) + 1]
     texts = [ids[ids.index(TITLE_END) + 1 :] if TITLE_END in ids else ids for ids in ours[:3]]
     expected = [[*title[:11], TITLE_END], *(ids[:12] for ids in texts)]
     document = chosen["test"][0]
-    assert [row.tolist() for row in rows_of(document)] == expected, "whole and in their order, whatever options say"
+    assert [row.tolist() for row in rows_of(document)] == expected, "whole and in their order"
     assert document.target.tolist() == [*corpus.pieces.ours(record["tgt"][1:]).tolist()][:20]
     (alone,) = encode_wide(corpus.split("test", 1), chosen.vocabulary, chosen.options)
     assert rows_of(alone)[1].tolist() == expected[1], "by the options that the corpus keeps"
     assert chosen.vocabulary.words[:4] == list(SPECIALS)
 
 
+@pytest.mark.parametrize("ranking", ["order", "similarity"])
+def test_another_order_of_shards_is_refused(shards, ranking):
+    """In silence the row would be the same as that with the ranking."""
+    with pytest.raises(CorpusError, match=f"come ranked.* a row with ranking='{ranking}' cannot be had from it"):
+        prepare_clusters(load_corpus(shards), replace(OPTIONS, ranking=ranking))
+
+
 def test_discourse_in_shards(shards):
-    corpus, options = load_corpus(shards), replace(OPTIONS, graph="discourse", paragraph_words=4)
+    corpus, options = load_corpus(shards), replace(OPTIONS, ranking="learned", graph="discourse", paragraph_words=4)
     found = next(clusters(corpus, "test", encode_clusters(corpus, options).options))
     whole = discourse_graph([found.title, *found.paragraphs], [None, *found.sources], entity_finder()[0])
     graph = prepare_clusters(corpus, options)["test"][0].graph
