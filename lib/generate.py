@@ -1,6 +1,5 @@
 """Summaries from a model: batched beam search and greedy search, on the path that training uses."""
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -152,7 +151,6 @@ def _best_words(
     if tokens.shape[1] > config.max_length:  # only [EOS] is left, however improbable
         words = torch.full_like(tokens[:, :1], EOS).expand(-1, k).contiguous()
         log_p = model.log_prob(output, words[:, :1], state)
-        log_p = log_p.clamp_min(math.log(torch.finfo(log_p.dtype).tiny))
         return F.pad(log_p, (0, k - 1), value=-torch.inf), words
     barred = _barred(tokens, config, model.control_symbols)
     impossible = model.impossible(output, state) or [[]] * len(barred)

@@ -92,7 +92,7 @@ def test_reuters(tmp_path):
         STORY.format(number=200, title="NOTHING SHARED HERE", body=body.format(n=200)),
         STORY.format(number=201, title="COPPER", body=body.format(n=201)),
         STORY.format(number=202, title="COPPER RISES AGAIN", body="Copper rose."),
-        STORY.format(number=203, title="COPPER EARNINGS TABLE", body="Copper 1 2 3 4 " + "55,321 66.2 " * 20),
+        STORY.format(number=203, title="COPPER EARNINGS TABLE", body="Copper net 55,321 vs 66.2 mln " * 9),
         STORY.format(number=204, title="COPPER RISES AGAIN 0", body=body.format(n=0)),
         '<REUTERS NEWID="205"><TEXT TYPE="BRIEF"><TITLE>COPPER RISES AGAIN</TITLE></TEXT></REUTERS>',
     ]
