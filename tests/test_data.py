@@ -1,6 +1,7 @@
 """Preprocessing, prepared corpora, batches."""
 
 import json
+import shutil
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -228,6 +229,16 @@ def test_a_split_comes_back_from_disk(tmp_path, most):
                 same_document(ours, expected)
         assert Split.load(tmp_path, name).fingerprint() == Split.of(items).fingerprint()
         assert (written.fingerprint() == Split.of(items).fingerprint()) == (most < 2**16 or not items)
+
+
+def test_a_corpus_outlives_its_files(folder, tmp_path):
+    """A cache that is cleared does not stop what has opened it."""
+    prepared = prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    before, first = prepared.fingerprint, prepared["train"][0]
+    shutil.rmtree(tmp_path / "p")
+    assert prepared.fingerprint == before
+    same_document(prepared["train"][0], first)
+    assert PreparedCorpus.load(prepared.save(tmp_path / "again"), CohanOptions).fingerprint == before
 
 
 def test_a_file_that_was_cut_is_noticed(folder, tmp_path):

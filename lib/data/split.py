@@ -128,11 +128,13 @@ def _mapped(path: Path, kind: str, counts: np.ndarray) -> np.ndarray:
     return np.memmap(path, kind, "r") if size else np.zeros(0, kind)
 
 
-def _bytes(array: np.ndarray, size: int = 2**25) -> Iterator[bytes]:
+def _bytes(array: np.ndarray, size: int = 2**24) -> Iterator[bytes]:
     """An array's bytes, a few at a time; of a mapped file read from there, so that none of it stays in memory."""
-    if not isinstance(array, np.memmap):
-        yield array.tobytes()
+    path = Path(str(getattr(array, "filename", "")))
+    if not path.is_file():  # in memory, or mapped from a file that was deleted since
+        for start in range(0, len(array), size):
+            yield array[start : start + size].tobytes()
         return
-    with open(str(array.filename), "rb") as file:
+    with open(path, "rb") as file:
         while part := file.read(size):
             yield part
