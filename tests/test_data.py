@@ -209,6 +209,22 @@ def test_nothing_else_is_deleted(folder, tmp_path):
     assert first.save(tmp_path / "empty") == tmp_path / "empty", "one prepared corpus in place of another"
 
 
+def test_what_a_killed_preparation_left_is_not_taken_for_another(folder, tmp_path, monkeypatch):
+    """The same folder, other options: nothing of the chunks that are there."""
+    wanted = CohanOptions(section_tokens=1, vocab_size=20)
+    expected = prepare(load_corpus(folder), wanted, folder=tmp_path / "alone", progress=False)
+
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("lib.data.prepared.Vocabulary.from_counts", killed)
+        prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    assert list((tmp_path / ".p.parts").glob("train-*"))
+    found = prepare(load_corpus(folder), wanted, folder=tmp_path / "p", progress=False)
+    assert found.fingerprint == expected.fingerprint
+
+
 def test_ids_are_compact_and_mapped(folder, tmp_path):
     prepared = prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
     words = sum(len(d.source) for d in prepared["train"])

@@ -249,17 +249,28 @@ def cached_corpus(
     Of several processes that want the same corpus one makes it, and the others wait. Raises CorpusError for a folder
     that holds something else.
     """
-    folder = Path(folder or cache_dir() / f"{name}-{digest([key, kind.__name__, code_of(kind, make)])}")
+    made_for = digest([key, kind.__name__, code_of(kind, make)])
+    folder = Path(folder or cache_dir() / f"{name}-{made_for}")
     if not (folder / "prepared.json").exists():
         _check_replaceable(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f".{folder.name}.lock")):
             if not (folder / "prepared.json").exists():
-                parts = folder.with_name(f".{folder.name}.parts")
-                parts.mkdir(exist_ok=True)
+                parts = _parts(folder, made_for)
                 make(parts).save(folder)
                 shutil.rmtree(parts)
     return PreparedCorpus.load(folder, kind)
+
+
+def _parts(folder: Path, made_for: str) -> Path:
+    """The folder of what is made on the way to `folder`; what a killed preparation of something else left goes."""
+    parts = folder.with_name(f".{folder.name}.parts")
+    stamp = parts / "made_for"
+    if parts.exists() and not (stamp.exists() and stamp.read_text() == made_for):
+        shutil.rmtree(parts)
+    parts.mkdir(exist_ok=True)
+    write_whole(stamp, made_for)
+    return parts
 
 
 def code_of(*parts: Callable | type) -> str:
