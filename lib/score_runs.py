@@ -5,7 +5,7 @@ A file of scores holds the ROUGE and the copied n-grams of every document, so th
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +23,26 @@ from lib.runs import Run
 
 
 def score_texts(summaries: Sequence[list[str]], documents: Sequence[Document], options: Options) -> dict:
-    """What a table needs of a system's summaries, sentences of each: numbers of every document.
+    """What a table needs of a system's summaries, sentences of each: numbers of every document."""
+    (scores,) = score_systems({"": summaries}, documents, options).values()
+    return scores
+
+
+def score_systems(
+    systems: Mapping[str, Sequence[list[str]]], documents: Sequence[Document], options: Options
+) -> dict[str, dict]:
+    """The same of several systems, by name.
 
     n-grams count as copied from anywhere in the whole document, as words of `options`.
     """
-    words, sources = ([_words(t, options) for t in texts] for texts in (summaries, (d.sentences for d in documents)))
+    sources = [_words(d.sentences, options) for d in documents]
+    return {name: _scores(summaries, documents, sources, options) for name, summaries in systems.items()}
+
+
+def _scores(
+    summaries: Sequence[list[str]], documents: Sequence[Document], sources: list[list[str]], options: Options
+) -> dict:
+    words = [_words(summary, options) for summary in summaries]
     copied = [ngram_counts(*pair, sizes=[int(n) for n in COPIED]) for pair in zip(words, sources)]
     return {
         "rouge": np.round(rouge(summaries, [d.summary for d in documents]), 3).tolist(),
@@ -46,11 +61,12 @@ def score_run(run: Run, documents: Sequence[Document], split_name: str) -> tuple
     else:
         summaries = summarize(run.model, encoded, run.vocabulary, run.decode)
     seconds = time.perf_counter() - started
-    parts = {"summaries": score_texts(summaries, documents, run.options)}
+    systems = {"summaries": summaries}
+    if run.model.extracts and not isinstance(run.model, Extractor):
+        systems["extracts"] = extract(run.model, encoded, run.vocabulary)
+    parts = score_systems(systems, documents, run.options)
     if isinstance(run.model, Extractor):
         parts["extracts"] = parts["summaries"]
-    elif run.model.extracts:
-        parts["extracts"] = score_texts(extract(run.model, encoded, run.vocabulary), documents, run.options)
     made = {
         "model": run.config["paper"],
         "variant": run.config["variant"],
@@ -80,7 +96,7 @@ def score_baselines(
         "model": setup.paper.name,
         "variant": setup.variant,
         **_setting(corpus.name, documents, split_name, len(corpus["train"])),
-        "parts": {name: score_texts(texts, documents, corpus.options) for name, texts in systems.items()},
+        "parts": score_systems(systems, documents, corpus.options),
     }
 
 

@@ -280,7 +280,7 @@ class _Loop:
             shares = [documents[i :: self.threads] for i in range(min(self.threads, len(documents)))]
             weights = [share * len(part) / len(documents) for part in shares]
             losses_of, seeds = partial(self._losses, self.model), (self.config.seed, self.step)
-            return backward_in_threads(self.model, losses_of, shares, weights, self.threads, seeds)
+            return backward_in_threads(self.model, losses_of, shares, weights, seeds)
         with torch_threads(self.threads if len(documents) == 1 else 1):
             losses = self._losses(model, documents)
             (losses["loss"] * share).backward()
@@ -358,7 +358,7 @@ def _compiles(model: nn.Module) -> bool:
 
 
 def backward_in_threads(
-    model: nn.Module, losses_of: Callable, shares: Sequence, weights: Sequence[float], threads: int, seeds=()
+    model: nn.Module, losses_of: Callable, shares: Sequence, weights: Sequence[float], seeds=()
 ) -> dict[str, torch.Tensor]:
     """Gradients of the weighted sum of `losses_of(share)["loss"]`, added to the parameters'; returns all sums.
 
@@ -372,7 +372,7 @@ def backward_in_threads(
         found = torch.autograd.grad(losses["loss"] * weights[number], parameters, allow_unused=True)
         return found, {name: value.detach() * weights[number] for name, value in losses.items()}
 
-    for found, losses in in_threads(gradients, range(len(shares)), threads):
+    for found, losses in in_threads(gradients, range(len(shares)), len(shares)):
         for parameter, gradient in zip(parameters, found):
             if gradient is not None:
                 parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)

@@ -300,26 +300,35 @@ def gru_backward(d_states, alpha, previous, kept, d_hidden, d_projected, d_befor
 LANES = 256  # numbers whose maxima are kept apart, so that looking for the largest becomes vector instructions
 
 
+@register_jitable
+def _largest(row, bias, lanes):
+    """Add bias [V] to a row of scores [V]; the largest, and in `lanes` the largest of every LANES-th."""
+    _wide()
+    blocks = len(bias) // LANES * LANES
+    lanes[:] = row[0] + bias[0]
+    for first in range(0, blocks, LANES):
+        part, add = row[first : first + LANES], bias[first : first + LANES]
+        for i in range(LANES):
+            part[i] += add[i]
+            lanes[i] = max(lanes[i], part[i])
+    for i in range(blocks, len(bias)):
+        row[i] += bias[i]
+        lanes[i - blocks] = max(lanes[i - blocks], row[i])
+    top = lanes[0]
+    for i in range(1, LANES):
+        top = max(top, lanes[i])
+    return top
+
+
 @_kernel
 def exponentials(scores, bias, index, largest, sums, right):
     """Of scores [M, V] + bias [V]: `largest` [M] of each row, `right` [M], that of the word `index` [M], and the
     `sums` [M] of exp(score - largest), which take the place of the scores."""
     _wide()
-    tops = np.empty(LANES, scores.dtype)
+    lanes = np.empty(LANES, scores.dtype)
     for m in range(len(scores)):
-        row, blocks = scores[m], len(bias) // LANES * LANES
-        tops[:] = row[0] + bias[0]
-        for first in range(0, blocks, LANES):
-            part, add = row[first : first + LANES], bias[first : first + LANES]
-            for i in range(LANES):
-                part[i] += add[i]
-                tops[i] = max(tops[i], part[i])
-        top = tops[0]
-        for i in range(1, LANES):
-            top = max(top, tops[i])
-        for i in range(blocks, len(bias)):
-            row[i] += bias[i]
-            top = max(top, row[i])
+        row = scores[m]
+        top = _largest(row, bias, lanes)
         largest[m], right[m], total = top, row[index[m]], top - top
         for i in range(len(bias)):
             row[i] = _exp(row[i] - top)
@@ -333,19 +342,8 @@ def peaks(scores, bias, tops, sums, maxima):
     sums [R], and the largest of every LANES-th word into maxima [R, LANES]."""
     _wide()
     for m in range(len(scores)):
-        row, lanes, blocks = scores[m], maxima[m], len(bias) // LANES * LANES
-        lanes[:] = row[0] + bias[0]
-        for first in range(0, blocks, LANES):
-            part, add = row[first : first + LANES], bias[first : first + LANES]
-            for i in range(LANES):
-                part[i] += add[i]
-                lanes[i] = max(lanes[i], part[i])
-        for i in range(blocks, len(bias)):
-            row[i] += bias[i]
-            lanes[i - blocks] = max(lanes[i - blocks], row[i])
-        top = lanes[0]
-        for i in range(1, LANES):
-            top = max(top, lanes[i])
+        row = scores[m]
+        top = _largest(row, bias, maxima[m])
         total = top - top
         for i in range(len(bias)):
             total += _exp(row[i] - top)

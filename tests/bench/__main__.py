@@ -59,8 +59,13 @@ def _equal(a, b, close: float) -> bool:
     return abs(a - b) <= close * abs(a) if isinstance(a, float) else a == b
 
 
+def ways(what: str, sizes: dict, ours: str, theirs: str, close: float = 1e-4) -> dict:
+    """A training step in two ways."""
+    return compare(what, ("train", {**sizes, "way": ours}), ("train", {**sizes, "way": theirs}), "loss", close)
+
+
 def train_pair(what: str, sizes: dict) -> dict:
-    row = compare(what, ("train", {**sizes, "way": "lib"}), ("train", {**sizes, "way": "textbook"}), "loss")
+    row = ways(what, sizes, "lib", "textbook")
     row["floor_seconds"] = row["flop_textbook"] / measure("products")["flop_per_second"]
     row["times_floor"] = row["seconds"] / row["floor_seconds"]
     row["profile"] = measure("profile", **{k: v for k, v in sizes.items() if k != "repeats"})["percent"]
@@ -120,30 +125,24 @@ def work(folder: Path) -> dict:
     targets = [{"source": 1000, "target": n} for n in (50, 100, 200, 400)]
     equal = {**CLUSTERS, "equal": True}
     whole = {**MEM2MEM, "batch": 16}
-    paper = {"model": "mem2mem", "way": "lib", "batch": 16, "source": 2000, "target": 200, "repeats": 2}
+    paper = {**whole, "way": "lib", "repeats": 2}
     return {
         "pointer_generator": lambda: train_pair(pointer, POINTER),
         "mem2mem": lambda: train_pair(mem2mem, MEM2MEM),
         "hierarchical_transformer": lambda: train_pair(clusters, CLUSTERS),
-        "equal_paragraphs": lambda: compare(
+        "equal_paragraphs": lambda: ways(
             "hierarchical transformer, batch 4, 24 equal paragraphs of 70 pieces, target 140, products in bfloat16",
-            ("train", {**equal, "way": "bf16"}),
-            ("train", {**equal, "way": "textbook"}),
-            "loss",
+            equal,
+            "bf16",
+            "textbook",
             close=2e-3,
         ),
-        "bfloat16": lambda: compare(
-            "the same with products in bfloat16 or float32",
-            ("train", {**equal, "way": "bf16"}),
-            ("train", {**equal, "way": "lib"}),
-            "loss",
-            close=2e-3,
-        ),
-        "kernels": lambda: compare(
+        "bfloat16": lambda: ways("the same with products in bfloat16 or float32", equal, "bf16", "lib", close=2e-3),
+        "kernels": lambda: ways(
             "Mem2Mem at the paper's sizes, batch 16, with compiled loops and threads or as it was before them",
-            ("train", {**whole, "way": "lib"}),
-            ("train", {**whole, "way": "before"}),
-            "loss",
+            whole,
+            "lib",
+            "before",
             close=1e-5,
         ),
         "busy": lambda: compare(

@@ -22,7 +22,7 @@ def without_kernels(network: nn.Module) -> None:
 
 def in_parts(gru, packed: PackedSequence):
     """The longest sentences first, each part a packed sequence of its own."""
-    sizes, data, states, last = packed.batch_sizes, packed.data, torch.empty(0), []
+    sizes, data, states, last = packed.batch_sizes, packed.data, [], []
     starts, places = sizes.cumsum(0) - sizes, []
     for first in range(0, int(sizes[0]), TOGETHER):
         own = (sizes - first).clamp(0, TOGETHER)
@@ -31,7 +31,7 @@ def in_parts(gru, packed: PackedSequence):
         within = torch.arange(int(own.sum())) - (own.cumsum(0) - own)[step]
         places.append(starts[step] + first + within)
         made, ended = gru(PackedSequence(data[places[-1]], own))
-        states = torch.cat([states, made.data])
+        states.append(made.data)
         last.append(ended)
-    states = torch.empty_like(states).index_copy(0, torch.cat(places), states)
-    return PackedSequence(states, sizes), torch.cat(last, 1)
+    states, order = torch.cat(states), torch.cat(places)
+    return PackedSequence(torch.empty_like(states).index_copy(0, order, states), sizes), torch.cat(last, 1)

@@ -122,7 +122,7 @@ def _step(model: str, way: str, batch: int, source: int, target: int, equal: boo
 
     def step() -> float:
         optimizer.zero_grad(set_to_none=True)
-        value = backward_in_threads(network, losses_of, shares, weights, len(shares))["loss"]
+        value = backward_in_threads(network, losses_of, shares, weights)["loss"]
         torch.nn.utils.clip_grad_norm_(network.parameters(), 2.0)
         optimizer.step()
         return value.item()
