@@ -16,6 +16,10 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev]"
 	@touch $@
 
+# The pages are made of small operations: one thread is faster than several that wait for each other, and gives the
+# figures that are committed.
+run test notebooks: export OMP_NUM_THREADS ?= 1
+
 run: $(READY)  ## run the Mem2Mem page on real papers: out.ipynb
 	$(BIN)/papermill notebooks/mem2mem.ipynb out.ipynb
 
