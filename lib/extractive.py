@@ -32,14 +32,16 @@ def random_sentences(sentences: Sequence[str], count: int, random: np.random.Gen
     return [sentences[int(i)] for i in sorted(chosen)]
 
 
-def lexrank(sentences: Sequence[str], words: int, threshold: float = 0.1, damping: float = 0.85) -> list[str]:
+def lexrank(sentences: Sequence[str], words: int, threshold: float | None = 0.1, damping: float = 0.85) -> list[str]:
     """The most central sentences, in document order, until there are `words` (Erkan and Radev 2004).
 
     Two sentences are connected when the cosine of their tf-idf vectors, a sentence counting as a document, reaches
-    `threshold`; centrality is the stationary distribution of a walk that follows edges with probability `damping`.
+    `threshold`; where there is none (continuous LexRank), by the weight of their cosine. Centrality is the stationary
+    distribution of a walk that follows edges with probability `damping`.
     """
     vectors = tfidf([_words(s) for s in sentences])
-    edges = (vectors @ vectors.T >= threshold).astype(float)
+    cosines = vectors @ vectors.T
+    edges = cosines if threshold is None else (cosines >= threshold).astype(float)
     np.fill_diagonal(edges, 1.0)  # also for sentences without words
     walk = edges / edges.sum(1, keepdims=True)
     rank = np.full(len(walk), 1 / len(walk))

@@ -13,6 +13,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,8 +33,8 @@ def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_nam
     Raises ValueError when rows were scored on different documents.
     """
     _, table = table_named(name)
-    rows = [r for r in table.rows_for(corpus) if r.label in scored or not r.part]
-    parts = {r.label: [s["parts"][r.part] for s in scored[r.label]] for r in rows if r.part}
+    rows = [r for r in table.rows_for(corpus) if r.label in scored or not r.part or corpus in r.missing]
+    parts = {r.label: [s["parts"][r.part] for s in scored[r.label]] for r in rows if r.label in scored}
     every = [s for found in scored.values() for s in found]
     if different := {s["corpus"] for s in every if s["ids"] != every[0]["ids"]}:
         raise ValueError(f"{name}: not all rows were scored on the same documents: {', '.join(sorted(different))}")
@@ -47,7 +48,7 @@ def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_nam
         "training documents": every[0]["training documents"],
         "columns": list(table.columns),
         "command": command,
-        "rows": [_table_row(r, table, scored.get(r.label, []), parts.get(r.label)) for r in rows],
+        "rows": [_table_row(r, table, corpus, scored.get(r.label, []), parts.get(r.label)) for r in rows],
         "pairs": [
             {"first": a, "second": b, **_pair(table, parts[a], parts[b])}
             for a, b in table.pairs
@@ -56,10 +57,10 @@ def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_nam
     }
 
 
-def _table_row(row: Row, table: Table, scored: list[dict], parts: list[dict] | None) -> dict:
-    made = {"label": row.label, "published": {corpus: list(v) for corpus, v in row.published.items()}}
+def _table_row(row: Row, table: Table, corpus: str, scored: list[dict], parts: list[dict] | None) -> dict:
+    made: dict[str, Any] = {"label": row.label, "published": {name: list(v) for name, v in row.published.items()}}
     if not parts:
-        return made
+        return made | ({"missing": row.missing[corpus]} if corpus in row.missing else {})
     columns = {c: _column(table, parts, i) for i, c in enumerate(table.columns)}
     made["scores"] = {c: _plain(vars(interval(v, weights=w))) for c, (v, w) in columns.items()}
     made["words"] = round(float(np.mean([part["words"] for part in parts])), 1)
@@ -119,7 +120,8 @@ def table_frame(numbers: dict) -> pd.DataFrame:
         shown = {c: f"{s['mean']:.2f} [{s['low']:.2f}, {s['high']:.2f}]" for c, s in scores.items()}
         rows[row["label"]] = {
             "parameters": f"{row['parameters']:,}" if "parameters" in row else "",
-            **(shown or dict.fromkeys(columns, "not built")),
+            **(shown or dict.fromkeys(columns, "" if "missing" in row else "not built")),
+            **({columns[0]: row["missing"]} if "missing" in row else {}),
             "words": f"{row['words']:.0f}" if "words" in row else "",
             "published": " / ".join(f"{v:.2f}" for v in published),
         }
@@ -132,7 +134,9 @@ def published_table(name: str) -> pd.DataFrame:
     corpora = dict.fromkeys(corpus for row in table.rows for corpus in row.published)
     columns = ("R-1", "R-2", "R-L") if table.measure == "rouge" else table.columns
     rows = {
-        row.label: [v for c in corpora for v in row.published.get(c, [None] * len(columns))] for row in table.rows
+        row.label: [v for c in corpora for v in row.published.get(c, [None] * len(columns))]
+        for row in table.rows
+        if row.published
     }
     index = pd.MultiIndex.from_product([corpora, columns]) if len(corpora) > 1 else list(columns)
     return pd.DataFrame.from_dict(rows, orient="index").set_axis(index, axis=1)

@@ -95,11 +95,9 @@ def prepare_clusters(
 
     Paragraphs of a corpus that comes ranked keep their order. Raises CorpusError for another ranking of such a one.
     """
-    if corpus.ranked and options.ranking != "learned":
-        raise CorpusError(
-            f"{corpus.name}: its paragraphs come ranked, and neither the order in which they stood nor the pages "
-            f"around them are known: a row with ranking={options.ranking!r} cannot be had from it"
-        )
+    if corpus.ranked and (options.ranking != "learned" or options.graph == "discourse"):
+        wanted = "graph='discourse'" if options.graph == "discourse" else f"ranking={options.ranking!r}"
+        raise CorpusError(f"{corpus.name}: {RANKED}, so a row with {wanted} cannot be had from it")
     wide = encode_clusters(corpus, options, limit, progress)
     ranking = "order" if corpus.ranked else options.ranking
     graph = entity_finder()[1] if options.graph == "discourse" else options.graph
@@ -109,13 +107,15 @@ def prepare_clusters(
         if ranking == "learned":
             scores, weights = learned_ranking(wide, options, progress)
         else:
-            scores = {name: SCORES[ranking](split) for name, split in wide.splits.items()}
+            scores = {name: SCORES[ranking](split, wide.vocabulary) for name, split in wide.splits.items()}
         made = choose_paragraphs(wide, scores, options, corpus)
         return replace(made, encoder=replace(made.encoder, ranker=weights))
 
     return cached_corpus("ranked", [wide.fingerprint, asdict(options), ranking, graph], ClusterOptions, make)
 
 
+# what is not known of a corpus such as WikiSum's shards
+RANKED = "its paragraphs come ranked: neither the order in which they stood nor their pages are known"
 SCORES = {"similarity": similarity_scores, "order": order_scores}
 
 
@@ -125,15 +125,15 @@ def encode_ranked(documents: Sequence[Document], encoder: TextEncoder) -> list[E
     Where it has none (its corpus came ranked), paragraphs stay as they come. Raises ValueError for a text without a
     paragraph.
     """
-    options = encoder.options
-    wide = encode_wide(documents, encoder.vocabulary, options)
+    options, pieces = encoder.options, encoder.vocabulary
+    wide = encode_wide(documents, pieces, options)
     if options.ranking == "learned" and encoder.ranker is not None:
         model = _ranker(encoder, options.ranker_width)
         model.load_state_dict({name: torch.from_numpy(value) for name, value in encoder.ranker.items()})
         scores = learned_scores(model.eval(), wide)
     else:
-        scores = SCORES["order" if options.ranking == "learned" else options.ranking](wide)
-    return choose_rows(wide, scores, options, documents)
+        scores = SCORES["order" if options.ranking == "learned" else options.ranking](wide, pieces)
+    return choose_rows(wide, scores, options, pieces, documents)
 
 
 def best_paragraphs(split: Sequence[EncodedDocument], scores: list[np.ndarray], vocabulary, count: int) -> list[str]:

@@ -38,6 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
     run.add_argument(
         "--scaled", action="append", default=[], metavar="OPTION=FACTOR", help="read more than in training"
     )
+    run.add_argument("--max-length", type=int, help="words that are written at most; by default as the run has it")
     run.add_argument("--output", type=Path, help="the file of scores; by default scores.json beside the run")
     base = commands.add_parser("baselines", help="scores of systems that are not trained")
     base.add_argument("paper", choices=PAPERS)
@@ -62,7 +63,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _run(args: argparse.Namespace) -> tuple[dict, Path]:
     run = lib.load(args.folder)
-    run = replace(run, encoder=replace(run.encoder, options=_scaled(run, args.scaled)))
+    decode = run.decode if args.max_length is None else replace(run.decode, max_length=args.max_length)
+    run = replace(run, encoder=replace(run.encoder, options=_scaled(run, args.scaled)), decode=decode)
     theirs = None if args.test else run.config["documents"][args.split]  # as many as in training
     limit = min((n for n in (args.documents, args.limit, theirs) if n is not None), default=None)
     documents = list(corpus_for(args.dataset, args.errors, args.test).split(args.split, limit))

@@ -91,7 +91,7 @@ from lib.layers.transformer import sinusoids
 from lib.make_tables import published_table
 from lib.metrics import longest_common_recall, score_table
 from lib.models.hierarchical_transformer import GlobalLayer, HierarchicalTransformer, HierarchicalTransformerConfig
-from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig, recalls
+from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
 from lib.page_tools import clip, figures_folder, learn, show_source, train_or_load
 from lib.papers import resolve
 from lib.ranking import best_paragraphs, learned_ranking, learned_scores, train_ranker
@@ -126,7 +126,9 @@ toy_rows = [
 
 def encoded(name, rows, target):
     words, lengths = [w for row in rows for w in row], [len(row) for row in rows]
-    return EncodedDocument(name, *(np.array(x, dtype=np.int32) for x in (words, lengths, target)), [], [])
+    made = EncodedDocument.of(name, words, lengths, target)
+    wanted = [w for w in target if w > SENTENCE_END]
+    return replace(made, labels=np.array([bigram_recall(row, wanted) for row in rows[1:]], dtype=np.float32))
 
 
 toy = [encoded(name, *pair) for name, pair in zip("abc", toy_rows)]
@@ -149,7 +151,8 @@ $$\{u_{t1},\dots\}=\mathrm{lstm}_t(\{w_{t1},\dots\}),\qquad\{u_{p1},\dots\}=\mat
 
 $$p_i=\tanh\big(W_1[u_{pi};\hat u_t]\big),\qquad\hat p=\mathrm{maxpool}(\{p_1,\dots\}),\qquad s=\sigma(W_2\hat p)$$
 
-It learns, by cross entropy, the **ROUGE-2 recall** of the paragraph: the share of the summary's bigrams that it has.
+It learns, by cross entropy, the **ROUGE-2 recall** of the paragraph: the share of the summary's bigrams that it has. The model reads pieces,
+its labels are counted in words; in the toy clusters a word is a number.
 """
 
 
@@ -176,13 +179,19 @@ def eq06_score(title, paragraph, ranker):
     return torch.sigmoid(ranker.score(p_hat))[0]
 
 
+def rouge_2_recall(paragraph, summary):
+    """Bigrams of the summary, each found as often as the paragraph has it."""
+    there, wanted = (list(zip(words, words[1:])) for words in (paragraph, summary))
+    return sum(min(wanted.count(pair), there.count(pair)) for pair in set(wanted)) / max(1, len(wanted))
+
+
 torch.manual_seed(1)
 toy_ranker = ParagraphRanker(ParagraphRankerConfig(V, embedding=4, hidden=3)).double().eval()
 scored = [(rows, paragraph, target) for rows, target in toy_rows for paragraph in rows[1:]]
 s = torch.stack([eq06_score(rows[0], paragraph, toy_ranker) for rows, paragraph, _ in scored])
 check_close(s, toy_ranker.logits(batch).sigmoid(), "(1)-(6)", "scores of all paragraphs of the batch")
-y = [bigram_recall(paragraph, [w for w in target if w > SENTENCE_END]) for _, paragraph, target in scored]
-check_close(torch.tensor(y), torch.tensor(recalls(batch)), "soft labels", "ROUGE-2 recall")
+y = [rouge_2_recall(paragraph, [w for w in target if w > SENTENCE_END]) for _, paragraph, target in scored]
+check_close(torch.tensor(y), batch.labels, "soft labels", "ROUGE-2 recall")
 y = torch.tensor(y).double()
 cross_entropy = -(y * s.log() + (1 - y) * (1 - s).log()).mean()
 check_close(cross_entropy, toy_ranker.loss(batch)["loss"], "ranker", "cross entropy with soft labels")
@@ -636,8 +645,8 @@ planted_ranker = learn(
     planted_ranker, (make_batch(planted(64, i), 32) for i in range(300)), learning_rate=5e-3
 ).eval()
 unseen = planted(200, 10**6)
-labels = [recalls(make_batch([document], 32)) for document in unseen]
-first = np.mean([ranked(s)[0] == np.argmax(y) for s, y in zip(learned_scores(planted_ranker, unseen), labels)])
+best = [document.labels.argmax() for document in unseen]
+first = np.mean([ranked(s)[0] == i for s, i in zip(learned_scores(planted_ranker, unseen), best)])
 print(f"the ranker puts the named paragraph first in {first:.0%} of 200 unseen clusters")
 flat = {"global_layers": 0, "local_layers": 3}
 solved = {
@@ -729,15 +738,15 @@ ours: paragraphs as they come, and ranked by the labels that the ranker is to pr
 """
 
 # %%
-scores = {"as they come": order_scores(test)}
+scores = {"as they come": order_scores(test, pieces)}
 if not corpus.ranked:
-    scores["similarity"] = similarity_scores(test)
+    scores["similarity"] = similarity_scores(test, pieces)
     learned, _ = learned_ranking(wide, chosen.options, progress=preset != "demo")
     scores["learned"] = learned["test"]
     _, ranker_run = train_ranker(wide, chosen.options, progress=False)
     losses = [round(m["cross_entropy"], 4) for m in ranker_run.metrics if m["split"] == "val"]
     print("cross entropy of the ranker on the validation clusters:", losses)
-label_scores = [np.array(recalls(make_batch([document], len(pieces)))) for document in test]
+label_scores = [document.labels for document in test]
 counts = (5, 10, 20, 40)
 recall = {
     name: {f"L' = {n}": longest_common_recall(best_paragraphs(test, s, pieces, n), references) for n in counts}

@@ -56,7 +56,7 @@ def document(sentences: list[list[int]], target: list[int], name: str = "d") -> 
 def same_document(ours: EncodedDocument, theirs: EncodedDocument) -> None:
     """Everything in them is equal."""
     assert (ours.id, ours.unknown, ours.reference) == (theirs.id, theirs.unknown, theirs.reference)
-    for name in ("source", "sentence_lengths", "target", "source_ids", "graph"):
+    for name in ("source", "sentence_lengths", "target", "source_ids", "graph", "labels"):
         assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
 
 

@@ -20,6 +20,7 @@ from lib.data.clusters import (
     ranked,
     rows_of,
     similarity_scores,
+    words_of_rows,
 )
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, to_document
@@ -159,15 +160,24 @@ def test_title_paragraphs_and_summary_in_pieces(folder):
     assert wide.options.ranking == "learned", "what is chosen later does not determine it"
     for item, found in zip(wide["test"], clusters(corpus, "test", OPTIONS)):
         title, *paragraphs = rows_of(item)
-        assert title[-1] == TITLE_END and wide.vocabulary.text(title) == found.title.lower()
+        assert title[-1] == TITLE_END and wide.vocabulary.text(title) == found.title
         assert len(paragraphs) == len(found.paragraphs)
         for ids, paragraph in zip(paragraphs, found.paragraphs):
             assert len(ids) <= 12
-            assert paragraph.lower().startswith(wide.vocabulary.text(ids).rstrip())
+            assert paragraph.startswith(wide.vocabulary.text(ids).rstrip())
         assert len(item.target) <= 20
         if item.target[-1] == EOS:
-            assert wide.vocabulary.sentences(item.target, []) == [s.lower() for s in found.summary]
+            assert wide.vocabulary.sentences(item.target, []) == found.summary
         assert item.reference == found.summary
+        wanted, *rows = (t.lower().replace(".", " .").split() for t in (" ".join(found.summary), *found.paragraphs))
+        recalls = [bigram_recall(row, wanted) for row in rows]
+        assert item.labels == pytest.approx(recalls) and 0 < max(recalls) <= 1, "of words, of whole paragraphs"
+    assert (
+        choose_paragraphs(wide, {n: order_scores(s, wide.vocabulary) for n, s in wide.splits.items()}, OPTIONS)[
+            "test"
+        ][0].labels
+        is None
+    )
 
 
 def test_it_is_kept_and_loaded(folder):
@@ -196,13 +206,14 @@ def test_the_best_paragraphs_in_their_order(folder):
 
 def test_rankings(folder):
     wide = encode_clusters(load_corpus(folder), OPTIONS)
-    (kept,) = {tuple(ranked(s)) for s in order_scores(wide["test"])}
+    (kept,) = {tuple(ranked(s)) for s in order_scores(wide["test"], wide.vocabulary)}
     assert kept == (0, 1, 2, 3, 4)
     document = wide["test"][0]
     title, *paragraphs = (row.tolist() for row in rows_of(document))
-    (scores, *_) = similarity_scores([document])
-    by_hand = similarity_graph([title[:-1], *paragraphs], threshold=-1)[0, 1:]
-    assert scores == pytest.approx(by_hand)
+    (scores, *_) = similarity_scores([document], wide.vocabulary)
+    texts = [wide.vocabulary.text(row).lower().replace(".", " .").split() for row in (title, *paragraphs)]
+    by_hand = similarity_graph(texts, threshold=-1)[0, 1:]
+    assert scores == pytest.approx(by_hand), "of words, not of pieces"
     best = best_paragraphs([document], [scores], wide.vocabulary, 2)[0]
     assert best == " ".join(wide.vocabulary.text(paragraphs[i]) for i in ranked(scores)[:2])
 
@@ -234,8 +245,8 @@ def test_graphs_follow_the_chosen_paragraphs(folder, kind):
         if kind == "discourse":
             whole = discourse_graph([found.title, *found.paragraphs], [None, *found.sources], entity_finder()[0])
         else:
-            whole = similarity_graph([row.tolist() for row in rows_of(wide["test"][i])])
-        places = [0, *(1 + ranked(similarity_scores([wide["test"][i]])[0])[:3])]
+            whole = similarity_graph(words_of_rows(wide["test"][i], wide.vocabulary))
+        places = [0, *(1 + ranked(similarity_scores([wide["test"][i]], wide.vocabulary)[0])[:3])]
         assert chosen["test"][i].graph.reshape(4, 4) == pytest.approx(whole[np.ix_(places, places)], abs=1e-6)
     batch = make_batch([chosen["test"][i] for i in range(4)], len(chosen.vocabulary))
     assert batch.graph.shape == (4, 4, 4) and batch.graph.dtype == torch.float32
@@ -262,19 +273,23 @@ def test_clusters_are_encoded_as_in_their_corpus(folder, kind):
     wide = encode_wide(documents, prepared.vocabulary, prepared.options)
     for ours, theirs in zip(wide, encode_clusters(corpus, options)["train"], strict=True):
         same_document(ours, theirs)
-    chosen = choose_rows(wide, similarity_scores(wide), prepared.options, documents)
+    chosen = choose_rows(
+        wide, similarity_scores(wide, prepared.vocabulary), prepared.options, prepared.vocabulary, documents
+    )
     for ours, theirs in zip(chosen, prepared["train"], strict=True):
         same_document(ours, theirs)
     (alone,) = encode_wide([replace(documents[0], summary=[])], prepared.vocabulary, options)
-    same_document(alone, replace(wide[0], target=np.array([EOS]), reference=[]))
+    nothing = np.zeros(len(wide[0].labels), np.float32)
+    same_document(alone, replace(wide[0], target=np.array([EOS]), reference=[], labels=nothing))
     with pytest.raises(ValueError, match="document 'empty' has no paragraph"):
         encode_wide([replace(documents[0], id="empty", sections=[], section_names=[])], prepared.vocabulary, options)
 
 
 def test_a_discourse_graph_needs_texts(folder):
-    wide = encode_clusters(load_corpus(folder), OPTIONS)["test"]
+    wide = encode_clusters(load_corpus(folder), OPTIONS)
     with pytest.raises(ValueError, match="made of the documents' texts, and there are none"):
-        choose_rows(wide, order_scores(wide), replace(OPTIONS, graph="discourse"))
+        scores = order_scores(wide["test"], wide.vocabulary)
+        choose_rows(wide["test"], scores, replace(OPTIONS, graph="discourse"), wide.vocabulary)
 
 
 def test_sources_matter_for_discourse():
@@ -412,19 +427,14 @@ def test_shards_are_read_in_the_librarys_ids(shards):
     assert chosen.vocabulary.words[:4] == list(SPECIALS)
 
 
-@pytest.mark.parametrize("ranking", ["order", "similarity"])
-def test_another_order_of_shards_is_refused(shards, ranking):
-    """In silence the row would be the same as that with the ranking."""
-    with pytest.raises(CorpusError, match=f"come ranked.* a row with ranking='{ranking}' cannot be had from it"):
-        prepare_clusters(load_corpus(shards), replace(OPTIONS, ranking=ranking))
-
-
-def test_discourse_in_shards(shards):
-    corpus, options = load_corpus(shards), replace(OPTIONS, ranking="learned", graph="discourse", paragraph_words=4)
-    found = next(clusters(corpus, "test", encode_clusters(corpus, options).options))
-    whole = discourse_graph([found.title, *found.paragraphs], [None, *found.sources], entity_finder()[0])
-    graph = prepare_clusters(corpus, options)["test"][0].graph
-    assert graph == pytest.approx(whole[:4, :4].ravel(), abs=1e-6)
+@pytest.mark.parametrize(
+    "given", [{"ranking": "order"}, {"ranking": "similarity"}, {"ranking": "learned", "graph": "discourse"}], ids=str
+)
+def test_what_shards_cannot_give_is_refused(shards, given):
+    """In silence a row would be the same as that with the ranking, or join paragraphs that were no neighbours."""
+    name, value = list(given.items())[-1]
+    with pytest.raises(CorpusError, match=f"come ranked: .*, so a row with {name}='{value}' cannot be had from it"):
+        prepare_clusters(load_corpus(shards), replace(OPTIONS, **given))
 
 
 def test_shards_that_are_not_plain_data_are_refused(shards):

@@ -1,6 +1,7 @@
 import numpy as np
 import torch
 
+from lib.data.graphs import tfidf
 from lib.data.text import Vocabulary
 from lib.extractive import lead, lexrank, oracle, random_sentences
 from lib.generate import extract, source_sentences
@@ -37,6 +38,21 @@ def test_lexrank_chooses_the_centre_and_keeps_order():
     assert lexrank(text, words=99) == text
     assert lexrank(["only one"], words=50) == ["only one"]
     assert lexrank(["--", "...", "a b"], words=1), "sentences without words"
+
+
+def test_continuous_lexrank_weighs_by_cosine():
+    """The centre shares one rare word with each of three; two others share all their words with each other."""
+    text = ["aa x1 x2", "bb y1 y2", "aa bb cc dd", "cc z1 z2", "dd w1 w2", "pp qq rr ss", "pp qq rr tt"]
+    assert lexrank(text, words=1) == ["aa bb cc dd"], "four neighbours, however faint"
+    assert lexrank(text, words=1, threshold=None) == by_power(text)
+
+
+def by_power(text):
+    """The sentence with the largest stationary probability of a walk along cosines, of 1,000 steps."""
+    vectors = tfidf([s.split() for s in text])
+    cosines = vectors @ vectors.T
+    walk = 0.15 / len(text) + 0.85 * cosines / cosines.sum(1, keepdims=True)
+    return [text[np.linalg.matrix_power(walk, 1000)[0].argmax()]]
 
 
 def test_oracle_finds_the_summary():

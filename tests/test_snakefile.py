@@ -61,7 +61,8 @@ def test_papers_sizes_and_other_corpora(workplace):
         "seeds=2",
     )
     assert "--preset paper --variant 'read-again lstm + copy' --options.vocab-size 15000 --dataset gigaword" in listed
-    assert "gigaword-paper/read_again--option-2-copy--15000--1/scores-duc2004.json" in listed
+    assert "gigaword-paper/read_again--option-2-copy--15000--1/scores-duc2004-longest15.json" in listed
+    assert "--max-length=15" in listed
     assert "--test duc2004" in listed
     listed = snakemake(workplace, "-n", "-p", "windowed_table", "--config", "preset=paper", "dataset=cnn_dailymail")
     assert "--preset CD_II" in listed and "WIKI" not in listed, "the rows of that corpus alone"
@@ -75,7 +76,7 @@ def test_a_table_is_made_once(workplace):
     snakemake(workplace, "mem2mem_table3", *TINY)
     (made,) = (workplace / "runs" / "tables").glob("*/mem2mem_table3.json")
     numbers = json.loads(made.read_text())
-    assert numbers["documents"] == 2 and numbers["rows"][2]["steps"] == 2
+    assert numbers["documents"] == 2 and numbers["rows"][3]["steps"] == 2
     assert numbers["command"] == "snakemake -c2 mem2mem_table3 --config steps=2 limit=3 documents=2 seeds=1"
     assert "Nothing to be done" in snakemake(workplace, "mem2mem_table3", *TINY)
     (scores,) = made.parent.glob("*--0/scores-2.json")

@@ -25,6 +25,7 @@ class EncodedDocument:
     reference: list[str]  # sentences
     source_ids: np.ndarray | None = None  # [N] ids for an encoder that has a vocabulary of its own
     graph: np.ndarray | None = None  # [L * L] weights between paragraphs, which stand as sentences
+    labels: np.ndarray | None = None  # [L - 1] ROUGE-2 recall of a cluster's paragraphs, behind its title
 
     @classmethod
     def of(cls, name: str, source, sentence_lengths, target, unknown=(), reference=()) -> "EncodedDocument":
@@ -52,6 +53,7 @@ class Batch:
     target: Tensor  # [B, T] extended ids
     target_mask: Tensor  # [B, T]
     graph: Tensor | None = None  # [B, L, L] weights between paragraphs, 0 where padded
+    labels: Tensor | None = None  # [A] of the paragraphs of all documents
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -182,6 +184,7 @@ def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:
     if own := [d.source_ids for d in documents if d.source_ids is not None]:
         source, _ = _pad(own)
     graphs = [d.graph for d in documents if d.graph is not None]
+    labels = [d.labels for d in documents if d.labels is not None]
     target, target_mask = _pad([d.target for d in documents])
     shifted = torch.cat([torch.full((len(documents), 1), BOS), target[:, :-1]], dim=1)
     return Batch(
@@ -195,6 +198,7 @@ def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:
         target=target,
         target_mask=target_mask,
         graph=_squares(graphs) if graphs else None,
+        labels=torch.from_numpy(np.concatenate(labels)) if labels else None,
     )
 
 

@@ -22,7 +22,7 @@ from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, chunked, code_of, watched
 from lib.data.processes import default_workers, in_processes
 from lib.data.split import Split
-from lib.data.text import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, TITLE_END, bigram_recall
+from lib.data.text import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, TITLE_END, Vocabulary, bigram_recall
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Cluster:
     paragraphs: list[str]
     sources: list[str]  # the document of each paragraph
     summary: list[str]  # sentences
+    recalls: list[float]  # ROUGE-2 recall of the summary by each paragraph
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class ClusterOptions(Options):
     ranker_batch: int = 8  # clusters; not stated
     ranker_rate: float = 0.15  # of Adagrad
     graph: str = ""  # "similarity" or "discourse"
+    lower: bool = False  # WikiSum's pieces are cased
     flat: bool = False  # one sequence in place of paragraphs
 
     def __post_init__(self):
@@ -80,10 +82,10 @@ class ClusterOptions(Options):
                 paragraphs.append(" ".join(part))
                 sources.append(source)
         wanted = words_of(" ".join(document.summary), lower=True)
-        copies = [bigram_recall(words_of(p, lower=True), wanted) > self.clones for p in paragraphs]
-        kept = [i for i, copy in enumerate(copies) if not copy] or range(len(paragraphs))
-        texts, names = [paragraphs[i] for i in kept], [sources[i] for i in kept]
-        return Cluster(document.id, document.title, texts, names, document.summary)
+        recalls = [bigram_recall(words_of(p, lower=True), wanted) for p in paragraphs]
+        kept = [i for i, recall in enumerate(recalls) if recall <= self.clones] or range(len(paragraphs))
+        texts, names, found = ([values[i] for i in kept] for values in (paragraphs, sources, recalls))
+        return Cluster(document.id, document.title, texts, names, document.summary, found)
 
 
 def _gather(sentences: list[str], words: int) -> list[list[str]]:
@@ -171,21 +173,25 @@ def encode_cluster(found: Cluster, pieces: Pieces, options: ClusterOptions) -> E
     rows += [row[: options.paragraph_tokens] if len(row) else np.array([PARAGRAPH_END]) for row in paragraphs]
     target = [i for sentence in summary for i in (*sentence, SENTENCE_END)]
     target = [*target[:-1], EOS][: options.summary_tokens]
-    return EncodedDocument.of(found.id, np.concatenate(rows), list(map(len, rows)), target, (), found.summary)
+    made = EncodedDocument.of(found.id, np.concatenate(rows), list(map(len, rows)), target, (), found.summary)
+    return replace(made, labels=np.array(found.recalls, dtype=np.float32))
 
 
 # ------------------------------------------------------------------------------------------- ranking and choosing
 
 
-def similarity_scores(split: Sequence[EncodedDocument]) -> list[np.ndarray]:
-    """tf-idf cosine of each paragraph with its title, in pieces (Liu et al. 2018): an array for each document."""
-    return [
-        title_similarity(title[:-1].tolist(), [p.tolist() for p in paragraphs])
-        for title, *paragraphs in map(rows_of, split)
-    ]
+def words_of_rows(document: EncodedDocument, pieces: Vocabulary) -> list[list[str]]:
+    """Lower-cased words of a cluster's title and paragraphs."""
+    return [words_of(pieces.text(row), lower=True) for row in rows_of(document)]
 
 
-def order_scores(split: Sequence[EncodedDocument]) -> list[np.ndarray]:
+def similarity_scores(split: Sequence[EncodedDocument], pieces: Vocabulary) -> list[np.ndarray]:
+    """tf-idf cosine of each paragraph with its title, in words (Liu et al. 2018): an array for each document."""
+    rows = (words_of_rows(document, pieces) for document in split)
+    return [title_similarity(title, paragraphs) for title, *paragraphs in rows]
+
+
+def order_scores(split: Sequence[EncodedDocument], pieces: Vocabulary) -> list[np.ndarray]:
     """Scores by which paragraphs stay as they come."""
     return [-np.arange(len(document.sentence_lengths) - 1.0) for document in split]
 
@@ -209,7 +215,7 @@ def choose_paragraphs(
     splits = {}
     for name, split in wide.splits.items():
         texts = corpus.split(name) if corpus is not None and options.graph == "discourse" else None
-        splits[name] = Split.of(choose_rows(split, scores[name], options, texts))
+        splits[name] = Split.of(choose_rows(split, scores[name], options, wide.vocabulary, texts))
     return replace(wide, encoder=replace(wide.encoder, options=options), splits=splits)
 
 
@@ -217,13 +223,14 @@ def choose_rows(
     documents: Sequence[EncodedDocument],
     scores: Sequence[np.ndarray],
     options: ClusterOptions,
+    pieces: Vocabulary,
     texts: Iterable[Document] | None = None,
 ) -> list[EncodedDocument]:
     """Title and best paragraphs of documents as `encode_wide` gives them, with a graph where `options` name one.
 
     scores: of each document's paragraphs. texts: the documents before they were encoded, for a discourse graph.
     """
-    graphs = _graphs(documents, options, texts)
+    graphs = _graphs(documents, options, pieces, texts)
     return [_choose(d, s, g, options) for d, s, g in zip(documents, scores, graphs, strict=True)]
 
 
@@ -244,17 +251,21 @@ def _choose(
     lengths = [len(source)] if options.flat else [len(row) for row in kept]
     if graph is not None:
         graph = graph[np.ix_(places, places)].ravel().astype(np.float32)
-    return replace(document, source=source, sentence_lengths=np.array(lengths, dtype=np.int32), graph=graph)
+    lengths = np.array(lengths, dtype=np.int32)
+    return replace(document, source=source, sentence_lengths=lengths, graph=graph, labels=None)
 
 
 def _graphs(
-    documents: Sequence[EncodedDocument], options: ClusterOptions, texts: Iterable[Document] | None
+    documents: Sequence[EncodedDocument],
+    options: ClusterOptions,
+    pieces: Vocabulary,
+    texts: Iterable[Document] | None,
 ) -> Iterable[np.ndarray | None]:
     """A graph over title and all paragraphs, in their own order, for each document; None where none is wanted."""
     if not options.graph:
         return [None] * len(documents)
     if options.graph == "similarity":
-        return (similarity_graph([row.tolist() for row in rows_of(document)]) for document in documents)
+        return (similarity_graph(words_of_rows(document, pieces)) for document in documents)
     entities, _ = entity_finder()
     if texts is None:
         raise ValueError("a discourse graph is made of the documents' texts, and there are none")

@@ -13,7 +13,8 @@ from safetensors.numpy import save
 from lib.data.batch import EncodedDocument
 from lib.storage import write_whole
 
-ARRAYS = ("source", "sentence_lengths", "target", "source_ids", "graph")
+ARRAYS = ("source", "sentence_lengths", "target", "source_ids", "graph", "labels")
+FLOATS = ("graph", "labels")
 
 
 class Split(Sequence):
@@ -42,7 +43,7 @@ class Split(Sequence):
     def __getitem__(self, index: int) -> EncodedDocument:
         own = {key: self._arrays[key][ends[index] : ends[index + 1]] for key, ends in self._ends.items()}
         values: dict[str, Any] = json.loads(own.pop("texts").tobytes())
-        values |= {key: part.astype(np.float32 if key == "graph" else np.int32) for key, part in own.items()}
+        values |= {key: part.astype(np.float32 if key in FLOATS else np.int32) for key, part in own.items()}
         return EncodedDocument(**values)
 
     @property
@@ -73,7 +74,7 @@ class Split(Sequence):
     def write(cls, folder: Path, name: str, documents: Iterable[EncodedDocument], most: int) -> "Split":
         """The same for documents that come one after the other and are not kept; no id in them is above `most`."""
         counts: dict[str, list[int]] = {key: [] for key in ("source", "sentence_lengths", "target", "texts")}
-        types = {"texts": "|u1", "graph": "<f4"}
+        types = {"texts": "|u1", **dict.fromkeys(FLOATS, "<f4")}
         files = {}
         try:
             for document in documents:

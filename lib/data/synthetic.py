@@ -1,5 +1,7 @@
 """Synthetic documents with a known answer."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from lib.data.batch import EncodedDocument
@@ -67,7 +69,8 @@ def planted_clusters(
     """Clusters whose title names one of the paragraphs: the summary is what stands in it behind its name.
 
     As `lib.data.clusters.encode_clusters` makes them: a row for the title, ended by `<T>`, and one for each
-    paragraph: a name and `words` random words. Names are the first ids behind the symbols.
+    paragraph: a name and `words` random words. Names are the first ids behind the symbols. The asked paragraph alone
+    has the label 1.
     """
     random, first = np.random.default_rng(seed), SENTENCE_END + 1
     documents = []
@@ -78,5 +81,6 @@ def planted_clusters(
         rows = np.column_stack([called, content]).ravel()
         source = np.concatenate([[called[asked], TITLE_END], rows])
         lengths = [2, *[words + 1] * paragraphs]
-        documents.append(EncodedDocument.of(str(number), source, lengths, [*content[asked], EOS]))
+        made = EncodedDocument.of(str(number), source, lengths, [*content[asked], EOS])
+        documents.append(replace(made, labels=np.eye(paragraphs, dtype=np.float32)[asked]))
     return documents

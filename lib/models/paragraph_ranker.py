@@ -7,7 +7,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch
-from lib.data.text import SENTENCE_END, bigram_recall
 from lib.layers.dropout import Dropout
 
 
@@ -61,8 +60,8 @@ class ParagraphRanker(nn.Module):
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Mean cross entropy of the scores of all paragraphs against their ROUGE-2 recall of the summary."""
         scores = self.logits(batch)
-        labels = torch.tensor(recalls(batch), dtype=scores.dtype, device=scores.device)
-        value = F.binary_cross_entropy_with_logits(scores, labels)
+        assert batch.labels is not None, "documents of `encode_clusters` have labels"
+        value = F.binary_cross_entropy_with_logits(scores, batch.labels.to(scores))
         return {"loss": value, "cross_entropy": value}
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
@@ -74,16 +73,6 @@ def _trimmed(words: Tensor, mask: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]
     mask = mask[rows]
     longest = int(mask.sum(1).max())
     return words[rows, :longest], mask[:, :longest]
-
-
-def recalls(batch: Batch) -> list[float]:
-    """ROUGE-2 recall of every paragraph against its document's summary, in pieces, document by document."""
-    found = []
-    for source, lengths, target, mask in zip(batch.source, batch.sentence_lengths, batch.target, batch.target_mask):
-        ids, wanted = source.tolist(), [i for i in target[mask].tolist() if i > SENTENCE_END]
-        ends = lengths.cumsum()
-        found += [bigram_recall(ids[end - n : end], wanted) for end, n in zip(ends[1:], lengths[1:])]
-    return found
 
 
 def _largest(states: Tensor, mask: Tensor) -> Tensor:

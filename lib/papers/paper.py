@@ -59,6 +59,7 @@ class RunSpec:
     preset_row: bool = False  # whether the row is a preset of its own, as in the windowed model's table
     vocabulary: tuple[tuple[str, int], ...] = ()  # (preset, |Y|)
     scaled: tuple[tuple[str, Fraction], ...] = ()  # options that are so many times larger at test time
+    longest: int | None = None  # words that are written at test time
 
     def preset(self, preset: str) -> str:
         """The preset in which it is trained when the table is made at `preset`."""
@@ -75,6 +76,7 @@ class Row:
     published: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # corpus -> numbers
     run: RunSpec | None = None
     part: str = ""  # of the scores: "summaries" or "extracts" of a run, or a baseline; empty: not built
+    missing: Mapping[str, str] = field(default_factory=dict)  # corpus -> why it cannot be had there
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,14 @@ class Table:
     def columns(self) -> tuple[str, ...]:
         return MEASURES[self.measure].columns
 
+    def built_for(self, corpus: str) -> tuple[Row, ...]:
+        """The rows that are made of scores on a corpus."""
+        return tuple(row for row in self.rows_for(corpus) if row.part and corpus not in row.missing)
+
     def rows_for(self, corpus: str) -> tuple[Row, ...]:
-        """The rows that belong to a corpus of the paper; on another corpus all of them."""
+        """The rows that belong to a corpus of the paper, and those that are not published; on another corpus all."""
         known = {name for row in self.rows for name in row.published}
-        return tuple(r for r in self.rows if corpus not in known or corpus in r.published)
+        return tuple(r for r in self.rows if corpus not in known or corpus in r.published or not r.published)
 
 
 @dataclass(frozen=True)
@@ -111,9 +117,11 @@ def baseline(label: str, part: str, **published) -> Row:
     return Row(label, published, part=part)
 
 
-def trained(label: str, variant: str = "", part: str = "summaries", *, published: Mapping, **run) -> Row:
+def trained(
+    label: str, variant: str = "", part: str = "summaries", *, published: Mapping, missing: Mapping = {}, **run
+) -> Row:
     """A row that is a run."""
-    return Row(label, published, RunSpec(variant, **run), part)
+    return Row(label, published, RunSpec(variant, **run), part, missing)
 
 
 def against(last: str, *others: str) -> tuple[tuple[str, str], ...]:
@@ -132,10 +140,11 @@ def slug(name: str) -> str:
 def text_baselines(
     documents: Sequence[Document], encoded: Sequence[EncodedDocument], prepared: PreparedCorpus
 ) -> dict[str, list[list[str]]]:
-    """Lead, LexRank and the oracle over the whole texts, Lead and LexRank as long as training references."""
+    """Lead, LexRank and the oracle over the whole texts, Lead and LexRank as long as training references; Lead-3 and
+    Lead-10."""
     found = baselines(documents, [document.reference for document in prepared["train"]])
     systems = {name.split("-")[0].lower(): summaries for name, summaries in found.items()}
-    return {**systems, "lead-3": [lead(d.sentences, 3) for d in documents]}
+    return {**systems, **{f"lead-{n}": [lead(d.sentences, n) for d in documents] for n in (3, 10)}}
 
 
 @dataclass(frozen=True)
@@ -260,7 +269,8 @@ class Setup:
 
     def prepare(self, corpus: Corpus, limit: int | None = None, **keep) -> PreparedCorpus:
         """A corpus's documents in ids, at most `limit` of each split."""
-        return self.paper.prepare(corpus, self.options, limit or self.documents, **keep)
+        prepared = self.paper.prepare(corpus, self.options, limit or self.documents, **keep)
+        return replace(prepared, name=corpus.name)  # the cache may know it by another path
 
     @property
     def kind(self) -> Any:
