@@ -28,7 +28,7 @@ from lib.data.graphs import capitalised_names, discourse_graph, entity_finder, s
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus
 from lib.data.synthetic import planted_clusters
-from lib.data.text import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, SPECIALS, TITLE_END
+from lib.data.text import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, SPECIALS, TITLE_END, bigram_recall
 from lib.generate import summarize
 from lib.papers import PAPERS, resolve
 from lib.ranking import best_paragraphs, learned_ranking, prepare_clusters
@@ -172,12 +172,8 @@ def test_title_paragraphs_and_summary_in_pieces(folder):
         wanted, *rows = (t.lower().replace(".", " .").split() for t in (" ".join(found.summary), *found.paragraphs))
         recalls = [bigram_recall(row, wanted) for row in rows]
         assert item.labels == pytest.approx(recalls) and 0 < max(recalls) <= 1, "of words, of whole paragraphs"
-    assert (
-        choose_paragraphs(wide, {n: order_scores(s, wide.vocabulary) for n, s in wide.splits.items()}, OPTIONS)[
-            "test"
-        ][0].labels
-        is None
-    )
+    scores = {name: order_scores(split, wide.vocabulary) for name, split in wide.splits.items()}
+    assert choose_paragraphs(wide, scores, OPTIONS)["test"][0].labels is None, "the ranker alone needs them"
 
 
 def test_it_is_kept_and_loaded(folder):
