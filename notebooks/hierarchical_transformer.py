@@ -70,6 +70,7 @@ check_parameters(globals())
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -181,7 +182,7 @@ def eq06_score(title, paragraph, ranker):
 
 def rouge_2_recall(paragraph, summary):
     """Bigrams of the summary, each found as often as the paragraph has it."""
-    there, wanted = (list(zip(words, words[1:])) for words in (paragraph, summary))
+    there, wanted = (list(pairwise(words)) for words in (paragraph, summary))
     return sum(min(wanted.count(pair), there.count(pair)) for pair in set(wanted)) / max(1, len(wanted))
 
 

@@ -191,17 +191,8 @@ def test_rows_that_a_corpus_cannot_give_say_why(scored):
 def test_duc_is_scored_on_fifteen_words(scored, tmp_path):
     _, table = table_named("read_again_table2")
     assert {row.run.longest for row in table.rows if row.run} == {15}
-    short = [
-        "--dataset",
-        "aclsum",
-        "--documents",
-        "2",
-        "--max-length",
-        "22",
-        "--output",
-        str(tmp_path / "scores.json"),
-    ]
-    score.main(["run", str(scored / "hred"), *short])
+    given = ["--dataset", "aclsum", "--documents", "2", "--max-length", "22"]
+    score.main(["run", str(scored / "hred"), *given, "--output", str(tmp_path / "scores.json")])
     summaries = [json.loads(line)["summary"] for line in (tmp_path / "summaries.jsonl").read_text().splitlines()]
     assert all(0 < len(" ".join(s).split()) <= 22 for s in summaries)
 

@@ -84,8 +84,8 @@ class ClusterOptions(Options):
         wanted = words_of(" ".join(document.summary), lower=True)
         recalls = [bigram_recall(words_of(p, lower=True), wanted) for p in paragraphs]
         kept = [i for i, recall in enumerate(recalls) if recall <= self.clones] or range(len(paragraphs))
-        texts, names, found = ([values[i] for i in kept] for values in (paragraphs, sources, recalls))
-        return Cluster(document.id, document.title, texts, names, document.summary, found)
+        texts, names = [paragraphs[i] for i in kept], [sources[i] for i in kept]
+        return Cluster(document.id, document.title, texts, names, document.summary, [recalls[i] for i in kept])
 
 
 def _gather(sentences: list[str], words: int) -> list[list[str]]:
