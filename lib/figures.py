@@ -10,6 +10,8 @@ import io
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
+from operator import mul
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -116,8 +118,11 @@ def _attention_map(ax: Axes, weights, title: str, rows: str, columns: str, marke
     return image
 
 
-def loss_curves(metrics: list[dict], title: str) -> Figure:
-    """Every loss term over the steps, training as a line and validation, where it has the term, as points."""
+def loss_curves(metrics: list[dict], title: str, hours: float = 0.0) -> Figure:
+    """Every loss term over the steps, training as a line and validation, where it has the term, as points.
+
+    hours: that all steps took, for a second axis.
+    """
     terms = [k for k in metrics[0] if k not in ("step", "split", "seconds", "loss")]
     figure, axes = plt.subplots(1, len(terms), figsize=(3.4 * len(terms), 2.8), squeeze=False)
     for ax, term in zip(axes.flat, terms):
@@ -127,6 +132,9 @@ def loss_curves(metrics: list[dict], title: str) -> Figure:
                 ax.plot(*zip(*points), style, label=split)
         ax.set(title=term, xlabel="step")
         ax.set_ylim(bottom=0)
+        if hours:
+            pace = hours / metrics[-1]["step"]
+            ax.secondary_xaxis(-0.3, functions=(partial(mul, pace), partial(mul, 1 / pace))).set_xlabel("hour")
     axes[0, 0].legend(frameon=False)
     figure.suptitle(title)
     return figure

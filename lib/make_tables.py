@@ -32,14 +32,20 @@ def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_nam
     scored: for each row that is built, by label, the scores of its seeds (of a baseline: one).
     Raises ValueError when rows were scored on different documents.
     """
-    _, table = table_named(name)
+    return {"table": name, **table_numbers(table_named(name)[1], scored, corpus, preset_name, command)}
+
+
+def table_numbers(
+    table: Table, scored: dict[str, list[dict]], corpus: str, preset_name: str, command: str = ""
+) -> dict:
+    """The same for any table; its scores have the parts that its rows name."""
     rows = [r for r in table.rows_for(corpus) if r.label in scored or not r.part or corpus in r.missing]
     parts = {r.label: [s["parts"][r.part] for s in scored[r.label]] for r in rows if r.label in scored}
     every = [s for found in scored.values() for s in found]
     if different := {s["corpus"] for s in every if s["ids"] != every[0]["ids"]}:
-        raise ValueError(f"{name}: not all rows were scored on the same documents: {', '.join(sorted(different))}")
+        where = ", ".join(sorted(different))
+        raise ValueError(f"{table.title}: not all rows were scored on the same documents: {where}")
     return {
-        "table": name,
         "title": table.title,
         "corpus": corpus,
         "preset": preset_name,
@@ -125,7 +131,8 @@ def table_frame(numbers: dict) -> pd.DataFrame:
             "words": f"{row['words']:.0f}" if "words" in row else "",
             "published": " / ".join(f"{v:.2f}" for v in published),
         }
-    return pd.DataFrame.from_dict(rows, orient="index")
+    frame = pd.DataFrame.from_dict(rows, orient="index").fillna("")
+    return frame.loc[:, (frame != "").any()]
 
 
 def published_table(name: str) -> pd.DataFrame:
@@ -202,7 +209,12 @@ def _grid(frame: pd.DataFrame, corner: str) -> str:
 # ---------------------------------------------------------------------------------------------------- kept tables
 
 _BLOCK = "<!-- table {} -->\n{}\n<!-- end -->"
-SHOWN_IN = ("papers.md", "README.md")
+
+
+def shown_in() -> list[str]:
+    """The files that show tables: the texts of the project, and the cards of its trained runs."""
+    cards = sorted((project_root() / "trained").glob("*/README.md"))
+    return ["papers.md", "README.md", *(str(path.relative_to(project_root())) for path in cards)]
 
 
 def keep(path: Path) -> Path:
@@ -210,7 +222,7 @@ def keep(path: Path) -> Path:
     numbers = json.loads(path.read_text(encoding="utf-8"))
     name = f"{numbers['table']}_{numbers['corpus']}" if "corpus" in numbers else numbers["table"]
     if not any(_place(name).search(text) for text in _texts().values()):
-        files = " and ".join(SHOWN_IN)
+        files = " and ".join(shown_in())
         raise ValueError(f"{files} have no place for {name}: put {_BLOCK.format(name, '')!r} where it should stand")
     kept = project_root() / "figures" / f"{name}.json"
     write_json(kept, numbers)
@@ -228,18 +240,22 @@ def render() -> list[str]:
 
 
 def kept_tables() -> dict[str, dict]:
-    """The tables in figures/, by name."""
-    names = (path.stem for path in sorted((project_root() / "figures").glob("*_table*.json")))
+    """The tables in figures/, and those of the trained runs (`trained_NAME`), by name."""
+    root = project_root()
+    names = [path.stem for path in sorted((root / "figures").glob("*_table*.json"))]
+    names += [f"trained_{path.parent.name}" for path in sorted((root / "trained").glob("*/table.json"))]
     found = {name: kept_table(name) for name in names}
     return {name: numbers for name, numbers in found.items() if "table" in numbers}
 
 
 def kept_table(name: str) -> dict:
-    return json.loads((project_root() / "figures" / f"{name}.json").read_text(encoding="utf-8"))
+    of = name.removeprefix("trained_")
+    path = f"figures/{name}.json" if of == name else f"trained/{of}/table.json"
+    return json.loads((project_root() / path).read_text(encoding="utf-8"))
 
 
 def _texts() -> dict[str, str]:
-    return {file: (project_root() / file).read_text(encoding="utf-8") for file in SHOWN_IN}
+    return {file: (project_root() / file).read_text(encoding="utf-8") for file in shown_in()}
 
 
 def _place(name: str) -> re.Pattern:

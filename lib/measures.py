@@ -32,9 +32,18 @@ def _shares(scores: dict) -> np.ndarray:
     return np.stack([100 * found, every])
 
 
+def _with_repetition(scores: dict) -> np.ndarray:
+    """ROUGE, percent of trigrams that were said before, percent of summaries that no other document has."""
+    repeated, every = np.array(scores["repeated"], dtype=float).T
+    distinct = 100 * np.array(scores["distinct"])
+    more = np.stack([[100 * repeated, distinct], [every, np.ones_like(distinct)]])
+    return np.concatenate([_plainly("rouge")(scores), more], axis=1)
+
+
 COPIED = ("5", "10", "15", "20")  # n of the n-grams
 MEASURES = {
     "rouge": Measure(tuple(METRICS), _plainly("rouge")),
     "copied": Measure(COPIED, _shares),
+    "repetition": Measure((*METRICS, "repeated", "distinct"), _with_repetition),
     "recall": Measure(("R-1", "R-2", "R-L"), _plainly("recall")),  # of the first 75 bytes
 }

@@ -89,6 +89,12 @@ def ngram_counts(summary: list[str], source: list[str], sizes: Sequence[int]) ->
     return counts
 
 
+def repeated_ngrams(words: list[str], n: int = 3) -> tuple[int, int]:
+    """How many of a text's n-grams have occurred in it before, and how many there are."""
+    grams = list(_ngrams(words, n))
+    return len(grams) - len(set(grams)), len(grams)
+
+
 def copied_ngrams(
     summaries: Iterable[list[str]], sources: Iterable[list[str]], sizes: Sequence[int] = (5, 10, 15, 20)
 ) -> dict[int, float]:

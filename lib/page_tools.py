@@ -14,10 +14,12 @@ import torch
 from torch import nn
 
 from lib.data.batch import Batch
+from lib.data.corpora import Corpus
 from lib.data.prepared import PreparedCorpus, code_of
+from lib.papers import open_run
 from lib.papers.paper import Setup
-from lib.runs import Run, determining, run_config
-from lib.storage import digest, project_root
+from lib.runs import Run, determining, load_weights, run_config
+from lib.storage import digest, project_root, trained_folder
 from lib.training import train
 
 
@@ -54,6 +56,24 @@ def train_or_load(
     made_of = digest([determining(run_config(setup.recipe, model, corpus, setup.train)), code])
     folder = output or project_root() / "runs" / f"{setup.paper.name}-{made_of}"
     return train(setup.recipe, model, corpus, setup.train, folder, resume=True, progress=progress)
+
+
+def run_for_page(
+    setup: Setup, corpus: Corpus, kept: bool, output: str = "", progress: bool = False
+) -> tuple[Run, str]:
+    """A run to show, its best weights loaded, and a sentence on where it comes from: the one that the project keeps,
+    if `kept`, otherwise one that is trained on the corpus here."""
+    if kept:
+        run = open_run(trained_folder(setup.paper.name))
+        made = run.config["train"], run.config["documents"]["train"]
+        return run, (
+            f"the run that the project keeps: trained on {made[1]:,} documents of {run.config['corpus']}, batches of "
+            f"{made[0]['batch_size']}, {run.step:,} steps, {run.hours:.1f} hours on one core"
+        )
+    prepared = setup.prepare(corpus, progress=progress)
+    run = train_or_load(setup, setup.build(prepared), prepared, output, progress)
+    load_weights(run.model, run.folder, setup.recipe.weights)
+    return run, f"trained here, on {len(prepared['train']):,} documents, {run.step:,} steps. {prepared.report}"
 
 
 def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:

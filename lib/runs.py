@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,14 @@ class Run:
     @property
     def step(self) -> int:
         return max((m["step"] for m in self.metrics), default=0)
+
+    @property
+    def hours(self) -> float:
+        """Of training, at the median time of a step: pauses do not count."""
+        logged = [m for m in self.metrics if "seconds" in m]
+        paces = [(b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in pairwise(logged)]
+        paces = [pace for pace in paces if pace > 0]  # where it was resumed the clock begins again
+        return self.step * float(np.median(paces)) / 3600 if paces else 0.0
 
     def documents(self, texts: Iterable[str | dict | Document], names: Sequence[str] = ()) -> list[Document]:
         """Texts, with or without references, as documents. A string may be plain text or Markdown.

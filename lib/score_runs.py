@@ -5,6 +5,7 @@ A file of scores holds the ROUGE and the copied n-grams of every document, so th
 """
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus
 from lib.generate import extract, summarize
 from lib.measures import COPIED
-from lib.metrics import limited_recall, ngram_counts, rouge
+from lib.metrics import limited_recall, ngram_counts, repeated_ngrams, rouge
 from lib.models.summarizer import Extractor
 from lib.papers.paper import Setup
 from lib.runs import Run
@@ -29,12 +30,19 @@ def score_texts(summaries: Sequence[list[str]], documents: Sequence[Document], o
 
 
 def score_systems(
-    systems: Mapping[str, Sequence[list[str]]], documents: Sequence[Document], options: Options
+    systems: Mapping[str, Sequence[list[str]]],
+    documents: Sequence[Document],
+    options: Options,
+    words: int | None = None,
 ) -> dict[str, dict]:
     """The same of several systems, by name.
 
     n-grams count as copied from anywhere in the whole document, as words of `options`.
+
+    words: every summary is cut to so many first.
     """
+    if words is not None:
+        systems = {name: [cut(summary, words, options) for summary in found] for name, found in systems.items()}
     sources = [_words(d.sentences, options) for d in documents]
     return {name: _scores(summaries, documents, sources, options) for name, summaries in systems.items()}
 
@@ -48,8 +56,15 @@ def _scores(
         "rouge": np.round(rouge(summaries, [d.summary for d in documents]), 3).tolist(),
         "recall": np.round(limited_recall(summaries, [d.references for d in documents]), 3).tolist(),
         "copied": {n: [counts[int(n)] for counts in copied] for n in COPIED},  # [found, all] of each document
+        "repeated": [repeated_ngrams(summary) for summary in words],  # trigrams: [said before, all]
+        "distinct": [float(n == 1) for n in map(Counter(map(tuple, words)).__getitem__, map(tuple, words))],
         "words": round(float(np.mean([len(" ".join(summary).split()) for summary in summaries])), 1),
     }
+
+
+def cut(summary: Sequence[str], words: int, options: Options) -> list[str]:
+    """A summary's first words, sentence by sentence, as `options` count and write them."""
+    return [" ".join(sentence) for sentence in options.cut(summary, words)]
 
 
 def score_run(run: Run, documents: Sequence[Document], split_name: str) -> tuple[dict, list[list[str]]]:

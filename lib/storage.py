@@ -20,6 +20,11 @@ def project_root() -> Path:
     return _checkout() or Path.cwd()
 
 
+def trained_folder(name: str) -> Path:
+    """Of the run that the project keeps of a paper."""
+    return project_root() / "trained" / name
+
+
 def cache_dir() -> Path:
     """Where prepared corpora are kept: the environment variable COMPANION_CACHE, or `cache` in the checkout, or the
     user's own cache."""

@@ -23,11 +23,12 @@ write** them while it writes the summary.
 1. Every numbered equation of the paper as a short function, checked against the library `lib` that trains the model.
 2. All of them composed into the paper's loss, equal to the library's loss and gradients for a padded batch.
 3. A synthetic task, in which the memory can be watched as it learns to pick the sentences that matter.
-4. Real papers: loading, training, summaries, scores beside baselines, pictures of the memory.
+4. A model that has learned: its losses over hours, the summaries that it writes, scores beside baselines, pictures of its memory.
 5. The paper's published numbers beside this run's, what deviates from the paper, and exercises.
 
-With the parameters as they are, the page takes about two minutes on two CPU cores and needs no network. That is a **demo**:
-100 training papers, a small model and a few hundred steps. It shows that everything works, not how well the model can do.
+With the parameters as they are, the page takes about a minute on two CPU cores and needs no network: it opens the run that the project
+keeps (`trained/mem2mem`, a quarter of the paper's size) and lets it summarize papers that it has never seen. With any other `dataset`,
+`preset`, `variant`, `steps` or `seed` it trains a model first; `preset="demo"` takes half a minute for that, and then writes the sound of an abstract, not sense.
 """
 
 # %% [markdown]
@@ -56,8 +57,8 @@ PyTorch's on both sides.
 """
 
 # %% tags=["parameters"]
-dataset: str = "aclsum"  # a corpus name (aclsum, arxiv, pubmed, ...) or a folder of train, val and test files
-preset: str = "demo"  # demo: minutes on two CPU cores; paper: the paper's own sizes, for a GPU
+dataset: str = ""  # a corpus name (aclsum, arxiv, pubmed, ...) or a folder of train, val and test files
+preset: str = ""  # empty: the kept run; demo: half a minute on two CPU cores; paper: the paper's own sizes, for a GPU
 variant: str = "+read"  # a row of Table 2, hred to +read; or attn-seq2seq, ptr-gen-seq2seq, discourse-aware
 steps: int = 0  # training steps; 0: as many as the preset says
 seed: int = 0  # of weights, batches and bootstrap
@@ -83,22 +84,24 @@ from lib.data.prepared import TextEncoder, encode_documents
 from lib.data.sections import CohanOptions, choose_sections
 from lib.data.synthetic import MARK, planted_at, planted_sentences
 from lib.data.text import BOS, UNK, Vocabulary
-from lib.extractive import baselines, random_sentences
+from lib.extractive import lexrank, oracle, random_sentences
 from lib.figures import attention_maps, draw, loss_curves, use_style
 from lib.generate import beam_search, extract, source_sentences, summarize
 from lib.layers.pointer import PointerOutput
 from lib.make_tables import kept_table, pairs_frame, published_table, setting, table_frame
-from lib.metrics import copied_ngrams, score_table
+from lib.metrics import copied_ngrams, repeated_ngrams, score_table
 from lib.models.hred import HRED, HREDConfig
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss, memory_sentences
-from lib.page_tools import clip, figures_folder, learn, show_source, train_or_load
+from lib.page_tools import clip, figures_folder, learn, run_for_page, show_source
 from lib.papers import resolve
-from lib.runs import load_weights
+from lib.score_runs import cut
 
+as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "+read", 0, 0)
+dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")
+preset = preset or ("medium" if as_they_are else "demo")
 chosen = resolve("mem2mem", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
-documents = list(corpus.split("test", chosen.documents))
-as_they_are = (dataset, preset, variant, steps, seed) == ("aclsum", "demo", "+read", 0, 0)
+documents = list(corpus.split("test", 50 if as_they_are else chosen.documents))
 use_style()
 
 # %% [markdown]
@@ -760,56 +763,22 @@ words 5 and 10. Without it the slots that are read have little to do with what i
 
 # 3. Real papers
 
-## One document
+## The run
+
+A run is a folder with its configuration, its vocabulary, its losses by step and its weights. `lib.load` opens one; this page trains one, with the
+function that `python -m lib.train` calls, where the parameters ask for it.
 """
 
 # %%
-quotable = [i for i, doc in enumerate(documents) if dataset != "aclsum" or anthology_year(doc.id) >= 2016]
-looked_at = documents[quotable[0]]
-example = chosen.options.example(looked_at)
-
-print("title    ", looked_at.title)
-print("sections ", looked_at.section_names)
-kept = choose_sections(looked_at.section_names, chosen.options.sections)
-print("kept     ", [looked_at.section_names[i] for i in kept])
-print("sentences", len(looked_at.sentences), "kept", len(example.sentences))
-print("words    ", " ".join(example.sentences[0]))
-print("summary  ", clip(" ".join(looked_at.summary)))
-
-# %% [markdown]
-r"""
-The preprocessing is Cohan et al.'s (2018) as Mem2Mem uses it: introduction, the following sections and conclusion, four in
-all, each cut to its first words, lower-cased. The vocabulary holds the training set's most frequent words; every other word
-can only be copied.
-"""
-
-# %%
-prepared = chosen.prepare(corpus, progress=False)
-description = {
-    "documents": {name: len(split) for name, split in prepared.splits.items()},
-    "vocabulary": len(prepared.vocabulary),
-    "source words, mean": {n: round(float(s.source_lengths.mean())) for n, s in prepared.splits.items()},
-    "options": chosen.options,
-}
-for key, value in description.items():
-    print(f"{key:<20}", value)
-print(prepared.report)
-
-# %% [markdown]
-r"""
-## Training
-
-The same function that `python -m lib.train` calls. A run is a folder with its configuration, its losses by step and its
-weights; running this page again with the same configuration and code loads it.
-"""
-
-# %%
-summarizer = chosen.build(prepared)
-run = train_or_load(chosen, summarizer, prepared, output, progress=preset != "demo")
+run, origin = run_for_page(chosen, corpus, as_they_are, output, progress=preset != "demo")
+summarizer, vocabulary, options, decode = run.model, run.vocabulary, run.options, run.decode
 has_memory = isinstance(summarizer, Mem2Mem)
 system = f"Mem2Mem ({variant})" if has_memory else variant
-print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameters, {run.step} steps")
-pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split").round(3)
+print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameters, {len(vocabulary):,} words")
+print(origin)
+print(options)
+validated = pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split")
+validated.iloc[:: max(1, len(validated) // 8)].round(3)
 
 # %%
 losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics]
@@ -818,69 +787,108 @@ draw(
     "mem2mem_losses",
     figures,
     metrics=losses,
-    title=f"Losses of {variant}, preset {preset}, {len(prepared['train'])} training documents",
+    hours=run.hours,
+    title=f"Losses of {variant}, preset {preset}, {run.config['documents']['train']:,} training documents",
 )
 
 # %% [markdown]
 r"""
-**Is this curve normal?** At the demo's size, yes: the training loss falls quickly, and the validation loss soon rises again,
-because a hundred papers are memorised in a few epochs. The weights with the least validation loss are the ones that
-summarize below. With the paper's corpora the two curves fall together for days.
+**Is this curve normal?** For the kept run, yes. The loss of single batches (blue) and the validation loss (orange) fall together, for every paper is
+new or was seen few times, and a step where the learning rate is halved shows in both. A demo of a hundred papers looks different: they are memorised in a few
+epochs, and the validation loss soon rises again; the weights with the least one are those that count. The compression loss falls late: for a long time the
+model does well with heads that overlap.
 
-## Summaries
+## One document
 """
 
 # %%
-load_weights(summarizer, run.folder, "best")
-summaries = summarize(summarizer, prepared["test"], prepared.vocabulary, chosen.decode)
-for i in quotable[:2]:
-    print("REFERENCE", clip(" ".join(documents[i].summary)))
-    print("WRITTEN  ", clip(" ".join(summaries[i])), "\n")
+quotable = [i for i, doc in enumerate(documents) if dataset != "aclsum" or anthology_year(doc.id) >= 2016]
+looked_at = documents[quotable[0]]
+example = options.example(looked_at)
+
+print("title    ", looked_at.title)
+print("sections ", looked_at.section_names)
+kept = choose_sections(looked_at.section_names, options.sections)
+print("kept     ", [looked_at.section_names[i] for i in kept])
+print("sentences", len(looked_at.sentences), "kept", len(example.sentences))
+print("words    ", " ".join(example.sentences[0]))
+print("summary  ", clip(" ".join(looked_at.summary)))
 
 # %% [markdown]
 r"""
-**What to see.** After a few hundred steps on a hundred papers there are phrases of the genre and words of the topic, the latter
-often copied. There are no sentences yet worth reading.
+The preprocessing is Cohan et al.'s (2018) as Mem2Mem uses it: introduction, the following sections and conclusion, each cut to its first words,
+lower-cased. The vocabulary holds the training set's most frequent words; every other word can only be copied.
+
+## Summaries
+
+Beam search, two ways: as in the paper, which lets the model repeat itself, and with a rule that no trigram is written twice (Paulus, Xiong and
+Socher 2018), which its authors did not use.
+"""
+
+# %%
+encoded = run.encode(documents, run.encoder)
+rules = {f"{system}, as the paper decodes": 0, f"{system}, no trigram twice": 3}
+written = {
+    name: summarize(summarizer, encoded, vocabulary, replace(decode, block_ngrams=size))
+    for name, size in rules.items()
+}
+plain, ruled = written.values()
+for i in quotable[:2]:
+    print("TITLE    ", documents[i].title)
+    print("REFERENCE", clip(" ".join(documents[i].summary), 90))
+    print("WRITTEN  ", clip(" ".join(ruled[i]), 120), "\n")
+
+# %% [markdown]
+r"""
+**What to see.** WHAT_TO_SEE_SUMMARIES
 
 ## Scores
 
 ROUGE F1 in percent with a seeded 95% bootstrap interval over documents. **R-Lsum** is the summary-level R-L, one sentence a
 line, as in the paper's tables; the sentence-level R-L would be some ten points lower on such texts. Lead and LexRank choose
-from the full paper, as many sentences or words as a training reference has on average. The oracle adds sentences as long as
-R-1 + R-2 grows; it sees the reference, so it is an upper bound for choosing sentences, not a system.
+from the full paper. The oracle adds sentences as long as R-1 + R-2 grows; it sees the reference, so it is an upper bound for choosing sentences, not a
+system. All of them are cut to the words that the model may write: ROUGE rewards length, and nothing can be compared otherwise.
 
 The *memory heads* are the sentences that the heads of $\mathbf A$ attend to most: the paper's Table 3. They choose from the
-shortened source, the beginnings of four sections with the conclusion among them, which is a good place to choose from. *Random*
+shortened source, the beginnings of some sections with the conclusion among them, which is a good place to choose from. *Random*
 chooses as many sentences there by chance: only what the heads score above it has been learned.
 """
 
 # %%
-training_references = [prepared["train"][i].reference for i in range(len(prepared["train"]))]
-references = [doc.summary for doc in documents]
-systems = baselines(documents, training_references)
+references, longest = [doc.summary for doc in documents], decode.max_length
+systems = {
+    "Lead": [doc.sentences for doc in documents],
+    "LexRank": [lexrank(doc.sentences, longest) for doc in documents],
+    "Oracle": [oracle(doc.sentences, doc.summary) for doc in documents],
+}
 if summarizer.extracts:
     heads, random = summarizer.config.slots, np.random.default_rng(seed)
-    shortened = [source_sentences(document, prepared.vocabulary) for document in prepared["test"]]
+    shortened = [source_sentences(document, vocabulary) for document in encoded]
     systems[f"Random-{heads}"] = [random_sentences(sentences, heads, random) for sentences in shortened]
-    systems["Memory heads"] = extract(summarizer, prepared["test"], prepared.vocabulary)
-systems[system] = summaries
+    systems["Memory heads"] = extract(summarizer, encoded, vocabulary)
+systems |= written
+systems = {name: [cut(summary, longest, options) for summary in found] for name, found in systems.items()}
 table, numbers = score_table(systems, references, seed)
-print(f"{preset} run: {len(documents)} test documents of {Path(dataset).name}")
+words = {name: [" ".join(summary).split() for summary in found] for name, found in systems.items()}
+repeated = {name: np.sum([repeated_ngrams(w) for w in found], axis=0) for name, found in words.items()}
+table["repeated trigrams"] = [f"{said / every:.1%}" for said, every in repeated.values()]
+table["distinct summaries"] = [f"{len(set(map(tuple, found))) / len(found):.0%}" for found in words.values()]
+print(f"{preset} run: {len(documents)} test documents of {Path(dataset).name}, every summary cut to {longest} words")
 table
 
 # %% [markdown]
 r"""
+**What to see.** WHAT_TO_SEE_SCORES
+
 How much of the output is copied: the share of its n-grams that stand in the whole article, as in the paper's Table 4; the
 model sees a shortened one.
 """
 
 # %%
-tokenized = [chosen.options.example(doc) for doc in documents]
-sources = [[w for s in doc.sentences for w in chosen.options.words(s)] for doc in documents]
-copied = {
-    "reference": copied_ngrams([e.summary for e in tokenized], sources),
-    "this run": copied_ngrams([" ".join(s).split() for s in summaries], sources),
-}
+sources = [[w for s in doc.sentences for w in options.words(s)] for doc in documents]
+copied = {"reference": [[w for s in doc.summary for w in options.words(s)] for doc in documents]}
+copied |= {name: words[name] for name in written}
+copied = {name: copied_ngrams(found, sources) for name, found in copied.items()}
 pd.DataFrame.from_dict(copied, orient="index").round(1).rename_axis(columns="n")
 
 # %% [markdown]
@@ -893,9 +901,9 @@ r"""
 @torch.no_grad()
 def real_attention(model, document):
     """Panels for A (where there is one), and for psi while the model's own summary is read back."""
-    batch = make_batch([document], len(prepared.vocabulary))
+    batch = make_batch([document], len(vocabulary))
     state = model.encode(batch)
-    ids = torch.tensor([BOS, *beam_search(model, batch, chosen.decode)[0][0].ids])
+    ids = torch.tensor([BOS, *beam_search(model, batch, decode)[0][0].ids])
     output, _ = model.decode(ids[None], state)
     psi = {"title": "read attention ψ", "weights": output.read[0].T, "columns": "decoding step"}
     if not model.extracts:  # its memory starts from zeros
@@ -907,7 +915,7 @@ def real_attention(model, document):
 if not has_memory:
     print(f"{variant} has no memory to draw")
 else:
-    panels = real_attention(summarizer, prepared["test"][quotable[0]])
+    panels = real_attention(summarizer, encoded[quotable[0]])
     top = max(panel["weights"].max().item() for panel in panels)
     draw(
         attention_maps,
@@ -920,11 +928,15 @@ else:
         title=f"Memory of one test paper ({preset} run)",
     )
 
+# %%
+if has_memory and summarizer.extracts:
+    A, sentences = panels[0]["weights"], source_sentences(encoded[quotable[0]], vocabulary)
+    for slot, j in enumerate(A.argmax(1).tolist()):
+        print(f"slot {slot + 1:>2}  {A[slot, j]:.2f}  sentence {j + 1:>2}  {clip(sentences[j], 16)}")
+
 # %% [markdown]
 r"""
-**What to see.** Left, the sentences that the heads have chosen after this little training: most heads are sharp already.
-Right, how the slots are read while the summary is written: hardly differently from one word to the next. The decoder has not
-yet learned what to do with them. Compare with the synthetic task.
+**What to see.** WHAT_TO_SEE_MEMORY
 
 # 4. The paper's numbers and this run's
 
@@ -934,7 +946,7 @@ page's run, at its preset, on its dataset: **not comparable**, and shown so that
 """
 
 # %%
-table_2, ours = published_table("mem2mem_table2"), numbers[system]
+table_2, ours = published_table("mem2mem_table2"), numbers[next(iter(written))]
 mine = " / ".join(f"{ours[m]['mean']:.1f}" for m in ("R-1", "R-2", "R-Lsum"))
 table_2["this run"] = [mine if name == variant else "" for name in table_2.index]
 print("published: PubMed test set; this run:", preset, "preset,", Path(dataset).name)

@@ -165,7 +165,7 @@ LAYERS = (
     ("lib.score_runs", "lib.make_tables"),
     (
         "lib.train", "lib.corpora", "lib.score", "lib.summarize", "lib.human", "lib.summary_page", "lib.page_tools",
-        "lib.figures", "lib.checks", "lib.parameters", "lib.process_cost",
+        "lib.figures", "lib.checks", "lib.parameters", "lib.process_cost", "lib.trained",
     ),
 )  # fmt: skip
 

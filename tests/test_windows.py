@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lib.data.clusters import ClusterOptions
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
+from lib.data.options import beginning
 from lib.data.prepared import PreparedCorpus, encode
 from lib.data.split import Split
 from lib.data.text import EOS, SLIDE, SPECIALS, Vocabulary
@@ -197,3 +199,18 @@ def test_presets_are_the_rows_of_the_table():
 def test_options_are_checked(changes, message):
     with pytest.raises(ValueError, match=message):
         replace(OPTIONS, **changes)
+
+
+def test_beginnings_of_sections():
+    """Whole sentences of each section until there are so many words; of a text without an end, all."""
+    sections = [["a b c.", "d e f.", "g h."], ["i j k l m.", "n."]]
+    document = Document("d", "", ["one", "two"], sections, ["a b."])
+    assert [list(beginning(s, 4)) for s in sections] == [["a b c.", "d e f."], ["i j k l m."]]
+    assert beginning(sections[0], None) is sections[0]
+    read = ArticleOptions(source_tokens=None, section_words=4).example(document).words
+    assert read == ["a", "b", "c", ".", "d", "e", "f", ".", "i", "j", "k", "l", "m", "."]
+    assert ArticleOptions(source_tokens=9, section_words=4).example(document).words == read[:9]
+    cluster = ClusterOptions(paragraph_words=3, section_words=4).example(document)
+    assert cluster.paragraphs == ["a b c.", "d e f.", "i j k l m."] and cluster.sources == ["one", "one", "two"]
+    with pytest.raises(ValueError, match="section_words must be at least 1"):
+        ArticleOptions(section_words=0)

@@ -17,7 +17,7 @@ import numpy as np
 from lib.data.batch import EncodedDocument, rows_of
 from lib.data.documents import SPLITS, Document
 from lib.data.graphs import discourse_graph, entity_finder, similarity_graph, title_similarity
-from lib.data.options import Options, words_of
+from lib.data.options import Options, beginning, words_of
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, chunked, code_of, watched
 from lib.data.processes import default_workers, in_processes
@@ -45,6 +45,7 @@ class ClusterOptions(Options):
     source_tokens: int | None = None  # pieces of title and paragraphs together; None: all of them
     paragraph_tokens: int = 200  # pieces of one paragraph (not stated)
     paragraph_words: int = 100  # a longer section is cut into paragraphs at sentence ends (not stated)
+    section_words: int | None = None  # whole sentences of each section until there are so many; None: all
     summary_tokens: int = 400
     vocab_size: int = 32_000  # pieces, shared by source and summary
     clones: float = 0.8  # a paragraph with more of the summary's bigrams is a copy of it, and is left out
@@ -58,7 +59,7 @@ class ClusterOptions(Options):
     flat: bool = False  # one sequence in place of paragraphs
 
     def __post_init__(self):
-        self._at_least_one("paragraphs", "paragraph_tokens", "paragraph_words", "summary_tokens")
+        self._at_least_one("paragraphs", "paragraph_tokens", "paragraph_words", "section_words", "summary_tokens")
         self._at_least_one("ranker_width", "ranker_steps", "ranker_batch")
         if self.ranking not in ("learned", "similarity", "order"):
             raise ValueError(f"ranking must be 'learned', 'similarity' or 'order', not {self.ranking!r}")
@@ -78,7 +79,7 @@ class ClusterOptions(Options):
         """
         paragraphs, sources = [], []
         for source, sentences in zip(document.section_names, document.sections):
-            for part in _gather(sentences, self.paragraph_words):
+            for part in _gather(beginning(sentences, self.section_words), self.paragraph_words):
                 paragraphs.append(" ".join(part))
                 sources.append(source)
         wanted = words_of(" ".join(document.summary), lower=True)
@@ -88,7 +89,7 @@ class ClusterOptions(Options):
         return Cluster(document.id, document.title, texts, names, document.summary, [recalls[i] for i in kept])
 
 
-def _gather(sentences: list[str], words: int) -> list[list[str]]:
+def _gather(sentences: Sequence[str], words: int) -> list[list[str]]:
     """Sentences in groups of at most `words` words; a longer sentence is a group of its own."""
     groups, count = [], words
     for sentence in sentences:

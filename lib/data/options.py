@@ -5,8 +5,9 @@ A paper's own options stand with what is its own: `sections` (Mem2Mem), `windows
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from lib.data.documents import Document
@@ -74,6 +75,14 @@ class Options(ABC):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
+
+
+def beginning(sentences: Sequence[str], words: int | None) -> Sequence[str]:
+    """Whole sentences until there are `words`, counted by white space; None: all of them."""
+    if words is None:
+        return sentences
+    before = accumulate((len(sentence.split()) for sentence in sentences), initial=0)
+    return [sentence for sentence, count in zip(sentences, before) if count < words]
 
 
 def words_of(sentence: str, lower: bool) -> list[str]:

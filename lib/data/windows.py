@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from lib.data.batch import EncodedDocument
 from lib.data.documents import CorpusError, Document
-from lib.data.options import Example, Options, words_of
+from lib.data.options import Example, Options, beginning, words_of
 from lib.data.prepared import PreparedCorpus, cached_corpus, prepare
 from lib.data.split import Split
 from lib.data.text import EOS, PAD, SLIDE, SLIDE_SYMBOL, SPECIALS, Vocabulary
@@ -27,6 +27,7 @@ class ArticleOptions(Options):
     """Sizes of the windowed model's preprocessing, and how its reference summaries are marked."""
 
     source_tokens: int | None = 400  # None: the whole text
+    section_words: int | None = None  # whole sentences of each section until there are so many; None: all
     summary_tokens: int = 100  # [SLIDE] not counted in
     vocab_size: int = 50_000  # [SLIDE] counted in
     window: int | None = None  # words; where given, [SLIDE] tells when to move on
@@ -35,7 +36,7 @@ class ArticleOptions(Options):
     vectors: str = ""  # a file of word vectors; empty: learned from the training documents
 
     def __post_init__(self):
-        self._at_least_one("source_tokens", "summary_tokens")
+        self._at_least_one("source_tokens", "section_words", "summary_tokens")
         if self.vocab_size < 6:
             raise ValueError(f"vocab_size must hold five special symbols and a word, not {self.vocab_size}")
         if self.window is not None and self.stride is not None:
@@ -50,8 +51,9 @@ class ArticleOptions(Options):
         return (SLIDE_SYMBOL,)
 
     def example(self, document: Document) -> Example:
-        """The first words of the text, whatever its sections, and of the summary."""
-        return self.with_summary(document, self.cut(document.sentences, self.source_tokens or sys.maxsize))
+        """The first words of the text, or of each section and then of these, and of the summary."""
+        sentences = [s for section in document.sections for s in beginning(section, self.section_words)]
+        return self.with_summary(document, self.cut(sentences, self.source_tokens or sys.maxsize))
 
 
 # ----------------------------------------------------------------------------------------------------- word vectors

@@ -6,7 +6,7 @@ from lib.models.discourse_aware import DiscourseAware
 from lib.models.hred import HRED
 from lib.models.mem2mem import Mem2Mem
 from lib.models.seq2seq import Seq2Seq
-from lib.papers.paper import Paper, Preset, Row, Table, Variant, against, baseline, trained
+from lib.papers.paper import Kept, Paper, Preset, Row, Table, Variant, against, baseline, trained
 from lib.training import TrainConfig
 
 VARIANTS = {
@@ -137,4 +137,5 @@ PAPER = Paper(
         "mem2mem_figure3": "mem2mem_write_attention",
         "mem2mem_figure4": "mem2mem_read_attention",
     },
+    kept=Kept("sumpubmed", words=200, cut=200),
 )

@@ -112,6 +112,16 @@ class PageTable:
     published: Mapping[str, tuple[float, ...]]  # by row, at the places of a line
 
 
+@dataclass(frozen=True)
+class Kept:
+    """The trained run of a paper that the project keeps (`lib.trained`), and how it is scored."""
+
+    dataset: str  # that it was trained on
+    words: int  # of Lead and LexRank
+    cut: int | None = None  # words after which every summary is cut
+    documents: int = 200  # of the test split
+
+
 def baseline(label: str, part: str, **published) -> Row:
     """A row that needs no training."""
     return Row(label, published, part=part)
@@ -169,6 +179,7 @@ class Paper:
     tables: Mapping[str, Table] = field(default_factory=dict)
     page_tables: Mapping[str, PageTable] = field(default_factory=dict)
     figures: Mapping[str, str] = field(default_factory=dict)  # of the paper -> the name under which its page draws it
+    kept: Kept | None = None
 
     @property
     def options_class(self) -> type[Options]:

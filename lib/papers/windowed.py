@@ -47,6 +47,15 @@ DEMO = Preset(
     decode=DecodeConfig(beam=3, min_length=20, max_length=80, block_ngrams=3),
     documents=100,
 )
+# the size of the trained run that the project keeps: four windows over the beginnings of three sections
+MEDIUM = Preset(
+    ArticleOptions(source_tokens=1540, section_words=520, summary_tokens=200, vocab_size=15_000),
+    {"embedding": 128, "hidden": 128, "window": 400, "stride": 380},
+    train=TrainConfig(
+        batch_size=16, epochs=7, learning_rate=1e-3, halve_after=4, validate_every=500, save_every=250, log_every=50
+    ),
+    decode=DecodeConfig(max_length=204, min_length=190, block_ngrams=3),
+)
 
 
 def _demo_row(row: Preset) -> Preset:
@@ -59,6 +68,7 @@ def _demo_row(row: Preset) -> Preset:
 
 PRESETS = {
     "demo": DEMO,
+    "medium": MEDIUM,
     **ROWS,
     "paper": ROWS["CD_II"],
     **{f"demo {name}": _demo_row(row) for name, row in ROWS.items()},

@@ -1,0 +1,157 @@
+"""Trained runs that the project keeps, in `trained`: weights in 16 bits, losses, vocabulary, scores, a card.
+
+    python -m lib.trained keep runs/mem2mem              # into trained/mem2mem: all that lib.load needs
+    python -m lib.trained score mem2mem                  # into trained/mem2mem/table.json, and where it is shown
+
+A run is scored twice, as its paper decodes and with no trigram twice, beside Lead and LexRank of as many words.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from safetensors.torch import save
+
+import lib
+from lib.data.corpora import load_corpus
+from lib.data.documents import Document
+from lib.data.text import tokenize
+from lib.extractive import lexrank
+from lib.generate import DecodeConfig, summarize
+from lib.make_tables import markdown, render, table_numbers
+from lib.papers import PAPERS, paper
+from lib.papers.paper import Kept, Paper, Row, RunSpec, Table
+from lib.runs import Run, RunError, tied
+from lib.score_runs import score_systems
+from lib.storage import trained_folder, write_json, write_whole
+
+MOST_BYTES = 12_000_000  # of a run's weights
+
+
+def keep(folder: Path) -> Path:
+    """Copy what using a run takes, its weights in 16 bits (float16).
+
+    Raises RunError for a folder without a run, or one whose weights are too large for the repository.
+    """
+    run = lib.load(folder, device="cpu")
+    twice = tied(run.model)
+    weights = {f"model.{k}": _half(v) for k, v in run.model.state_dict().items() if k not in twice}
+    content = save(weights, {"meta": json.dumps({"step": run.step})})
+    if len(content) > MOST_BYTES:
+        raise RunError(f"{folder}: {len(content) / 1e6:.1f} MB of weights in 16 bits, {MOST_BYTES / 1e6:.0f} at most")
+    to = trained_folder(run.config["paper"])
+    write_whole(to / "best.safetensors", content)
+    write_json(to / "config.json", {**run.config, "weights": "best"})
+    write_whole(to / "metrics.jsonl", "".join(json.dumps(m) + "\n" for m in run.metrics))
+    run.encoder.save(to)
+    return to
+
+
+def _half(value: torch.Tensor) -> torch.Tensor:
+    return value.half().contiguous() if value.is_floating_point() else value.contiguous()
+
+
+# -------------------------------------------------------------------------------------------------------- scores
+
+
+def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
+    """The table of a kept run on test documents of a corpus: by default those of its own.
+
+    Raises ValueError for a paper of which no run is kept, RunError where the folder holds none.
+    """
+    of = paper(name)
+    if of.kept is None:
+        raise ValueError(
+            f"no trained run of {name} is kept; there are: {', '.join(p for p in PAPERS if PAPERS[p].kept)}"
+        )
+    run, count = lib.load(trained_folder(name)), documents or of.kept.documents
+    texts = list(load_corpus(dataset or of.kept.dataset).split("test", count))
+    systems = dict(_systems(of, of.kept, run, texts))
+    parts = score_systems(systems, texts, run.options, of.kept.cut)
+    made = {
+        "corpus": Path(dataset or of.kept.dataset).name,
+        "split": "test",
+        "ids": [d.id for d in texts],
+        "training documents": run.config["documents"]["train"],
+        "seed": run.config["train"]["seed"],
+        "steps": run.step,
+        "parameters": sum(p.numel() for p in run.model.parameters()),
+        "made_with": run.config["made_with"],
+        "parts": parts,
+    }
+    command = f"python -m lib.trained score {name}" + (f" --dataset {made['corpus']}" if dataset else "")
+    table = table_of(of, systems)
+    numbers = table_numbers(
+        table, {label: [made] for label in systems}, made["corpus"], run.config["preset"], command
+    )
+    for metric in ("R-1", "R-2", "R-Lsum"):
+        del numbers["rows"][-1]["scores"][metric]  # of the references against themselves
+    return {"table": "trained", **numbers, "hours": round(run.hours, 2)}
+
+
+def table_of(of: Paper, systems) -> Table:
+    """The model's rows first, the references last."""
+    plain, ruled, *others, references = systems
+    rows = [Row(label, run=RunSpec(), part=label) for label in (plain, ruled)]
+    rows += [Row(label, part=label) for label in (*others, references)]
+    pairs = [(other, own) for own in (plain, ruled) for other in others] + [(plain, ruled)]
+    return Table(f"{of.title}, the trained run", tuple(rows), tuple(pairs), measure="repetition")
+
+
+def _systems(of: Paper, kept: Kept, run: Run, texts: list[Document]) -> Iterator[tuple[str, list[list[str]]]]:
+    """Name and summaries of each."""
+    encoded = run.encode(texts, run.encoder)
+    for label, size in ((f"{of.title}, as the paper decodes", 0), (f"{of.title}, no trigram twice", 3)):
+        decode: DecodeConfig = replace(run.decode, block_ngrams=size)
+        yield label, summarize(run.model, encoded, run.vocabulary, decode)
+    yield f"Lead, {kept.words} words", [first_words(d.sentences, kept.words) for d in texts]
+    if kept.cut is not None:  # a headline is no choice of sentences
+        yield f"LexRank, {kept.words} words", [lexrank(d.sentences, kept.words) for d in texts]
+    yield "References", [d.summary for d in texts]
+
+
+def first_words(sentences: list[str], words: int) -> list[str]:
+    """Sentences until there are so many words; the last one is cut."""
+    found = []
+    for sentence in sentences:
+        found.append(" ".join(tokenize(sentence)[:words]))
+        words -= len(found[-1].split())
+        if words <= 0:
+            break
+    return found
+
+
+# -------------------------------------------------------------------------------------------------- command line
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m lib.trained", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    kept = commands.add_parser("keep", help="a run, in 16 bits, under its paper's name")
+    kept.add_argument("folder", type=Path, help="that lib.train wrote")
+    scored = commands.add_parser("score", help="the table of a kept run")
+    scored.add_argument("name", help="of a paper")
+    scored.add_argument("--dataset", default="", help="by default the corpus that it was trained on")
+    scored.add_argument("--documents", type=int, help="the first so many; by default 200")
+    scored.add_argument("--output", type=Path, help="by default table.json beside the run")
+    args = parser.parse_args(arguments)
+    try:
+        if args.command == "keep":
+            print(keep(args.folder))
+            return
+        numbers = score(args.name, args.dataset, args.documents)
+    except (ValueError, RunError, OSError) as error:  # CorpusError is a ValueError
+        sys.exit(f"error: {error}")
+    write_json(args.output or trained_folder(args.name) / "table.json", numbers)
+    render()
+    print(markdown(numbers))
+
+
+if __name__ == "__main__":
+    main()
