@@ -696,7 +696,7 @@ pd.DataFrame(torch.stack(pooled).numpy(), index=places, columns=["name", "word 1
 
 # %% [markdown]
 r"""
-**What to see.** Two heads of the first global layer pool the name (nine tenths of their weight): that is what it takes to compare a paragraph
+**What to see.** Two heads of the first global layer pool the name above all, one of them with nine tenths of its weight: that is what it takes to compare a paragraph
 with the title. In the last layer, head 2 of every other paragraph attends to the named one; the named one alone does not, and so it
 knows. Nobody told the heads what a name is.
 
@@ -813,7 +813,7 @@ r"""
 
 Beam search with 5 hypotheses and length penalty 0.4, as in the paper; the demo also allows no trigram twice. ROUGE F1 in percent, with a
 seeded 95% bootstrap interval over test clusters. *Lead* is the first words of title and ranked paragraphs, as many as the reference has;
-*LexRank* picks paragraphs until there are as many.
+*LexRank*, its graph weighted by cosine, picks paragraphs until there are as many.
 """
 
 
@@ -828,7 +828,7 @@ written = summarize(summarizer, prepared["test"], pieces, chosen.decode)
 lengths = [sum(len(sentence.split()) for sentence in reference) for reference in references]
 systems = {
     "Lead": [lead_words(document, n) for document, n in zip(prepared["test"], lengths)],
-    "LexRank": [lexrank(c.paragraphs, n) for c, n in zip(test_clusters, lengths)],
+    "LexRank": [lexrank(c.paragraphs, n, threshold=None) for c, n in zip(test_clusters, lengths)],
     variant: written,
 }
 table, score_numbers = score_table(systems, references, seed)

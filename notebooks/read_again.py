@@ -24,13 +24,14 @@ unknown word enters the decoder not as one symbol for all of them but with an em
    copy distribution.
 2. All of them composed into the loss, equal to the library's loss and gradients for a padded batch, for every encoder.
 3. A task that can only be learned by copying.
-4. Real headlines without a download: the docstrings of the packages that are installed here. Training, headlines, scores; the
-   importance of each word; which words are copied.
-5. The paper's studies at demo size: encoders (its Table 1), vocabulary sizes with and without copying (Table 3), decoding time
+4. A model that has learned to write headlines, from 13,898 dispatches of a news agency: what it writes for dispatches that it has never seen, which words
+   it copies, its scores.
+5. The paper's studies at demo size, on docstrings: encoders (its Table 1), vocabulary sizes with and without copying (Table 3), decoding time
    (Table 4), beside its numbers. What deviates, and exercises.
 
-With the parameters as they are, the page takes about three minutes on two CPU cores and needs no network. That is a **demo**: some
-8,000 training pairs, small models, a few hundred steps. It shows that everything works, not how well the models can do.
+With the parameters as they are, the page takes about two minutes on two CPU cores and needs no network: it opens the run that the project keeps
+(`trained/read_again`). With any other `dataset`, `preset`, `variant`, `steps` or `seed` it trains a model first; `preset="demo"` takes half a minute for
+that, on the docstrings of the packages that are installed here. The studies are **demos** always: some 10,000 training pairs, small models, 150 steps.
 """
 
 # %% [markdown]
@@ -56,8 +57,8 @@ precision and stops the page when they differ. GRU and LSTM cells are PyTorch's 
 """
 
 # %% tags=["parameters"]
-dataset: str = "docstrings"  # docstrings, docstrings:numpy,torch, gigaword, or a folder of train, val and test files
-preset: str = "demo"  # demo: minutes on two CPU cores; paper: the paper's own sizes, for a GPU
+dataset: str = ""  # docstrings, docstrings:numpy,torch, gigaword, or a folder of train, val and test files
+preset: str = ""  # empty: the kept run; demo: half a minute on two CPU cores; paper: the paper's own sizes, for a GPU
 variant: str = "read-again lstm + copy"  # an encoder of Table 1, with or without + copy; or abs attention, abs bag
 steps: int = 0  # training steps; 0: as many as the preset says
 study_steps: int = 150  # training steps of each model of the studies; 0: no studies
@@ -86,20 +87,18 @@ from lib.data.text import BOS, EOS, UNK, Vocabulary
 from lib.figures import draw, lines, loss_curves, use_style, word_bars
 from lib.generate import DecodeConfig, beam_search, greedy_search, summarize
 from lib.layers.gru import GatedGRU
-from lib.make_tables import published_table
+from lib.make_tables import kept_table, pairs_frame, published_table, setting, table_frame
 from lib.metrics import rouge, score_table
 from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
-from lib.page_tools import clip, figures_folder, learn, show_source, train_or_load
+from lib.page_tools import clip, figures_folder, learn, run_for_page, show_source, train_or_load
 from lib.papers import resolve
-from lib.runs import load_weights
 
+kept = (dataset, preset, variant, steps, seed) == ("", "", "read-again lstm + copy", 0, 0)
+as_they_are = kept and study_steps == 150
+dataset, preset = dataset or "docstrings", preset or "demo"  # the studies' as well
 chosen = resolve("read_again", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
-documents = list(corpus.split("test", chosen.documents))
-as_they_are = (dataset, preset, variant, steps, study_steps, seed) == (
-    "docstrings", "demo", "read-again lstm + copy", 0, 150, 0,
-)  # fmt: skip
 figures = figures_folder(as_they_are)
 use_style()
 
@@ -601,59 +600,72 @@ pd.DataFrame.from_dict(rows, orient="index")
 r"""
 # 3. Real headlines
 
-The first line of a Python docstring sums up the rest, by convention (PEP 257). The docstrings of everything installed beside this
-project are parsed (nothing is imported), pairs that come twice are dropped, and whole packages are held out, so that the test
-packages are unseen. Which packages these are depends on what is installed and in which version.
+## The run
+
+A run is a folder with its configuration, its vocabularies, its losses by step and its weights. `lib.load` opens one; this page trains one, with the function
+that `python -m lib.train read_again` calls, where the parameters ask for it. The kept run has learned from Reuters-21578: agency dispatches of 1987, their
+first paragraphs and their headlines, split by time, so that the test's are the latest. They are free for research but not for printing; what is read below
+are six dispatches in the same manner that were made up for this page, companies and all.
 """
 
 # %%
-prepared = chosen.prepare(corpus, progress=False)
-test = prepared["test"]
-references = [test[i].reference for i in range(len(test))]
-description = {
-    "pairs": {name: len(split) for name, split in prepared.splits.items()},
-    "test packages": sorted({doc.id.split(":")[0] for doc in documents}) if dataset.startswith("docstrings") else "",
-    "words of a text": round(float(prepared["train"].source_lengths.mean()), 1),
-    "words of a headline": round(np.mean([len(prepared["train"][i].target) for i in range(1000)]) - 1, 1),
-    "|Y|": len(prepared.vocabulary),
-    "options": chosen.options,
-}
-for key, value in description.items():
-    print(f"{key:<20}", value)
-print(prepared.report)
-for document in documents[20:23]:
-    print(f"\n{document.id}\n  {clip(' '.join(document.sentences), 40)}\n  HEADLINE {' '.join(document.summary)}")
-
-# %% [markdown]
-r"""
-## Training
-
-The same function that `python -m lib.train read_again` calls.
-"""
+made_up = {
+    "NORBALT MINING TO BUY REST OF TESSERA COPPER": """Norbalt Mining Corp said it agreed to acquire the shares of Tessera Copper Co that it
+        does not already own for about 42 mln dlrs in cash. Norbalt, which holds 18 pct of Tessera, said it will pay 11 dlrs a share. The boards of
+        both companies have approved the agreement. Tessera operates two copper mines in Nevada.""",
+    "CENTRAL BANK OF VELMORA CUTS DISCOUNT RATE": """The central bank of Velmora cut its discount rate to 6.5 pct from seven pct, effective
+        tomorrow, the bank said in a statement. It was the second cut this year. Bankers said the move had been expected after a similar step in West
+        Germany last week and was meant to slow the rise of the currency against the dollar.""",
+    "KESTREL PETROLEUM RAISES CRUDE OIL PRICES": """Kestrel Petroleum Inc said it raised the price it pays for crude oil by 50 cts a barrel,
+        effective today. The increase brings its price for West Texas Intermediate, the benchmark grade, to 17.50 dlrs a barrel. The company last
+        changed its prices on February 12.""",
+    "RAIN DELAYS IVORY COAST COCOA HARVEST": """Heavy rain in the main growing regions of the Ivory Coast has delayed the cocoa harvest by at
+        least two weeks, traders said. Arrivals at the port of Abidjan reached 12,000 tonnes last week, compared with 19,000 tonnes in the same week
+        a year ago. The traders said that the quality of the beans may suffer if the rain goes on.""",
+    "OSTERVIK AIRWAYS PILOTS VOTE TO STRIKE": """Pilots of Ostervik Airways voted to strike from Monday if talks on a new contract fail, a
+        spokesman for their union said. The airline has asked its 1,400 pilots to accept a wage cut of eight pct. It reported a loss of 31 mln dlrs
+        for the first quarter. A spokeswoman for Ostervik said that the company hoped to reach an agreement before the deadline.""",
+    "EC MINISTERS FAIL TO AGREE ON GRAIN PRICES": """Agriculture ministers of the European Community failed to agree on new prices for grain
+        after three days of talks, diplomats said. The ministers will meet again on May 18. The dispute is over a proposal by the EC Commission to
+        cut the price of wheat by two pct, which West Germany and Ireland oppose.""",
+}  # fmt: skip
+run, origin = run_for_page(chosen, corpus, kept, output, progress=preset != "demo")
+summarizer, vocabulary, options, decode = run.model, run.vocabulary, run.options, run.decode
+print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameters, |Y| = {len(vocabulary):,}")
+print(origin)
+print(options)
+if kept:
+    documents = run.documents(
+        [{"document": " ".join(text.split()), "summary": title} for title, text in made_up.items()]
+    )
+else:
+    documents = list(corpus.split("test", chosen.documents))
+    if dataset.startswith("docstrings"):
+        print("test packages:", *sorted({document.id.split(":")[0] for document in documents}))
+test, references = run.encode(documents, run.encoder), [document.summary for document in documents]
+validated = pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split")
+validated.iloc[:: max(1, len(validated) // 8)].round(3)
 
 # %%
-summarizer = chosen.build(prepared)
-run = train_or_load(chosen, summarizer, prepared, output, progress=preset != "demo")
-print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameters, {run.step} steps")
-pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split").round(3)
-
-# %%
-pairs = len(prepared["train"])
 losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics]
 draw(
     loss_curves,
     "read_again_losses",
     figures,
     metrics=losses,
-    title=f"Loss of {variant}, preset {preset}, {pairs:,} training pairs",
+    hours=run.hours,
+    title=f"Loss of {variant}, {run.config['documents']['train']:,} training pairs",
 )
 
 # %% [markdown]
 r"""
+**Is this curve normal?** Yes: the corpus is small for headlines, so that the validation loss stops falling while the training loss goes on; the weights with
+the least validation loss are those that count.
+
 ## Headlines, and what is copied in them
 
 As in the paper's Table 5, copied words are marked: **[word]** where the word is outside $Y$ and can only have been copied, and
-`(word)` where copying had the larger share of its probability.
+`(word)` where copying had the larger share of its probability. Digits are `#`, as in Rush et al.'s preparation.
 """
 
 
@@ -676,42 +688,51 @@ def marked_words(model, document, ids, vocabulary):
     return " ".join(words)
 
 
-load_weights(summarizer, run.folder, "best")
-summarizer.eval()
-shown = [i for i in range(len(test)) if len(test[i].source) > 25][:400:50]
+shown = range(len(test)) if kept else [i for i in range(len(test)) if len(test[i].source) > 25][:400:50]
 for i in shown:
-    found = beam_search(summarizer, make_batch([test[i]], len(prepared.vocabulary)), chosen.decode)[0][0]
-    print("REFERENCE ", " ".join(test[i].reference))
-    print("READ-AGAIN", marked_words(summarizer, test[i], found.ids, prepared.vocabulary), "\n")
+    found = beam_search(summarizer, make_batch([test[i]], len(vocabulary)), decode)[0][0]
+    print("TEXT      ", clip(" ".join(documents[i].sentences), 30))
+    print("REFERENCE ", " ".join(references[i]))
+    print("READ-AGAIN", marked_words(summarizer, test[i], found.ids, vocabulary), "\n")
 
 # %% [markdown]
 r"""
-**What to see.** The genre is learned: an imperative or a noun phrase, and a full stop. Most of what is specific is copied. Many
-headlines are about the wrong part of the text, or repeat themselves.
+**What to see.** WHAT_TO_SEE_HEADLINES
 
 ## Scores
 
 ROUGE F1 in percent with a seeded 95% bootstrap interval over test pairs. *Lead-8* is the first eight words of the text, as long as
-the paper's headlines are on average.
+the paper's headlines are on average. For the kept run the table is the stored one, made by `python -m lib.trained score read_again` on all 1,106 test pairs of Reuters.
 """
 
 # %%
-lead_8 = [
-    [" ".join(prepared.vocabulary.decode(test[i].source[:8].tolist(), test[i].unknown))] for i in range(len(test))
-]
-headlines = summarize(summarizer, test, prepared.vocabulary, chosen.decode, batch_size=64)
-scores, score_numbers = score_table({"Lead-8": lead_8, variant: headlines}, references, seed)
-difference = score_numbers[variant]["R-1"]["mean"] - score_numbers["Lead-8"]["R-1"]["mean"]
-print(f"{preset} run: {len(test)} test pairs of {Path(dataset).name}; R-1 is {difference:+.1f} points from Lead-8")
+if kept:
+    print(setting(kept_table("trained_read_again")))
+    scores = table_frame(kept_table("trained_read_again"))
+else:
+    lead_8 = [[" ".join(vocabulary.decode(document.source[:8].tolist(), document.unknown))] for document in test]
+    headlines = summarize(summarizer, test, vocabulary, decode, batch_size=64)
+    scores, score_numbers = score_table({"Lead-8": lead_8, variant: headlines}, references, seed)
+    difference = score_numbers[variant]["R-1"]["mean"] - score_numbers["Lead-8"]["R-1"]["mean"]
+    print(
+        f"{preset} run: {len(test)} test pairs of {Path(dataset).name}; R-1 is {difference:+.1f} points from Lead-8"
+    )
 scores
+
+# %%
+pairs_frame(kept_table("trained_read_again")) if kept else None
 
 # %% [markdown]
 r"""
+**What to see.** WHAT_TO_SEE_SCORES
+
 # 4. The paper's studies, at demo size
 
 ## Encoders (Table 1)
 
-Short runs, all alike: the same pairs, the same number of steps, one seed. Differences of a point are within their noise.
+Short runs, all alike: the same pairs, the same number of steps, one seed. Differences of a point are within their noise. Unless `dataset` names another corpus, the
+pairs are docstrings: the first line of a Python docstring sums up the rest, by convention (PEP 257). The docstrings of everything installed beside this
+project are parsed (nothing is imported), pairs that come twice are dropped, and whole packages are held out, so that the test packages are unseen.
 """
 
 
@@ -756,10 +777,11 @@ The mean over dimensions of $|\alpha_i|$ in the short run of the Read-Again GRU 
 # %%
 gru = studied["read-again gru + copy"][0] if study_steps else None
 if gru is not None:
-    looked_at = test[shown[1]]
+    pairs = resolve("read_again", preset, "read-again gru + copy", seed=seed).prepare(corpus, progress=False)
+    looked_at = next(document for document in pairs["test"] if len(document.source) > 25)
     with torch.no_grad():
-        importance = gru.encode(make_batch([looked_at], len(prepared.vocabulary))).importance[0]
-    words = prepared.vocabulary.decode(looked_at.source.tolist(), looked_at.unknown)
+        importance = gru.encode(make_batch([looked_at], len(pairs.vocabulary))).importance[0]
+    words = pairs.vocabulary.decode(looked_at.source.tolist(), looked_at.unknown)
     draw(
         word_bars,
         "read_again_importance",
@@ -850,7 +872,7 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | dropout | in all activation layers | on what enters and leaves the recurrent layers |
 | decoder's vocabulary | not stated | the most frequent words of the headlines |
 | Gigaword's test pairs | a random 2,000 | whichever the corpus has |
-| this demo | | docstrings; 50 words of at most 4 sentences, 2,000 words in $Y$, width 96, sigmoid in (5), Adam at 0.003 for 500 steps (the paper: SGD), beam 4 |
+| the demo | | docstrings; 50 words of at most 4 sentences, 2,000 words in $Y$, width 96, sigmoid in (5), Adam at 0.003 for 500 steps (the paper: SGD), beam 4 |
 """
 
 # %% [markdown]

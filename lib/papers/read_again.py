@@ -4,7 +4,7 @@ from lib.data.headlines import HeadlineOptions, prepare_headlines
 from lib.generate import DecodeConfig
 from lib.models.abs import ABS
 from lib.models.read_again import ENCODERS, ReadAgain
-from lib.papers.paper import PageTable, Paper, Preset, Row, Table, Variant, baseline, trained
+from lib.papers.paper import Kept, PageTable, Paper, Preset, Row, Table, Variant, baseline, trained
 from lib.training import TrainConfig
 
 
@@ -33,6 +33,15 @@ PRESETS = {
         ),
         {"embedding": 96, "hidden": 96, "importance": "sigmoid"},  # with tanh, states grow without bound
         train=TrainConfig(batch_size=32, steps=500, learning_rate=3e-3, validate_every=100),
+        decode=DecodeConfig(beam=4, min_length=3, max_length=20),
+    ),
+    # the size of the trained run that the project keeps
+    "medium": Preset(
+        HeadlineOptions(
+            sentences=4, summary_tokens=20, vocab_size=8_000, source_vocab_size=20_000, fewest=2, filtered=False
+        ),
+        {"embedding": 128, "hidden": 128, "dropout": 0.4, "importance": "sigmoid"},
+        train=TrainConfig(batch_size=32, epochs=8, learning_rate=1e-3, halve_after=5, log_every=50),
         decode=DecodeConfig(beam=4, min_length=3, max_length=20),
     ),
     # papers in place of headlines: the demo of the other models
@@ -139,4 +148,5 @@ PAPER = Paper(
         )
     },
     figures={"read_again_figure4": "read_again_importance"},
+    kept=Kept("reuters", words=8, documents=1_106),
 )
