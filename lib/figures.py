@@ -10,8 +10,6 @@ import io
 import json
 import sys
 from collections.abc import Callable
-from functools import partial
-from operator import mul
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -121,20 +119,20 @@ def _attention_map(ax: Axes, weights, title: str, rows: str, columns: str, marke
 def loss_curves(metrics: list[dict], title: str, hours: float = 0.0) -> Figure:
     """Every loss term over the steps, training as a line and validation, where it has the term, as points.
 
-    hours: that all steps took, for a second axis.
+    hours: that all steps took, to be shown in place of them.
     """
     terms = [k for k in metrics[0] if k not in ("step", "split", "seconds", "loss")]
-    figure, axes = plt.subplots(1, len(terms), figsize=(3.4 * len(terms), 2.8), squeeze=False)
+    last = metrics[-1]["step"]
+    unit, time = ("hours", hours) if hours >= 1 else ("minutes", 60 * hours)
+    label, pace = (f"{unit} ({last:,} steps)", time / last) if hours else ("step", 1)
+    figure, axes = plt.subplots(1, len(terms), figsize=(max(4.4, 3.4 * len(terms)), 2.8), squeeze=False)
     for ax, term in zip(axes.flat, terms):
         for split, style in (("train", "-"), ("val", "o--")):
-            points = [(m["step"], m[term]) for m in metrics if m["split"] == split and term in m]
+            points = [(pace * m["step"], m[term]) for m in metrics if m["split"] == split and term in m]
             if points:
                 ax.plot(*zip(*points), style, label=split)
-        ax.set(title=term, xlabel="step")
+        ax.set(title=term, xlabel=label)
         ax.set_ylim(bottom=0)
-        if hours:
-            pace = hours / metrics[-1]["step"]
-            ax.secondary_xaxis(-0.3, functions=(partial(mul, pace), partial(mul, 1 / pace))).set_xlabel("hour")
     axes[0, 0].legend(frameon=False)
     figure.suptitle(title)
     return figure

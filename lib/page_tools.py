@@ -68,7 +68,7 @@ def run_for_page(
         made = run.config["train"], run.config["documents"]["train"]
         return run, (
             f"the run that the project keeps: trained on {made[1]:,} documents of {run.config['corpus']}, batches of "
-            f"{made[0]['batch_size']}, {run.step:,} steps, {run.hours:.1f} hours on one core"
+            f"{made[0]['batch_size']}, {run.step:,} steps, {60 * run.hours:.0f} minutes on one core"
         )
     prepared = setup.prepare(corpus, progress=progress)
     run = train_or_load(setup, setup.build(prepared), prepared, output, progress)

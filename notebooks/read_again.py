@@ -653,8 +653,8 @@ draw(
     "read_again_losses",
     figures,
     metrics=losses,
-    hours=run.hours,
-    title=f"Loss of {variant}, {run.config['documents']['train']:,} training pairs",
+    hours=run.hours if kept else 0.0,
+    title=f"{variant}, {run.config['documents']['train']:,} training pairs",
 )
 
 # %% [markdown]
@@ -697,7 +697,13 @@ for i in shown:
 
 # %% [markdown]
 r"""
-**What to see.** WHAT_TO_SEE_HEADLINES
+**What to see.** The genre is learned: who does what, without articles, the verb in the infinitive or in the present. Nearly every word that says something is
+copied, and with it names that stand in no vocabulary: Norbalt, Kestrel and Ostervik were invented for this page. What goes wrong is seen as well: Velmora is lost, and
+the United States, of which so many dispatches tell, take its place; words are said twice; and the ministers "to agree on grain prices" had failed to.
+
+The names are the point of (15). In a first run every word that stands twice in the corpus was known to the encoder. A word of both text and headline was then never
+unknown in training, nothing was learned about such words, and "u . s ." was written in their place. With the paper's limit, five occurrences, rare names are
+unknown in training too, and R-1 rose from 39.6 to 42.5 (`trained/read_again/README.md`).
 
 ## Scores
 
@@ -724,7 +730,8 @@ pairs_frame(kept_table("trained_read_again")) if kept else None
 
 # %% [markdown]
 r"""
-**What to see.** WHAT_TO_SEE_SCORES
+**What to see.** Fourteen points of R-1 above the first eight words, and almost eight of R-2: much more than the intervals. A rule against repeated trigrams is worth a
+point at most.
 
 # 4. The paper's studies, at demo size
 

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from lib.checks import check_exercise
+from lib.make_tables import shown_in
 from lib.papers import PAPERS
 from lib.storage import project_root
 
@@ -273,7 +274,7 @@ def test_the_makefile_helps():
         assert f"make {target} " in text
 
 
-@pytest.mark.parametrize("name", ["README.md", "papers.md"])
+@pytest.mark.parametrize("name", shown_in())
 def test_tables_and_links_of_a_text(name):
     """Every row of a table has the columns of its head; every picture and file that is linked is there."""
     text = (ROOT / name).read_text(encoding="utf-8")
@@ -283,7 +284,7 @@ def test_tables_and_links_of_a_text(name):
         rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table.splitlines()]
         assert set("".join(rows[1])) <= set("- :") and {len(row) for row in rows} == {len(rows[0])}, table
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
-        assert (ROOT / link).exists(), link
+        assert ((ROOT / name).parent / link).exists(), link
 
 
 @pytest.mark.parametrize(
@@ -305,3 +306,19 @@ def test_a_wrong_parameter_stops_the_page(page, parameters, message, tmp_path, m
     )
     assert result.returncode == 1
     assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("page", "parameters"),
+    [("mem2mem", {"dataset": "aclsum", "steps": 2}), ("read_again", {"steps": 2, "study_steps": 0})],
+)
+def test_a_page_with_parameters_trains(page, parameters, tmp_path, monkeypatch):
+    """In place of opening the run that the project keeps; whatever it draws stays out of `figures`."""
+    monkeypatch.setenv("COMPANION_FIGURES", str(tmp_path / "figures"))
+    given = [argument for name, value in parameters.items() for argument in ("-p", name, str(value))]
+    command = [sys.executable, "-m", "papermill", "--no-progress-bar", str(ROOT / "notebooks" / f"{page}.ipynb")]
+    where = [str(tmp_path / "out.ipynb"), "-p", "output", str(tmp_path / "run")]
+    subprocess.run([*command, *where, *given], capture_output=True, check=True, timeout=600)
+    text = (tmp_path / "out.ipynb").read_text(encoding="utf-8")
+    assert "trained here, on " in text and ", 2 steps" in text
+    assert (tmp_path / "run" / "config.json").exists() and len(list((tmp_path / "figures").glob("*.png"))) > 2

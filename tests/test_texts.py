@@ -8,9 +8,10 @@ import re
 import pytest
 
 import lib
+from lib.make_tables import shown_in
 from lib.storage import project_root
 
-TEXTS = [project_root() / "README.md", project_root() / "papers.md"]
+TEXTS = [project_root() / name for name in shown_in()]
 MODULES = [name for _, name, _ in pkgutil.walk_packages(lib.__path__, "lib.") if not name.endswith("__main__")]
 
 
@@ -28,7 +29,7 @@ def classes():
     return found
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", TEXTS, ids=lambda p: str(p.relative_to(project_root())))
 def test_every_name_is_there(path, classes):
     names = named(path.read_text(encoding="utf-8"))
     assert names
@@ -47,18 +48,17 @@ def test_every_name_is_there(path, classes):
             place = getattr(place, part, None)
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", TEXTS, ids=lambda p: str(p.relative_to(project_root())))
 def test_every_command_is_there(path):
     for module in set(re.findall(r"python -m (lib\.\w+|tests\.\w+)", path.read_text(encoding="utf-8"))):
         assert importlib.util.find_spec(module), module
 
 
 def test_the_python_of_the_readme_trains_and_summarizes(tmp_path, monkeypatch, capsys):
-    """The last block makes the run that the first one opens."""
     text = (project_root() / "README.md").read_text(encoding="utf-8")
     use, make = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     exec(make, {})
-    exec(use.replace("runs/arxiv", "runs/mine"), namespace := {})
+    exec(use.replace("trained/", f"{project_root()}/trained/"), namespace := {})
     assert namespace["summary"].attention["words"].ndim == 2
     assert capsys.readouterr().out.strip()

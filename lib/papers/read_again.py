@@ -38,7 +38,7 @@ PRESETS = {
     # the size of the trained run that the project keeps
     "medium": Preset(
         HeadlineOptions(
-            sentences=4, summary_tokens=20, vocab_size=8_000, source_vocab_size=20_000, fewest=2, filtered=False
+            sentences=4, summary_tokens=20, vocab_size=5_000, source_vocab_size=20_000, filtered=False
         ),
         {"embedding": 128, "hidden": 128, "dropout": 0.4, "importance": "sigmoid"},
         train=TrainConfig(batch_size=32, epochs=8, learning_rate=1e-3, halve_after=5, log_every=50),
