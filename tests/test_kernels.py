@@ -13,6 +13,7 @@ from lib.layers.attention import _AdditiveScores, _CompiledScores
 from lib.layers.coverage import _CompiledScan, _CoverageScan
 from lib.layers.gru import GRU, GatedGRU, gru_scan
 from lib.layers.kernels import _rational_tanh, compiled, for_each_document
+from lib.layers.lstm import LSTM
 from lib.layers.pointer import Mixture, softmax_nll
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.training import _compiles
@@ -188,38 +189,46 @@ def test_additive_scores_are_the_reference():
 # ---------------------------------------------------------------------------------------------------------- GRUs
 
 
-def outputs_and_gradients(layer, inputs, packed: bool, *start):
+THEIRS = {GRU: torch.nn.GRU, LSTM: torch.nn.LSTM}
+
+
+def outputs_and_gradients(layer, inputs, packed: bool, start=()):
     lengths = torch.tensor([3, 7, 2])
     read = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False) if packed else inputs
-    states, last = layer(read, *start)
-    states = states.data if packed else states
-    slopes = (torch.linspace(-1, 1, x.numel(), dtype=x.dtype).view_as(x) for x in (states, last))
-    total = sum((x * slope).sum() for x, slope in zip((states, last), slopes))
-    return states, last, *torch.autograd.grad(total, [inputs, *start, *layer.parameters()])
+    states, last = layer(read, *([start[0] if isinstance(layer, torch.nn.GRU) else tuple(start)] if start else []))
+    made = [states.data if packed else states, *([last] if torch.is_tensor(last) else last)]
+    slopes = (torch.linspace(-1, 1, x.numel(), dtype=x.dtype).view_as(x) for x in made)
+    total = sum((x * slope).sum() for x, slope in zip(made, slopes))
+    return *made, *torch.autograd.grad(total, [inputs, *start, *layer.parameters()])
 
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("started", [False, True])
-def test_the_gru_is_pytorchs(packed, bidirectional, started):
+@pytest.mark.parametrize("kind", THEIRS)
+def test_recurrent_layers_are_pytorchs(kind, packed, bidirectional, started):
     """States, last states and every gradient; sequences of different lengths in any order when packed."""
     torch.manual_seed(0)
-    ours = GRU(5, 4, bidirectional).double()
-    theirs = torch.nn.GRU(5, 4, batch_first=True, bidirectional=bidirectional).double()
+    ours = kind(5, 4, bidirectional).double()
+    theirs = THEIRS[kind](5, 4, batch_first=True, bidirectional=bidirectional).double()
     theirs.load_state_dict(ours.state_dict())
     inputs = torch.randn(3, 7, 5, dtype=torch.float64, requires_grad=True)
-    start = [torch.randn(1 + bidirectional, 3, 4, dtype=torch.float64, requires_grad=True)] * started
-    for a, b in zip(*(outputs_and_gradients(layer, inputs, packed, *start) for layer in (ours, theirs)), strict=True):
+    first = torch.randn(2, 1 + bidirectional, 3, 4, dtype=torch.float64, requires_grad=True).unbind()
+    start = first[: 2 if kind is LSTM else 1] if started else ()
+    for a, b in zip(*(outputs_and_gradients(layer, inputs, packed, start) for layer in (ours, theirs)), strict=True):
         assert a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=1e-13)
 
 
-def test_a_gru_reads_a_sequence_that_is_in_no_batch():
+@pytest.mark.parametrize("kind", THEIRS)
+def test_a_sequence_that_is_in_no_batch(kind):
     torch.manual_seed(0)
-    ours, theirs = GRU(5, 4).double(), torch.nn.GRU(5, 4, batch_first=True).double()
+    ours, theirs = kind(5, 4).double(), THEIRS[kind](5, 4, batch_first=True).double()
     theirs.load_state_dict(ours.state_dict())
     inputs, start = (torch.randn(n, d, dtype=torch.float64) for n, d in ((7, 5), (1, 4)))
-    for a, b in zip((*ours(inputs, start), *ours(inputs)), (*theirs(inputs, start), *theirs(inputs))):
-        assert a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=1e-13)
+    given = (start, start.flip(1)) if kind is LSTM else start
+    for one, other in ((ours(inputs, given), theirs(inputs, given)), (ours(inputs), theirs(inputs))):
+        for a, b in zip((one[0], *one[1]), (other[0], *other[1]), strict=True):
+            assert a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=1e-13)
 
 
 def test_the_kernels_of_the_gru_are_their_reference(monkeypatch):
@@ -250,10 +259,10 @@ def test_the_kernels_of_the_gru_are_their_reference(monkeypatch):
         assert torch.allclose(a, b, rtol=0, atol=1e-13)
 
 
-def test_the_gru_in_single_precision_is_close():
+@pytest.mark.parametrize("kind", THEIRS)
+def test_recurrent_layers_in_single_precision_are_close(kind):
     torch.manual_seed(0)
-    layer = GRU(20, 30, bidirectional=True)
-    exact = GRU(20, 30, bidirectional=True).double()
+    layer, exact = kind(20, 30, bidirectional=True), kind(20, 30, bidirectional=True).double()
     exact.load_state_dict(layer.state_dict())
     inputs = torch.randn(3, 7, 20, requires_grad=True)
     ours = outputs_and_gradients(layer, inputs, False)
@@ -299,7 +308,7 @@ def test_single_precision_is_nowhere_double():
     weights_and_gradients(_CompiledScan, inputs, mask)
     x, alpha = (torch.randn(2, 3, 4, requires_grad=True) for _ in range(2))
     _CompiledScores.apply(x, alpha, x[0, 0], [3, 2]).sum().backward()
-    (GatedGRU(4, 4)(x, alpha) + GRU(4, 4)(x)[0]).sum().backward()
+    (GatedGRU(4, 4)(x, alpha) + GRU(4, 4)(x)[0] + LSTM(4, 4)(x)[0]).sum().backward()
     model = Mem2Mem(Mem2MemConfig(50, embedding=6, hidden=8, bottleneck=5, slots=3, compression=4))
     leaves = torch.randn(2, 3, 8), torch.randn(2, 7, 8), torch.randn(2, 7, 16)
     model._compiled_scan(*(leaf.requires_grad_() for leaf in leaves))[1].sum().backward()

@@ -206,7 +206,7 @@ def test_beginnings_of_sections():
     sections = [["a b c.", "d e f.", "g h."], ["i j k l m.", "n."]]
     document = Document("d", "", ["one", "two"], sections, ["a b."])
     assert [list(beginning(s, 4)) for s in sections] == [["a b c.", "d e f."], ["i j k l m."]]
-    assert beginning(sections[0], None) is sections[0]
+    assert beginning(sections[0], None) is sections[0] and list(beginning(sections[0], 3)) == ["a b c."]
     read = ArticleOptions(source_tokens=None, section_words=4).example(document).words
     assert read == ["a", "b", "c", ".", "d", "e", "f", ".", "i", "j", "k", "l", "m", "."]
     assert ArticleOptions(source_tokens=9, section_words=4).example(document).words == read[:9]

@@ -2,9 +2,9 @@
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 
 from lib.layers.kernels import arrays, compiled, gru_backward, gru_forward
+from lib.layers.sequences import over_steps, slices
 
 
 class GRU(nn.GRU):
@@ -19,28 +19,13 @@ class GRU(nn.GRU):
         """States of [B, N, e] or of a packed sequence, and the last ones [directions, B, d]; hx: the first ones."""
         if not compiled(self.weight_hh_l0):
             return super().forward(inputs, hx)
-        if not isinstance(inputs, PackedSequence) and inputs.dim() == 2:  # one sequence, not in a batch
-            states, last = self(inputs[None], None if hx is None else hx[:, None])
-            return states[0], last[:, 0]
-        if isinstance(inputs, PackedSequence):
-            words, sizes = inputs.data, inputs.batch_sizes.tolist()
-        else:
-            words, sizes = inputs.transpose(0, 1).flatten(0, 1), [len(inputs)] * inputs.shape[1]
-        start = words.new_zeros(len(self.all_weights), sizes[0], self.hidden_size)
-        if hx is not None:
-            start = self.permute_hidden(hx, inputs.sorted_indices) if isinstance(inputs, PackedSequence) else hx
-        made = [self._read(words, sizes, start[i], i) for i in range(len(start))]
-        states, last = torch.cat([states for states, _ in made], -1), torch.stack([last for _, last in made])
-        if isinstance(inputs, PackedSequence):
-            packed = PackedSequence(states, inputs.batch_sizes, inputs.sorted_indices, inputs.unsorted_indices)
-            return packed, self.permute_hidden(last, inputs.unsorted_indices)
-        return states.unflatten(0, (len(sizes), sizes[0])).transpose(0, 1), last
+        states, (last,) = over_steps(self, self._read, inputs, () if hx is None else (hx,))
+        return states, last
 
-    def _read(self, words: Tensor, sizes: list[int], start: Tensor, direction: int) -> tuple[Tensor, Tensor]:
+    def _read(self, words: Tensor, sizes: list[int], start: list[Tensor], direction: int) -> tuple[Tensor, ...]:
         weight_ih, weight, bias_ih, bias = self.all_weights[direction]
-        return gru_scan(
-            nn.functional.linear(words, weight_ih, bias_ih), None, start, weight, bias, sizes, direction == 1
-        )
+        projected = nn.functional.linear(words, weight_ih, bias_ih)  # all words at once: [W, 3d]
+        return gru_scan(projected, None, start[0], weight, bias, sizes, direction == 1)
 
 
 class GatedGRU(nn.Module):
@@ -78,11 +63,9 @@ def gru_scan(
     projected: [W, 3d], W x + b of the words; alpha: [W, d]; start: [n, d]; weight: [3d, d], bias: [3d]. Returns
     states [W, d] and the last of each of the n sequences [n, d]; `backwards`: from the last step to the first.
     """
-    ends = torch.tensor(sizes).cumsum(0).tolist()
-    steps = [slice(end - size, end) for size, end in zip(sizes, ends)]
     with torch.autocast(weight.device.type, enabled=False):
         inputs = (None if x is None else x.to(weight.dtype) for x in (projected, alpha, start))
-        return _Scan.apply(*inputs, weight, bias, steps[::-1] if backwards else steps)
+        return _Scan.apply(*inputs, weight, bias, slices(sizes, backwards))
 
 
 class _Scan(torch.autograd.Function):

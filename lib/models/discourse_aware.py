@@ -16,6 +16,7 @@ from torch.utils.checkpoint import checkpoint
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import PAD
 from lib.layers.attention import full_precision, masked_softmax
+from lib.layers.lstm import LSTM
 from lib.layers.pointer import GenerateOrCopy
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import HierarchicalOutput, PointerModel
@@ -65,9 +66,9 @@ class DiscourseAware(PointerModel):
         self.config = config
         c, d, half = config, config.hidden, config.hidden // 2
         self.embedding = nn.Embedding(c.vocab_size, c.embedding, padding_idx=PAD)
-        self.word_encoder = nn.LSTM(c.embedding, half, batch_first=True, bidirectional=True)
+        self.word_encoder = LSTM(c.embedding, half, bidirectional=True)
         self.reduce_section = nn.Linear(d, d)  # W_r, b
-        self.section_encoder = nn.LSTM(d, half, batch_first=True, bidirectional=True)
+        self.section_encoder = LSTM(d, half, bidirectional=True)
         self.bridge_hidden, self.bridge_cell = nn.Linear(d, d), nn.Linear(d, d)
         self.section_key = nn.Linear(d, d, bias=False)  # W_hs
         self.section_query = nn.Linear(2 * d, d)  # W_ss, b_s

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch
 from lib.layers.dropout import Dropout
+from lib.layers.lstm import LSTM
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class ParagraphRanker(nn.Module):
         super().__init__()
         self.config = c = config
         self.embedding = nn.Embedding(c.vocab_size, c.embedding)
-        self.title = nn.LSTM(c.embedding, c.hidden, batch_first=True)
-        self.paragraph = nn.LSTM(c.embedding, c.hidden, batch_first=True)
+        self.title = LSTM(c.embedding, c.hidden)
+        self.paragraph = LSTM(c.embedding, c.hidden)
         self.combine = nn.Linear(2 * c.hidden, c.hidden)  # W_1
         self.score = nn.Linear(c.hidden, 1)  # W_2
         self.dropout = Dropout(c.dropout)

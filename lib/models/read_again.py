@@ -12,6 +12,7 @@ from lib.data.text import UNK
 from lib.layers.attention import Attention, full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.gru import GRU, GatedGRU
+from lib.layers.lstm import LSTM
 from lib.layers.pointer import DecoderOutput, Mixture, joint_nll
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import Summarizer, document_weights
@@ -81,7 +82,7 @@ class ReadAgain(Summarizer):
         self.source_embedding = nn.Embedding(c.source_vocab_size, e)  # x
         self.target_embedding = nn.Embedding(c.vocab_size, e)  # Y
         gru = c.encoder in ("gru", "read-again gru")
-        self.first_read = GRU(e, d) if gru else nn.LSTM(e, d, batch_first=True)
+        self.first_read = GRU(e, d) if gru else LSTM(e, d)
         if c.encoder == "read-again gru":
             self.importance_word = nn.Linear(d, d)  # W_e, with a bias
             self.importance_text = nn.Linear(d, d, bias=False)  # U_e
@@ -89,7 +90,7 @@ class ReadAgain(Summarizer):
             self.second_read = GatedGRU(e, d)
         elif c.encoder not in ("gru", "lstm"):
             texts = {"read-again lstm": 1, "option 1": c.sentences, "option 2": 2}[c.encoder]
-            self.second_read = nn.LSTM(e + d + texts * d, d, batch_first=True)
+            self.second_read = LSTM(e + d + texts * d, d)
         if c.encoder == "option 2":
             self.global_text = nn.Linear(c.sentences * d, d)  # W_r, U_r, ... beside each other, and v_r
         self.bridge = nn.Linear(d, d)

@@ -2,7 +2,6 @@
 sees one window of the text at a time and writes a symbol to move on. Equation numbers are those of its page."""
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Annotated, Any
 
 import torch
@@ -13,6 +12,7 @@ from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import SLIDE, UNK
 from lib.data.window_places import check_window, count_windows
 from lib.layers.attention import full_precision, masked_softmax
+from lib.layers.lstm import LSTM
 from lib.layers.pointer import GenerateOrCopy, PointerOutput
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import PointerModel
@@ -115,9 +115,9 @@ class Windowed(PointerModel):
         self.embedding = nn.Embedding(c.vocab_size, c.embedding)
         with torch.no_grad():  # rows of length 1: the table is the output layer as well
             self.embedding.weight.div_(self.embedding.weight.norm(dim=1, keepdim=True))
-        self.forward_encoder = nn.LSTM(c.embedding, c.hidden, batch_first=True)
-        self.backward_encoder = nn.LSTM(c.embedding, c.hidden, batch_first=True)
-        self.decoder = nn.LSTM(c.embedding, d, batch_first=True)
+        self.forward_encoder = LSTM(c.embedding, c.hidden)
+        self.backward_encoder = LSTM(c.embedding, c.hidden)
+        self.decoder = LSTM(c.embedding, d)
         self.pointer = TiedPointer(self.embedding, d)
 
     # ---------------------------------------------------------------------------------------------- encoder
@@ -324,20 +324,9 @@ def reverse(values: Tensor, lengths: Tensor) -> Tensor:
 def run_ragged(lstm: nn.LSTM, values: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Outputs [B, N, H] (0 behind the end) and final states [B, H] of an LSTM over rows of `lengths` [B] words.
 
-    On a GPU a packed sequence; on a CPU, where the backward pass of one takes 50 times as long, piece by piece
-    between the ends of the rows. Padding is not computed in either.
+    Padding is not computed.
     """
-    if values.is_cuda:
-        packed = pack_padded_sequence(values, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        outputs, (hidden, cell) = lstm(packed)
-        outputs, _ = pad_packed_sequence(outputs, batch_first=True, total_length=values.shape[1])
-        return outputs, (hidden[0], cell[0])
-    hidden = cell = values.new_zeros(len(values), lstm.hidden_size)
-    pieces = []
-    for begin, end in pairwise([0, *sorted(set(lengths.tolist()))]):
-        rows = (lengths >= end).nonzero()[:, 0]
-        output, last = lstm(values[rows, begin:end], (hidden[rows][None], cell[rows][None]))
-        hidden, cell = (old.index_copy(0, rows, new[0]) for old, new in zip((hidden, cell), last))
-        pieces.append(output.new_zeros(len(values), end - begin, lstm.hidden_size).index_copy(0, rows, output))
-    outputs = torch.cat(pieces, 1)
-    return nn.functional.pad(outputs, (0, 0, 0, values.shape[1] - outputs.shape[1])), (hidden, cell)
+    packed = pack_padded_sequence(values, lengths.cpu(), batch_first=True, enforce_sorted=False)
+    outputs, (hidden, cell) = lstm(packed)
+    outputs, _ = pad_packed_sequence(outputs, batch_first=True, total_length=values.shape[1])
+    return outputs, (hidden[0], cell[0])
