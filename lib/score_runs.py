@@ -7,6 +7,7 @@ A file of scores holds the ROUGE and the copied n-grams of every document, so th
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ def score_systems(
 
     n-grams count as copied from anywhere in the whole document, as words of `options`.
 
-    words: every summary is cut to so many first.
+    words: every summary is cut to so many first; marks alone are none.
     """
     if words is not None:
         systems = {name: [cut(summary, words, options) for summary in found] for name, found in systems.items()}
@@ -58,13 +59,25 @@ def _scores(
         "copied": {n: [counts[int(n)] for counts in copied] for n in COPIED},  # [found, all] of each document
         "repeated": [repeated_ngrams(summary) for summary in words],  # trigrams: [said before, all]
         "distinct": [float(n == 1) for n in map(Counter(map(tuple, words)).__getitem__, map(tuple, words))],
-        "words": round(float(np.mean([len(" ".join(summary).split()) for summary in summaries])), 1),
+        "words": round(float(np.mean([sum(map(_is_word, " ".join(summary).split())) for summary in summaries])), 1),
     }
 
 
 def cut(summary: Sequence[str], words: int, options: Options) -> list[str]:
-    """A summary's first words, sentence by sentence, as `options` count and write them."""
-    return [" ".join(sentence) for sentence in options.cut(summary, words)]
+    """A summary's first words, sentence by sentence, as `options` write them."""
+    kept = []
+    for sentence in map(options.words, summary):
+        numbers = list(accumulate(map(_is_word, sentence)))
+        kept.append(" ".join(word for word, number in zip(sentence, numbers) if number <= words))
+        words -= numbers[-1] if numbers else 0
+        if words <= 0:
+            break
+    return kept
+
+
+def _is_word(word: str) -> bool:
+    """Not a mark alone: what ROUGE counts, too."""
+    return any(c.isalnum() for c in word)
 
 
 def score_run(run: Run, documents: Sequence[Document], split_name: str) -> tuple[dict, list[list[str]]]:

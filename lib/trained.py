@@ -19,14 +19,13 @@ from safetensors.torch import save
 import lib
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
-from lib.data.text import tokenize
 from lib.extractive import lexrank
 from lib.generate import DecodeConfig, summarize
 from lib.make_tables import markdown, render, table_numbers
 from lib.papers import PAPERS, paper
 from lib.papers.paper import Kept, Paper, Row, RunSpec, Table
 from lib.runs import Run, RunError, tied
-from lib.score_runs import score_systems
+from lib.score_runs import cut, score_systems
 from lib.storage import trained_folder, write_json, write_whole
 
 MOST_BYTES = 12_000_000  # of a run's weights
@@ -108,21 +107,10 @@ def _systems(of: Paper, kept: Kept, run: Run, texts: list[Document]) -> Iterator
     for label, size in ((f"{of.title}, as the paper decodes", 0), (f"{of.title}, no trigram twice", 3)):
         decode: DecodeConfig = replace(run.decode, block_ngrams=size)
         yield label, summarize(run.model, encoded, run.vocabulary, decode)
-    yield f"Lead, {kept.words} words", [first_words(d.sentences, kept.words) for d in texts]
+    yield f"Lead, {kept.words} words", [cut(d.sentences, kept.words, run.options) for d in texts]
     if kept.cut is not None:  # a headline is no choice of sentences
         yield f"LexRank, {kept.words} words", [lexrank(d.sentences, kept.words) for d in texts]
     yield "References", [d.summary for d in texts]
-
-
-def first_words(sentences: list[str], words: int) -> list[str]:
-    """Sentences until there are so many words; the last one is cut."""
-    found = []
-    for sentence in sentences:
-        found.append(" ".join(tokenize(sentence)[:words]))
-        words -= len(found[-1].split())
-        if words <= 0:
-            break
-    return found
 
 
 # -------------------------------------------------------------------------------------------------- command line

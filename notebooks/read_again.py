@@ -730,7 +730,7 @@ pairs_frame(kept_table("trained_read_again")) if kept else None
 
 # %% [markdown]
 r"""
-**What to see.** Fourteen points of R-1 above the first eight words, and almost eight of R-2: much more than the intervals. A rule against repeated trigrams is worth a
+**What to see.** More than thirteen points of R-1 above the first eight words, and more than seven of R-2: much more than the intervals. A rule against repeated trigrams is worth a
 point at most.
 
 # 4. The paper's studies, at demo size

@@ -104,7 +104,9 @@ def test_repetition():
 
 def test_cut_and_distinct():
     options = PAPERS["mem2mem"].presets["demo"].options
-    assert cut(["One two three.", "Four five six."], 6, options) == ["one two three .", "four five"]
+    found = cut(["One two, three.", "--", "Four (five) six."], 5, options)
+    assert found == ["one two , three .", "- -", "four ( five )"]
+    assert cut(["One two."], 2, options) == ["one two ."] and cut(["One two."], 9, options) == ["one two ."]
     documents = [Document(str(i), "", [""], [["a b c d ."]], ["a b c ."]) for i in range(3)]
     scores = score_systems({"x": [["a b c d"], ["A b c d"], ["e f g h i"]]}, documents, options, words=4)["x"]
     assert scores["distinct"] == [0, 0, 1] and scores["words"] == 4 and scores["repeated"] == [(0, 2)] * 3
