@@ -31,7 +31,7 @@ from lib.storage import trained_folder, write_json, write_whole
 MOST_BYTES = 12_000_000  # of a run's weights
 
 
-def keep(folder: Path) -> Path:
+def keep_run(folder: Path) -> Path:
     """Copy what using a run takes, its weights in 16 bits (float16).
 
     Raises RunError for a folder without a run, or one whose weights are too large for the repository.
@@ -131,7 +131,7 @@ def main(arguments: list[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     try:
         if args.command == "keep":
-            print(keep(args.folder))
+            print(keep_run(args.folder))
             return
         numbers = score(args.name, args.dataset, args.documents)
     except (ValueError, RunError, OSError) as error:  # CorpusError is a ValueError

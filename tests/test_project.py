@@ -263,7 +263,7 @@ def test_no_path_of_a_machine_in_what_is_committed():
     pattern = re.compile("/(?:" + "|".join(("home", "root", "work", "Users")) + r")/\w")
     for name in files.stdout.split():
         path = ROOT / name
-        if path.suffix in (".png", ".gz") or not path.exists():
+        if path.suffix in (".png", ".gz", ".safetensors") or not path.exists():
             continue
         assert not pattern.search(path.read_text(encoding="utf-8")), name
 
@@ -321,4 +321,4 @@ def test_a_page_with_parameters_trains(page, parameters, tmp_path, monkeypatch):
     subprocess.run([*command, *where, *given], capture_output=True, check=True, timeout=600)
     text = (tmp_path / "out.ipynb").read_text(encoding="utf-8")
     assert "trained here, on " in text and ", 2 steps" in text
-    assert (tmp_path / "run" / "config.json").exists() and len(list((tmp_path / "figures").glob("*.png"))) > 2
+    assert (tmp_path / "run" / "config.json").exists() and (tmp_path / "figures" / f"{page}_losses.png").exists()

@@ -32,7 +32,7 @@ def classes():
 @pytest.mark.parametrize("path", TEXTS, ids=lambda p: str(p.relative_to(project_root())))
 def test_every_name_is_there(path, classes):
     names = named(path.read_text(encoding="utf-8"))
-    assert names
+    assert names or path.parent != project_root()
     for name in names:
         first, *rest = name.split(".")
         if first == "lib":

@@ -52,7 +52,7 @@ PRESETS = {
         CohanOptions(sections=3, section_tokens=250, summary_tokens=200, vocab_size=15_000),
         {**_SMALL, "embedding": 128, "hidden": 128, "bottleneck": 128},
         train=TrainConfig(
-            batch_size=16, epochs=7, learning_rate=1e-3, halve_after=4, validate_every=500, save_every=250,
+            batch_size=16, epochs=6, learning_rate=1e-3, halve_after=4, validate_every=500, save_every=250,
             log_every=50,
         ),
         decode=DecodeConfig(min_length=230, max_length=236, block_ngrams=3),  # some 200 words and their marks
