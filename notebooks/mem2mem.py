@@ -787,7 +787,7 @@ draw(
     "mem2mem_losses",
     figures,
     metrics=losses,
-    hours=run.hours,
+    hours=run.hours if as_they_are else 0.0,
     title=f"Losses of {variant}, preset {preset}, {run.config['documents']['train']:,} training documents",
 )
 
@@ -847,7 +847,7 @@ r"""
 ROUGE F1 in percent with a seeded 95% bootstrap interval over documents. **R-Lsum** is the summary-level R-L, one sentence a
 line, as in the paper's tables; the sentence-level R-L would be some ten points lower on such texts. Lead and LexRank choose
 from the full paper. The oracle adds sentences as long as R-1 + R-2 grows; it sees the reference, so it is an upper bound for choosing sentences, not a
-system. All of them are cut to the words that the model may write: ROUGE rewards length, and nothing can be compared otherwise.
+system. All of them are cut to as many words (marks alone are none): ROUGE rewards length, and nothing can be compared otherwise.
 
 The *memory heads* are the sentences that the heads of $\mathbf A$ attend to most: the paper's Table 3. They choose from the
 shortened source, the beginnings of some sections with the conclusion among them, which is a good place to choose from. *Random*
@@ -855,7 +855,8 @@ chooses as many sentences there by chance: only what the heads score above it ha
 """
 
 # %%
-references, longest = [doc.summary for doc in documents], decode.max_length
+references = [doc.summary for doc in documents]
+longest = chosen.paper.kept.cut if as_they_are else decode.max_length
 systems = {
     "Lead": [doc.sentences for doc in documents],
     "LexRank": [lexrank(doc.sentences, longest) for doc in documents],

@@ -69,7 +69,7 @@ PRESETS = {
         decode=DecodeConfig(beam=5, min_length=60, max_length=160, block_ngrams=3, **_WRITTEN),
         documents=100,
     ),
-    # for a trained run that the project is to keep: papers whose paragraphs stand in order
+    # for a trained run: papers whose paragraphs stand in order
     "medium": Preset(
         ClusterOptions(
             paragraphs=22, paragraph_tokens=110, paragraph_words=70, section_words=520, summary_tokens=256,
@@ -77,8 +77,8 @@ PRESETS = {
         ),
         {"width": 128, "heads": 4, "inner": 512, "local_layers": 3},
         train=TrainConfig(
-            batch_size=16, epochs=5, learning_rate=2 * 128**-0.5, validate_every=500, save_every=250, log_every=50,
-            **{**_NOAM, "warmup": 1_500},
+            batch_size=16, epochs=3, learning_rate=0.08, validate_every=500, save_every=250, log_every=50, bf16=True,
+            **{**_NOAM, "warmup": 1_000},
         ),
         decode=DecodeConfig(beam=5, min_length=230, max_length=256, block_ngrams=3, **_WRITTEN),
     ),

@@ -47,12 +47,19 @@ DEMO = Preset(
     decode=DecodeConfig(beam=3, min_length=20, max_length=80, block_ngrams=3),
     documents=100,
 )
-# the size of the trained run that the project keeps: four windows over the beginnings of three sections
+# for a trained run: four windows over the beginnings of three sections
 MEDIUM = Preset(
     ArticleOptions(source_tokens=1540, section_words=520, summary_tokens=200, vocab_size=15_000),
     {"embedding": 128, "hidden": 128, "window": 400, "stride": 380},
     train=TrainConfig(
-        batch_size=16, epochs=7, learning_rate=1e-3, halve_after=4, validate_every=500, save_every=250, log_every=50
+        batch_size=16,
+        epochs=4,
+        learning_rate=1e-3,
+        halve_after=2,
+        validate_every=500,
+        save_every=250,
+        log_every=50,
+        bf16=True,
     ),
     decode=DecodeConfig(min_length=230, max_length=240, block_ngrams=3),  # some 200 words, their marks and [SLIDE]
 )
