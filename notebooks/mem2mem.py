@@ -27,7 +27,7 @@ write** them while it writes the summary.
 5. The paper's published numbers beside this run's, what deviates from the paper, and exercises.
 
 With the parameters as they are, the page takes about a minute on two CPU cores and needs no network: it opens the run that the project
-keeps (`trained/mem2mem`, a quarter of the paper's size) and lets it summarize papers that it has never seen. With any other `dataset`,
+keeps (`trained/mem2mem`, a third of the paper's size) and lets it summarize papers that it has never seen. With any other `dataset`,
 `preset`, `variant`, `steps` or `seed` it trains a model first; `preset="demo"` takes half a minute for that, and then writes the sound of an abstract, not sense.
 """
 
@@ -75,6 +75,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from IPython.display import display
 
 from lib.checks import check_close, check_exercise, check_gradients, gradients
 from lib.data.batch import in_vocabulary, make_batch
@@ -101,7 +102,9 @@ dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")
 preset = preset or ("medium" if as_they_are else "demo")
 chosen = resolve("mem2mem", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
-documents = list(corpus.split("test", 50 if as_they_are else chosen.documents))
+documents = list(corpus.split("test", None if as_they_are else chosen.documents))
+if as_they_are:  # one paper of the sample is among those that the kept run has learned from
+    documents = [document for document in documents if document.id != "PMC4784345"][:50]
 use_style()
 
 # %% [markdown]
@@ -795,8 +798,8 @@ draw(
 r"""
 **Is this curve normal?** For the kept run, yes. The loss of single batches (blue) and the validation loss (orange) fall together, for every paper is
 new or was seen few times, and a step where the learning rate is halved shows in both. A demo of a hundred papers looks different: they are memorised in a few
-epochs, and the validation loss soon rises again; the weights with the least one are those that count. The compression loss falls late: for a long time the
-model does well with heads that overlap.
+epochs, and the validation loss soon rises again; the weights with the least one are those that count. The read loss rises where the compression loss falls to 0: the two pull
+at the same heads.
 
 ## One document
 """
@@ -840,7 +843,9 @@ for i in quotable[:2]:
 
 # %% [markdown]
 r"""
-**What to see.** WHAT_TO_SEE_SUMMARIES
+**What to see.** It writes sentences, and they make an abstract: what is known, what was done, what was found, in the paper's own terms, many of them copied.
+It is not to be believed: set beside the reference, who was compared with whom is mixed up, and the 1,635 older adults of the first summary stand in the text, but in the
+study there were 1,274.
 
 ## Scores
 
@@ -872,6 +877,10 @@ systems = {name: [cut(summary, longest, options) for summary in found] for name,
 table, numbers = score_table(systems, references, seed)
 words = {name: [" ".join(summary).split() for summary in found] for name, found in systems.items()}
 repeated = {name: np.sum([repeated_ngrams(w) for w in found], axis=0) for name, found in words.items()}
+table["words"] = [
+    f"{np.mean([sum(any(map(str.isalnum, w)) for w in summary) for summary in found]):.0f}"
+    for found in words.values()
+]
 table["repeated trigrams"] = [f"{said / every:.1%}" for said, every in repeated.values()]
 table["distinct summaries"] = [f"{len(set(map(tuple, found))) / len(found):.0%}" for found in words.values()]
 print(f"{preset} run: {len(documents)} test documents of {Path(dataset).name}, every summary cut to {longest} words")
@@ -879,7 +888,19 @@ table
 
 # %% [markdown]
 r"""
-**What to see.** WHAT_TO_SEE_SCORES
+**What to see.** With the rule the model is far above Lead and beside LexRank, on papers from other places than those that it has learned from. Without the
+rule more than four in ten of its trigrams are repetitions, and five points of R-1 are lost. The heads choose better sentences than chance does among the same sentences. On 200 test
+papers of its own corpus (`python -m lib.trained score mem2mem`) it is three points above LexRank:
+"""
+
+# %%
+own = kept_table("trained_mem2mem")
+print(setting(own))
+table_frame(own)
+
+# %% [markdown]
+r"""
+The paper's PubMed numbers (below) are those of another corpus, of whole abstracts and of all 3,016 words of a paper: they are not comparable with these.
 
 How much of the output is copied: the share of its n-grams that stand in the whole article, as in the paper's Table 4; the
 model sees a shortened one.
@@ -935,9 +956,31 @@ if has_memory and summarizer.extracts:
     for slot, j in enumerate(A.argmax(1).tolist()):
         print(f"slot {slot + 1:>2}  {A[slot, j]:.2f}  sentence {j + 1:>2}  {clip(sentences[j], 16)}")
 
+# %%
+if has_memory and summarizer.extracts:
+    with torch.no_grad():
+        states = [summarizer.encode(make_batch([document], len(vocabulary))) for document in encoded]
+    strongest = np.array([state.write_attention[0].argmax(1).tolist() for state in states])  # [papers, r]
+    sentences_of = np.array([len(document.sentence_lengths) for document in encoded])[:, None]
+    usual = {}
+    for slot in range(strongest.shape[1]):
+        first, last = (pd.Series(p[:, slot]).value_counts() for p in (strongest + 1, sentences_of - strongest))
+        counted, name = (first, "from the beginning") if first.iloc[0] >= last.iloc[0] else (last, "from the end")
+        usual[f"slot {slot + 1}"] = {
+            "sentence": f"{counted.index[0]} {name}",
+            "papers": f"{counted.iloc[0] / len(encoded):.0%}",
+        }
+    display(pd.DataFrame.from_dict(usual, orient="index").T)
+
 # %% [markdown]
 r"""
-**What to see.** WHAT_TO_SEE_MEMORY
+**What to see.** Left: ten heads on ten different sentences, each with nearly all of its weight on one. That is what $\mathcal L^{(comp)}$ asks for. The table says
+*which* sentences: those at ten fixed places, the same in each of the 50 papers. The heads have learned where in a paper to look, not what to look for; beginnings and
+ends are good places, and $\mathcal L^{(read)}$ was content with them. Compare with the synthetic task, where place says nothing and the heads found the marks.
+
+Right: the reads go from the slots of the introduction to the others as the summary goes on, and slot 9, with the eighth sentence from the end, is read most throughout.
+The training curve of $\mathcal L^{(comp)}$ above stays near 1 although it is 0 on the validation papers: more than a quarter of the training papers were split into fewer than
+ten sentences, and ten heads cannot be on ten of them.
 
 # 4. The paper's numbers and this run's
 

@@ -55,7 +55,7 @@ PRESETS = {
             batch_size=16, epochs=6, learning_rate=1e-3, halve_after=4, validate_every=500, save_every=250,
             log_every=50,
         ),
-        decode=DecodeConfig(min_length=230, max_length=236, block_ngrams=3),  # some 200 words and their marks
+        decode=DecodeConfig(min_length=240, max_length=246, block_ngrams=3),  # 200 words and their marks
     ),
 }  # fmt: skip
 
