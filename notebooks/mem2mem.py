@@ -75,7 +75,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from IPython.display import display
 
 from lib.checks import check_close, check_exercise, check_gradients, gradients
 from lib.data.batch import in_vocabulary, make_batch
@@ -957,12 +956,12 @@ if has_memory and summarizer.extracts:
         print(f"slot {slot + 1:>2}  {A[slot, j]:.2f}  sentence {j + 1:>2}  {clip(sentences[j], 16)}")
 
 # %%
+usual = {}  # the sentence that each head is on in most papers
 if has_memory and summarizer.extracts:
     with torch.no_grad():
         states = [summarizer.encode(make_batch([document], len(vocabulary))) for document in encoded]
     strongest = np.array([state.write_attention[0].argmax(1).tolist() for state in states])  # [papers, r]
     sentences_of = np.array([len(document.sentence_lengths) for document in encoded])[:, None]
-    usual = {}
     for slot in range(strongest.shape[1]):
         first, last = (pd.Series(p[:, slot]).value_counts() for p in (strongest + 1, sentences_of - strongest))
         counted, name = (first, "from the beginning") if first.iloc[0] >= last.iloc[0] else (last, "from the end")
@@ -970,7 +969,7 @@ if has_memory and summarizer.extracts:
             "sentence": f"{counted.index[0]} {name}",
             "papers": f"{counted.iloc[0] / len(encoded):.0%}",
         }
-    display(pd.DataFrame.from_dict(usual, orient="index").T)
+pd.DataFrame.from_dict(usual, orient="index").T if usual else None
 
 # %% [markdown]
 r"""
