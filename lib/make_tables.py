@@ -22,7 +22,7 @@ from lib.bootstrap import interval, paired_bootstrap
 from lib.measures import MEASURES
 from lib.papers import page_table_named, table_named
 from lib.papers.paper import Row, Table
-from lib.storage import project_root, write_json, write_whole
+from lib.storage import project_root, trained_folder, write_json, write_whole
 from lib.suggestions import did_you_mean
 
 
@@ -250,8 +250,8 @@ def kept_tables() -> dict[str, dict]:
 
 def kept_table(name: str) -> dict:
     of = name.removeprefix("trained_")
-    path = f"figures/{name}.json" if of == name else f"trained/{of}/table.json"
-    return json.loads((project_root() / path).read_text(encoding="utf-8"))
+    path = project_root() / "figures" / f"{name}.json" if of == name else trained_folder(of) / "table.json"
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def _texts() -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Scores of summaries: ROUGE, the share of copied n-grams, and tables of both."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -93,6 +94,22 @@ def repeated_ngrams(words: list[str], n: int = 3) -> tuple[int, int]:
     """How many of a text's n-grams have occurred in it before, and how many there are."""
     grams = list(_ngrams(words, n))
     return len(grams) - len(set(grams)), len(grams)
+
+
+def distinct(summaries: Sequence[Sequence[str]]) -> list[float]:
+    """1 for each summary, in words, that no other document has, 0 for the others."""
+    times = Counter(map(tuple, summaries))
+    return [float(times[tuple(summary)] == 1) for summary in summaries]
+
+
+def is_word(word: str) -> bool:
+    """Not a mark alone: what ROUGE counts, too."""
+    return any(c.isalnum() for c in word)
+
+
+def count_words(sentences: Sequence[str]) -> int:
+    """Of a summary, by white space, without marks that stand alone."""
+    return sum(map(is_word, " ".join(sentences).split()))
 
 
 def copied_ngrams(

@@ -18,7 +18,7 @@ from lib.data.corpora import Corpus
 from lib.data.prepared import PreparedCorpus, code_of
 from lib.papers import open_run
 from lib.papers.paper import Setup
-from lib.runs import Run, determining, load_weights, run_config
+from lib.runs import Run, determining, run_config
 from lib.storage import digest, project_root, trained_folder
 from lib.training import train
 
@@ -71,8 +71,7 @@ def run_for_page(
             f"{made[0]['batch_size']}, {run.step:,} steps, {60 * run.hours:.0f} minutes on one core"
         )
     prepared = setup.prepare(corpus, progress=progress)
-    run = train_or_load(setup, setup.build(prepared), prepared, output, progress)
-    load_weights(run.model, run.folder, setup.recipe.weights)
+    run = open_run(train_or_load(setup, setup.build(prepared), prepared, output, progress).folder)
     return run, f"trained here, on {len(prepared['train']):,} documents, {run.step:,} steps. {prepared.report}"
 
 

@@ -232,6 +232,12 @@ def tied(model: nn.Module) -> dict[str, str]:
     return {name: kept for name, p in named if (kept := first.setdefault(id(p), name)) != name}
 
 
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """A model's tensors as a checkpoint names them."""
+    twice = tied(model)
+    return {f"model.{name}": value for name, value in model.state_dict().items() if name not in twice}
+
+
 def put_weights(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Into `model`, of the tensors of a checkpoint. Raises RuntimeError when they are of another model."""
     weights = under("model", tensors)

@@ -5,7 +5,6 @@ A file of scores holds the ROUGE and the copied n-grams of every document, so th
 """
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -18,16 +17,10 @@ from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus
 from lib.generate import extract, summarize
 from lib.measures import COPIED
-from lib.metrics import limited_recall, ngram_counts, repeated_ngrams, rouge
+from lib.metrics import count_words, distinct, is_word, limited_recall, ngram_counts, repeated_ngrams, rouge
 from lib.models.summarizer import Extractor
 from lib.papers.paper import Setup
 from lib.runs import Run
-
-
-def score_texts(summaries: Sequence[list[str]], documents: Sequence[Document], options: Options) -> dict:
-    """What a table needs of a system's summaries, sentences of each: numbers of every document."""
-    (scores,) = score_systems({"": summaries}, documents, options).values()
-    return scores
 
 
 def score_systems(
@@ -36,7 +29,7 @@ def score_systems(
     options: Options,
     words: int | None = None,
 ) -> dict[str, dict]:
-    """The same of several systems, by name.
+    """What a table needs of each system's summaries, sentences of each: numbers of every document.
 
     n-grams count as copied from anywhere in the whole document, as words of `options`.
 
@@ -58,8 +51,8 @@ def _scores(
         "recall": np.round(limited_recall(summaries, [d.references for d in documents]), 3).tolist(),
         "copied": {n: [counts[int(n)] for counts in copied] for n in COPIED},  # [found, all] of each document
         "repeated": [repeated_ngrams(summary) for summary in words],  # trigrams: [said before, all]
-        "distinct": [float(n == 1) for n in map(Counter(map(tuple, words)).__getitem__, map(tuple, words))],
-        "words": round(float(np.mean([sum(map(_is_word, " ".join(summary).split())) for summary in summaries])), 1),
+        "distinct": distinct(words),
+        "words": round(float(np.mean([count_words(summary) for summary in summaries])), 1),
     }
 
 
@@ -67,17 +60,12 @@ def cut(summary: Sequence[str], words: int, options: Options) -> list[str]:
     """A summary's first words, sentence by sentence, as `options` write them."""
     kept = []
     for sentence in map(options.words, summary):
-        numbers = list(accumulate(map(_is_word, sentence)))
+        numbers = list(accumulate(map(is_word, sentence)))
         kept.append(" ".join(word for word, number in zip(sentence, numbers) if number <= words))
         words -= numbers[-1] if numbers else 0
         if words <= 0:
             break
     return kept
-
-
-def _is_word(word: str) -> bool:
-    """Not a mark alone: what ROUGE counts, too."""
-    return any(c.isalnum() for c in word)
 
 
 def score_run(run: Run, documents: Sequence[Document], split_name: str) -> tuple[dict, list[list[str]]]:
@@ -98,12 +86,8 @@ def score_run(run: Run, documents: Sequence[Document], split_name: str) -> tuple
     made = {
         "model": run.config["paper"],
         "variant": run.config["variant"],
-        **_setting(run.config["corpus"], documents, split_name, run.config["documents"]["train"]),
-        "seed": run.config["train"]["seed"],
-        "steps": run.step,
-        "parameters": sum(p.numel() for p in run.model.parameters()),
+        **about(run, run.config["corpus"], documents, split_name),
         "seconds": {"training": _seconds(run), "summary": round(seconds / len(documents), 4)},
-        "made_with": run.config["made_with"],
         "parts": parts,
     }
     return made, summaries
@@ -130,6 +114,17 @@ def score_baselines(
 
 def _words(sentences: Sequence[str], options: Options) -> list[str]:
     return [word for sentence in sentences for word in options.words(sentence.lower())]
+
+
+def about(run: Run, corpus: str, documents: Sequence[Document], split_name: str) -> dict:
+    """What a table tells of a run that was scored on a corpus's documents."""
+    return {
+        **_setting(corpus, documents, split_name, run.config["documents"]["train"]),
+        "seed": run.config["train"]["seed"],
+        "steps": run.step,
+        "parameters": sum(p.numel() for p in run.model.parameters()),
+        "made_with": run.config["made_with"],
+    }
 
 
 def _setting(corpus: str, documents: Sequence[Document], split_name: str, training: int) -> dict:

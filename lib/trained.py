@@ -24,11 +24,12 @@ from lib.generate import DecodeConfig, summarize
 from lib.make_tables import markdown, render, table_numbers
 from lib.papers import PAPERS, paper
 from lib.papers.paper import Kept, Paper, Row, RunSpec, Table
-from lib.runs import Run, RunError, tied
-from lib.score_runs import cut, score_systems
+from lib.runs import Run, RunError, weights_of
+from lib.score_runs import about, cut, score_systems
 from lib.storage import trained_folder, write_json, write_whole
 
 MOST_BYTES = 12_000_000  # of a run's weights
+DECODINGS = {"as the paper decodes": 0, "no trigram twice": 3}  # size of the n-grams that are not repeated
 
 
 def keep_run(folder: Path) -> Path:
@@ -37,9 +38,8 @@ def keep_run(folder: Path) -> Path:
     Raises RunError for a folder without a run, or one whose weights are too large for the repository.
     """
     run = lib.load(folder, device="cpu")
-    twice = tied(run.model)
-    weights = {f"model.{k}": _half(v) for k, v in run.model.state_dict().items() if k not in twice}
-    content = save(weights, {"meta": json.dumps({"step": run.step})})
+    weights = weights_of(run.model)
+    content = save({name: _half(value) for name, value in weights.items()}, {"meta": json.dumps({"step": run.step})})
     if len(content) > MOST_BYTES:
         raise RunError(f"{folder}: {len(content) / 1e6:.1f} MB of weights in 16 bits, {MOST_BYTES / 1e6:.0f} at most")
     to = trained_folder(run.config["paper"])
@@ -71,17 +71,7 @@ def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
     texts = list(load_corpus(dataset or of.kept.dataset).split("test", count))
     systems = dict(_systems(of, of.kept, run, texts))
     parts = score_systems(systems, texts, run.options, of.kept.cut)
-    made = {
-        "corpus": Path(dataset or of.kept.dataset).name,
-        "split": "test",
-        "ids": [d.id for d in texts],
-        "training documents": run.config["documents"]["train"],
-        "seed": run.config["train"]["seed"],
-        "steps": run.step,
-        "parameters": sum(p.numel() for p in run.model.parameters()),
-        "made_with": run.config["made_with"],
-        "parts": parts,
-    }
+    made = {**about(run, dataset or of.kept.dataset, texts, "test"), "parts": parts}
     command = f"python -m lib.trained score {name}" + (f" --dataset {made['corpus']}" if dataset else "")
     table = table_of(of, systems)
     numbers = table_numbers(
@@ -104,9 +94,9 @@ def table_of(of: Paper, systems) -> Table:
 def _systems(of: Paper, kept: Kept, run: Run, texts: list[Document]) -> Iterator[tuple[str, list[list[str]]]]:
     """Name and summaries of each."""
     encoded = run.encode(texts, run.encoder)
-    for label, size in ((f"{of.title}, as the paper decodes", 0), (f"{of.title}, no trigram twice", 3)):
+    for how, size in DECODINGS.items():
         decode: DecodeConfig = replace(run.decode, block_ngrams=size)
-        yield label, summarize(run.model, encoded, run.vocabulary, decode)
+        yield f"{of.title}, {how}", summarize(run.model, encoded, run.vocabulary, decode)
     yield f"Lead, {kept.words} words", [cut(d.sentences, kept.words, run.options) for d in texts]
     if kept.cut is not None:  # a headline is no choice of sentences
         yield f"LexRank, {kept.words} words", [lexrank(d.sentences, kept.words) for d in texts]

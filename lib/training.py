@@ -42,8 +42,8 @@ from lib.runs import (
     read_meta,
     read_metrics,
     run_config,
-    tied,
     under,
+    weights_of,
 )
 from lib.storage import write_json, write_whole
 from lib.threads import in_threads, threads_on, torch_threads
@@ -338,8 +338,7 @@ class _Loop:
         """Write `last` (all that resuming needs), or weights alone."""
         if self.rank != 0:
             return
-        twice = tied(self.model)
-        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items() if k not in twice}
+        tensors = weights_of(self.model)
         if which == "last":
             for index, parameter in enumerate(self.model.parameters()):
                 for key, value in self.optimizer.state.get(parameter, {}).items():

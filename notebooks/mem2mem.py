@@ -89,12 +89,13 @@ from lib.figures import attention_maps, draw, loss_curves, use_style
 from lib.generate import beam_search, extract, source_sentences, summarize
 from lib.layers.pointer import PointerOutput
 from lib.make_tables import kept_table, pairs_frame, published_table, setting, table_frame
-from lib.metrics import copied_ngrams, repeated_ngrams, score_table
+from lib.metrics import copied_ngrams, count_words, distinct, repeated_ngrams, score_table
 from lib.models.hred import HRED, HREDConfig
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss, memory_sentences
 from lib.page_tools import clip, figures_folder, learn, run_for_page, show_source
 from lib.papers import resolve
 from lib.score_runs import cut
+from lib.trained import DECODINGS
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "+read", 0, 0)
 dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")
@@ -829,12 +830,11 @@ Socher 2018), which its authors did not use.
 
 # %%
 encoded = run.encode(documents, run.encoder)
-rules = {f"{system}, as the paper decodes": 0, f"{system}, no trigram twice": 3}
 written = {
-    name: summarize(summarizer, encoded, vocabulary, replace(decode, block_ngrams=size))
-    for name, size in rules.items()
+    f"{system}, {how}": summarize(summarizer, encoded, vocabulary, replace(decode, block_ngrams=size))
+    for how, size in DECODINGS.items()
 }
-plain, ruled = written.values()
+*_, ruled = written.values()
 for i in quotable[:2]:
     print("TITLE    ", documents[i].title)
     print("REFERENCE", clip(" ".join(documents[i].summary), 90))
@@ -876,12 +876,9 @@ systems = {name: [cut(summary, longest, options) for summary in found] for name,
 table, numbers = score_table(systems, references, seed)
 words = {name: [" ".join(summary).split() for summary in found] for name, found in systems.items()}
 repeated = {name: np.sum([repeated_ngrams(w) for w in found], axis=0) for name, found in words.items()}
-table["words"] = [
-    f"{np.mean([sum(any(map(str.isalnum, w)) for w in summary) for summary in found]):.0f}"
-    for found in words.values()
-]
+table["words"] = [f"{np.mean([count_words(summary) for summary in found]):.0f}" for found in systems.values()]
 table["repeated trigrams"] = [f"{said / every:.1%}" for said, every in repeated.values()]
-table["distinct summaries"] = [f"{len(set(map(tuple, found))) / len(found):.0%}" for found in words.values()]
+table["distinct summaries"] = [f"{np.mean(distinct(found)):.0%}" for found in words.values()]
 print(f"{preset} run: {len(documents)} test documents of {Path(dataset).name}, every summary cut to {longest} words")
 table
 

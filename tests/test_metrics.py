@@ -8,7 +8,7 @@ from lib.data.documents import Document
 from lib.data.sections import CohanOptions
 from lib.measures import METRICS
 from lib.metrics import copied_ngrams, longest_common_recall, rouge, score_table
-from lib.score_runs import score_texts
+from lib.score_runs import score_systems
 
 
 def test_rouge_by_hand():
@@ -68,8 +68,7 @@ def test_copies_are_looked_for_in_the_whole_document():
     )
     options = CohanOptions(sections=1, section_tokens=3)
     summary = ["say eight nine ten , eleven twelve .", "something else"]
-    found = score_texts([summary], [replace(text, summary=["One."])], options)
+    found = score_systems({"x": [summary]}, [replace(text, summary=["One."])], options)["x"]
     assert found["copied"]["5"] == [(4, 6)] and found["words"] == 8, "marks are no words"
-    assert score_texts([["Don't go, he said."]], [replace(text, summary=["One."])], options)["words"] == 4, (
-        "as printed"
-    )
+    found = score_systems({"x": [["Don't go, he said."]]}, [replace(text, summary=["One."])], options)["x"]
+    assert found["words"] == 4, "as printed"
