@@ -1,5 +1,9 @@
 """What a page asserts: the naive equation and the library give the same numbers."""
 
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -8,34 +12,71 @@ class CheckError(AssertionError):
     """An equation and the library differ."""
 
 
-def check_close(naive: Tensor, fast: Tensor, eq: str, what: str = "", tolerance: float = 1e-9) -> None:
-    """Print one line when all numbers agree to `tolerance`, relative to the largest; raise CheckError otherwise.
+@dataclass
+class Compared:
+    """One comparison that held."""
 
-    Args:
-        naive: what the equation on the page gives, unpadded.
-        fast: what `lib` gives for the same thing, same shape.
-        eq: number of the equation in the paper, as it stands there: "(7)".
-    """
-    if naive.shape != fast.shape:
-        raise CheckError(f"{eq} {what}: shape {tuple(naive.shape)} on the page, {tuple(fast.shape)} in lib")
-    naive, fast = naive.detach().double(), fast.detach().double()
-    difference = (naive - fast).abs().max().item() if naive.numel() else 0.0
-    bound = tolerance * max(1.0, naive.abs().max().item() if naive.numel() else 0.0)
-    if not difference <= bound:  # also when it is NaN
-        raise CheckError(f"{eq} {what}: page and lib differ by {difference:.3g}, allowed is {bound:.3g}")
-    shape = "x".join(map(str, naive.shape)) or "scalar"
-    print(f"equal  {eq:<10} {what:<44} {shape:<10} largest difference {difference:.1e}")
+    equation: str
+    what: str
+    numbers: int
+    difference: float  # the largest
 
 
-def check_gradients(naive: dict[str, Tensor], fast: dict[str, Tensor], eq: str, tolerance: float = 1e-8) -> None:
-    """The same for two sets of gradients by parameter name; every parameter must have one on both sides."""
-    for name in naive.keys() | fast.keys():
-        if naive.get(name) is None or fast.get(name) is None:
-            raise CheckError(
-                f"{eq} gradient of {name}: missing {'on the page' if naive.get(name) is None else 'in lib'}"
-            )
-    page, ours = (torch.cat([g[name].flatten() for name in sorted(g)]) for g in (naive, fast))
-    check_close(page, ours, eq, f"gradients of {len(naive)} parameters", tolerance)
+class Checks:
+    """The comparisons of a page, gathered for one table a part; the first that fails stops the page."""
+
+    def __init__(self):
+        self._held: list[Compared] = []
+
+    def close(self, naive: Tensor, fast: Tensor, eq: str, what: str = "", tolerance: float = 1e-9) -> None:
+        """Compare numbers, which may differ by `tolerance`, relative to the largest. Raises CheckError.
+
+        Args:
+            naive: what the equation on the page gives, unpadded.
+            fast: what `lib` gives for the same thing, same shape.
+            eq: number of the equation in the paper, as it stands there: "(7)".
+        """
+        if naive.shape != fast.shape:
+            raise CheckError(f"{eq} {what}: shape {tuple(naive.shape)} on the page, {tuple(fast.shape)} in lib")
+        naive, fast = naive.detach().double(), fast.detach().double()
+        difference = (naive - fast).abs().max().item() if naive.numel() else 0.0
+        bound = tolerance * max(1.0, naive.abs().max().item() if naive.numel() else 0.0)
+        if not difference <= bound:  # also when it is NaN
+            raise CheckError(f"{eq} {what}: page and lib differ by {difference:.3g}, allowed is {bound:.3g}")
+        self._held.append(Compared(eq, what, naive.numel(), difference))
+
+    def gradients(self, naive: dict[str, Tensor], fast: dict[str, Tensor], eq: str, tolerance: float = 1e-8) -> None:
+        """The same for two sets of gradients by parameter name; every parameter must have one on both sides."""
+        for name in naive.keys() | fast.keys():
+            if naive.get(name) is None or fast.get(name) is None:
+                raise CheckError(
+                    f"{eq} gradient of {name}: missing {'on the page' if naive.get(name) is None else 'in lib'}"
+                )
+        page, ours = (torch.cat([g[name].flatten() for name in sorted(g)]) for g in (naive, fast))
+        self.close(page, ours, eq, f"gradients of {len(naive)} parameters", tolerance)
+
+    def table(self) -> "Report":
+        """What has been compared since the last table."""
+        held, self._held = self._held, []
+        return Report(held)
+
+
+class Report:
+    """Comparisons as one line, and in a notebook as a table that unfolds."""
+
+    def __init__(self, held: Sequence[Compared]):
+        self.held = held
+
+    def __repr__(self) -> str:
+        largest = max((c.difference for c in self.held), default=0.0)
+        count, parts = len(self.held), len({c.equation for c in self.held})
+        return f"{count} of {count} comparisons, of {parts} equations and checks, are equal to {largest:.1e}"
+
+    def _repr_html_(self) -> str:
+        columns = {"equation": "equation", "what": "what", "numbers": "numbers", "difference": "largest difference"}
+        frame = pd.DataFrame(map(asdict, self.held), columns=list(columns)).rename(columns=columns)
+        table = frame.to_html(index=False, float_format="{:.1e}".format, border=0)
+        return f"<details><summary>{self!r}</summary>{table}</details>"
 
 
 def gradients(model, loss: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -45,14 +86,25 @@ def gradients(model, loss: torch.Tensor) -> dict[str, torch.Tensor]:
 
 
 def check_exercise(number: int, attempt, cases: list[tuple[tuple, object]], tolerance: float = 1e-6) -> None:
-    """Say whether a reader's function gives what is expected: not done yet (it returns None), wrong, or right."""
+    """Say whether a reader's function gives what is expected, case by case, never what that is: not done yet (it
+    returns None), or how many cases are right, and what the first wrong one was called with."""
+    right, wrong = 0, ""
     for arguments, expected in cases:
-        got = attempt(*arguments)
-        if got is None:
-            print(f"exercise {number}: not done yet")
-            return
-        got, expected = torch.as_tensor(got), torch.as_tensor(expected)
-        if got.shape != expected.shape or not torch.allclose(got.double(), expected.double(), atol=tolerance):
-            print(f"exercise {number}: expected {expected.tolist()}, got {got.tolist()}")
-            return
-    print(f"exercise {number}: right")
+        try:
+            got = attempt(*arguments)
+            if got is None:
+                print(f"exercise {number}: not done yet")
+                return
+            got, expected = torch.as_tensor(got).double(), torch.as_tensor(expected).double()
+            same = got.shape == expected.shape and torch.allclose(got, expected, atol=tolerance)
+            reason = f"gives {_short(got.tolist())}"
+        except Exception as error:  # whatever a reader's code does
+            same, reason = False, f"raises {type(error).__name__}: {error}"
+        right += same
+        wrong = wrong or ("" if same else f"; called with {', '.join(map(_short, arguments))} it {reason}")
+    print(f"exercise {number}: {right} of {len(cases)} right{wrong}")
+
+
+def _short(value, most: int = 60) -> str:
+    text = repr(value.tolist() if isinstance(value, Tensor) else value)
+    return text if len(text) <= most else text[: most - 4] + " ..."

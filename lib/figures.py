@@ -9,6 +9,7 @@ A figure NAME.png has a NAME.json beside it: the name of a function of this file
 import io
 import json
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,6 +68,11 @@ def redraw(folder: str | Path) -> list[str]:
     return drawn
 
 
+def _title(figure: Figure, title: str) -> None:
+    """Above the whole figure, in as many lines as its width asks for."""
+    figure.suptitle(textwrap.fill(title, int(11 * figure.get_figwidth())) if title else "")
+
+
 def _save(figure: Figure, path: Path) -> None:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", metadata={"Software": None})
@@ -98,7 +104,7 @@ def attention_maps(
         named = panel.get("columns", columns)
         image = _attention_map(ax, panel["weights"], panel["title"], rows, named, panel.get("marked", ()), top)
     figure.colorbar(image, ax=axes, label="weight", shrink=0.9)
-    figure.suptitle(title)
+    _title(figure, title)
     return figure
 
 
@@ -134,7 +140,7 @@ def loss_curves(metrics: list[dict], title: str, hours: float = 0.0) -> Figure:
         ax.set(title=term, xlabel=label)
         ax.set_ylim(bottom=0)
     axes[0, 0].legend(frameon=False)
-    figure.suptitle(title)
+    _title(figure, title)
     return figure
 
 
@@ -152,7 +158,7 @@ def lines(panels: list[dict], title: str = "", width: float = 5.0) -> Figure:
         if "ticks" in panel:
             ax.set_xticks(panel["ticks"])
     axes[0, 0].legend(frameon=False)
-    figure.suptitle(title)
+    _title(figure, title)
     return figure
 
 
@@ -172,6 +178,32 @@ def word_weights(words: list[str], weights, rows: str, title: str) -> Figure:
     ax.set_xticks(range(len(words)), words, rotation=90, fontsize=8)
     ax.set(ylabel=rows, yticks=range(len(weights)), title=title)
     figure.colorbar(image, ax=ax, label="weight")
+    return figure
+
+
+def labelled_maps(panels: list[dict]) -> Figure:
+    """Small matrices side by side with a name at every row and column and their numbers inside; each panel is
+    {"title", "values" [rows, columns], "rows", "columns"}, the last two lists of names."""
+    shapes = [np.shape(panel["values"]) for panel in panels]
+    widths = [max(1.1 + 0.42 * n, 0.8 + 0.09 * len(panel["title"])) for panel, (_, n) in zip(panels, shapes)]
+    height = 1.5 + 0.3 * max(rows for rows, _ in shapes)
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(sum(widths), height), squeeze=False, gridspec_kw={"width_ratios": widths}
+    )
+    for ax, panel in zip(axes.flat, panels):
+        values = np.asarray(panel["values"])
+        largest = np.abs(values).max()
+        signed = values.min() < 0
+        ax.imshow(
+            values, cmap="RdBu" if signed else "Blues", vmin=-largest if signed else 0, vmax=largest, aspect="auto"
+        )
+        ax.set_xticks(range(values.shape[1]), panel["columns"], rotation=90)
+        ax.set_yticks(range(values.shape[0]), panel["rows"])
+        ax.set_title(panel["title"])
+        for (i, j), value in np.ndenumerate(values):
+            shade = "white" if abs(value) > 0.6 * largest else "black"
+            number = f"{value:.2f}".replace("0.", ".") if value else ""  # outside a window: nothing
+            ax.text(j, i, number, ha="center", va="center", fontsize=7, color=shade)
     return figure
 
 
@@ -222,7 +254,8 @@ def interval_bars(rows: dict[str, list[float]], xlabel: str, title: str) -> Figu
 PLOTS = {
     plot.__name__: plot
     for plot in (
-        attention_maps, loss_curves, lines, word_bars, word_weights, signed_maps, maximum_attention, interval_bars,
+        attention_maps, loss_curves, lines, word_bars, word_weights, labelled_maps, signed_maps, maximum_attention,
+        interval_bars,
     )
 }  # fmt: skip
 

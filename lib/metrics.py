@@ -1,7 +1,7 @@
 """Scores of summaries: ROUGE, the share of copied n-grams, and tables of both."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -65,7 +65,7 @@ def _longest_common(text: list[str], wanted: list[str]) -> int:
 
 
 def score_table(
-    systems: dict[str, Sequence[list[str]]], references: Sequence[list[str]], seed: int = 0
+    systems: Mapping[str, Sequence[list[str]]], references: Sequence[list[str]], seed: int = 0
 ) -> tuple[pd.DataFrame, dict]:
     """A table of systems by metrics, and the same numbers as plain values for a JSON file."""
     numbers = {}

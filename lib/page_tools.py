@@ -6,19 +6,27 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import torch
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 from torch import nn
 
 from lib.data.batch import Batch
 from lib.data.corpora import Corpus
+from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus, code_of
+from lib.metrics import count_words, distinct, repeated_ngrams, score_table
 from lib.papers import open_run
 from lib.papers.paper import Setup
 from lib.runs import Run, determining, run_config
+from lib.score_runs import cut
 from lib.storage import digest, project_root, trained_folder
 from lib.training import train
 
@@ -39,10 +47,24 @@ def figures_folder(as_they_are: bool) -> Path:
     return project_root() / ("figures" if kept else "runs/figures")
 
 
-def show_source(*parts: Callable | type) -> None:
-    """Print the code of functions and classes."""
-    for part in parts:
-        print(textwrap.dedent(inspect.getsource(part)))
+class Source:
+    """Code of functions and classes: plain text, and in a notebook a block that unfolds."""
+
+    def __init__(self, parts: Sequence[Callable | type]):
+        self.names = [part.__qualname__ for part in parts]
+        self.code = "\n".join(textwrap.dedent(inspect.getsource(part)) for part in parts)
+
+    def __repr__(self) -> str:
+        return self.code
+
+    def _repr_html_(self) -> str:
+        block = highlight(self.code, PythonLexer(), HtmlFormatter(noclasses=True))
+        return f"<details><summary>{', '.join(self.names)}</summary>{block}</details>"
+
+
+def show_source(*parts: Callable | type) -> Source:
+    """The code of functions and classes, to be shown at the end of a cell."""
+    return Source(parts)
 
 
 def train_or_load(
@@ -85,6 +107,25 @@ def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
         nn.utils.clip_grad_norm_(model.parameters(), 2.0)
         optimizer.step()
     return model
+
+
+def summary_table(
+    systems: Mapping[str, Sequence[list[str]]],
+    references: Sequence[list[str]],
+    options: Options,
+    words: int,
+    seed: int,
+) -> tuple[pd.DataFrame, dict]:
+    """ROUGE of systems' summaries (sentences of each), cut to as many words, their mean words, repeated trigrams and
+    distinct summaries. Also the numbers of `score_table`."""
+    shortened = {name: [cut(summary, words, options) for summary in found] for name, found in systems.items()}
+    table, numbers = score_table(shortened, references, seed)
+    written = {name: [" ".join(summary).split() for summary in found] for name, found in shortened.items()}
+    repeated = {name: np.sum([repeated_ngrams(w) for w in found], axis=0) for name, found in written.items()}
+    table["words"] = [f"{np.mean([count_words(summary) for summary in found]):.0f}" for found in shortened.values()]
+    table["repeated trigrams"] = [f"{said / max(1, every):.1%}" for said, every in repeated.values()]
+    table["distinct summaries"] = [f"{np.mean(distinct(found)):.0%}" for found in written.values()]
+    return table, numbers
 
 
 def measured(folder: Path, name: str, *command: str, threads: int | None = None) -> dict[str, float]:

@@ -19,16 +19,21 @@ two levels: **local layers** inside each paragraph, and **global layers** that m
 to each other through them, and hand every word what its paragraph has learned. That attention is a graph over paragraphs, learned; one of
 its heads can be replaced by a graph from elsewhere: **lexical similarity** or **discourse**.
 
-**What you will see**
+**When you have read it** you can say how paragraphs learn of each other through a few vectors each, what a graph from elsewhere would change, and where the authors' code and their equations part.
 
-1. Every equation as a short function, checked against the library `lib`: the ranker, positions, local and global layers, graphs. The
-   authors' code differs from the paper's equations in many places, so there are two readings, and both are checked.
-2. All of them composed into the loss, equal to the library's loss and gradients for a padded batch, in both readings.
-3. A task that needs the global layers: the answer is in one of several paragraphs, and the title names it.
-4. Real papers as clusters of paragraphs: the paper's study of ranking (its Table 1), training, summaries, scores.
-5. What the heads attend to, beside the two graphs. The published tables, and the commands for their rows. Deviations and exercises.
+**Before you start**: PyTorch, a transformer's attention, and what [Start here](start_here.ipynb) explains: beam search, length penalty, warm-up, ROUGE.
 
-With the parameters as they are, the page takes about three minutes on two CPU cores and needs no network. That is a **demo**: a hundred
+| part | what you will see | minutes |
+|---|---|---|
+| 1 | a task that needs the global layers: the answer is in one of several paragraphs, and the title names it | 10 |
+| 2 | every equation as a short function, in two readings, the paper's and its code's, with its numbers for one small cluster, checked against the library `lib`; all of them composed into the loss | 45 |
+| 3 | real papers as clusters of paragraphs: the paper's study of ranking (its Table 1) | 10 |
+| 4, 5 | a run: its losses, summaries and scores; what its heads attend to, beside the two graphs | 15 |
+| 6 to 8 | the published tables and the commands for their rows, what deviates, exercises | 20 |
+
+Before this page: [Read-Again](read_again.ipynb); next: [all models on the same documents](compare.ipynb).
+
+With the parameters as they are, the page takes about two minutes on two CPU cores and needs no network. Its run is a **demo**: a hundred
 training clusters and a small model. It shows that everything works, not how well the model can do.
 """
 
@@ -37,8 +42,8 @@ r"""
 ## Conventions
 
 The paper is paraphrased, never quoted; **(5)** is its equation 5. Functions named after an equation, like `eq15_pooling_weights`, are
-written to be read: one cluster, no batch, no padding. They take their weights from the library's modules. `check_close` compares them with
-what the library computes for a padded batch in double precision and stops the page when they differ. Linear layers, LSTMs and layer
+written to be read: one cluster, no batch, no padding. They take their weights from the library's modules. `checks` compares them with
+what the library computes for a padded batch in double precision and stops the page when they differ; a table at the end of the part lists all that was compared. Linear layers, LSTMs and layer
 normalisation are PyTorch's on both sides.
 
 | symbol | shape | what |
@@ -55,15 +60,15 @@ normalisation are PyTorch's on both sides.
 """
 
 # %% tags=["parameters"]
-dataset: str = "aclsum:paragraphs"  # multi_news, or a folder: {title, paragraphs, summary} lines or WikiSum shards
-preset: str = "demo"  # demo: minutes on two CPU cores; paper: the paper's sizes; code: its authors' code's; for a GPU
+dataset: str = ""  # aclsum:paragraphs, multi_news, or a folder: {title, paragraphs, summary} lines or WikiSum shards
+preset: str = ""  # demo: a minute on two CPU cores; paper, code: the sizes of the paper and of its code, for a GPU
 variant: str = "HT"  # a row of the paper's tables 2 and 3, like HT + similarity graph, FT 600 or T-DMCA
 steps: int = 0  # training steps; 0: as many as the preset says
 study_steps: int = 0  # training steps of each row of tables 2 and 3, half a minute to minutes each; 0: none
 seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/, named after the configuration
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 from lib.parameters import check_parameters
 
 check_parameters(globals())
@@ -77,15 +82,15 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.checks import check_close, check_exercise, check_gradients, gradients
+from lib.checks import Checks, check_exercise, gradients
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.clusters import clusters, encode_clusters, order_scores, ranked, rows_of, similarity_scores
 from lib.data.corpora import load_corpus
 from lib.data.graphs import capitalised_names, discourse_graph, entity_finder, similarity_graph
 from lib.data.synthetic import planted_clusters
-from lib.data.text import BOS, EOS, PAD, SENTENCE_END, TITLE_END, bigram_recall
-from lib.extractive import lexrank
-from lib.figures import attention_maps, draw, lines, loss_curves, signed_maps, use_style, word_weights
+from lib.data.text import BOS, EOS, PAD, SENTENCE_END, bigram_recall
+from lib.extractive import lexrank, oracle
+from lib.figures import attention_maps, draw, labelled_maps, lines, loss_curves, signed_maps, use_style, word_weights
 from lib.generate import DecodeConfig, greedy_search, summarize
 from lib.human.sheets import write_summaries
 from lib.layers.transformer import sinusoids
@@ -93,35 +98,154 @@ from lib.make_tables import published_table
 from lib.metrics import longest_common_recall, score_table
 from lib.models.hierarchical_transformer import GlobalLayer, HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
-from lib.page_tools import clip, figures_folder, learn, show_source, train_or_load
+from lib.page_tools import clip, figures_folder, learn, run_for_page, show_source, summary_table, train_or_load
 from lib.papers import resolve
-from lib.ranking import best_paragraphs, learned_ranking, learned_scores, train_ranker
+from lib.ranking import best_paragraphs, encode_ranked, learned_ranking, learned_scores, train_ranker
 from lib.runs import kept_checkpoints, load_weights
 from lib.storage import project_root
+from lib.trained import DECODINGS
 from lib.training import evaluate_loss
 
-chosen = resolve("hierarchical_transformer", preset, variant, steps=steps or None, seed=seed)
-corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
-test_clusters = list(clusters(corpus, "test", chosen.options, chosen.documents))
-as_they_are = (dataset, preset, variant, steps, study_steps, seed) == ("aclsum:paragraphs", "demo", "HT", 0, 0, 0)
+as_they_are = (dataset, preset, variant, steps, study_steps, seed) == ("", "", "HT", 0, 0, 0)
+studied = resolve("hierarchical_transformer", preset or "demo", variant, steps=steps or None, seed=seed)
+studied_corpus = load_corpus(dataset or "aclsum:paragraphs", errors="skip")  # what cannot be read ends the page here
+chosen, corpus, dataset, preset = studied, studied_corpus, dataset or "aclsum:paragraphs", preset or "demo"
+kept = as_they_are and studied.paper.kept is not None  # the run that the project keeps is shown, where there is one
+if kept:
+    dataset, preset = "pmc-sample", "medium"
+    chosen, corpus = resolve("hierarchical_transformer", preset, variant), load_corpus(dataset)
 figures = figures_folder(as_they_are)
+checks = Checks()
 use_style()
 
 # %% [markdown]
 r"""
-# 1. The equations, one by one
+# 1. A task that needs what is between paragraphs
 
-## A toy corpus
+Five paragraphs, each with a name and two random words; the title is one of the names; the summary is that paragraph's words. A decoder of one
+layer looks at the source once for each word, so somebody must have told the paragraph before that it is the one. The learned ranker can
+solve the same task from the other side: it puts the named paragraph first.
+"""
 
-Three clusters of ids. The first row of each is its title, ended by the symbol `<T>`; the others are paragraphs. They have different numbers
-of paragraphs and of words, so that everything is padded somewhere.
+
+# %%
+V = 24
+
+
+def planted(count, seed):
+    return planted_clusters(count, seed, paragraphs=5, words=2, names=6, vocab_size=V)
+
+
+def choose_first(documents, ranker):
+    """The paragraphs in the ranker's order, or as they come."""
+    if ranker is None:
+        return documents
+    made = []
+    for document, scores in zip(documents, learned_scores(ranker, documents, batch_size=len(documents))):
+        title, *paragraphs = rows_of(document)
+        source = np.concatenate([title, *(paragraphs[i] for i in ranked(scores))])
+        made.append(replace(document, source=source))
+    return made
+
+
+def solve(ranker, steps, **changes):
+    """A trained model, and the share of 200 unseen summaries that it writes right."""
+    torch.manual_seed(seed)
+    sizes = {"width": 64, "heads": 4, "inner": 128, "local_layers": 1, "dropout": 0.0, "smoothing": 0.0, **changes}
+    model = HierarchicalTransformer(HierarchicalTransformerConfig(V, **sizes))
+    learn(model, (make_batch(choose_first(planted(32, i), ranker), V) for i in range(steps)), learning_rate=1e-3)
+    test = choose_first(planted(200, 10**6), ranker)
+    found = greedy_search(model.eval(), make_batch(test, V), DecodeConfig(min_length=1, max_length=4))
+    return model, np.mean([h.ids == document.target[:-1].tolist() for h, document in zip(found, test)])
+
+
+torch.manual_seed(seed)
+planted_ranker = ParagraphRanker(ParagraphRankerConfig(V, embedding=32, hidden=32, dropout=0.0))
+planted_ranker = learn(planted_ranker, (make_batch(planted(64, i), V) for i in range(300)), learning_rate=5e-3).eval()
+unseen = planted(200, 10**6)
+best = [document.labels.argmax() for document in unseen]
+first = np.mean([ranked(s)[0] == i for s, i in zip(learned_scores(planted_ranker, unseen), best)])
+print(f"the ranker puts the named paragraph first in {first:.0%} of 200 unseen clusters")
+flat = {"global_layers": 0, "local_layers": 3}
+solved = {
+    ("off", "HT"): solve(None, 500),
+    ("off", "HT without global layers"): solve(None, 500, **flat),
+    ("on", "HT"): solve(planted_ranker, 200),
+    ("on", "HT without global layers"): solve(planted_ranker, 200, **flat),
+}
+pd.DataFrame(
+    {"summaries right": [f"{share:.1%}" for _, share in solved.values()], "steps": [500, 500, 200, 200]},
+    index=pd.MultiIndex.from_tuples(solved, names=["ranker", "model"]),
+)
+
+# %% [markdown]
+r"""
+**What to see.** Without the ranker, the model solves the task with its global layers, and without them guesses one paragraph of five. With
+the ranker, the first paragraph is always the right one, and both models solve it: the two ideas of the paper reach the same goal, one
+before the model and one inside it.
+
+How does it do that? One unseen cluster, the model without ranker: what each head pools from the words of a paragraph (the mean over
+paragraphs), and how paragraphs then attend to each other in the last global layer. The red triangle is the named paragraph; row and column 1 are the title.
 """
 
 # %%
+example = planted(1, seed=10**6)[0]
+with torch.no_grad():
+    state = solved["off", "HT"][0].encode(make_batch([example], V))
+named = next(i for i, row in enumerate(rows_of(example)) if i and row[0] == example.source[0])
+panels = []
+for z in range(4):
+    panels.append({"title": f"head {z + 1}", "weights": state.between[1][0, z], "marked": [named]})
+draw(
+    attention_maps,
+    "hierarchical_planted",
+    figures,
+    panels=panels,
+    rows="paragraph",
+    columns="attended to",
+    title="Attention between paragraphs on the synthetic task",
+)
+
+# %%
+pooled = [weights for layer in state.pooling for weights in layer[0, 2:].view(5, 3, 4).mean(0).T]
+places = pd.MultiIndex.from_tuples([(f"global layer {layer}", f"head {z}") for layer in (1, 2) for z in range(1, 5)])
+pd.DataFrame(torch.stack(pooled).numpy(), index=places, columns=["name", "word 1", "word 2"]).round(2)
+
+# %% [markdown]
+r"""
+**What to see.** In the first global layer head 4 pools the name above all, with eight tenths of its weight, and head 1 with more than half: that is what it takes to compare a
+paragraph with the title. In the last layer heads 3 and 4 of every paragraph look at the named one most, which is how all learn which one it is. Nobody told the heads what a name is.
+
+"""
+
+# %% [markdown]
+r"""
+# 2. The equations, one by one
+
+## A toy corpus
+
+Three clusters. The first row of each is its title, ended by the symbol `<T>`; the others are paragraphs. They have different numbers
+of paragraphs and of words, so that everything is padded somewhere. A word has one piece here. The weights are random: the pictures show what is computed, not
+what a trained model does.
+"""
+
+# %%
+toy_texts = [
+    ("the zebra", ["the zebra saw a cat", "it ran"], ["zebra saw cat", "it ran"]),
+    ("a quokka", ["it sat"], ["quokka sat"]),
+    ("the cat", ["the cat sat and sat", "it ran", "a zebra saw the cat", "cat"], ["cat saw zebra"]),
+]
+SYMBOLS = ["[PAD]", "[UNK]", "[BOS]", "[EOS]", "<T>", "<P>", "<Q>"]
+toy_pieces = [*SYMBOLS, "the", "zebra", "saw", "a", "cat", "it", "ran", "quokka", "sat", "and"]
+
+
+def numbered(text):
+    return [toy_pieces.index(word) for word in text.split()]
+
+
 toy_rows = [
-    ([[7, 8, TITLE_END], [9, 10, 11, 12], [13, 9]], [9, 10, SENTENCE_END, 13, EOS]),
-    ([[14, TITLE_END], [15]], [15, EOS]),
-    ([[9, TITLE_END], [10, 14, 14], [7, 8], [11, 12, 13, 15, 9], [8]], [11, 12, EOS]),
+    ([numbered(f"{title} <T>"), *map(numbered, paragraphs)], numbered(" <Q> ".join(summary) + " [EOS]"))
+    for title, paragraphs, summary in toy_texts
 ]
 
 
@@ -133,10 +257,11 @@ def encoded(name, rows, target):
 
 
 toy = [encoded(name, *pair) for name, pair in zip("abc", toy_rows)]
-V, d, n_head = 16, 8, 2
+V, d, n_head = len(toy_pieces), 8, 2
 b = 0  # the cluster that the next cells follow; it is padded
 batch = make_batch(toy, V)
 rows, target = toy_rows[b]
+row_names = ["title", *(f"paragraph {i}" for i in range(1, len(rows)))]
 print("title and paragraphs", rows, "summary", target)
 print(f"batch: {tuple(batch.source.shape)} words in up to {batch.sentence_mask.shape[1]} rows")
 
@@ -147,10 +272,17 @@ r"""
 Two LSTMs read the title and a paragraph. The largest value of each dimension over the title stands for it; it joins every word of the
 paragraph; what comes out is again reduced to its largest values, and a logistic regression gives the score.
 
-$$\{u_{t1},\dots\}=\mathrm{lstm}_t(\{w_{t1},\dots\}),\qquad\{u_{p1},\dots\}=\mathrm{lstm}_p(\{w_{p1},\dots\}),\qquad
-\hat u_t=\mathrm{maxpool}(\{u_{t1},\dots\})$$
+$$\{u_{t1},\dots\}=\mathrm{lstm}_t(\{w_{t1},\dots\})\tag{1}$$
 
-$$p_i=\tanh\big(W_1[u_{pi};\hat u_t]\big),\qquad\hat p=\mathrm{maxpool}(\{p_1,\dots\}),\qquad s=\sigma(W_2\hat p)$$
+$$\{u_{p1},\dots\}=\mathrm{lstm}_p(\{w_{p1},\dots\})\tag{2}$$
+
+$$\hat u_t=\mathrm{maxpool}(\{u_{t1},\dots\})\tag{3}$$
+
+$$p_i=\tanh\big(W_1[u_{pi};\hat u_t]\big)\tag{4}$$
+
+$$\hat p=\mathrm{maxpool}(\{p_1,\dots\})\tag{5}$$
+
+$$s=\sigma(W_2\hat p)\tag{6}$$
 
 It learns, by cross entropy, the **ROUGE-2 recall** of the paragraph: the share of the summary's bigrams that it has. The model reads pieces,
 its labels are counted in words; in the toy clusters a word is a number.
@@ -190,12 +322,12 @@ torch.manual_seed(1)
 toy_ranker = ParagraphRanker(ParagraphRankerConfig(V, embedding=4, hidden=3)).double().eval()
 scored = [(rows, paragraph, target) for rows, target in toy_rows for paragraph in rows[1:]]
 s = torch.stack([eq06_score(rows[0], paragraph, toy_ranker) for rows, paragraph, _ in scored])
-check_close(s, toy_ranker.logits(batch).sigmoid(), "(1)-(6)", "scores of all paragraphs of the batch")
+checks.close(s, toy_ranker.logits(batch).sigmoid(), "(1)-(6)", "scores of all paragraphs of the batch")
 y = [rouge_2_recall(paragraph, [w for w in target if w > SENTENCE_END]) for _, paragraph, target in scored]
-check_close(torch.tensor(y), batch.labels, "soft labels", "ROUGE-2 recall")
+checks.close(torch.tensor(y), batch.labels, "soft labels", "ROUGE-2 recall")
 y = torch.tensor(y).double()
 cross_entropy = -(y * s.log() + (1 - y) * (1 - s).log()).mean()
-check_close(cross_entropy, toy_ranker.loss(batch)["loss"], "ranker", "cross entropy with soft labels")
+checks.close(cross_entropy, toy_ranker.loss(batch)["loss"], "ranker", "cross entropy with soft labels")
 
 # %% [markdown]
 r"""
@@ -204,7 +336,13 @@ r"""
 Where a word stands has two sides: which paragraph, and which word of it. Each gets half of the dimensions. (7) prints $e_p[i]$ where
 $e_p[2i]$ is meant.
 
-$$e_p[2i]=\sin\big(p/10000^{2i/d}\big),\qquad e_p[2i+1]=\cos\big(p/10000^{2i/d}\big),\qquad pe_{ij}=[e_i;e_j],\qquad x^0_{ij}=w_{ij}+pe_{ij}$$
+$$e_p[2i]=\sin\big(p/10000^{2i/d}\big)\tag{7}$$
+
+$$e_p[2i+1]=\cos\big(p/10000^{2i/d}\big)\tag{8}$$
+
+$$pe_{ij}=[e_i;e_j]\tag{9}$$
+
+$$x^0_{ij}=w_{ij}+pe_{ij}\tag{10}$$
 
 **The code** puts the word's half first, and multiplies $w_{ij}$ by $\sqrt d$. From here on, every function has the two readings: `paper`
 for the equations as they stand, `code` for what the authors ran.
@@ -270,15 +408,19 @@ def seen_by_lib(model, graph=None):
 lib_layers, lib_states = {}, {}
 for form, model in models.items():
     lib_layers[form], lib_states[form] = seen_by_lib(model)
-    check_close(torch.cat(eq10_input(rows, model)), lib_layers[form][0], "(7)-(10)", f"input, {form}")
+    checks.close(torch.cat(eq10_input(rows, model)), lib_layers[form][0], "(7)-(10)", f"input, {form}")
 
 # %% [markdown]
 r"""
 ## (11), (12) A local layer
 
-A transformer layer as everybody knows it, inside one paragraph.
+Inside one paragraph every word looks at every word. $\mathrm{MHAtt}$ is multi-head attention (Vaswani et al. 2017): each head maps the words $X$ to queries, keys and values of width
+$d_{head}$ and gives $\mathrm{softmax}(QK^\top/\sqrt{d_{head}})V$; the heads are joined and mixed by one more matrix. $\mathrm{FFN}(x)=W_2\,\mathrm{ReLU}(W_1x)$ works on each word alone;
+$\mathrm{LN}$, layer normalisation, gives a vector mean 0 and variance 1, scaled and shifted by learned numbers.
 
-$$h=\mathrm{LN}\big(x^{l-1}+\mathrm{MHAtt}(x^{l-1})\big),\qquad x^l=\mathrm{LN}\big(h+\mathrm{FFN}(h)\big)$$
+$$h=\mathrm{LN}\big(x^{l-1}+\mathrm{MHAtt}(x^{l-1})\big)\tag{11}$$
+
+$$x^l=\mathrm{LN}\big(h+\mathrm{FFN}(h)\big)\tag{12}$$
 
 **The code** normalises what goes into each part and not the sum: $h=x+\mathrm{MHAtt}(\mathrm{LN}\,x)$, $x^l=h+\mathrm{FFN}(\mathrm{LN}\,h)$,
 and once more behind the last layer.
@@ -313,7 +455,7 @@ for form, model in models.items():
     x = eq10_input(rows, model)
     for number, layer in enumerate(model.local_layers, 1):
         x = [eq12_local_layer(paragraph, layer, form) for paragraph in x]
-        check_close(torch.cat(x), lib_layers[form][number], "(11), (12)", f"local layer {number}, {form}")
+        checks.close(torch.cat(x), lib_layers[form][number], "(11), (12)", f"local layer {number}, {form}")
     local_words[form] = x
 
 # %% [markdown]
@@ -322,8 +464,13 @@ r"""
 
 Each head weighs the words of a paragraph with a softmax, and adds up their values. (16) prints $a$ where the softmax $\hat a$ is meant.
 
-$$a^z_{ij}=W^z_ax_{ij},\qquad b^z_{ij}=W^z_bx_{ij},\qquad\hat a^z_{ij}=\frac{\exp a^z_{ij}}{\sum_{j'}\exp a^z_{ij'}},\qquad
-head^z_i=\mathrm{LN}\Big(W^z_c\sum_j\hat a^z_{ij}b^z_{ij}\Big)$$
+$$a^z_{ij}=W^z_ax_{ij}\tag{13}$$
+
+$$b^z_{ij}=W^z_bx_{ij}\tag{14}$$
+
+$$\hat a^z_{ij}=\frac{\exp a^z_{ij}}{\sum_{j'}\exp a^z_{ij'}}\tag{15}$$
+
+$$head^z_i=\mathrm{LN}\Big(W^z_c\sum_j\hat a^z_{ij}b^z_{ij}\Big)\tag{16}$$
 
 **The code** pools $\mathrm{LN}(x)$, has no $W^z_c$, and one normalisation for all heads.
 """
@@ -354,7 +501,12 @@ for form, model in models.items():
     layer = model.global_layers[0]
     weights = [eq15_pooling_weights(layer.norms[0](x) if form == "code" else x, layer) for x in local_words[form]]
     lib_weights = lib_states[form].pooling[0][b, : len(toy[b].source)]
-    check_close(torch.cat(weights), lib_weights, "(13), (15)", f"pooling weights, {form}")
+    checks.close(torch.cat(weights), lib_weights, "(13), (15)", f"pooling weights, {form}")
+pooled = {name: w.detach().T for name, w in zip(row_names, weights)}  # of the code's reading
+_ = labelled_maps([
+    {"title": name, "values": w, "rows": ["head 1", "head 2"], "columns": [toy_pieces[i] for i in row]}
+    for (name, w), row in zip(pooled.items(), rows)
+])  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -362,14 +514,21 @@ r"""
 
 For each head, paragraphs attend to paragraphs.
 
-$$q^z_i=W^z_qhead^z_i,\quad k^z_i=W^z_khead^z_i,\quad v^z_i=W^z_vhead^z_i,\qquad
-context^z_i=\sum_{i'}\frac{\exp(q^{z\top}_ik^z_{i'})}{\sum_o\exp(q^{z\top}_ik^z_o)}\,v^z_{i'}$$
+$$q^z_i=W^z_qhead^z_i\tag{17}$$
+
+$$k^z_i=W^z_khead^z_i\tag{18}$$
+
+$$v^z_i=W^z_vhead^z_i\tag{19}$$
+
+$$context^z_i=\sum_{i'}\frac{\exp(q^{z\top}_ik^z_{i'})}{\sum_o\exp(q^{z\top}_ik^z_o)}\,v^z_{i'}\tag{20}$$
 
 **The code** has the same three matrices for all heads, and divides the scores by $\sqrt{d_{head}}$.
 
 ## (24) A graph in place of a head
 
-$$context^{z'}_i=\sum_{i'}\frac{G_{ii'}}{\sum_oG_{io}}\,v^{z'}_{i'}$$
+A graph that comes from elsewhere can take the place of one head: row $i$ of $G$, scaled to sum to 1, says how much paragraph $i$ takes from each. Only the values are learned there.
+
+$$context^{z'}_i=\sum_{i'}\frac{G_{ii'}}{\sum_oG_{io}}\,v^{z'}_{i'}\tag{24}$$
 
 The paper does not say which head gives way, nor in which layers: here the first one, in every global layer. No published commit of the code
 has the graphs.
@@ -416,14 +575,23 @@ for form, model in models.items():
     size = len(rows)
     for G, state, eq in ((None, lib_states[form], "(17)-(20)"), (toy_graph[b], graphed[form][1], "(24)")):
         _, weights = eq20_contexts(heads, layer, form, None if G is None else G[:size, :size])
-        check_close(weights, state.between[0][b, :, :size, :size], eq, f"attention between paragraphs, {form}")
+        checks.close(weights, state.between[0][b, :, :size, :size], eq, f"attention between paragraphs, {form}")
+_ = labelled_maps([
+    {"title": title, "values": weights[z].detach(), "rows": row_names, "columns": row_names}
+    for z, title in enumerate(("head 1: the graph", "head 2: learned"))
+])  # fmt: skip
 
 # %% [markdown]
 r"""
 ## (21) to (23) Back to the words
 
-$$c_i=W_c[context^1_i;\dots;context^{n_{head}}_i],\qquad g_{ij}=W_{o2}\,\mathrm{ReLU}\big(W_{o1}(x_{ij}+c_i)\big),\qquad
-x^l_{ij}=\mathrm{LN}(g_{ij}+x_{ij})$$
+What its paragraph has gathered reaches every word: the contexts of all heads, joined and mixed, are added to it, and two linear layers follow.
+
+$$c_i=W_c[context^1_i;\dots;context^{n_{head}}_i]\tag{21}$$
+
+$$g_{ij}=W_{o2}\,\mathrm{ReLU}\big(W_{o1}(x_{ij}+c_i)\big)\tag{22}$$
+
+$$x^l_{ij}=\mathrm{LN}(g_{ij}+x_{ij})\tag{23}$$
 
 **The code** keeps $c_i$ in what is passed on: $x^l_{ij}=(x_{ij}+c_i)+\mathrm{FFN}(\mathrm{LN}(x_{ij}+c_i))$.
 """
@@ -452,7 +620,7 @@ for form, model in models.items():
         x = local_words[form]
         for number, layer in enumerate(model.global_layers, 1):
             x = eq23_global_layer(x, layer, form, G)
-            check_close(torch.cat(x), found[number + 2], eq, f"global layer {number}, {form}")
+            checks.close(torch.cat(x), found[number + 2], eq, f"global layer {number}, {form}")
 
 # %% [markdown]
 r"""
@@ -462,7 +630,9 @@ r"""
 $N_{dw}$ have the word; edges below 0.2 are dropped. **Discourse**: $0.2$ times the number of entities that two paragraphs share, plus 1
 if they are neighbours in a document and a marker such as *however* or *as a result* joins them.
 
-$$v_{ik}=N_w(t_{ik})\log\frac{N_d}{N_{dw}(t_{ik})},\qquad D_{ii'}=0.2\,e_{ii'}+m_{ii'}$$
+$$v_{ik}=N_w(t_{ik})\log\frac{N_d}{N_{dw}(t_{ik})}\tag{25}$$
+
+$$D_{ii'}=0.2\,e_{ii'}+m_{ii'}\tag{26}$$
 
 The paper finds entities with spaCy. So does this page where spaCy and its small English model are installed; otherwise runs of capitalised
 words count as entities. Each row has 1 on its diagonal, so that no row of (24) is empty.
@@ -484,15 +654,17 @@ def eq25_similarity(paragraphs):
     return S
 
 
-toy_texts = [
+graph_texts = [
     "Ada Lovelace met Charles Babbage in London.",
     "However, the engine of Charles Babbage was not built.",
     "We saw the engine in London with Ada Lovelace.",
 ]
-toy_words = [text.lower().rstrip(".").split() for text in toy_texts]
-check_close(eq25_similarity(toy_words), torch.tensor(similarity_graph(toy_words)), "(25)", "similarity graph")
+toy_words = [text.lower().rstrip(".").split() for text in graph_texts]
+checks.close(eq25_similarity(toy_words), torch.tensor(similarity_graph(toy_words)), "(25)", "similarity graph")
 by_hand = torch.tensor([[1, 0.2 + 1, 0.4], [0.2 + 1, 1, 0], [0.4, 0, 1]])  # Babbage and However; Lovelace and London
-check_close(by_hand, torch.tensor(discourse_graph(toy_texts, entities=capitalised_names)), "(26)", "discourse graph")
+checks.close(
+    by_hand, torch.tensor(discourse_graph(graph_texts, entities=capitalised_names)), "(26)", "discourse graph"
+)
 entities, finder = entity_finder()
 print(f"entities on this page: {finder}")
 
@@ -555,8 +727,8 @@ for form, model in models.items():
         for rows, target in toy_rows
     ) / len(toy)
     ours = model.loss(batch)["loss"]
-    check_close(loss, ours, "all", f"loss of the padded batch, {form}")
-    check_gradients(gradients(model, loss), gradients(model, ours), "all")
+    checks.close(loss, ours, "all", f"loss of the padded batch, {form}")
+    checks.gradients(gradients(model, loss), gradients(model, ours), "all")
 
 # %% [markdown]
 r"""
@@ -587,120 +759,34 @@ for form, model in models.items():
         by_hand = x + c + layer.feed_forward(layer.norms[1](x + c))
     single = make_batch([encoded("x", rows[1:2], [EOS])], V)
     ours, _, _ = layer(x, single.ragged, single.sentence_mask)
-    check_close(by_hand, ours, "one paragraph", f"global layer, {form}")
+    checks.close(by_hand, ours, "one paragraph", f"global layer, {form}")
 
     ones = model.encode(batch, torch.ones_like(toy_graph)).between[0][:, 0]
     present = batch.sentence_mask.double()
     uniform = (present / present.sum(1, keepdim=True))[:, None].expand_as(ones)
-    check_close(uniform, ones, "graph of 1", f"uniform attention, {form}")
+    checks.close(uniform, ones, "graph of 1", f"uniform attention, {form}")
 
     whole, _ = model.decode(batch.target_input, model.encode(batch))
     state, parts = model.encode(batch), []
     for token in batch.target_input.split(1, dim=1):
         part, state = model.decode(token, state)
         parts.append(part.features)
-    check_close(whole.features, torch.cat(parts, 1), "decoder", f"piece by piece, {form}")
+    checks.close(whole.features, torch.cat(parts, 1), "decoder", f"piece by piece, {form}")
 torch.set_default_dtype(torch.float32)
 
 # %% [markdown]
 r"""
-# 2. A task that needs what is between paragraphs
+## All comparisons
 
-Six paragraphs, each with a name and three random words; the title is one of the names; the summary is that paragraph's words. A decoder of one
-layer looks at the source once for each word, so somebody must have told the paragraph before that it is the one. The learned ranker can
-solve the same task from the other side: it puts the named paragraph first.
-"""
-
-
-# %%
-def planted(count, seed):
-    return planted_clusters(count, seed, paragraphs=6, words=3, names=8, vocab_size=32)
-
-
-def choose_first(documents, ranker):
-    """The paragraphs in the ranker's order, or as they come."""
-    if ranker is None:
-        return documents
-    made = []
-    for document, scores in zip(documents, learned_scores(ranker, documents, batch_size=len(documents))):
-        title, *paragraphs = rows_of(document)
-        source = np.concatenate([title, *(paragraphs[i] for i in ranked(scores))])
-        made.append(replace(document, source=source))
-    return made
-
-
-def solve(ranker, steps, **changes):
-    """A trained model, and the share of 200 unseen summaries that it writes right."""
-    torch.manual_seed(seed)
-    sizes = {"width": 64, "heads": 4, "inner": 128, "local_layers": 1, "dropout": 0.0, "smoothing": 0.0, **changes}
-    model = HierarchicalTransformer(HierarchicalTransformerConfig(32, **sizes))
-    learn(model, (make_batch(choose_first(planted(32, i), ranker), 32) for i in range(steps)), learning_rate=1e-3)
-    test = choose_first(planted(200, 10**6), ranker)
-    found = greedy_search(model.eval(), make_batch(test, 32), DecodeConfig(min_length=1, max_length=5))
-    return model, np.mean([h.ids == document.target[:-1].tolist() for h, document in zip(found, test)])
-
-
-torch.manual_seed(seed)
-planted_ranker = ParagraphRanker(ParagraphRankerConfig(32, embedding=32, hidden=32, dropout=0.0))
-planted_ranker = learn(
-    planted_ranker, (make_batch(planted(64, i), 32) for i in range(300)), learning_rate=5e-3
-).eval()
-unseen = planted(200, 10**6)
-best = [document.labels.argmax() for document in unseen]
-first = np.mean([ranked(s)[0] == i for s, i in zip(learned_scores(planted_ranker, unseen), best)])
-print(f"the ranker puts the named paragraph first in {first:.0%} of 200 unseen clusters")
-flat = {"global_layers": 0, "local_layers": 3}
-solved = {
-    ("off", "HT"): solve(None, 1000),
-    ("off", "HT without global layers"): solve(None, 1000, **flat),
-    ("on", "HT"): solve(planted_ranker, 400),
-    ("on", "HT without global layers"): solve(planted_ranker, 400, **flat),
-}
-pd.DataFrame(
-    {"summaries right": [f"{share:.1%}" for _, share in solved.values()], "steps": [1000, 1000, 400, 400]},
-    index=pd.MultiIndex.from_tuples(solved, names=["ranker", "model"]),
-)
-
-# %% [markdown]
-r"""
-**What to see.** Without the ranker, the model solves the task with its global layers, and without them guesses one paragraph of six. With
-the ranker, the first paragraph is always the right one, and both models solve it: the two ideas of the paper reach the same goal, one
-before the model and one inside it.
-
-How does it do that? One unseen cluster, the model without ranker: what each head pools from the words of a paragraph (the mean over
-paragraphs), and how paragraphs then attend to each other in the last global layer. The red triangle is the named paragraph; row and column 1 are the title.
+Numbers of the page's functions beside the library's, in double precision. One that fails would have stopped the page.
 """
 
 # %%
-example = planted(1, seed=10**6)[0]
-with torch.no_grad():
-    state = solved["off", "HT"][0].encode(make_batch([example], 32))
-named = next(i for i, row in enumerate(rows_of(example)) if i and row[0] == example.source[0])
-panels = []
-for z in range(4):
-    panels.append({"title": f"head {z + 1}", "weights": state.between[1][0, z], "marked": [named]})
-draw(
-    attention_maps,
-    "hierarchical_planted",
-    figures,
-    panels=panels,
-    rows="paragraph",
-    columns="attended to",
-    title="Attention between paragraphs on the synthetic task",
-)
-
-# %%
-pooled = [weights for layer in state.pooling for weights in layer[0, 2:].view(6, 4, 4).mean(0).T]
-places = pd.MultiIndex.from_tuples([(f"global layer {layer}", f"head {z}") for layer in (1, 2) for z in range(1, 5)])
-pd.DataFrame(torch.stack(pooled).numpy(), index=places, columns=["name", "word 1", "word 2", "word 3"]).round(2)
+checks.table()
 
 # %% [markdown]
 r"""
-**What to see.** Two heads of the first global layer pool the name above all, one of them with nine tenths of its weight: that is what it takes to compare a paragraph
-with the title. In the last layer, head 2 of every other paragraph attends to the named one; the named one alone does not, and so it
-knows. Nobody told the heads what a name is.
-
-# 3. Real clusters
+# 3. Real clusters, and which paragraphs to read
 
 By default, each paper that ships with `aclsum` is a cluster: its paragraphs, longer ones cut at a sentence's end after about 100
 words, its title, and its abstract as the summary. That is one document and not many, a stand-in: the ranked WikiSum shards, Multi-News or
@@ -710,23 +796,23 @@ it and are left out, as in the paper.
 """
 
 # %%
-wide = encode_clusters(corpus, chosen.options, chosen.documents, progress=preset != "demo")
+wide = encode_clusters(studied_corpus, studied.options, studied.documents, progress=preset == "paper")
 pieces, test = wide.vocabulary, wide["test"]
-references = [document.reference for document in test]
+first_cluster = next(clusters(studied_corpus, "test", studied.options))
 description = {
     "clusters": {name: len(split) for name, split in wide.splits.items()},
     "paragraphs of one": round(np.mean([len(document.sentence_lengths) - 1 for document in wide["train"]]), 1),
     "pieces of a paragraph": round(np.mean(np.concatenate([d.sentence_lengths[1:] for d in wide["train"]])), 1),
     "pieces of a summary": round(np.mean([len(document.target) for document in wide["train"]]), 1),
     "vocabulary": len(pieces),
-    "options": chosen.options,
+    "options": studied.options,
 }
 for key, value in description.items():
     print(f"{key:<24}", value)
 print(wide.report)
-print("\nTITLE    ", test_clusters[0].title)
-print("PARAGRAPH", clip(test_clusters[0].paragraphs[0]))
-print("SUMMARY  ", clip(" ".join(test_clusters[0].summary)))
+print("\nTITLE    ", first_cluster.title)
+print("PARAGRAPH", clip(first_cluster.paragraphs[0]))
+print("SUMMARY  ", clip(" ".join(first_cluster.summary)))
 print("PIECES   ", " ".join(pieces.words[i] for i in test[0].target[:24]))
 
 # %% [markdown]
@@ -740,17 +826,17 @@ ours: paragraphs as they come, and ranked by the labels that the ranker is to pr
 
 # %%
 scores = {"as they come": order_scores(test, pieces)}
-if not corpus.ranked:
+if not studied_corpus.ranked:
     scores["similarity"] = similarity_scores(test, pieces)
-    learned, _ = learned_ranking(wide, chosen.options, progress=preset != "demo")
+    learned, _ = learned_ranking(wide, studied.options, progress=preset == "paper")
     scores["learned"] = learned["test"]
-    _, ranker_run = train_ranker(wide, chosen.options, progress=False)
+    _, ranker_run = train_ranker(wide, studied.options, progress=False)
     losses = [round(m["cross_entropy"], 4) for m in ranker_run.metrics if m["split"] == "val"]
     print("cross entropy of the ranker on the validation clusters:", losses)
 label_scores = [document.labels for document in test]
-counts = (5, 10, 20, 40)
+counts, wanted = (5, 10, 20, 40), [document.reference for document in test]
 recall = {
-    name: {f"L' = {n}": longest_common_recall(best_paragraphs(test, s, pieces, n), references) for n in counts}
+    name: {f"L' = {n}": longest_common_recall(best_paragraphs(test, s, pieces, n), wanted) for n in counts}
     for name, s in {**scores, "by the labels": label_scores}.items()
 }
 means = {name: {n: r.mean() for n, r in row.items()} for name, row in recall.items()}
@@ -761,17 +847,10 @@ panel = {
     "ylabel": "ROUGE-L recall",
     "ticks": counts,
 }
-draw(
-    lines,
-    "hierarchical_ranking",
-    figures,
-    panels=[panel],
-    width=5.6,
-    title=f"How much of the summary is in them ({preset} run)",
-)
+draw(lines, "hierarchical_ranking", figures, panels=[panel], width=5.6, title="How much of the summary is in them")
 
 # %%
-published_1 = chosen.paper.page_tables["hierarchical_table1"].published
+published_1 = studied.paper.page_tables["hierarchical_table1"].published
 published_1 = pd.DataFrame.from_dict(published_1, orient="index", columns=[f"L' = {n}" for n in counts])
 pd.concat([pd.DataFrame.from_dict(means, orient="index"), published_1]).round(2)
 
@@ -781,21 +860,21 @@ r"""
 million clusters the learned one is ten to fifteen points ahead. Paragraphs as they come are hardly worse here, because a paper begins with its
 introduction, and even the labels would not give much more.
 
-## Training
+# 4. A run
 
-The model reads the title and the best paragraphs. Adam with a warm-up and Noam's decay, as in the paper; the five checkpoints with the least
-validation loss are kept. (The paper scores each of the five and reports the mean of their results; here their weights are averaged, and the table shows what that is worth.)
+A run is a folder with its configuration, its pieces, its losses by step and its weights. `lib.load` opens one; this page trains one, with the
+function that `python -m lib.train` calls, where the parameters ask for it: Adam with a rate that rises for some steps and then falls with the root of their number (Noam's),
+$rate=c\cdot\min(step^{-0.5},\ step\cdot warmup^{-1.5})$, as in the paper.
 """
 
 # %%
-prepared = chosen.prepare(corpus, progress=preset != "demo")
-summarizer = chosen.build(prepared)
-run = train_or_load(chosen, summarizer, prepared, output, progress=preset != "demo")
-print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameters, {run.step} steps")
-print(f"a source: {prepared['train'].source_lengths.mean():.0f} pieces on average")
-kept = {which: load_weights(summarizer, run.folder, which) and evaluate_loss(summarizer, prepared["val"], 8, len(pieces))["nll"]
-        for which in (*kept_checkpoints(run.folder), "average")}  # fmt: skip
-pd.Series(kept, name="validation nll").round(3).to_frame()
+run, origin = run_for_page(chosen, corpus, kept, output, progress=preset != "demo")
+summarizer, pieces, options, decode = run.model, run.vocabulary, run.options, run.decode
+print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameters, {len(pieces):,} pieces")
+print(origin)
+print(options)
+validated = pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split")
+validated.iloc[:: max(1, len(validated) // 8)].round(3)
 
 # %%
 losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics]
@@ -804,44 +883,59 @@ draw(
     "hierarchical_losses",
     figures,
     metrics=losses,
-    title=f"Loss of {variant}, preset {preset}, {len(prepared['train']):,} training clusters",
+    hours=run.hours if kept else 0.0,
+    title=f"Loss of {variant}, {run.config['documents']['train']:,} training clusters",
 )
+
+# %% [markdown]
+r"""
+Where a model is trained here, the five checkpoints with the least validation loss are kept. (The paper scores each of the five and reports the mean of their
+results; here their weights are averaged, and the table shows what that is worth.)
+"""
+
+# %%
+checkpoints = {}
+if not kept:
+    prepared = chosen.prepare(corpus, progress=False)
+    for which in (*kept_checkpoints(run.folder), "average"):
+        load_weights(summarizer, run.folder, which).eval()
+        checkpoints[which] = evaluate_loss(summarizer, prepared["val"], 8, len(pieces))["nll"]
+pd.Series(checkpoints, name="validation nll").round(
+    3
+).to_frame() if checkpoints else "the kept run has its best weights"
 
 # %% [markdown]
 r"""
 ## Summaries and scores
 
-Beam search with 5 hypotheses and length penalty 0.4, as in the paper; the demo also allows no trigram twice. ROUGE F1 in percent, with a
-seeded 95% bootstrap interval over test clusters. *Lead* is the first words of title and ranked paragraphs, as many as the reference has;
-*LexRank*, its graph weighted by cosine, picks paragraphs until there are as many.
+Beam search with 5 hypotheses, which are compared by $\log P(y)\,/\,\big((5+|y|)/6\big)^{0.4}$ (the length penalty: without it the shortest hypothesis wins), as in the paper, and the same with a rule that no trigram is written twice. ROUGE F1 in percent, with a
+seeded 95% bootstrap interval over test clusters. *Lead* is the first words of the text; *LexRank*, its graph weighted by cosine, picks paragraphs; the oracle
+sees the reference. All are cut to as many words.
 """
 
-
 # %%
-def lead_words(document, words):
-    """The first words of title and paragraphs, in the order in which the model reads them."""
-    return [" ".join(" ".join(pieces.text(row) for row in rows_of(document)).split()[:words])]
-
-
-load_weights(summarizer, run.folder, "average").eval()
-written = summarize(summarizer, prepared["test"], pieces, chosen.decode)
-lengths = [sum(len(sentence.split()) for sentence in reference) for reference in references]
+documents = list(corpus.split("test", None if kept else chosen.documents))
+if kept:  # one paper of the sample is among those that the kept run has learned from
+    documents = [document for document in documents if document.id != "PMC4784345"][:50]
+encoded_tests, references = run.encode(documents, run.encoder), [document.summary for document in documents]
+longest = chosen.paper.kept.cut if kept else decode.max_length
+paragraphs = [options.example(document).paragraphs for document in documents]
 systems = {
-    "Lead": [lead_words(document, n) for document, n in zip(prepared["test"], lengths)],
-    "LexRank": [lexrank(c.paragraphs, n, threshold=None) for c, n in zip(test_clusters, lengths)],
-    variant: written,
+    "Lead": paragraphs,
+    "LexRank": [lexrank(texts, longest, threshold=None) for texts in paragraphs],
+    "Oracle": [oracle(document.sentences, document.summary) for document in documents],
 }
-table, score_numbers = score_table(systems, references, seed)
-difference = score_numbers[variant]["R-1"]["mean"] - score_numbers["Lead"]["R-1"]["mean"]
-print(f"{preset} run: {len(test)} test clusters of {Path(dataset).name}; R-1 is {difference:+.1f} points from Lead")
-print(f"different summaries among the {len(written)}: {len({' '.join(summary) for summary in written})}")
+for how, size in DECODINGS.items():
+    systems[f"{variant}, {how}"] = summarize(summarizer, encoded_tests, pieces, replace(decode, block_ngrams=size))
+table, score_numbers = summary_table(systems, references, options, longest, seed)
+print(f"{preset} run: {len(documents)} test clusters of {Path(dataset).name}, every summary cut to {longest} words")
 table
 
 # %%
 for i in range(2):
-    print("TITLE     ", test_clusters[i].title)
-    print("REFERENCE ", clip(" ".join(references[i])))
-    print(f"{variant:<10}", clip(" ".join(written[i])), "\n")
+    print("TITLE    ", documents[i].title)
+    print("REFERENCE", clip(" ".join(references[i]), 90))
+    print("WRITTEN  ", clip(" ".join(systems[f"{variant}, no trigram twice"][i]), 120), "\n")
 
 # %% [markdown]
 r"""
@@ -855,19 +949,19 @@ number. The same here, in proportion.
 """
 
 # %%
-if not chosen.options.flat:
-    more = replace(chosen, options=replace(chosen.options, paragraphs=round(chosen.options.paragraphs * 40 / 24)))
-    longer = more.prepare(corpus, progress=False)
-    print(
-        f"{longer['test'].source_lengths.mean():.0f} pieces in place of {prepared['test'].source_lengths.mean():.0f}"
-    )
-    systems[f"{variant}, longer input"] = summarize(summarizer, longer["test"], pieces, chosen.decode)
-    table, score_numbers = score_table(systems, references, seed)
+if not options.flat and not corpus.ranked:
+    more = replace(options, paragraphs=round(options.paragraphs * 40 / 24), section_words=None)
+    longer = encode_ranked(documents, replace(run.encoder, options=more))
+    means = [np.mean([len(document.source) for document in found]) for found in (longer, encoded_tests)]
+    print(f"{means[0]:.0f} pieces in place of {means[1]:.0f}")
+    ruled = replace(decode, block_ngrams=3)
+    systems[f"{variant}, longer input, no trigram twice"] = summarize(summarizer, longer, pieces, ruled)
+    table, score_numbers = summary_table(systems, references, options, longest, seed)
 table
 
 # %% [markdown]
 r"""
-# 4. What the model looks at
+# 5. What the model looks at
 
 ## Positions
 
@@ -898,7 +992,7 @@ r"""
 
 # %%
 shown = 0
-one = make_batch([prepared["test"][shown]], len(pieces))
+one = make_batch([encoded_tests[shown]], len(pieces))
 with torch.no_grad():
     state = summarizer.encode(one)
 has_heads = bool(getattr(state, "pooling", ()))  # those of global layers
@@ -913,7 +1007,7 @@ if has_heads:
         words=words,
         weights=pooled,
         rows="head",
-        title=f"Pooling weights in the best paragraph, last global layer ({preset} run)",
+        title=f"Pooling weights in the first paragraph, last global layer ({preset} run)",
     )
 
 # %% [markdown]
@@ -928,8 +1022,8 @@ if has_heads:
     learned_graph = state.between[-1][0].mean(0).numpy()
     panels = [{"title": "learned, mean of the heads", "weights": learned_graph}]
     for kind in ("similarity", "discourse"):
-        graph = replace(chosen, options=replace(chosen.options, graph=kind)).prepare(corpus, progress=False)
-        weights = make_batch([graph["test"][shown]], len(pieces)).graph[0].numpy()
+        with_graph = replace(run.encoder, options=replace(options, graph=kind))
+        weights = make_batch(run.encode([documents[shown]], with_graph), len(pieces)).graph[0].numpy()
         panels.append({"title": kind, "weights": weights / weights.sum(1, keepdims=True)})
     draw(
         attention_maps,
@@ -948,7 +1042,7 @@ r"""
 **What to see.** The learned attention of a demo run is close to uniform. The given graphs are sparse: few paragraphs of a paper share a fifth
 of their weighted words; discourse joins neighbours and paragraphs with the same names.
 
-# 5. The paper's tables
+# 6. The paper's tables
 
 ## Systems (Table 2) and ablations (Table 3)
 
@@ -966,19 +1060,19 @@ def table_row(name):
     data = row.prepare(corpus, progress=False)
     model = row.build(data)
     done = train_or_load(row, model, data)
-    found = summarize(load_weights(model, done.folder, "average").eval(), data["test"], pieces, row.decode)
+    found = summarize(load_weights(model, done.folder, "average").eval(), data["test"], data.vocabulary, row.decode)
     _, numbers = score_table({name: found}, references, seed)
-    validation = evaluate_loss(model, data["val"], 8, len(pieces))["nll"]
+    validation = evaluate_loss(model, data["val"], 8, len(data.vocabulary))["nll"]
     return {"parameters": sum(p.numel() for p in model.parameters()), "pieces read": round(data["test"].source_lengths.mean()),
             "val nll": validation, **{m: numbers[name][m]["mean"] for m in ("R-1", "R-2", "R-Lsum")}}  # fmt: skip
 
 
 tables = chosen.paper.tables.values()
 names = dict.fromkeys(row.run.variant for table in tables for row in table.rows if row.run)
-studied = {name: table_row(name) for name in names if study_steps}
-if not studied:
+trained_rows = {name: table_row(name) for name in names if study_steps}
+if not trained_rows:
     print("trained and shown with -p study_steps 100, in about half an hour; papers.md has what came of it")
-pd.DataFrame.from_dict(studied, orient="index").round(2) if studied else None
+pd.DataFrame.from_dict(trained_rows, orient="index").round(2) if trained_rows else None
 
 # %%
 print("published, WikiSum, ROUGE F1")
@@ -994,23 +1088,23 @@ is the best and which the worst; a system's rating is the share of the one minus
 The summaries of this page are kept as JSON lines, and one command makes blinded sheets of them:
 
 ```sh
-python -m lib.human sheet runs/rating --documents 20 HT=runs/summaries/HT.jsonl Lead=runs/summaries/Lead.jsonl LexRank=runs/summaries/LexRank.jsonl
+python -m lib.human sheet runs/rating --documents 20 HT="runs/summaries/HT, as the paper decodes.jsonl" Lead=runs/summaries/Lead.jsonl LexRank=runs/summaries/LexRank.jsonl
 python -m lib.human answers runs/rating    # when questions.csv is written: each question beside each summary, without the reference
 python -m lib.human scores runs/rating     # means with intervals, analysis of variance, Tukey's test of every pair
 ```
 """
 
 # %%
-titles = [cluster.title for cluster in test_clusters]
+titles = [document.title for document in documents]
 for name, summaries in systems.items():
     path = project_root() / "runs" / "summaries" / f"{name}.jsonl"
-    write_summaries(path, [document.id for document in test], summaries, references, titles)
+    write_summaries(path, [document.id for document in documents], summaries, references, titles)
 published_4 = {"Lead": (31.59, -0.383), "FT": (35.69, 0.000), "T-DMCA": (43.14, 0.147), "HT": (54.11, 0.237)}
 pd.DataFrame.from_dict(published_4, orient="index", columns=["questions answered, %", "best minus worst"])
 
 # %% [markdown]
 r"""
-# 6. Deviations
+# 7. Deviations
 
 Where the paper is silent or cannot be meant as printed, this is what was chosen. `papers.md` gives the reasons at length.
 
@@ -1033,12 +1127,12 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | ROUGE-L recall of Table 1 | not stated how | | longest common subsequence of the concatenation |
 | training of the ranker | Adagrad, 0.15 | not published | the same; steps and batch are options |
 | end of the search | the end symbol | when the best hypothesis ends | when no open hypothesis can rank among the best |
-| this demo | | | aclsum; 12 paragraphs of 60 pieces, 2,000 pieces, width 64, 2 local and 2 global layers, 240 steps, Adagrad at 0.05 |
+| the demo | | | aclsum; 12 paragraphs of 60 pieces, 2,000 pieces, width 64, 2 local and 2 global layers, 240 steps, Adagrad at 0.05 |
 """
 
 # %% [markdown]
 r"""
-# 7. Exercises
+# 8. Exercises
 
 Fill the gap; the check tells whether it is right.
 

@@ -18,13 +18,18 @@ way through hundreds of sentence states. Mem2Mem **compresses** them into a hand
 without labels, to hold about one important sentence; **hands them over** to the decoder; and lets the decoder **read and
 write** them while it writes the summary.
 
-**What you will see**
+**When you have read it** you can say what each of its 17 equations computes, why a memory needs both regularisers, and what a model of this kind writes that has learned.
 
-1. Every numbered equation of the paper as a short function, checked against the library `lib` that trains the model.
-2. All of them composed into the paper's loss, equal to the library's loss and gradients for a padded batch.
-3. A synthetic task, in which the memory can be watched as it learns to pick the sentences that matter.
-4. A model that has learned: its losses over hours, the summaries that it writes, scores beside baselines, pictures of its memory.
-5. The paper's published numbers beside this run's, what deviates from the paper, and exercises.
+**Before you start**: PyTorch, and what [Start here](start_here.ipynb) explains: sequence to sequence with attention, copying, coverage, beam search, ROUGE.
+
+| part | what you will see | minutes |
+|---|---|---|
+| 1 | a synthetic task, in which the memory can be watched as it learns to pick the sentences that matter | 10 |
+| 2 | every numbered equation as a short function, with its numbers for one small text, checked against the library `lib` that trains the model; all of them composed into the loss | 45 |
+| 3 | a model that has learned: its losses over hours, its summaries, scores beside baselines, pictures of its memory | 20 |
+| 4 to 6 | the published numbers, what deviates from the paper, exercises | 15 |
+
+Equations stand in the order in which a document flows through the model, so (3) comes after (10), and the two losses last. Next page: [Windowed attention](windowed.ipynb).
 
 With the parameters as they are, the page takes about a minute on two CPU cores and needs no network: it opens the run that the project
 keeps (`trained/mem2mem`, a third of the paper's size) and lets it summarize papers that it has never seen. With any other `dataset`,
@@ -37,8 +42,8 @@ r"""
 
 The paper is paraphrased, never quoted; **(7)** is its equation 7. Functions named after an equation, like
 `eq07_memory_read`, are written to be read: one document, no batch, no padding, no device, loops where they are clear.
-They take their weights from the library's modules. `check_close` compares them with what the library computes for a
-padded batch in double precision, prints one line, and stops the page when they differ. Standard parts (GRU, softmax) are
+They take their weights from the library's modules. `checks` compares them with what the library computes for a
+padded batch in double precision and stops the page when they differ; a table at the end of the part lists all that was compared. Standard parts (GRU, softmax) are
 PyTorch's on both sides.
 
 | symbol | shape | what |
@@ -53,7 +58,9 @@ PyTorch's on both sides.
 | $\mathbf A$ | $r\times L$ | write attention: one row a memory head, softmax over sentences |
 | $\mathbf M_E,\ \mathbf M_D$ | $r\times d$ | encoder memory, decoder memory |
 | $\psi_t,\ m_t$ | $r,\ d$ | read attention over the slots, and what is read |
-| $z_t$ | scalar | probability of generating rather than copying (and in (8) the write gate, a vector) |
+| $z^k_t,\ u^k_t$ | $d$ | write gate of slot $k$, and what may be written into it |
+| $p_t$ | scalar | probability of generating rather than copying (the paper calls it $z_t$, as the gate) |
+| $sen(i)$ | | the sentence of word $i$ (the paper: $m(i)$) |
 """
 
 # %% tags=["parameters"]
@@ -64,7 +71,7 @@ steps: int = 0  # training steps; 0: as many as the preset says
 seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/, named after the configuration
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 from lib.parameters import check_parameters
 
 check_parameters(globals())
@@ -76,7 +83,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.checks import check_close, check_exercise, check_gradients, gradients
+from lib.checks import Checks, check_exercise, gradients
 from lib.data.batch import in_vocabulary, make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
@@ -85,14 +92,14 @@ from lib.data.sections import CohanOptions, choose_sections
 from lib.data.synthetic import MARK, planted_at, planted_sentences
 from lib.data.text import BOS, UNK, Vocabulary
 from lib.extractive import lexrank, oracle, random_sentences
-from lib.figures import attention_maps, draw, loss_curves, use_style
+from lib.figures import attention_maps, draw, labelled_maps, loss_curves, use_style
 from lib.generate import beam_search, extract, source_sentences, summarize
 from lib.layers.pointer import PointerOutput
 from lib.make_tables import kept_table, pairs_frame, published_table, setting, table_frame
-from lib.metrics import copied_ngrams, count_words, distinct, repeated_ngrams, score_table
+from lib.metrics import copied_ngrams
 from lib.models.hred import HRED, HREDConfig
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss, memory_sentences
-from lib.page_tools import clip, figures_folder, learn, run_for_page, show_source
+from lib.page_tools import clip, figures_folder, learn, run_for_page, show_source, summary_table
 from lib.papers import resolve
 from lib.score_runs import cut
 from lib.trained import DECODINGS
@@ -105,558 +112,17 @@ corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be 
 documents = list(corpus.split("test", None if as_they_are else chosen.documents))
 if as_they_are:  # one paper of the sample is among those that the kept run has learned from
     documents = [document for document in documents if document.id != "PMC4784345"][:50]
+checks = Checks()
 use_style()
 
 # %% [markdown]
 r"""
-# 1. The equations, one by one
-
-## A toy corpus
-
-Three documents of different lengths, so that a batch of them has padding in both directions: words and sentences. The
-vocabulary is made too small on purpose. A word outside it, like *zebra*, gets an id of its own behind the vocabulary, valid
-in its document only: that is how the model can copy what it has no embedding for.
-"""
-
-# %%
-toy_documents = [
-    Document("a", "", ["Introduction", "Conclusion"],
-             [["The cat saw a zebra.", "It ran!"], ["The cat was fast, and the zebra was not."]],
-             ["The zebra saw the cat."]),
-    Document("b", "", ["Introduction"], [["A quokka sat.", "The cat ran."]], ["A quokka and the cat."]),
-    Document("c", "", ["Introduction", "Conclusion"],
-             [["The cat sat and sat and sat.", "The zebra ran.", "The quokka saw it."], ["It was not the cat."]],
-             ["It was the okapi, not the cat."]),
-]  # fmt: skip
-toy_options = CohanOptions(vocab_size=18)
-toy_vocabulary = Vocabulary(
-    ["the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and", "fast", ".", ",", "!"]
-)
-toy = encode_documents(toy_documents, TextEncoder(toy_options, toy_vocabulary))
-
-print("vocabulary      ", dict(enumerate(toy_vocabulary.words)))
-print("source of a     ", toy[0].source.tolist())
-print("its unknown word", toy[0].unknown, "has id", len(toy_vocabulary))
-print("summary of a    ", toy[0].target.tolist(), "=", toy_vocabulary.decode(toy[0].target.tolist(), toy[0].unknown))
-print("summary of c    ", toy[2].target.tolist(), "the okapi is in neither vocabulary nor source: [UNK]")
-
-# %% [markdown]
-r"""
-The model at toy size, in double precision, its weights drawn larger than usual so that no attention is nearly uniform and
-every mistake shows. `state` is what the encoder computes once per document, `toy_output` what the decoder computes for all
-summary words at once.
-"""
-
-# %%
-torch.manual_seed(1)
-model = Mem2Mem(
-    Mem2MemConfig(len(toy_vocabulary), embedding=5, hidden=6, bottleneck=4, slots=3, compression=4,
-                  lambda_comp=0.3, lambda_read=0.7)
-).double()  # fmt: skip
-for parameter in model.parameters():
-    torch.nn.init.normal_(parameter, std=0.7)
-batch = make_batch(toy, len(toy_vocabulary))
-state = model.encode(batch)
-toy_output, state_after = model.decode(batch.target_input, state)
-
-b = 0  # the document that the next cells follow; it is padded on both axes
-N, L, T = len(toy[b].source), len(toy[b].sentence_lengths), len(toy[b].target)
-print(f"batch: sources {tuple(batch.source.shape)}, of which document {b} has {N} words in {L} sentences; T = {T}")
-
-# %% [markdown]
-r"""
-The paper's symbols and the modules of `lib` that hold them:
-"""
-
-# %%
-d = model.config.hidden
-W = {  # the paper's symbol -> weights of lib's module
-    "W_a1": model.compress_heads.weight, "W_a2": model.compress_hidden.weight,  # (5)
-    "psi W_q": model.read_attention.query.weight, "psi W_k": model.read_attention.key.weight,  # (7)
-    "psi v": model.read_attention.v.weight[0], "W_m": model.read_output.weight,
-    "W_z1": model.write_hidden.weight[:d], "W_u1": model.write_hidden.weight[d:],  # (8), (9)
-    "W_z2": model.write_read.weight[:d], "W_u2": model.write_read.weight[d:],
-    "W_z3": model.write_memory.weight[:d], "W_u3": model.write_memory.weight[d:],
-    "beta W_q": model.sentence_attention.query.weight, "beta W_k": model.sentence_attention.key.weight,  # (3)
-    "beta v": model.sentence_attention.v.weight[0],
-    "W_e": model.word_attention.key.weight, "W_d": model.word_attention.query.weight,  # (17)
-    "w_c cov": model.word_attention.coverage, "v": model.word_attention.v,
-    "V'": model.pointer.bottleneck.weight, "b": model.pointer.bottleneck.bias,  # P_g
-    "V": model.pointer.vocabulary.weight, "b'": model.pointer.vocabulary.bias,
-    "w_c": model.pointer.switch.weight[0, :d], "w_d": model.pointer.switch.weight[0, d : 2 * d],  # (13)
-    "w_x": model.pointer.switch.weight[0, 2 * d :], "b_z": model.pointer.switch.bias[0],
-}  # fmt: skip
-print(", ".join(f"{name} [{' x '.join(map(str, w.shape))}]" for name, w in W.items() if w.ndim))
-
-# %% [markdown]
-r"""
-## (1) The sentence encoder
-
-A bidirectional GRU reads one sentence at a time. Its last state is the sentence's embedding: of a bidirectional GRU, the
-forward state after the last word beside the backward state after the first (which it reaches last).
-
-$$h^{(w)}_1,\dots,h^{(w)}_N = \mathrm{GRU}_{sen}(x_1,\dots,x_N),\qquad s = [\overrightarrow h_N;\overleftarrow h_1]$$
-
-The library runs all sentences of all documents as one packed batch; no padding is computed.
-"""
-
-
-# %%
-def eq01_sentence_encoder(words, gru):
-    """Embeddings [n, E] of one sentence -> word states [n, d], sentence embedding [d]."""
-    states, last = gru(words)  # last: [direction, d / 2]
-    return states, torch.cat([last[0], last[1]])
-
-
-def sentences_of(document):
-    """Word ids (unknown words as [UNK]) of each sentence."""
-    ids = torch.from_numpy(document.source).long()
-    return ids.where(ids < len(toy_vocabulary), UNK).split(document.sentence_lengths.tolist())
-
-
-read = [eq01_sentence_encoder(model.embedding(ids), model.sentence_encoder) for ids in sentences_of(toy[b])]
-h_w = torch.cat([states for states, _ in read])  # [N, d]
-s = torch.stack([last for _, last in read])  # [L, d]
-check_close(h_w, state.words[b, :N], "(1)", "word states")
-
-# %% [markdown]
-r"""
-## (2) and (4) The document encoder
-
-A second bidirectional GRU reads the sentence embeddings; its states stacked are the matrix $\mathbf H$. Its final state,
-through a linear layer (the paper does not say how the decoder starts), is the decoder's first.
-
-$$h^{(s)}_1,\dots,h^{(s)}_L=\mathrm{GRU}_{doc}(s_1,\dots,s_L),\qquad
-\mathbf H=[h^{(s)}_1\ \dots\ h^{(s)}_L]^\top\in\mathbb R^{L\times d}$$
-"""
-
-
-# %%
-def eq02_document_encoder(embeddings, gru):
-    """Sentence embeddings [L, d] -> H [L, d] of (4), final state [d]."""
-    states, last = gru(embeddings)
-    return states, torch.cat([last[0], last[1]])
-
-
-H, final = eq02_document_encoder(s, model.document_encoder)
-h_start = model.bridge(final)
-check_close(H, state.sentences[b, :L], "(2), (4)", "sentence states")
-check_close(h_start, state.hidden[b], "(2)", "first state of the decoder")
-
-# %% [markdown]
-r"""
-## (5) Memory compression
-
-Each of $r$ heads spreads a softmax over the $L$ sentences and takes the weighted sum of their states. That is the encoder
-memory: $r$ vectors however long the document.
-
-$$\mathbf A=\mathrm{softmax}\big(W_{a1}\tanh(W_{a2}\mathbf H^\top)\big)\in\mathbb R^{r\times L},\qquad
-\mathbf M_E=\mathbf{AH}\in\mathbb R^{r\times d}$$
-"""
-
-
-# %%
-def eq05_compress(H, W_a1, W_a2):
-    """H [L, d] -> write attention A [r, L], encoder memory M_E [r, d]."""
-    A = torch.softmax(W_a1 @ torch.tanh(W_a2 @ H.T), dim=1)
-    return A, A @ H
-
-
-A, M_E = eq05_compress(H, W["W_a1"], W["W_a2"])
-check_close(A, state.write_attention[b, :, :L], "(5)", "write attention A")
-check_close(M_E, state.encoder_memory[b], "(5)", "encoder memory M_E")
-print("padded sentences get no weight:", state.write_attention[b, :, L:].abs().max().item())
-
-# %% [markdown]
-r"""
-## (6) The compression loss
-
-Nothing so far keeps two heads from choosing the same sentence, or one head from spreading over all. The loss asks
-$\mathbf{AA}^\top$ to be the identity: a row's product with itself is 1 only if all its weight is on one sentence, and with
-another row 0 only if they share none.
-
-$$\mathcal L^{(comp)}=\|\mathbf{AA}^\top-I\|_F^2$$
-"""
-
-
-# %%
-def eq06_compression_loss(A):
-    """A [r, L] -> scalar: the squares of all entries of A A^T - I."""
-    heads = range(len(A))
-    return sum((A[k] @ A[n] - float(k == n)) ** 2 for k in heads for n in heads)
-
-
-check_close(eq06_compression_loss(A), compression_loss(state.write_attention)[b], "(6)", "L(comp)")
-
-# %% [markdown]
-r"""
-**By hand.** Two heads on two sentences. One sentence each: $\mathbf{AA}^\top=I$, loss 0. Both uniform: every entry of
-$\mathbf{AA}^\top$ is ½, so the loss is $4\cdot(½)^2=1$. Both on the same sentence: $0+0+1+1=2$.
-"""
-
-# %%
-by_hand = {
-    "one each": ([[1.0, 0.0], [0.0, 1.0]], 0.0), "uniform": ([[0.5, 0.5]] * 2, 1.0), "same": ([[1.0, 0.0]] * 2, 2.0),
-}  # fmt: skip
-for name, (weights, expected) in by_hand.items():
-    weights, expected = torch.tensor([weights]).double(), torch.tensor([expected]).double()
-    check_close(expected, compression_loss(weights), "(6)", f"by hand, {name}")
-
-# %% [markdown]
-r"""
-## (7) Reading the memory
-
-The decoder's own recurrence is a plain GRU over the summary so far. Its state $h^{(d)}_t$ attends to the slots of the
-decoder memory, which at first **is** the encoder memory ($\mathbf M_D=\mathbf M_E$: the transfer). What it reads is mixed
-into the state that will attend to the source and predict the next word:
-
-$$\psi_{tk}=\mathrm{Attn}\big(h^{(d)}_t,\mathbf M_D(k)\big),\quad m_t=\sum_{k=1}^r\psi_{tk}\mathbf M_D(k),\quad
-h^{(m)}_t=W_m[h^{(d)}_t;m_t]$$
-
-Attn is Luong's attention; of his three scores the page uses *concat*, since (17) has that form:
-$\mathrm{Attn}(q,k)=\mathrm{softmax}\big(v^\top\tanh(W_q q+W_k k)\big)$.
-"""
-
-
-# %%
-def attention(query, keys, W_q, W_k, v):
-    """Luong's concat score, softmax over the keys: [n]."""
-    return torch.stack([v @ torch.tanh(W_q @ query + W_k @ key) for key in keys]).softmax(0)
-
-
-def eq07_memory_read(h_d, M_D, W_q, W_k, v, W_m):
-    """Decoder state [d], memory [r, d] -> read attention psi [r], what is read m [d], new state h_m [d]."""
-    psi = attention(h_d, M_D, W_q, W_k, v)
-    m = sum(psi[k] * M_D[k] for k in range(len(M_D)))
-    return psi, m, W_m @ torch.cat([h_d, m])
-
-
-x_target = model.embedding(
-    in_vocabulary(batch.target_input[b, :T], len(toy_vocabulary))
-)  # [T, E]: [BOS] and the reference shifted
-h_d, _ = model.decoder(x_target, h_start[None])  # [T, d]
-read_weights = W["psi W_q"], W["psi W_k"], W["psi v"], W["W_m"]
-psi_1, m_1, h_m_1 = eq07_memory_read(h_d[0], M_E, *read_weights)
-check_close(psi_1, toy_output.read[b, 0], "(7)", "read attention of the first step")
-
-# %% [markdown]
-r"""
-## (8) to (10) Writing the memory
-
-Before the second and every later read, each slot decides, from the new decoder state, from what was read last and from
-its own content, how much of itself to keep ($z$) and what to put in the place of the rest ($u$):
-
-$$z^k_t=\sigma\big(W_{z1}h^{(d)}_{t+1}+W_{z2}m_t+W_{z3}\mathbf M_D(k)\big),\qquad
-u^k_t=\tanh\big(W_{u1}h^{(d)}_{t+1}+W_{u2}m_t+W_{u3}\mathbf M_D(k)\big)$$
-
-$$\mathbf M_D(k):=z^k_t\odot\mathbf M_D(k)+(1-z^k_t)\odot u^k_t$$
-"""
-
-
-# %%
-def eq08_gate(h_next, m, slot, W_z1, W_z2, W_z3):
-    return torch.sigmoid(W_z1 @ h_next + W_z2 @ m + W_z3 @ slot)
-
-
-def eq09_update(h_next, m, slot, W_u1, W_u2, W_u3):
-    return torch.tanh(W_u1 @ h_next + W_u2 @ m + W_u3 @ slot)
-
-
-def eq10_write(h_next, m, M_D, W):
-    """Next decoder state [d], last read [d], memory [r, d] -> new memory [r, d]."""
-    slots = []
-    for slot in M_D:
-        z = eq08_gate(h_next, m, slot, W["W_z1"], W["W_z2"], W["W_z3"])
-        u = eq09_update(h_next, m, slot, W["W_u1"], W["W_u2"], W["W_u3"])
-        slots.append(z * slot + (1 - z) * u)
-    return torch.stack(slots)
-
-
-lib_z, lib_u = model.gate_and_update(M_E[None], m_1[None], model.write_hidden(h_d[1:2]))
-z = eq08_gate(h_d[1], m_1, M_E[2], W["W_z1"], W["W_z2"], W["W_z3"])
-u = eq09_update(h_d[1], m_1, M_E[2], W["W_u1"], W["W_u2"], W["W_u3"])
-check_close(z, lib_z[0, 2], "(8)", "gate of slot 3")
-check_close(u, lib_u[0, 2], "(9)", "update of slot 3")
-
-psi, m, h_m, M_D = [], [], [], M_E
-for t in range(T):
-    if t > 0:
-        M_D = eq10_write(h_d[t], m[-1], M_D, W)
-    for values, value in zip((psi, m, h_m), eq07_memory_read(h_d[t], M_D, *read_weights)):
-        values.append(value)
-psi, m, h_m = torch.stack(psi), torch.stack(m), torch.stack(h_m)
-lib_inputs = model.embedding(in_vocabulary(batch.target_input, len(toy_vocabulary)))
-lib_h_d, _ = model.decoder(lib_inputs, state.hidden[None])
-lib_h_m, _, _ = model.condition(lib_h_d, state)
-check_close(psi, toy_output.read[b, :T], "(7)-(10)", "read attention of all steps")
-check_close(h_m, lib_h_m[b, :T], "(7)-(10)", "h^(m) of all steps")
-
-# %% [markdown]
-r"""
-## (3), (16), (17) Attention over words and sentences
-
-$h^{(m)}_t$ attends twice: over all words of the document ($\alpha$, with a coverage term that tells how much attention each
-word has had) and over its sentences ($\beta$). A word counts as much as its sentence lets it, $m(i)$ being the sentence of
-word $i$:
-
-$$cov_t=\sum_{t'<t}\alpha_{t'},\qquad
-\alpha_{ti}=\mathrm{softmax}_i\big(v^\top\tanh(W_eh^{(w)}_i+W_dh^{(m)}_t+w_c\,cov_{ti})\big)$$
-
-$$\beta_{tj}=\mathrm{Attn}\big(h^{(m)}_t,h^{(s)}_j\big),\qquad
-\gamma_{ti}=\frac{\beta_{t\,m(i)}\,\alpha_{ti}}{\sum_l\beta_{t\,m(l)}\,\alpha_{tl}},\qquad c_t=\sum_i\gamma_{ti}h^{(w)}_i$$
-
-The coverage makes $\alpha$ a recurrence over steps, the one that costs most: every step touches every source word. The
-library keeps only the weights and computes the $\tanh$ again in the backward pass.
-"""
-
-
-# %%
-def eq16_coverage(alphas, words):
-    """Weights of all earlier steps -> their sum [N]; zeros before the first."""
-    return sum(alphas, torch.zeros(words).double())
-
-
-def eq17_word_attention(h_m, h_w, cov, W_e, W_d, w_c, v):
-    scores = [v @ torch.tanh(W_e @ h_w[i] + W_d @ h_m + w_c * cov[i]) for i in range(len(h_w))]
-    return torch.stack(scores).softmax(0)
-
-
-def eq03_combine(alpha, beta, sentence_of):
-    """alpha [N], beta [L], m(i) [N] -> gamma [N]."""
-    weights = torch.stack([beta[sentence_of[i]] * alpha[i] for i in range(len(alpha))])
-    return weights / weights.sum()
-
-
-word_weights = W["W_e"], W["W_d"], W["w_c cov"], W["v"]
-sentence_of = batch.sentence_of[b, :N]
-alpha, beta, gamma = [], [], []
-for t in range(T):
-    alpha.append(eq17_word_attention(h_m[t], h_w, eq16_coverage(alpha, N), *word_weights))
-    beta.append(attention(h_m[t], H, W["beta W_q"], W["beta W_k"], W["beta v"]))
-    gamma.append(eq03_combine(alpha[-1], beta[-1], sentence_of))
-alpha, beta, gamma = torch.stack(alpha), torch.stack(beta), torch.stack(gamma)
-c = gamma @ h_w
-check_close(eq16_coverage(alpha, N), toy_output.words[b, :T, :N].sum(0), "(16)", "coverage after the last step")
-check_close(alpha, toy_output.words[b, :T, :N], "(17)", "attention over words")
-check_close(beta, toy_output.sentences[b, :T, :L], "(3)", "attention over sentences")
-check_close(gamma, toy_output.copy[b, :T, :N], "(3)", "combined attention gamma")
-
-# %% [markdown]
-r"""
-## (13) to (15) Generate or copy
-
-The vocabulary's distribution $P_g$ passes a bottleneck; the paper does not describe it, but its 14.7M parameters are only
-reached with one of 128. $P_c$ gives each source word the attention on all its places. A switch mixes the two:
-
-$$P_g=\mathrm{softmax}\big(V(V'[h^{(m)}_t;c_t]+b)+b'\big),\qquad P_c(w)=\sum_{i:x_i=w}\gamma_{ti}$$
-
-$$z_t=\sigma\big(w_c^\top c_t+w_d^\top h^{(m)}_t+w_x^\top x'_t+b_z\big),\qquad P=z_tP_g+(1-z_t)P_c$$
-
-(13) is printed with a softmax; of a single number that is always 1, so it must be a sigmoid.
-"""
-
-
-# %%
-def vocabulary_distribution(h_m, c, W):
-    return torch.softmax(W["V"] @ (W["V'"] @ torch.cat([h_m, c]) + W["b"]) + W["b'"], dim=0)
-
-
-def eq13_switch(c, h_m, x, W):
-    return torch.sigmoid(W["w_c"] @ c + W["w_d"] @ h_m + W["w_x"] @ x + W["b_z"])
-
-
-def eq14_copy(gamma, source, size):
-    """gamma [N], extended ids [N] -> P_c over the vocabulary and the document's unknown words [size]."""
-    P_c = torch.zeros(size).double()
-    for i, word in enumerate(source):
-        P_c[word] = P_c[word] + gamma[i]
-    return P_c
-
-
-def eq15_mixture(z, P_g, P_c):
-    """The vocabulary's distribution has no mass on copy ids, and P_c none on words that the source lacks."""
-    P_g = torch.cat([P_g, torch.zeros(len(P_c) - len(P_g)).double()])
-    return z * P_g + (1 - z) * P_c
-
-
-source, size = toy[b].source.tolist(), len(toy_vocabulary) + len(toy[b].unknown)
-z = torch.stack([eq13_switch(c[t], h_m[t], x_target[t], W) for t in range(T)])
-P_c = torch.stack([eq14_copy(gamma[t], source, size) for t in range(T)])
-P = torch.stack([eq15_mixture(z[t], vocabulary_distribution(h_m[t], c[t], W), P_c[t]) for t in range(T)])
-check_close(z, toy_output.switch[b, :T].sigmoid(), "(13)", "switch")
-
-found = (values[b, :T, None] for values in (toy_output.features, toy_output.switch, toy_output.copy))
-by_step = PointerOutput(*found, batch.source_extended[b].expand(T, -1))  # a row for each step of the document
-only_copy = replace(by_step, switch=torch.full_like(by_step.switch, -1e9))  # a switch at 0 leaves P_c
-lib_P_c = model.pointer.distribution(only_copy, len(toy[b].unknown))
-lib_P = model.pointer.distribution(by_step, len(toy[b].unknown))
-check_close(P_c, lib_P_c, "(14)", "copy distribution")
-check_close(P, lib_P, "(15)", "P over vocabulary and source")
-print("each row of P sums to 1:", P.sum(1).min().item(), "to", P.sum(1).max().item())
-
-# %% [markdown]
-r"""
-## (11) The read loss
-
-The authors saw a few slots read again and again. The read loss ties the read attention to the sentence attention: the slots
-read at a step, **as they were before any write**, should add up to what the sentence attention sees.
-
-$$c^{(m)}_t=\sum_k\psi_{tk}\mathbf M_E(k),\quad c^{(s)}_t=\sum_j\beta_{tj}h^{(s)}_j,\quad
-\mathcal L^{(read)}=\frac1T\sum_t\big\|c^{(m)}_t-c^{(s)}_t\big\|_2$$
-"""
-
-
-# %%
-def eq11_read_loss(psi, M_E, beta, H):
-    """psi [T, r], M_E [r, d], beta [T, L], H [L, d] -> scalar."""
-    return sum(torch.linalg.vector_norm(psi[t] @ M_E - beta[t] @ H) for t in range(len(psi))) / len(psi)
-
-
-alone = make_batch([toy[b]], len(toy_vocabulary))
-check_close(eq11_read_loss(psi, M_E, beta, H), model.loss(alone)["read"], "(11)", "L(read)")
-
-# %% [markdown]
-r"""
-## (12) The whole loss, composed
-
-All of the above in order, for one document: the loss is the mean negative log-likelihood of the reference's words plus the
-two regularisers.
-
-$$\mathcal L+\lambda_1\mathcal L^{(comp)}+\lambda_2\mathcal L^{(read)},\qquad
-\mathcal L=-\frac1T\sum_t\log P(y_t\mid y_{<t})$$
-"""
-
-
-# %%
-def encode_document(document):
-    """(1), (2), (4), (5)"""
-    read = [eq01_sentence_encoder(model.embedding(ids), model.sentence_encoder) for ids in sentences_of(document)]
-    h_w, s = torch.cat([states for states, _ in read]), torch.stack([last for _, last in read])
-    H, final = eq02_document_encoder(s, model.document_encoder)
-    return h_w, H, model.bridge(final), *eq05_compress(H, W["W_a1"], W["W_a2"])
-
-
-def decode_step(t, h_d, x, h_w, H, M_D, m, alphas, document):
-    """One step in the paper's order: write, read, attend, predict."""
-    if t > 0:
-        M_D = eq10_write(h_d, m, M_D, W)
-    psi, m, h_m = eq07_memory_read(h_d, M_D, *read_weights)
-    alpha = eq17_word_attention(h_m, h_w, eq16_coverage(alphas, len(h_w)), *word_weights)
-    beta = attention(h_m, H, W["beta W_q"], W["beta W_k"], W["beta v"])
-    sentence_of = [j for j, n in enumerate(document.sentence_lengths) for _ in range(n)]
-    gamma = eq03_combine(alpha, beta, sentence_of)
-    P_c = eq14_copy(gamma, document.source.tolist(), len(toy_vocabulary) + len(document.unknown))
-    P_g = vocabulary_distribution(h_m, gamma @ h_w, W)
-    return M_D, m, psi, alpha, beta, eq15_mixture(eq13_switch(gamma @ h_w, h_m, x, W), P_g, P_c)
-
-
-def eq12_objective(document, lambda_1, lambda_2):
-    """The paper's loss of one document, word by word."""
-    h_w, H, h_start, A, M_E = encode_document(document)
-    target = torch.from_numpy(document.target).long()
-    inputs = torch.cat([torch.tensor([BOS]), target[:-1]])
-    x = model.embedding(inputs.where(inputs < len(toy_vocabulary), UNK))
-    h_d, _ = model.decoder(x, h_start[None])
-    M_D, m, psis, alphas, betas, log_likelihood = M_E, None, [], [], [], 0.0
-    for t in range(len(target)):
-        M_D, m, psi, alpha, beta, P = decode_step(t, h_d[t], x[t], h_w, H, M_D, m, alphas, document)
-        psis, alphas, betas = [*psis, psi], [*alphas, alpha], [*betas, beta]
-        log_likelihood = log_likelihood + torch.log(P[target[t]])
-    read = eq11_read_loss(torch.stack(psis), M_E, torch.stack(betas), H)
-    return -log_likelihood / len(target) + lambda_1 * eq06_compression_loss(A) + lambda_2 * read
-
-
-naive_loss = sum(eq12_objective(document, 0.3, 0.7) for document in toy) / len(toy)
-lib_loss = model.loss(batch)["loss"]
-check_close(naive_loss, lib_loss, "(12)", "loss of the padded batch")
-
-# %% [markdown]
-r"""
-The gradients as well, of every parameter: what trains the model is what the equations say.
-"""
-
-# %%
-check_gradients(gradients(model, naive_loss), gradients(model, lib_loss), "(12)")
-
-# %% [markdown]
-r"""
-## Checks that need no equation of ours
-
-Limiting cases that can be foretold:
-
-* with **one slot** and no writing, the read attention is 1 and every read is the same vector;
-* a **switch at 1** leaves a plain softmax over the vocabulary;
-* a memory that **starts from zeros** never tells its slots apart: (8) to (10) depend on $k$ through $\mathbf M_D(k)$ alone,
-  so all slots get the same update for ever and $\psi$ stays uniform. The row *+decoder memory* of the paper's Table 2 has
-  one vector for a memory, whatever $r$ is;
-* one call of the decoder with $T$ words equals $T$ calls with one word: training and generation are one path.
-"""
-
-
-# %%
-def small(**changes):
-    sizes = {"embedding": 5, "hidden": 6, "bottleneck": 4, "slots": 3, "compression": 4}
-    torch.manual_seed(2)
-    config = Mem2MemConfig(len(toy_vocabulary), lambda_comp=0.0, lambda_read=0.0, **{**sizes, **changes})
-    return Mem2Mem(config).double()
-
-
-one_slot = small(slots=1, write=False)
-one_state = one_slot.encode(batch)
-one_output, one_after = one_slot.decode(batch.target_input, one_state)
-check_close(torch.ones_like(one_output.read), one_output.read, "(7)", "one slot: read attention is 1")
-slot = one_state.encoder_memory[:, 0]
-check_close(slot, one_after.read, "(7)", "one slot: what is read is the slot")
-
-always_generate = replace(toy_output, switch=torch.full_like(toy_output.switch, 1e9))
-flat = model.pointer.distribution(always_generate, max(map(len, batch.unknown)))  # of the last step
-check_close(
-    model.pointer.vocabulary(toy_output.features[:, -1]).softmax(-1),
-    flat[:, : len(toy_vocabulary)],
-    "(15)",
-    "switch at 1: plain softmax",
-)
-
-zeros = small(start="zeros")
-zero_output, zero_after = zeros.decode(batch.target_input, zeros.encode(batch))
-check_close(
-    torch.full_like(zero_output.read, 1 / 3), zero_output.read, "(8)-(10)", "start from zeros: psi stays uniform"
-)
-
-one_by_one, running = [], state
-for t in range(batch.target_input.shape[1]):
-    one_output, running = model.decode(batch.target_input[:, t : t + 1], running)
-    one_by_one.append(model.log_prob(one_output, batch.target[:, t : t + 1], running))
-check_close(
-    torch.cat(one_by_one, 1), model.log_prob(toy_output, batch.target, state), "(7)-(17)", "T calls equal one call"
-)
-
-# %% [markdown]
-r"""
-## The code that was just verified
-
-The memory in the library: compression, the scan over steps, the write.
-"""
-
-# %%
-show_source(Mem2Mem.compress, Mem2Mem.condition, Mem2Mem.gate_and_update, Mem2Mem.write, compression_loss)
-
-# %% [markdown]
-r"""
-And at the paper's size it has the paper's 14.7 million parameters:
-"""
-
-# %%
-for name, at_paper_size in {"HRED": HRED(HREDConfig()), "Mem2Mem": Mem2Mem(Mem2MemConfig())}.items():
-    print(f"{name:<8} {sum(p.numel() for p in at_paper_size.parameters()):>11,} parameters")
-
-# %% [markdown]
-r"""
-# 2. A task with a known answer
+# 1. A task with a known answer
 
 Twelve sentences of six random words. Three of them begin with a marking word, and the summary is the rest of those three.
-Nobody tells the memory which sentences matter; it has four slots. The same small model learns this four times: with both
-regularisers, without either, and without each of them. The numbers, on 200 unseen documents: the loss (**nll**); of the
+Nobody tells the memory which sentences matter; it has four slots, each filled by a head that spreads its attention over the sentences. The loss has two extra terms, the
+regularisers: $\mathcal L^{(comp)}$ (6) wants each head on one sentence and no two on the same; $\mathcal L^{(read)}$ (11) wants what is read from the memory to be what the decoder attends to
+in the text. The same small model learns this four times: with both regularisers, without either, and without each of them. The numbers, on 200 unseen documents: the loss (**nll**); of the
 sentences on which some head is strongest, the share that is marked (**precision**); of the marked ones, the share on which
 some head is strongest (**recall**); and the mean weight of a head on its strongest sentence.
 """
@@ -738,11 +204,11 @@ draw(
 
 # %% [markdown]
 r"""
-**What to see.** With both terms each head puts nearly all its weight on a marked sentence, and together they find all three
-(four heads, three sentences: one is chosen twice). With neither, the loss falls as well, since the decoder can attend
-to the words directly, but the memory stays a blur. The two terms do different work: $\mathcal L^{(comp)}$ alone makes the
+**What to see.** With both terms each head puts nine tenths of its weight on a marked sentence, and together they find all three
+(four heads, three sentences: one is chosen twice). With neither, the model learns as well, since the decoder can attend
+to the words directly, but less in the same time (0.63 against 0.26), and the memory stays a blur. The two terms do different work: $\mathcal L^{(comp)}$ alone makes the
 heads sharp, on sentences that mean nothing; $\mathcal L^{(read)}$ alone draws them to sentences that matter, with nothing to keep
-two from the same one.
+two from the same one: one of the three is missed.
 
 Next the read attention $\psi$ while the summary is written; its 15 words come from three sentences of five words.
 """
@@ -764,6 +230,588 @@ r"""
 **What to see.** With the read loss the slots that are read change where the summary moves on to the next sentence, after
 words 5 and 10. Without it the slots that are read have little to do with what is being written.
 
+"""
+
+# %% [markdown]
+r"""
+# 2. The equations, one by one
+
+## A toy corpus
+
+Three documents of different lengths, so that a batch of them has padding in both directions: words and sentences. The
+vocabulary is made too small on purpose. A word outside it, like *zebra*, gets an id of its own behind the vocabulary, valid
+in its document only: that is how the model can copy what it has no embedding for. The first document is carried through all equations, its words at the axes
+of every picture; the weights are random, so that the pictures show what is computed, not what a trained model does.
+"""
+
+# %%
+toy_documents = [
+    Document("a", "", ["Introduction", "Conclusion"],
+             [["The cat saw a zebra.", "It ran!"], ["The cat was fast, and the zebra was not."]],
+             ["The zebra saw the cat."]),
+    Document("b", "", ["Introduction"], [["A quokka sat.", "The cat ran."]], ["A quokka and the cat."]),
+    Document("c", "", ["Introduction", "Conclusion"],
+             [["The cat sat and sat and sat.", "The zebra ran.", "The quokka saw it."], ["It was not the cat."]],
+             ["It was the okapi, not the cat."]),
+]  # fmt: skip
+toy_options = CohanOptions(vocab_size=18)
+toy_vocabulary = Vocabulary(
+    ["the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and", "fast", ".", ",", "!"]
+)
+toy = encode_documents(toy_documents, TextEncoder(toy_options, toy_vocabulary))
+
+print("vocabulary      ", dict(enumerate(toy_vocabulary.words)))
+print("source of a     ", toy[0].source.tolist())
+print("its unknown word", toy[0].unknown, "has id", len(toy_vocabulary))
+print("summary of a    ", toy[0].target.tolist(), "=", toy_vocabulary.decode(toy[0].target.tolist(), toy[0].unknown))
+print("summary of c    ", toy[2].target.tolist(), "the okapi is in neither vocabulary nor source: [UNK]")
+
+# %% [markdown]
+r"""
+The model at toy size, in double precision, its weights drawn larger than usual so that no attention is nearly uniform and
+every mistake shows. `state` is what the encoder computes once per document, `toy_output` what the decoder computes for all
+summary words at once.
+"""
+
+# %%
+torch.manual_seed(1)
+model = Mem2Mem(
+    Mem2MemConfig(len(toy_vocabulary), embedding=5, hidden=6, bottleneck=4, slots=3, compression=4,
+                  lambda_comp=0.3, lambda_read=0.7)
+).double()  # fmt: skip
+for parameter in model.parameters():
+    torch.nn.init.normal_(parameter, std=0.7)
+batch = make_batch(toy, len(toy_vocabulary))
+state = model.encode(batch)
+toy_output, state_after = model.decode(batch.target_input, state)
+
+b = 0  # the document that the next cells follow; it is padded on both axes
+N, L, T = len(toy[b].source), len(toy[b].sentence_lengths), len(toy[b].target)
+print(f"batch: sources {tuple(batch.source.shape)}, of which document {b} has {N} words in {L} sentences; T = {T}")
+
+# %% [markdown]
+r"""
+The paper's symbols and the modules of `lib` that hold them:
+"""
+
+# %%
+d = model.config.hidden
+W = {  # the paper's symbol -> weights of lib's module
+    "W_a1": model.compress_heads.weight, "W_a2": model.compress_hidden.weight,  # (5)
+    "psi W_q": model.read_attention.query.weight, "psi W_k": model.read_attention.key.weight,  # (7)
+    "psi v": model.read_attention.v.weight[0], "W_m": model.read_output.weight,
+    "W_z1": model.write_hidden.weight[:d], "W_u1": model.write_hidden.weight[d:],  # (8), (9)
+    "W_z2": model.write_read.weight[:d], "W_u2": model.write_read.weight[d:],
+    "W_z3": model.write_memory.weight[:d], "W_u3": model.write_memory.weight[d:],
+    "beta W_q": model.sentence_attention.query.weight, "beta W_k": model.sentence_attention.key.weight,  # (3)
+    "beta v": model.sentence_attention.v.weight[0],
+    "W_e": model.word_attention.key.weight, "W_d": model.word_attention.query.weight,  # (17)
+    "w_c cov": model.word_attention.coverage, "v": model.word_attention.v,
+    "V'": model.pointer.bottleneck.weight, "b": model.pointer.bottleneck.bias,  # P_g
+    "V": model.pointer.vocabulary.weight, "b'": model.pointer.vocabulary.bias,
+    "w_c": model.pointer.switch.weight[0, :d], "w_d": model.pointer.switch.weight[0, d : 2 * d],  # (13)
+    "w_x": model.pointer.switch.weight[0, 2 * d :], "b_z": model.pointer.switch.bias[0],
+}  # fmt: skip
+print(", ".join(f"{name} [{' x '.join(map(str, w.shape))}]" for name, w in W.items() if w.ndim))
+
+# %% [markdown]
+r"""
+## (1) The sentence encoder
+
+A bidirectional GRU reads one sentence at a time. Its last state is the sentence's embedding: of a bidirectional GRU, the
+forward state after the last word beside the backward state after the first (which it reaches last).
+
+$$h^{(w)}_1,\dots,h^{(w)}_N = \mathrm{GRU}_{sen}(x_1,\dots,x_N),\qquad s = [\overrightarrow h_N;\overleftarrow h_1]\tag{1}$$
+
+The library runs all sentences of all documents as one packed batch; no padding is computed.
+"""
+
+
+# %%
+def eq01_sentence_encoder(words, gru):
+    """Embeddings [n, E] of one sentence -> word states [n, d], sentence embedding [d]."""
+    states, last = gru(words)  # last: [direction, d / 2]
+    return states, torch.cat([last[0], last[1]])
+
+
+def sentences_of(document):
+    """Word ids (unknown words as [UNK]) of each sentence."""
+    ids = torch.from_numpy(document.source).long()
+    return ids.where(ids < len(toy_vocabulary), UNK).split(document.sentence_lengths.tolist())
+
+
+read = [eq01_sentence_encoder(model.embedding(ids), model.sentence_encoder) for ids in sentences_of(toy[b])]
+h_w = torch.cat([states for states, _ in read])  # [N, d]
+s = torch.stack([last for _, last in read])  # [L, d]
+checks.close(h_w, state.words[b, :N], "(1)", "word states")
+
+# %% [markdown]
+r"""
+## (2) and (4) The document encoder
+
+A second bidirectional GRU reads the sentence embeddings; its states stacked are the matrix $\mathbf H$. Its final state,
+through a linear layer (the paper does not say how the decoder starts), is the decoder's first.
+
+$$h^{(s)}_1,\dots,h^{(s)}_L=\mathrm{GRU}_{doc}(s_1,\dots,s_L)\tag{2}$$
+
+$$\mathbf H=[h^{(s)}_1\ \dots\ h^{(s)}_L]^\top\in\mathbb R^{L\times d}\tag{4}$$
+"""
+
+
+# %%
+def eq02_document_encoder(embeddings, gru):
+    """Sentence embeddings [L, d] -> H [L, d] of (4), final state [d]."""
+    states, last = gru(embeddings)
+    return states, torch.cat([last[0], last[1]])
+
+
+H, final = eq02_document_encoder(s, model.document_encoder)
+h_start = model.bridge(final)
+checks.close(H, state.sentences[b, :L], "(2), (4)", "sentence states")
+checks.close(h_start, state.hidden[b], "(2)", "first state of the decoder")
+
+# %% [markdown]
+r"""
+## (5) Memory compression
+
+Each of $r$ heads spreads a softmax over the $L$ sentences and takes the weighted sum of their states. That is the encoder
+memory: $r$ vectors however long the document.
+
+$$\mathbf A=\mathrm{softmax}\big(W_{a1}\tanh(W_{a2}\mathbf H^\top)\big)\in\mathbb R^{r\times L},\qquad
+\mathbf M_E=\mathbf{AH}\in\mathbb R^{r\times d}\tag{5}$$
+"""
+
+
+# %%
+def eq05_compress(H, W_a1, W_a2):
+    """H [L, d] -> write attention A [r, L], encoder memory M_E [r, d]."""
+    A = torch.softmax(W_a1 @ torch.tanh(W_a2 @ H.T), dim=1)
+    return A, A @ H
+
+
+A, M_E = eq05_compress(H, W["W_a1"], W["W_a2"])
+checks.close(A, state.write_attention[b, :, :L], "(5)", "write attention A")
+checks.close(M_E, state.encoder_memory[b], "(5)", "encoder memory M_E")
+checks.close(torch.zeros(3, 1), state.write_attention[b, :, L:].sum(1, keepdim=True), "(5)", "no weight for padding")
+source_words = toy_vocabulary.decode(toy[b].source.tolist(), toy[b].unknown)
+target_words = [*toy_vocabulary.decode(toy[b].target.tolist(), toy[b].unknown), "[EOS]"]
+sentence_names, slots = [f"sentence {j + 1}" for j in range(L)], [f"slot {k + 1}" for k in range(3)]
+_ = labelled_maps([
+    {"title": "write attention A", "values": A.detach(), "rows": [f"head {k + 1}" for k in range(3)], "columns": sentence_names},
+    {"title": "encoder memory: what each head has gathered", "values": M_E.detach(), "rows": slots, "columns": range(1, d + 1)},
+])  # fmt: skip
+
+# %% [markdown]
+r"""
+## (6) The compression loss
+
+Nothing so far keeps two heads from choosing the same sentence, or one head from spreading over all. The loss asks
+$\mathbf{AA}^\top$ to be the identity: a row's product with itself is 1 only if all its weight is on one sentence, and with
+another row 0 only if they share none.
+
+$$\mathcal L^{(comp)}=\|\mathbf{AA}^\top-I\|_F^2\tag{6}$$
+"""
+
+
+# %%
+def eq06_compression_loss(A):
+    """A [r, L] -> scalar: the squares of all entries of A A^T - I."""
+    heads = range(len(A))
+    return sum((A[k] @ A[n] - float(k == n)) ** 2 for k in heads for n in heads)
+
+
+checks.close(eq06_compression_loss(A), compression_loss(state.write_attention)[b], "(6)", "L(comp)")
+
+# %% [markdown]
+r"""
+**By hand.** Two heads on two sentences. One sentence each: $\mathbf{AA}^\top=I$, loss 0. Both uniform: every entry of
+$\mathbf{AA}^\top$ is ½, so the loss is $4\cdot(½)^2=1$. Both on the same sentence: $0+0+1+1=2$.
+"""
+
+# %%
+by_hand = {
+    "one each": ([[1.0, 0.0], [0.0, 1.0]], 0.0), "uniform": ([[0.5, 0.5]] * 2, 1.0), "same": ([[1.0, 0.0]] * 2, 2.0),
+}  # fmt: skip
+for name, (weights, expected) in by_hand.items():
+    weights, expected = torch.tensor([weights]).double(), torch.tensor([expected]).double()
+    checks.close(expected, compression_loss(weights), "(6)", f"by hand, {name}")
+
+# %% [markdown]
+r"""
+## (7) Reading the memory
+
+The decoder's own recurrence is a plain GRU over the summary so far. Its state $h^{(d)}_t$ attends to the slots of the
+decoder memory, which at first **is** the encoder memory ($\mathbf M_D=\mathbf M_E$: the transfer). What it reads is mixed
+into the state that will attend to the source and predict the next word:
+
+$$\psi_{tk}=\mathrm{Attn}\big(h^{(d)}_t,\mathbf M_D(k)\big),\quad m_t=\sum_{k=1}^r\psi_{tk}\mathbf M_D(k),\quad
+h^{(m)}_t=W_m[h^{(d)}_t;m_t]\tag{7}$$
+
+Attn is Luong's attention; of his three scores the page uses *concat*, since (17) has that form:
+$\mathrm{Attn}(q,k)=\mathrm{softmax}\big(v^\top\tanh(W_q q+W_k k)\big)$.
+"""
+
+
+# %%
+def attention(query, keys, W_q, W_k, v):
+    """Luong's concat score, softmax over the keys: [n]."""
+    return torch.stack([v @ torch.tanh(W_q @ query + W_k @ key) for key in keys]).softmax(0)
+
+
+def eq07_memory_read(h_d, M_D, W_q, W_k, v, W_m):
+    """Decoder state [d], memory [r, d] -> read attention psi [r], what is read m [d], new state h_m [d]."""
+    psi = attention(h_d, M_D, W_q, W_k, v)
+    m = sum(psi[k] * M_D[k] for k in range(len(M_D)))
+    return psi, m, W_m @ torch.cat([h_d, m])
+
+
+x_target = model.embedding(
+    in_vocabulary(batch.target_input[b, :T], len(toy_vocabulary))
+)  # [T, E]: [BOS] and the reference shifted
+h_d, _ = model.decoder(x_target, h_start[None])  # [T, d]
+read_weights = W["psi W_q"], W["psi W_k"], W["psi v"], W["W_m"]
+psi_1, m_1, h_m_1 = eq07_memory_read(h_d[0], M_E, *read_weights)
+checks.close(psi_1, toy_output.read[b, 0], "(7)", "read attention of the first step")
+
+# %% [markdown]
+r"""
+## (8) to (10) Writing the memory
+
+Before the second and every later read, each slot decides, from the new decoder state, from what was read last and from
+its own content, how much of itself to keep ($z$) and what to put in the place of the rest ($u$):
+
+$$z^k_t=\sigma\big(W_{z1}h^{(d)}_{t+1}+W_{z2}m_t+W_{z3}\mathbf M_D(k)\big)\tag{8}$$
+
+$$u^k_t=\tanh\big(W_{u1}h^{(d)}_{t+1}+W_{u2}m_t+W_{u3}\mathbf M_D(k)\big)\tag{9}$$
+
+$$\mathbf M_D(k):=z^k_t\odot\mathbf M_D(k)+(1-z^k_t)\odot u^k_t\tag{10}$$
+"""
+
+
+# %%
+def eq08_gate(h_next, m, slot, W_z1, W_z2, W_z3):
+    return torch.sigmoid(W_z1 @ h_next + W_z2 @ m + W_z3 @ slot)
+
+
+def eq09_update(h_next, m, slot, W_u1, W_u2, W_u3):
+    return torch.tanh(W_u1 @ h_next + W_u2 @ m + W_u3 @ slot)
+
+
+def eq10_write(h_next, m, M_D, W):
+    """Next decoder state [d], last read [d], memory [r, d] -> new memory [r, d]."""
+    slots = []
+    for slot in M_D:
+        z = eq08_gate(h_next, m, slot, W["W_z1"], W["W_z2"], W["W_z3"])
+        u = eq09_update(h_next, m, slot, W["W_u1"], W["W_u2"], W["W_u3"])
+        slots.append(z * slot + (1 - z) * u)
+    return torch.stack(slots)
+
+
+lib_z, lib_u = model.gate_and_update(M_E[None], m_1[None], model.write_hidden(h_d[1:2]))
+z = eq08_gate(h_d[1], m_1, M_E[2], W["W_z1"], W["W_z2"], W["W_z3"])
+u = eq09_update(h_d[1], m_1, M_E[2], W["W_u1"], W["W_u2"], W["W_u3"])
+checks.close(z, lib_z[0, 2], "(8)", "gate of slot 3")
+checks.close(u, lib_u[0, 2], "(9)", "update of slot 3")
+
+psi, m, h_m, M_D = [], [], [], M_E
+for t in range(T):
+    if t > 0:
+        M_D = eq10_write(h_d[t], m[-1], M_D, W)
+    for values, value in zip((psi, m, h_m), eq07_memory_read(h_d[t], M_D, *read_weights)):
+        values.append(value)
+psi, m, h_m = torch.stack(psi), torch.stack(m), torch.stack(h_m)
+lib_inputs = model.embedding(in_vocabulary(batch.target_input, len(toy_vocabulary)))
+lib_h_d, _ = model.decoder(lib_inputs, state.hidden[None])
+lib_h_m, _, _ = model.condition(lib_h_d, state)
+checks.close(psi, toy_output.read[b, :T], "(7)-(10)", "read attention of all steps")
+checks.close(h_m, lib_h_m[b, :T], "(7)-(10)", "h^(m) of all steps")
+title = "read attention ψ: which slot is read before each word of the summary"
+_ = labelled_maps([{"title": title, "values": psi.detach().T, "rows": slots, "columns": target_words}])
+
+# %% [markdown]
+r"""
+## (3), (16), (17) Attention over words and sentences
+
+$h^{(m)}_t$ attends twice: over all words of the document ($\alpha$, with a coverage term that tells how much attention each
+word has had) and over its sentences ($\beta$). A word counts as much as its sentence $sen(i)$ lets it:
+
+$$cov_t=\sum_{t'<t}\alpha_{t'}\tag{16}$$
+
+$$\alpha_{ti}=\mathrm{softmax}_i\big(v^\top\tanh(W_eh^{(w)}_i+W_dh^{(m)}_t+w_c\,cov_{ti})\big)\tag{17}$$
+
+$$\beta_{tj}=\mathrm{Attn}\big(h^{(m)}_t,h^{(s)}_j\big),\qquad
+\gamma_{ti}=\frac{\beta_{t\,sen(i)}\,\alpha_{ti}}{\sum_l\beta_{t\,sen(l)}\,\alpha_{tl}},\qquad c_t=\sum_i\gamma_{ti}h^{(w)}_i\tag{3}$$
+
+The coverage makes $\alpha$ a recurrence over steps, the one that costs most: every step touches every source word. The
+library keeps only the weights and computes the $\tanh$ again in the backward pass.
+"""
+
+
+# %%
+def eq16_coverage(alphas, words):
+    """Weights of all earlier steps -> their sum [N]; zeros before the first."""
+    return sum(alphas, torch.zeros(words).double())
+
+
+def eq17_word_attention(h_m, h_w, cov, W_e, W_d, w_c, v):
+    scores = [v @ torch.tanh(W_e @ h_w[i] + W_d @ h_m + w_c * cov[i]) for i in range(len(h_w))]
+    return torch.stack(scores).softmax(0)
+
+
+def eq03_combine(alpha, beta, sentence_of):
+    """alpha [N], beta [L], sentence of each word [N] -> gamma [N]."""
+    weights = torch.stack([beta[sentence_of[i]] * alpha[i] for i in range(len(alpha))])
+    return weights / weights.sum()
+
+
+word_weights = W["W_e"], W["W_d"], W["w_c cov"], W["v"]
+sentence_of = batch.sentence_of[b, :N]
+alpha, beta, gamma = [], [], []
+for t in range(T):
+    alpha.append(eq17_word_attention(h_m[t], h_w, eq16_coverage(alpha, N), *word_weights))
+    beta.append(attention(h_m[t], H, W["beta W_q"], W["beta W_k"], W["beta v"]))
+    gamma.append(eq03_combine(alpha[-1], beta[-1], sentence_of))
+alpha, beta, gamma = torch.stack(alpha), torch.stack(beta), torch.stack(gamma)
+c = gamma @ h_w
+checks.close(eq16_coverage(alpha, N), toy_output.words[b, :T, :N].sum(0), "(16)", "coverage after the last step")
+checks.close(alpha, toy_output.words[b, :T, :N], "(17)", "attention over words")
+checks.close(beta, toy_output.sentences[b, :T, :L], "(3)", "attention over sentences")
+checks.close(gamma, toy_output.copy[b, :T, :N], "(3)", "combined attention gamma")
+_ = labelled_maps([{"title": "α: words", "values": alpha.detach(), "rows": target_words, "columns": source_words}])
+_ = labelled_maps([
+    {"title": "β: sentences", "values": beta.detach(), "rows": target_words, "columns": sentence_names},
+    {"title": "γ: words, each as much as its sentence lets it", "values": gamma.detach(), "rows": target_words, "columns": source_words},
+])  # fmt: skip
+
+# %% [markdown]
+r"""
+## (13) to (15) Generate or copy
+
+The vocabulary's distribution $P_g$ passes a bottleneck; the paper does not describe it, but its 14.7M parameters are only
+reached with one of 128. $P_c$ gives each source word the attention on all its places. A switch mixes the two:
+
+$$P_g=\mathrm{softmax}\big(V(V'[h^{(m)}_t;c_t]+b)+b'\big)$$
+
+$$p_t=\sigma\big(w_c^\top c_t+w_d^\top h^{(m)}_t+w_x^\top x'_t+b_z\big)\tag{13}$$
+
+$$P_c(w)=\sum_{i:x_i=w}\gamma_{ti}\tag{14}$$
+
+$$P=p_tP_g+(1-p_t)P_c\tag{15}$$
+
+(13) is printed with a softmax; of a single number that is always 1, so it must be a sigmoid.
+"""
+
+
+# %%
+def vocabulary_distribution(h_m, c, W):
+    return torch.softmax(W["V"] @ (W["V'"] @ torch.cat([h_m, c]) + W["b"]) + W["b'"], dim=0)
+
+
+def eq13_switch(c, h_m, x, W):
+    return torch.sigmoid(W["w_c"] @ c + W["w_d"] @ h_m + W["w_x"] @ x + W["b_z"])
+
+
+def eq14_copy(gamma, source, size):
+    """gamma [N], extended ids [N] -> P_c over the vocabulary and the document's unknown words [size]."""
+    P_c = torch.zeros(size).double()
+    for i, word in enumerate(source):
+        P_c[word] = P_c[word] + gamma[i]
+    return P_c
+
+
+def eq15_mixture(z, P_g, P_c):
+    """The vocabulary's distribution has no mass on copy ids, and P_c none on words that the source lacks."""
+    P_g = torch.cat([P_g, torch.zeros(len(P_c) - len(P_g)).double()])
+    return z * P_g + (1 - z) * P_c
+
+
+source, size = toy[b].source.tolist(), len(toy_vocabulary) + len(toy[b].unknown)
+z = torch.stack([eq13_switch(c[t], h_m[t], x_target[t], W) for t in range(T)])
+P_c = torch.stack([eq14_copy(gamma[t], source, size) for t in range(T)])
+P = torch.stack([eq15_mixture(z[t], vocabulary_distribution(h_m[t], c[t], W), P_c[t]) for t in range(T)])
+checks.close(z, toy_output.switch[b, :T].sigmoid(), "(13)", "switch")
+
+found = (values[b, :T, None] for values in (toy_output.features, toy_output.switch, toy_output.copy))
+by_step = PointerOutput(*found, batch.source_extended[b].expand(T, -1))  # a row for each step of the document
+only_copy = replace(by_step, switch=torch.full_like(by_step.switch, -1e9))  # a switch at 0 leaves P_c
+lib_P_c = model.pointer.distribution(only_copy, len(toy[b].unknown))
+lib_P = model.pointer.distribution(by_step, len(toy[b].unknown))
+checks.close(P_c, lib_P_c, "(14)", "copy distribution")
+checks.close(P, lib_P, "(15)", "P over vocabulary and source")
+checks.close(torch.ones(T), P.sum(1), "(15)", "each row of P sums to 1")
+_ = labelled_maps([
+    {"title": "generate", "values": z.detach()[:, None], "rows": target_words, "columns": ["p"]},
+    {"title": "P: the next word", "values": P.detach(), "rows": target_words, "columns": [*toy_vocabulary.words, *toy[b].unknown]},
+])  # fmt: skip
+
+# %% [markdown]
+r"""
+## (11) The read loss
+
+The authors saw a few slots read again and again. The read loss ties the read attention to the sentence attention: the slots
+read at a step, **as they were before any write**, should add up to what the sentence attention sees.
+
+$$c^{(m)}_t=\sum_k\psi_{tk}\mathbf M_E(k),\quad c^{(s)}_t=\sum_j\beta_{tj}h^{(s)}_j,\quad
+\mathcal L^{(read)}=\frac1T\sum_t\big\|c^{(m)}_t-c^{(s)}_t\big\|_2\tag{11}$$
+"""
+
+
+# %%
+def eq11_read_loss(psi, M_E, beta, H):
+    """psi [T, r], M_E [r, d], beta [T, L], H [L, d] -> scalar."""
+    return sum(torch.linalg.vector_norm(psi[t] @ M_E - beta[t] @ H) for t in range(len(psi))) / len(psi)
+
+
+alone = make_batch([toy[b]], len(toy_vocabulary))
+checks.close(eq11_read_loss(psi, M_E, beta, H), model.loss(alone)["read"], "(11)", "L(read)")
+
+# %% [markdown]
+r"""
+## (12) The whole loss, composed
+
+All of the above in order, for one document: the loss is the mean negative log-likelihood of the reference's words plus the
+two regularisers.
+
+$$\mathcal L+\lambda_1\mathcal L^{(comp)}+\lambda_2\mathcal L^{(read)},\qquad
+\mathcal L=-\frac1T\sum_t\log P(y_t\mid y_{<t})\tag{12}$$
+"""
+
+
+# %%
+def encode_document(document):
+    """(1), (2), (4), (5)"""
+    read = [eq01_sentence_encoder(model.embedding(ids), model.sentence_encoder) for ids in sentences_of(document)]
+    h_w, s = torch.cat([states for states, _ in read]), torch.stack([last for _, last in read])
+    H, final = eq02_document_encoder(s, model.document_encoder)
+    return h_w, H, model.bridge(final), *eq05_compress(H, W["W_a1"], W["W_a2"])
+
+
+def decode_step(t, h_d, x, h_w, H, M_D, m, alphas, document):
+    """One step in the paper's order: write, read, attend, predict."""
+    if t > 0:
+        M_D = eq10_write(h_d, m, M_D, W)
+    psi, m, h_m = eq07_memory_read(h_d, M_D, *read_weights)
+    alpha = eq17_word_attention(h_m, h_w, eq16_coverage(alphas, len(h_w)), *word_weights)
+    beta = attention(h_m, H, W["beta W_q"], W["beta W_k"], W["beta v"])
+    sentence_of = [j for j, n in enumerate(document.sentence_lengths) for _ in range(n)]
+    gamma = eq03_combine(alpha, beta, sentence_of)
+    P_c = eq14_copy(gamma, document.source.tolist(), len(toy_vocabulary) + len(document.unknown))
+    P_g = vocabulary_distribution(h_m, gamma @ h_w, W)
+    return M_D, m, psi, alpha, beta, eq15_mixture(eq13_switch(gamma @ h_w, h_m, x, W), P_g, P_c)
+
+
+def eq12_objective(document, lambda_1, lambda_2):
+    """The paper's loss of one document, word by word."""
+    h_w, H, h_start, A, M_E = encode_document(document)
+    target = torch.from_numpy(document.target).long()
+    inputs = torch.cat([torch.tensor([BOS]), target[:-1]])
+    x = model.embedding(inputs.where(inputs < len(toy_vocabulary), UNK))
+    h_d, _ = model.decoder(x, h_start[None])
+    M_D, m, psis, alphas, betas, log_likelihood = M_E, None, [], [], [], 0.0
+    for t in range(len(target)):
+        M_D, m, psi, alpha, beta, P = decode_step(t, h_d[t], x[t], h_w, H, M_D, m, alphas, document)
+        psis, alphas, betas = [*psis, psi], [*alphas, alpha], [*betas, beta]
+        log_likelihood = log_likelihood + torch.log(P[target[t]])
+    read = eq11_read_loss(torch.stack(psis), M_E, torch.stack(betas), H)
+    return -log_likelihood / len(target) + lambda_1 * eq06_compression_loss(A) + lambda_2 * read
+
+
+naive_loss = sum(eq12_objective(document, 0.3, 0.7) for document in toy) / len(toy)
+lib_loss = model.loss(batch)["loss"]
+checks.close(naive_loss, lib_loss, "(12)", "loss of the padded batch")
+
+# %% [markdown]
+r"""
+The gradients as well, of every parameter: what trains the model is what the equations say.
+"""
+
+# %%
+checks.gradients(gradients(model, naive_loss), gradients(model, lib_loss), "(12)")
+
+# %% [markdown]
+r"""
+## Checks that need no equation of ours
+
+Limiting cases that can be foretold:
+
+* with **one slot** and no writing, the read attention is 1 and every read is the same vector;
+* a **switch at 1** leaves a plain softmax over the vocabulary;
+* a memory that **starts from zeros** never tells its slots apart: (8) to (10) depend on $k$ through $\mathbf M_D(k)$ alone,
+  so all slots get the same update for ever and $\psi$ stays uniform. The row *+decoder memory* of the paper's Table 2 has
+  one vector for a memory, whatever $r$ is;
+* one call of the decoder with $T$ words equals $T$ calls with one word: training and generation are one path.
+"""
+
+
+# %%
+def small(**changes):
+    sizes = {"embedding": 5, "hidden": 6, "bottleneck": 4, "slots": 3, "compression": 4}
+    torch.manual_seed(2)
+    config = Mem2MemConfig(len(toy_vocabulary), lambda_comp=0.0, lambda_read=0.0, **{**sizes, **changes})
+    return Mem2Mem(config).double()
+
+
+one_slot = small(slots=1, write=False)
+one_state = one_slot.encode(batch)
+one_output, one_after = one_slot.decode(batch.target_input, one_state)
+checks.close(torch.ones_like(one_output.read), one_output.read, "(7)", "one slot: read attention is 1")
+slot = one_state.encoder_memory[:, 0]
+checks.close(slot, one_after.read, "(7)", "one slot: what is read is the slot")
+
+always_generate = replace(toy_output, switch=torch.full_like(toy_output.switch, 1e9))
+flat = model.pointer.distribution(always_generate, max(map(len, batch.unknown)))  # of the last step
+checks.close(
+    model.pointer.vocabulary(toy_output.features[:, -1]).softmax(-1),
+    flat[:, : len(toy_vocabulary)],
+    "(15)",
+    "switch at 1: plain softmax",
+)
+
+zeros = small(start="zeros")
+zero_output, zero_after = zeros.decode(batch.target_input, zeros.encode(batch))
+checks.close(
+    torch.full_like(zero_output.read, 1 / 3), zero_output.read, "(8)-(10)", "start from zeros: psi stays uniform"
+)
+
+one_by_one, running = [], state
+for t in range(batch.target_input.shape[1]):
+    one_output, running = model.decode(batch.target_input[:, t : t + 1], running)
+    one_by_one.append(model.log_prob(one_output, batch.target[:, t : t + 1], running))
+checks.close(
+    torch.cat(one_by_one, 1), model.log_prob(toy_output, batch.target, state), "(7)-(17)", "T calls equal one call"
+)
+
+# %% [markdown]
+r"""
+## All comparisons
+
+Numbers of the page's functions beside the library's, in double precision. One that fails would have stopped the page.
+"""
+
+# %%
+checks.table()
+
+# %% [markdown]
+r"""
+## The code that was just verified
+
+The memory in the library: compression, the scan over steps, the write.
+"""
+
+# %%
+show_source(Mem2Mem.compress, Mem2Mem.condition, Mem2Mem.gate_and_update, Mem2Mem.write, compression_loss)
+
+# %% [markdown]
+r"""
+And at the paper's size it has the paper's 14.7 million parameters:
+"""
+
+# %%
+for name, at_paper_size in {"HRED": HRED(HREDConfig()), "Mem2Mem": Mem2Mem(Mem2MemConfig())}.items():
+    print(f"{name:<8} {sum(p.numel() for p in at_paper_size.parameters()):>11,} parameters")
+
+# %% [markdown]
+r"""
 # 3. Real papers
 
 ## The run
@@ -872,13 +920,7 @@ if summarizer.extracts:
     systems[f"Random-{heads}"] = [random_sentences(sentences, heads, random) for sentences in shortened]
     systems["Memory heads"] = extract(summarizer, encoded, vocabulary)
 systems |= written
-systems = {name: [cut(summary, longest, options) for summary in found] for name, found in systems.items()}
-table, numbers = score_table(systems, references, seed)
-words = {name: [" ".join(summary).split() for summary in found] for name, found in systems.items()}
-repeated = {name: np.sum([repeated_ngrams(w) for w in found], axis=0) for name, found in words.items()}
-table["words"] = [f"{np.mean([count_words(summary) for summary in found]):.0f}" for found in systems.values()]
-table["repeated trigrams"] = [f"{said / every:.1%}" for said, every in repeated.values()]
-table["distinct summaries"] = [f"{np.mean(distinct(found)):.0%}" for found in words.values()]
+table, numbers = summary_table(systems, references, options, longest, seed)
 print(f"{preset} run: {len(documents)} test documents of {Path(dataset).name}, every summary cut to {longest} words")
 table
 
@@ -905,7 +947,7 @@ model sees a shortened one.
 # %%
 sources = [[w for s in doc.sentences for w in options.words(s)] for doc in documents]
 copied = {"reference": [[w for s in doc.summary for w in options.words(s)] for doc in documents]}
-copied |= {name: words[name] for name in written}
+copied |= {name: [" ".join(cut(summary, longest, options)).split() for summary in w] for name, w in written.items()}
 copied = {name: copied_ngrams(found, sources) for name, found in copied.items()}
 pd.DataFrame.from_dict(copied, orient="index").round(1).rename_axis(columns="n")
 

@@ -18,16 +18,19 @@ about. **Read-Again** does the same: a first read makes a vector of the text, an
 for the decoder: a **small vocabulary** is enough, and fast, when every other word can be **copied** from the text, and when an
 unknown word enters the decoder not as one symbol for all of them but with an embedding made from **its context**.
 
-**What you will see**
+**When you have read it** you can say how the second read differs from a bidirectional encoder, why a word's embedding can come from its context, and which part of a headline a trained model copies.
 
-1. Every equation as a short function, checked against the library `lib`: both second reads, several sentences, the decoder, the
-   copy distribution.
-2. All of them composed into the loss, equal to the library's loss and gradients for a padded batch, for every encoder.
-3. A task that can only be learned by copying.
-4. A model that has learned to write headlines, from 13,898 dispatches of a news agency: what it writes for dispatches that it has never seen, which words
-   it copies, its scores.
-5. The paper's studies at demo size, on docstrings: encoders (its Table 1), vocabulary sizes with and without copying (Table 3), decoding time
-   (Table 4), beside its numbers. What deviates, and exercises.
+**Before you start**: PyTorch, and what [Start here](start_here.ipynb) explains: sequence to sequence with attention, copying, beam search, ROUGE.
+
+| part | what you will see | minutes |
+|---|---|---|
+| 1 | a task that can only be learned by copying | 5 |
+| 2 | every equation as a short function, with its numbers for one short text, checked against the library `lib`: both second reads, several sentences, the decoder, the copy distribution; all of them composed into the loss, for every encoder | 40 |
+| 3 | a model that has learned to write headlines, from 13,898 dispatches of a news agency: what it writes for dispatches that it has never seen, which words it copies, its scores | 15 |
+| 4 | the paper's studies at demo size, on docstrings: encoders (its Table 1), vocabulary sizes with and without copying (Table 3), decoding time (Table 4), beside its numbers | 15 |
+| 5, 6 | what deviates, exercises | 15 |
+
+Before this page: [Windowed attention](windowed.ipynb); next: [Hierarchical transformers](hierarchical_transformer.ipynb).
 
 With the parameters as they are, the page takes about two minutes on two CPU cores and needs no network: it opens the run that the project keeps
 (`trained/read_again`). With any other `dataset`, `preset`, `variant`, `steps` or `seed` it trains a model first; `preset="demo"` takes half a minute for
@@ -40,8 +43,8 @@ r"""
 
 The paper is paraphrased, never quoted; **(5)** is its equation 5. It prints no equation for the copy distribution; (16) to (18) are
 this page's. Functions named after an equation, like `eq05_importance`, are written to be read: one document, no batch, no padding. They
-take their weights from the library's modules. `check_close` compares them with what the library computes for a padded batch in double
-precision and stops the page when they differ. GRU and LSTM cells are PyTorch's on both sides.
+take their weights from the library's modules. `checks` compares them with what the library computes for a padded batch in double
+precision and stops the page when they differ; a table at the end of the part lists all that was compared. GRU and LSTM cells are PyTorch's on both sides.
 
 | symbol | shape | what |
 |---|---|---|
@@ -65,7 +68,7 @@ study_steps: int = 150  # training steps of each model of the studies; 0: no stu
 seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/, named after the configuration
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 from lib.parameters import check_parameters
 
 check_parameters(globals())
@@ -77,14 +80,14 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.checks import check_close, check_exercise, check_gradients, gradients
+from lib.checks import Checks, check_exercise, gradients
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.headlines import HeadlineOptions
 from lib.data.prepared import TextEncoder, encode_documents
 from lib.data.text import BOS, EOS, UNK, Vocabulary
-from lib.figures import draw, lines, loss_curves, use_style, word_bars
+from lib.figures import draw, labelled_maps, lines, loss_curves, use_style, word_bars
 from lib.generate import DecodeConfig, beam_search, greedy_search, summarize
 from lib.layers.gru import GatedGRU
 from lib.make_tables import kept_table, pairs_frame, published_table, setting, table_frame
@@ -100,16 +103,55 @@ dataset, preset = dataset or "docstrings", preset or "demo"  # the studies' as w
 chosen = resolve("read_again", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
 figures = figures_folder(as_they_are)
+checks = Checks()
 use_style()
 
 # %% [markdown]
 r"""
-# 1. The equations, one by one
+# 1. A task that only copying can learn
+
+Seven words, one of which is outside every vocabulary; the headline is that word. Without copying the best a model can do is to
+write some word of its own.
+"""
+
+# %%
+V = 12
+
+
+def texts_with_a_stranger(count, seed):
+    """Texts of six random words and, anywhere, an unknown one, which is the headline."""
+    random = np.random.default_rng(seed)
+    made = []
+    for number in range(count):
+        words = np.insert(random.integers(4, V, 6), random.integers(0, 7), V).astype(np.int32)
+        reading = np.where(words < V, words, UNK).astype(np.int32)
+        lengths, target = np.array([7], dtype=np.int32), np.array([V, EOS], dtype=np.int32)
+        made.append(EncodedDocument(str(number), words, lengths, target, ["stranger"], [], reading))
+    return made
+
+
+def learn_to_copy(copy, steps=60):
+    torch.manual_seed(seed)
+    model = ReadAgain(ReadAgainConfig(V, V, embedding=16, hidden=16, copy=copy, dropout=0.0))
+    return learn(model, (make_batch(texts_with_a_stranger(16, i), V) for i in range(steps)), learning_rate=1e-2)
+
+
+unseen = make_batch(texts_with_a_stranger(200, 10**6), V)
+rows = {}
+for copy in (True, False):
+    found = greedy_search(learn_to_copy(copy), unseen, DecodeConfig(min_length=1, max_length=3))
+    rows["with copying" if copy else "without"] = {"headlines right": np.mean([h.ids == [V] for h in found])}
+pd.DataFrame.from_dict(rows, orient="index")
+
+# %% [markdown]
+r"""
+# 2. The equations, one by one
 
 ## A toy corpus
 
 Three texts of one or two sentences. The encoder knows most words, the decoder few: what it does not know has an id behind its
-vocabulary, to be copied.
+vocabulary, to be copied. The first text is carried through all equations, its words at the axes of every picture; the weights are random, so that the pictures show
+what is computed, not what a trained model does.
 """
 
 # %%
@@ -162,7 +204,15 @@ A GRU or an LSTM from left to right; its last state $h^1_n$ stands for the text.
 ways that change what the weights mean and not what the cell can do: its gate keeps the old state where the paper's takes the new
 one, and its reset gate comes after the product.)
 
-$$h^1_i=\mathrm{RNN}^1(\mathbf x_i,h^1_{i-1})$$
+$$h^1_i=\mathrm{RNN}(\mathbf x_i,h^1_{i-1})\tag{1}$$
+
+$$h^1_i=\mathrm{GRU}^1(\mathbf x_i,h^1_{i-1})\tag{2}$$
+
+$$z_i=\sigma(W_z[\mathbf x_i,h^1_{i-1}]),\quad r_i=\sigma(W_r[\mathbf x_i,h^1_{i-1}]),\quad \tilde h^1_i=\tanh(W_h[\mathbf x_i,r_i\odot h^1_{i-1}]),\quad
+h^1_i=(1-z_i)\odot h^1_{i-1}+z_i\odot\tilde h^1_i\tag{3}$$
+
+$$\begin{gathered}f_i,\ in_i,\ out_i=\sigma(W_{f,in,out}[\mathbf x_i,h^1_{i-1}]),\qquad \tilde C_i=\tanh(W_C[\mathbf x_i,h^1_{i-1}])\\
+C_i=f_i\odot C_{i-1}+in_i\odot\tilde C_i,\qquad h^1_i=out_i\odot\tanh C_i\end{gathered}\tag{7}$$
 """
 
 
@@ -180,7 +230,7 @@ def embeddings(model, document):
 for name in ("gru", "lstm"):
     model = models[name]
     h = eq02_first_read(embeddings(model, toy[b]), model.first_read)
-    check_close(h, states[name].words[b, :n], "(2), (7)", f"states of one read, {name}")
+    checks.close(h, states[name].words[b, :n], "(2), (7)", f"states of one read, {name}")
 
 # %% [markdown]
 r"""
@@ -190,7 +240,7 @@ From the word's own state, the state of the whole text, and the word. It is a ve
 an importance of its own. With $\tanh$ it may be negative; then (6) multiplies the old state by more than 1, and over a text the
 state can grow without bound (see the checks below). `importance="sigmoid"` is the option that cannot, and the demo's.
 
-$$\alpha_i=\tanh\big(W_eh^1_i+U_eh^1_n+V_e\mathbf x_i\big)$$
+$$\alpha_i=\tanh\big(W_eh^1_i+U_eh^1_n+V_e\mathbf x_i\big)\tag{5}$$
 """
 
 
@@ -204,7 +254,10 @@ model = models["read-again gru"]
 x = embeddings(model, toy[b])
 h1 = eq02_first_read(x, model.first_read)
 alpha = torch.stack([eq05_importance(h1[i], h1[-1], x[i], model) for i in range(n)])
-check_close(alpha, states["read-again gru"].importance[b, :n], "(5)", "importance")
+checks.close(alpha, states["read-again gru"].importance[b, :n], "(5)", "importance")
+dimensions, source_words = [f"dimension {k + 1}" for k in range(d)], read.decode(toy[b].source_ids.tolist(), [])
+title = "importance α: a number for each dimension of the state"
+_ = labelled_maps([{"title": title, "values": alpha.detach().T, "rows": dimensions, "columns": source_words}])
 
 # %% [markdown]
 r"""
@@ -212,8 +265,9 @@ r"""
 
 The importance stands on the skip connection: at 0 the word is passed over, at 1 the step is a plain GRU's.
 
-$$h^2_i=(1-\alpha_i)\odot h^2_{i-1}+\alpha_i\odot\mathrm{GRU}^2(\mathbf x_i,h^2_{i-1})
-=(1-\alpha_i\odot z_i)\odot h^2_{i-1}+(\alpha_i\odot z_i)\odot\tilde h^2_i$$
+$$h^2_i=(1-\alpha_i)\odot h^2_{i-1}+\alpha_i\odot\mathrm{GRU}^2(\mathbf x_i,h^2_{i-1})\tag{4}$$
+
+$$h^2_i=(1-\alpha_i\odot z_i)\odot h^2_{i-1}+(\alpha_i\odot z_i)\odot\tilde h^2_i\tag{6}$$
 
 PyTorch has no such cell. The library's scan computes the projections of all words at once, and behind the loop of its backward pass the
 gradient of the recurrent weights in one product.
@@ -239,13 +293,13 @@ def eq06_gates(x_i, h, gru):
 
 
 h2 = eq04_second_read(x, alpha, model.second_read.gru)
-check_close(h2, states["read-again gru"].words[b, :n], "(4)", "states of the second read")
+checks.close(h2, states["read-again gru"].words[b, :n], "(4)", "states of the second read")
 merged, h = [], torch.zeros(d).double()
 for i in range(n):
     z, new = eq06_gates(x[i], h, model.second_read.gru)
     h = (1 - alpha[i] * z) * h + alpha[i] * z * new
     merged.append(h)
-check_close(torch.stack(merged), h2, "(6)", "the two forms are one")
+checks.close(torch.stack(merged), h2, "(6)", "the two forms are one")
 
 # %% [markdown]
 r"""
@@ -253,7 +307,7 @@ r"""
 
 No skip connection here: the gates see the word, its first state and the text.
 
-$$h^2_i=\mathrm{LSTM}^2\big([\mathbf x_i,h^1_i,h^1_n],h^2_{i-1}\big)$$
+$$h^2_i=\mathrm{LSTM}^2\big([\mathbf x_i,h^1_i,h^1_n],h^2_{i-1}\big)\tag{8}$$
 """
 
 
@@ -267,7 +321,7 @@ def eq08_second_read(x, h1, second):
 model = models["read-again lstm"]
 x = embeddings(model, toy[b])
 h2 = eq08_second_read(x, eq02_first_read(x, model.first_read), model.second_read)
-check_close(h2, states["read-again lstm"].words[b, :n], "(8)", "states of the second read")
+checks.close(h2, states["read-again lstm"].words[b, :n], "(8)", "states of the second read")
 
 # %% [markdown]
 r"""
@@ -277,10 +331,11 @@ Each is read on its own. For the second read, **option 1** puts the vectors of a
 vector of them and gives each sentence its own and that. The paper has two sentences; here there are as many places as the
 configuration says, and places without a sentence hold zeros.
 
-$$h^2_i=\mathrm{RNN}^2\big([\mathbf x_i,h^1_i,h^1_n,h'^1_m],h^2_{i-1}\big),\qquad
-h_{global}=\tanh\big(W_rh^1_n+U_rh'^1_m+v_r\big)$$
+$$h^2_i=\mathrm{RNN}^2\big([\mathbf x_i,h^1_i,h^1_n,h'^1_m],h^2_{i-1}\big)\tag{9}$$
 
-$$h^2_i=\mathrm{RNN}^2\big([\mathbf x_i,h^1_i,h^1_n,h_{global}],h^2_{i-1}\big)$$
+$$h_{global}=\tanh\big(W_rh^1_n+U_rh'^1_m+v_r\big)\tag{10}$$
+
+$$h^2_i=\mathrm{RNN}^2\big([\mathbf x_i,h^1_i,h^1_n,h_{global}],h^2_{i-1}\big)\tag{11}$$
 """
 
 
@@ -316,7 +371,7 @@ def read_sentences(x, lengths, model):
 for name in ("option 1", "option 2"):
     model = models[name]
     h2, _ = read_sentences(embeddings(model, toy[b]), toy[b].sentence_lengths.tolist(), model)
-    check_close(h2, states[name].words[b, :n], "(9)-(11)", f"states of the second read, {name}")
+    checks.close(h2, states[name].words[b, :n], "(9)-(11)", f"states of the second read, {name}")
 
 # %% [markdown]
 r"""
@@ -326,7 +381,7 @@ What enters the decoder: for a word of $Y$ the row of its table; for another wor
 word has in the text; for any other, [UNK]. A word that stands in the text several times is taken where it stands first.
 
 $$\mathbf y=\begin{cases}\mathbf Y[w]&w\in Y\\ \mathbf p_i=\tanh(W_ch^2_i+b_c)&w\notin Y,\ w=x_i\\
-\mathbf Y[\mathrm{UNK}]&\text{otherwise}\end{cases}$$
+\mathbf Y[\mathrm{UNK}]&\text{otherwise}\end{cases}\tag{15}$$
 """
 
 
@@ -349,7 +404,7 @@ source = toy[b].source.tolist()
 x = embeddings(model, toy[b])
 h2 = eq08_second_read(x, eq02_first_read(x, model.first_read), model.second_read)
 p = torch.stack([eq15_from_context(h2[i], model) for i in range(n)])
-check_close(p, state.embedded[b, :n], "(15)", "embeddings of the source words")
+checks.close(p, state.embedded[b, :n], "(15)", "embeddings of the source words")
 inputs = [BOS, *toy[b].target[:-1].tolist()]
 y = torch.stack([eq15_embedding(word, source, h2, model) for word in inputs])
 print("what enters the decoder:", ["[BOS]", *written.decode(inputs[1:], toy[b].unknown)])
@@ -360,8 +415,11 @@ r"""
 
 Attention comes first, from the state **before**; what it finds enters the LSTM beside the word.
 
-$$o_{it}=v_a^\top\tanh\big(W_as_{t-1}+U_ah^2_i\big),\qquad\beta_{\cdot t}=\mathrm{softmax}(o_{\cdot t}),\qquad
-c_t=\sum_i\beta_{it}h^2_i,\qquad s_t=\mathrm{LSTM}\big([\mathbf y_{t-1},c_t],s_{t-1}\big)$$
+$$s_t=\mathrm{LSTM}\big([\mathbf y_{t-1},c_t],s_{t-1}\big)\tag{12}$$
+
+$$c_t=\sum_i\beta_{it}h^2_i,\qquad\beta_{\cdot t}=\mathrm{softmax}(o_{\cdot t})\tag{13}$$
+
+$$o_{it}=v_a^\top\tanh\big(W_as_{t-1}+U_ah^2_i\big)\tag{14}$$
 
 The paper does not say where the decoder starts: here from a layer with $\tanh$ on the encoder's last state.
 """
@@ -397,7 +455,11 @@ def decoder_states(y, h2, last, model):
 
 toy_output, _ = model.decode(batch.target_input, state)
 s, beta = decoder_states(y, h2, h2[-1], model)
-check_close(beta, toy_output.attention[b, :T, :n], "(12)-(14)", "attention of all steps")
+checks.close(beta, toy_output.attention[b, :T, :n], "(12)-(14)", "attention of all steps")
+target_words = [*written.decode(toy[b].target.tolist(), toy[b].unknown), "[EOS]"]
+source_words = written.decode(toy[b].source.tolist(), toy[b].unknown)
+title = "attention of the decoder, a row for each word of the headline"
+_ = labelled_maps([{"title": title, "values": beta.detach(), "rows": target_words, "columns": source_words}])
 
 # %% [markdown]
 r"""
@@ -406,8 +468,9 @@ r"""
 One softmax over the words of $Y$ **and** the places of the text, without a gate. The paper says so and prints no equation; this is
 CopyNet's rule (Gu et al. 2016), with $\mathbf p_i$ as the key of a place. A word of $Y$ that stands in the text gets both shares.
 
-$$g_w=\mathbf o_w^\top s_t+b_w,\qquad k_i=\mathbf p_i^\top W_ks_t,\qquad
-P(w)=\frac1Z\Big([w\in Y]\,e^{g_w}+\sum_{i:x_i=w}e^{k_i}\Big)$$
+$$g_w=\mathbf o_w^\top s_t+b_w,\qquad k_i=\mathbf p_i^\top W_ks_t\tag{16}$$
+
+$$P(w)=\frac1Z\Big([w\in Y]\,e^{g_w}+\sum_{i:x_i=w}e^{k_i}\Big)\tag{17}$$
 """
 
 
@@ -431,8 +494,10 @@ words = torch.arange(P.shape[1])
 lib_P = torch.stack([
     model.log_prob(toy_output, torch.full_like(batch.target, int(w)), state)[b, :T].exp() for w in words
 ], 1)  # fmt: skip
-check_close(P, lib_P, "(16), (17)", "P over Y and the words of the text")
-print("each row of P sums to 1:", P.sum(1).min().item(), "to", P.sum(1).max().item())
+checks.close(P, lib_P, "(16), (17)", "P over Y and the words of the text")
+checks.close(torch.ones(T), P.sum(1), "(17)", "each row of P sums to 1")
+every_word = [*written.words, *toy[b].unknown]
+_ = labelled_maps([{"title": "P: the next word", "values": P.detach(), "rows": target_words, "columns": every_word}])
 
 # %% [markdown]
 r"""
@@ -440,7 +505,7 @@ r"""
 
 For every encoder: read, write, and the mean of $-\log P$ over the headline's words; a batch's loss is the mean over its documents.
 
-$$\mathcal L=-\frac1T\sum_t\log P(y_t\mid y_{<t},x)$$
+$$\mathcal L=-\frac1T\sum_t\log P(y_t\mid y_{<t},x)\tag{18}$$
 """
 
 
@@ -475,18 +540,20 @@ def eq18_objective(document, model):
 for name, model in models.items():
     naive_loss = sum(eq18_objective(document, model) for document in toy) / len(toy)
     lib_loss = model.loss(batch)["loss"]
-    check_close(naive_loss, lib_loss, "(18)", f"loss of the padded batch, {name}")
-    check_gradients(gradients(model, naive_loss), gradients(model, lib_loss), "(18)")
+    checks.close(naive_loss, lib_loss, "(18)", f"loss of the padded batch, {name}")
+    checks.gradients(gradients(model, naive_loss), gradients(model, lib_loss), "(18)")
 
 # %% [markdown]
 r"""
 ## The outside baseline: ABS
 
 Rush, Chopra and Weston (2015) have no recurrence: the last $C$ words of the headline go through one hidden layer, and attend to source
-words whose vectors are averaged over $Q$ neighbours on each side. No copying.
+words whose vectors are averaged over $Q$ neighbours on each side. No copying. $\tilde y_C$ and $\tilde y'_C$ are the embeddings of these $C$ words one behind the
+other, in a table each; $\tilde x$ the source words' embeddings, $\bar x_i$ their means; $P$, $U$, $V$, $W$ matrices.
 
-$$P(w)\propto\exp\big(V\tanh(U\tilde y_C)+W\,\mathrm{enc}(x,\tilde y_C)\big)_w,\qquad
-\mathrm{enc}=\sum_ip_i\bar x_i,\quad p=\mathrm{softmax}(\tilde x^\top P\tilde y'_C)$$
+$$P(w)\propto\exp\big(V\tanh(U\tilde y_C)+W\,\mathrm{enc}(x,\tilde y_C)\big)_w$$
+
+$$\mathrm{enc}=\sum_ip_i\bar x_i,\qquad p=\mathrm{softmax}(\tilde x^\top P\tilde y'_C)$$
 """
 
 
@@ -506,7 +573,7 @@ abs_output, _ = abs_model.decode(batch.target_input, abs_model.encode(batch))
 heard = [BOS, *(word if word < Y else UNK for word in inputs)]  # C - 1 times [BOS] in front
 x = embeddings(abs_model, toy[b])
 naive_scores = torch.stack([abs_scores(x, torch.tensor(heard[t : t + 2]), abs_model) for t in range(T)])
-check_close(naive_scores, abs_model.scores(abs_output.features)[b, :T], "ABS", "scores of the vocabulary")
+checks.close(naive_scores, abs_model.scores(abs_output.features)[b, :T], "ABS", "scores of the vocabulary")
 
 # %% [markdown]
 r"""
@@ -522,8 +589,8 @@ r"""
 # %%
 scan = GatedGRU(e, d).double()
 inputs_of_scan, ones = torch.randn(2, 7, e).double(), torch.ones(2, 7, d).double()
-check_close(scan.gru(inputs_of_scan)[0], scan(inputs_of_scan, ones), "(4)", "importance 1: a plain GRU")
-check_close(torch.zeros(2, 7, d), scan(inputs_of_scan, 0 * ones), "(4)", "importance 0: nothing is read")
+checks.close(scan.gru(inputs_of_scan)[0], scan(inputs_of_scan, ones), "(4)", "importance 1: a plain GRU")
+checks.close(torch.zeros(2, 7, d), scan(inputs_of_scan, 0 * ones), "(4)", "importance 0: nothing is read")
 long_text, longer_ones = torch.randn(1, 50, e).double(), torch.ones(1, 50, d).double()
 for constant in (0.5, -0.5):
     largest = scan(long_text, constant * longer_ones).abs().max().item()
@@ -534,13 +601,13 @@ weights = two.state_dict()
 weights["global_text.weight"] = weights["global_text.weight"][:, :d]
 one.load_state_dict(weights)
 single = make_batch([toy[1]], Y)
-check_close(one.loss(single)["loss"], two.loss(single)["loss"], "(11)", "option 2 with one sentence")
+checks.close(one.loss(single)["loss"], two.loss(single)["loss"], "(11)", "option 2 with one sentence")
 
 mute = toy_model(copy=False)
 mute_state = mute.encode(batch)
 mute_output, mute_after = mute.decode(batch.target_input, mute_state)
 mute_P = mute.distribution(mute_output, mute_after, max(map(len, batch.unknown)))
-check_close(torch.zeros(3, mute_P.shape[1] - Y), mute_P[:, Y:], "(17)", "no copying: nothing outside Y")
+checks.close(torch.zeros(3, mute_P.shape[1] - Y), mute_P[:, Y:], "(17)", "no copying: nothing outside Y")
 
 for name, model in {**models, "abs": abs_model}.items():
     one_by_one, running = [], model.encode(batch)
@@ -549,7 +616,17 @@ for name, model in {**models, "abs": abs_model}.items():
         one_by_one.append(model.log_prob(one_output, batch.target[:, t : t + 1], running))
     at_once, after = model.decode(batch.target_input, model.encode(batch))
     whole = model.log_prob(at_once, batch.target, after)
-    check_close(torch.cat(one_by_one, 1), whole, "(2)-(17)", f"T calls equal one call, {name}")
+    checks.close(torch.cat(one_by_one, 1), whole, "(2)-(17)", f"T calls equal one call, {name}")
+
+# %% [markdown]
+r"""
+## All comparisons
+
+Numbers of the page's functions beside the library's, in double precision. One that fails would have stopped the page.
+"""
+
+# %%
+checks.table()
 
 # %% [markdown]
 r"""
@@ -558,43 +635,6 @@ r"""
 
 # %%
 show_source(GatedGRU, ReadAgain.decode, ReadAgain._embed, ReadAgain._copied, ReadAgain.log_prob)
-
-# %% [markdown]
-r"""
-# 2. A task that only copying can learn
-
-Seven words, one of which is outside every vocabulary; the headline is that word. Without copying the best a model can do is to
-write some word of its own.
-"""
-
-# %%
-V = 12
-
-
-def texts_with_a_stranger(count, seed):
-    """Texts of six random words and, anywhere, an unknown one, which is the headline."""
-    random = np.random.default_rng(seed)
-    made = []
-    for number in range(count):
-        words = np.insert(random.integers(4, V, 6), random.integers(0, 7), V).astype(np.int32)
-        reading = np.where(words < V, words, UNK).astype(np.int32)
-        lengths, target = np.array([7], dtype=np.int32), np.array([V, EOS], dtype=np.int32)
-        made.append(EncodedDocument(str(number), words, lengths, target, ["stranger"], [], reading))
-    return made
-
-
-def learn_to_copy(copy, steps=60):
-    torch.manual_seed(seed)
-    model = ReadAgain(ReadAgainConfig(V, V, embedding=16, hidden=16, copy=copy, dropout=0.0))
-    return learn(model, (make_batch(texts_with_a_stranger(16, i), V) for i in range(steps)), learning_rate=1e-2)
-
-
-unseen = make_batch(texts_with_a_stranger(200, 10**6), V)
-rows = {}
-for copy in (True, False):
-    found = greedy_search(learn_to_copy(copy), unseen, DecodeConfig(min_length=1, max_length=3))
-    rows["with copying" if copy else "without"] = {"headlines right": np.mean([h.ids == [V] for h in found])}
-pd.DataFrame.from_dict(rows, orient="index")
 
 # %% [markdown]
 r"""

@@ -2,15 +2,18 @@
 
 import json
 
+import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from lib.checks import CheckError, check_close, check_exercise, check_gradients, gradients
+from lib.checks import CheckError, Checks, check_exercise, gradients
+from lib.data.sections import CohanOptions
 from lib.figures import (
     PLOTS,
     attention_maps,
     draw,
     interval_bars,
+    labelled_maps,
     lines,
     loss_curves,
     maximum_attention,
@@ -20,7 +23,7 @@ from lib.figures import (
     word_bars,
     word_weights,
 )
-from lib.page_tools import clip, figures_folder, learn, measured, show_source
+from lib.page_tools import Source, clip, figures_folder, learn, measured, show_source, summary_table
 from lib.parameters import ParameterError, check_parameters
 from lib.storage import project_root, write_whole
 from tests.conftest import batch_of, tiny_model
@@ -75,31 +78,46 @@ def test_without_injection_and_as_a_script():
     check_parameters({"dataset": "x"})
 
 
-def test_check_close(capsys):
-    check_close(torch.ones(2, 3), torch.ones(2, 3), "(7)", "read")
-    assert capsys.readouterr().out.startswith("equal  (7)        read")
+def test_numbers_are_compared():
+    checks = Checks()
+    checks.close(torch.ones(2, 3), torch.ones(2, 3), "(7)", "read")
+    checks.close(torch.ones(2), torch.ones(2).double() + 1e-12, "(7)")
     with pytest.raises(CheckError, match=r"\(7\) read: page and lib differ by 1"):
-        check_close(torch.ones(2), torch.tensor([1.0, 2.0]), "(7)", "read")
+        checks.close(torch.ones(2), torch.tensor([1.0, 2.0]), "(7)", "read")
     with pytest.raises(CheckError, match="differ by nan"):
-        check_close(torch.ones(1), torch.tensor([float("nan")]), "(7)")
+        checks.close(torch.ones(1), torch.tensor([float("nan")]), "(7)")
     with pytest.raises(CheckError, match="shape"):
-        check_close(torch.ones(1, 2), torch.ones(2), "(7)")
+        checks.close(torch.ones(1, 2), torch.ones(2), "(7)")
+    report = checks.table()
+    assert repr(report) == "2 of 2 comparisons, of 1 equations and checks, are equal to 1.0e-12", (
+        "without those that failed"
+    )
+    html = report._repr_html_()
+    assert html.startswith("<details><summary>2 of 2") and "<td>read</td>" in html and "<td>6</td>" in html
+    assert checks.table().held == [], "each part has its own"
 
 
-def test_check_gradients():
-    check_gradients({"a": torch.ones(2)}, {"a": torch.ones(2)}, "(12)")
+def test_gradients_are_compared():
+    checks = Checks()
+    checks.gradients({"a": torch.ones(2)}, {"a": torch.ones(2)}, "(12)")
     with pytest.raises(CheckError, match="gradient of b: missing in lib"):
-        check_gradients({"a": torch.ones(2), "b": torch.ones(1)}, {"a": torch.ones(2)}, "(12)")
+        checks.gradients({"a": torch.ones(2), "b": torch.ones(1)}, {"a": torch.ones(2)}, "(12)")
     with pytest.raises(CheckError, match="differ"):
-        check_gradients({"a": torch.ones(2)}, {"a": torch.zeros(2)}, "(12)")
+        checks.gradients({"a": torch.ones(2)}, {"a": torch.zeros(2)}, "(12)")
 
 
-def test_check_exercise(capsys):
-    for attempt in (lambda x: None, lambda x: x, lambda x: 2 * x):
-        check_exercise(1, attempt, [((2.0,), 4.0)])
+def test_an_exercise_is_checked_and_its_answer_not_told(capsys):
+    cases = [((2.0,), 4.0), ((torch.tensor([1.0, 3.0]),), [2.0, 6.0])]
+    for attempt in (lambda x: None, lambda x: x, lambda x: 2 * x, lambda x: 4.0, lambda x: x / 0, lambda x: "no"):
+        check_exercise(1, attempt, cases)
     assert capsys.readouterr().out.splitlines() == [
-        "exercise 1: not done yet", "exercise 1: expected 4.0, got 2.0", "exercise 1: right",
-    ]  # fmt: skip
+        "exercise 1: not done yet",
+        "exercise 1: 0 of 2 right; called with 2.0 it gives 2.0",
+        "exercise 1: 2 of 2 right",
+        "exercise 1: 1 of 2 right; called with [1.0, 3.0] it gives 4.0",
+        "exercise 1: 0 of 2 right; called with 2.0 it raises ZeroDivisionError: float division by zero",
+        "exercise 1: 0 of 2 right; called with 2.0 it raises TypeError: new(): invalid data type 'str'",
+    ]
 
 
 PANELS = [
@@ -128,6 +146,12 @@ DRAWN = {
         "places": torch.tensor([1, 4]), "weights": torch.tensor([0.3333333, 0.1]), "windows": torch.tensor([0, 1]),
         "words": 6, "window": 3, "stride": 2, "title": "t",
     },
+    labelled_maps: {
+        "panels": [
+            {"title": "longer than its panel", "values": torch.eye(2), "rows": ["a", "b"], "columns": ["x", "y"]},
+            {"title": "b", "values": -torch.eye(2), "rows": ["a", "b"], "columns": ["x", "y"]},
+        ],
+    },
     interval_bars: {"rows": {"a": [1.0, 0.5, 2.0], "b": [2.0, 1 / 3, 3.0]}, "xlabel": "x", "title": "t"},
 }  # fmt: skip
 
@@ -149,6 +173,35 @@ def test_a_figure_is_drawn_again_from_its_numbers(plot, tmp_path):
     (tmp_path / "table.json").write_text('{"table": "t"}')
     assert redraw(tmp_path) == ["x"]
     assert (tmp_path / "x.png").read_bytes() == first, "to the last pixel"
+
+
+def cut_off(figure):
+    """How many inches of what is drawn leave the figure, at its left, bottom, right and top."""
+    figure.canvas.draw()
+    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    return {
+        side: round(d, 2) for side, d in zip("lbrt", (-box.x0, -box.y0, box.x1 - width, box.y1 - height)) if d > 0.02
+    }
+
+
+@pytest.mark.parametrize("plot", PLOTS.values(), ids=PLOTS)
+def test_nothing_of_a_figure_is_cut(plot):
+    use_style()
+    figure = plot(**DRAWN[plot])
+    assert cut_off(figure) == {}
+    figure.text(0.9, 0.5, "a text that leaves the figure, which is a long one")
+    assert list(cut_off(figure)) == ["r"]
+    plt.close(figure)
+
+
+def test_nothing_of_a_committed_figure_is_cut():
+    use_style()
+    for path in sorted((project_root() / "figures").glob("*.json")):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if "plot" in data:
+            figure = PLOTS[data.pop("plot")](**data)
+            assert cut_off(figure) == {}, path.name
+            plt.close(figure)
 
 
 def test_a_figure_of_an_unknown_plot_is_named(tmp_path):
@@ -183,11 +236,13 @@ def test_only_a_page_as_it_is_draws_the_committed_figures(monkeypatch):
     assert str(figures_folder(True)) == "/elsewhere"
 
 
-def test_clip_and_source(capsys):
+def test_clip_and_source():
     assert clip("a b c", 2) == "a b ..."
     assert clip("a b", 2) == "a b"
-    show_source(clip)
-    assert capsys.readouterr().out.startswith("def clip(")
+    shown = show_source(clip, Source)
+    assert repr(shown).startswith("def clip(") and "class Source" in repr(shown)
+    html = shown._repr_html_()
+    assert html.startswith("<details><summary>clip, Source</summary>") and "color:" in html
 
 
 def test_learning_from_batches_made_as_they_come():
@@ -227,3 +282,16 @@ def test_a_command_that_fails_is_not_measured(tmp_path):
     with pytest.raises(RuntimeError, match=r"python -m json\.tool .*failed"):
         measured(tmp_path, "cost", "json.tool", str(tmp_path / "nothing.json"))
     assert not (tmp_path / "cost.json").exists()
+
+
+def test_summaries_are_compared_at_one_length():
+    long, short = [["one two three four five six"]], [["one two", "one two"]]
+    references = [["one two three."]]
+    table, numbers = summary_table({"long": long, "short": short}, references, CohanOptions(), words=3, seed=0)
+    assert numbers["long"]["R-1"]["mean"] == 100.0 and list(table["words"]) == ["3", "3"]
+    assert list(table["repeated trigrams"]) == ["0.0%", "0.0%"] and list(table["distinct summaries"]) == [
+        "100%",
+        "100%",
+    ]
+    table, _ = summary_table({"twice": [["a b c a b c"], ["a b c a b c"]]}, references * 2, CohanOptions(), 6, seed=0)
+    assert list(table.loc["twice", ["repeated trigrams", "distinct summaries"]]) == ["25.0%", "0%"]

@@ -73,7 +73,7 @@ PRESETS = {
     "medium": Preset(
         ClusterOptions(
             paragraphs=22, paragraph_tokens=110, paragraph_words=70, section_words=520, summary_tokens=256,
-            vocab_size=8_000, ranking="order",
+            vocab_size=8_000, ranking="order", lower=True,
         ),
         {"width": 128, "heads": 4, "inner": 512, "local_layers": 3},
         train=TrainConfig(
