@@ -215,7 +215,6 @@ pd.DataFrame(torch.stack(pooled).numpy(), index=places, columns=["name", "word 1
 r"""
 **What to see.** In the first global layer head 4 pools the name above all, with eight tenths of its weight, and head 1 with more than half: that is what it takes to compare a
 paragraph with the title. In the last layer heads 3 and 4 of every paragraph look at the named one most, which is how all learn which one it is. Nobody told the heads what a name is.
-
 """
 
 # %% [markdown]

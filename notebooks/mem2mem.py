@@ -229,7 +229,6 @@ draw(
 r"""
 **What to see.** With the read loss the slots that are read change where the summary moves on to the next sentence, after
 words 5 and 10. Without it the slots that are read have little to do with what is being written.
-
 """
 
 # %% [markdown]

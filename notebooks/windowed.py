@@ -237,7 +237,6 @@ draw(
 # %% [markdown]
 r"""
 **What to see.** Each run of dots is one fact, read word by word; then the window slides and the attention looks for the next marking word.
-
 """
 
 # %% [markdown]
