@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ class TrainConfig:
     learning_rate: float = 2e-4
     warmup: int | None = None  # steps; given, the rate is learning_rate * min(step^-1/2, step * warmup^-3/2)
     halve_after: int | None = None  # epochs; given, the rate is halved after each further epoch
+    anneal: float | None = None  # the rate is divided by it after each validation with a higher loss than the last
     beta2: float = 0.999  # Adam's
     epsilon: float = 1e-8  # Adam's
     weight_decay: float = 0.0  # the L2 term
@@ -90,17 +92,21 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
+        if self.anneal is not None and self.anneal < 1:
+            raise ValueError(f"anneal must be at least 1, not {self.anneal}")
         if self.optimizer not in ("adam", "sgd", "adagrad"):
             raise ValueError(f"optimizer must be 'adam', 'sgd' or 'adagrad', not {self.optimizer!r}")
 
-    def rate(self, step: int, epoch: float = 0.0) -> float:
-        """The learning rate of a step, counted from 1, in an epoch, counted from 0 (with a warm-up: Vaswani et al.
-        2017, equation 3)."""
+    def rate(self, step: int, epoch: float = 0.0, rises: int = 0) -> float:
+        """The learning rate of a step, counted from 1, in an epoch, counted from 0, after so many rises of the
+        validation loss (with a warm-up: Vaswani et al. 2017, equation 3)."""
         rate = self.learning_rate
         if self.warmup is not None:
             rate *= min(step**-0.5, step * self.warmup**-1.5)
         if self.halve_after is not None:
             rate *= 0.5 ** max(0, int(epoch) - self.halve_after + 1)
+        if self.anneal is not None:
+            rate /= self.anneal**rises
         return rate
 
 
@@ -175,7 +181,7 @@ class _Loop:
         self.optimizer = _optimizer(model, config)
         self.threads = threads_on(device) if world == 1 else 1
         self.parameters = sum(p.numel() for p in model.parameters())
-        self.step, self.best = 0, float("inf")
+        self.step, self.best, self.rises = 0, float("inf"), 0
 
     # ------------------------------------------------------------------------------------- start and resume
 
@@ -196,6 +202,7 @@ class _Loop:
         if not self.step:
             self._save("last")
         wait_for_all(self.world)
+        self.rises = self._rises()
 
     def _check_same(self, stored: dict, resume: bool) -> None:
         """A stored run may be continued to more steps; all else must be equal."""
@@ -266,7 +273,7 @@ class _Loop:
             losses = {name: losses.get(name, 0) + value for name, value in terms.items()}
         self.step += 1
         for group in self.optimizer.param_groups:
-            group["lr"] = self.config.rate(self.step, (self.step - 1) / self.steps_an_epoch)
+            group["lr"] = self.config.rate(self.step, (self.step - 1) / self.steps_an_epoch, self.rises)
         with torch_threads(1):  # many small operations
             if self.config.max_norm is not None:
                 nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_norm)
@@ -318,6 +325,14 @@ class _Loop:
             self._log({"step": self.step, "split": "val", **losses})
             self._keep(losses["loss"])
         wait_for_all(self.world)
+        self.rises = self._rises()
+
+    def _rises(self) -> int:
+        """How often a validation's loss was higher than that of the one before; the one at the end of a run, which
+        may go on, does not count."""
+        validated = [m for m in read_metrics(self.folder) if m["split"] == "val"]
+        losses = [m["loss"] for m in validated if m["step"] % self.validate_every == 0]
+        return sum(after > before for before, after in pairwise(losses))
 
     def _keep(self, loss: float) -> None:
         """The best weights so far; where several are asked for, each under its step."""

@@ -6,6 +6,7 @@ import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields, replace
+from itertools import pairwise
 
 import pytest
 import torch
@@ -370,6 +371,27 @@ def test_plain_sgd(planted_corpus, tmp_path):
     assert torch.equal(resumed.model.embedding.weight, straight.model.embedding.weight)
 
 
+def test_the_rate_falls_where_the_validation_loss_rises(planted_corpus, tmp_path, monkeypatch):
+    """Divided by `anneal` each time; the same in a run that goes on after an end that is no validation of its own."""
+    config = TrainConfig(
+        batch_size=4, steps=16, optimizer="sgd", learning_rate=3.0, anneal=2, max_norm=None, validate_every=2
+    )
+    rates, rate = [], TrainConfig.rate
+    monkeypatch.setattr(TrainConfig, "rate", lambda *args: rates.append(rate(*args)) or rates[-1])
+    straight = train(WINDOWED, tiny_windowed(), planted_corpus, config, tmp_path / "straight", progress=False)
+    losses, expected = [m["loss"] for m in straight.metrics if m["split"] == "val"], []
+    for step in range(16):
+        seen = losses[: step // 2]
+        expected.append(3.0 / 2 ** sum(b > a for a, b in pairwise(seen)))
+    assert rates == expected and len(set(expected)) > 2
+    for steps in (7, 16):
+        part = replace(config, steps=steps)
+        resumed = train(WINDOWED, tiny_windowed(), planted_corpus, part, tmp_path / "two", True, progress=False)
+    assert torch.equal(resumed.model.embedding.weight, straight.model.embedding.weight)
+    with pytest.raises(ValueError, match="anneal must be at least 1"):
+        TrainConfig(anneal=0.5)
+
+
 def test_the_best_checkpoints_are_kept_and_averaged(planted_corpus, tmp_path):
     config = replace(CONFIG, steps=8, validate_every=1, keep_best=3)
     run = train(MEM2MEM, model(), planted_corpus, config, tmp_path / "run", progress=False)
@@ -439,7 +461,7 @@ OTHER = {bool: lambda v: not v, str: lambda v: v, float: lambda v: v / 2, int: l
 def test_each_field_by_its_name(part):
     """Given one by one, on a preset in which every field has a value: that field is changed, and no other."""
     given = ["windowed", "--preset", "demo", "--batch-tokens", "9", "--warmup", "9", "--halve-after", "9"]
-    given += ["--options.section-words", "9"]
+    given += ["--anneal", "4", "--options.section-words", "9"]
     before = parsed(*given)
     config = {"model": before.model_config()}.get(part) or getattr(before, part)
     skipped = {"vocab_size", "window", "stride"} if part == "model" else {"window", "stride"}
