@@ -66,7 +66,7 @@ def table_numbers(
 def _table_row(row: Row, table: Table, corpus: str, scored: list[dict], parts: list[dict] | None) -> dict:
     made: dict[str, Any] = {"label": row.label, "published": {name: list(v) for name, v in row.published.items()}}
     if not parts:
-        return made | ({"missing": row.missing[corpus]} if corpus in row.missing else {})
+        return made | ({"missing": row.reason(corpus)} if row.reason(corpus) else {})
     columns = {c: _column(table, parts, i) for i, c in enumerate(table.columns)}
     made["scores"] = {c: _plain(vars(interval(v, weights=w))) for c, (v, w) in columns.items()}
     made["words"] = round(float(np.mean([part["words"] for part in parts])), 1)

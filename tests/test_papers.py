@@ -39,6 +39,7 @@ MEM2MEM, READ_AGAIN = PAPERS["mem2mem"], PAPERS["read_again"]
         (Variant(HRED, shared=("vocab",)), r"config has no field 'vocab', did you mean 'vocab_size'\?"),
         (Variant(HRED, shared=("hidden",)), "options has no field 'hidden'"),
         (Variant(HRED, needed=("hiden",)), r"config has no field 'hiden', did you mean 'hidden'\?"),
+        (Variant(HRED, train={"demo": {"epoch": 2}}), r"training has no field 'epoch', did you mean 'epochs'\?"),
     ],
 )
 def test_a_misspelt_field_of_a_variant(variant, message):
@@ -121,6 +122,19 @@ def test_what_a_setup_keeps_and_changes():
     assert resolve("read_again", "demo", "option 2 + copy").options.sentences == 4, "more than the least"
     assert resolve("read_again", "paper", "option 2 + copy", {"sentences": 3}).options.sentences == 3
     assert setup.recipe.paper == "read_again" and setup.recipe.variant == "option 2 + copy"
+
+
+def test_training_of_a_variants_own():
+    """In the preset that it is for; None is a value there, and what is given comes before it."""
+    preset, lstm, elman = (resolve("read_again", "paper", name).train for name in (None, "RAS-LSTM", "RAS-Elman"))
+    own = {"batch_size": 32, "learning_rate": 0.1, "anneal": 2.0, "halve_after": None}
+    assert lstm == replace(preset, **own) and elman == replace(lstm, learning_rate=0.5)
+    assert resolve("read_again", "paper", "RAS-LSTM", learning_rate=0.2, anneal=None).train == replace(
+        lstm, learning_rate=0.2
+    )
+    assert resolve("read_again", "demo", "RAS-LSTM").train == resolve("read_again", "demo").train
+    with pytest.raises(ValueError, match=r"unknown preset of mem2mem 'dem', did you mean 'demo'\?"):
+        replace(MEM2MEM, variants={**MEM2MEM.variants, "x": Variant(HRED, train={"dem": {}})})
 
 
 # ------------------------------------------------------------------------------------------------ a fifth paper

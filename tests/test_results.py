@@ -188,6 +188,19 @@ def test_rows_that_a_corpus_cannot_give_say_why(scored):
     assert "come ranked" in row["R-1"] and row["R-2"] == "" and row["published"].startswith("35.46")
 
 
+def test_rows_of_which_there_is_only_what_is_published_say_why(scored):
+    """On every corpus; all other rows of the table are built."""
+    _, table = table_named("read_again_table2")
+    assert [row.label for row in table.rows if not row.part] == ["TOPIARY", "ABS+"]
+    given = {"ABS": [read(scored / "read" / "scores.json")]}
+    for corpus in ("duc2004", "aclsum"):
+        frame = table_frame(make_table("read_again_table2", given, corpus, "demo"))
+        assert list(frame.index) == ["TOPIARY", "ABS", "ABS+"]
+        assert frame.loc["TOPIARY", "R-1"].startswith("published only: ")
+        assert "DUC 2003" in frame.loc["ABS+", "R-1"] and frame.loc["ABS+", "published"] == "28.18 / 8.49 / 23.81"
+        assert frame.loc["ABS", "published"] == "26.55 / 7.06 / 23.49"
+
+
 def test_duc_is_scored_on_fifteen_words(scored, tmp_path):
     _, table = table_named("read_again_table2")
     assert {row.run.longest for row in table.rows if row.run} == {15}

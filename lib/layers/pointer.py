@@ -82,6 +82,32 @@ class Mixture:
         return values, words
 
 
+@dataclass(frozen=True)
+class Shortlist:
+    """P of the next word of R hypotheses where n words of each are scored and no other can follow: a softmax."""
+
+    scores: Tensor  # [R, n]
+    words: Tensor  # [R, n] their ids, none twice in a row
+    size: int  # V
+
+    @torch.no_grad()
+    def distribution(self, extra: int) -> Tensor:
+        """As `Mixture.distribution`."""
+        p = self.scores.softmax(1)
+        return p.new_zeros(len(p), self.size + extra).scatter(1, self.words, p)
+
+    @torch.no_grad()
+    def best(
+        self, k: int, barred: list[list[int]], extra: int, memory: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """As `Mixture.best`; of as many words as there are."""
+        log_p = self.scores.log_softmax(1)
+        for row, words, ids in zip(log_p, self.words, barred):
+            row[torch.isin(words, words.new_tensor(ids))] = -torch.inf
+        values, places = log_p.topk(min(k, log_p.shape[1]), 1)
+        return values, self.words.gather(1, places)
+
+
 class GenerateOrCopy(nn.Module):
     r"""$P = z P_g + (1 - z) P_c$ over the vocabulary and the words of the source, with
     $P_g = \mathrm{softmax}(V f + b')$ of features f and $P_c(w) = \sum_{i:x_i=w}\gamma_i$.

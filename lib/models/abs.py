@@ -9,9 +9,8 @@ from torch import Tensor, nn
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import BOS
 from lib.layers.attention import masked_softmax
-from lib.layers.pointer import DecoderOutput
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document
-from lib.models.summarizer import SoftmaxModel
+from lib.models.summarizer import AttentiveOutput, SoftmaxModel
 
 
 @dataclass(frozen=True)
@@ -39,13 +38,6 @@ class ABSState(DecoderState):
     smoothed: Tensor  # [B, N, H]
     mask: Tensor  # [B, N]
     last: PerHypothesis  # [R, C - 1] ids
-
-
-@dataclass(frozen=True)
-class ABSOutput(DecoderOutput):
-    """`features` are h beside what was read of the encoder, [R, T, 2H]."""
-
-    attention: Tensor  # [R, T, N] weights of the source words
 
 
 class ABS(SoftmaxModel):
@@ -79,8 +71,9 @@ class ABS(SoftmaxModel):
         sums, counts = padded.unfold(1, around, 1).sum(-1), counted.unfold(1, around, 1).sum(-1)
         return sums / counts.clamp_min(1)[..., None]
 
-    def decode(self, tokens: Tensor, state: ABSState) -> tuple[ABSOutput, ABSState]:
-        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]."""
+    def decode(self, tokens: Tensor, state: ABSState) -> tuple[AttentiveOutput, ABSState]:
+        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]. Features
+        are h beside what was read of the encoder, [R, T, 2H]."""
         c = self.config
         tokens = in_vocabulary(tokens, c.vocab_size)
         before = torch.cat([state.last, tokens], 1)  # [R, C - 1 + T]
@@ -88,7 +81,7 @@ class ABS(SoftmaxModel):
         hidden = self.hidden(self.target_embedding(contexts).flatten(2)).tanh()
         weights, encoded = self._read(contexts, state)
         after = replace(state, last=before[:, before.shape[1] - c.context + 1 :])
-        return ABSOutput(torch.cat([hidden, encoded], -1), weights), after
+        return AttentiveOutput(torch.cat([hidden, encoded], -1), weights), after
 
     def _read(self, contexts: Tensor, state: ABSState) -> tuple[Tensor, Tensor]:
         """Equations 5 to 7 (bag) or 11 to 16 (attention): weights [R, T, N] and what is read [R, T, H]."""
@@ -107,5 +100,5 @@ class ABS(SoftmaxModel):
         """V beside W, and the bias."""
         return torch.cat([self.vocabulary.weight, self.from_encoder.weight], 1), self.vocabulary.bias
 
-    def seen(self, output: ABSOutput, state: ABSState) -> dict[str, Tensor]:
+    def seen(self, output: AttentiveOutput, state: ABSState) -> dict[str, Tensor]:
         return {"words": output.attention}

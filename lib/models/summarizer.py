@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.layers.attention import full_precision
-from lib.layers.pointer import DecoderOutput, GenerateOrCopy, Mixture, PointerOutput, softmax_nll
+from lib.layers.pointer import DecoderOutput, GenerateOrCopy, Mixture, PointerOutput, Shortlist, softmax_nll
 
 
 class Summarizer(nn.Module):
@@ -35,7 +35,7 @@ class Summarizer(nn.Module):
         """log P of the target words [R, T] (extended ids)."""
         raise NotImplementedError
 
-    def mixture(self, output: Any, state: Any) -> Mixture:
+    def mixture(self, output: Any, state: Any) -> Mixture | Shortlist:
         """P of the word after the last position."""
         raise NotImplementedError
 
@@ -141,6 +141,13 @@ class HierarchicalOutput(PointerOutput):
 # ----------------------------------------------------------------------------------------- a softmax of words
 
 
+@dataclass(frozen=True)
+class AttentiveOutput(DecoderOutput):
+    """`features` are a decoder's state beside what it read of the source."""
+
+    attention: Tensor  # [R, T, N] weights of the source words
+
+
 class SoftmaxModel(Summarizer):
     """A model that copies nothing: a softmax over its vocabulary, of which a copy id is [UNK]."""
 
@@ -156,7 +163,7 @@ class SoftmaxModel(Summarizer):
         target = in_vocabulary(target, self.config.vocab_size)
         return self.scores(output.features).log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
 
-    def mixture(self, output: DecoderOutput, state: Any) -> Mixture:
+    def mixture(self, output: DecoderOutput, state: Any) -> Mixture | Shortlist:
         features = output.features[:, -1]
         nothing = features.new_zeros(len(features), 0)
         return Mixture(features, *self.output_layer(), lambda total: (-total, nothing), nothing.long())

@@ -31,6 +31,7 @@ class Variant:
     least: Mapping[str, int] = field(default_factory=dict)  # options that are at least so large
     shared: tuple[str, ...] = ()  # options that have the values of the config's fields
     needed: tuple[str, ...] = ()  # fields of the config that must not be None, besides those
+    train: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # preset -> what differs in its training
 
     def names(self) -> set[str]:
         return _fields(self.kind.Config)
@@ -77,6 +78,11 @@ class Row:
     run: RunSpec | None = None
     part: str = ""  # of the scores: "summaries" or "extracts" of a run, or a baseline; empty: not built
     missing: Mapping[str, str] = field(default_factory=dict)  # corpus -> why it cannot be had there
+    unbuilt: str = ""  # why there is nothing but what is published
+
+    def reason(self, corpus: str) -> str:
+        """Why there are no numbers of ours; empty: there are, or nothing is said."""
+        return self.missing.get(corpus, self.unbuilt)
 
 
 @dataclass(frozen=True)
@@ -192,6 +198,9 @@ class Paper:
             _known(f"{self.name}, variant {name!r}: config", wanted, variant.names())
             wanted = {*variant.options, *variant.least, *variant.shared}
             _known(f"{self.name}, variant {name!r}: options", wanted, options)
+            for preset, changes in variant.train.items():
+                choose(preset, self.presets, f"preset of {self.name}")
+                _known(f"{self.name}, variant {name!r}: training", set(changes), _fields(TrainConfig))
         configs = set().union(*(variant.names() for variant in self.variants.values()))
         for name, preset in self.presets.items():
             _known(f"{self.name}, preset {name!r}: config", set(preset.config), configs)
@@ -239,10 +248,10 @@ class Paper:
             raise ValueError(f"preset {preset!r} has no {missing[0]}: choose the variant {others}, or another preset")
         least = {f: max(value, getattr(chosen.options, f)) for f, value in model.least.items()}
         read = {**model.options, **least, **{f: config[f] for f in model.shared}, **given}
+        training = replace(chosen.train, **{**model.train.get(preset, {}), **_given(train)})
         return Setup(
-            self, preset, name, replace(chosen.options, **read), config, replace(chosen.train, **_given(train)),
-            chosen.decode, chosen.documents,
-        )  # fmt: skip
+            self, preset, name, replace(chosen.options, **read), config, training, chosen.decode, chosen.documents
+        )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,323 @@
+"""RAS and words-lvt2k: against their equations, padded, in parts, in a beam; a vocabulary of the batch."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+import lib
+from lib.data.batch import in_vocabulary
+from lib.data.corpora import load_corpus
+from lib.data.text import BOS, EOS, PAD, UNK
+from lib.generate import DecodeConfig, beam_search
+from lib.layers.pointer import Shortlist, softmax_nll
+from lib.models.large_vocabulary import LargeVocabulary, LargeVocabularyConfig
+from lib.models.ras import RAS, RASConfig
+from lib.papers import resolve
+from lib.training import train
+from tests.conftest import (
+    RAGGED,
+    VOCAB,
+    batch_of,
+    check_beam_search,
+    check_hypotheses,
+    check_padding,
+    check_parts,
+    document,
+)
+
+LVT = {"source_vocab_size": 20, "embedding": 3, "hidden": 4}
+MODELS = {
+    "elman": lambda: RAS(RASConfig(VOCAB, 20, 12, hidden=4)),
+    "lstm": lambda: RAS(RASConfig(VOCAB, 20, 12, hidden=4, filter_width=3, decoder="lstm")),
+    "lvt": lambda: LargeVocabulary(LargeVocabularyConfig(VOCAB, candidates=9, **LVT)),
+    "lvt of all": lambda: LargeVocabulary(LargeVocabularyConfig(VOCAB, candidates=50, **LVT)),
+}
+
+
+@pytest.fixture(params=list(MODELS))
+def model(request):
+    return double(request.param)
+
+
+def double(name):
+    torch.manual_seed(0)
+    model = MODELS[name]().double()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.7)
+    return model.eval()
+
+
+def log_prob(model, *items):
+    batch = batch_of(*items)
+    state = model.encode(batch)
+    output, _ = model.decode(batch.target_input, state)
+    return model.log_prob(output, batch.target, state)
+
+
+def known(word):
+    return torch.tensor(word if word < VOCAB else UNK)
+
+
+# ------------------------------------------------------------------------------------ the equations, word by word
+
+
+def naive_ras(model, item):
+    """Equations 1 to 4."""
+    d, q = model.config.hidden, model.config.filter_width
+    x = [model.source_embedding(known(w)) for w in item.source]
+    a = [x_i + model.position_embedding.weight[i] for i, x_i in enumerate(x)]
+    z = []
+    for i in range(len(x)):
+        z_i = torch.zeros(d).double()
+        for j in range(q):
+            if 0 <= i + j - q // 2 < len(x):
+                z_i = z_i + model.convolution.weight[:, :, j] @ a[i + j - q // 2]
+        z.append(z_i)
+    h = m = torch.zeros(d).double()
+    w_y, w_c, w_h = model.cell.weight.split(d, 1)
+    found = []
+    for word, target in zip([BOS, *item.target[:-1]], item.target):
+        alpha = torch.stack([z_i @ h for z_i in z]).softmax(0)
+        c = sum(weight * x_i for weight, x_i in zip(alpha, x))
+        gates = w_y @ model.target_embedding(known(word)) + w_h @ h + w_c @ c + model.cell.bias
+        if model.config.decoder == "elman":
+            h = gates.sigmoid()
+        else:
+            i, new, f, o = gates.split(d)
+            m = m * f.sigmoid() + i.sigmoid() * new.tanh()
+            h = m * o.sigmoid()
+        w_4, w_5 = model.vocabulary.weight.split(d, 1)
+        found.append((w_4 @ h + w_5 @ c + model.vocabulary.bias).log_softmax(0)[known(target)])
+    return torch.stack(found)
+
+
+def naive_candidates(count, *items):
+    """The special symbols and the sources' words, and the most frequent others until there are `count`."""
+    words = {0, 1, 2, 3}
+    for item in items:
+        words |= {int(w) for w in item.source if w < VOCAB}
+    chosen = sorted(words)[:count]
+    for word in range(VOCAB):
+        if len(chosen) < count and word not in chosen:
+            chosen.append(word)
+    return sorted(chosen)
+
+
+def naive_lvt(model, item, candidates):
+    """torch's own recurrent layers; a softmax over the candidates alone."""
+    d, e = model.config.hidden, model.config.embedding
+    encoder = nn.GRU(e, d, batch_first=True, bidirectional=True).double()
+    embedded = model.source_embedding(in_vocabulary(torch.tensor(item.source).long(), VOCAB))
+    words, last = torch.func.functional_call(encoder, dict(model.encoder.named_parameters()), embedded[None])
+    words, s, a, found = words[0], torch.tanh(model.bridge(last.flatten())), model.attention, []
+    for word, target in zip([BOS, *item.target[:-1]], item.target):
+        beta = torch.stack([a.v(torch.tanh(a.query(s) + a.key(h_i)))[0] for h_i in words]).softmax(0)
+        c = beta @ words
+        s = model.decoder(torch.cat([model.target_embedding(known(word)), c])[None], s[None])[0]
+        scores = [model.vocabulary.weight[w] @ torch.cat([s, c]) + model.vocabulary.bias[w] for w in candidates]
+        found.append(torch.stack(scores).log_softmax(0)[candidates.index(target if target in candidates else UNK)])
+    return torch.stack(found)
+
+
+def naive(model, item):
+    if isinstance(model, RAS):
+        return naive_ras(model, item)
+    return naive_lvt(model, item, naive_candidates(model.config.candidates, item))
+
+
+def check_gradients(model, ours, expected):
+    gradients = (torch.autograd.grad(x, list(model.parameters()), allow_unused=True) for x in (ours, expected))
+    for (name, _), a, b in zip(model.named_parameters(), *gradients):
+        assert (a is None and b is None) or torch.allclose(a, b, rtol=0, atol=1e-10), name
+
+
+@pytest.mark.parametrize("item", RAGGED, ids=lambda d: d.id)
+def test_the_equations_word_by_word(model, item):
+    ours, expected = log_prob(model, item)[0], naive(model, item)
+    assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
+    weights = torch.randn_like(expected)
+    check_gradients(model, weights @ ours, weights @ expected)
+
+
+def test_the_loss_is_the_mean_of_minus_log_p(model):
+    expected = torch.stack([-naive(model, item).mean() for item in RAGGED]).mean()
+    assert torch.allclose(model.loss(batch_of())["loss"], expected, rtol=0, atol=1e-12)
+
+
+def test_padding_changes_nothing(model):
+    check_padding(model)
+    check_padding(model, RAGGED[::-1])
+
+
+def test_one_call_with_many_words_equals_many_calls(model):
+    check_parts(model, ((1,) * 5, (2, 3), (4, 1)))
+
+
+def test_hypotheses_share_their_document(model):
+    check_hypotheses(model)
+
+
+def test_beam_search(model):
+    check_beam_search(model, DecodeConfig(beam=3, min_length=1, max_length=5))
+
+
+def test_the_weights_of_the_source_are_what_is_shown(model):
+    """Also in threads of hypotheses: the first word of a text of one word takes all."""
+    batch = batch_of(document([[5]], [6, EOS]))
+    seen = model.attention_weights(batch.target_input, model.encode(batch))
+    assert torch.equal(seen["words"], torch.ones(1, 2, 1).double())
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_the_distribution_is_log_prob(name):
+    model, batch = double(name), batch_of(RAGGED[0])
+    state = model.encode(batch)
+    output, after = model.decode(batch.target_input, state)
+    p = model.distribution(output, after, 2)[0]
+    lvt = isinstance(model, LargeVocabulary)
+    scored = naive_candidates(model.config.candidates, RAGGED[0]) if lvt else range(VOCAB)
+    for word in range(VOCAB + 2):
+        log_p = model.log_prob(output, torch.full((1, 5), word), state)[0, -1]
+        assert p[word].item() == pytest.approx(log_p.exp().item() if word in scored else 0, abs=1e-12)
+    assert p.sum().item() == pytest.approx(1)
+
+
+# ------------------------------------------------------------------------------------------- RAS
+
+
+def test_position_and_context_matter_to_where_ras_looks():
+    """Of a text whose words are all the same, positions alone tell places apart; the context is the word itself."""
+    model, batch = double("elman"), batch_of(document([[5] * 6], [6, 7, EOS]))
+    weights = model.attention_weights(batch.target_input, model.encode(batch))["words"][0]
+    assert (weights[1:].std(1) > 1e-3).all()
+    assert torch.allclose(weights[0], torch.full((6,), 1 / 6).double()), "h_0 is zero"
+    output, _ = model.decode(batch.target_input, model.encode(batch))
+    assert torch.allclose(output.features[0, :, 4:], model.source_embedding.weight[5].expand(3, -1))
+    nn.init.zeros_(model.position_embedding.weight)
+    weights = model.attention_weights(batch.target_input, model.encode(batch))["words"][0]
+    assert torch.allclose(weights[:, 2], weights[:, 3]) and (weights[1:, 0] - weights[1:, 2]).abs().min() > 1e-4
+
+
+def test_a_text_of_more_words_than_positions():
+    with pytest.raises(ValueError, match="12 words in a text, where the model has 11 positions"):
+        RAS(RASConfig(VOCAB, 20, 11, hidden=4)).loss(batch_of(RAGGED[0], document([[4] * 12], [3])))
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        (RASConfig, {"decoder": "gru"}, "decoder must be 'elman' or 'lstm', not 'gru'"),
+        (RASConfig, {"filter_width": 4}, "filter_width must be odd"),
+        (RASConfig, {"filter_width": -1}, "filter_width must be odd"),
+        (LargeVocabularyConfig, {"candidates": 4}, "candidates must be more than 4"),
+    ],
+)
+def test_configs_are_checked(kind, changes, message):
+    with pytest.raises(ValueError, match=message):
+        kind(**changes)
+
+
+def test_sizes_at_the_papers_hyper_parameters():
+    """d = 512, |Y| = 69,000: tables of 110,000, 100 and 69,000 rows, a filter of 5, the recurrence, two maps to Y."""
+    shared = 512 * (110_000 + 100 + 69_000) + 5 * 512**2 + 69_000 * (2 * 512 + 1)
+    for decoder, gates in (("elman", 1), ("lstm", 4)):
+        model = RAS(RASConfig(decoder=decoder))
+        assert sum(p.numel() for p in model.parameters()) == shared + gates * 512 * (3 * 512 + 1)
+
+
+# ------------------------------------------------------------------------------------------- the batch's vocabulary
+
+
+def ordinary_loss(model, batch):
+    """A softmax over the whole vocabulary, by the function that all other models use."""
+    output, _ = model.decode(batch.target_input, model.encode(batch))
+    target, weights = in_vocabulary(batch.target, VOCAB), model.weights(output, batch)
+    counted = weights > 0
+    return softmax_nll(output.features[counted], *model.output_layer(), target[counted], weights[counted])
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_with_all_words_as_candidates_it_is_the_ordinary_softmax(training):
+    model = double("lvt of all").train(training)
+    ours, expected = model.loss(batch_of())["loss"], ordinary_loss(model, batch_of())
+    assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
+    check_gradients(model, ours, expected)
+
+
+def test_in_training_the_candidates_are_those_of_the_batch():
+    model, items = double("lvt").train(), [RAGGED[1], document([[11, 5, 13], [5]], [11, 4, 9, 3])]
+    (candidates,) = model.encode(batch_of(*items)).candidates.tolist()
+    assert candidates == naive_candidates(9, *items) == [PAD, UNK, BOS, EOS, 4, 5, 6, 7, 11]
+    loss = model.loss(batch_of(*items))["loss"]
+    expected = torch.stack([-naive_lvt(model, item, candidates).mean() for item in items]).mean()
+    assert torch.allclose(loss, expected, rtol=0, atol=1e-12)
+    check_gradients(model, loss, expected)
+    slope = torch.autograd.grad(model.loss(batch_of(*items))["loss"], model.vocabulary.bias)[0]
+    assert slope.nonzero().flatten().tolist() == candidates, "no other word's scores are learned"
+
+
+def test_elsewhere_they_are_those_of_each_document():
+    model = double("lvt")
+    found = model.encode(batch_of()).candidates.tolist()
+    assert found == [naive_candidates(9, item) for item in RAGGED]
+    assert found[1] == [PAD, UNK, BOS, EOS, 4, 5, 6, 7, 8] and found[2] == [PAD, UNK, BOS, EOS, 4, 5, 6, 7, 9]
+
+
+def test_candidates_at_random():
+    torch.manual_seed(1)
+    for count in (5, 7, 9, 11, 12, 30):
+        model = LargeVocabulary(LargeVocabularyConfig(VOCAB, candidates=count, **LVT))
+        items = [document([torch.randint(4, VOCAB + 3, (n,)).tolist()], [3]) for n in (1, 3, 9, 30)]
+        (together,) = model.train().encode(batch_of(*items)).candidates.tolist()
+        assert together == naive_candidates(min(count, VOCAB), *items)
+        alone = model.eval().encode(batch_of(*items)).candidates.tolist()
+        assert alone == [naive_candidates(min(count, VOCAB), item) for item in items]
+
+
+def test_only_candidates_are_written():
+    model = double("lvt")
+    nn.init.constant_(model.vocabulary.bias[9:], 50.0)  # rare words, of which two texts have some
+    for item, found in zip(RAGGED, beam_search(model, batch_of(), DecodeConfig(beam=4, min_length=2, max_length=4))):
+        assert {w for h in found for w in h.ids} <= set(naive_candidates(9, item))
+
+
+def test_the_best_of_a_shortlist():
+    scores = torch.tensor([[1.0, 3.0, 2.0, 0.0], [0.0, 1.0, 2.0, 3.0]]).double()
+    listed = Shortlist(scores, torch.tensor([[0, 4, 6, 7], [1, 2, 3, 9]]), 10)
+    values, words = listed.best(3, [[4], []], 2)
+    assert words.tolist() == [[6, 0, 7], [9, 3, 2]]
+    assert torch.allclose(values, listed.distribution(2).gather(1, words).log())
+    values, words = listed.best(9, [[0, 4, 6], [5]], 0)
+    assert values.shape == (2, 4) and values[0, 1:].isinf().all() and words[0, 0] == 7
+
+
+# ------------------------------------------------------------------------------------------- as presets
+
+
+@pytest.mark.parametrize(
+    ("variant", "kind", "expected"),
+    [
+        ("RAS-LSTM", RAS, {"decoder": "lstm", "hidden": 96, "source_tokens": 50}),
+        ("RAS-Elman", RAS, {"decoder": "elman", "hidden": 96, "source_tokens": 50}),
+        ("words-lvt2k", LargeVocabulary, {"candidates": 2_000, "embedding": 96}),
+    ],
+)
+def test_they_are_variants_of_read_again(variant, kind, expected, tmp_path):
+    """Trained, opened and asked for a headline."""
+    setup = resolve("read_again", "demo", variant, steps=2)
+    setup = replace(setup, decode=replace(setup.decode, beam=2, max_length=5))
+    corpus = setup.prepare(load_corpus("aclsum"), 6, progress=False)
+    train(setup.recipe, setup.build(corpus), corpus, setup.train, tmp_path / "run", progress=False)
+    run = lib.load(tmp_path / "run")
+    assert type(run.model) is kind and expected.items() <= vars(run.model.config).items()
+    (found,) = run.summarize(["A text about reading that goes on . " * 20], attention=True)
+    assert 1 <= len(found.sentences[0].split()) <= 5 and len(found.attention["words"][0]) == 32
+
+
+def test_a_large_vocabulary_is_larger_than_its_candidates():
+    for preset in ("demo", "paper"):
+        for variant, count in (("words-lvt2k", 2_000), ("words-lvt5k", 5_000)):
+            setup = resolve("read_again", preset, variant)
+            assert setup.options.vocab_size >= 4 * count and setup.model_config().candidates == count
