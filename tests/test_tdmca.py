@@ -9,6 +9,7 @@ from torch import nn
 from lib.data.text import BOS, EOS
 from lib.generate import DecodeConfig
 from lib.models.tdmca import TDMCA, CompressedLayer, TDMCAConfig
+from lib.papers import resolve
 from tests.conftest import (
     VOCAB,
     batch_of,
@@ -40,7 +41,7 @@ def naive_layer(layer, x):
     result = []
     for t in range(len(x)):
         if isinstance(layer, CompressedLayer):
-            groups = [range(g, g + c.stride) for g in range(0, len(x), c.stride) if g + c.stride - 1 <= t]
+            groups = [range(g, g + c.stride) for g in range(0, len(x), c.stride) if g + c.stride - 1 < t]
             keys = [k[0], *(layer.compress_key(torch.cat([k[i] for i in group])) for group in groups)]
             values = [v[0], *(layer.compress_value(torch.cat([v[i] for i in group])) for group in groups)]
         else:
@@ -120,6 +121,18 @@ def test_hypotheses_share_their_document(model):
 def test_beam_search(model):
     config = DecodeConfig(beam=3, min_length=1, max_length=5, length_penalty=0.4, length_offset=5)
     check_beam_search(model, config, ITEMS)
+
+
+def test_the_rate_is_by_its_own_width():
+    """Noam's: the factor of the preset times width^-1/2, of 512 where the others have 256."""
+    for preset, factor in (("paper", 2), ("code", 3)):
+        setups = {name: resolve("hierarchical_transformer", preset, name) for name in ("HT", "FT 800", "T-DMCA")}
+        rates = {name: s.train.learning_rate * s.model_config().width ** 0.5 for name, s in setups.items()}
+        assert rates == pytest.approx(dict.fromkeys(rates, factor))
+        assert setups["T-DMCA"].model_config().width == 512 != setups["HT"].model_config().width
+    given = resolve("hierarchical_transformer", "paper", "T-DMCA", learning_rate=0.5).train
+    assert given.learning_rate == 0.5 and given.warmup == 8_000
+    assert resolve("hierarchical_transformer", "demo", "T-DMCA").train.learning_rate == 0.2
 
 
 def test_configs_are_checked():

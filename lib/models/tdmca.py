@@ -1,7 +1,14 @@
 """T-DMCA (Liu et al. 2018): a transformer decoder that reads title, paragraphs and summary as one sequence.
 
 Layers take turns: attention inside blocks of the sequence, and attention to keys and values of the whole past that a
-convolution has compressed. The published description leaves much open; what is built here is written at each part.
+convolution has compressed. Where the paper is silent, the authors' code decides (tensor2tensor, `transformer_moe` and
+`multihead_self_attention_reduced`): normalisation before each part, the first piece always seen, a compressed group
+seen from behind its last piece. Where the two differ, the paper does: blocks that do not see the one before, and a
+convolution of keys and one of values, where the code compresses what both are made of.
+
+The mixture of experts that the paper adds in some of its experiments (in the code: 256 in place of the middle layer's
+feed-forward part) is left out. The row that this model stands for, Liu and Lapata's (2019), has five layers of 512
+and 2,048 and speaks of no experts; a run that has them would not be comparable with it.
 """
 
 from collections.abc import Callable
@@ -27,7 +34,7 @@ class TDMCAConfig:
 
     vocab_size: int = 32_000
     width: int = 512
-    heads: int = 8  # not stated
+    heads: int = 8  # of tensor2tensor's transformer_base_v1, from which Liu et al. start
     inner: int = 2048
     layers: int = 5  # local, compressed, local, compressed, local
     block: int = 256  # pieces that see each other in a local layer
@@ -151,7 +158,7 @@ class LocalLayer(_DecoderOnlyLayer):
 class CompressedLayer(_DecoderOnlyLayer):
     """Attention to the whole past, of which a convolution makes one key and one value for every `stride` pieces.
 
-    A group is seen from its last piece on. The first piece of the sequence is always seen as it is, so that there
+    A group is seen from behind its last piece. The first piece of the sequence is always seen as it is, so that there
     is something to see before the first group is complete.
     """
 
@@ -168,7 +175,7 @@ class CompressedLayer(_DecoderOnlyLayer):
     def attend(self, q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         step, stride = torch.arange(q.shape[1], device=q.device), self.config.stride
         group = torch.arange(keys.shape[1] - 1, device=q.device)
-        seen = F.pad(stride * group + stride - 1 <= step[:, None], (1, 0), value=True)  # [N, 1 + groups]
+        seen = F.pad(stride * group + stride - 1 < step[:, None], (1, 0), value=True)  # [N, 1 + groups]
         return attend(self.split(q), self.split(keys), self.split(values), seen, self.dropout)
 
     def remember(self, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Remembered:
@@ -204,7 +211,7 @@ class CompressedLayer(_DecoderOnlyLayer):
             made = F.linear(grid, f.weight, f.bias)
             own.append(self.split(torch.cat([made[:, :1] + first[:, None], made[:, 1:]], 1)))
         last = stride * torch.arange(1, count + 1, device=k.device) - 1
-        return *own, last <= slot[:, start:, None]
+        return *own, last < slot[:, start:, None]
 
     def _both(self, k: Tensor, v: Tensor):
         return (k, self.compress_key), (v, self.compress_value)
