@@ -109,9 +109,8 @@ class LargeVocabulary(AttentiveRNN):
     def log_prob(self, output: AttentiveOutput, target: Tensor, state: LargeVocabularyState) -> Tensor:
         words = per_hypothesis(state.candidates, len(target)).contiguous()
         place = torch.searchsorted(words, target.contiguous()).clamp_max(words.shape[1] - 1)  # [R, T]
-        place = place.where(
-            words.gather(1, place) == target, UNK
-        )  # [UNK] is a candidate, and where it is in all lists
+        # special symbols stand first in every list
+        place = place.where(words.gather(1, place) == target, UNK)
         return self._scores(output.features, state).log_softmax(-1).gather(-1, place[..., None]).squeeze(-1)
 
     def nll(self, output: AttentiveOutput, batch: Batch, state: LargeVocabularyState) -> Tensor:

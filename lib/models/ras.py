@@ -1,6 +1,9 @@
 """RAS (Chopra, Auli and Rush 2016), a baseline of Read-Again: a recurrent decoder, Elman's or an LSTM, and an encoder
-that convolves words and their positions to say where to look. The paper numbers none of the equations that are used
-here; (1) to (4) are ours."""
+that convolves words and their positions to say where to look.
+
+The equations' numbers are ours. They were written without the paper's text at hand: public notes on it agree with (1)
+and (2) and their sizes; the form of the LSTM in (3) was found nowhere else.
+"""
 
 from dataclasses import dataclass
 

@@ -18,7 +18,7 @@ def _variant(encoder: str, copy: bool) -> Variant:
 
 
 def _ras(decoder: str, rate: float) -> Variant:
-    """With the training of Chopra et al. (2016), section 4, in the paper's preset; they do not say for how long."""
+    """In the paper's preset with the training of Chopra et al. (2016), from memory; for how long is not stated."""
     own = {"batch_size": 32, "learning_rate": rate, "anneal": 2.0, "halve_after": None, "max_norm": 10.0}
     return Variant(RAS, {"decoder": decoder}, train={"paper": own})
 
