@@ -1046,8 +1046,9 @@ of their weighted words; discourse joins neighbours and paragraphs with the same
 ## Systems (Table 2) and ablations (Table 3)
 
 Every row is a `variant` of this page and of `python -m lib.train hierarchical_transformer --variant ...`. With `study_steps` above 0 the page trains
-them all, for so many steps each. FT is a flat transformer over the same pieces; T-DMCA a decoder alone, that reads source and summary as one
-sequence, in blocks and through compressed memory (Liu et al. 2018; `papers.md` says what is built where that paper is silent).
+them all, for so many steps each. FT is a flat transformer over the same pieces; T-DMCA (Liu et al. 2018) is a decoder alone, that reads source and summary as one sequence of up to 3,000 pieces and is trained to
+predict both: its five layers attend in turn to the earlier pieces of a block of 256 and to the whole past, of which a convolution leaves one key and one value for every three pieces. Its mixture of
+experts is left out, since the row of five layers of 512 and 2,048 that it is compared in speaks of none; its learning rate is by its own width of 512, where the others' is by 256.
 """
 
 

@@ -577,6 +577,59 @@ checks.close(naive_scores, abs_model.scores(abs_output.features)[b, :T], "ABS", 
 
 # %% [markdown]
 r"""
+## The other systems of its tables
+
+What each reads, where it looks and how it writes. They are checked like the models above, word by word in double precision, in `tests/test_attentive_rnn.py`.
+
+<details><summary><b>The systems it is compared with</b></summary>
+
+| system | reads | looks by | writes with | in `lib` |
+|---|---|---|---|---|
+| ABS (Rush, Chopra, Weston 2015) | words, averaged over neighbours | the last $C$ words | a feed-forward layer over them | `lib.models.abs.ABS` |
+| RAS-Elman, RAS-LSTM (Chopra, Auli, Rush 2016) | words and positions, convolved | the last state | Elman's recurrence, or an LSTM | `lib.models.ras.RAS` |
+| words-lvt2k, words-lvt5k (Nallapati and others 2016) | a bidirectional GRU | the last state | a GRU, and a softmax over few words | `lib.models.large_vocabulary.LargeVocabulary` |
+| ABS+, TOPIARY | | | | published numbers only |
+
+**ABS** has no recurrence at all; it is worked out above.
+
+**RAS** keeps the encoder of ABS free of recurrence and gives the decoder one. Each word $x_i$ gets a learned embedding $l_i$ of its position,
+and a convolution over $q=5$ neighbours makes of their sums the aggregate vectors $z_i$:
+
+$$a_i=x_i+l_i,\qquad z_{ik}=\sum_{h=-\lfloor q/2\rfloor}^{\lfloor q/2\rfloor}a_{i+h}\cdot b^k_{\lfloor q/2\rfloor+h},\qquad k=1,\dots,d\tag{19}$$
+
+The aggregate vectors say only where to look: the last state is compared with them, and the context is the mean of the *word* embeddings.
+
+$$\alpha_{t-1,i}=\frac{\exp(z_i\cdot h_{t-1})}{\sum_j\exp(z_j\cdot h_{t-1})},\qquad c_t=\sum_i\alpha_{t-1,i}\,x_i\tag{20}$$
+
+Context and last word make the next state. Elman's network has a sigmoid and no gates; the LSTM's gates $i,f,o$ and its proposal $i'$ each see the same three
+vectors, and its state is the gated memory without a further tanh:
+
+$$h_t=\sigma(W_1y_{t-1}+W_2h_{t-1}+W_3c_t)\quad\text{or}\quad m_t=f_t\odot m_{t-1}+i_t\odot i'_t,\;\;h_t=o_t\odot m_t\tag{21}$$
+
+$$P(y_t\mid y_{<t},x)=\mathrm{softmax}(W_4h_t+W_5c_t)\tag{22}$$
+
+Unlike Read-Again it cannot copy, so that a name outside its 69,000 words is lost, and it never reads a word in the light of the whole sentence: a place is known by its five
+neighbours. The simpler of the two recurrences is the better one in the published table (28.97 against 27.41 R-1).
+
+**words-lvt2k** is an ordinary encoder-decoder with attention. What it adds is the *large vocabulary trick* of Jean and others (2015). Of the vocabulary $Y$, 69,000 words,
+only $n=2{,}000$ are scored for a batch $B$: the words of its texts, and the most frequent others.
+
+$$Y_B=\underbrace{\textstyle\bigcup_{x\in B}\{x_1,\dots,x_N\}\cap Y}_{\text{words of the texts}}\;\cup\;\{\text{the most frequent of the rest}\},\quad|Y_B|=n\tag{23}$$
+
+$$P(y_t=w)=\frac{\exp(o_w^\top[s_t;c_t]+b_w)}{\sum_{v\in Y_B}\exp(o_v^\top[s_t;c_t]+b_v)},\quad w\in Y_B;\qquad y_t\notin Y_B\text{ counts as [UNK]}\tag{24}$$
+
+When it writes, a text's candidates are its own words and the most frequent ones. This is the other answer to the question that Read-Again's small vocabulary and copying
+answer: a word of the text can be written, as long as it is in the large vocabulary. With $Y_B=Y$ the loss and its gradients are those of the ordinary softmax, which is a test.
+
+**ABS+** is ABS with features that favour words and word pairs of the text; their weights are tuned on DUC 2003 by minimum error rate training, and that corpus is given out by agreement.
+**TOPIARY** (the best system of DUC 2004's task) compresses a parsed sentence and puts topic words of the corpus in front; it was not released. Both stay numbers that others
+published.
+
+</details>
+"""
+
+# %% [markdown]
+r"""
 ## Checks that need no equation of ours
 
 * With **importance 1** the second read is a plain GRU, with importance 0 nothing is read.
