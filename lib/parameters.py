@@ -17,7 +17,7 @@ def check_parameters(namespace: dict) -> None:
     are converted to the annotated type in `namespace` (the page's globals()).
 
     Raises:
-        ParameterError: an unknown name, with the nearest known one; a value of the wrong type.
+        ParameterError: an unknown name, with the nearest known one; a value of the wrong type; a negative number.
     """
     cells = [cell for cell in namespace.get("In", []) if cell.strip()]
     declared_at = max((i for i, cell in enumerate(cells) if _declared(cell)), default=None)
@@ -32,6 +32,8 @@ def check_parameters(namespace: dict) -> None:
                     raise ParameterError(f"unknown parameter {name!r}{hint} This page has: {', '.join(declared)}")
     for name, kind in declared.items():
         namespace[name] = _convert(name, namespace[name], getattr(builtins, kind))
+        if kind == "int" and namespace[name] < 0:  # a number of things, or a seed
+            raise ParameterError(f"parameter {name!r} must be at least 0, not {namespace[name]}")
 
 
 def _declared(cell: str) -> dict[str, str]:

@@ -10,11 +10,12 @@ a run that is killed leaves the last complete ones.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import torch
@@ -190,8 +191,10 @@ def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> n
     Args:
         which: "best", "last", "best-STEP", or "average": the mean of the best checkpoints that were kept.
 
-    Raises RunError when there are none, or they are of another model.
+    Raises RunError when there are none, or they are of another model, or `Setup.build` made the model for a corpus
+    with another vocabulary than the run's: as long, it would give fluent nonsense.
     """
+    _check_vocabulary(model, folder)
     if which == "average":
         return _average_weights(model, folder)
     path = Path(folder) / f"{which}.safetensors"
@@ -199,12 +202,24 @@ def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> n
         path = path.with_name("last.safetensors")  # a run without validation documents
     if not path.exists():
         raise RunError(f"{folder} holds no weights; make them with python -m lib.train ... --output {folder}")
-    tensors = load_tensors(path)
-    try:
-        put_weights(model, tensors)
-    except RuntimeError as error:
-        raise RunError(f"{path} holds the weights of another model: {error}") from None
+    put_weights(model, load_tensors(path), path)
     return model
+
+
+def _check_vocabulary(model: nn.Module, folder: str | Path) -> None:
+    given = getattr(model, "encoder_digest", None)  # what `Setup.build` says of the corpus
+    if given is None or not (Path(folder) / "config.json").exists():
+        return
+    if given != (own := read_config(folder)["encoder"]):
+        raise RunError(
+            f"{folder} was trained with the vocabulary {own}, and the model was built for a corpus with {given}: its "
+            f"words would be others. Open the run with its own: lib.load({str(folder)!r})"
+        )
+
+
+def checkpoints(folder: str | Path) -> list[str]:
+    """Names of the files of weights in a folder."""
+    return sorted(path.name for which in ("last", "best*") for path in Path(folder).glob(f"{which}.safetensors"))
 
 
 def kept_checkpoints(folder: str | Path) -> list[str]:
@@ -238,11 +253,15 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
     return {f"model.{name}": value for name, value in model.state_dict().items() if name not in twice}
 
 
-def put_weights(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Into `model`, of the tensors of a checkpoint. Raises RuntimeError when they are of another model."""
+def put_weights(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Into `model`, of the tensors of the checkpoint `path`. Raises RunError when they are of another model."""
     weights = under("model", tensors)
     weights |= {name: weights[kept] for name, kept in tied(model).items() if kept in weights}
-    model.load_state_dict(weights)
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise RunError(f"{path} holds the weights of another model: {reason}") from None
 
 
 def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -262,24 +281,41 @@ def read_meta(path: Path) -> dict:
 
 @contextmanager
 def _checkpoint(path: Path) -> Iterator[Any]:
-    """Raises RunError where the file is damaged."""
+    """Raises RunError where the file is damaged, or no checkpoint."""
     try:
         with safe_open(path, "pt") as file:
             yield file
-    except SafetensorError as error:
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise RunError(f"{path} is damaged ({error}). Remove it to begin again.") from None
 
 
 def read_metrics(folder: str | Path) -> list[dict]:
+    """What metrics.jsonl holds, line by line. Raises RunError for a line that no run writes."""
     path = Path(folder) / "metrics.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("}")]  # the last may be cut short
+    lines = path.read_bytes().splitlines() if path.exists() else []
+    return [_metrics(line, f"{path}, line {number}") for number, line in enumerate(lines, 1) if line.endswith(b"}")]
+
+
+def _metrics(line: bytes, where: str) -> dict:
+    try:
+        found = json.loads(line)
+        if isinstance(found["step"], int):
+            return found
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise RunError(f"{where}: no losses of a step. Remove the line.")
 
 
 # --------------------------------------------------------------------------------------------------- config.json
 
 # what a run's numbers follow from; the rest of config.json says how it is used and what it was made with
 DETERMINING = ("paper", "variant", "model", "train", "corpus", "options", "data")
+# what every config.json says
+PARTS = {
+    **dict.fromkeys(DETERMINING, str),
+    **dict.fromkeys(("weights", "encoder"), str),
+    **dict.fromkeys(("model", "train", "options", "decode", "documents"), dict),
+}
 
 
 def run_config(recipe: Recipe, model: nn.Module, corpus, train) -> dict:
@@ -309,21 +345,39 @@ def read_config(folder: str | Path) -> dict:
         raise RunError(f"{folder} holds no run: there is no config.json. python -m lib.train makes one.")
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-        missing = [key for key in (*DETERMINING, "decode", "weights", "encoder") if key not in config]
-    except (ValueError, TypeError) as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{path} cannot be read ({error})") from None
-    if missing:
+    if not isinstance(config, dict):
+        raise RunError(f"{path} cannot be read: it holds no JSON object")
+    if missing := [key for key in PARTS if key not in config]:
         raise RunError(f"{path} does not say {', '.join(missing)}: it is no run of this version. Train it anew.")
+    for key, kind in PARTS.items():
+        if not isinstance(config[key], kind):
+            wanted = "a string" if kind is str else "a JSON object"
+            raise RunError(f"{path}: {key} must be {wanted}, not {json.dumps(config[key])[:40]}")
     return config
 
 
 def made_from(kind, values: Mapping, path: Path) -> Any:
     """A dataclass from what config.json holds. Raises RunError for a field that it does not have, or a bad value."""
-    known = {f.name: f for f in fields(kind)}
-    for name in values:
+    known = get_type_hints(kind)
+    for name, value in values.items():
         if name not in known:
             raise RunError(f"{path}: {kind.__name__} has no field {name!r}{did_you_mean(name, known)}")
+        if not _fits(value, known[name]):
+            wanted = getattr(known[name], "__name__", known[name])
+            raise RunError(f"{path}: {name} must be {wanted}, not {json.dumps(value)[:40]}")
     try:
         return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
     except (TypeError, ValueError) as error:
         raise RunError(f"{path}: {error}") from None
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value of JSON is of the type of a field: a number, a string, a tuple of them, perhaps None."""
+    if isinstance(kind, UnionType):
+        return any(_fits(value, each) for each in get_args(kind))
+    if get_origin(kind) is tuple:
+        return isinstance(value, list) and all(_fits(each, get_args(kind)[0]) for each in value)
+    wanted = (int, float) if kind is float else kind
+    return isinstance(value, wanted) and (kind is bool or not isinstance(value, bool))

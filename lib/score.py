@@ -9,7 +9,6 @@ judge (`lib.human`).
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
@@ -19,11 +18,12 @@ from pathlib import Path
 import numpy as np
 
 import lib
+from lib.commands import plain_errors
 from lib.data.documents import Document
 from lib.human.sheets import write_summaries
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import corpus_for
-from lib.runs import Run, RunError
+from lib.runs import Run
 from lib.score_runs import score_baselines, score_run
 from lib.storage import write_whole
 
@@ -52,20 +52,25 @@ def main(arguments: list[str] | None = None) -> None:
         command.add_argument("--split", choices=("val", "test"), default="test")
         command.add_argument("--documents", type=int, help="score the first so many alone")
     args = parser.parse_args(arguments)
-    try:
+    with plain_errors():
+        _check_numbers(args)
         made, output = {"run": _run, "baselines": _baselines}[args.command](args)
-    except (ValueError, RunError, OSError) as error:  # CorpusError is a ValueError
-        sys.exit(f"error: {error}")
-    write_whole(output, json.dumps(made, ensure_ascii=False) + "\n")
-    for name, part in made["parts"].items():
-        print(f"{output}: {name}, ROUGE", " / ".join(f"{x:.2f}" for x in np.mean(part["rouge"], 0)))
+        write_whole(output, json.dumps(made, ensure_ascii=False) + "\n")
+        for name, part in made["parts"].items():
+            print(f"{output}: {name}, ROUGE", " / ".join(f"{x:.2f}" for x in np.mean(part["rouge"], 0)))
+
+
+def _check_numbers(args: argparse.Namespace) -> None:
+    for name in ("limit", "documents"):
+        if (value := getattr(args, name)) is not None and value < 1:
+            raise ValueError(f"--{name} must be at least 1, not {value}")
 
 
 def _run(args: argparse.Namespace) -> tuple[dict, Path]:
     run = lib.load(args.folder)
     decode = run.decode if args.max_length is None else replace(run.decode, max_length=args.max_length)
     run = replace(run, encoder=replace(run.encoder, options=_scaled(run, args.scaled)), decode=decode)
-    theirs = None if args.test else run.config["documents"][args.split]  # as many as in training
+    theirs = None if args.test else run.config["documents"].get(args.split)  # as many as in training
     limit = min((n for n in (args.documents, args.limit, theirs) if n is not None), default=None)
     documents = list(corpus_for(args.dataset, args.errors, args.test).split(args.split, limit))
     made, summaries = score_run(run, documents, args.split)
@@ -82,7 +87,10 @@ def _scaled(run: Run, given: Iterable[str]):
     for name, _, factor in (pair.partition("=") for pair in given):
         if not isinstance(value := getattr(run.options, name, None), int):
             raise ValueError(f"--scaled {name}: {type(run.options).__name__} has no such number")
-        changes[name] = round(value * Fraction(factor))
+        try:
+            changes[name] = round(value * Fraction(factor))
+        except (ValueError, ZeroDivisionError):
+            raise ValueError(f"--scaled {name}={factor}: the factor is a number, such as 2 or 5/3") from None
     return replace(run.options, **changes)
 
 

@@ -20,10 +20,11 @@ from pathlib import Path
 from tqdm import tqdm
 
 import lib
+from lib.commands import plain_errors
 from lib.data.documents import CorpusError
 from lib.data.readers import read_json_lines
 from lib.papers import paper
-from lib.runs import Run, RunError, Summary
+from lib.runs import Run, Summary
 from lib.summary_page import ShownDocument, write_page
 
 
@@ -38,10 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--weights", default="", help="best, last, best-STEP or average; by default the run's own")
     parser.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
     args = parser.parse_args(arguments)
-    try:
+    with plain_errors():
         _summarize(args)
-    except (ValueError, RunError, OSError) as error:  # CorpusError is a ValueError
-        sys.exit(f"error: {error}")
 
 
 def _summarize(args: argparse.Namespace) -> None:

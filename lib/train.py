@@ -11,7 +11,6 @@ with the preset's value.
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, make_dataclass, replace
 from typing import Any, Literal
@@ -19,11 +18,21 @@ from typing import Any, Literal
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional
 
+from lib.commands import plain_errors
 from lib.generate import DecodeConfig
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import Setup
-from lib.runs import RunError
-from lib.training import TrainConfig, processes, rank_device, train, wait_for_all
+from lib.runs import Run
+from lib.training import (
+    TrainConfig,
+    check_output,
+    device_named,
+    processes,
+    progress_of,
+    rank_device,
+    train,
+    wait_for_all,
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,10 @@ class Command:
     resume: bool = False  # continue the run in the output folder
     train: OmitArgPrefixes[TrainConfig] = field(default_factory=TrainConfig)
     decode: OmitArgPrefixes[DecodeConfig] = field(default_factory=DecodeConfig)
+
+    def __post_init__(self):
+        if self.limit is not None and self.limit < 1:
+            raise ValueError(f"limit must be at least 1, not {self.limit}")
 
 
 def parse(arguments: Sequence[str] | None = None) -> tuple[Any, Setup]:
@@ -81,22 +94,28 @@ def changed(setup: Setup, command: Any) -> Setup:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    try:
+    begun = []  # the output folder, when the command has been understood
+    with plain_errors(lambda: progress_of(begun[0]) if begun else ""):
         command, setup = parse(arguments)
-        with processes() as (rank, world):
-            where = {"errors": command.errors, "limit": command.limit}
-            if rank == 0:  # the others load what it prepares
-                corpus = setup.open_corpus(command.dataset, **where)
-            wait_for_all(world)
-            if rank > 0:
-                corpus = setup.open_corpus(command.dataset, **where, progress=False)
-            model = setup.build(corpus)
-            how = {"resume": command.resume, "device": command.device}
-            run = train(setup.recipe, model, corpus, setup.train, command.output, **how)
-    except (ValueError, RunError) as error:  # CorpusError is a ValueError
-        sys.exit(f"error: {error}")
-    if rank_device() == 0:
-        print(f"{run.folder}: {run.step} steps; {run.metrics[-1]}")
+        check_output(command.output, command.resume)
+        device_named(command.device)
+        begun.append(command.output)
+        run = _train(command, setup)
+        if rank_device() == 0:
+            print(f"{run.folder}: {run.step} steps; {run.metrics[-1]}")
+
+
+def _train(command: Any, setup: Setup) -> Run:
+    with processes() as (rank, world):
+        where = {"errors": command.errors, "limit": command.limit}
+        if rank == 0:  # the others load what it prepares
+            corpus = setup.open_corpus(command.dataset, **where)
+        wait_for_all(world)
+        if rank > 0:
+            corpus = setup.open_corpus(command.dataset, **where, progress=False)
+        model = setup.build(corpus)
+        how = {"resume": command.resume, "device": command.device}
+        return train(setup.recipe, model, corpus, setup.train, command.output, **how)
 
 
 if __name__ == "__main__":

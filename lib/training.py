@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from datetime import timedelta
 from functools import partial
 from itertools import pairwise
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from safetensors.torch import save
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
@@ -28,13 +28,14 @@ from lib.data.batch import Batch, make_batch
 from lib.data.batching import BucketSampler, in_order
 from lib.data.prepared import PreparedCorpus, code_of
 from lib.layers.coverage import CoverageAttention
-from lib.layers.dropout import random_numbers
+from lib.layers.dropout import random_numbers, seed_of
 from lib.layers.kernels import coverage_backward, exponentials, ready
 from lib.models.summarizer import Summarizer
 from lib.runs import (
     Recipe,
     Run,
     RunError,
+    checkpoints,
     determining,
     kept_checkpoints,
     load_tensors,
@@ -94,6 +95,16 @@ class TrainConfig:
                 raise ValueError(f"{name} must be at least 1, not {value}")
         if self.anneal is not None and self.anneal < 1:
             raise ValueError(f"anneal must be at least 1, not {self.anneal}")
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"seed must be at least 0 and below 2^63, not {self.seed}")
+        for name in ("learning_rate", "epsilon", "max_norm"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise ValueError(f"{name} must be a number above 0, not {value}")
+        if not 0 <= self.weight_decay < float("inf"):
+            raise ValueError(f"weight_decay must be a number of at least 0, not {self.weight_decay}")
+        if not 0 <= self.beta2 < 1:
+            raise ValueError(f"beta2 must be in [0, 1), not {self.beta2}")
         if self.optimizer not in ("adam", "sgd", "adagrad"):
             raise ValueError(f"optimizer must be 'adam', 'sgd' or 'adagrad', not {self.optimizer!r}")
 
@@ -145,20 +156,85 @@ def train(
         alone: by this process, whatever others torchrun has started.
 
     Raises:
-        RunError: the folder holds another run, or the batch cannot be shared out among the processes.
+        RunError: the folder holds another run, or cannot be written; there is no such device; the batch cannot be
+            shared out among the processes.
         FloatingPointError: the loss became NaN or infinite.
     """
     with nullcontext((0, 1)) if alone else processes() as (rank, world):
-        place = torch.device(device or (f"cuda:{rank_device()}" if torch.cuda.is_available() else "cpu"))
+        place = device_named(device)
         if config.bf16 and place.type == "cpu" and not has_bf16_products():
             warnings.warn("bf16 is not worth it here: this processor has no products in bfloat16", stacklevel=2)
         loop = _Loop(recipe, model.to(place), corpus, config, Path(output), rank, world, place, progress)
-        Path(output).mkdir(parents=True, exist_ok=True)
-        # whoever comes second waits, and finds a finished run or goes on with what a killed one left
-        with FileLock(Path(output) / ".lock") if rank == 0 else nullcontext():
-            loop.start(resume)
-            loop.run()
+        try:
+            Path(output).mkdir(parents=True, exist_ok=True)
+            with _held(Path(output), rank, world):
+                loop.start(resume)
+                loop.run()
+        except OSError as error:
+            raise RunError(
+                f"{error.filename or output}: {error.strerror or error}. {progress_of(output)}".rstrip()
+            ) from error
     return Run(Path(output), loop.record, model, corpus.encoder, recipe.decode, recipe.encode, recipe.paragraphs)
+
+
+@contextmanager
+def _held(folder: Path, rank: int, world: int) -> Iterator[None]:
+    """A run's folder for this run alone. Whoever comes second waits, with all its processes, and finds a finished run
+    or goes on with what a killed one left."""
+    lock, said = FileLock(folder / ".lock"), False
+    while not _agreed(rank == 0 and _acquired(lock, 60 if said else 1), world):
+        if rank == 0 and not said:
+            print(f"{folder}: another process trains this run; waiting until it ends", file=sys.stderr)
+        said = True
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def check_output(folder: str | Path, resume: bool) -> None:
+    """What can be told of a run's folder before the corpus is there. Raises RunError where a run cannot be written or
+    would be overwritten, OSError for a name that cannot be."""
+    folder = Path(folder)
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise RunError(f"{there} is a file: a run is a folder. Choose another output folder.")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise RunError(f"{there} cannot be written: no permission. Choose another output folder.")
+    if (folder / "config.json").exists():
+        if not resume:
+            raise RunError(f"{folder} holds a run already: resume it, or choose another output folder")
+    elif left := checkpoints(folder):
+        raise RunError(
+            f"{folder} holds {left[0]} and no config.json, so that nobody can tell of which run, and it would be "
+            "overwritten. Put its config.json back, or choose another output folder."
+        )
+
+
+def _acquired(lock: FileLock, seconds: float) -> bool:
+    try:
+        lock.acquire(timeout=seconds)
+    except Timeout:
+        return False
+    return True
+
+
+def _agreed(value: bool, world: int) -> bool:
+    """What the first process says, in all of them."""
+    said = [value]
+    if world > 1:
+        dist.broadcast_object_list(said, src=0)
+    return said[0]
+
+
+def progress_of(folder: str | Path) -> str:
+    """What a run that ended early has kept, in a sentence; empty where that is nothing."""
+    try:
+        path = Path(folder) / "last.safetensors"
+        step = read_meta(path)["step"] if path.exists() else 0
+    except (OSError, RunError):
+        step = 0
+    return f"{folder} holds step {step}: the same command with --resume goes on from there." if step else ""
 
 
 class _Loop:
@@ -187,9 +263,10 @@ class _Loop:
 
     def start(self, resume: bool) -> None:
         torch.manual_seed(self.config.seed)
+        check_output(self.folder, resume)
         stored = self.folder / "config.json"
         if stored.exists():
-            self._check_same(read_config(self.folder), resume)
+            self._check_same(read_config(self.folder))
             if (self.folder / "last.safetensors").exists():
                 self._load()
         wait_for_all(self.world)
@@ -204,11 +281,10 @@ class _Loop:
         wait_for_all(self.world)
         self.rises = self._rises()
 
-    def _check_same(self, stored: dict, resume: bool) -> None:
+    def _check_same(self, stored: dict) -> None:
         """A stored run may be continued to more steps; all else must be equal."""
-        if not resume:
-            raise RunError(f"{self.folder} holds a run already: resume it, or choose another output folder")
         there, now = (_flat(determining(config)) for config in (stored, self.record))
+        there = {**self._defaults(), **there}
         length = {"train.steps", "train.epochs"}
         differing = [
             f"{key} is {there.get(key)!r} there and {now.get(key)!r} now"
@@ -218,10 +294,18 @@ class _Loop:
         if differing:
             raise RunError(f"{self.folder} holds another run: {'; '.join(differing)}. Choose another output folder.")
 
+    def _defaults(self) -> dict:
+        """Of fields that are younger than a run: its config.json does not say them; they mean what it did."""
+        parts = {"model": self.model.config, "options": self.corpus.options, "train": self.config}
+        known = {
+            part: {f.name: f.default for f in fields(of) if f.default is not MISSING} for part, of in parts.items()
+        }
+        return _flat(json.loads(json.dumps(known)))
+
     def _load(self) -> None:
-        state = load_tensors(self.folder / "last.safetensors")
-        meta = read_meta(self.folder / "last.safetensors")
-        put_weights(self.model, state)
+        path = self.folder / "last.safetensors"
+        state, meta = load_tensors(path), read_meta(path)
+        put_weights(self.model, state, path)
         moments = {i: under(f"optimizer.{i}", state) for i, _ in enumerate(self.model.parameters())}
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": {i: m for i, m in moments.items() if m}, "param_groups": groups})
@@ -263,6 +347,8 @@ class _Loop:
     def _step(self, model: Any) -> dict[str, torch.Tensor]:
         model.train()
         self.optimizer.zero_grad(set_to_none=True)
+        if self.world > 1:  # else every process would drop the same places
+            torch.manual_seed(seed_of(self.config.seed, self.step, self.rank))
         mine = self.sampler.batch(self.step)[self.rank :: self.world]
         parts = np.array_split(mine, min(self.config.accumulate, len(mine)))
         losses = {}
@@ -434,6 +520,19 @@ def _made_with(model: nn.Module, corpus: PreparedCorpus) -> dict:
 def has_bf16_products() -> bool:
     """Whether this processor multiplies bfloat16 (AVX-512 or AMX): where not, float32 is faster."""
     return getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
+
+
+def device_named(name: str | None = None) -> torch.device:
+    """ "cpu" or "cuda", with or without a number; by default this process's GPU where there is one. Raises RunError
+    for a device that is not here."""
+    try:
+        device = torch.device(name or (f"cuda:{rank_device()}" if torch.cuda.is_available() else "cpu"))
+    except RuntimeError:
+        raise RunError(f"no device {name!r}: cpu, or cuda where there is a GPU") from None
+    here = {"cpu": 1, "cuda": torch.cuda.device_count()}.get(device.type, 0)
+    if (device.index or 0) >= here:
+        raise RunError(f"device {name!r} is not here: this machine has the CPU and {torch.cuda.device_count()} GPUs")
+    return device
 
 
 def rank_device() -> int:

@@ -141,6 +141,10 @@ def check_hypotheses(model, items=RAGGED):
 
 @pytest.fixture
 def planted_corpus() -> PreparedCorpus:
+    return make_planted_corpus()
+
+
+def make_planted_corpus() -> PreparedCorpus:
     """20 training and 6 validation documents of the synthetic task."""
     splits = {
         "train": Split.of(planted_sentences(20, seed=1, sentences=5, words=3, planted=2, vocab_size=20)),

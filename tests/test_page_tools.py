@@ -70,6 +70,13 @@ def test_values_that_do_not_fit(code):
         injected(code)
 
 
+@pytest.mark.parametrize("value", ["-5", "-1.0"])
+def test_numbers_below_zero(value):
+    with pytest.raises(ParameterError, match=r"parameter 'steps' must be at least 0, not -\d"):
+        injected(f"steps = {value}")
+    assert injected("rate = -1.0")["rate"] == -1.0
+
+
 def test_without_injection_and_as_a_script():
     namespace = {"In": ["", DECLARED, "check_parameters(globals())"]}
     exec(DECLARED, namespace)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 import lib
 from lib import score
@@ -286,8 +287,11 @@ def test_a_folder_without_a_run(tmp_path):
 def test_a_config_that_is_no_json(broken):
     (broken / "config.json").write_text('{"paper": ')
     refused(broken, str(broken / "config.json"), "cannot be read")
-    (broken / "config.json").write_text("[1, 2]")
-    refused(broken, str(broken / "config.json"))
+    for other in ("[1, 2]", "7", "null", "[" * 100_000):
+        (broken / "config.json").write_text(other)
+        refused(broken, str(broken / "config.json"), "cannot be read")
+    (broken / "config.json").write_bytes(b'{"paper": "\xff"}')
+    refused(broken, str(broken / "config.json"), "cannot be read")
 
 
 @pytest.mark.parametrize("key", ["paper", "variant", "model", "options", "decode", "weights", "encoder", "data"])
@@ -312,13 +316,28 @@ def test_a_misspelt_field(broken, part, right, wrong):
         (("model", "vocab_size"), -1, ""),
         (("options", "summary_tokens"), 0, "summary_tokens must be at least 1"),
         (("decode", "beam"), 0, "beam 0"),
-        (("decode",), [1], ""),
-        (("options",), "none", ""),
+        (("options", "lower"), "no", 'lower must be bool, not "no"'),
+        (("options", "summary_tokens"), True, "summary_tokens must be"),
+        (("decode", "beam"), [], "beam must be int, not []"),
+        (("decode", "length_penalty"), "x", 'length_penalty must be float, not "x"'),
+        (("decode", "forbidden"), 3, "forbidden must be"),
+        (("decode", "forbidden"), ["a"], "forbidden must be"),
+        (("decode",), [1], "decode must be a JSON object, not [1]"),
+        (("decode",), None, "does not say decode"),
+        (("options",), "none", "options must be a JSON object"),
+        (("documents",), 3, "documents must be a JSON object, not 3"),
+        (("paper",), ["mem2mem"], "paper must be a string"),
+        (("weights",), 7, "weights must be a string"),
     ],
 )
 def test_a_value_that_cannot_be(broken, keys, value, message):
     change(broken, *keys, to=value)
     refused(broken, str(broken / "config.json"), message)
+
+
+def test_a_model_without_words(broken):
+    change(broken, "model", "vocab_size", to=0)
+    refused(broken)
 
 
 def test_an_unknown_paper_or_variant(broken, made):
@@ -387,6 +406,22 @@ def test_weights_of_another_size(broken):
     change(broken, "model", field, to=24)
     with pytest.raises(RunError, match="holds the weights of another model"):
         lib.load(broken)
+
+
+@pytest.mark.parametrize("line", ['{"loss": 1}', '{"step": "x"}', "{nonsense}", "7}"])
+def test_metrics_that_no_run_writes(broken, line):
+    path = broken / "metrics.jsonl"
+    path.write_text(path.read_text() + line + "\n")
+    number = len(path.read_text().splitlines())
+    with pytest.raises(RunError, match=rf"metrics\.jsonl, line {number}: no losses of a step"):
+        _ = lib.load(broken).step
+
+
+def test_a_file_that_is_no_checkpoint(broken, made):
+    name = "best-3" if made.setup.train.keep_best > 1 else "best"
+    path = broken / f"{name}.safetensors"
+    save_file({"x": np.zeros(3)}, path)
+    refused(broken, f"{path}")
 
 
 def test_metrics_that_were_cut_short(broken):

@@ -1,25 +1,31 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields, replace
 from itertools import pairwise
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from filelock import FileLock
 
 from lib import training
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
+from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers import PAPERS, resolve
 from lib.runs import Recipe, RunError, kept_checkpoints, load_tensors, load_weights, read_meta, read_metrics
 from lib.storage import project_root
 from lib.train import main, parse
 from lib.training import TrainConfig, _optimizer, train
+from tests.conftest import make_planted_corpus
 
 MEM2MEM, WINDOWED = Recipe("mem2mem", "+read"), Recipe("windowed", "dynamic")
 CONFIG = TrainConfig(batch_size=4, steps=8, learning_rate=1e-2, validate_every=3, save_every=2, log_every=1, seed=5)
@@ -129,6 +135,31 @@ def test_training_by_token_budget(planted_corpus, tmp_path):
     assert run.step == 2 * 7
 
 
+def test_weights_of_a_run_without_its_config_are_not_overwritten(planted_corpus, tmp_path):
+    train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, progress=False)
+    (tmp_path / "config.json").unlink()
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for resume in (False, True):
+        with pytest.raises(RunError, match=r"holds best\.safetensors and no config\.json"):
+            train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, resume=resume, progress=False)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    for path in tmp_path.glob("*.safetensors"):
+        path.unlink()
+    assert train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, progress=False).step == CONFIG.steps
+
+
+def test_a_run_that_is_older_than_a_field_goes_on(planted_corpus, tmp_path):
+    """What its config.json does not say is the field's default, and nothing else."""
+    train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, progress=False)
+    stored = json.loads((tmp_path / "config.json").read_text())
+    del stored["train"]["accumulate"], stored["model"]["write"], stored["options"]["lower"]
+    (tmp_path / "config.json").write_text(json.dumps(stored))
+    longer = replace(CONFIG, steps=9)
+    with pytest.raises(RunError, match=r"another run: train\.accumulate is 1 there and 2 now\."):
+        train(MEM2MEM, model(), planted_corpus, replace(longer, accumulate=2), tmp_path, resume=True, progress=False)
+    assert train(MEM2MEM, model(), planted_corpus, longer, tmp_path, resume=True, progress=False).step == 9
+
+
 def test_another_run_is_not_overwritten(planted_corpus, tmp_path):
     train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, progress=False)
     before = (tmp_path / "last.safetensors").read_bytes()
@@ -181,9 +212,24 @@ def test_a_loss_that_is_not_finite_stops_the_run(planted_corpus, tmp_path, monke
     assert (tmp_path / "last.safetensors").exists()
 
 
-@pytest.mark.parametrize("bad", [{"steps": 0}, {"batch_size": 0}, {"epochs": -1}])
-def test_train_config_is_checked(bad):
-    with pytest.raises(ValueError, match="must be at least 1"):
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"steps": 0}, "steps must be at least 1"),
+        ({"batch_size": 0}, "must be at least 1"),
+        ({"epochs": -1}, "must be at least 1"),
+        ({"seed": -3}, "seed must be at least 0 and below 2^63, not -3"),
+        ({"seed": 2**63}, "seed must be"),
+        ({"learning_rate": 0.0}, "learning_rate must be a number above 0"),
+        ({"learning_rate": float("nan")}, "learning_rate must be a number above 0"),
+        ({"max_norm": -1.0}, "max_norm must be"),
+        ({"epsilon": 0.0}, "epsilon must be"),
+        ({"weight_decay": -1.0}, "weight_decay must be"),
+        ({"beta2": 1.0}, r"beta2 must be in [0, 1)"),
+    ],
+)
+def test_train_config_is_checked(bad, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
         TrainConfig(**bad)
 
 
@@ -216,6 +262,95 @@ def test_two_processes_give_the_result_of_one(planted_corpus, tmp_path):
     ours, theirs = (read_metrics(tmp_path / n) for n in ("one", "two"))
     assert [m["step"] for m in ours] == [m["step"] for m in theirs]
     assert [m["loss"] for m in ours] == pytest.approx([m["loss"] for m in theirs], abs=1e-10)
+
+
+DROPOUT_AND_A_HELD_RUN = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+import numpy as np
+from lib.data.prepared import PreparedCorpus
+from lib.data.sections import CohanOptions
+from lib.training import processes, train
+from tests.test_train import CONFIG, MEM2MEM, READ_AGAIN, model, reader
+corpus, out = PreparedCorpus.load(sys.argv[1], CohanOptions), Path(sys.argv[2])
+
+def dropped(run, steps, masks=None):
+    network = reader()
+    if masks is not None:
+        network.dropout.register_forward_hook(lambda _, given, made: masks.append((made == 0).numpy()))
+    train(READ_AGAIN, network, corpus, replace(CONFIG, steps=steps), out / run, True, False, "cpu")
+
+with processes() as (rank, _):
+    masks = []
+    dropped("whole", 4, masks)
+    np.savez(out / f"masks{rank}.npz", *masks[:5])
+    dropped("parts", 2)
+    dropped("parts", 4)
+    train(MEM2MEM, model().double(), corpus, CONFIG, out / "held", True, False, "cpu")
+"""
+READ_AGAIN = Recipe("read_again", "read-again gru")
+
+
+def reader():
+    torch.manual_seed(0)
+    return ReadAgain(ReadAgainConfig(20, 20, embedding=5, hidden=6, encoder="read-again gru", dropout=0.5))
+
+
+@pytest.fixture(scope="module")
+def two_processes(tmp_path_factory):
+    """What two processes left: runs with dropout, and one in a folder that another process held in the meantime."""
+    folder = tmp_path_factory.mktemp("two")
+    corpus = make_planted_corpus()
+    corpus.save(folder / "corpus")
+    (folder / "two.py").write_text(DROPOUT_AND_A_HELD_RUN)
+    six, held = replace(CONFIG, steps=6), folder / "held"
+    train(MEM2MEM, model().double(), corpus, six, folder / "six", progress=False)
+    held.mkdir()
+    with FileLock(held / ".lock"):
+        script = [str(folder / "two.py"), str(folder / "corpus"), str(folder)]
+        started = subprocess.Popen(
+            [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *script],
+            cwd=project_root(), env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(project_root())},
+            stderr=(folder / "errors").open("w"),
+        )  # fmt: skip
+        deadline = time.monotonic() + 90
+        while not (said := "another process trains this run" in (folder / "errors").read_text()):
+            if started.poll() is not None or time.monotonic() > deadline:
+                break
+            time.sleep(0.2)
+        time.sleep(2)
+        files = [path.name for path in held.iterdir()]
+        for path in (folder / "six").iterdir():  # what a killed run left
+            if path.name != ".lock":
+                shutil.copy(path, held)
+    try:
+        assert started.wait(timeout=90) == 0, (folder / "errors").read_text()
+    finally:
+        started.kill()
+    return SimpleNamespace(folder=folder, said=said, files=files, corpus=corpus)
+
+
+def test_every_process_drops_places_of_its_own(two_processes):
+    first, second = (np.load(two_processes.folder / f"masks{rank}.npz") for rank in (0, 1))
+    assert len(first.files) == len(second.files) == 5
+    for name in first.files:
+        assert 0.2 < first[name].mean() < 0.8 and first[name].shape == second[name].shape
+        assert (first[name] != second[name]).mean() > 0.2
+    weights = [(two_processes.folder / run / "last.safetensors").read_bytes() for run in ("whole", "parts")]
+    assert weights[0] == weights[1], "resumed, bit for bit"
+
+
+def test_processes_wait_for_a_run_that_another_holds(two_processes):
+    """None of them has looked into the folder before: all go on from step 6."""
+    assert two_processes.said and two_processes.files == [".lock"]
+    corpus, folder = two_processes.corpus, two_processes.folder
+    one = train(MEM2MEM, model().double(), corpus, CONFIG, folder / "one", progress=False)
+    two = load_weights(model(4).double(), folder / "held", "last").state_dict()
+    for name, value in one.model.state_dict().items():
+        assert torch.allclose(two[name], value, rtol=0, atol=1e-10), name
+    steps = [m["step"] for m in read_metrics(folder / "held") if m["split"] == "train"]
+    assert steps == [*range(1, CONFIG.steps + 1)]
 
 
 def test_a_batch_that_processes_cannot_share(planted_corpus, tmp_path):

@@ -14,12 +14,17 @@ _this_thread = threading.local()
 @contextmanager
 def random_numbers(*seeds: int) -> Iterator[None]:
     """On a CPU, dropout in this thread draws what `seeds` determine, whatever other threads draw."""
-    (seed,) = np.random.SeedSequence(seeds).generate_state(1, np.uint64)
-    _this_thread.generator = torch.Generator().manual_seed(int(seed) >> 1)
+    _this_thread.generator = torch.Generator().manual_seed(seed_of(*seeds))
     try:
         yield
     finally:
         _this_thread.generator = None
+
+
+def seed_of(*seeds: int) -> int:
+    """One seed of several numbers."""
+    (seed,) = np.random.SeedSequence(seeds).generate_state(1, np.uint64)
+    return int(seed) >> 1
 
 
 class Dropout(nn.Dropout):

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError
 
 from lib.data.prepared import TextEncoder
@@ -10,6 +9,7 @@ from lib.generate import DecodeConfig
 from lib.papers import hierarchical_transformer, mem2mem, read_again, windowed
 from lib.papers.paper import PageTable, Paper, Setup, Table, choose
 from lib.runs import Run, RunError, load_weights, made_from, read_config
+from lib.training import device_named
 
 PAPERS: dict[str, Paper] = {
     module.PAPER.name: module.PAPER for module in (mem2mem, windowed, read_again, hierarchical_transformer)
@@ -42,7 +42,8 @@ def _named(name: str, tables: dict):
 
 def open_run(folder: str | Path, weights: str = "", device: str | None = None) -> Run:
     """What `lib.load` gives."""
-    folder, config = Path(folder), read_config(folder)
+    place, folder = device_named(device), Path(folder)
+    config = read_config(folder)
     path = folder / "config.json"
     try:
         of = paper(config["paper"])
@@ -52,7 +53,7 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
     sizes = made_from(kind.Config, config["model"], path)
     try:
         model = kind(sizes)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, IndexError, RuntimeError) as error:
         raise RunError(f"{path}: no model of these sizes ({error})") from None
     options = made_from(of.options_class, config["options"], path)
     try:
@@ -62,6 +63,6 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
     if encoder.digest() != config["encoder"]:
         raise RunError(f"{folder}: the vocabulary is not the one that the run was trained with. Put its own there.")
     load_weights(model, folder, weights or config["weights"])
-    model.eval().to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    model.eval().to(place)
     decode = made_from(DecodeConfig, config["decode"], path)
     return Run(folder, config, model, encoder, decode, of.encode, of.paragraphs)

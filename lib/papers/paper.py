@@ -319,7 +319,9 @@ class Setup:
         theirs = {name: getattr(corpus.options, name) for name in self.paper.from_corpus}
         config = self.model_config(**theirs, vocab_size=len(corpus.vocabulary))
         torch.manual_seed(self.train.seed)
-        return self.kind(config)
+        model = self.kind(config)
+        model.encoder_digest = corpus.encoder.digest()  # `load_weights` refuses those of another vocabulary
+        return model
 
 
 def corpus_for(dataset: str, errors: str = "raise", test: str = "") -> Corpus:

@@ -1,0 +1,37 @@
+"""What the commands have in common: an error that its reader can mend is one line, and so is Ctrl-C."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+
+from lib.runs import RunError
+
+INTERRUPTED = 130  # the exit status of what a person stopped, as shells have it
+
+
+@contextmanager
+def plain_errors(stopped: Callable[[], str] = lambda: "") -> Iterator[None]:
+    """Errors of input, files, devices and numbers end the process with one line and status 1; Ctrl-C with status 130.
+
+    stopped: what Ctrl-C leaves behind, in words.
+    """
+    try:
+        yield
+    except OSError as error:
+        sys.exit(f"error: {of_the_system(error)}")
+    except (ValueError, RunError, FloatingPointError) as error:  # CorpusError and RatingError are ValueErrors
+        sys.exit(f"error: {error}")
+    except torch.OutOfMemoryError as error:
+        reason = str(error).partition(". ")[0]
+        sys.exit(f"error: {reason}. Try a smaller batch, or a batch in more parts (accumulate).")
+    except KeyboardInterrupt:
+        print(" ".join(filter(None, ("stopped.", stopped()))), file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+def of_the_system(error: OSError) -> str:
+    """An error of the operating system in one line: the file first, where it names one."""
+    reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
+    return reason if error.filename is None else f"{error.filename}: {reason}"

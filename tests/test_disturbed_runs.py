@@ -1,0 +1,56 @@
+"""A few of the conditions of `tests.torture_runs`, and two trainings at once."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from lib.storage import project_root
+from tests.torture_runs import NAMES, Undisturbed, contents, disk_fills, killed, odd_names, run, trained_at_once
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked, which is safe on Linux alone")
+
+
+@pytest.fixture(scope="module")
+def right(tmp_path_factory):
+    return Undisturbed(tmp_path_factory.mktemp("right"))
+
+
+@linux
+@pytest.mark.parametrize("seed", range(3))
+def test_kills_at_random_moments_change_no_byte(right, tmp_path, seed):
+    assert killed(np.random.default_rng(seed), right, tmp_path / "run", most=4) >= 1
+
+
+@linux
+def test_a_full_disk_keeps_the_last_checkpoint(right, tmp_path):
+    disk_fills(np.random.default_rng(1), right, tmp_path / "run")
+
+
+@linux
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_folders_and_the_working_directory_change_nothing(right, tmp_path, monkeypatch, name):
+    monkeypatch.setattr("tests.torture_runs.NAMES", (name,))
+    odd_names(np.random.default_rng(0), right, tmp_path / "a folder")
+
+
+@linux
+def test_a_difference_is_found(right, tmp_path):
+    run("mem2mem", tmp_path)
+    right.check("mem2mem", tmp_path, "as it is")
+    for path in (tmp_path / "best.safetensors", tmp_path / "metrics.jsonl"):
+        whole = path.read_bytes()
+        path.write_bytes(whole.replace(b"5", b"6", 1) if path.suffix == ".jsonl" else whole[:-1] + b"\x01")
+        with pytest.raises(AssertionError, match=path.name):
+            right.check("mem2mem", tmp_path, "changed")
+        path.write_bytes(whole)
+
+
+def test_two_trainings_at_once_finish(tmp_path, monkeypatch):
+    """One prepares the corpus while the other waits; then both train, to the same weights."""
+    monkeypatch.chdir(project_root())
+    runs = trained_at_once(tmp_path)
+    for process in runs:
+        assert process.returncode == 0, process.stdout.read().decode()
+    first, second = (contents(tmp_path / str(n)) for n in range(2))
+    assert first == second and "last.safetensors" in first
