@@ -23,7 +23,7 @@ class DecodeConfig:
     """Beam search. Lengths count words without [EOS], and symbols that steer the model."""
 
     beam: int = 4  # the paper's (appendix A.2)
-    min_length: int = 35  # not stated by the paper; Cohan et al.'s default
+    min_length: int = 0
     max_length: int = 200
     length_penalty: float = 1.0  # exponent p: hypotheses are ranked by log P / ((length + offset) / (1 + offset))^p
     length_offset: int = 0  # 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016

@@ -9,6 +9,7 @@ from torch import nn
 
 from lib.data.text import BOS, EOS
 from lib.generate import DecodeConfig
+from lib.layers.dropout import Dropout
 from lib.layers.transformer import sinusoids
 from lib.models.hierarchical_transformer import (
     HierarchicalTransformer,
@@ -159,6 +160,22 @@ def naive_decoder(model, ids, source):
     if code:
         x = [model.decoder_norm(w) for w in x]
     return torch.stack([model.embedding.weight @ w + model.bias for w in x]).log_softmax(-1)
+
+
+def test_the_paper_drops_before_all_linear_layers_and_nowhere_else(monkeypatch):
+    """Dropout that doubles in place of dropping, in training, is a model whose linear maps are twice as large."""
+    monkeypatch.setattr(Dropout, "forward", lambda self, x: 2 * x if self.training and self.p else x)
+    dropped, doubled = (tiny(form="paper", dropout=0.5) for _ in range(2))
+    maps = [m.weight for m in doubled.modules() if isinstance(m, nn.Linear)]
+    maps += [weight for layer in doubled.global_layers for weight in (layer.pool_output, layer.between_weights)]
+    assert len(maps) == 2 * (4 + 2) + 2 * (3 + 2 + 2) + 2 * (4 + 4 + 2)
+    with torch.no_grad():
+        for weight in maps:
+            weight *= 2
+    batch = batch_of()
+    dropped.train()
+    (ours, _), (expected, _) = (m.decode(batch.target_input, m.encode(batch)) for m in (dropped, doubled))
+    assert torch.allclose(ours.features, 2 * expected.features, rtol=0, atol=1e-12), "before the scores, too"
 
 
 PARAGRAPHS = [[4, 5, 9, 6], [7, 8], [9, 4, 10]]

@@ -164,7 +164,7 @@ LAYERS = (
     ("lib.training",),
     ("lib.ranking",),
     ("lib.papers",),
-    ("lib.score_runs", "lib.make_tables"),
+    ("lib.score_runs", "lib.make_tables", "lib.commands"),
     (
         "lib.train", "lib.corpora", "lib.score", "lib.summarize", "lib.human", "lib.summary_page", "lib.page_tools",
         "lib.figures", "lib.checks", "lib.parameters", "lib.process_cost", "lib.trained",

@@ -139,7 +139,10 @@ def test_discourse_by_hand():
     graph = discourse_graph(texts, entities=capitalised_names)
     assert graph[0, 1] == pytest.approx(0.2 + 1), "a shared name and a marker"
     assert graph[0, 2] == pytest.approx(0.2), "London, and no neighbours"
-    assert graph[1, 2] == 0, "a marker in its second sentence joins nothing"
+    assert graph[1, 2] == 1, "a marker, in the second sentence"
+    assert discourse_graph([*texts[:2], texts[0]], entities=capitalised_names)[1, 2] == pytest.approx(0.2), (
+        "of the later one alone"
+    )
     assert np.array_equal(graph, graph.T)
     apart = discourse_graph(texts, sources=[0, 1, 1], entities=capitalised_names)
     assert apart[0, 1] == pytest.approx(0.2), "other documents"

@@ -7,6 +7,7 @@ from torch import nn
 from lib.data.batch import make_batch
 from lib.data.text import BOS, EOS, UNK
 from lib.generate import DecodeConfig, greedy_search
+from lib.layers.dropout import Dropout
 from lib.layers.gru import GatedGRU
 from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
@@ -30,6 +31,7 @@ def tiny(kind=ReadAgain, **changes):
 
 MODELS = {
     **{name: (ReadAgain, {"encoder": name}) for name in ENCODERS},
+    "single importance": (ReadAgain, {"encoder": "read-again gru", "single_importance": True}),
     "no copy": (ReadAgain, {"copy": False}),
     "abs bag": (ABS, {"encoder": "bag"}),
     "abs attention": (ABS, {"encoder": "attention"}),
@@ -202,13 +204,75 @@ def test_abs_by_the_equations():
     assert torch.allclose(output.attention[0, 2], p, rtol=0, atol=1e-12)
 
 
-def test_weights_start_as_the_paper_has_it():
-    model = ReadAgain(ReadAgainConfig(50, source_vocab_size=60, embedding=8, hidden=12))
-    for name, parameter in model.named_parameters():
-        if "bias" in name:
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_weights_start_as_the_paper_has_it(encoder):
+    """Of the recurrent layers it is the sum of PyTorch's two biases that is 0.1: what a gate starts with."""
+    model = ReadAgain(ReadAgainConfig(50, source_vocab_size=60, embedding=8, hidden=12, encoder=encoder))
+    parameters = dict(model.named_parameters())
+    for name, parameter in parameters.items():
+        if "bias_hh" in name:
+            assert torch.equal(parameter + parameters[name.replace("_hh", "_ih")], torch.full_like(parameter, 0.1))
+        elif "bias" in name:
             assert (parameter == 0.1).all(), name
         else:
             assert 0.3 < parameter.abs().max() <= 0.5, name  # sqrt(3 / 12)
+    assert sum("bias_hh" in name for name in parameters) == (2 if encoder in ("gru", "lstm") else 3)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_dropout_is_on_all_that_enters_and_leaves_a_recurrent_layer(encoder, monkeypatch):
+    """Dropout that doubles in place of dropping, in training, is a model whose weights on such inputs are doubled."""
+    monkeypatch.setattr(Dropout, "forward", lambda self, x: 2 * x if self.training else x)
+    dropped, doubled = tiny(encoder=encoder, dropout=0.5).train(), tiny(encoder=encoder)
+    e = doubled.config.embedding
+    with torch.no_grad():
+        reads = [doubled.first_read, *([doubled.second_read] if hasattr(doubled, "second_read") else [])]
+        for read in (getattr(read, "gru", read) for read in reads):
+            read.weight_ih_l0 *= 2  # words; what the first read gave; texts
+        doubled.decoder.weight_ih *= 2  # words and context
+        from_reads = [doubled.bridge, doubled.word, doubled.attention.key, doubled.vocabulary, doubled.copy_query]
+        if encoder == "read-again gru":
+            from_reads += [doubled.importance_word, doubled.importance_text, doubled.importance_input]
+        if encoder == "option 2":
+            from_reads += [doubled.global_text]
+            doubled.second_read.weight_ih_l0[:, -doubled.config.hidden :] /= 2  # the tanh of dropped texts
+        for layer in from_reads:
+            layer.weight *= 2
+    ours, expected = (model.loss(batch_of())["loss"].item() for model in (dropped, doubled))
+    assert e == dropped.config.embedding and ours == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_single_importance_by_the_equations():
+    """(4) and (5) with one alpha for a word, in loops; values and gradients."""
+    model, item = tiny(encoder="read-again gru", single_importance=True), RAGGED[2]
+    assert [getattr(model, f"importance_{x}").weight.shape[0] for x in ("word", "text", "input")] == [1, 1, 1]
+    state = model.encode(batch_of(item))
+    x = model.source_embedding(torch.tensor(item.source, dtype=torch.long))
+    first, h = [], torch.zeros(4).double()
+    for word in x:
+        h = cell_of(model.first_read, word, h)
+        first.append(h)
+    second, h = [], torch.zeros(4).double()
+    for word, read in zip(x, first):
+        alpha = model.importance_word.weight[0] @ read + model.importance_word.bias[0]
+        alpha += model.importance_text.weight[0] @ first[-1] + model.importance_input.weight[0] @ word
+        h = (1 - torch.tanh(alpha)) * h + torch.tanh(alpha) * cell_of(model.second_read.gru, word, h)
+        second.append(h)
+    second = torch.stack(second)
+    assert torch.allclose(state.words[0], second, rtol=0, atol=1e-12)
+    assert state.importance.shape == (1, len(item.source), 1)
+    weights = torch.randn_like(second)
+    parts = [p for n, p in model.named_parameters() if n.startswith(("first_read", "second_read", "importance"))]
+    for a, b in zip(*(torch.autograd.grad((weights * y).sum(), parts) for y in (state.words[0], second))):
+        assert torch.allclose(a, b, rtol=0, atol=1e-11)
+
+
+def cell_of(gru, x, h):
+    """A step of PyTorch's GRU."""
+    xr, xz, xn = (gru.weight_ih_l0 @ x + gru.bias_ih_l0).chunk(3)
+    hr, hz, hn = (gru.weight_hh_l0 @ h + gru.bias_hh_l0).chunk(3)
+    z = torch.sigmoid(xz + hz)
+    return (1 - z) * torch.tanh(xn + torch.sigmoid(xr + hr) * hn) + z * h
 
 
 def test_dropout_is_only_for_training():

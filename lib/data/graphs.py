@@ -61,8 +61,8 @@ def discourse_graph(
 
     Args:
         paragraphs: texts, in the order of their documents.
-        sources: the document of each; only neighbours of one document are joined by a marker (in the first sentence
-            of the later one). None: all are of one.
+        sources: the document of each; only neighbours of one document are joined by a marker, anywhere in the later
+            one: the paper does not say where it stands. None: all are of one.
         entities: a text's entities; by default what `entity_finder` gives.
     """
     entities = entities or entity_finder()[0]
@@ -71,7 +71,7 @@ def discourse_graph(
     graph = 0.2 * shared
     sources = sources if sources is not None else [0] * len(paragraphs)
     for i in range(1, len(paragraphs)):
-        if sources[i] == sources[i - 1] and _MARKER.search(re.split(r"(?<=[.!?])\s", paragraphs[i], maxsplit=1)[0]):
+        if sources[i] == sources[i - 1] and _MARKER.search(paragraphs[i]):
             graph[i - 1, i] += 1
             graph[i, i - 1] += 1
     np.fill_diagonal(graph, 1.0)

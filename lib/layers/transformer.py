@@ -34,12 +34,23 @@ def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout
     return dropout(weights).to(values.dtype) @ values
 
 
-class FeedForward(nn.Module):
-    """W_2 relu(W_1 x)."""
+class DroppedLinear(nn.Linear):
+    """A linear layer with dropout before it."""
 
-    def __init__(self, width: int, inner: int, dropout: float):
+    def __init__(self, inputs: int, outputs: int, dropout: float, bias: bool = True):
+        super().__init__(inputs, outputs, bias)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(self.dropout(x))
+
+
+class FeedForward(nn.Module):
+    """W_2 relu(W_1 x), with dropout before W_2; `before`: before W_1 as well."""
+
+    def __init__(self, width: int, inner: int, dropout: float, before: bool = False):
         super().__init__()
-        self.inner = nn.Linear(width, inner)
+        self.inner = DroppedLinear(width, inner, dropout if before else 0.0)
         self.outer = nn.Linear(inner, width)
         self.dropout = Dropout(dropout)
 
@@ -48,15 +59,18 @@ class FeedForward(nn.Module):
 
 
 class MultiHeadAttention(nn.Module):
-    """Scaled dot-product attention in several heads (Vaswani et al. 2017), with keys that can be kept."""
+    """Scaled dot-product attention in several heads (Vaswani et al. 2017), with keys that can be kept.
 
-    def __init__(self, width: int, heads: int, dropout: float):
+    Dropout is on the attention weights; `before`: before each linear layer instead.
+    """
+
+    def __init__(self, width: int, heads: int, dropout: float, before: bool = False):
         super().__init__()
         if width % heads:
             raise ValueError(f"{heads} heads do not divide a width of {width}")
-        self.heads, self.dropout = heads, Dropout(dropout)
-        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
-        self.output = nn.Linear(width, width)
+        self.heads, self.dropout, first = heads, Dropout(0.0 if before else dropout), dropout if before else 0.0
+        self.query, self.key, self.value = (DroppedLinear(width, width, first) for _ in range(3))
+        self.output = DroppedLinear(width, width, first)
 
     def split(self, x: Tensor) -> Tensor:
         """[B, n, d] -> [B, heads, n, d / heads]."""
@@ -99,15 +113,17 @@ class TransformerLayer(nn.Module):
     """Self-attention inside rows of words, and feed-forward, each with a residual.
 
     `pre_norm`: layer normalisation comes before each part (and a last one is the caller's), otherwise after each sum.
+    With it dropout follows each part, as in Liu and Lapata's code; otherwise it comes before each linear layer, as in
+    their paper.
     """
 
     def __init__(self, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, eps: float = 1e-6):
         super().__init__()
-        self.pre_norm = pre_norm
-        self.attention = MultiHeadAttention(width, heads, dropout)
-        self.feed_forward = FeedForward(width, inner, dropout)
+        self.pre_norm, before = pre_norm, not pre_norm
+        self.attention = MultiHeadAttention(width, heads, dropout, before)
+        self.feed_forward = FeedForward(width, inner, dropout, before)
         self.attention_norm, self.feed_forward_norm = (nn.LayerNorm(width, eps) for _ in range(2))
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(0.0 if before else dropout)
 
     def forward(self, x: Tensor, rows: Ragged) -> Tensor:
         """x: [W, d], all words without padding."""
@@ -119,16 +135,19 @@ class TransformerLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the source, feed-forward; keys and values of earlier words are kept."""
+    """Causal self-attention, attention to the source, feed-forward; keys and values of earlier words are kept.
+
+    `pre_norm` as in `TransformerLayer`.
+    """
 
     def __init__(self, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, eps: float = 1e-6):
         super().__init__()
-        self.pre_norm = pre_norm
-        self.self_attention = MultiHeadAttention(width, heads, dropout)
-        self.source_attention = MultiHeadAttention(width, heads, dropout)
-        self.feed_forward = FeedForward(width, inner, dropout)
+        self.pre_norm, before = pre_norm, not pre_norm
+        self.self_attention = MultiHeadAttention(width, heads, dropout, before)
+        self.source_attention = MultiHeadAttention(width, heads, dropout, before)
+        self.feed_forward = FeedForward(width, inner, dropout, before)
         self.norms = nn.ModuleList(nn.LayerNorm(width, eps) for _ in range(3))
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(0.0 if before else dropout)
 
     def forward(
         self, x: Tensor, past: tuple[Tensor, Tensor] | None, source: tuple[Tensor, Tensor], mask: Tensor

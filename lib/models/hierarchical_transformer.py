@@ -13,7 +13,7 @@ from lib.data.batch import Batch, Ragged
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
-from lib.layers.transformer import DecoderLayer, FeedForward, TransformerLayer, sinusoids
+from lib.layers.transformer import DecoderLayer, DroppedLinear, FeedForward, TransformerLayer, sinusoids
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis
 from lib.models.piece_model import PieceModel, xavier
 
@@ -49,14 +49,16 @@ class GlobalLayer(nn.Module):
 
     `pre_norm` is the code's form. It differs from the equations in more than the place of the normalisation: no
     W_c in (16); one normalisation and one set of query, key and value weights for all heads; scores scaled; and the
-    context stays in the residual stream of (23).
+    context stays in the residual stream of (23). Dropout as in `TransformerLayer`.
     """
 
     def __init__(self, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, eps: float = 1e-6):
         super().__init__()
         self.heads, self.pre_norm, size = heads, pre_norm, width // heads
-        self.score = nn.Linear(width, heads, bias=pre_norm)  # W_a
-        self.value = nn.Linear(width, width, bias=pre_norm)  # W_b
+        after, before = (dropout, 0.0) if pre_norm else (0.0, dropout)
+        self.dropout, self.dropout_before = Dropout(after), Dropout(before)
+        self.score = DroppedLinear(width, heads, before, bias=pre_norm)  # W_a
+        self.value = DroppedLinear(width, width, before, bias=pre_norm)  # W_b
         if pre_norm:
             self.pool_norm = nn.LayerNorm(size, eps)
             self.between = nn.ModuleList(nn.Linear(size, size) for _ in range(3))  # W_q, W_k, W_v
@@ -66,10 +68,9 @@ class GlobalLayer(nn.Module):
             self.between_weights = nn.Parameter(torch.empty(3, heads, size, size))
             for weight in (*self.pool_output, *self.between_weights.flatten(0, 1)):
                 nn.init.xavier_uniform_(weight)
-        self.output = nn.Linear(width, width, bias=pre_norm)  # W_c of (21)
-        self.feed_forward = FeedForward(width, inner, dropout)
+        self.output = DroppedLinear(width, width, before, bias=pre_norm)  # W_c of (21)
+        self.feed_forward = FeedForward(width, inner, dropout, not pre_norm)
         self.norms = nn.ModuleList(nn.LayerNorm(width, eps) for _ in range(2 if pre_norm else 1))
-        self.dropout = Dropout(dropout)
 
     def forward(
         self, x: Tensor, rows: Ragged, present: Tensor, graph: Tensor | None = None
@@ -106,7 +107,7 @@ class GlobalLayer(nn.Module):
         pooled = values.new_zeros(len(rows.owner), *values.shape[1:]).index_add(0, rows.row, values)
         if self.pre_norm:
             return self.pool_norm(pooled), weights
-        pooled = torch.einsum("zst,azt->azs", self.pool_output, pooled)
+        pooled = torch.einsum("zst,azt->azs", self.pool_output, self.dropout_before(pooled))
         return torch.stack([norm(p) for norm, p in zip(self.pool_norms, pooled.unbind(1))], 1), weights
 
     def _between(self, heads: Tensor, present: Tensor, graph: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -115,7 +116,9 @@ class GlobalLayer(nn.Module):
             q, k, v = (linear(heads) for linear in self.between)
             q = q * heads.shape[-1] ** -0.5
         else:
-            q, k, v = (torch.einsum("zst,bzpt->bzps", weight, heads) for weight in self.between_weights)
+            q, k, v = (
+                torch.einsum("zst,bzpt->bzps", weight, self.dropout_before(heads)) for weight in self.between_weights
+            )
         (scores,) = full_precision(q @ k.transpose(-1, -2))
         weights = scores.masked_fill(~present[:, None, None], -torch.inf).softmax(-1)
         if graph is not None:
@@ -164,6 +167,8 @@ class HierarchicalTransformer(PieceModel):
         self.decoder_layers: Any = nn.ModuleList(DecoderLayer(*sizes) for _ in range(c.decoder_layers))
         if pre_norm:
             self.encoder_norm, self.decoder_norm = (nn.LayerNorm(c.width, 1e-6) for _ in range(2))
+        # on embeddings, as in the code; or before the layer that scores pieces, which is a linear one
+        self.dropout, self.output_dropout = (Dropout(c.dropout if on else 0.0) for on in (pre_norm, not pre_norm))
         xavier(self)
 
     def encode(self, batch: Batch, graph: Tensor | None = None) -> HierarchicalTransformerState:
@@ -210,7 +215,9 @@ class HierarchicalTransformer(PieceModel):
             kept.append(keys_and_values)
         if self.config.form == "code":
             x = self.decoder_norm(x)
-        return DecoderOutput(x), replace(state, position=start + tokens.shape[1], past=tuple(kept))
+        return DecoderOutput(self.output_dropout(x)), replace(
+            state, position=start + tokens.shape[1], past=tuple(kept)
+        )
 
     def attention_weights(self, tokens: Tensor, state: HierarchicalTransformerState) -> dict[str, Tensor]:
         """Of the last decoder layer, the mean over its heads."""

@@ -32,7 +32,8 @@ class ReadAgainConfig:
     sentences: int = 2  # at most, in options 1 and 2
     copy: bool = True
     importance: str = "tanh"  # of alpha in (5); "sigmoid" keeps it positive
-    dropout: float = 0.2  # on what enters and leaves the recurrent layers
+    single_importance: bool = False  # alpha is one number a word, not one for each of the d dimensions
+    dropout: float = 0.2  # on all that enters and leaves a recurrent layer
 
     def __post_init__(self):
         if self.encoder not in ENCODERS:
@@ -51,7 +52,7 @@ class ReadAgainState(DecoderState):
     keys: Tensor  # [B, N, d]
     mask: Tensor  # [B, N]
     source: Tensor  # [B, N] extended ids
-    importance: Tensor | None  # [B, N, d] alpha of a GRU that reads again
+    importance: Tensor | None  # [B, N, d] or [B, N, 1] alpha of a GRU that reads again
     embedded: Tensor | None  # [B, N, e] p, where words are copied
     hidden: PerHypothesis  # [R, d]
     cell: PerHypothesis  # [R, d]
@@ -84,9 +85,10 @@ class ReadAgain(Summarizer):
         gru = c.encoder in ("gru", "read-again gru")
         self.first_read = GRU(e, d) if gru else LSTM(e, d)
         if c.encoder == "read-again gru":
-            self.importance_word = nn.Linear(d, d)  # W_e, with a bias
-            self.importance_text = nn.Linear(d, d, bias=False)  # U_e
-            self.importance_input = nn.Linear(e, d, bias=False)  # V_e
+            each = 1 if c.single_importance else d
+            self.importance_word = nn.Linear(d, each)  # W_e, with a bias
+            self.importance_text = nn.Linear(d, each, bias=False)  # U_e
+            self.importance_input = nn.Linear(e, each, bias=False)  # V_e
             self.second_read = GatedGRU(e, d)
         elif c.encoder not in ("gru", "lstm"):
             texts = {"read-again lstm": 1, "option 1": c.sentences, "option 2": 2}[c.encoder]
@@ -104,11 +106,12 @@ class ReadAgain(Summarizer):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """All weights uniform in +-sqrt(3 / d), all biases 0.1, as the paper has it."""
+        """All weights uniform in +-sqrt(3 / d), all biases 0.1, as the paper has it. Of PyTorch's two biases of a
+        recurrent layer one is 0.1 and the other, that of the state before, 0."""
         bound = (3 / self.config.hidden) ** 0.5
         for name, parameter in self.named_parameters():
             if "bias" in name:
-                nn.init.constant_(parameter, 0.1)
+                nn.init.constant_(parameter, 0.0 if "bias_hh" in name else 0.1)
             else:
                 nn.init.uniform_(parameter, -bound, bound)
 
@@ -118,7 +121,7 @@ class ReadAgain(Summarizer):
         """The reads, and what the decoder needs of every source word."""
         states, last, importance = self._read(batch)
         states = self.dropout(states)
-        hidden = torch.tanh(self.bridge(last))
+        hidden = torch.tanh(self.bridge(self.dropout(last)))
         return ReadAgainState(
             words=states,
             keys=self.attention.project(states),
@@ -131,7 +134,7 @@ class ReadAgain(Summarizer):
         )
 
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Word states [B, N, d], their last [B, d], and alpha [B, N, d] of a GRU that reads again."""
+        """Word states [B, N, d], their last [B, d], and alpha [B, N, d or 1] of a GRU that reads again."""
         embedded = self.dropout(self.source_embedding(batch.source))  # [B, N, e]
         if self.config.encoder in ("option 1", "option 2"):
             return *self._read_sentences(batch, embedded), None
@@ -139,15 +142,16 @@ class ReadAgain(Summarizer):
         first, text = _run(self.first_read, embedded, mask)  # equations 1 to 3, 7
         if self.config.encoder in ("gru", "lstm"):
             return first, text, None
+        first, text = self.dropout(first), self.dropout(text)
         if self.config.encoder == "read-again gru":
             importance = self._importance(first, text, embedded)
-            states = self.second_read(embedded, importance)
+            states = self.second_read(embedded, importance.expand_as(first))
             return states, _last(states, mask), importance
         again = torch.cat([embedded, first, text[:, None].expand_as(first)], -1)  # equation 8
         return *_run(self.second_read, again, mask), None
 
     def _importance(self, first: Tensor, text: Tensor, embedded: Tensor) -> Tensor:
-        """Equation 5: alpha [B, N, d]."""
+        """Equation 5: alpha [B, N, d or 1]."""
         squash = torch.tanh if self.config.importance == "tanh" else torch.sigmoid
         return squash(
             self.importance_word(first) + self.importance_text(text)[:, None] + self.importance_input(embedded)
@@ -160,7 +164,7 @@ class ReadAgain(Summarizer):
             raise ValueError(f"{int(counts.max())} sentences in a text, where the model takes {c.sentences} at most")
         owner, place, mask = rows.owner, rows.place, rows.mask
         sentences = embedded.flatten(0, 1)[place]  # [all, longest, e]
-        first, text = _run(self.first_read, sentences, mask)
+        first, text = (self.dropout(read) for read in _run(self.first_read, sentences, mask))
         grid = text.new_zeros(len(counts), c.sentences, text.shape[1])
         texts = grid.index_put((owner, rows.number), text).flatten(1)
         if c.encoder == "option 2":  # equations 10 and 11

@@ -51,7 +51,8 @@ VARIANTS = {
     ),
 }
 _WRITTEN = {"length_penalty": 0.4, "length_offset": 5, "forbidden": (PAD, UNK, BOS, TITLE_END, PARAGRAPH_END)}
-_NOAM = {"warmup": 8_000, "beta2": 0.998, "epsilon": 1e-9, "max_norm": None}
+_NOAM = {"warmup": 8_000, "beta2": 0.998, "max_norm": None}
+_CODE = {**_NOAM, "epsilon": 1e-9}  # of which the paper does not speak
 # batches: 10,500 pieces on each of 4 GPUs, 4 times before an update, as the authors' code does it
 _BATCHES = {"batch_size": 512, "batch_tokens": 168_000, "accumulate": 16, "validate_every": 10_000, "keep_best": 5}
 PRESETS = {
@@ -63,7 +64,7 @@ PRESETS = {
     ),
     "code": Preset(
         ClusterOptions(),
-        train=TrainConfig(**_BATCHES, steps=1_000_000, learning_rate=_noam(3), **_NOAM),
+        train=TrainConfig(**_BATCHES, steps=1_000_000, learning_rate=_noam(3), **_CODE),
         decode=DecodeConfig(beam=5, min_length=20, max_length=400, **_WRITTEN),
     ),
     "demo": Preset(
@@ -73,7 +74,7 @@ PRESETS = {
         ),
         {"width": 64, "heads": 4, "inner": 128, "local_layers": 2, "dropout": 0.2},
         train=TrainConfig(
-            batch_size=8, steps=240, learning_rate=0.2, validate_every=20, keep_best=5, **{**_NOAM, "warmup": 100}
+            batch_size=8, steps=240, learning_rate=0.2, validate_every=20, keep_best=5, **{**_CODE, "warmup": 100}
         ),
         decode=DecodeConfig(beam=5, min_length=60, max_length=160, block_ngrams=3, **_WRITTEN),
         documents=100,
@@ -87,7 +88,7 @@ PRESETS = {
         {"width": 128, "heads": 4, "inner": 512, "local_layers": 3},
         train=TrainConfig(
             batch_size=16, epochs=3, learning_rate=0.08, validate_every=500, save_every=250, log_every=50, bf16=True,
-            **{**_NOAM, "warmup": 1_000},
+            **{**_CODE, "warmup": 1_000},
         ),
         decode=DecodeConfig(beam=5, min_length=230, max_length=256, block_ngrams=3, **_WRITTEN),
     ),

@@ -45,7 +45,7 @@ PRESETS = {
         CohanOptions(section_tokens=100, summary_tokens=100, vocab_size=5_000),
         _SMALL,
         train=TrainConfig(batch_size=16, steps=600, learning_rate=2e-3, validate_every=150),
-        decode=DecodeConfig(max_length=100, block_ngrams=3),
+        decode=DecodeConfig(min_length=35, max_length=100, block_ngrams=3),
     ),
     # the size of the trained run that the project keeps
     "medium": Preset(

@@ -30,6 +30,12 @@ def _lvt(candidates: int) -> Variant:
 
 # The models of Table 1: every encoder without and with copying, and ABS; and those of Table 2.
 VARIANTS = {name + suffix: _variant(name, bool(suffix)) for name in ENCODERS for suffix in ("", " + copy")}
+# the text of the paper: a vector in (5) is found better than a single value
+_SINGLE = {"encoder": "read-again gru", "single_importance": True}
+VARIANTS |= {
+    f"read-again gru, single importance{' + copy' * copy}": Variant(ReadAgain, {**_SINGLE, "copy": copy})
+    for copy in (False, True)
+}
 VARIANTS |= {f"abs {encoder}": Variant(ABS, {"encoder": encoder}) for encoder in ("bag", "attention")}
 VARIANTS |= {"RAS-LSTM": _ras("lstm", 0.1), "RAS-Elman": _ras("elman", 0.5)}
 VARIANTS |= {f"words-lvt{n}k": _lvt(1_000 * n) for n in (2, 5)}
