@@ -1,7 +1,9 @@
 """Rating sheets: blinded, filled in, read back; and the statistics."""
 
 import csv
+import gzip
 import io
+import json
 import re
 import shutil
 import subprocess
@@ -11,7 +13,7 @@ import pytest
 
 from lib.human.__main__ import main
 from lib.human.ratings import BEST_WORST, QUESTIONS, Rating, agreement, by_system, compare_systems, read_ratings
-from lib.human.sheets import CRITERIA, RatingError, read_summaries, write_summaries
+from lib.human.sheets import CRITERIA, RatingError, read_rows, read_summaries, write_summaries
 
 IDS = [f"d{i}" for i in range(6)]
 SYSTEMS = ("good", "fair", "poor", "bad")
@@ -41,7 +43,7 @@ def fill(path, change, to=None):
 
 def judge(row):
     """The order of SYSTEMS, by what the summaries say of themselves."""
-    ranks = {letter: SYSTEMS.index(row[letter].split()[0]) for letter in "ABC"}
+    ranks = {letter: SYSTEMS.index(row[letter].split()[0]) for letter in "ABCD" if row[letter]}
     return {"best": min(ranks, key=ranks.get), "worst": max(ranks, key=ranks.get).lower()}
 
 
@@ -50,9 +52,11 @@ def test_sheets_are_blinded_and_fair(folder):
     assert len(rows) == 4 * 4, "every three of four systems for every document"
     assert not {"system", *SYSTEMS} & set(rows[0])
     assert len({row["document"] for row in rows}) == 4
-    positions = {tuple(SYSTEMS.index(row[x].split()[0]) for x in "ABC") for row in rows}
+    positions = {tuple(SYSTEMS.index(row[x].split()[0]) for x in "ABCD" if row[x]) for row in rows}
     assert any(list(p) != sorted(p) for p in positions), "in random order"
     assert all(len(set(p)) == 3 for p in positions)
+    named = {(row["document"], row["letter"]): row["summary"] for row in rows_in(folder / "ratings.csv")}
+    assert len(named) == 16 and all(row[x] in ("", named[row["document"], x]) for row in rows for x in "ABCD")
 
 
 def test_best_worst_scaling(folder, capsys):
@@ -129,12 +133,131 @@ def test_statistics_by_hand():
         compare_systems({"a": [1.0, 2.0]})
 
 
+def test_a_summary_is_shown_once_beside_its_document_and_its_reference(tmp_path):
+    """And the best and the worst are asked for by the criteria of Liu and Lapata (2019)."""
+    for system in SYSTEMS:
+        sources = [["First paragraph.", f"Paragraph two of {i}."] for i in IDS]
+        summaries = [[f"{system} summary of {i}."] for i in IDS]
+        write_summaries(tmp_path / f"{system}.jsonl", IDS, summaries, [["Reference."]] * 6, ["T"] * 6, sources)
+    main(["sheet", str(tmp_path / "r"), "--documents", "2", *(f"{s}={tmp_path / s}.jsonl" for s in SYSTEMS)])
+    form, rows = (tmp_path / "r" / "form.html").read_text(), rows_in(tmp_path / "r" / "ratings.csv")
+    for row in rows:
+        assert form.count(row["summary"]) == 1
+        text = (tmp_path / "r" / row["text"]).read_text().splitlines()
+        assert text == [row["document"], "T", "", "First paragraph.", f"Paragraph two of {row['document']}."]
+    assert form.count("First paragraph.") == 2, "once for each document"
+    assert all(asked in form for asked in ("informativeness", "fluency", "succinctness", "avoid repetition"))
+
+
+FORMULAS = ("=cmd|' /C calc'!A0", "+1", "-1", "@x", "\tx", "\rx", "'=1", "plain", "'plain", "")
+
+
+def test_no_cell_is_a_formula_and_none_is_lost(tmp_path):
+    """Ids, titles, summaries and questions that a spreadsheet would run."""
+    ids = [f"{text}{i}" for i, text in enumerate(FORMULAS)]
+    for system in "ab":
+        summaries = [[f"{text} of {system}"] for text in FORMULAS]
+        write_summaries(tmp_path / f"{system}.jsonl", ids, summaries, [[text] for text in FORMULAS], FORMULAS)
+    folder, given = tmp_path / "r", [f"{s}={tmp_path / s}.jsonl" for s in "ab"]
+    main(["sheet", str(folder), *given, "--documents", "10", "--criteria", "=x", "b"])
+    fill(folder / "questions.csv", lambda row: {"question": "=2+3", "answer": "-5"})
+    main(["answers", str(folder)])
+    for name in ("ratings", "best_worst", "questions", "answers"):
+        for row in rows_in(folder / f"{name}.csv"):
+            if name != "questions":
+                assert not [cell for pair in row.items() for cell in pair if cell[:1] in tuple("=+-@\t\r")]
+    assert {d for _, row in read_rows(folder / "ratings.csv", ("document",)) for d in row.values()} == set(ids)
+    fill(folder / "ratings.csv", lambda row: {"'=x": "3", "b": "4"})
+    assert {(r.criterion, r.value) for r in read_ratings(folder)} == {("=x", 3), ("b", 4)}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("7", "id, summary and reference are needed"),
+        ("null", "id, summary and reference are needed"),
+        ('["a"]', None),
+        ('{"id": null, "summary": "a", "reference": "b"}', "id must be a text or a whole number, not null"),
+        ('{"id": ["x"], "summary": "a", "reference": "b"}', 'not ["x"]'),
+        ('{"id": {}, "summary": "a", "reference": "b"}', "id must be a text"),
+        ('{"id": true, "summary": "a", "reference": "b"}', "id must be a text"),
+        ('{"id": " ", "summary": "a", "reference": "b"}', "id must be a text"),
+        ('{"id": 1.5, "summary": "a", "reference": "b"}', "id must be a text"),
+        ('{"id": "x", "summary": null, "reference": "b"}', "summary is null"),
+        ('{"id": "x", "summary": "a", "reference": 7}', "reference must be a text or a list of sentences"),
+        ('{"id": "x", "summary": ["a", null], "reference": "b"}', "summary must be a text or a list of sentences"),
+        ('{"id": "x", "summary": "\\udfff", "reference": "b"}', None),
+        ('{"id": "d0", "summary": "a", "reference": "b"}', "a second summary of the document 'd0'"),
+        ('{"id": ', "not JSON"),
+    ],
+)
+def test_records_that_are_no_summaries(tmp_path, folder, line, message):
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    lines = good.read_text().splitlines()
+    bad.write_text("\n".join([lines[0], line, *lines[1:]]) + "\n")
+    with pytest.raises(SystemExit, match=rf"^error: .*bad\.jsonl, line 2: .*{re.escape(message or '')}") as stopped:
+        main(["sheet", str(tmp_path / "n"), f"a={good}", f"b={bad}", "--documents", "2"])
+    assert "\n" not in str(stopped.value.code) and not (tmp_path / "n").exists()
+
+
+def test_ids_that_are_numbers(tmp_path):
+    for system in "ab":
+        lines = [json.dumps({"id": i, "summary": f"{system} {i}", "reference": "r"}) for i in (1, 2, "three")]
+        (tmp_path / f"{system}.jsonl").write_text("\n".join(lines))
+    main(["sheet", str(tmp_path / "r"), "--documents", "3", *(f"{s}={tmp_path / s}.jsonl" for s in "ab")])
+    fill(tmp_path / "r" / "ratings.csv", lambda row: {"fluency": "3"})
+    assert len(read_ratings(tmp_path / "r")) == 6
+
+
+@pytest.mark.parametrize("cut", [5, 40, -5])
+def test_a_gzip_file_that_was_cut_short(tmp_path, folder, cut):
+    path = tmp_path / "cut.jsonl.gz"
+    path.write_bytes(gzip.compress((tmp_path / "good.jsonl").read_bytes())[:cut])
+    with pytest.raises(
+        SystemExit, match=r"^error: .*cut\.jsonl\.gz cannot be read .* cut short, or is no gzip file$"
+    ):
+        main(["sheet", str(tmp_path / "n"), f"a={path}", f"b={tmp_path / 'bad.jsonl'}"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--documents", "0"], "at least one document is drawn"),
+        (["--documents", "-1"], "at least one document is drawn"),
+        (["--documents", "2", "--seed", "-1"], "a seed of at least 0"),
+        (["--documents", "2", "--criteria"], "criteria are names"),
+        (["--documents", "2", "--criteria", "item"], "criteria are names"),
+    ],
+)
+def test_numbers_and_names_that_cannot_be(tmp_path, folder, arguments, message):
+    with pytest.raises(SystemExit, match=f"error: .*{message}"):
+        main(["sheet", str(tmp_path / "n"), *(f"{s}={tmp_path / s}.jsonl" for s in SYSTEMS), *arguments])
+
+
+def test_files_that_cannot_be_used(tmp_path, folder):
+    good = tmp_path / "good.jsonl"
+    with pytest.raises(SystemExit, match=r"python -m lib\.score run FOLDER --dataset NAME writes one"):
+        main(["sheet", str(tmp_path / "n"), f"a={tmp_path / 'gone.jsonl'}", f"b={good}"])
+    with pytest.raises(SystemExit, match="two systems are named 'a'"):
+        main(["sheet", str(tmp_path / "n"), f"a={good}", f"a={good}"])
+    with pytest.raises(SystemExit, match=r"^error: .*good\.jsonl"):
+        main(["sheet", str(good), f"a={good}", f"b={good}", "--documents", "2"])
+    (folder / "ratings.csv").write_bytes(b"item,coherence\n\xff,3\n")
+    with pytest.raises(SystemExit, match=r"ratings\.csv"):
+        main(["scores", str(folder)])
+    for text in ("{", "[]", "{}", '{"documents": 3}'):
+        (folder / "key.json").write_text(text)
+        with pytest.raises(SystemExit, match=r"^error: .*key\.json is damaged"):
+            main(["scores", str(folder)])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"best": "A", "worst": "a"}, "line 2: best and worst must be two of A, B, C"),
         ({"best": "A"}, "not 'A' and ''"),
         ({"best": "D", "worst": "A"}, "two of A, B, C"),
+        ({"best": "AB", "worst": "C"}, "two of A, B, C"),
         ({"item": "b99", "best": "A", "worst": "B"}, "line 2: no item 'b99'"),
     ],
 )
@@ -167,7 +290,7 @@ def test_other_mistakes_are_named(folder, tmp_path):
         main(["scores", str(folder)])
 
 
-@pytest.mark.parametrize("value", ["6", "1.5", "good"])
+@pytest.mark.parametrize("value", ["6", "1.5", "good", "12", "23", "45", "0"])
 def test_a_rating_is_one_to_five(folder, value):
     fill(folder / "ratings.csv", lambda row: {"fluency": value} if row["item"] == "r2" else {})
     with pytest.raises(SystemExit, match=rf"ratings\.csv, line 3: fluency is 1, 2, 3, 4 or 5, not '{value}'"):
@@ -187,7 +310,8 @@ for (const name of new Set([...document.querySelectorAll("article [name]")].map(
   const inputs = [...document.getElementsByName(name)], text = inputs[0].closest("article").textContent;
   const of = what => inputs.find(e => e.value === what(text));
   let chosen = inputs[0];
-  if (name.startsWith("ratings")) chosen = of(t => ({good: "5", fair: "4", poor: "3"})[t.split(" ")[0]] || "2");
+  const system = t => t.slice(1).split(" ")[0];  // behind the letter
+  if (name.startsWith("ratings")) chosen = of(t => ({good: "5", fair: "4", poor: "3"})[system(t)] || "2");
   if (name.endsWith(" worst")) chosen = inputs[inputs.length - 1];
   if (name.endsWith(" response")) { chosen.value = 'so, "yes"'; chosen.dispatchEvent(new Event("input")); continue; }
   chosen.click();
@@ -225,6 +349,16 @@ def test_the_form_is_filled_in_and_read_back(folder):
     means = {s: np.mean(v) for s, v in by_system(ratings, "coherence").items()}
     assert means == {"good": 5, "fair": 4, "poor": 3, "bad": 2}, "what was clicked is what is read, system by system"
     assert sum(r.value == 1 for r in ratings if r.criterion == BEST_WORST) == 16
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the browser chromium")
+@pytest.mark.parametrize("text", ["<!--<script>", "</script><b>x</b>", "<!-- <script> -->", "\u2028 SHEETS"])
+def test_texts_that_look_like_markup(tmp_path, text):
+    for system in "ab":
+        write_summaries(tmp_path / f"{system}.jsonl", IDS, [[f"{system} {text}"]] * 6, [[text]] * 6, [text] * 6)
+    main(["sheet", str(tmp_path / "r"), "--documents", "2", *(f"{s}={tmp_path / s}.jsonl" for s in "ab")])
+    shown, saved = filled_in_by_chromium(tmp_path / "r" / "form.html")
+    assert shown.count('class="done"') == 2 * 2 + 2 and len(saved.splitlines()) == 1 + 2 * 2 * 4 + 2 * 2
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the browser chromium")

@@ -5,19 +5,21 @@
     python -m lib.human scores runs/rating        # when people have filled in what they were given
 
 `sheet` draws documents and writes `form.html`, one file for a browser: ratings from 1 to 5 by the criteria of
-Mem2Mem's Table 5, and which of three summaries is best and which worst (Liu and Lapata 2019, section 5). The same as
-CSV: `ratings.csv` and `best_worst.csv`. `questions.csv` is for questions about each reference, written by a person;
-`answers` puts each beside one system's summary, for people who have not seen the reference (`answers.html`,
-`answers.csv`): `mark` says 1 for a right answer, 0.5 for a partly right one, 0 otherwise. Several people save forms
-under their names (`form-anna.csv`), or fill in copies of the sheets (`ratings-anna.csv`). Which summary is whose
-stands in `key.json` alone. `scores` gives means with intervals, Krippendorff's alpha, an analysis of variance and
-Tukey's test.
+Mem2Mem's Table 5, and which of three summaries is best and which worst by informativeness, fluency and succinctness
+(Liu and Lapata 2019, section 5), beside reference and document; each summary is shown once. The same as CSV:
+`ratings.csv` and `best_worst.csv`, with the texts in `documents`. `questions.csv` is for questions about each
+reference, written by a person; `answers` puts each beside one system's summary, for people who have not seen the
+reference (`answers.html`, `answers.csv`): `mark` says 1 for a right answer, 0.5 for a partly right one, 0 otherwise.
+Several people save forms under their names (`form-anna.csv`), or fill in copies of the sheets (`ratings-anna.csv`).
+Which summary is whose stands in `key.json` alone. `scores` gives means with intervals, Krippendorff's alpha, an
+analysis of variance and Tukey's test.
 """
 
 import argparse
-import sys
+from collections import Counter
+from pathlib import Path
 
-from lib.data.documents import CorpusError
+from lib.commands import plain_errors
 from lib.human.ratings import report
 from lib.human.sheets import CRITERIA, RatingError, read_summaries, write_answers, write_sheets
 
@@ -36,10 +38,8 @@ def main(arguments: list[str] | None = None) -> None:
     commands.add_parser("answers", help="put the questions beside the summaries").add_argument("folder")
     commands.add_parser("scores", help="read everything back").add_argument("folder")
     args = parser.parse_args(arguments)
-    try:
+    with plain_errors():
         {"sheet": _sheet, "answers": _answers, "scores": lambda args: print(report(args.folder))}[args.command](args)
-    except (RatingError, CorpusError) as error:
-        sys.exit(f"error: {error}")
 
 
 def _sheet(args: argparse.Namespace) -> None:
@@ -47,11 +47,16 @@ def _sheet(args: argparse.Namespace) -> None:
     if unnamed := [name for name, equals, _ in pairs if not equals]:
         raise RatingError(f"{unnamed[0]!r}: a system is given as NAME=FILE")
     criteria = CRITERIA if args.criteria is None else {name: CRITERIA.get(name, "") for name in args.criteria}
-    write_sheets(args.folder, {n: read_summaries(p) for n, _, p in pairs}, args.documents, args.seed, criteria)
+    if twice := [name for name, count in Counter(name for name, _, _ in pairs).items() if count > 1]:
+        raise RatingError(f"two systems are named {twice[0]!r}")
+    systems = {name: read_summaries(path) for name, _, path in pairs}
+    write_sheets(args.folder, systems, args.documents, args.seed, criteria)
     print(
         f"{args.folder}: open form.html, or fill in ratings.csv and best_worst.csv; write questions.csv for answers"
     )
     print("key.json says whose summaries they are")
+    if not (Path(args.folder) / "documents").exists():
+        print("the files hold no texts of documents: informativeness can be judged by the reference alone")
 
 
 def _answers(args: argparse.Namespace) -> None:

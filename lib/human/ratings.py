@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.stats import f_oneway, tukey_hsd
 
 from lib.bootstrap import interval
-from lib.human.sheets import LETTERS, RatingError, read_key, read_rows
+from lib.human.sheets import RatingError, read_key, read_rows
 
 MARKS = {"1": 1.0, "1.0": 1.0, "0.5": 0.5, ".5": 0.5, "0": 0.0, "0.0": 0.0}
 BEST_WORST = "best minus worst"
@@ -64,7 +64,7 @@ def _given(folder: Path, kind: str, key: dict) -> Iterator[tuple[str, Path, int,
 def _criteria(key: dict, where: str, item: str, given: dict[str, str]) -> Iterator[tuple]:
     _, system = _known(key["ratings"], item, where)
     for criterion, value in given.items():
-        if value and value not in "12345":
+        if value and value not in tuple("12345"):
             raise RatingError(f"{where}: {criterion} is 1, 2, 3, 4 or 5, not {value!r}")
         if value:
             yield item, system, criterion, float(value)
@@ -72,10 +72,10 @@ def _criteria(key: dict, where: str, item: str, given: dict[str, str]) -> Iterat
 
 def _best_worst(key: dict, where: str, item: str, given: dict[str, str]) -> Iterator[tuple]:
     order = _known(key["best_worst"], item, where)
-    best, worst, shown = given["best"].upper(), given["worst"].upper(), LETTERS[: len(order)]
-    if len(best) != 1 or len(worst) != 1 or best not in shown or worst not in shown or best == worst:
-        raise RatingError(f"{where}: best and worst must be two of {', '.join(shown)}, not {best!r} and {worst!r}")
-    for letter, system in zip(shown, order):
+    best, worst = given["best"].upper(), given["worst"].upper()
+    if best not in order or worst not in order or best == worst:
+        raise RatingError(f"{where}: best and worst must be two of {', '.join(order)}, not {best!r} and {worst!r}")
+    for letter, system in order.items():
         yield f"{item}{letter}", system, BEST_WORST, float(letter == best) - float(letter == worst)
 
 
@@ -142,9 +142,10 @@ def compare_systems(values: dict[str, list[float]]) -> tuple[pd.DataFrame, pd.Da
 
 def report(folder: str | Path) -> str:
     """All that the sheets of a folder say, criterion by criterion."""
-    ratings, parts = read_ratings(folder), []
-    for criterion in (*read_key(folder)["criteria"], BEST_WORST, QUESTIONS):
-        values = by_system(ratings, criterion)
+    ratings, key, parts = read_ratings(folder), read_key(folder), []
+    for criterion in (*key["criteria"], BEST_WORST, QUESTIONS):
+        found = by_system(ratings, criterion)
+        values = {system: found[system] for system in key["systems"] if system in found}
         if not values:
             parts.append(f"{criterion}: nothing is filled in yet")
             continue

@@ -3,22 +3,30 @@
 import csv
 import io
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
+from string import ascii_uppercase as LETTERS
 
 import numpy as np
 
+from lib.data.documents import CorpusError
 from lib.data.readers import read_json_lines
 from lib.storage import write_json, write_whole
 
-LETTERS = "ABC"
-CRITERIA = {  # Mem2Mem's, each from 1 to 5
+CRITERIA = {  # Mem2Mem's (section 5.7), each from 1 to 5; its Table 5 heads the third column REL
     "coherence": "Does the summary make sense?",
     "informativeness": "Are the most important points of the document in it?",
     "redundancy": "5: it never repeats itself",
     "fluency": "Is it good English?",
 }
+BEST_WORST_CRITERIA = {  # Liu and Lapata's (section 5), all in one judgement beside the reference
+    "informativeness": "Does it convey important facts about the topic?",
+    "fluency": "Is it fluent and grammatical?",
+    "succinctness": "Does it avoid repetition?",
+}
+COMPARED = 3  # summaries of a document of which the best and the worst are chosen
 
 
 class RatingError(ValueError):
@@ -26,30 +34,65 @@ class RatingError(ValueError):
 
 
 def write_summaries(
-    path: str | Path, ids: Sequence[str], summaries: Sequence[list[str]], references: Sequence[list[str]], titles=None
+    path: str | Path,
+    ids: Sequence[str],
+    summaries: Sequence[list[str]],
+    references: Sequence[list[str]],
+    titles: Sequence[str] | None = None,
+    sources: Sequence[list[str]] | None = None,
 ) -> Path:
-    """Summaries of one system as JSON lines of {id, title, summary, reference}: what `sheet` takes."""
-    titles = titles or [""] * len(ids)
-    rows = zip(ids, titles, summaries, references, strict=True)
-    lines = (json.dumps(dict(zip(("id", "title", "summary", "reference"), row)), ensure_ascii=False) for row in rows)
-    return write_whole(path, "".join(line + "\n" for line in lines))
+    """Summaries of one system as JSON lines of {id, title, summary, reference, source}: what `sheet` takes. `source`
+    is the document, paragraph by paragraph, for those who judge what a summary leaves out."""
+    given = {"id": ids, "title": titles, "summary": summaries, "reference": references, "source": sources}
+    columns = {name: values for name, values in given.items() if values is not None}
+    rows = (dict(zip(columns, row)) for row in zip(*columns.values(), strict=True))
+    return write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
-def read_summaries(path: str | Path) -> dict[str, dict]:
+def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
     """By id. Raises RatingError with file and line."""
     path, found = Path(path), {}
-    if not path.exists():
-        raise RatingError(f"{path}: no such file; lib.human.write_summaries writes one")
-    for number, record in read_json_lines(path):
-        if isinstance(record, ValueError) or not {"id", "summary", "reference"} <= set(record):
-            reason = record if isinstance(record, ValueError) else "id, summary and reference are needed"
-            raise RatingError(f"{path}, line {number}: {reason}")
-        found[record["id"]] = {**record, **{k: _text(record[k]) for k in ("summary", "reference")}}
+    if not path.is_file():
+        raise RatingError(f"{path}: no such file; python -m lib.score run FOLDER --dataset NAME writes one")
+    try:
+        for number, record in read_json_lines(path):
+            made = _record(record, f"{path}, line {number}")
+            if made["id"] in found:
+                raise RatingError(f"{path}, line {number}: a second summary of the document {made['id']!r}")
+            found[made["id"]] = made
+    except (OSError, EOFError, zlib.error) as error:
+        raise RatingError(f"{path} cannot be read ({error}): it was cut short, or is no gzip file") from None
+    except CorpusError as error:
+        raise RatingError(str(error)) from None
     return found
 
 
-def _text(value) -> str:
-    return value if isinstance(value, str) else " ".join(value)
+def _record(record, where: str) -> dict[str, str]:
+    """A line of a file of summaries, its texts as strings. Raises RatingError."""
+    if isinstance(record, ValueError):
+        raise RatingError(f"{where}: {record}")
+    if not isinstance(record, dict) or not {"id", "summary", "reference"} <= set(record):
+        raise RatingError(f"{where}: id, summary and reference are needed")
+    name = record["id"]
+    if isinstance(name, bool) or not isinstance(name, str | int) or not str(name).strip():
+        raise RatingError(f"{where}: id must be a text or a whole number, not {json.dumps(name)[:40]}")
+    made = {"id": str(name), "title": _text(record, "title", where), "source": _text(record, "source", where, "\n")}
+    for key in ("summary", "reference"):
+        if record[key] is None:
+            raise RatingError(f"{where}: {key} is null: a system has to say something of every document")
+        made[key] = _text(record, key, where)
+    return made
+
+
+def _text(record: dict, key: str, where: str, between: str = " ") -> str:
+    value = record.get(key)
+    parts = [] if value is None else value if isinstance(value, list) else [value]
+    if not all(isinstance(part, str) for part in parts):
+        raise RatingError(f"{where}: {key} must be a text or a list of sentences")
+    try:
+        return between.join(parts).encode().decode()
+    except UnicodeEncodeError:
+        raise RatingError(f"{where}: {key} holds half a character (a lone surrogate)") from None
 
 
 def write_sheets(
@@ -61,12 +104,19 @@ def write_sheets(
 ) -> None:
     """Draw documents that all systems have; write the sheets, the form, and key.json, which says whose is what.
 
-    `ratings.csv` has a row for every summary and a column for each of `criteria`; `best_worst.csv` one for every
-    three summaries of a document (of two systems: for both); `form.html` asks the same. `questions.csv` is for
-    whoever reads the references. Raises RatingError when there are fewer than two systems or documents, or sheets are
-    there already.
+    A summary has a letter, another one in each document. `ratings.csv` has a row for every summary and a column for
+    each of `criteria`; `best_worst.csv` one for every three summaries of a document (of two systems: for both);
+    `form.html` shows each summary once and asks the same. `documents` has the texts where the files hold them.
+    `questions.csv` is for whoever reads the references. Raises RatingError when there are fewer than two systems or
+    than one document, too many of either, or sheets are there already.
     """
     folder = Path(folder)
+    if documents < 1 or seed < 0:
+        raise RatingError(f"at least one document is drawn, with a seed of at least 0; not {documents} and {seed}")
+    if not criteria or not all(name.strip() for name in criteria) or set(criteria) & {"item", "document", "letter"}:
+        raise RatingError(f"criteria are names such as fluency, not {', '.join(map(repr, criteria)) or 'none'}")
+    if len(systems) > len(LETTERS):
+        raise RatingError(f"{len(systems)} systems, and {len(LETTERS)} letters to name them by")
     if (folder / "key.json").exists():
         raise RatingError(f"{folder} holds sheets already: choose another folder, they may have been filled in")
     shared = sorted(set.intersection(*(set(s) for s in systems.values()))) if systems else []
@@ -76,31 +126,40 @@ def write_sheets(
         )
     random = np.random.default_rng(seed)
     chosen = [shared[i] for i in sorted(random.choice(len(shared), documents, replace=False))]
-    first = next(iter(systems.values()))
     key = {"documents": chosen, "systems": list(systems), "criteria": criteria, "ratings": {}, "best_worst": {}}
-    rated, judged, asked = [], [], []
-    for name in chosen:
-        about = {"document": name, "title": first[name].get("title", ""), "reference": first[name]["reference"]}
-        for system in (list(systems)[i] for i in random.permutation(len(systems))):
+    rated, judged, asked, texts = [], [], [], {}
+    for number, name in enumerate(chosen, 1):
+        title, reference, source = (
+            next((s[name][k] for s in systems.values() if s[name][k]), "") for k in ("title", "reference", "source")
+        )
+        about = {"document": name, "title": title, "reference": reference}
+        letters = dict(zip(LETTERS, (list(systems)[i] for i in random.permutation(len(systems)))))
+        if source:
+            texts[name] = source
+            write_whole(folder / "documents" / f"{number}.txt", f"{name}\n{title}\n\n{source}\n")
+            about["text"] = f"documents/{number}.txt"
+        shown = {letter: systems[system][name]["summary"] for letter, system in letters.items()}
+        for letter, system in letters.items():
             item = f"r{len(rated) + 1}"
             key["ratings"][item] = [name, system]
             rated.append(
-                {"item": item, **about, "summary": systems[system][name]["summary"], **dict.fromkeys(criteria, "")}
+                {"item": item, **about, "letter": letter, "summary": shown[letter], **dict.fromkeys(criteria, "")}
             )
-        for together in combinations(systems, min(len(LETTERS), len(systems))):
-            order = [together[i] for i in random.permutation(len(together))]
+        for together in combinations(letters, min(COMPARED, len(letters))):
             item = f"b{len(judged) + 1}"
-            key["best_worst"][item] = order
-            shown = {letter: systems[s][name]["summary"] for letter, s in zip(LETTERS, order)}
-            judged.append({"item": item, **about, **shown, "best": "", "worst": ""})
+            key["best_worst"][item] = {letter: letters[letter] for letter in together}
+            compared = {letter: shown[letter] if letter in together else "" for letter in letters}
+            judged.append({"item": item, **about, **compared, "best": "", "worst": ""})
         asked += [{**about, "question": "", "answer": ""} for _ in range(3)]
     key["summaries"] = {s: {name: found[name]["summary"] for name in chosen} for s, found in systems.items()}
     _write_csv(folder / "ratings.csv", rated)
     _write_csv(folder / "best_worst.csv", judged)
     _write_csv(folder / "questions.csv", asked)
-    _write_form(
-        folder / "form.html", "Rating summaries", {"ratings": rated, "best_worst": judged, "criteria": criteria}
-    )
+    groups = [
+        {"item": j["item"], "document": j["document"], "of": list(key["best_worst"][j["item"]])} for j in judged
+    ]
+    asking = {"criteria": criteria, "best_worst_criteria": BEST_WORST_CRITERIA, "texts": texts}
+    _write_form(folder / "form.html", "Rating summaries", {"ratings": rated, "best_worst": groups, **asking})
     write_json(folder / "key.json", {**key, "seed": seed})
 
 
@@ -137,33 +196,62 @@ def write_answers(folder: str | Path) -> int:
 def read_key(folder: str | Path) -> dict:
     """What `write_sheets` knows of the sheets. Raises RatingError when there are none."""
     path = Path(folder) / "key.json"
-    if not path.exists():
+    if not path.is_file():
         raise RatingError(f"{path}: no such file; begin with python -m lib.human sheet {folder} ...")
-    return json.loads(path.read_text(encoding="utf-8"))
+    kinds = {"documents": list, "systems": list, "criteria": dict, "ratings": dict, "best_worst": dict}
+    kinds |= {"summaries": dict, "seed": int}
+    try:
+        key = json.loads(path.read_text(encoding="utf-8"))
+        if all(isinstance(key[name], kind) for name, kind in kinds.items()):
+            return key
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise RatingError(f"{path} is damaged. Without it nobody can tell whose summaries were rated.")
 
 
 def read_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
     """Line number and the columns `needed` of each row of a CSV file. Raises RatingError where one is missing."""
-    if not path.exists():
+    if not path.is_file():
         raise RatingError(f"{path}: no such file")
+    csv.field_size_limit(2**31 - 1)
     with open(path, encoding="utf-8-sig", newline="") as file:
         rows = csv.DictReader(file)
-        if missing := [name for name in needed if name not in (rows.fieldnames or ())]:
-            raise RatingError(f"{path}, line 1: no column {', '.join(missing)}")
-        for row in rows:
-            yield rows.line_num, {name: row[name] or "" for name in needed}
+        try:
+            if missing := [name for name in needed if name not in map(_as_given, rows.fieldnames or ())]:
+                raise RatingError(f"{path}, line 1: no column {', '.join(missing)}")
+            for row in rows:
+                given = {_as_given(name): value for name, value in row.items() if name is not None}
+                yield rows.line_num, {name: _as_given(given[name] or "") for name in needed}
+        except UnicodeDecodeError:
+            raise RatingError(f"{path}: not UTF-8. Save it as CSV in UTF-8.") from None
+        except csv.Error as error:
+            raise RatingError(f"{path}, line {rows.line_num}: {error}") from None
 
 
 def _write_csv(path: Path, rows: list[dict[str, str]]) -> None:
+    names = list(dict.fromkeys(name for row in rows for name in row))
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(out)
+    for row in ({name: name for name in names}, *rows):
+        writer.writerow([_as_text(row.get(name, "")) for name in names])
     write_whole(path, out.getvalue())
+
+
+FORMULA = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula, and runs it
+
+
+def _as_text(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula: an apostrophe before it says that it is a text."""
+    return f"'{cell}" if cell.lstrip("'").startswith(FORMULA) else cell
+
+
+def _as_given(cell: str) -> str:
+    """What `_as_text` was given."""
+    return cell[1:] if cell[:1] == "'" and cell.lstrip("'").startswith(FORMULA) else cell
 
 
 def _write_form(path: Path, title: str, sheets: dict) -> None:
     """`form.html` beside this file, with the sheets in it: one page, nothing is loaded from anywhere."""
     page = Path(__file__).with_name("form.html").read_text(encoding="utf-8")
-    data = json.dumps(sheets, ensure_ascii=False).replace("</", "<\\/")  # no text can end the script
+    data = json.dumps(sheets, ensure_ascii=False).replace("<", "\\u003c")  # no text is taken for markup
     write_whole(path, page.replace("TITLE", title).replace("SHEETS", data, 1))
