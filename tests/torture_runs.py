@@ -173,9 +173,10 @@ CONDITIONS = {"kills": killed, "full disks": disk_fills, "odd folders": odd_name
 
 def campaign(minutes: float, seed: int) -> Counter:
     """Conditions in turn until the time is over; how often each was tried."""
-    random, tried, until = np.random.default_rng(seed), Counter(), time.monotonic() + 60 * minutes
+    random, tried = np.random.default_rng(seed), Counter()
     with tempfile.TemporaryDirectory() as name:
         right, number = Undisturbed(Path(name)), 0
+        until = time.monotonic() + 60 * minutes
         while time.monotonic() < until:
             for what, condition in CONDITIONS.items():
                 number += 1
