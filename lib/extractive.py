@@ -78,6 +78,20 @@ def oracle(sentences: Sequence[str], reference: Sequence[str], count: int | None
     return [sentences[i] for i in sorted(chosen)]
 
 
+def matches(sentences: Sequence[str], reference: Sequence[str], each: int = 2) -> list[int]:
+    """Numbers, in order, of the `each` sentences that are most like one of the reference, for all of its sentences:
+    the labels of Subramanian et al. (2020). "Most like" is R-1 F1 + R-2 F1 here; they do not say which ROUGE.
+
+    A sentence that shares no word is not chosen; where none does, the first stands for all.
+    """
+    source = [_words(s) for s in sentences]
+    chosen: set[int] = set()
+    for words in map(_words, reference):
+        scores = np.sum([_Overlap(source, [words], n).f1_with_each() for n in (1, 2)], 0)
+        chosen |= {int(i) for i in np.argsort(-scores, kind="stable")[:each] if scores[i] > 0}
+    return sorted(chosen) or [0]
+
+
 class _Overlap:
     """n-gram F1 of a growing extract: only n-grams of the reference are counted by name."""
 

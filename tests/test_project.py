@@ -162,7 +162,7 @@ LAYERS = (
     ("lib.generate", "lib.measures", "lib.metrics", "lib.bootstrap", "lib.extractive"),
     ("lib.runs",),
     ("lib.training",),
-    ("lib.ranking",),
+    ("lib.ranking", "lib.extraction"),
     ("lib.papers",),
     ("lib.score_runs", "lib.make_tables", "lib.commands"),
     (

@@ -44,16 +44,17 @@ class Pieces(Vocabulary):
         self._theirs = {int(ours): i for i, ours in enumerate(self._ours)}
 
     @classmethod
-    def train(cls, texts: Iterable[str], size: int, sentences: int = 2_000_000) -> "Pieces":
-        """Learn `size` pieces (unigram model), special symbols counted in, from at most `sentences` of the texts.
+    def train(cls, texts: Iterable[str], size: int, sentences: int = 2_000_000, kind: str = "unigram") -> "Pieces":
+        """Learn `size` pieces, special symbols counted in, from at most `sentences` of the texts.
 
-        A small corpus may give fewer. Raises CorpusError when it gives none.
+        kind: SentencePiece's model, "unigram" or "bpe" (byte pairs). A small corpus may give fewer. Raises
+        CorpusError when it gives none.
         """
         out = io.BytesIO()
         pad, unk, bos, eos = SPECIALS
         try:
             sentencepiece.SentencePieceTrainer.Train(
-                sentence_iterator=iter(texts), model_writer=out, vocab_size=size, model_type="unigram",
+                sentence_iterator=iter(texts), model_writer=out, vocab_size=size, model_type=kind,
                 hard_vocab_limit=False, input_sentence_size=sentences, shuffle_input_sentence=True,
                 pad_id=0, unk_id=1, bos_id=2, eos_id=3, pad_piece=pad, unk_piece=unk, bos_piece=bos, eos_piece=eos,
                 control_symbols=list(CLUSTER_SYMBOLS), num_threads=os.cpu_count(), minloglevel=2,

@@ -2,7 +2,9 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
+from lib.layers.dropout import Dropout
 from lib.layers.kernels import arrays, compiled, lstm_backward, lstm_forward
 from lib.layers.sequences import over_steps, slices
 
@@ -28,6 +30,27 @@ class LSTM(nn.LSTM):
         with torch.autocast("cpu", enabled=False):
             scanned = (x.to(weight.dtype) for x in (projected, *start))
             return _Scan.apply(*scanned, weight, bias, slices(sizes, direction == 1), torch.is_grad_enabled())
+
+
+class LSTMStack(nn.Module):
+    """Layers of `LSTM`, each reading the one below, with dropout between them."""
+
+    def __init__(self, inputs: int, hidden: int, layers: int, dropout: float, bidirectional: bool = False):
+        super().__init__()
+        above = hidden * (1 + bidirectional)
+        self.layers = nn.ModuleList(LSTM(above if i else inputs, hidden, bidirectional) for i in range(layers))
+        self.dropout = Dropout(dropout)
+
+    def forward(self, packed: PackedSequence) -> tuple[PackedSequence, list[tuple[Tensor, Tensor]]]:
+        """States of the last layer, and the last states and cells of each, [B, directions * d]."""
+        last = []
+        for number, layer in enumerate(self.layers):
+            if number:
+                packed = packed._replace(data=self.dropout(packed.data))
+            packed, ends = layer(packed)
+            hidden, cell = (x.transpose(0, 1).flatten(1) for x in ends)
+            last.append((hidden, cell))
+        return packed, last
 
 
 class _Scan(torch.autograd.Function):

@@ -47,15 +47,16 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
     path = folder / "config.json"
     try:
         of = paper(config["paper"])
-        kind = of.variants[choose(config["variant"], of.variants, f"variant of {of.name}")].kind
+        variant = choose(config["variant"], of.variants, f"variant of {of.name}")
     except ValueError as error:
         raise RunError(f"{path}: {error}") from None
+    kind, reading = of.variants[variant].kind, of.reading(variant)
     sizes = made_from(kind.Config, config["model"], path)
     try:
         model = kind(sizes)
     except (TypeError, ValueError, IndexError, RuntimeError) as error:
         raise RunError(f"{path}: no model of these sizes ({error})") from None
-    options = made_from(of.options_class, config["options"], path)
+    options = made_from(reading.options, config["options"], path)
     try:
         encoder = TextEncoder.load(folder, options)
     except (OSError, ValueError, SafetensorError) as error:
@@ -65,4 +66,4 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
     load_weights(model, folder, weights or config["weights"])
     model.eval().to(place)
     decode = made_from(DecodeConfig, config["decode"], path)
-    return Run(folder, config, model, encoder, decode, of.encode, of.paragraphs)
+    return Run(folder, config, model, encoder, decode, reading.encode, of.paragraphs)

@@ -32,9 +32,21 @@ class Variant:
     shared: tuple[str, ...] = ()  # options that have the values of the config's fields
     needed: tuple[str, ...] = ()  # fields of the config that must not be None, besides those
     train: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # preset -> what differs in its training
+    counted: Mapping[str, Callable[[PreparedCorpus], Any]] = field(default_factory=dict)  # of the config, where None
+    presets: Mapping[str, "Preset"] = field(default_factory=dict)  # its own, in place of the paper's of the same name
+    reading: "Reading | None" = None  # where it reads otherwise than the paper's own model
 
     def names(self) -> set[str]:
         return _fields(self.kind.Config)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How texts become what a model reads."""
+
+    options: type[Options]
+    prepare: Callable[..., PreparedCorpus] = prepare
+    encode: Callable[[Sequence[Document], TextEncoder], list[EncodedDocument]] = encode_documents
 
 
 @dataclass(frozen=True)
@@ -191,9 +203,23 @@ class Paper:
     def options_class(self) -> type[Options]:
         return type(next(iter(self.presets.values())).options)
 
+    def reading(self, variant: str) -> Reading:
+        """Of one of its variants."""
+        return self.variants[variant].reading or Reading(self.options_class, self.prepare, self.encode)
+
     def __post_init__(self):
-        options = _fields(self.options_class)
         for name, variant in self.variants.items():
+            reads = self.reading(name).options
+            options = _fields(reads)
+            for preset_name, preset in variant.presets.items():
+                _known(
+                    f"{self.name}, variant {name!r}, preset {preset_name!r}: config",
+                    set(preset.config),
+                    variant.names(),
+                )
+                if type(preset.options) is not reads:
+                    raise ValueError(f"{self.name}, variant {name!r}: options must be {reads.__name__}")
+            _known(f"{self.name}, variant {name!r}: counted", set(variant.counted), variant.names())
             wanted = {*variant.config, *variant.shared, *variant.needed}
             _known(f"{self.name}, variant {name!r}: config", wanted, variant.names())
             wanted = {*variant.options, *variant.least, *variant.shared}
@@ -207,7 +233,7 @@ class Paper:
             choose(preset.variant or self.usual, self.variants, f"variant of {self.name}")
             if not isinstance(preset.options, self.options_class):
                 raise ValueError(f"{self.name}, preset {name!r}: options must be {self.options_class.__name__}")
-        _known(f"{self.name}: from_corpus", set(self.from_corpus), options & configs)
+        _known(f"{self.name}: from_corpus", set(self.from_corpus), _fields(self.options_class) & configs)
         for name in (*self.comparison, *self.comparison.values()):
             choose(name, self.presets, f"preset to compare {self.name} in")
         for table in self.tables.values():
@@ -240,7 +266,10 @@ class Paper:
         chosen = self.presets[choose(preset, self.presets, "preset")]
         name = choose(variant or chosen.variant or self.usual, self.variants, "variant")
         model, given = self.variants[name], _given(options or {})
-        _known(f"{self.name}: options", set(given), _fields(self.options_class))
+        if model.reading is not None:
+            choose(preset, model.presets, f"preset of {name}")
+        chosen = model.presets.get(preset, chosen)
+        _known(f"{self.name}: options", set(given), _fields(self.reading(name).options))
         _known(f"{self.name}: training", set(train), _fields(TrainConfig))
         config = {**chosen.config, **model.config, **{f: given[f] for f in model.shared if f in given}}
         if missing := [f for f in (*model.shared, *model.needed) if config.get(f) is None]:
@@ -271,8 +300,12 @@ class Setup:
     def recipe(self) -> Recipe:
         """What a run keeps of it beside the options."""
         weights = "average" if self.train.keep_best > 1 else "best"
-        of = self.paper
-        return Recipe(of.name, self.variant, self.preset, self.decode, weights, of.encode, of.paragraphs)
+        of, encode = self.paper, self.reading.encode
+        return Recipe(of.name, self.variant, self.preset, self.decode, weights, encode, of.paragraphs)
+
+    @property
+    def reading(self) -> Reading:
+        return self.paper.reading(self.variant)
 
     def open_corpus(
         self, dataset: str, errors: str = "raise", limit: int | None = None, test: str = "", **keep
@@ -284,12 +317,12 @@ class Setup:
         if (Path(dataset) / "prepared.json").exists():
             if test:
                 raise ValueError(f"{dataset} is prepared already: its test documents cannot be exchanged")
-            return PreparedCorpus.load(dataset, self.paper.options_class)
+            return PreparedCorpus.load(dataset, self.reading.options)
         return self.prepare(corpus_for(dataset, errors, test), limit, **keep)
 
     def prepare(self, corpus: Corpus, limit: int | None = None, **keep) -> PreparedCorpus:
         """A corpus's documents in ids, at most `limit` of each split."""
-        prepared = self.paper.prepare(corpus, self.options, limit or self.documents, **keep)
+        prepared = self.reading.prepare(corpus, self.options, limit or self.documents, **keep)
         return replace(prepared, name=corpus.name)  # the cache may know it by another path
 
     @property
@@ -312,11 +345,13 @@ class Setup:
         Raises ValueError when the corpus was prepared for another variant (another window, unit or graph).
         """
         varied = {f for v in self.paper.variants.values() for f in (*v.options, *v.shared)}
-        for name in sorted(varied):
+        for name in sorted(varied & _fields(type(self.options))):
             there, wanted = (getattr(options, name) for options in (corpus.options, self.options))
             if there != wanted:
                 raise ValueError(f"{corpus.name} was prepared with {name} {there}, not {wanted}: prepare it anew")
         theirs = {name: getattr(corpus.options, name) for name in self.paper.from_corpus}
+        counted = self.paper.variants[self.variant].counted
+        theirs |= {name: count(corpus) for name, count in counted.items() if self.config.get(name) is None}
         config = self.model_config(**theirs, vocab_size=len(corpus.vocabulary))
         torch.manual_seed(self.train.seed)
         model = self.kind(config)

@@ -1,0 +1,227 @@
+"""Sent-CLF and Sent-PTR (Subramanian et al. 2020), rows of Mem2Mem's Table 1: a classifier of sentences, and a
+decoder that points to one sentence after the other. The equations are numbered as in papers.md."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from lib.data.batch import Batch
+from lib.data.text import PAD
+from lib.layers.attention import full_precision
+from lib.layers.dropout import Dropout
+from lib.layers.lstm import LSTMStack
+from lib.models.summarizer import Extractor
+
+
+@dataclass(frozen=True)
+class SentenceExtractorConfig:
+    """Sizes of the paper. `hidden` is the decoder's width and the encoders' in both directions: the dot products of
+    equation 4 need them to be equal."""
+
+    vocab_size: int = 50_257
+    embedding: int = 300
+    hidden: int = 512
+    layers: int = 2
+    dropout: float = 0.5  # between the layers of an LSTM
+    longest: int = 35  # pieces of a sentence that are read; it is extracted whole
+
+    def __post_init__(self):
+        if self.hidden % 2:
+            raise ValueError(f"hidden is split between two directions and must be even, not {self.hidden}")
+        if min(self.layers, self.longest) < 1:
+            raise ValueError("layers and longest must be at least 1")
+
+
+@dataclass(frozen=True)
+class SentenceClassifierConfig(SentenceExtractorConfig):
+    sentences: int | None = None  # that are chosen; None: as many as summaries of the training documents have
+
+
+@dataclass(frozen=True)
+class SentencePointerConfig(SentenceExtractorConfig):
+    beam: int = 4
+
+
+class SentenceEncoder(nn.Module):
+    """Equations 1 and 2: words of a sentence, then sentences of the document, by bidirectional LSTMs."""
+
+    def __init__(self, config: SentenceExtractorConfig):
+        super().__init__()
+        c, half = config, config.hidden // 2
+        self.longest = c.longest
+        self.embedding = nn.Embedding(c.vocab_size, c.embedding, padding_idx=PAD)
+        self.words = LSTMStack(c.embedding, half, c.layers, c.dropout, bidirectional=True)
+        self.sentences = LSTMStack(c.hidden, half, c.layers, c.dropout, bidirectional=True)
+
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor, list[tuple[Tensor, Tensor]]]:
+        """Sentence embeddings s [B, L, d], sentence states d [B, L, d], and the last states and cells of each layer
+        over sentences, [B, d]."""
+        rows = batch.sentences
+        lengths = rows.mask.sum(1).clamp_max(self.longest).cpu()
+        words = self.embedding(batch.source.flatten()[rows.place[:, : int(lengths.max())]])  # [A, J, e]
+        packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
+        embedded = self.words(packed)[1][-1][0]  # [A, d]
+        padded = embedded.new_zeros(*batch.sentence_mask.shape, embedded.shape[1])
+        padded = padded.index_put((rows.owner, rows.number), embedded)
+        packed = pack_padded_sequence(padded, batch.sentence_counts, batch_first=True, enforce_sorted=False)
+        states, last = self.sentences(packed)
+        return padded, pad_packed_sequence(states, batch_first=True)[0], last
+
+
+def _right(batch: Batch) -> Tensor:
+    """The labels of all sentences, padded: [B, L]."""
+    assert batch.labels is not None, "documents of a corpus have labels"
+    rows = batch.sentences
+    return batch.labels.new_zeros(batch.sentence_mask.shape).index_put((rows.owner, rows.number), batch.labels)
+
+
+class SentenceClassifier(Extractor):
+    """Sent-CLF: the probability of each sentence to be extracted, from its state and the document's."""
+
+    Config = SentenceClassifierConfig
+
+    def __init__(self, config: SentenceClassifierConfig):
+        super().__init__()
+        self.config, d = config, config.hidden
+        self.encoder = SentenceEncoder(config)
+        self.document = nn.Linear(d, d)  # W_d, b_d
+        self.output = nn.Linear(2 * d, 1)  # W_o, b_o
+
+    def logits(self, batch: Batch) -> Tensor:
+        """Equation 3 before the sigmoid: [B, L]; what stands behind a document's last sentence means nothing."""
+        _, states, _ = self.encoder(batch)
+        mask = batch.sentence_mask[..., None]
+        mean = (states * mask).sum(1) / mask.sum(1)
+        document = torch.tanh(self.document(mean))  # [B, d]
+        both = torch.cat([states, document[:, None].expand_as(states)], -1)
+        return full_precision(self.output(both).squeeze(-1))[0]
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Binary cross entropy: the mean over documents of the mean over their sentences."""
+        logits, mask = self.logits(batch), batch.sentence_mask
+        each = F.binary_cross_entropy_with_logits(logits, _right(batch).to(logits), reduction="none")
+        value = ((each * mask).sum(1) / mask.sum(1)).mean()
+        return {"loss": value, "cross_entropy": value}
+
+    def choose(self, batch: Batch) -> list[list[int]]:
+        """The `sentences` most probable ones, as they stand in the document."""
+        logits = self.logits(batch).masked_fill(~batch.sentence_mask, -torch.inf)
+        counts = [min(self.config.sentences or 1, n) for n in batch.sentence_counts.tolist()]
+        return [sorted(row.topk(n).indices.tolist()) for row, n in zip(logits, counts)]
+
+
+@dataclass(frozen=True)
+class PointerState:
+    """Of R hypotheses between two steps of Sent-PTR."""
+
+    layers: tuple[tuple[Tensor, Tensor], ...]  # state and cell of each, [R, d]
+    attentive: Tensor  # [R, d] the attention-aware state, which the next step reads
+
+    def rows(self, index: Any) -> "PointerState":
+        return PointerState(tuple((h[index], c[index]) for h, c in self.layers), self.attentive[index])
+
+
+class SentencePointer(Extractor):
+    """Sent-PTR: an LSTM whose attention over sentences is the probability of the next one. The same sentence twice in
+    a row is the end.
+
+    Readings of what is not stated: the LSTM starts from the last states of the sentences' LSTM; the attention-aware
+    state is Luong's, with tanh; no other sentence than the last is pointed to twice; hypotheses are compared by their
+    mean log-probability.
+    """
+
+    Config = SentencePointerConfig
+
+    def __init__(self, config: SentencePointerConfig):
+        super().__init__()
+        self.config, d = config, config.hidden
+        self.encoder = SentenceEncoder(config)
+        self.cells = nn.ModuleList(nn.LSTMCell(d if i else 2 * d, d) for i in range(config.layers))
+        self.combine = nn.Linear(2 * d, d, bias=False)  # W_h
+        self.dropout = Dropout(config.dropout)
+
+    def start(self, last: list[tuple[Tensor, Tensor]]) -> PointerState:
+        return PointerState(tuple(last), torch.zeros_like(last[0][0]))
+
+    def step(
+        self, previous: Tensor, state: PointerState, states: Tensor, mask: Tensor
+    ) -> tuple[Tensor, PointerState]:
+        """Equations 4 and 5: log P of the next sentence [R, L] from the embedding of the previous one [R, d].
+
+        states, mask: [R, L, d] and [R, L] of the sentences.
+        """
+        x, layers = torch.cat([previous, state.attentive], -1), []
+        for number, (cell, before) in enumerate(zip(self.cells, state.layers)):
+            layers.append(cell(self.dropout(x) if number else x, before))
+            x = layers[-1][0]
+        (scores,) = full_precision((states @ x[..., None]).squeeze(-1))
+        log_p = scores.masked_fill(~mask, -torch.inf).log_softmax(-1)
+        context = (log_p.exp()[:, None].to(states.dtype) @ states)[:, 0]
+        return log_p, PointerState(tuple(layers), torch.tanh(self.combine(torch.cat([context, x], -1))))
+
+    def log_prob(self, batch: Batch, chosen: list[list[int]]) -> Tensor:
+        """log P of sentences chosen one after the other, and of the end behind the last: [B, M + 1], 0 behind it."""
+        embedded, states, last = self.encoder(batch)
+        state, found = self.start(last), []
+        previous, rows = torch.zeros_like(embedded[:, 0]), torch.arange(len(chosen), device=states.device)
+        for step in range(max(map(len, chosen)) + 1):
+            log_p, state = self.step(previous, state, states, batch.sentence_mask)
+            now = torch.tensor([numbers[min(step, len(numbers) - 1)] for numbers in chosen], device=states.device)
+            counted = torch.tensor([step <= len(numbers) for numbers in chosen], device=states.device)
+            found.append(log_p[rows, now].where(counted, 0))
+            previous = embedded[rows, now]
+        return torch.stack(found, 1)
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Cross entropy of the labelled sentences, in document order, and of the end: the mean over documents of the
+        mean over steps."""
+        chosen = [row.nonzero().flatten().tolist() for row in _right(batch)]
+        steps = torch.tensor([len(numbers) + 1 for numbers in chosen], device=batch.source.device)
+        value = -(self.log_prob(batch, chosen).sum(1) / steps).mean()
+        return {"loss": value, "cross_entropy": value}
+
+    def choose(self, batch: Batch) -> list[list[int]]:
+        """By beam search, in the order in which they are pointed to."""
+        return [found[0][1] for found in self.search(batch)]
+
+    @torch.no_grad()
+    def search(self, batch: Batch) -> list[list[tuple[float, list[int]]]]:
+        """The mean log-probability a step and the sentences of every document's hypotheses, the best first."""
+        embedded, states, last = self.encoder(batch)
+        found = []
+        for b, n in enumerate(batch.sentence_counts.tolist()):
+            state = self.start([(h[b : b + 1], c[b : b + 1]) for h, c in last])
+            found.append(self._search(embedded[b, :n], states[b, :n], state))
+        return found
+
+    def _search(self, embedded: Tensor, states: Tensor, state: PointerState) -> list[tuple[float, list[int]]]:
+        """For a document alone, of n sentences [n, d]."""
+        beam, n = self.config.beam, len(states)
+        chosen: list[list[int]] = [[]]
+        total, previous, ended = states.new_zeros(1), torch.zeros_like(embedded[:1]), []
+        for length in range(1, n + 2):
+            rows = len(chosen)
+            mask = torch.ones(rows, n, dtype=torch.bool, device=states.device)
+            log_p, state = self.step(previous, state, states.expand(rows, -1, -1), mask)
+            log_p = total[:, None] + log_p
+            for row, numbers in zip(log_p, chosen):
+                row[numbers[:-1]] = -torch.inf
+            values, places = log_p.flatten().topk(min(2 * beam, log_p.numel()))
+            parents, numbers = (places // n).tolist(), (places % n).tolist()
+            candidates = [c for c in zip(values.tolist(), parents, numbers) if c[0] > -torch.inf]
+            ends = [chosen[parent][-1:] == [number] for _, parent, number in candidates]
+            best = [c for c, end in list(zip(candidates, ends))[:beam] if end]
+            ended += [(value / length, chosen[parent]) for value, parent, _ in best]
+            going = [c for c, end in zip(candidates, ends) if not end][:beam]
+            ended = sorted(ended, key=lambda h: -h[0])[:beam]
+            if not going or (len(ended) == beam and ended[-1][0] >= going[0][0] / length):
+                break
+            kept = torch.tensor([parent for _, parent, _ in going], device=states.device)
+            chosen = [[*chosen[parent], number] for _, parent, number in going]
+            state, total = state.rows(kept), total.new_tensor([value for value, *_ in going])
+            previous = embedded[[numbers[-1] for numbers in chosen]]
+        return ended

@@ -1,0 +1,392 @@
+"""Sent-CLF and Sent-PTR: against their equations, padded, in a beam, what they learn from, and as presets."""
+
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+import lib
+from lib import score, summarize
+from lib import train as train_command
+from lib.data.batch import rows_of
+from lib.data.corpora import load_corpus
+from lib.data.documents import CorpusError, Document
+from lib.data.extracts import ExtractOptions, encode_sentences
+from lib.data.pieces import Pieces
+from lib.data.text import EOS, SENTENCE_END
+from lib.extraction import encode_extracts, labelled, right_sentences
+from lib.extractive import matches
+from lib.metrics import rouge
+from lib.models.sentence_extractors import (
+    SentenceClassifier,
+    SentenceClassifierConfig,
+    SentencePointer,
+    SentencePointerConfig,
+)
+from lib.papers import PAPERS, resolve
+from lib.papers.paper import Preset, Variant
+from tests.conftest import VOCAB, batch_of, check_padding, document, same_document
+
+SIZES = {"vocab_size": VOCAB, "embedding": 5, "hidden": 6, "layers": 2, "dropout": 0.0, "longest": 4}
+
+
+def with_labels(sentences, labels, name="d"):
+    made = document(sentences, [EOS], name)
+    return replace(made, labels=np.isin(np.arange(len(sentences)), labels).astype(np.float32))
+
+
+ITEMS = [
+    with_labels([[4, 5, 6], [7, 8], [9, 4, 10, 5, 7, 11], [6], [8, 8]], [1, 2, 4], "a"),
+    with_labels([[5, 11]], [0], "b"),
+    with_labels([[9, 10, 11, 4, 5, 6, 7], [4], [6, 9]], [2], "c"),
+]
+
+
+def double(kind, config, **changes):
+    torch.manual_seed(0)
+    model = kind(config(**{**SIZES, **changes})).double().eval()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.6)
+    return model
+
+
+def classifier(**changes):
+    return double(SentenceClassifier, SentenceClassifierConfig, **changes)
+
+
+def pointer(**changes):
+    return double(SentencePointer, SentencePointerConfig, **changes)
+
+
+# ------------------------------------------------------------------------------------------------ the equations
+
+
+def through(stack, x):
+    """Layers of an LSTM over one sequence [n, e]: its states, and the last ones of each layer, forward first."""
+    last = []
+    for layer in stack.layers:
+        states, (hidden, cell) = layer(x[None])
+        x = states[0]
+        last.append((hidden.flatten(), cell.flatten()))
+    return x, last
+
+
+def naive_encoder(encoder, item):
+    embedded = []
+    for words in rows_of(item):
+        _, last = through(encoder.words, encoder.embedding(torch.tensor(words[: encoder.longest]).long()))
+        embedded.append(last[-1][0])  # (1)
+    states, last = through(encoder.sentences, torch.stack(embedded))  # (2)
+    return embedded, states, last
+
+
+def naive_classifier(model, item):
+    _, states, _ = naive_encoder(model.encoder, item)
+    document_state = torch.tanh(model.document.weight @ (sum(states) / len(states)) + model.document.bias)
+    logits = [model.output(torch.cat([d, document_state]))[0] for d in states]  # (3)
+    found = [F.logsigmoid(o if right else -o) for o, right in zip(logits, item.labels)]
+    return -sum(found) / len(found)
+
+
+def naive_pointer(model, item, chosen):
+    """log P of the chosen sentences and of the end."""
+    embedded, states, last = naive_encoder(model.encoder, item)
+    hidden, previous, attentive = last, torch.zeros(6).double(), torch.zeros(6).double()
+    found = []
+    for number in [*chosen, chosen[-1]]:
+        x, after = torch.cat([previous, attentive]), []
+        for cell, (h, c) in zip(model.cells, hidden):
+            gates = cell.weight_ih @ x + cell.bias_ih + cell.weight_hh @ h + cell.bias_hh
+            i, f, g, o = gates.chunk(4)
+            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+            x = o.sigmoid() * c.tanh()
+            after.append((x, c))
+        weights = torch.stack([d @ x for d in states]).softmax(0)  # (4)
+        context = sum(w * d for w, d in zip(weights, states))
+        attentive = torch.tanh(model.combine.weight @ torch.cat([context, x]))  # (5)
+        found.append(weights[number].log())
+        hidden, previous = after, embedded[number]
+    return torch.stack(found)
+
+
+def same_with_gradients(model, ours, expected):
+    assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
+    parameters = list(model.parameters())
+    gradients = (torch.autograd.grad(x.sum(), parameters) for x in (ours, expected))
+    for (name, _), a, b in zip(model.named_parameters(), *gradients):
+        assert torch.allclose(a, b, rtol=0, atol=1e-11), name
+
+
+def test_the_classifier_by_its_equations():
+    model = classifier()
+    expected = torch.stack([naive_classifier(model, item) for item in ITEMS]).mean()
+    same_with_gradients(model, model.loss(batch_of(*ITEMS))["loss"], expected)
+
+
+def test_the_pointer_by_its_equations():
+    model = pointer()
+    right = [np.flatnonzero(item.labels).tolist() for item in ITEMS]
+    naive = [naive_pointer(model, item, chosen) for item, chosen in zip(ITEMS, right)]
+    ours = model.log_prob(batch_of(*ITEMS), right)
+    for row, expected in zip(ours, naive):
+        assert torch.allclose(row[: len(expected)], expected, rtol=0, atol=1e-12)
+        assert not row[len(expected) :].any(), "nothing behind the end"
+    loss = -torch.stack([found.mean() for found in naive]).mean()
+    same_with_gradients(model, model.loss(batch_of(*ITEMS))["loss"], loss)
+
+
+@pytest.mark.parametrize("make", [classifier, pointer])
+def test_padding_changes_nothing(make):
+    check_padding(make(), ITEMS)
+    check_padding(make(), ITEMS[::-1])
+
+
+@pytest.mark.parametrize("make", [classifier, pointer])
+def test_of_a_long_sentence_the_first_pieces_are_read(make):
+    model = make()
+    cut = [with_labels([row[:4].tolist() for row in rows_of(i)], np.flatnonzero(i.labels)) for i in ITEMS]
+    whole, short = (model.loss(batch_of(*items))["loss"] for items in (ITEMS, cut))
+    assert torch.equal(whole, short)
+    other = ITEMS[0].source.copy()
+    other[5] = 11  # the first piece of the third sentence
+    assert not torch.equal(model.loss(batch_of(replace(ITEMS[0], source=other)))["loss"],
+                           model.loss(batch_of(ITEMS[0]))["loss"])  # fmt: skip
+
+
+def test_dropout_between_the_layers_alone():
+    """One layer has none between; with two, training draws."""
+    one, two = (pointer(dropout=0.5, layers=layers).train() for layers in (1, 2))
+    losses = [[model.loss(batch_of(*ITEMS))["loss"].item() for _ in range(2)] for model in (one, two)]
+    assert losses[0][0] == losses[0][1] and losses[1][0] != losses[1][1]
+
+
+# ---------------------------------------------------------------------------------------------------- extraction
+
+
+def test_the_classifier_chooses_the_most_probable_sentences():
+    model = classifier(sentences=2)
+    logits = model.logits(batch_of(*ITEMS))
+    best = [np.sort(np.argsort(-row[: len(i.labels)].detach().numpy())[:2]) for row, i in zip(logits, ITEMS)]
+    assert model.choose(batch_of(*ITEMS)) == [row.tolist() for row in best]
+    assert [len(row) for row in model.choose(batch_of(*ITEMS))] == [2, 1, 2]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_pointer_finds_the_most_probable_extract(seed):
+    """With a beam that holds everything: of all orders of all subsets. Its scores are those of the whole sequence."""
+    model = pointer(beam=1000)
+    torch.manual_seed(seed)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.8)
+    for item, found in zip(ITEMS, model.search(batch_of(*ITEMS))):
+        n = len(item.labels)
+        every = [list(p) for length in range(1, n + 1) for p in permutations(range(n), length)]
+        scores = [naive_pointer(model, item, chosen).mean().item() for chosen in every]
+        assert found[0][1] == every[int(np.argmax(scores))]
+        assert found[0][0] == pytest.approx(max(scores), abs=1e-12)
+        ours = {tuple(chosen): score for score, chosen in found}
+        assert all(ours.get(tuple(c), s) == pytest.approx(s, abs=1e-12) for c, s in zip(every, scores))
+        assert [score for score, _ in found] == sorted((score for score, _ in found), reverse=True)
+
+
+def test_a_beam_of_one_takes_the_best_of_every_step():
+    model = pointer(beam=1)
+    for item, chosen in zip(ITEMS, model.choose(batch_of(*ITEMS))):
+        taken, n = [], len(item.labels)
+        while True:
+            scores = {i: naive_pointer(model, item, [*taken, i]).detach()[len(taken)] for i in range(n)}
+            allowed = {i: s for i, s in scores.items() if i not in taken[:-1]}
+            best = max(allowed, key=allowed.__getitem__)
+            if taken and best == taken[-1]:
+                break
+            taken.append(best)
+        assert chosen == taken
+
+
+def test_the_pointer_learns_which_sentences_are_right():
+    """Sentences that begin with 4 are right; it points to them in order and stops."""
+    random = np.random.default_rng(0)
+
+    def made(count):
+        found = []
+        for _ in range(count):
+            right = np.sort(random.choice(6, random.integers(1, 4), replace=False))
+            first = np.where(np.isin(np.arange(6), right), 4, 5)
+            found.append(with_labels([[int(f), *random.integers(6, VOCAB, 2).tolist()] for f in first], right))
+        return found
+
+    torch.manual_seed(0)
+    model = SentencePointer(SentencePointerConfig(**{**SIZES, "hidden": 32, "layers": 1, "embedding": 16}))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(250):
+        optimizer.zero_grad()
+        model.loss(batch_of(*made(16)))["loss"].backward()
+        optimizer.step()
+    unseen = made(50)
+    chosen = model.eval().choose(batch_of(*unseen))
+    assert np.mean([c == np.flatnonzero(i.labels).tolist() for c, i in zip(chosen, unseen)]) > 0.9
+
+
+# ------------------------------------------------------------------------------------------------- what they learn
+
+SENTENCES = [
+    "Cats eat fish .",
+    "The weather is fine .",
+    "Some cats eat fish at sea .",
+    "Dogs run .",
+    "Fish is fine .",
+]
+
+
+def test_labels_are_the_two_best_matches_of_each_sentence():
+    assert matches(SENTENCES, ["Cats eat fish"]) == [0, 2]
+    assert matches(SENTENCES, ["Cats eat fish"], each=1) == [0]
+    assert matches(SENTENCES, ["cats eat", "dogs run far"]) == [0, 2, 3], "where one alone shares words, it is one"
+    assert matches(SENTENCES, ["nothing shared"]) == [0], "something has to be right"
+    assert matches(SENTENCES, ["unheard", "dogs"]) == [3]
+
+
+def test_labels_have_the_best_rouge():
+    reference = ["fine fish at sea", "cats run", "the fish eat"]
+    expected = set()
+    for sentence in reference:
+        scores = rouge([[s] for s in SENTENCES], [[sentence]] * len(SENTENCES))[:, :2].sum(1)
+        expected |= set(np.argsort(-scores, kind="stable")[:2].tolist())
+    assert matches(SENTENCES, reference) == sorted(expected)
+
+
+@pytest.fixture(scope="module")
+def pieces():
+    return Pieces.train([s.lower() for s in SENTENCES] * 20, 60, kind="bpe")
+
+
+def paper_of(*sections, names=(), summary=("Cats eat fish.", "It is fine.")):
+    return Document("p", "", [*names, *[""] * (len(sections) - len(names))], list(sections), list(summary))
+
+
+def test_sentences_in_pieces(pieces):
+    options = ExtractOptions(sentences=3, summary_tokens=100)
+    whole = paper_of(SENTENCES[:2], SENTENCES[2:])
+    made = labelled(whole, pieces, options)
+    assert [pieces.text(row) for row in rows_of(made)] == [s.lower() for s in SENTENCES[:3]]
+    right = right_sentences(whole, options)
+    assert np.flatnonzero(made.labels).tolist() == right == matches(SENTENCES[:3], whole.summary)
+    assert (made.target == SENTENCE_END).sum() == 1 and made.target[-1] == EOS
+    assert pieces.sentences(made.target.tolist())[0].startswith("cats eat fish")
+    assert len(labelled(whole, pieces, replace(options, summary_tokens=4)).target) == 4
+    cased = labelled(whole, pieces, replace(options, lower=False))
+    assert not np.array_equal(cased.source, made.source)
+
+
+def test_texts_without_summaries(pieces):
+    options = ExtractOptions(sentences=3)
+    (found,) = encode_extracts(
+        [paper_of(SENTENCES, summary=())], type("E", (), {"options": options, "vocabulary": pieces})
+    )
+    assert found.target.tolist() == [EOS] and found.labels is None
+    with pytest.raises(CorpusError, match="'p' has no summary"):
+        labelled(paper_of(SENTENCES, summary=()), pieces, options)
+    with pytest.raises(ValueError, match="'p' has no sentence"):
+        encode_sentences(options.example(paper_of([])), pieces, options)
+    with pytest.raises(ValueError, match="matches must be at least 1, not 0"):
+        ExtractOptions(matches=0)
+
+
+def test_byte_pairs_are_merged():
+    """Byte-pair encoding joins the pairs that are most frequent; a unigram model would keep whole words."""
+    pieces = Pieces.train(["aaab aaab aaab ac"] * 5, 16, kind="bpe")
+    assert "aa" in pieces.words or "\u2581a" in pieces.words
+    scores = [score for score in pieces.identity[1] if score < 0]
+    assert scores == sorted(scores, reverse=True), "a merge has its rank for a score"
+
+
+# ------------------------------------------------------------------------------------------------------ as presets
+
+
+@pytest.fixture(scope="module", params=["Sent-CLF", "Sent-PTR"])
+def run(request, tmp_path_factory):
+    """Trained by the command."""
+    folder = tmp_path_factory.mktemp("extractor")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPANION_CACHE", str(folder / "cache"))
+        given = ["--preset", "demo", "--variant", request.param, "--limit", "8", "--steps", "6"]
+        train_command.main(["mem2mem", *given, "--output", str(folder / "run")])
+    return folder / "run"
+
+
+def test_they_are_variants_of_mem2mem(run):
+    opened = lib.load(run)
+    losses = [m["loss"] for m in opened.metrics]
+    assert np.isfinite(losses).all() and opened.config["options"]["matches"] == 2
+    if opened.config["variant"] == "Sent-CLF":
+        references = [d.summary for d in load_corpus("aclsum").split("train", 8)]
+        assert opened.model.config.sentences == round(np.mean([len(r) for r in references]))
+
+
+def test_what_is_read_at_training_is_read_later(run):
+    """`Run.encode` gives what the corpus was prepared as, but for the labels."""
+    opened, name = lib.load(run), lib.load(run).config["variant"]
+    corpus = resolve("mem2mem", "demo", name).open_corpus("aclsum", limit=8, progress=False)
+    texts = list(load_corpus("aclsum").split("test", 8))
+    for ours, theirs in zip(opened.encode(texts, opened.encoder), corpus["test"]):
+        same_document(replace(theirs, labels=None), ours)
+    assert opened.encoder.digest() == corpus.encoder.digest()
+
+
+def test_they_are_scored_and_summarize(run, tmp_path, capsys):
+    score.main(["run", str(run), "--dataset", "aclsum", "--documents", "3"])
+    assert "summaries, ROUGE" in capsys.readouterr().out
+    (tmp_path / "a.txt").write_text("A text about reading. It has three sentences. This is the last one.")
+    summarize.main([str(run), str(tmp_path / "a.txt")])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines and set(lines) <= {"a text about reading.", "it has three sentences.", "this is the last one."}
+
+
+def test_a_corpus_of_words_is_refused(tmp_path):
+    words = resolve("mem2mem", "demo").open_corpus("aclsum", limit=2, progress=False)
+    words.save(tmp_path / "words")
+    with pytest.raises(CorpusError, match="prepared there with CohanOptions, and ExtractOptions is needed"):
+        resolve("mem2mem", "demo", "Sent-PTR").open_corpus(str(tmp_path / "words"))
+
+
+def test_every_preset_has_sizes_for_them():
+    for name in ("Sent-CLF", "Sent-PTR"):
+        assert PAPERS["mem2mem"].variants[name].presets.keys() == PAPERS["mem2mem"].presets.keys()
+    paper = resolve("mem2mem", "paper", "Sent-PTR")
+    assert (paper.train.batch_size, paper.train.learning_rate, paper.train.weight_decay) == (32, 1e-3, 1e-5)
+    assert paper.options.sentences == 300 and paper.model_config().longest == 35
+    mem2mem, whole = PAPERS["mem2mem"], PAPERS["mem2mem"].variants["Sent-PTR"]
+    lacking = replace(whole, presets={k: v for k, v in whole.presets.items() if k != "small"})
+    with pytest.raises(ValueError, match="unknown preset of Sent-PTR 'small'"):
+        replace(mem2mem, variants={**mem2mem.variants, "Sent-PTR": lacking}).setup("small", "Sent-PTR")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"presets": {"demo": Preset(ExtractOptions())}}, "options must be CohanOptions"),
+        ({"presets": {"demo": Preset(None, {"hiden": 3})}}, "config has no field 'hiden', did you mean 'hidden'"),
+        ({"counted": {"sentence": len}}, "counted has no field 'sentence', did you mean 'sentences'"),
+    ],
+)
+def test_a_variants_own_presets_are_checked(changes, message):
+    mem2mem = PAPERS["mem2mem"]
+    with pytest.raises(ValueError, match=message):
+        replace(mem2mem, variants={**mem2mem.variants, "new": Variant(SentenceClassifier, **changes)})
+
+
+def test_configs_are_checked():
+    with pytest.raises(ValueError, match="must be even, not 5"):
+        SentenceClassifierConfig(hidden=5)
+    with pytest.raises(ValueError, match="layers and longest must be at least 1"):
+        SentencePointerConfig(longest=0)
+
+
+def test_sizes_at_the_papers_hyper_parameters():
+    sizes = [
+        sum(p.numel() for p in kind(kind.Config()).parameters()) for kind in (SentenceClassifier, SentencePointer)
+    ]
+    assert sizes == [21_214_445, 26_726_124]
