@@ -1,20 +1,29 @@
-"""Corpora for the systems of Subramanian et al. (2020): sentences with labels for their extractors."""
+"""Corpora for the systems of Subramanian et al. (2020): sentences with labels for their extractors, and sequences for
+their language model, with the sentences that a Sent-PTR of its own chooses."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, fields
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
 
 from lib.data.batch import EncodedDocument
 from lib.data.documents import SPLITS, CorpusError, Document
-from lib.data.extracts import ExtractOptions, encode_sentences
+from lib.data.extracts import ExtractOptions, SequenceOptions, encode_sentences, encode_sequence
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, chunked, code_of, watched
 from lib.data.processes import default_workers, in_processes
 from lib.data.split import Split
+from lib.data.text import Vocabulary
 from lib.extractive import matches
+from lib.generate import batches, choices
+from lib.models.sentence_extractors import SentencePointer, SentencePointerConfig
+from lib.runs import Recipe, determining, load_weights, run_config
+from lib.storage import cache_dir, code_digest, digest
+from lib.training import TrainConfig, train
 
 
 def prepare_extracts(
@@ -75,3 +84,97 @@ def encode_extracts(documents: Iterable[Document], encoder: TextEncoder) -> list
 def summary_sentences(corpus: PreparedCorpus) -> int:
     """Sentences that a summary of the training documents has on average, to the nearest whole one."""
     return max(1, round(float(np.mean([len(document.reference) for document in corpus["train"]]))))
+
+
+# ----------------------------------------------------------------------------- sequences with extracted sentences
+
+
+def prepare_sequences(
+    corpus, options: SequenceOptions, limit: int | None = None, progress: bool = True
+) -> PreparedCorpus:
+    """A corpus as TLM reads it. Kept in the cache.
+
+    Behind the introduction stand in training the sentences that are right, otherwise those that Sent-PTR chooses,
+    which is trained on the same documents: so their paper found it to be best. The validation documents are read as
+    those of the test are.
+    """
+    found = prepare_extracts(corpus, _of_extracts(options), limit, progress)
+    key = [found.fingerprint, corpus.identity, asdict(options), limit]
+    return cached_corpus(
+        "sequences", key, SequenceOptions, lambda parts: _sequences(corpus, options, limit, progress, parts, found)
+    )
+
+
+def _of_extracts(options: SequenceOptions) -> ExtractOptions:
+    return ExtractOptions(**{f.name: getattr(options, f.name) for f in fields(ExtractOptions)})
+
+
+def _sequences(
+    corpus, options: SequenceOptions, limit: int | None, progress: bool, parts: Path, found: PreparedCorpus
+) -> PreparedCorpus:
+    pointer = train_pointer(found, options, progress) if options.extracts else None
+    pieces: Any = found.vocabulary
+    splits = {}
+    for name in SPLITS:
+        texts = watched(corpus.split(name, limit), f"{corpus.name}, {name}, as sequences", progress)
+        pairs = zip(texts, _chosen(found[name], pieces, pointer if name != "train" else None), strict=True)
+        chunks = in_processes(
+            partial(_sequence_chunk, pieces.model, options, name == "train"), chunked(pairs), default_workers()
+        )
+        splits[name] = Split.write(parts, name, (d for chunk in chunks for d in chunk), len(pieces))
+    weights = None if pointer is None else {n: v.cpu().numpy() for n, v in pointer.state_dict().items()}
+    return PreparedCorpus(corpus.name, TextEncoder(options, pieces, ranker=weights), splits, found.report)
+
+
+def _chosen(split: Sequence[EncodedDocument], pieces: Pieces, pointer: SentencePointer | None) -> Iterable[list[int]]:
+    """Numbers of the sentences that stand for each document: by Sent-PTR, or those that are right."""
+    if pointer is None:
+        return (np.flatnonzero(document.labels).tolist() for document in split)  # type: ignore[arg-type]
+    return choices(pointer, batches(pointer, split, 16, pieces))
+
+
+def _sequence_chunk(
+    model: bytes, options: SequenceOptions, rest: bool, pairs: list[tuple[Document, list[int]]]
+) -> list[EncodedDocument]:
+    pieces = _pieces(model)
+    return [encode_sequence(options.example(document), chosen, pieces, options, rest) for document, chosen in pairs]
+
+
+def pointer_training(options: SequenceOptions) -> TrainConfig:
+    """Adam, as Sent-PTR's is; its duration is not stated there."""
+    return TrainConfig(
+        batch_size=options.pointer_batch,
+        steps=options.pointer_steps,
+        learning_rate=options.pointer_rate,
+        weight_decay=1e-5,
+        validate_every=min(200, max(1, options.pointer_steps // 5)),
+    )
+
+
+def train_pointer(found: PreparedCorpus, options: SequenceOptions, progress: bool = True) -> SentencePointer:
+    """The Sent-PTR of a corpus of sentences, with its best weights. Kept in the cache."""
+    torch.manual_seed(0)
+    model, config, recipe = _pointer(found.vocabulary, options), pointer_training(options), Recipe("pointer")
+    name = digest([determining(run_config(recipe, model, found, config)), code_digest("lib.extraction")])
+    folder = cache_dir() / f"pointer-{name}"
+    train(recipe, model, found, config, folder, resume=True, progress=progress, alone=True)
+    load_weights(model, folder, "best")
+    return model.eval()
+
+
+def _pointer(pieces: Vocabulary, options: SequenceOptions) -> SentencePointer:
+    sizes = options.pointer_embedding, options.pointer_hidden, options.pointer_layers, options.pointer_dropout
+    return SentencePointer(SentencePointerConfig(len(pieces), *sizes))
+
+
+def encode_sequences(documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
+    """Texts, with or without a summary, as `prepare_sequences` encodes those that TLM is tested on. Raises ValueError
+    for one without a sentence."""
+    documents, options, pieces = list(documents), encoder.options, encoder.vocabulary
+    found = encode_extracts(documents, encoder)
+    chosen: Iterable[Sequence[int]] = [()] * len(found)
+    if options.extracts:
+        pointer = _pointer(pieces, options)
+        pointer.load_state_dict({name: torch.from_numpy(value) for name, value in (encoder.ranker or {}).items()})
+        chosen = _chosen(found, pieces, pointer.eval())
+    return [encode_sequence(options.example(d), c, pieces, options) for d, c in zip(documents, chosen, strict=True)]

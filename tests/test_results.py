@@ -11,7 +11,7 @@ from lib import make_tables, score
 from lib.make_tables import kept_table, make_table, markdown, page_table, pairs_frame, published_table, table_frame
 from lib.metrics import rouge
 from lib.papers import PAPERS, page_table_named, resolve, table_named
-from lib.papers.paper import RunSpec, slug
+from lib.papers.paper import Row, RunSpec, slug
 from lib.train import main as train_main
 
 TABLES = [name for paper in PAPERS.values() for name in paper.tables]
@@ -167,14 +167,15 @@ def test_a_table(scored):
     assert pairs_frame(numbers).loc["+read - hred", "R-1"].count("p ") == 1
 
 
-def test_rows_that_are_not_built_say_so(scored):
+def test_rows_that_are_not_built_say_so(scored, monkeypatch):
+    paper, table = table_named("mem2mem_table1")
+    rows = tuple(Row(r.label, r.published) if "TLM" in r.label else r for r in table.rows)
+    monkeypatch.setitem(paper.tables, "mem2mem_table1", replace(table, rows=rows))
     read_again = read(scored / "read" / "scores.json")
     baselines = read(scored / "baselines.json")
     numbers = make_table("mem2mem_table1", {"Lead-10": [baselines], "Mem2Mem": [read_again]}, "aclsum", "demo")
-    frame = table_frame(numbers)
-    assert frame.loc["TLM, hybrid", "R-1"] == "not built" and frame.loc["TLM, hybrid", "published"].startswith(
-        "42.13"
-    )
+    row = table_frame(numbers).loc["TLM, hybrid"]
+    assert row["R-1"] == "not built" and row["published"].startswith("42.13")
     numbers = make_table("mem2mem_table1", {"Lead-10": [baselines], "Mem2Mem": [read_again]}, "newsroom", "demo")
     assert "TLM, hybrid" in table_frame(numbers).index and "Discourse-aware" not in table_frame(numbers).index
     assert table_frame(numbers).loc["Mem2Mem", "published"] == "20.00 / 6.60 / 16.80"

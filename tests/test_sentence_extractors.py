@@ -172,6 +172,7 @@ def test_the_classifier_chooses_the_most_probable_sentences():
     best = [np.sort(np.argsort(-row[: len(i.labels)].detach().numpy())[:2]) for row, i in zip(logits, ITEMS)]
     assert model.choose(batch_of(*ITEMS)) == [row.tolist() for row in best]
     assert [len(row) for row in model.choose(batch_of(*ITEMS))] == [2, 1, 2]
+    assert classifier(sentences=9).choose(batch_of(*ITEMS)) == [[0, 1, 2, 3, 4], [0], [0, 1, 2]], "as they stand"
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -190,6 +191,35 @@ def test_the_pointer_finds_the_most_probable_extract(seed):
         ours = {tuple(chosen): score for score, chosen in found}
         assert all(ours.get(tuple(c), s) == pytest.approx(s, abs=1e-12) for c, s in zip(every, scores))
         assert [score for score, _ in found] == sorted((score for score, _ in found), reverse=True)
+
+
+@pytest.mark.parametrize("beam", [2, 3])
+def test_the_beam_search_of_extracts(beam):
+    """Against one that keeps the K best open ones, and ends when none can rank among the K best that have ended."""
+    model = pointer(beam=beam)
+    for seed in range(6):
+        torch.manual_seed(seed)
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter, std=0.9)
+        item = with_labels([[int(w)] for w in torch.randint(4, VOCAB, (6,))], [0])
+        ended, open_ = [], [(0.0, [])]
+        while open_:
+            candidates = []
+            for _, chosen in open_:
+                for i in range(6):
+                    if i not in chosen[:-1]:
+                        log_p = naive_pointer(model, item, [*chosen, i]).detach()[: len(chosen) + 1].sum().item()
+                        candidates.append((log_p, [*chosen, i]))
+            candidates = sorted(candidates, key=lambda c: -c[0])[: 2 * beam]
+            ends = [len(c) > 1 and c[-1] == c[-2] for _, c in candidates]
+            ended += [(p / len(c), c[:-1]) for (p, c), end in list(zip(candidates, ends))[:beam] if end]
+            ended = sorted(ended, key=lambda h: -h[0])[:beam]
+            open_ = [c for c, end in zip(candidates, ends) if not end][:beam]
+            if open_ and len(ended) == beam and ended[-1][0] >= open_[0][0] / len(open_[0][1]):
+                break
+        (found,) = model.search(batch_of(item))
+        assert [chosen for _, chosen in found] == [chosen for _, chosen in ended]
+        assert [score for score, _ in found] == pytest.approx([score for score, _ in ended], abs=1e-12)
 
 
 def test_a_beam_of_one_takes_the_best_of_every_step():
@@ -247,6 +277,12 @@ def test_labels_are_the_two_best_matches_of_each_sentence():
     assert matches(SENTENCES, ["cats eat", "dogs run far"]) == [0, 2, 3], "where one alone shares words, it is one"
     assert matches(SENTENCES, ["nothing shared"]) == [0], "something has to be right"
     assert matches(SENTENCES, ["unheard", "dogs"]) == [3]
+
+
+def test_pairs_of_words_count_as_well():
+    same_words = ["fish eat cats", "eat cats fish", "cats eat fish", "the cats eat fish"]
+    assert matches(same_words, ["cats eat fish"], each=1) == [2]
+    assert matches(same_words, ["cats eat fish"], each=2) == [2, 3]
 
 
 def test_labels_have_the_best_rouge():

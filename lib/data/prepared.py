@@ -40,7 +40,7 @@ class TextEncoder:
     options: Any  # an `Options`
     vocabulary: Any  # a `Vocabulary`, of what the model writes, and for most models of what it reads
     source_vocabulary: Vocabulary | None = None  # where the encoder knows other words (Read-Again)
-    ranker: dict[str, np.ndarray] | None = None  # weights of a learned paragraph ranker (hierarchical Transformer)
+    ranker: dict[str, np.ndarray] | None = None  # weights of a model that chooses what is read: paragraphs, sentences
 
     def save(self, folder: str | Path) -> None:
         """`pieces.model` or `vocabulary.txt`, and where there are such `source_vocabulary.txt` and

@@ -34,6 +34,29 @@ def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout
     return dropout(weights).to(values.dtype) @ values
 
 
+def attend_both(
+    q: Tensor,
+    far: tuple[Tensor, Tensor, Tensor],
+    own: tuple[Tensor, Tensor, Tensor],
+    dropout: Dropout | None = None,
+) -> Tensor:
+    """Attention of words q [R, heads, T, s] to what their documents share and to what is their own, in one softmax.
+
+    far: keys, values [B, heads, m, s], seen [B, T, m]; own: keys, values [R, heads, n, s], seen [B, T, n].
+    """
+    (far_keys, far_values, far_seen), (keys, values, seen) = far, own
+    q, keys, values = (y.unflatten(0, (len(far_keys), -1)) for y in (q * q.shape[-1] ** -0.5, keys, values))
+    scores = torch.cat(
+        [q @ far_keys[:, None].transpose(-1, -2), q @ keys.transpose(-1, -2)], -1
+    )  # [B, K, heads, T, m + n]
+    mask = torch.cat([far_seen, seen], -1)[:, None, None]
+    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+    if dropout is not None:
+        weights = dropout(weights)
+    from_far, from_own = weights.split([far_keys.shape[2], keys.shape[3]], -1)
+    return (from_far @ far_values[:, None] + from_own @ values).flatten(0, 1)
+
+
 class DroppedLinear(nn.Linear):
     """A linear layer with dropout before it."""
 

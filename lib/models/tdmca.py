@@ -23,8 +23,8 @@ from torch.nn import functional as F
 from lib.data.batch import Batch
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
-from lib.layers.transformer import FeedForward, attend, sinusoids
-from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
+from lib.layers.transformer import FeedForward, attend, attend_both, sinusoids
+from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
 from lib.models.piece_model import PieceModel, xavier
 
 
@@ -113,7 +113,7 @@ class _DecoderOnlyLayer(nn.Module):
             k, v = torch.cat([past[0], k], 1), torch.cat([past[1], v], 1)
         keys, values, seen = self.behind(k, v, kept, lengths, start)  # own ones, and which each word sees
         far = self.visible(kept, lengths, start, x.shape[1])  # [B, T, m]
-        found = _attend_both(q, (kept.keys, kept.values, far), (keys, values, seen))
+        found = attend_both(q, (kept.keys, kept.values, far), (keys, values, seen))
         x = x + self.dropout(self.output(found.transpose(1, 2).flatten(2)))
         return self._finish(x), (k, v)
 
@@ -221,21 +221,6 @@ class CompressedLayer(_DecoderOnlyLayer):
         stride = self.config.stride
         groups = y.shape[1] // stride
         return compress(y[:, : groups * stride].unflatten(1, (groups, stride)).flatten(2))
-
-
-def _attend_both(q: Tensor, far: tuple[Tensor, Tensor, Tensor], own: tuple[Tensor, Tensor, Tensor]) -> Tensor:
-    """Attention of words q [R, heads, T, s] to what their documents share and to what is their own, in one softmax.
-
-    far: keys, values [B, heads, m, s], seen [B, T, m]; own: keys, values [R, heads, n, s], seen [B, T, n].
-    """
-    (far_keys, far_values, far_seen), (keys, values, seen) = far, own
-    documents = len(far_keys)
-    q = per_document(q, documents) * q.shape[-1] ** -0.5  # [B, K, heads, T, s]
-    keys, values = (per_document(y, documents) for y in (keys, values))
-    scores = torch.cat([q @ far_keys[:, None].transpose(-1, -2), q @ keys.transpose(-1, -2)], -1)
-    mask = torch.cat([far_seen, seen], -1)[:, None, None]
-    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1).split([far_keys.shape[2], keys.shape[3]], -1)
-    return (weights[0] @ far_values[:, None] + weights[1] @ values).flatten(0, 1)
 
 
 @dataclass(frozen=True)

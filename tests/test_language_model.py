@@ -1,0 +1,343 @@
+"""TLM: the whole sequence piece by piece, in parts, padded, in a beam, what it reads, and as presets."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import lib
+from lib import score
+from lib import train as train_command
+from lib.data.batch import make_batch, rows_of
+from lib.data.corpora import load_corpus
+from lib.data.documents import Document
+from lib.data.extracts import SequenceOptions, encode_sequence
+from lib.data.pieces import Pieces
+from lib.data.text import BOS, EOS, PARAGRAPH_END, SENTENCE_END
+from lib.extraction import encode_sequences, prepare_extracts, prepare_sequences, right_sentences
+from lib.generate import DecodeConfig, choices, greedy_search
+from lib.models.language_model import LanguageModel, LanguageModelConfig
+from lib.models.sentence_extractors import SentencePointer
+from lib.papers import PAPERS, resolve
+from lib.training import train
+from tests.conftest import (
+    VOCAB,
+    batch_of,
+    check_beam_search,
+    check_hypotheses,
+    check_padding,
+    check_parts,
+    document,
+    same_document,
+)
+
+SIZES = {"width": 8, "heads": 2, "inner": 10, "layers": 2, "window": 20, "dropout": 0.0}
+# what the summary is written from, the summary, and windows of the rest of the paper
+PAPER = (([4, 5, 9, 6, 7, 8, 10, 4], [[5, 5, 6, 11], [7, 4]]), [5, 4, 9, 8, 7, EOS])
+LETTER = (([4], []), [5, EOS])
+REPORT = (([7, 8, 9, 4, 5], [[6]]), [6, 6, EOS])
+ITEMS = [document([source, *rest], target) for (source, rest), target in (PAPER, LETTER, REPORT)]
+
+
+def tiny(**changes):
+    torch.manual_seed(0)
+    model = LanguageModel(LanguageModelConfig(VOCAB, **{**SIZES, **changes})).double()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.4)
+    return model.eval()
+
+
+@pytest.fixture(params=[False, True], ids=["untied", "tied"])
+def model(request):
+    return tiny(tied=request.param)
+
+
+def gelu(x):
+    return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def naive_layer(layer, x, heads):
+    """Equations 6 and 7, piece by piece and head by head."""
+    a, size, result = layer.attention, len(x[0]) // heads, []
+    y = [layer.norms[0](w) for w in x]
+    q, k, v = ([f(w) for w in y] for f in (a.query, a.key, a.value))
+    for t in range(len(x)):
+        found = []
+        for z in range(heads):
+            part = slice(z * size, (z + 1) * size)
+            weights = torch.stack([q[t][part] @ k[i][part] / math.sqrt(size) for i in range(t + 1)]).softmax(0)
+            found.append(sum(w * v[i][part] for i, w in enumerate(weights)))
+        h = x[t] + a.output(torch.cat(found))
+        result.append(h + layer.outer(gelu(layer.inner(layer.norms[1](h)))))
+    return result
+
+
+def naive(model, sequence):
+    """log P of what follows each piece: [n, V]."""
+    x = [model.embedding.weight[w] + model.position.weight[t] for t, w in enumerate(sequence)]
+    for layer in model.layers:
+        x = naive_layer(layer, x, model.config.heads)
+    scores = model.embedding.weight if model.config.tied else model.output.weight
+    return torch.stack([scores @ model.norm(w) for w in x]).log_softmax(-1)
+
+
+def test_the_whole_sequence_piece_by_piece(model):
+    """The summary's probabilities, and their gradients."""
+    batch = batch_of(*ITEMS)
+    state = model.encode(batch)
+    output, _ = model.decode(batch.target_input, state)
+    ours = model.log_prob(output, batch.target, state)
+    expected = []
+    for (source, _), target in (PAPER, LETTER, REPORT):
+        log_p = naive(model, [*source, BOS, *target[:-1]])[len(source) :]  # the predictions from [BOS] on
+        expected.append(log_p[range(len(target)), target])
+    for row, log_p in zip(ours, expected):
+        assert torch.allclose(row[: len(log_p)], log_p, rtol=0, atol=1e-12)
+    parameters = list(model.parameters())
+    loss = -torch.stack([log_p.mean() for log_p in expected]).mean()
+    pairs = zip(*(torch.autograd.grad(x, parameters) for x in (model.loss(batch)["loss"], loss)))
+    for (name, _), (a, b) in zip(model.named_parameters(), pairs):
+        assert torch.allclose(a, b, rtol=0, atol=1e-11), name
+
+
+def test_training_predicts_every_piece_of_a_paper_alike(model):
+    """Equation 8: but for the first of each sequence. The rest begins sequences of its own."""
+    model.train()
+    losses = model.loss(batch_of(*ITEMS))
+    loss = nll = 0.0
+    for (source, rest), target in (PAPER, LETTER, REPORT):
+        log_p = naive(model, [*source, BOS, *target[:-1]])
+        read = [log_p[i, piece] for i, piece in enumerate(source[1:])]
+        written = [log_p[len(source) + i, piece] for i, piece in enumerate(target)]
+        others = [p[i, piece] for row in rest for p in [naive(model, row)] for i, piece in enumerate(row[1:])]
+        every = [*read, *written, *others]
+        loss -= sum(every) / len(every) / 3
+        nll -= sum(written) / len(written) / 3
+    assert losses["loss"].item() == pytest.approx(loss.item(), abs=1e-12)
+    assert losses["nll"].item() == pytest.approx(nll.item(), abs=1e-12)
+    assert losses["loss"].item() > (losses["source"] + losses["rest"]).item() > losses["rest"].item() > 0
+    parameters = list(model.parameters())
+    for a, b in zip(*(torch.autograd.grad(x, parameters) for x in (losses["loss"], loss))):
+        assert torch.allclose(a, b, rtol=0, atol=1e-11)
+
+
+def test_without_training_the_summary_alone_counts(model):
+    losses = model.loss(batch_of(*ITEMS))
+    assert losses["loss"] is losses["nll"] and "source" not in losses
+    alone = [document([row.tolist() for row in rows_of(item)[:1]], item.target.tolist()) for item in ITEMS]
+    assert torch.allclose(model.loss(batch_of(*alone))["loss"], losses["loss"], rtol=0, atol=1e-14)
+
+
+def test_padding_changes_nothing(model):
+    check_padding(model, ITEMS)
+    check_padding(model.train(), ITEMS[::-1])
+
+
+def test_one_call_with_many_words_equals_many_calls(model):
+    check_parts(model, ((1,) * 6, (2, 3, 1), (4, 2)), ITEMS)
+
+
+def test_hypotheses_share_their_document(model):
+    check_hypotheses(model, ITEMS)
+
+
+def test_beam_search(model):
+    check_beam_search(model, DecodeConfig(beam=3, min_length=1, max_length=5), ITEMS)
+
+
+def test_generation_with_kept_keys_is_generation_without(model):
+    """Greedy search, against reading the whole sequence again for every piece."""
+    config = DecodeConfig(min_length=2, max_length=6)
+    for ((source, _), _), found in zip((PAPER, LETTER, REPORT), greedy_search(model, batch_of(*ITEMS), config)):
+        written, log_prob = [], 0.0
+        while EOS not in written:
+            log_p = naive(model, [*source, BOS, *written])[-1].clone()
+            barred = [*config.forbidden, *([EOS] if len(written) < 2 else [])]
+            log_p[[i for i in range(VOCAB) if i != EOS] if len(written) == 6 else barred] = -torch.inf
+            written.append(int(log_p.argmax()))
+            log_prob += log_p[written[-1]].item()
+        assert found.ids == written[:-1] and found.log_prob == pytest.approx(log_prob, abs=1e-10)
+
+
+def test_dropout_is_on_attention_as_well():
+    model = tiny(dropout=0.5).train()
+    for part in (model, *model.layers):
+        part.dropout.p = 0.0
+    with torch.no_grad():
+        losses = {model.loss(batch_of(*ITEMS))["nll"].item() for _ in range(4)}
+    assert len(losses) > 1
+
+
+def test_a_window_has_an_end():
+    model = tiny(window=9)
+    batch = batch_of(ITEMS[2])
+    model.decode(torch.tensor([[BOS, 4, 5, 6]]), model.encode(batch))
+    with pytest.raises(ValueError, match="10 pieces does not fit into the model's window of 9"):
+        model.decode(torch.tensor([[BOS, 4, 5, 6, 7]]), model.encode(batch))
+
+
+def test_configs_are_checked():
+    with pytest.raises(ValueError, match="do not divide"):
+        LanguageModelConfig(width=10, heads=4)
+    with pytest.raises(ValueError, match="at least 1"):
+        LanguageModelConfig(window=0)
+
+
+def test_the_papers_size():
+    """220M parameters, which the paper gives, are 20 layers of 768 and pieces with two vectors each."""
+    with torch.device("meta"):
+        untied, tied = (LanguageModel(LanguageModelConfig(tied=tied)) for tied in (False, True))
+    assert [sum(p.numel() for p in m.parameters()) for m in (untied, tied)] == [219_740_160, 181_142_784]
+
+
+# --------------------------------------------------------------------------------------------------- what it reads
+
+OPENING = ["Fish is eaten by cats .", "Why is not known ."]
+METHOD = ["Ten cats were shown fish .", "We counted ."]
+PAPER_TEXT = Document("p", "", ["Abbreviations", "Introduction", "Method"], [["Cm , centimetre ."], OPENING, METHOD],
+                      ["Cats eat fish .", "Ten did ."])  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pieces():
+    return Pieces.train([s.lower() for s in (*OPENING, *METHOD, "cm , centimetre .")] * 20, 90, kind="bpe")
+
+
+def texts(made, pieces):
+    return [pieces.text(row) for row in rows_of(made)]
+
+
+def test_the_parts_of_a_sequence(pieces):
+    options = SequenceOptions(summary_tokens=60, window=300, extract_tokens=60, vocab_size=90)
+    article = options.example(PAPER_TEXT)
+    made = encode_sequence(article, [3, 1], pieces, options, rest=True)
+    condition, rest = rows_of(made)
+    (place,) = np.flatnonzero(condition == PARAGRAPH_END)
+    assert pieces.text(condition[:place]) == " ".join(OPENING).lower()
+    assert pieces.text(condition[place:]) == f"{METHOD[0]} {OPENING[0]}".lower(), "in the order in which they come"
+    assert pieces.text(rest) == f"cm , centimetre . {' '.join(METHOD)}".lower()
+    assert pieces.sentences(made.target.tolist()) == [s.lower() for s in PAPER_TEXT.summary]
+    assert made.target[-1] == EOS and (made.target == SENTENCE_END).sum() == 1
+    assert len(rows_of(encode_sequence(article, [3, 1], pieces, options))) == 1, "to be written, nothing more is read"
+    plain = encode_sequence(article, [3, 1], pieces, replace(options, extracts=False))
+    assert texts(plain, pieces) == [" ".join(OPENING).lower()] and PARAGRAPH_END not in plain.source
+
+
+def test_a_sequence_fits_into_its_window(pieces):
+    """What of the introduction has no room belongs to the rest, which is cut into windows."""
+    options = SequenceOptions(summary_tokens=6, window=20, extract_tokens=5, vocab_size=90)
+    article = options.example(PAPER_TEXT)
+    made = encode_sequence(article, [3, 4], pieces, options, rest=True)
+    condition, *rest = rows_of(made)
+    assert len(made.target) == 6 and len(condition) + len(made.target) == 20
+    assert np.flatnonzero(condition == PARAGRAPH_END).tolist() == [20 - 6 - 6]
+    opening = np.concatenate(pieces.encode([s.lower() for s in OPENING]))
+    assert np.array_equal(condition[:8], opening[:8]) and np.array_equal(rest[0][:3], opening[8:])
+    whole = np.concatenate(rest)
+    narrow = replace(options, window=13)  # one piece of the introduction is read
+    cut = rows_of(encode_sequence(article, [3, 4], pieces, narrow, rest=True))
+    assert len(cut[0]) == 1 + 6 and np.array_equal(np.concatenate(cut[1:]), [*opening[1:8], *whole])
+    assert len(cut) > 2 and {len(row) for row in cut[1:-1]} == {13} and 0 < len(cut[-1]) <= 13
+    some = rows_of(encode_sequence(article, [3], pieces, replace(narrow, rest_tokens=15), rest=True))
+    assert [len(row) for row in some[1:]] == [13, 2]
+
+
+def test_options_are_checked():
+    with pytest.raises(ValueError, match="it must be at least 602"):
+        SequenceOptions(window=601)
+    assert SequenceOptions(window=301, extracts=False).window == 301
+    with pytest.raises(ValueError, match="extract_tokens must be at least 1, not 0"):
+        SequenceOptions(extract_tokens=0)
+
+
+# ------------------------------------------------------------------------------------------------------ as presets
+
+SOME = {"pointer_steps": 3, "vocab_size": 600}
+
+
+def test_training_reads_what_is_right_and_the_test_what_is_chosen():
+    setup = resolve("mem2mem", "demo", "TLM + extracts", SOME)
+    texts = load_corpus("aclsum")
+    corpus = setup.prepare(texts, 6, progress=False)
+    found = prepare_extracts(texts, resolve("mem2mem", "demo", "Sent-PTR", {"vocab_size": 600, "summary_tokens": 160})
+                             .options, 6, progress=False)  # fmt: skip
+    assert found.vocabulary.identity == corpus.vocabulary.identity
+    pointer = SentencePointer(SentencePointer.Config(len(found.vocabulary), 64, 64, 1)).eval()
+    pointer.load_state_dict({name: torch.from_numpy(w) for name, w in corpus.encoder.ranker.items()})
+    for name in ("train", "val", "test"):
+        documents = list(texts.split(name, 6))
+        chosen = [right_sentences(d, setup.options) for d in documents]
+        if name != "train":
+            batches = [make_batch([d], len(found.vocabulary)) for d in found[name]]
+            chosen = choices(pointer, batches)
+        for ours, d, numbers in zip(corpus[name], documents, chosen, strict=True):
+            article = setup.options.example(d)
+            same_document(ours, encode_sequence(article, numbers, corpus.vocabulary, setup.options, name == "train"))
+            assert (len(ours.sentence_lengths) > 1) == (name == "train")
+    again = encode_sequences(list(texts.split("test", 6)), corpus.encoder)
+    for ours, theirs in zip(corpus["test"], again, strict=True):
+        same_document(ours, theirs)
+
+
+@pytest.fixture(scope="module", params=["TLM", "TLM + extracts"])
+def run(request, tmp_path_factory):
+    """Trained by the command."""
+    folder = tmp_path_factory.mktemp("tlm")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPANION_CACHE", str(folder / "cache"))
+        given = ["--preset", "demo", "--variant", request.param, "--limit", "6", "--steps", "2"]
+        given += [
+            "--options.pointer-steps",
+            "2",
+            "--options.vocab-size",
+            "600",
+            "--max-length",
+            "8",
+            "--min-length",
+            "3",
+        ]
+        train_command.main(["mem2mem", *given, "--model.layers", "1", "--output", str(folder / "run")])
+    return folder / "run"
+
+
+def test_they_are_variants_of_mem2mem(run, capsys):
+    opened = lib.load(run)
+    hybrid = opened.config["variant"] == "TLM + extracts"
+    assert np.isfinite([m["loss"] for m in opened.metrics]).all()
+    assert (opened.encoder.ranker is not None) == (run / "ranker.safetensors").exists() == hybrid
+    score.main(["run", str(run), "--dataset", "aclsum", "--documents", "2"])
+    assert "summaries, ROUGE" in capsys.readouterr().out
+    (summary,) = opened.summarize(["A text about reading. It has three sentences. This is the last one."])
+    source = "".join(summary.source[0])
+    assert source.strip().startswith("a text about reading.") and ("last one. " in source) == hybrid
+
+
+def test_tied_vectors_are_kept_once(tmp_path):
+    setup = resolve("mem2mem", "demo", "TLM", SOME, steps=1)
+    setup = replace(setup, config={**setup.config, "tied": True, "layers": 1})
+    corpus = setup.prepare(load_corpus("aclsum"), 4, progress=False)
+    trained = train(setup.recipe, setup.build(corpus), corpus, setup.train, tmp_path, progress=False)
+    opened = lib.load(tmp_path).model
+    assert opened.output.weight is opened.embedding.weight
+    assert torch.equal(opened.output.weight, trained.model.output.weight)
+
+
+def test_every_preset_has_sizes_for_them():
+    mem2mem = PAPERS["mem2mem"]
+    for name in ("TLM", "TLM + extracts"):
+        assert mem2mem.variants[name].presets.keys() == mem2mem.presets.keys()
+        for preset in mem2mem.presets:
+            setup = resolve("mem2mem", preset, name)
+            assert setup.model_config().window == setup.options.window
+            assert setup.decode.max_length < setup.options.summary_tokens, "what is written has room in the window"
+    paper = resolve("mem2mem", "paper", "TLM").model_config()
+    assert (paper.layers, paper.width, paper.inner, paper.heads, paper.window) == (20, 768, 3072, 12, 1024)
+
+
+def test_the_abstractive_row_needs_no_pointer():
+    setup = resolve("mem2mem", "demo", "TLM", {"vocab_size": 600})
+    corpus = prepare_sequences(load_corpus("aclsum"), setup.options, 3, progress=False)
+    assert corpus.encoder.ranker is None and not any((d.source == PARAGRAPH_END).any() for d in corpus["train"])
