@@ -1,8 +1,9 @@
-"""Summaries from a model: batched beam search and greedy search, on the path that training uses."""
+"""Summaries from a model: batched beam search, greedy search and sampling, on the path that training uses."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from zlib import crc32
 
 import torch
 from torch import Tensor
@@ -20,7 +21,7 @@ Score = TypeVar("Score", float, Tensor)
 
 @dataclass(frozen=True)
 class DecodeConfig:
-    """Beam search. Lengths count words without [EOS], and symbols that steer the model."""
+    """Beam search, or sampling. Lengths count words without [EOS], and symbols that steer the model."""
 
     beam: int = 4  # the paper's (appendix A.2)
     min_length: int = 0
@@ -29,8 +30,12 @@ class DecodeConfig:
     length_offset: int = 0  # 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016
     block_ngrams: int = 0  # no n-gram of this size twice; 0: anything goes
     forbidden: tuple[int, ...] = (PAD, UNK, BOS)
+    sample: int = 0  # each word is drawn from so many of the most probable ones, in place of a beam; 0: none is
+    temperature: float = 1.0  # of what is drawn: P^(1 / temperature)
 
     def __post_init__(self):
+        if self.sample < 0 or self.temperature <= 0:
+            raise ValueError(f"sample {self.sample} must be 0 or more, and temperature {self.temperature} above 0")
         if self.beam < 1 or self.max_length < 1 or self.min_length > self.max_length:
             raise ValueError(
                 f"beam {self.beam} and max_length {self.max_length} must be at least 1, and min_length "
@@ -174,9 +179,29 @@ def repeating(tokens: list[int], n: int) -> list[int]:
     return [tokens[i + n - 1] for i in range(len(tokens) - n + 1) if tokens[i : i + n - 1] == context]
 
 
-@torch.no_grad()
 def greedy_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
     """The most probable word at every step, for all documents at once."""
+    return _one_by_one(model, batch, config, 1, lambda log_p: torch.zeros_like(log_p, dtype=torch.long))
+
+
+def sample_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
+    """Every word drawn from the `sample` most probable ones (Fan et al. 2018). A document's id determines its draws,
+    whatever else is in the batch."""
+    drawn_by = [torch.Generator().manual_seed(crc32(name.encode())) for name in batch.ids]
+
+    def draw(log_p: Tensor) -> Tensor:
+        p = (log_p / config.temperature).softmax(-1).cpu()
+        places = [torch.multinomial(row, 1, generator=generator) for row, generator in zip(p, drawn_by)]
+        return torch.stack(places).to(log_p.device)
+
+    return _one_by_one(model, batch, config, config.sample, draw)
+
+
+@torch.no_grad()
+def _one_by_one(
+    model: Summarizer, batch: Batch, config: DecodeConfig, k: int, pick: Callable[[Tensor], Tensor]
+) -> list[Hypothesis]:
+    """One hypothesis of every document. pick: of log P [B, k] of the k best words, the place [B, 1] of the next."""
     model.eval()
     state, extra = model.encode(batch), max(map(len, batch.unknown), default=0)
     tokens = torch.full((len(batch), 1), BOS, device=batch.source.device)
@@ -184,7 +209,9 @@ def greedy_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list
     open_ = torch.ones(len(batch), dtype=torch.bool, device=batch.source.device)
     while open_.any():
         output, state = model.decode(tokens[:, -1:], state)
-        log_p, word = (x[:, 0] for x in _best_words(model, output, state, tokens, config, 1, extra))
+        log_p, words = _best_words(model, output, state, tokens, config, k, extra)
+        place = pick(log_p)
+        log_p, word = (x.gather(1, place)[:, 0] for x in (log_p, words))
         log_prob = log_prob + log_p.where(open_, 0)
         tokens = torch.cat([tokens, word.where(open_, EOS)[:, None]], 1)
         open_ = open_ & (word != EOS)
@@ -233,7 +260,10 @@ def written(model: Summarizer, batches: Iterable[Batch], config: DecodeConfig) -
     """The best hypothesis of every document of some batches."""
     device = next(model.parameters()).device
 
-    def search(batch: Batch) -> list[list[Hypothesis]]:
-        return beam_search(model, batch.to(device), config)
+    def search(batch: Batch) -> list[Hypothesis]:
+        batch = batch.to(device)
+        if config.sample:
+            return sample_search(model, batch, config)
+        return [best for best, *_ in beam_search(model, batch, config)]
 
-    return [best for found in in_threads(search, batches, threads_on(device)) for best, *_ in found]
+    return [best for found in in_threads(search, batches, threads_on(device)) for best in found]

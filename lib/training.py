@@ -1,6 +1,7 @@
 """Training: one plain loop, for a page and for the command line (`lib.train`)."""
 
 import json
+import math
 import os
 import platform
 import sys
@@ -63,6 +64,7 @@ class TrainConfig:
     optimizer: str = "adam"  # or "sgd", plain, or "adagrad"
     learning_rate: float = 2e-4
     warmup: int | None = None  # steps; given, the rate is learning_rate * min(step^-1/2, step * warmup^-3/2)
+    cosine: int | None = None  # steps; given, the rate rises in a line for `warmup` steps and falls in a cosine to 0
     halve_after: int | None = None  # epochs; given, the rate is halved after each further epoch
     anneal: float | None = None  # the rate is divided by it after each validation with a higher loss than the last
     beta2: float = 0.999  # Adam's
@@ -84,6 +86,7 @@ class TrainConfig:
             "epochs",
             "steps",
             "warmup",
+            "cosine",
             "halve_after",
             "validate_every",
             "save_every",
@@ -105,6 +108,8 @@ class TrainConfig:
             raise ValueError(f"weight_decay must be a number of at least 0, not {self.weight_decay}")
         if not 0 <= self.beta2 < 1:
             raise ValueError(f"beta2 must be in [0, 1), not {self.beta2}")
+        if self.cosine is not None and self.warmup is None:
+            raise ValueError("cosine needs a warmup before it")
         if self.optimizer not in ("adam", "sgd", "adagrad"):
             raise ValueError(f"optimizer must be 'adam', 'sgd' or 'adagrad', not {self.optimizer!r}")
 
@@ -112,7 +117,10 @@ class TrainConfig:
         """The learning rate of a step, counted from 1, in an epoch, counted from 0, after so many rises of the
         validation loss (with a warm-up: Vaswani et al. 2017, equation 3)."""
         rate = self.learning_rate
-        if self.warmup is not None:
+        if self.cosine is not None and self.warmup is not None:
+            fallen = min(1.0, max(0, step - self.warmup) / self.cosine)
+            rate *= min(1.0, step / self.warmup) * (1 + math.cos(math.pi * fallen)) / 2
+        elif self.warmup is not None:
             rate *= min(step**-0.5, step * self.warmup**-1.5)
         if self.halve_after is not None:
             rate *= 0.5 ** max(0, int(epoch) - self.halve_after + 1)

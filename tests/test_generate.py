@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -6,7 +7,7 @@ import torch
 
 from lib.data.batch import in_vocabulary
 from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
-from lib.generate import DecodeConfig, beam_search, greedy_search, repeating, summarize
+from lib.generate import DecodeConfig, beam_search, greedy_search, repeating, sample_search, summarize
 from lib.layers.pointer import Mixture
 from tests.conftest import RAGGED, VOCAB, batch_of, document, tiny_model
 
@@ -163,3 +164,52 @@ def test_an_end_of_no_probability_is_still_an_end():
     for found in beam_search(model, batch_of(), DecodeConfig(beam=2, min_length=3, max_length=3)):
         assert len(found) == 2
         assert all(len(h.ids) == 3 for h in found)
+
+
+# -------------------------------------------------------------------------------------------------------- sampling
+
+
+def test_words_are_drawn_from_the_most_probable_ones():
+    """The first word of many documents that differ in their names alone: as often as P^(1 / temperature) says."""
+    model, config = tiny_model(), DecodeConfig(min_length=1, max_length=3, sample=3, temperature=0.2)
+    same = [replace(RAGGED[0], id=f"document {i}") for i in range(2_000)]
+    found = sample_search(model, batch_of(*same), config)
+    state = model.encode(batch_of(same[0]))
+    output, state = model.decode(torch.tensor([[BOS]]), state)
+    p = model.distribution(output, state, len(same[0].unknown))[0]
+    p[[PAD, UNK, BOS, EOS]] = 0
+    values, words = p.topk(3)
+    expected = (values.log() / 0.2).softmax(0).tolist()
+    shares = [sum(h.ids[0] == w for h in found) / len(found) for w in words.tolist()]
+    assert sum(shares) == pytest.approx(1) and shares == pytest.approx(expected, abs=0.04)
+    assert abs(shares[0] - (values / values.sum())[0].item()) > 0.04, "the temperature shows"
+
+
+def test_a_document_has_its_own_draws():
+    """Whatever else is in the batch; and log P is the model's own."""
+    model, config = tiny_model(), DecodeConfig(min_length=2, max_length=7, sample=5)
+    together = sample_search(model, batch_of(), config)
+    for item, found in zip(RAGGED, together):
+        (alone,) = sample_search(model, batch_of(item), config)
+        assert alone.ids == found.ids and found.log_prob == pytest.approx(model_score(model, item, found.ids))
+        assert 2 <= len(found.ids) <= 7
+    others = sample_search(model, batch_of(*[replace(item, id="else") for item in RAGGED]), config)
+    assert [h.ids for h in others] != [h.ids for h in together]
+
+
+def test_cold_samples_are_greedy():
+    model, config = tiny_model(), DecodeConfig(min_length=1, max_length=8, sample=4, temperature=1e-4)
+    assert [h.ids for h in sample_search(model, batch_of(), config)] == [
+        h.ids for h in greedy_search(model, batch_of(), config)
+    ]
+
+
+def test_summaries_are_sampled_where_that_is_asked_for():
+    model, vocabulary = tiny_model(), Vocabulary([f"w{i}" for i in range(VOCAB - 4)])
+    config = DecodeConfig(min_length=2, max_length=7, sample=5)
+    drawn = sample_search(model, batch_of(), config)
+    expected = [vocabulary.sentences(h.ids, d.unknown) for h, d in zip(drawn, RAGGED)]
+    assert summarize(model, RAGGED, vocabulary, config) == expected
+    assert summarize(model, RAGGED, vocabulary, replace(config, sample=0)) != expected
+    with pytest.raises(ValueError, match="sample 0 must be 0 or more, and temperature 0 above 0"):
+        DecodeConfig(temperature=0)

@@ -430,6 +430,10 @@ def test_warm_up():
     config = TrainConfig(learning_rate=2.0, warmup=4)
     assert [config.rate(s) for s in (1, 4, 16)] == pytest.approx([2 / 8, 2 / 2, 2 / 4])
     assert TrainConfig(learning_rate=0.5).rate(100) == 0.5
+    risen = TrainConfig(learning_rate=2.0, warmup=4, cosine=6)
+    assert [risen.rate(s) for s in (1, 2, 4, 6, 7, 10, 12)] == pytest.approx([0.5, 1, 2, 1.5, 1, 0, 0])
+    with pytest.raises(ValueError, match="cosine needs a warmup"):
+        TrainConfig(cosine=6)
     with pytest.raises(ValueError, match="warmup"):
         TrainConfig(warmup=0)
 

@@ -46,9 +46,12 @@ TLM = {
     "paper": Preset(
         SequenceOptions(),
         train=TrainConfig(
-            batch_size=64, accumulate=16, steps=240_000, learning_rate=2.5e-4, max_norm=None, validate_every=5_000,
+            batch_size=64, accumulate=16, steps=240_000, learning_rate=2.5e-4, warmup=40_000, cosine=200_000,
+            max_norm=None, validate_every=5_000,
         ),
-        decode=DecodeConfig(min_length=0, max_length=299, forbidden=_WRITTEN["forbidden"]),
+        decode=DecodeConfig(
+            min_length=0, max_length=299, forbidden=_WRITTEN["forbidden"], sample=30, temperature=0.7
+        ),
     ),
     "demo": Preset(
         SequenceOptions(
