@@ -5,6 +5,11 @@ import hashlib
 import importlib.util
 import json
 import os
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -38,16 +43,70 @@ def cache_dir() -> Path:
 
 
 def write_whole(path: str | Path, content: str | bytes) -> Path:
-    """Write `content` under a temporary name, then put it in place: a reader never sees half a file."""
+    """Write `content` under a temporary name, then put it in place: a reader never sees half a file, nor does who
+    comes after a power failure."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_beside(path)
     try:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        to_disk(temporary)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def to_disk(path: Path) -> None:
+    """Wait until a file's contents are on the disk, and not in the machine's memory alone."""
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+
+
+def temporary_beside(path: Path) -> Path:
+    """Under what name this process writes a file or a folder until it is whole."""
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+
+def remove_leftovers(folder: str | Path, name: str = "*") -> None:
+    """Remove what killed processes were writing in `folder` (under `name` alone, if given)."""
+    for path in Path(folder).glob(f".{name}.*.tmp"):
+        process = path.name.split(".")[-2]
+        if process.isdecimal() and not _lives(int(process)):
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _lives(process: int) -> bool:
+    """Whether there is such a process; where this cannot be asked, there is."""
+    if sys.platform == "win32":
+        return True
+    try:
+        os.kill(process, 0)  # asks, and does nothing
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+@contextmanager
+def locked(path: str | Path, what: str) -> Iterator[None]:
+    """Within it no other process is in a block with the same `path`, a file that is made; who has to wait is told.
+
+    what: that the others do, for the message.
+    """
+    from filelock import FileLock, Timeout  # here, because models need no locks
+
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=1)
+    except Timeout:
+        print(f"waiting for another process that {what} (it holds {path})", file=sys.stderr, flush=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def write_json(path: str | Path, value) -> Path:
@@ -57,6 +116,32 @@ def write_json(path: str | Path, value) -> Path:
 def digest(value, length: int = 12) -> str:
     """A short, stable name of anything that json can write."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]
+
+
+def contents_digest(folder: Path, files: Iterable[Path]) -> str:
+    """A short name of the contents of these files and of their names in `folder`, wherever that is.
+
+    What was read once is known again by place, number, size and times of each file, which the cache keeps: a large
+    corpus is not read each time that it is opened.
+    """
+    files = list(files)
+    stats = [path.stat() for path in files]
+    found = [(s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in stats]
+    known = cache_dir() / "digests" / digest([[str(path.absolute()), *s] for path, s in zip(files, found)], 24)
+    with suppress(OSError, ValueError):
+        (kept,) = json.loads(known.read_text(encoding="utf-8"))
+        return kept
+    contents = digest([[path.relative_to(folder).as_posix(), _sha256(path)] for path in files])
+    # a file that was changed a moment ago may be changed again without another time
+    if time.time_ns() - max((max(s[-2:]) for s in found), default=0) > 2_000_000_000:
+        with suppress(OSError):
+            write_json(known, [contents])
+    return contents
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def code_digest(*modules: str, root: str | Path | None = None) -> str:

@@ -12,9 +12,8 @@ import json
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
-from hashlib import sha1
 from importlib import resources
 from itertools import islice
 from pathlib import Path
@@ -22,10 +21,10 @@ from pathlib import Path
 from lib.data import docstrings
 from lib.data.documents import SPLITS, CorpusError, Document, to_document
 from lib.data.pieces import Pieces
-from lib.data.readers import Records, articles_of, find_split, shard_pieces
+from lib.data.readers import Records, Source, articles_of, find_split, shard_pieces
 from lib.data.releases import RELEASES
 from lib.data.text import split_sentences
-from lib.storage import digest, project_root
+from lib.storage import contents_digest, digest, project_root
 from lib.suggestions import did_you_mean
 
 
@@ -159,13 +158,14 @@ Given = Iterable[dict | Document]
 class Corpus:
     """Documents by split, read anew each time they are asked for.
 
-    `skipped` holds what the last pass over each split left out (`errors="skip"`).
+    `skipped` holds what the last pass over each split left out (`errors="skip"`), `repeated` the ids that it found
+    more than once. `identity` names all that determines the documents.
     """
 
     def __init__(
         self,
         name: str,
-        records: dict[str, list],
+        records: dict[str, list[Source]],
         identity: str,
         errors: str = "raise",
         note: str = "",
@@ -173,9 +173,14 @@ class Corpus:
     ):
         if errors not in ("raise", "skip"):
             raise CorpusError(f"errors must be 'raise' or 'skip', not {errors!r}")
-        self.name, self.identity, self.note, self._records, self._errors = name, identity, note, records, errors
+        self.name, self.note, self._contents, self._records, self._errors = name, note, identity, records, errors
         self.pieces = pieces
         self._skipped: dict[str, list[Skipped]] = {}
+        self._repeated: dict[str, list[str]] = {}
+
+    @property
+    def identity(self) -> str:
+        return self._contents if self._errors == "raise" else f"{self._contents}, errors skipped"
 
     @classmethod
     def from_records(
@@ -186,8 +191,7 @@ class Corpus:
         records = {split_name: found for split_name, found in given.items() if found}
         if not records:
             raise CorpusError(f"{name}: there is no record in train, val or test")
-        contents = [[asdict(r) if isinstance(r, Document) else r for r in found] for found in given.values()]
-        identity = digest(json.dumps(contents, default=str, skipkeys=True))
+        identity = digest([[_written(record) for record in found] for found in given.values()])
         sources = _sources(name, records, lambda split_name: enumerate(records[split_name], 1))
         return cls(name, sources, identity, errors)
 
@@ -201,20 +205,29 @@ class Corpus:
 
         Raises CorpusError at the first record that cannot be used (`errors="raise"`), or when none can.
         """
+        if limit is not None and limit < 1:
+            raise CorpusError(f"limit must be at least 1, not {limit}; without it there is none")
         if split_name not in self._records:
             raise CorpusError(f"{self.name}: no split {split_name!r}; there are {', '.join(self._records)}")
         return islice(self._documents(split_name), limit)
 
     def _documents(self, split_name: str) -> Iterator[Document]:
         self._skipped[split_name] = skipped = []
-        for path, read in self._records[split_name]:
-            found, ended, first = 0, 0, None
-            for ended, (line, record) in enumerate(_guarded(path, read), 1):  # noqa: B007
+        self._repeated[split_name] = repeated = []
+        seen: set[int] = set()  # hashes: a corpus may have millions of ids
+        before = 0
+        for source in self._records[split_name]:
+            path, found, ended, first = source.path, 0, 0, None
+            for ended, (line, record) in enumerate(_guarded(source), 1):  # noqa: B007
                 try:
                     if isinstance(record, ValueError):
                         raise record
-                    yield record if isinstance(record, Document) else to_document(record, line)
+                    document = record if isinstance(record, Document) else to_document(record, before + line)
                     found += 1
+                    if (name := hash(document.id)) in seen:
+                        repeated.append(document.id)
+                    seen.add(name)
+                    yield document
                 except ValueError as reason:
                     problem = Skipped(str(path), line, str(reason))
                     if self._errors == "raise":
@@ -225,6 +238,7 @@ class Corpus:
                 raise CorpusError(f"{path}: nothing for the split {split_name!r} in it")
             if not found:
                 raise CorpusError(f"{path}: none of {ended} records can be used; the first: {first}")
+            before += ended
 
     def only(self, key: str, value: str) -> "Corpus":
         """Of its records those in which `key` is `value`."""
@@ -237,38 +251,66 @@ class Corpus:
             )
 
         records = {
-            split_name: [(path, partial(matching, read)) for path, read in found]
+            split_name: [replace(source, read=partial(matching, source.read)) for source in found]
             for split_name, found in self._records.items()
         }
-        name, identity = f"{self.name}:{value}", f"{self.identity} {key} {value}"
+        name, identity = f"{self.name}:{value}", f"{self._contents} {key} {value}"
         return Corpus(name, records, identity, self._errors, self.note, self.pieces)
 
     def tested_on(self, other: "Corpus") -> "Corpus":
         """This corpus with the test documents of another: DUC 2004 has no others."""
         records = {**self._records, "test": other._records["test"]}
-        return Corpus(self.name, records, f"{self.identity} {other.identity}", self._errors, self.note, self.pieces)
+        identity = f"{self._contents} {other._contents}"
+        return Corpus(self.name, records, identity, self._errors, self.note, self.pieces)
 
     @property
     def skipped(self) -> list[Skipped]:
         return [problem for problems in self._skipped.values() for problem in problems]
 
+    @property
+    def repeated(self) -> list[str]:
+        return [name for names in self._repeated.values() for name in names]
+
+    def problems(self) -> str:
+        """What was left out, with the first reasons, and ids that come again; empty where there is nothing to say."""
+        skipped, repeated, found = self.skipped, self.repeated, []
+        if skipped:
+            shown = "; ".join(map(str, skipped[:3]))
+            found.append(
+                f"{len(skipped)} records were left out: {shown}" + ("; and more" if len(skipped) > 3 else "")
+            )
+        if repeated:
+            found.append(
+                f"{len(repeated)} documents have the id of an earlier one of their split: {repeated[0]!r} ..."
+            )
+        return ". ".join(found)
+
     def report(self) -> str:
-        """What was left out, and what a reader should know of this copy, for a page or a log."""
-        if not self.skipped:
-            return f"no record was left out. {self.note}".strip()
-        shown = "; ".join(map(str, self.skipped[:3]))
-        return f"{len(self.skipped)} records were left out: {shown}" + (" ..." if len(self.skipped) > 3 else "")
+        """`problems`, and what a reader should know of this copy, for a page or a log."""
+        return f"{self.problems() or 'no record was left out'}. {self.note}".strip()
 
 
-def _sources(name: str, split_names: Iterable[str], read: Callable[[str], Iterable]) -> dict[str, list]:
-    """Splits that are no files, as a `Corpus` wants them: for each a name, and what reads its numbered records."""
-    return {split_name: [(f"{name}, {split_name}", partial(read, split_name))] for split_name in split_names}
-
-
-def _guarded(path, read) -> Records:
-    """Records of a file; what is wrong with the file as a whole becomes a CorpusError."""
+def _written(record) -> str:
+    """A record in memory as text, whatever it holds."""
     try:
-        yield from read()
+        return json.dumps(asdict(record) if isinstance(record, Document) else record, default=str, skipkeys=True)
+    except (
+        ValueError,
+        RecursionError,
+    ):  # a circle, a number without end, what is too deep: it is going to be refused
+        return type(record).__name__
+
+
+def _sources(name: str, split_names: Iterable[str], read: Callable[[str], Iterable]) -> dict[str, list[Source]]:
+    """Splits that are no files, as a `Corpus` wants them: for each a name, and what reads its numbered records."""
+    return {split_name: [Source(f"{name}, {split_name}", partial(read, split_name))] for split_name in split_names}
+
+
+def _guarded(source: Source) -> Records:
+    """Records of a file; what is wrong with the file as a whole becomes a CorpusError."""
+    path = source.path
+    try:
+        yield from source.read()
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise CorpusError(f"{path}: damaged gzip data ({error}). Download the file again.") from None
     except UnicodeDecodeError as error:
@@ -292,8 +334,7 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     Raises:
         CorpusError: unknown name, nothing to read, the Hub cannot be reached and holds no cached copy.
     """
-    folder = Path(dataset).expanduser()
-    if folder.is_dir():
+    if (folder := _folder_named(dataset)) is not None:
         return _folder(folder, errors)
     if dataset in ("aclsum", CLUSTERS):
         return _aclsum(errors, dataset == CLUSTERS)
@@ -313,6 +354,15 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     )
 
 
+def _folder_named(dataset: str | Path) -> Path | None:
+    """The folder of this path, if there is one."""
+    try:
+        folder = Path(dataset).expanduser()
+        return folder if folder.is_dir() else None
+    except (OSError, RuntimeError) as error:  # a name that is too long, the home of nobody
+        raise CorpusError(f"{str(dataset)!r} can be no folder ({error})") from None
+
+
 def _by_hand(name: str, errors: str) -> Corpus:
     folder, corpus = project_root() / "data" / name, MANUAL[name]
     if folder.is_dir():
@@ -324,20 +374,23 @@ def _by_hand(name: str, errors: str) -> Corpus:
 
 
 def _folder(folder: Path, errors: str, name: str = "") -> Corpus:
-    records = {split_name: files for split_name in SPLITS if (files := find_split(folder, split_name))}
-    if not records:
-        raise CorpusError(
-            f"{folder}: no train, val or test files in a known layout: NAME.jsonl[.gz], .json, .txt with JSON lines, "
-            ".parquet, .csv, .src and .tgt, .article.txt and .title.txt, wikihowAll.csv, url_lists with stories, "
-            f"*.NAME.0.pt with a SentencePiece model; nor {', '.join(r.files for r in RELEASES.values())}"
-        )
-    paths = list(dict.fromkeys(path for files in records.values() for path, _ in files))
-    inside = [p for path in paths for p in ([path] if path.is_file() else sorted(path.rglob("*"))) if p.is_file()]
-    stats = [(p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in inside]
-    if any(path.suffix == ".pt" for path in paths):
-        pieces = shard_pieces(folder)
-        return Corpus(name or str(folder), records, digest([stats, pieces.words]), errors, pieces=pieces)
-    return Corpus(name or str(folder), records, digest(stats), errors)
+    try:
+        records = {split_name: files for split_name in SPLITS if (files := find_split(folder, split_name))}
+        if not records:
+            raise CorpusError(
+                f"{folder}: no train, val or test files in a known layout: NAME.jsonl[.gz], .json, .txt with JSON "
+                "lines, .parquet, .csv, .src and .tgt, .article.txt and .title.txt, wikihowAll.csv, url_lists with "
+                "stories, *.NAME.0.pt with a SentencePiece model; nor "
+                f"{', '.join(r.files for r in RELEASES.values())}"
+            )
+        sources = [source for found in records.values() for source in found]
+        paths = list(dict.fromkeys(path for s in sources for path in (Path(s.path), *s.beside)))
+        inside = [p for path in paths for p in ([path] if path.is_file() else sorted(path.rglob("*"))) if p.is_file()]
+        pieces = shard_pieces(folder) if any(path.suffix == ".pt" for path in paths) else None
+        identity = digest([contents_digest(folder, inside), pieces and pieces.words])
+    except OSError as error:
+        raise CorpusError(f"{folder}: cannot be read ({error})") from None
+    return Corpus(name or str(folder), records, identity, errors, pieces=pieces)
 
 
 # ---------------------------------------------------------------------------------------------------- the default
@@ -387,8 +440,8 @@ def _sample(errors: str) -> Corpus:
     """150 biomedical papers under CC BY or CC0 (`pmc_sample/ATTRIBUTION.md`): 30, 20, and 100 for the test."""
     folder = Path(__file__).parent / "pmc_sample"
     records = {split_name: find_split(folder, split_name) for split_name in SPLITS}
-    files = (path for found in records.values() for path, _ in found)
-    return Corpus(SAMPLE, records, digest([sha1(path.read_bytes()).hexdigest() for path in files]), errors)
+    files = [Path(source.path) for found in records.values() for source in found]
+    return Corpus(SAMPLE, records, contents_digest(folder, files), errors)
 
 
 def anthology_year(identifier: str) -> int:

@@ -1,6 +1,7 @@
 """One schema for documents, and what is turned into it: records in the layouts of public corpora, and plain text."""
 
 import re
+import sys
 from dataclasses import dataclass, field
 
 from lib.data.text import split_sentences
@@ -45,14 +46,15 @@ LAYOUTS = {
 }
 
 _SUMMARY_TAGS = re.compile(r"</?S>", re.IGNORECASE)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def to_document(record: dict | str, number: int = 0, reference: bool = True) -> Document:
     """Turn one record of any known layout into a `Document`.
 
     reference: whether there must be a summary; without, a text alone is a record too (`parse_text`).
-    Raises ValueError with the reason: keys missing, a value of the wrong type, a null byte, nothing in the source or
-    in the summary. The caller adds file and line.
+    Raises ValueError with the reason: keys missing, a value of the wrong type, a null byte or half a character,
+    nothing in the source or in the summary. The caller adds file and line.
     """
     if isinstance(record, str) and not reference:
         return parse_text(record, str(number))
@@ -68,7 +70,7 @@ def to_document(record: dict | str, number: int = 0, reference: bool = True) -> 
         section_names=names,
         sections=sections,
         summary=[s for s in summary if s],
-        more_summaries=[_sentences(text, "more_summaries") for text in record.get("more_summaries", ())],
+        more_summaries=_more_summaries(record.get("more_summaries")),
     )
     if not document.sections:
         raise ValueError(f"the source ({source_key!r}) is empty")
@@ -123,6 +125,14 @@ def _paragraphs(value) -> tuple[list[str], list[list[str]]]:
     return [source for source, _ in kept], [sentences for _, sentences in kept]
 
 
+def _more_summaries(value) -> list[list[str]]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ValueError(f"'more_summaries' must be a list of summaries, found {type(value).__name__}")
+    return [_sentences(summary, "more_summaries") for summary in value]
+
+
 def _sentences(value, key: str) -> list[str]:
     """Sentences of a list of sentences, of a text with one a line, or of plain text."""
     if isinstance(value, list):
@@ -135,12 +145,19 @@ def _text(value, key: str) -> str:
         raise ValueError(f"{key!r} must hold text, found {type(value).__name__}")
     if "\0" in value:
         raise ValueError(f"{key!r} holds a null byte")
+    if found := _SURROGATE.search(value):
+        raise ValueError(f"{key!r} holds {found[0]!a}, half of a character: it cannot be written as UTF-8")
     return value
 
 
 def _string(record: dict, keys: tuple[str, ...], default: str) -> str:
     value = next((record[k] for k in keys if record.get(k) is not None), default)
-    return _text(str(value) if isinstance(value, int) else value, keys[0])
+    if not isinstance(value, int):
+        return _text(value, keys[0])
+    try:
+        return str(value)
+    except ValueError:
+        raise ValueError(f"{keys[0]!r} is a number of more than {sys.get_int_max_str_digits():,} digits") from None
 
 
 # ---------------------------------------------------------------------------------------- plain text and Markdown

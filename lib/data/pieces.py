@@ -1,7 +1,6 @@
 """A vocabulary of SentencePiece pieces, for source and summary alike."""
 
 import io
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -16,6 +15,9 @@ from lib.storage import write_whole
 # How other people's models call the special symbols: those of the ranked WikiSum shards, and SentencePiece's own.
 _OTHER_NAMES = (("<PAD>", "<pad>"), ("<unk>", "<UNK>"), ("<S>", "<s>"), ("</S>", "</s>"))
 
+
+# What is learned depends on it in late digits, and so do the pieces: the same number whatever the machine.
+_THREADS = 2
 
 _SYMBOLS = len(SPECIALS) + len(CLUSTER_SYMBOLS)
 
@@ -32,8 +34,8 @@ class Pieces(Vocabulary):
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
             self._processor.LoadFromSerializedProto(model)
-        except RuntimeError as error:
-            raise CorpusError(f"not a SentencePiece model: {error}") from None
+        except RuntimeError:
+            raise CorpusError("not a SentencePiece model, or a damaged one") from None
         theirs = [self._processor.IdToPiece(i) for i in range(self._processor.GetPieceSize())]
         renamed = {name: ours for ours, names in zip(SPECIALS, _OTHER_NAMES) for name in names}
         renamed[theirs[self._processor.unk_id()]] = SPECIALS[UNK]
@@ -47,8 +49,8 @@ class Pieces(Vocabulary):
     def train(cls, texts: Iterable[str], size: int, sentences: int = 2_000_000, kind: str = "unigram") -> "Pieces":
         """Learn `size` pieces, special symbols counted in, from at most `sentences` of the texts.
 
-        kind: SentencePiece's model, "unigram" or "bpe" (byte pairs). A small corpus may give fewer. Raises
-        CorpusError when it gives none.
+        kind: SentencePiece's model, "unigram" or "bpe" (byte pairs). A small corpus may give fewer. Raises CorpusError
+        for texts without letters, or with more of them than pieces.
         """
         out = io.BytesIO()
         pad, unk, bos, eos = SPECIALS
@@ -57,10 +59,14 @@ class Pieces(Vocabulary):
                 sentence_iterator=iter(texts), model_writer=out, vocab_size=size, model_type=kind,
                 hard_vocab_limit=False, input_sentence_size=sentences, shuffle_input_sentence=True,
                 pad_id=0, unk_id=1, bos_id=2, eos_id=3, pad_piece=pad, unk_piece=unk, bos_piece=bos, eos_piece=eos,
-                control_symbols=list(CLUSTER_SYMBOLS), num_threads=os.cpu_count(), minloglevel=2,
+                control_symbols=list(CLUSTER_SYMBOLS), num_threads=_THREADS, minloglevel=2,
             )  # fmt: skip
-        except RuntimeError as error:
-            raise CorpusError(f"{size} pieces cannot be learned from these texts: {error}") from None
+        except RuntimeError:
+            raise CorpusError(
+                f"{size} pieces cannot be learned from these texts: there must be texts of at most 4,192 bytes with "
+                "something to read in them, and more pieces than different characters. Take more documents, or a "
+                "larger vocab_size."
+            ) from None
         return cls(out.getvalue())
 
     @property
@@ -73,7 +79,10 @@ class Pieces(Vocabulary):
 
     def ours(self, theirs: Iterable[int]) -> np.ndarray:
         """The library's ids of the model's own."""
-        return self._ours[np.asarray(theirs, dtype=np.int64)]
+        ids = np.asarray(theirs)
+        if ids.ndim != 1 or (ids.size and (ids.dtype.kind != "i" or ids.min() < 0)):
+            raise ValueError("pieces are given as a list of whole numbers from 0")
+        return self._ours[ids.astype(np.int64)]
 
     def text(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> str:
         """Plain text up to the first [EOS]; symbols are left out."""
@@ -102,7 +111,10 @@ class Pieces(Vocabulary):
 
     @classmethod
     def load(cls, path: str | Path) -> "Pieces":
-        return cls(Path(path).read_bytes())
+        try:
+            return cls(Path(path).read_bytes())
+        except CorpusError:
+            raise CorpusError(f"{path}: not a SentencePiece model, or damaged") from None
 
 
 def _until_end(ids: Iterable[int]) -> Iterator[int]:

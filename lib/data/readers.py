@@ -3,6 +3,7 @@
 A reader is a function of a path that yields `(line number, record)`. Errors name the file and the line.
 """
 
+import codecs
 import csv
 import gzip
 import hashlib
@@ -10,7 +11,9 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +23,51 @@ from lib.data.releases import RELEASES
 from lib.data.text import TITLE_END
 
 Records = Iterator[tuple[int, dict | ValueError]]  # a ValueError stands for a record that cannot be read
-Files = list[tuple[Path, Callable[[], Iterator[tuple[int, Any]]]]]  # each with the function that reads it
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something that holds records of a split: a file or a folder, or the name of what is no file."""
+
+    path: Path | str
+    read: Callable[[], Iterator[tuple[int, Any]]]  # line numbers and records
+    beside: tuple[Path, ...] = ()  # other files that the records are made of
 
 
 def read_json_lines(path: Path) -> Records:
     """One JSON object a line, plain or gzip-compressed, or one JSON array in the whole file."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            if number == 1 and line.lstrip().startswith(b"["):
-                yield from enumerate(_json_array(line + file.read(), path), 1)
+        first = file.readline()
+        if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise CorpusError(f"{path}: it is in UTF-16. Save it as UTF-8.")
+        if first.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
+            records = _json_array(first.removeprefix(codecs.BOM_UTF8), file, path)
+            if records is not None:
+                yield from enumerate(records, 1)
                 return
+        file.seek(0)
+        for number, line in enumerate(file, 1):
+            line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             if line.strip():
                 yield number, _parse(line)
+
+
+def _json_array(first: bytes, file, path: Path) -> list | None:
+    """The records of a file that is one JSON array; None where only the first of its lines looks like one.
+
+    first: the first line, behind which `file` stands.
+    """
+    alone = _parse(first)
+    if isinstance(alone, list):
+        return None if any(line.strip() for line in file) else alone
+    rest = file.read()
+    records = _parse((first + rest).replace(b"\n", b" ").replace(b"\r", b" "))
+    if not isinstance(records, ValueError):
+        return records
+    if isinstance(_parse(rest.lstrip().split(b"\n", 1)[0]), dict):
+        return None
+    raise CorpusError(f"{path}: {records}. It starts as one JSON array; JSON lines are read too.")
 
 
 def _parse(line: bytes) -> Any:
@@ -45,54 +80,132 @@ def _parse(line: bytes) -> Any:
         return ValueError(f"not UTF-8: byte {error.start + 1} of the line cannot be decoded")
     except json.JSONDecodeError as error:
         return ValueError(f"not JSON: {error.msg} at column {error.colno}")
-
-
-def _json_array(data: bytes, path: Path) -> list:
-    records = _parse(data.replace(b"\n", b" ").replace(b"\r", b" "))
-    if isinstance(records, ValueError):
-        raise CorpusError(f"{path}: {records}. It starts as one JSON array; JSON lines are read too.")
-    return records
+    except RecursionError:
+        return ValueError("lists or objects within each other, too deep to be read")
+    except ValueError:  # a limit of Python's
+        return ValueError(f"it holds a number of more than {sys.get_int_max_str_digits():,} digits")
 
 
 def read_parquet(path: Path) -> Records:
+    import pyarrow
     import pyarrow.parquet as parquet
 
-    number = 0
-    for batch in parquet.ParquetFile(path).iter_batches(batch_size=64):
-        for record in batch.to_pylist():
-            number += 1
-            yield number, record
+    try:
+        number = 0
+        for batch in parquet.ParquetFile(path).iter_batches(batch_size=64):
+            for record in _rows(batch):
+                number += 1
+                yield number, record
+    except pyarrow.ArrowException as error:
+        raise CorpusError(f"{path}: cannot be read ({error})") from None
 
 
-def read_csv(path: Path) -> Iterator[tuple[int, dict]]:
-    """Rows of a CSV file with a header; quoted fields may hold line breaks."""
+def _rows(batch) -> list[dict | ValueError]:
+    """The rows of a table; a ValueError for one that holds what Python cannot (a date after the year 9999)."""
+    try:
+        return batch.to_pylist()
+    except (ValueError, OverflowError) as error:
+        if batch.num_rows == 1:
+            return [ValueError(f"a value that cannot be read ({error})")]
+        return [row for i in range(batch.num_rows) for row in _rows(batch.slice(i, 1))]
+
+
+def read_csv(path: Path) -> Records:
+    """Rows of a CSV file with a header, each under the number of its first line; quoted fields may hold line breaks.
+
+    A row must have as many fields as the header, and a quote that begins a field must have one that ends it.
+    """
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    with open(path, encoding="utf-8", errors="replace", newline="") as file:
-        rows = csv.DictReader(line.replace("\0", "\ufffd") for line in file)
-        for record in rows:
-            yield rows.line_num, record
+    with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        rows, header = _csv_rows(file), None
+        for number, row in rows:
+            if header is None:
+                header = _header(row, path)
+            else:
+                yield number, _csv_record(row, header)
 
 
-def read_parallel(source: Path, target: Path) -> Iterator[tuple[int, dict]]:
-    """Line-aligned source and summary files, as Multi-News and Gigaword come.
+def _csv_rows(file) -> Iterator[tuple[int, list[str] | ValueError]]:
+    rows = csv.reader(file, strict=True)
+    while True:
+        first = rows.line_num + 1
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            quotes = "a quote that begins a field must have one that ends it, and within they are doubled"
+            row = ValueError(f"the row goes to line {rows.line_num} and is no CSV ({error}): {quotes}")
+        if row:
+            yield first, row
+
+
+def _header(row: list[str] | ValueError, path: Path) -> list[str]:
+    if isinstance(row, ValueError):
+        raise CorpusError(f"{path}, header: {row}")
+    if repeated := [name for name in row if row.count(name) > 1]:
+        raise CorpusError(f"{path}, header: two columns are named {repeated[0]!r}")
+    return row
+
+
+def _csv_record(row: list[str] | ValueError, header: list[str]) -> dict | ValueError:
+    if isinstance(row, ValueError):
+        return row
+    if len(row) != len(header):
+        quoted = "a text with commas, quotes or line breaks must stand in quotes"
+        return ValueError(f"{len(row)} fields where the header has {len(header)}: {quoted}")
+    return _not_utf8("".join(row)) or dict(zip(header, row))
+
+
+def _not_utf8(text: str) -> ValueError | None:
+    """What is wrong with a text that was read with `errors="surrogateescape"`."""
+    if found := re.search("[\udc80-\udcff]", text):
+        return ValueError(f"not UTF-8: it holds the byte {ord(found[0]) - 0xDC00:#x}")
+    return None
+
+
+def _lines(path: Path) -> Iterator[str | ValueError]:
+    """Lines that end in `\\n` or `\\r\\n`, and in nothing else that may be taken for the end of a line."""
+    with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
+        for line in file:
+            line = line.removesuffix("\n").removesuffix("\r")
+            if "\r" in line:
+                yield ValueError("a carriage return within the line: lines must end in \\n or \\r\\n")
+            else:
+                yield _not_utf8(line) or line
+
+
+def _aligned(source: Path, *others: Path) -> Iterator[tuple[int, list[str] | ValueError]]:
+    """Lines of several files that belong together. Raises CorpusError for files of different lengths."""
+    for number, lines in enumerate(zip_longest(_lines(source), *map(_lines, others)), 1):
+        for path, line in zip(others, lines[1:]):
+            if lines[0] is not None and line is None:
+                raise CorpusError(f"{path}: ends before line {number}, which {source.name} has. Download both again.")
+            if lines[0] is None and line is not None:
+                last = f"line {number - 1}, the last of {source.name}"
+                raise CorpusError(f"{path}: goes on after {last}. Download both again.")
+        problems = (
+            ValueError(f"{path.name}: {line}")
+            for path, line in zip((source, *others), lines)
+            if isinstance(line, ValueError)
+        )
+        yield number, next(problems, list(lines))
+
+
+def read_parallel(source: Path, target: Path, *more: Path) -> Records:
+    """Line-aligned source and summary files, as Multi-News and Gigaword come; `more` files hold further summaries, as
+    DUC 2004 (task 1) is passed on.
 
     In Multi-News a line holds several articles set apart by `|||||`, and `NEWLINE_CHAR` for line breaks: an article
     becomes a section.
     """
-    with open(source, encoding="utf-8") as sources, open(target, encoding="utf-8") as targets:
-        number = 0
-        for number, text in enumerate(sources, 1):
-            summary = targets.readline()
-            if not summary:
-                raise CorpusError(
-                    f"{target}: ends before line {number}, which {source.name} has. Download both again."
-                )
-            articles = text.replace("NEWLINE_CHAR", "\n").split("|||||")
-            yield number, {**articles_of(articles), "abstract_text": summary.strip()}
-        if targets.readline():
-            raise CorpusError(
-                f"{target}: goes on after line {number}, the last of {source.name}. Download both again."
-            )
+    for number, lines in _aligned(source, target, *more):
+        if isinstance(lines, ValueError):
+            yield number, lines
+            continue
+        articles = lines[0].replace("NEWLINE_CHAR", "\n").split("|||||")
+        record = {**articles_of(articles), "abstract_text": lines[1].strip()}
+        yield number, {**record, "more_summaries": lines[2:]}
 
 
 def articles_of(articles: list[str]) -> dict:
@@ -102,24 +215,17 @@ def articles_of(articles: list[str]) -> dict:
     return {"sections": kept, "section_names": names}
 
 
-def read_duc(source: Path, references: list[Path]) -> Records:
-    """Line-aligned texts and headlines by several people, as DUC 2004 (task 1) is passed on."""
-    others = [path.read_text(encoding="utf-8").splitlines() for path in references[1:]]
-    for number, record in read_parallel(source, references[0]):
-        for path, lines in zip(references[1:], others):
-            if number > len(lines):
-                raise CorpusError(f"{path}: ends before line {number}, which {source.name} has. Download both again.")
-        yield number, {**record, "more_summaries": [lines[number - 1] for lines in others]}
-
-
 def read_wikihow(path: Path, titles: Path) -> Records:
     """The articles of `wikihowAll.csv` whose titles a split's list names, cleaned as its authors do.
 
     The bold line of each step, ended by `.,`, is a sentence of the summary. Articles whose headlines are at least
     0.75 times as long as their text are left out (Koupaee and Wang 2018).
     """
-    wanted = {_title_key(line) for line in titles.read_text(encoding="utf-8").splitlines()}
+    wanted = {_title_key(line) for line in titles.read_text(encoding="utf-8-sig").splitlines()}
     for number, row in read_csv(path):
+        if isinstance(row, ValueError):
+            yield number, row
+            continue
         headline, text, title = (row.get(key) or "" for key in ("headline", "text", "title"))
         if _title_key(title) not in wanted or len(headline) >= 0.75 * len(text):
             continue
@@ -138,12 +244,19 @@ def _title_key(title: str) -> str:
 def read_stories(folder: Path, urls: Path) -> Records:
     """CNN/DailyMail as `.story` files: a story's name is the SHA-1 of its url; `@highlight` lines are the summary."""
     stories = {path.stem: path for path in folder.glob("*_stories/*.story")}
-    for number, url in enumerate(urls.read_text(encoding="utf-8").split(), 1):
+    for number, url in enumerate(urls.read_text(encoding="utf-8-sig").split(), 1):
         name = hashlib.sha1(url.encode()).hexdigest()
         if name in stories:
-            body, *highlights = stories[name].read_text(encoding="utf-8").split("@highlight")
-            lines = [" ".join(h.split()).rstrip(".") + " ." for h in highlights if h.strip()]
-            yield number, {"id": name, "article": body, "highlights": "\n".join(lines)}
+            yield number, _story(stories[name])
+
+
+def _story(path: Path) -> dict | ValueError:
+    try:
+        body, *highlights = path.read_text(encoding="utf-8-sig").split("@highlight")
+    except (OSError, UnicodeDecodeError) as error:
+        return ValueError(f"{path.name}: {error}")
+    lines = [" ".join(h.split()).rstrip(".") + " ." for h in highlights if h.strip()]
+    return {"id": path.stem, "article": body, "highlights": "\n".join(lines)}
 
 
 def read_shard(path: Path, pieces: Pieces) -> Records:
@@ -156,19 +269,26 @@ def read_shard(path: Path, pieces: Pieces) -> Records:
 
     try:
         records = torch.load(path, weights_only=True)
-    except Exception as error:  # whatever unpickling of the day raises
-        raise CorpusError(f"{path}: not a shard of plain lists and numbers ({str(error).splitlines()[0]})") from None
+    except OSError:
+        raise
+    except Exception:  # whatever unpickling of the day raises, with advice to load code from the file
+        raise CorpusError(f"{path}: not a shard of plain lists and numbers, or damaged. Download it again.") from None
+    if not isinstance(records, list):
+        raise CorpusError(f"{path}: a {type(records).__name__}, where a shard is a list of {{src, tgt, tgt_str}}")
     for number, record in enumerate(records, 1):
         try:
-            paragraphs = [pieces.ours(ids).tolist() for ids in record["src"]]
-            summary = re.sub(r"</?t>", " ", record["tgt_str"])
-        except (KeyError, TypeError, IndexError, ValueError) as error:
+            yield number, _cluster(record, pieces)
+        except (KeyError, TypeError, IndexError, ValueError, OverflowError) as error:
             yield number, ValueError(f"not a record of src, tgt and tgt_str ({error!r})")
-            continue
-        titles = [ids[: ids.index(TITLE_END)] for ids in paragraphs if TITLE_END in ids]
-        texts = [pieces.text(ids[ids.index(TITLE_END) + 1 if TITLE_END in ids else 0 :]) for ids in paragraphs]
-        title = pieces.text(titles[0]) if titles else ""
-        yield number, {"title": title, "paragraphs": texts, "summary": re.split(r"<[Qq]>", summary)}
+
+
+def _cluster(record: dict, pieces: Pieces) -> dict:
+    paragraphs = [pieces.ours(ids).tolist() for ids in record["src"]]
+    summary = re.sub(r"</?t>", " ", record["tgt_str"])
+    titles = [ids[: ids.index(TITLE_END)] for ids in paragraphs if TITLE_END in ids]
+    texts = [pieces.text(ids[ids.index(TITLE_END) + 1 if TITLE_END in ids else 0 :]) for ids in paragraphs]
+    title = pieces.text(titles[0]) if titles else ""
+    return {"title": title, "paragraphs": texts, "summary": re.split(r"<[Qq]>", summary)}
 
 
 def shard_pieces(folder: Path) -> Pieces:
@@ -188,29 +308,35 @@ SPLIT_NAMES = {"train": ("train",), "val": ("val", "valid", "validation", "dev")
 _JSON = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".txt", ".txt.gz")
 
 
-def find_split(folder: Path, split_name: str) -> Files:
-    """Files of one split in `folder`, each with the function that reads it; an empty list when there are none."""
+def find_split(folder: Path, split_name: str) -> list[Source]:
+    """What holds one split in `folder`; an empty list when nothing does.
+
+    Raises CorpusError for a folder where a file of the split should be.
+    """
     for name in SPLIT_NAMES[split_name]:
         for find in (_tables, _pairs, _wikihow, _stories, _shards):
             if found := find(folder, name):
                 return found
     released = next((r for r in RELEASES.values() if r.probe(folder)), None)
-    return [(folder, partial(released.read, folder, split_name))] if released else []
+    return [Source(folder, partial(released.read, folder, split_name))] if released else []
 
 
-def _tables(folder: Path, name: str) -> Files:
+def _tables(folder: Path, name: str) -> list[Source]:
+    for ending in (*_JSON, ".csv", ".parquet"):
+        if (path := folder / f"{name}{ending}").is_dir():
+            raise CorpusError(f"{path}: a folder, where a file must be: take out what is in it")
     for ending in _JSON:
         path = folder / f"{name}{ending}"
         if path.is_file():
-            return [(path, lambda p=path: read_json_lines(p))]
+            return [Source(path, partial(read_json_lines, path))]
     shards = sorted([*folder.glob(f"{name}.parquet"), *folder.glob(f"{name}-*.parquet")])
     if shards:
-        return [(path, lambda p=path: read_parquet(p)) for path in shards]
+        return [Source(path, partial(read_parquet, path)) for path in shards]
     path = folder / f"{name}.csv"
-    return [(path, lambda: read_csv(path))] if path.is_file() else []
+    return [Source(path, partial(read_csv, path))] if path.is_file() else []
 
 
-def _pairs(folder: Path, name: str) -> Files:
+def _pairs(folder: Path, name: str) -> list[Source]:
     layouts = [
         (f"{name}.src", f"{name}.tgt"),  # Multi-News
         (f"{name}.src.txt", f"{name}.tgt.txt"),  # Gigaword, org_data
@@ -221,28 +347,34 @@ def _pairs(folder: Path, name: str) -> Files:
         layouts.append(("input.txt", "task1_ref0.txt"))
         references = sorted(folder.glob("task1_ref[0-9].txt"))
         if len(references) > 1 and (folder / "input.txt").is_file():
-            return [(folder / "input.txt", lambda: read_duc(folder / "input.txt", references))]
+            return [_aligned_source(folder / "input.txt", *references)]
     for base in (folder, folder / "train", folder / "Giga"):
         for source, target in layouts:
             if (base / source).is_file() and (base / target).is_file():
-                paths = base / source, base / target
-                return [(paths[0], lambda p=paths: read_parallel(*p))]
+                return [_aligned_source(base / source, base / target)]
     return []
 
 
-def _wikihow(folder: Path, name: str) -> Files:
+def _aligned_source(source: Path, *others: Path) -> Source:
+    return Source(source, partial(read_parallel, source, *others), others)
+
+
+def _wikihow(folder: Path, name: str) -> list[Source]:
     path, titles = folder / "wikihowAll.csv", folder / f"all_{name}.txt"
-    return [(path, lambda: read_wikihow(path, titles))] if path.is_file() and titles.is_file() else []
+    there = path.is_file() and titles.is_file()
+    return [Source(path, partial(read_wikihow, path, titles), (titles,))] if there else []
 
 
-def _stories(folder: Path, name: str) -> Files:
+def _stories(folder: Path, name: str) -> list[Source]:
     urls = folder / "url_lists" / f"all_{name}.txt"
-    return [(urls, lambda: read_stories(folder, urls))] if urls.is_file() else []
+    if not urls.is_file():
+        return []
+    return [Source(urls, partial(read_stories, folder, urls), tuple(sorted(folder.glob("*_stories/*.story"))))]
 
 
-def _shards(folder: Path, name: str) -> Files:
+def _shards(folder: Path, name: str) -> list[Source]:
     paths = sorted(folder.glob(f"*.{name}.*.pt"), key=lambda p: (len(p.name), p.name))
     if not paths:
         return []
     pieces = shard_pieces(folder)
-    return [(path, lambda p=path: read_shard(p, pieces)) for path in paths]
+    return [Source(path, partial(read_shard, path, pieces)) for path in paths]

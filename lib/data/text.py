@@ -21,13 +21,13 @@ _ABBREVIATIONS = frozenset(
 _MAY_END = frozenset({"etc", "al", "no", "inc", "corp", "ltd", "jr", "sr"})
 
 _CANDIDATE = re.compile(
-    r"""(?P<last>[^\s"'”’)\]]*)      # the word before the mark
-        (?P<mark>[.?!]+)
+    r"""[.?!]
         (?P<close>["'”’)\]]*)
-        (?P<space>\s+)
+        (?P<space>\s++)
         (?=(?P<next>\S+))""",
     re.VERBOSE,
 )
+_BEFORE_A_WORD = frozenset("\"'”’)]")  # as white space is
 _OPENING = re.compile(r"[\"'“‘(\[]*(?:[A-Z0-9À-ÞΑ-Ω@]|<[a-z])")
 _OPENING_UNCASED = re.compile(r"[\"'“‘(\[]*(?:\w|@|<[a-z])")
 _STARTERS = frozenset(
@@ -46,16 +46,21 @@ def split_sentences(text: str) -> list[str]:
     """
     sentences, start, cased = [], 0, text != text.lower()
     for match in _CANDIDATE.finditer(text):
-        if _ends_sentence(match, text, cased):
+        if _ends_sentence(match, text, cased, start):
             sentences.append(text[start : match.start("space")].strip())
             start = match.end("space")
     sentences.append(text[start:].strip())
     return [s for s in sentences if s]
 
 
-def _ends_sentence(match: re.Match, text: str, cased: bool) -> bool:
-    word, mark, following = match["last"].lstrip("(['\"“‘"), match["mark"], match["next"]
-    before = text[max(0, match.start("mark") - 24) : match.start("mark")]
+def _ends_sentence(match: re.Match, text: str, cased: bool, start: int) -> bool:
+    """Whether a mark ends the sentence that began at `start`."""
+    place, following = match.start(), match["next"]
+    begin, mark = place, text[place]
+    while begin > start and text[begin - 1] not in _BEFORE_A_WORD and not text[begin - 1].isspace():
+        begin -= 1
+    word = text[begin:place].lstrip("(['\"“‘")
+    before = text[max(0, place - 24) : place]
     tokenised = not word and before[-1:].isspace()
     if tokenised:  # "et al . ( 2003 )": the word and the mark are apart
         words = before.split()
