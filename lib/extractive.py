@@ -2,12 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from lib.data.documents import Document
-from lib.data.graphs import tfidf
+from lib.data.graphs import sparse_tfidf
 
 
 def lead(sentences: Sequence[str], count: int) -> list[str]:
@@ -39,20 +40,42 @@ def lexrank(sentences: Sequence[str], words: int, threshold: float | None = 0.1,
     `threshold`; where there is none (continuous LexRank), by the weight of their cosine. Centrality is the stationary
     distribution of a walk that follows edges with probability `damping`.
     """
-    vectors = tfidf([_words(s) for s in sentences])
-    cosines = vectors @ vectors.T
-    edges = cosines if threshold is None else (cosines >= threshold).astype(float)
-    np.fill_diagonal(edges, 1.0)  # also for sentences without words
-    walk = edges / edges.sum(1, keepdims=True)
-    rank = np.full(len(walk), 1 / len(walk))
+    vectors = sparse_tfidf([_words(s) for s in sentences])
+    follow = _along_cosines(vectors) if threshold is None else _along_edges(vectors, threshold)
+    rank, degrees = np.full(len(sentences), 1 / len(sentences)), follow(np.ones(len(sentences)))
     for _ in range(100):
-        following = (1 - damping) / len(walk) + damping * rank @ walk
+        following = (1 - damping) / len(rank) + damping * follow(rank / degrees)
         if np.abs(following - rank).sum() < 1e-6:
             break
         rank = following
     ranked = np.argsort(-rank, kind="stable")
     before = np.cumsum([0, *(len(sentences[int(i)].split()) for i in ranked[:-1])])
     return [sentences[int(i)] for i in sorted(ranked[before < words])]
+
+
+Follow = Callable[[np.ndarray], np.ndarray]  # [L] -> [L]: the product with a symmetric matrix, which is 1 at [i, i]
+
+
+def _along_cosines(vectors: csr_array) -> Follow:
+    """vectors: [L, words]. The matrix of their cosines is never made."""
+    turned, wordless = vectors.T.tocsr(), (vectors * vectors).sum(1) == 0
+    return lambda values: vectors @ (turned @ values) + wordless * values
+
+
+def _along_edges(vectors: csr_array, threshold: float) -> Follow:
+    """The matrix is 1 where a cosine reaches the threshold. It takes 5 bytes an edge, and at most L * L bits."""
+    turned, count = vectors.T.tocsr(), vectors.shape[0]
+    rows, blocks = max(1, 2**22 // count), []
+    for first in range(0, count, rows):
+        near = (vectors[first : first + rows] @ turned).toarray() >= threshold  # [rows, L]
+        near[np.arange(len(near)), np.arange(first, first + len(near))] = True  # also for sentences without words
+        blocks.append(csr_array(near) if near.mean() < 1 / 40 else np.packbits(near, axis=1))
+
+    def follow(values: np.ndarray) -> np.ndarray:
+        whole = (b if isinstance(b, csr_array) else np.unpackbits(b, axis=1, count=count) for b in blocks)
+        return np.concatenate([block @ values for block in whole])
+
+    return follow
 
 
 def _words(sentence: str) -> list[str]:

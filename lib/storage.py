@@ -1,6 +1,7 @@
 """Folders of the project, and files that are written whole or not at all."""
 
 import ast
+import glob
 import hashlib
 import importlib.util
 import json
@@ -68,9 +69,9 @@ def temporary_beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.tmp")
 
 
-def remove_leftovers(folder: str | Path, name: str = "*") -> None:
-    """Remove what killed processes were writing in `folder` (under `name` alone, if given)."""
-    for path in Path(folder).glob(f".{name}.*.tmp"):
+def remove_leftovers(folder: str | Path, name: str = "") -> None:
+    """Remove what killed processes were writing in `folder`: all of it, or what was to become `name`."""
+    for path in Path(folder).glob(f".{glob.escape(name) or '*'}.*.tmp"):
         process = path.name.split(".")[-2]
         if process.isdecimal() and not _lives(int(process)):
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)

@@ -48,7 +48,7 @@ from lib.runs import (
     under,
     weights_of,
 )
-from lib.storage import write_json, write_whole
+from lib.storage import remove_leftovers, write_json, write_whole
 from lib.threads import in_threads, threads_on, torch_threads
 
 
@@ -279,6 +279,7 @@ class _Loop:
                 self._load()
         wait_for_all(self.world)
         if self.rank == 0:
+            remove_leftovers(self.folder)
             self.corpus.encoder.save(self.folder)
             self.record["made_with"] = _made_with(self.model, self.corpus)
             write_json(stored, self.record)

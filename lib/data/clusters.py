@@ -19,7 +19,15 @@ from lib.data.documents import SPLITS, Document
 from lib.data.graphs import discourse_graph, entity_finder, similarity_graph, title_similarity
 from lib.data.options import Options, beginning, words_of
 from lib.data.pieces import Pieces
-from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, chunked, code_of, watched
+from lib.data.prepared import (
+    PreparedCorpus,
+    TextEncoder,
+    cached_corpus,
+    check_splits,
+    chunked,
+    code_of,
+    watched,
+)
 from lib.data.processes import default_workers, in_processes
 from lib.data.split import Split
 from lib.data.text import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, TITLE_END, Vocabulary, bigram_recall
@@ -126,12 +134,13 @@ def encode_clusters(
 def _encode_clusters(
     corpus, options: ClusterOptions, limit: int | None, progress: bool, parts: Path
 ) -> PreparedCorpus:
+    check_splits(corpus)
     pieces, splits = corpus.pieces or Pieces.train(_texts(corpus, options, limit), options.vocab_size), {}
     for name in SPLITS:
         documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
         chunks = in_processes(partial(_encode_chunk, pieces.model, options), chunked(documents), default_workers())
         splits[name] = Split.write(parts, name, (d for chunk in chunks for d in chunk), most=2**31 - 1)
-    return PreparedCorpus(corpus.name, TextEncoder(options, pieces), splits, corpus.report())
+    return PreparedCorpus(corpus.name, TextEncoder(options, pieces), splits, corpus.report(), corpus.left_out())
 
 
 def _encode_chunk(model: bytes, options: ClusterOptions, documents: list[Document]) -> list[EncodedDocument]:

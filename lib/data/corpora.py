@@ -271,23 +271,22 @@ class Corpus:
     def repeated(self) -> list[str]:
         return [name for names in self._repeated.values() for name in names]
 
-    def problems(self) -> str:
-        """What was left out, with the first reasons, and ids that come again; empty where there is nothing to say."""
-        skipped, repeated, found = self.skipped, self.repeated, []
-        if skipped:
-            shown = "; ".join(map(str, skipped[:3]))
-            found.append(
-                f"{len(skipped)} records were left out: {shown}" + ("; and more" if len(skipped) > 3 else "")
-            )
-        if repeated:
-            found.append(
-                f"{len(repeated)} documents have the id of an earlier one of their split: {repeated[0]!r} ..."
-            )
-        return ". ".join(found)
+    def left_out(self) -> str:
+        """How many records were left out, and the first reasons; empty where none was."""
+        skipped = self.skipped
+        if not skipped:
+            return ""
+        shown = "; ".join(map(str, skipped[:3]))
+        return f"{len(skipped)} records were left out: {shown}" + ("; and more" if len(skipped) > 3 else "")
 
     def report(self) -> str:
-        """`problems`, and what a reader should know of this copy, for a page or a log."""
-        return f"{self.problems() or 'no record was left out'}. {self.note}".strip()
+        """`left_out`, ids that come again, and what a reader should know of this copy, for a page or a log."""
+        found = [self.left_out() or "no record was left out"]
+        if again := self.repeated:
+            found.append(
+                f"{len(again)} documents have the id of an earlier one of their split, the first {again[0]!r}"
+            )
+        return f"{'. '.join(found)}. {self.note}".strip()
 
 
 def _written(record) -> str:

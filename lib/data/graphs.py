@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import cache
 
 import numpy as np
+from scipy.sparse import csr_array
 
 # The paper's markers (it counts 36), as they stand in its appendix.
 MARKERS = (
@@ -25,15 +26,28 @@ def tfidf(paragraphs: Sequence[Sequence[Hashable]]) -> np.ndarray:
 
     The weight of a word is its count times log(P / paragraphs that have it).
     """
+    vectors = _weights(paragraphs).toarray()
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(norms > 0, norms, 1)
+
+
+def sparse_tfidf(paragraphs: Sequence[Sequence[Hashable]]) -> csr_array:
+    """The same for very many paragraphs: what is not 0 of [P, words]."""
+    weights = _weights(paragraphs)
+    norms = np.sqrt((weights * weights).sum(1))
+    weights.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(weights.indptr))
+    return weights
+
+
+def _weights(paragraphs: Sequence[Sequence[Hashable]]) -> csr_array:
     counts = [Counter(words) for words in paragraphs]
     having = Counter(word for count in counts for word in count)
     index = {word: i for i, word in enumerate(having)}
-    vectors = np.zeros((len(counts), len(index)))
-    for row, count in zip(vectors, counts):
-        for word, n in count.items():
-            row[index[word]] = n * np.log(len(counts) / having[word])
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(norms > 0, norms, 1)
+    rarity = np.array([np.log(len(counts) / n) for n in having.values()])
+    words = np.array([index[word] for count in counts for word in count], dtype=np.int64)
+    numbers = np.array([n for count in counts for n in count.values()], dtype=float)
+    ends = np.cumsum([0, *map(len, counts)])
+    return csr_array((numbers * rarity[words], words, ends), shape=(len(counts), len(index)))
 
 
 def title_similarity(title: Sequence[Hashable], paragraphs: Sequence[Sequence[Hashable]]) -> np.ndarray:

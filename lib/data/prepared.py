@@ -6,7 +6,7 @@ the files of `Split`: ids, lengths, unknown words, reference sentences.
 
 import hashlib
 import json
-import os
+import re
 import shutil
 import sys
 from collections import Counter
@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 from tqdm import tqdm
@@ -30,7 +29,16 @@ from lib.data.pieces import Pieces
 from lib.data.processes import default_workers, in_processes
 from lib.data.split import Split
 from lib.data.text import EOS, UNK, Vocabulary
-from lib.storage import cache_dir, code_digest, digest, write_json, write_whole
+from lib.storage import (
+    cache_dir,
+    code_digest,
+    digest,
+    locked,
+    remove_leftovers,
+    temporary_beside,
+    write_json,
+    write_whole,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +115,7 @@ class PreparedCorpus:
     encoder: TextEncoder
     splits: dict[str, Split]
     report: str = ""
+    left_out: str = ""  # how many records were, and the first reasons; empty where none was
 
     def __getitem__(self, split_name: str) -> Split:
         return self.splits[split_name]
@@ -134,7 +143,7 @@ class PreparedCorpus:
         """
         folder = Path(folder)
         _check_replaceable(folder)
-        building = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+        building = temporary_beside(folder)
         shutil.rmtree(building, ignore_errors=True)
         building.mkdir(parents=True)
         self.encoder.save(building)
@@ -147,6 +156,7 @@ class PreparedCorpus:
             "documents": {name: len(split) for name, split in self.splits.items()},
             "fingerprint": self.fingerprint,
             "report": self.report,
+            "left_out": self.left_out,
         }
         write_json(building / "prepared.json", description)
         shutil.rmtree(folder, ignore_errors=True)
@@ -163,15 +173,25 @@ class PreparedCorpus:
             if made_for == kind.__name__:
                 splits = {split_name: Split.load(folder, split_name) for split_name in description["documents"]}
                 encoder = TextEncoder.load(folder, kind(**description["options"]))
-                return cls(name, encoder, splits, description["report"])
-        except (OSError, ValueError, KeyError, TypeError, EOFError, SafetensorError) as error:
+                found = cls(name, encoder, splits, description["report"], description.get("left_out", ""))
+                if found.fingerprint != description["fingerprint"]:
+                    raise ValueError("its files are not those that were written")
+                return found
+        except _DAMAGE as error:
             raise CorpusError(
-                f"{folder}: not a prepared corpus ({error}). Remove the folder to make it anew."
+                f"{folder}: not a prepared corpus, or damaged ({error}). Remove the folder to make it anew."
             ) from None
         raise CorpusError(
             f"{folder}: {name} was prepared there with {made_for}, and {kind.__name__} is needed: another folder, or "
             "the corpus itself to prepare it anew"
         )
+
+
+# What reading a folder raises whose files are missing, cut, or others' of the same names.
+_DAMAGE = (
+    OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, EOFError, RecursionError,
+    SafetensorError,
+)  # fmt: skip
 
 
 def prepare(
@@ -207,6 +227,7 @@ def _prepare(
 ) -> PreparedCorpus:
     """Two passes: words counted and documents numbered chunk by chunk, each in a file of `parts` that a killed
     preparation finds again; then the chunks encoded. Memory holds the counts and a few chunks."""
+    check_splits(corpus)
     counts, chunks, lengths = Counter(), {}, {}
     for name in SPLITS:
         documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
@@ -225,7 +246,14 @@ def _prepare(
         most = len(vocabulary) + max(lengths[name], default=0)
         splits[name] = Split.write(parts, name, documents, most)
     options.check(corpus.name, splits["train"].sentence_counts)
-    return PreparedCorpus(corpus.name, TextEncoder(options, vocabulary), splits, corpus.report())
+    return PreparedCorpus(corpus.name, TextEncoder(options, vocabulary), splits, corpus.report(), corpus.left_out())
+
+
+def check_splits(corpus) -> None:
+    """Raises CorpusError for a split that is not there, or whose first record cannot be used, before hours go into
+    the others."""
+    for name in SPLITS:
+        next(corpus.split(name))
 
 
 def watched(documents: Iterable, name: str, progress: bool, total: int | None = None) -> Iterable:
@@ -251,26 +279,46 @@ def cached_corpus(
     """
     made_for = digest([key, kind.__name__, code_of(kind, make)])
     folder = Path(folder or cache_dir() / f"{name}-{made_for}")
-    if not (folder / "prepared.json").exists():
-        _check_replaceable(folder)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.with_name(f".{folder.name}.lock")):
-            if not (folder / "prepared.json").exists():
-                parts = _parts(folder, made_for)
-                make(parts).save(folder)
-                shutil.rmtree(parts)
+    try:
+        if not (folder / "prepared.json").exists():
+            _check_replaceable(folder)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with locked(folder.with_name(f".{folder.name}.lock"), f"prepares {folder}"):
+                if not (folder / "prepared.json").exists():
+                    remove_leftovers(folder.parent, folder.name)
+                    parts = _parts(folder, made_for)
+                    make(parts).save(folder)
+                    shutil.rmtree(parts)
+    except OSError as error:
+        raise CorpusError(
+            f"{folder} cannot be prepared ({error}). COMPANION_CACHE names another place for prepared corpora."
+        ) from None
     return PreparedCorpus.load(folder, kind)
 
 
 def _parts(folder: Path, made_for: str) -> Path:
-    """The folder of what is made on the way to `folder`; what a killed preparation of something else left goes."""
+    """The folder of what is made on the way to `folder`; what a killed preparation of something else left goes.
+
+    Raises CorpusError where there is another folder of this name.
+    """
     parts = folder.with_name(f".{folder.name}.parts")
     stamp = parts / "made_for"
-    if parts.exists() and not (stamp.exists() and stamp.read_text() == made_for):
+    if parts.exists() and not stamp.exists() and any(parts.iterdir()):
+        raise CorpusError(f"{parts} is there and holds no parts of a corpus: name another folder, or take it away")
+    if stamp.exists() and stamp.read_text() != made_for:
         shutil.rmtree(parts)
     parts.mkdir(exist_ok=True)
+    remove_leftovers(parts)
     write_whole(stamp, made_for)
     return parts
+
+
+def is_prepared(folder: str | Path) -> bool:
+    """Whether there is a prepared corpus, whole or damaged."""
+    try:
+        return (Path(folder) / "prepared.json").exists()
+    except OSError:  # a name that no folder can have
+        return False
 
 
 def code_of(*parts: Callable | type) -> str:
@@ -279,13 +327,24 @@ def code_of(*parts: Callable | type) -> str:
 
 
 def _check_replaceable(folder: Path) -> None:
-    """CorpusError unless `folder` is new, empty or a prepared corpus: what it holds is going to be deleted."""
-    if (folder / "prepared.json").exists() or not folder.exists():
+    """CorpusError unless `folder` is new, empty or holds a prepared corpus alone: what it holds is going to be
+    deleted."""
+    if not folder.exists():
         return
-    if not folder.is_dir() or any(folder.iterdir()):
+    there = list(folder.iterdir()) if folder.is_dir() else [folder]
+    ours = any(path.name == "prepared.json" for path in there)
+    if others := sorted(path.name for path in there if not (ours and _OWN.fullmatch(path.name))):
         raise CorpusError(
-            f"{folder} is there and is no prepared corpus: it would be deleted. Name a folder that is new or empty."
+            f"{folder} is there and is no prepared corpus: it would be deleted, with {others[0]!r} in it. Name a "
+            "folder that is new or empty."
         )
+
+
+# The files of a prepared corpus.
+_OWN = re.compile(
+    r"prepared\.json|(source_)?vocabulary\.txt|pieces\.model|ranker\.safetensors|"
+    rf"({'|'.join(SPLITS)})\.(\w+\.bin|safetensors)"
+)
 
 
 # ------------------------------------------------------------------------------- one pass over a corpus, in numbers

@@ -2,6 +2,8 @@
 
 import os
 import sys
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -21,7 +23,8 @@ def in_processes(function: Callable, chunks: Iterator, workers: int) -> Iterator
         yield from map(function, chain(first, chunks))
         return
     # forked: the workers only handle text, and a script need not guard its main module
-    with ProcessPoolExecutor(workers, mp_context=get_context("fork")) as pool:
+    watch = {"initializer": _end_with, "initargs": (os.getpid(),)}
+    with ProcessPoolExecutor(workers, mp_context=get_context("fork"), **watch) as pool:
         waiting = deque()
         for chunk in chain(first, chunks):
             waiting.append(pool.submit(function, chunk))
@@ -29,3 +32,14 @@ def in_processes(function: Callable, chunks: Iterator, workers: int) -> Iterator
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+def _end_with(parent: int) -> None:
+    """End this process when `parent` has ended: a worker whose parent was killed would wait for work for ever."""
+
+    def watch():
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -30,7 +30,7 @@ class Source:
     """Something that holds records of a split: a file or a folder, or the name of what is no file."""
 
     path: Path | str
-    read: Callable[[], Iterator[tuple[int, Any]]]  # line numbers and records
+    read: Callable[[], Iterable[tuple[int, Any]]]  # line numbers and records
     beside: tuple[Path, ...] = ()  # other files that the records are made of
 
 
@@ -184,12 +184,9 @@ def _aligned(source: Path, *others: Path) -> Iterator[tuple[int, list[str] | Val
             if lines[0] is None and line is not None:
                 last = f"line {number - 1}, the last of {source.name}"
                 raise CorpusError(f"{path}: goes on after {last}. Download both again.")
-        problems = (
-            ValueError(f"{path.name}: {line}")
-            for path, line in zip((source, *others), lines)
-            if isinstance(line, ValueError)
-        )
-        yield number, next(problems, list(lines))
+        named = zip((source, *others), lines)
+        problems = [ValueError(f"{path.name}: {line}") for path, line in named if isinstance(line, ValueError)]
+        yield number, problems[0] if problems else [str(line) for line in lines]
 
 
 def read_parallel(source: Path, target: Path, *more: Path) -> Records:

@@ -11,7 +11,7 @@ from safetensors import safe_open
 from safetensors.numpy import save
 
 from lib.data.batch import EncodedDocument
-from lib.storage import write_whole
+from lib.storage import to_disk, write_whole
 
 ARRAYS = ("source", "sentence_lengths", "target", "source_ids", "graph", "labels")
 FLOATS = ("graph", "labels")
@@ -24,6 +24,7 @@ class Split(Sequence):
         """arrays: of each of `ARRAYS` that there are, and of the texts, as bytes; counts: [documents] of each."""
         self._arrays, self._counts = arrays, counts
         self._ends = {key: np.append(0, np.cumsum(n, dtype=np.int64)) for key, n in counts.items()}
+        self._fingerprint = ""
 
     @classmethod
     def of(cls, documents: Iterable[EncodedDocument]) -> "Split":
@@ -59,6 +60,7 @@ class Split(Sequence):
         for key, array in self._arrays.items():
             with open(folder / f"{name}.{key}.bin", "wb") as file:
                 file.writelines(_bytes(array))
+            to_disk(folder / f"{name}.{key}.bin")
         types = {key: array.dtype.str for key, array in self._arrays.items()}
         write_whole(folder / f"{name}.safetensors", save(self._counts, {"types": json.dumps(types)}))
 
@@ -96,6 +98,10 @@ class Split(Sequence):
 
     def fingerprint(self) -> str:
         """Hash of every id and text."""
+        self._fingerprint = self._fingerprint or self._hash()
+        return self._fingerprint
+
+    def _hash(self) -> str:
         sha = hashlib.sha256()
         for key in sorted(self._arrays.keys() - {"texts"}):
             for part in _bytes(self._arrays[key]):

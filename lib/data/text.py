@@ -201,7 +201,7 @@ class Vocabulary:
         return [text for text in texts if text]
 
     def save(self, path: str | Path) -> None:
-        write_whole(path, "\n".join(self.words[len(SPECIALS) :]) + "\n")
+        write_whole(path, "".join(f"{word}\n" for word in self.words[len(SPECIALS) :]))
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":

@@ -1,9 +1,10 @@
 """What a paper is here: data, checked when it is imported. A paper's file in this folder exports one `PAPER`."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from lib.data.batch import EncodedDocument
 from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
-from lib.data.prepared import PreparedCorpus, TextEncoder, encode_documents, prepare
+from lib.data.prepared import PreparedCorpus, TextEncoder, encode_documents, is_prepared, prepare
 from lib.extractive import baselines, lead
 from lib.generate import DecodeConfig
 from lib.measures import MEASURES
@@ -314,16 +315,18 @@ class Setup:
 
         test: another corpus, by name or folder, to take the test documents from. Raises CorpusError.
         """
-        if (Path(dataset) / "prepared.json").exists():
+        if is_prepared(dataset):
             if test:
                 raise ValueError(f"{dataset} is prepared already: its test documents cannot be exchanged")
-            return PreparedCorpus.load(dataset, self.reading.options)
+            return _told(PreparedCorpus.load(dataset, self.reading.options))
         return self.prepare(corpus_for(dataset, errors, test), limit, **keep)
 
     def prepare(self, corpus: Corpus, limit: int | None = None, **keep) -> PreparedCorpus:
         """A corpus's documents in ids, at most `limit` of each split."""
+        if limit is not None and limit < 1:
+            raise ValueError(f"limit must be at least 1, not {limit}; without it there is none")
         prepared = self.reading.prepare(corpus, self.options, limit or self.documents, **keep)
-        return replace(prepared, name=corpus.name)  # the cache may know it by another path
+        return _told(replace(prepared, name=corpus.name))  # the cache may know it by another path
 
     @property
     def kind(self) -> Any:
@@ -363,6 +366,18 @@ def corpus_for(dataset: str, errors: str = "raise", test: str = "") -> Corpus:
     """A corpus's texts, with another's test documents where `test` names one."""
     corpus = load_corpus(dataset, errors)
     return corpus.tested_on(load_corpus(test, errors)) if test else corpus
+
+
+def _told(corpus: PreparedCorpus) -> PreparedCorpus:
+    """A corpus, of which a reader is told what was left out of it."""
+    if corpus.left_out:
+        _tell_once(f"{corpus.name}: {corpus.left_out}")
+    return corpus
+
+
+@cache
+def _tell_once(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 def choose(value: str, allowed, what: str) -> str:
