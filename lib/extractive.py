@@ -53,6 +53,7 @@ def lexrank(sentences: Sequence[str], words: int, threshold: float | None = 0.1,
     return [sentences[int(i)] for i in sorted(ranked[before < words])]
 
 
+CELLS = 2**22  # of a matrix of sentences that are looked at together
 Follow = Callable[[np.ndarray], np.ndarray]  # [L] -> [L]: the product with a symmetric matrix, which is 1 at [i, i]
 
 
@@ -65,7 +66,7 @@ def _along_cosines(vectors: csr_array) -> Follow:
 def _along_edges(vectors: csr_array, threshold: float) -> Follow:
     """The matrix is 1 where a cosine reaches the threshold. It takes 5 bytes an edge, and at most L * L bits."""
     turned, count = vectors.T.tocsr(), vectors.shape[0]
-    rows, blocks = max(1, 2**22 // count), []
+    rows, blocks = max(1, CELLS // count), []
     for first in range(0, count, rows):
         near = (vectors[first : first + rows] @ turned).toarray() >= threshold  # [rows, L]
         near[np.arange(len(near)), np.arange(first, first + len(near))] = True  # also for sentences without words

@@ -91,16 +91,16 @@ def _lives(process: int) -> bool:
 
 
 @contextmanager
-def locked(path: str | Path, what: str) -> Iterator[None]:
+def locked(path: str | Path, what: str, patience: float = 1.0) -> Iterator[None]:
     """Within it no other process is in a block with the same `path`, a file that is made; who has to wait is told.
 
-    what: that the others do, for the message.
+    what: that the others do, for the message. patience: seconds before it.
     """
     from filelock import FileLock, Timeout  # here, because models need no locks
 
     lock = FileLock(path)
     try:
-        lock.acquire(timeout=1)
+        lock.acquire(timeout=patience)
     except Timeout:
         print(f"waiting for another process that {what} (it holds {path})", file=sys.stderr, flush=True)
         lock.acquire()

@@ -2,10 +2,13 @@
 
 import json
 import shutil
+import subprocess
+import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +31,7 @@ from lib.data.sections import CohanOptions, choose_sections
 from lib.data.split import Split
 from lib.data.text import BOS, EOS, PAD, Vocabulary
 from lib.data.windows import ArticleOptions
+from lib.storage import project_root
 from tests.conftest import RAGGED, VOCAB, batch_of, document, same_document
 
 OPTIONS = CohanOptions(sections=3, section_tokens=4, summary_tokens=5, vocab_size=50)
@@ -204,6 +208,15 @@ def test_nothing_else_is_deleted(folder, tmp_path):
         with pytest.raises(CorpusError, match="is no prepared corpus"):
             prepare(load_corpus(folder), OPTIONS, progress=False).save(tmp_path / place)
     assert (tmp_path / "thesis" / "chapter.txt").read_text() == "years of work"
+    mine = prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "mine", progress=False)
+    (tmp_path / "mine" / "notes.md").write_text("years of work")
+    with pytest.raises(CorpusError, match=r"with 'notes\.md' in it"):
+        mine.save(tmp_path / "mine")
+    (tmp_path / ".new.parts").mkdir()
+    (tmp_path / ".new.parts" / "song.wav").touch()
+    with pytest.raises(CorpusError, match="holds no parts of a corpus"):
+        prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "new", progress=False)
+    assert (tmp_path / "mine" / "notes.md").exists() and (tmp_path / ".new.parts" / "song.wav").exists()
     (tmp_path / "empty").mkdir()
     first = prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "empty", progress=False)
     assert first.save(tmp_path / "empty") == tmp_path / "empty", "one prepared corpus in place of another"
@@ -255,6 +268,106 @@ def test_a_corpus_outlives_its_files(folder, tmp_path):
     assert prepared.fingerprint == before
     same_document(prepared["train"][0], first)
     assert PreparedCorpus.load(prepared.save(tmp_path / "again"), CohanOptions).fingerprint == before
+
+
+@pytest.mark.parametrize("name", ["vocabulary.txt", "train.texts.bin", "val.source.bin"])
+def test_a_corpus_is_checked_when_it_is_opened(folder, tmp_path, name):
+    """An empty vocabulary, or a byte that is another: of files of the right size, too."""
+    prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    path = tmp_path / "p" / name
+    data = path.read_bytes()
+    path.write_bytes(b"" if name == "vocabulary.txt" else data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(
+        CorpusError, match=r"or damaged \(its files are not those that were written\). Remove the folder"
+    ):
+        prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"documents": 3}, {"documents": [3]}, {"documents": None}, {"options": None}, {"options": {"a": 1}},
+        {"options": {"sections": "x"}}, {"options_class": 3}, {"fingerprint": None}, {"corpus": ...}, "[]", "3", "",
+        "{", "[" * 100_000, '"\\udfff"', '{"corpus": ' + "9" * 5_000 + "}",
+    ],
+)  # fmt: skip
+def test_a_malformed_description_is_one_line(folder, tmp_path, change):
+    prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    path = tmp_path / "p" / "prepared.json"
+    written = {**json.loads(path.read_text()), **change} if isinstance(change, dict) else {}
+    path.write_text(json.dumps({k: v for k, v in written.items() if v is not ...}) if written else change)
+    with pytest.raises(CorpusError) as error:
+        prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    assert str(tmp_path / "p") in str(error.value) and "\n" not in str(error.value)
+
+
+def test_records_that_were_skipped_make_another_corpus(folder, tmp_path):
+    """What was prepared without them is not taken by who wants none left out; how many there were is kept."""
+    with open(folder / "train.jsonl", "a") as file:
+        file.write("\n{broken\n[1]\n")
+    skipped = [prepare(load_corpus(folder, errors="skip"), OPTIONS, progress=False) for _ in range(2)]
+    assert all(corpus.left_out.startswith("2 records were left out: ") for corpus in skipped)
+    assert "train.jsonl, line 4: not JSON" in skipped[1].left_out and skipped[1].left_out in skipped[1].report
+    with pytest.raises(CorpusError, match="line 4: not JSON"):
+        prepare(load_corpus(folder), OPTIONS, progress=False)
+
+
+def test_a_split_that_is_not_there_is_found_first(folder, monkeypatch):
+    monkeypatch.setattr(CohanOptions, "example", lambda *_: pytest.fail("a document was preprocessed"))
+    for damage in (
+        lambda path: path.write_text("{broken"),
+        lambda path: path.write_text(""),
+        lambda path: path.unlink(),
+    ):
+        damage(folder / "test.jsonl")
+        with pytest.raises(CorpusError, match="test"):
+            prepare(load_corpus(folder), OPTIONS, progress=False)
+
+
+def test_a_cache_that_cannot_be_written_is_one_line(folder, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    with pytest.raises(CorpusError, match=r"file.*cannot be prepared \(.*\). COMPANION_CACHE names another place"):
+        prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "file" / "p", progress=False)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(CorpusError, match="No space left on device"):
+            prepare(load_corpus(folder), OPTIONS, progress=False)
+    assert len(prepare(load_corpus(folder), OPTIONS, progress=False)["train"]) == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there are no workers unless asked for")
+def test_workers_end_with_their_parent(tmp_path):
+    """A process that is killed while it shares out chunks leaves no other behind."""
+    code = (
+        "import os, sys, time\nfrom pathlib import Path\nfrom lib.data.processes import in_processes\n"
+        "def work(n):\n    Path(sys.argv[1], str(os.getpid())).touch()\n    time.sleep(0.1)\n"
+        "for _ in in_processes(work, iter(range(10_000)), 2): pass\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=project_root())
+    try:
+        _wait_until(lambda: len(list(tmp_path.iterdir())) >= 2)
+    finally:
+        parent.kill()
+        parent.wait()
+    workers = [int(path.name) for path in tmp_path.iterdir()]
+    _wait_until(lambda: not any(_lives(process) for process in workers))
+
+
+def _wait_until(done, seconds: float = 30.0):
+    ends = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def _lives(process: int) -> bool:
+    """Whether it runs: a process that has ended, and that nobody has asked about, does not."""
+    status = Path("/proc", str(process), "stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def test_a_file_that_was_cut_is_noticed(folder, tmp_path):

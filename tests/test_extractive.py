@@ -1,9 +1,13 @@
+import re
+
 import numpy as np
+import pytest
 import torch
 
-from lib.data.graphs import tfidf
+from lib.data.corpora import load_corpus
+from lib.data.graphs import sparse_tfidf, tfidf
 from lib.data.text import Vocabulary
-from lib.extractive import lead, lexrank, oracle, random_sentences
+from lib.extractive import _along_cosines, _along_edges, lead, lexrank, oracle, random_sentences
 from lib.generate import extract, source_sentences
 from lib.metrics import rouge
 from lib.models.mem2mem import memory_sentences
@@ -53,6 +57,55 @@ def by_power(text):
     cosines = vectors @ vectors.T
     walk = 0.15 / len(text) + 0.85 * cosines / cosines.sum(1, keepdims=True)
     return [text[np.linalg.matrix_power(walk, 1000)[0].argmax()]]
+
+
+def by_matrices(sentences, words, threshold):
+    """LexRank with every matrix written out."""
+    vectors = tfidf([re.findall("[a-z0-9]+", s.lower()) for s in sentences])
+    edges = vectors @ vectors.T
+    if threshold is not None:
+        edges = (edges >= threshold).astype(float)
+    np.fill_diagonal(edges, 1.0)
+    walk = edges / edges.sum(1, keepdims=True)
+    rank = np.full(len(walk), 1 / len(walk))
+    for _ in range(100):
+        following = 0.15 / len(walk) + 0.85 * rank @ walk
+        if np.abs(following - rank).sum() < 1e-6:
+            break
+        rank = following
+    ranked = np.argsort(-rank, kind="stable")
+    before = np.cumsum([0, *(len(sentences[i].split()) for i in ranked[:-1])])
+    return [sentences[i] for i in sorted(ranked[before < words])]
+
+
+@pytest.mark.parametrize("threshold", [0.1, None])
+def test_lexrank_in_blocks_is_lexrank(threshold, monkeypatch):
+    """On papers, on sentences that are all alike, and on some without words: in one block and in many."""
+    papers = [document.sentences for document in load_corpus("pmc-sample").split("test", 5)]
+    alike = [f"the same words in each and {i % 5} of five" for i in range(90)]
+    odd = ["--", "a b c", "...", "a b d", "a e", "!", "b c d e"]
+    for sentences in (*papers, alike, odd, ["only one"], ["--", "--"]):
+        expected = by_matrices(sentences, 60, threshold)
+        assert lexrank(sentences, 60, threshold) == expected
+        with monkeypatch.context() as patch:
+            patch.setattr("lib.extractive.CELLS", 7 * len(sentences))
+            assert lexrank(sentences, 60, threshold) == expected
+
+
+@pytest.mark.parametrize("cells", [2**22, 50])
+def test_edges_are_a_product_with_their_matrix(cells, monkeypatch):
+    monkeypatch.setattr("lib.extractive.CELLS", cells)
+    random = np.random.default_rng(0)
+    few = [[f"w{i}" for i in random.choice(400, 5)] for _ in range(300)]
+    many = [[f"w{i}" for i in random.choice(12, 5)] for _ in range(40)] + [[]]
+    for sentences in (few, many):
+        vectors, values = tfidf(sentences), random.random(len(sentences))
+        cosines = vectors @ vectors.T
+        np.fill_diagonal(cosines, 1.0)
+        sparse = sparse_tfidf(sentences)
+        assert np.allclose(sparse.toarray(), vectors, rtol=0, atol=1e-12)
+        assert np.allclose(_along_edges(sparse, 0.1)(values), (cosines >= 0.1) @ values, rtol=0, atol=1e-9)
+        assert np.allclose(_along_cosines(sparse)(values), cosines @ values, rtol=0, atol=1e-9)
 
 
 def test_oracle_finds_the_summary():

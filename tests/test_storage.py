@@ -5,12 +5,22 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import lib
-from lib.storage import cache_dir, code_digest, project_root
+from lib.storage import (
+    cache_dir,
+    code_digest,
+    contents_digest,
+    locked,
+    project_root,
+    remove_leftovers,
+    temporary_beside,
+    write_whole,
+)
 
 PACKAGE = Path(lib.__path__[0])
 FILES = {
@@ -84,6 +94,91 @@ def test_batches_count_for_those_who_make_them(tmp_path):
     path.write_text(text.replace("torch.full((len(documents), 1), BOS)", "torch.full((len(documents), 1), BOS + 1)"))
     after = {name: code_digest(name, root=tmp_path) for name in users + others}
     assert [after[name] != before[name] for name in users + others] == [True, True, False, False]
+
+
+# ------------------------------------------------------------------------------------------------- whole files
+
+
+def test_what_is_put_in_place_is_on_the_disk(tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr("os.fsync", lambda _: done.append("synced"))
+    replace = os.replace
+    monkeypatch.setattr("os.replace", lambda *paths: done.append("replaced") or replace(*paths))
+    assert write_whole(tmp_path / "new" / "x", "é").read_bytes() == "é".encode()
+    assert done == ["synced", "replaced"] and [p.name for p in (tmp_path / "new").iterdir()] == ["x"]
+
+
+def test_what_killed_processes_left_is_removed(tmp_path):
+    """Files and folders of processes that have ended; nothing of one that lives, and no file of another kind."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    mine = temporary_beside(tmp_path / "mine").name
+    kept = {mine, ".x.tmp", f"x.{ended.pid}.tmp", ".x.y.tmp", f".[z].{ended.pid}.tmp"}
+    for name in (*kept, f".last.safetensors.{ended.pid}.tmp"):
+        (tmp_path / name).touch()
+    (tmp_path / f".corpus.{ended.pid}.tmp").mkdir()
+    (tmp_path / f".corpus.{ended.pid}.tmp" / "train.safetensors").touch()
+    remove_leftovers(tmp_path, "corpus")
+    remove_leftovers(tmp_path, "last.safetensors")
+    assert {p.name for p in tmp_path.iterdir()} == kept
+    remove_leftovers(tmp_path, "[z]")
+    assert {p.name for p in tmp_path.iterdir()} == kept - {f".[z].{ended.pid}.tmp"}
+    (tmp_path / f".other.{ended.pid}.tmp").touch()
+    remove_leftovers(tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == kept - {f".[z].{ended.pid}.tmp"}
+
+
+HOLDS = """
+import sys
+from lib.storage import locked
+with locked(sys.argv[1], "prepares a corpus"):
+    print("in", flush=True)
+    input()
+"""
+
+
+def test_who_waits_is_told_for_what(tmp_path, capsys):
+    path = tmp_path / "lock"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=project_root()
+    )
+    assert holder.stdout.readline() == b"in\n"
+    threading.Timer(1.5, holder.kill).start()
+    with locked(path, "prepares a corpus", patience=0.01):
+        assert holder.wait() != 0, "the other is at an end"
+    assert capsys.readouterr().err == f"waiting for another process that prepares a corpus (it holds {path})\n"
+    with locked(path, "prepares a corpus"):
+        assert capsys.readouterr().err == ""
+
+
+def test_contents_have_a_name_wherever_they_are(tmp_path):
+    """Two folders whose files have equal names, sizes and times; and a file that is changed within a tick."""
+    folders = [tmp_path / name / "data" for name in "abc"]
+    for folder, text in zip(folders, ("one", "two", "one")):
+        folder.mkdir(parents=True)
+        (folder / "train.jsonl").write_text(text)
+        os.utime(folder / "train.jsonl", ns=(10**18, 10**18))
+    found = [contents_digest(folder, [folder / "train.jsonl"]) for folder in folders]
+    assert found[0] == found[2] != found[1]
+    (folders[0] / "train.jsonl").write_text("two")
+    os.utime(folders[0] / "train.jsonl", ns=(10**18, 10**18))
+    assert contents_digest(folders[0], [folders[0] / "train.jsonl"]) == found[1]
+    (folders[0] / "train.jsonl").rename(folders[0] / "val.jsonl")
+    assert contents_digest(folders[0], [folders[0] / "val.jsonl"]) not in found
+
+
+def test_contents_are_read_once(tmp_path, monkeypatch):
+    path, read = tmp_path / "train.jsonl", []
+    path.write_text("one")
+    monkeypatch.setattr("lib.storage._sha256", lambda path: read.append(path) or str(len(read)))
+    first = [contents_digest(tmp_path, [path]) for _ in range(2)]
+    assert len(read) == 2 and first[0] != first[1], "of a file that was written a moment ago nothing is kept"
+    monkeypatch.setattr("time.time_ns", lambda: path.stat().st_ctime_ns + 3 * 10**9)
+    kept = [contents_digest(tmp_path, [path]) for _ in range(3)]
+    assert len(read) == 3 and len(set(kept)) == 1
+    (known,) = (cache_dir() / "digests").iterdir()
+    known.write_text("")
+    assert contents_digest(tmp_path, [path]) != kept[0] and len(read) == 4, "what is damaged is made anew"
 
 
 # ---------------------------------------------------------------------------------------------------- folders

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from collections import Counter
 from importlib import resources
 
@@ -6,6 +8,7 @@ import pytest
 
 from lib.data.documents import Document, parse_text
 from lib.data.text import EOS, SPECIALS, UNK, Vocabulary, split_sentences, tokenize
+from lib.storage import project_root
 
 
 @pytest.mark.parametrize(
@@ -28,6 +31,27 @@ def test_sentences(text, count):
 def test_splitting_loses_nothing():
     text = 'A "b." C (d. E) f.  G\nH... I? J'
     assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "text", [".?!" * 50_000 + " A", "漢字" * 100_000, '."' * 100_000, ". " * 50_000, "." + " " * 200_000]
+)
+def test_sentences_of_odd_texts_take_no_longer(text):
+    """Marks, or letters, or spaces without an end: in time that grows with the text and not with its square."""
+    code = "import sys; from lib.data.text import split_sentences; print(len(split_sentences(sys.stdin.read())))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=text, capture_output=True, text=True, timeout=60, encoding="utf-8",
+        cwd=project_root(), check=True,
+    )  # fmt: skip
+    assert int(done.stdout) == len(split_sentences(text)) in (1, 2)
+
+
+def test_the_word_before_a_mark_begins_behind_quotes_and_brackets():
+    assert split_sentences("He saw (Fig. 3) it.") == ["He saw (Fig. 3) it."]
+    assert split_sentences("He saw )Fig. 3 it.") == ["He saw )Fig. 3 it."], "an abbreviation behind a bracket"
+    assert split_sentences("So what?! Yes.") == ["So what?!", "Yes."]
+    assert split_sentences("Wait... What") == ["Wait...", "What"]
+    assert split_sentences('"It is." "Never." Well') == ['"It is."', '"Never."', "Well"]
 
 
 def test_sentences_against_human_splits():
@@ -89,6 +113,8 @@ def test_vocabulary_from_file_is_the_same(tmp_path):
     vocabulary = Vocabulary(["é", "@xmath0", "b"])
     vocabulary.save(tmp_path / "vocab.txt")
     assert Vocabulary.load(tmp_path / "vocab.txt").words == vocabulary.words
+    Vocabulary([]).save(tmp_path / "vocab.txt")
+    assert Vocabulary.load(tmp_path / "vocab.txt").words == list(SPECIALS), "no word is not an empty one"
 
 
 def test_a_word_twice_is_refused():

@@ -283,9 +283,7 @@ class Corpus:
         """`left_out`, ids that come again, and what a reader should know of this copy, for a page or a log."""
         found = [self.left_out() or "no record was left out"]
         if again := self.repeated:
-            found.append(
-                f"{len(again)} documents have the id of an earlier one of their split, the first {again[0]!r}"
-            )
+            found.append(f"{len(again)} documents have the id of an earlier one in their split, such as {again[0]!r}")
         return f"{'. '.join(found)}. {self.note}".strip()
 
 

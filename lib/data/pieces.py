@@ -52,16 +52,26 @@ class Pieces(Vocabulary):
         kind: SentencePiece's model, "unigram" or "bpe" (byte pairs). A small corpus may give fewer. Raises CorpusError
         for texts without letters, or with more of them than pieces.
         """
-        out = io.BytesIO()
+        out, failed = io.BytesIO(), []
+
+        def kept() -> Iterator[str]:
+            try:
+                yield from texts
+            except Exception as error:  # of which SentencePiece would say nothing
+                failed.append(error)
+                raise
+
         pad, unk, bos, eos = SPECIALS
         try:
             sentencepiece.SentencePieceTrainer.Train(
-                sentence_iterator=iter(texts), model_writer=out, vocab_size=size, model_type=kind,
+                sentence_iterator=kept(), model_writer=out, vocab_size=size, model_type=kind,
                 hard_vocab_limit=False, input_sentence_size=sentences, shuffle_input_sentence=True,
                 pad_id=0, unk_id=1, bos_id=2, eos_id=3, pad_piece=pad, unk_piece=unk, bos_piece=bos, eos_piece=eos,
                 control_symbols=list(CLUSTER_SYMBOLS), num_threads=_THREADS, minloglevel=2,
             )  # fmt: skip
         except RuntimeError:
+            if failed:
+                raise failed[0] from None
             raise CorpusError(
                 f"{size} pieces cannot be learned from these texts: there must be texts of at most 4,192 bytes with "
                 "something to read in them, and more pieces than different characters. Take more documents, or a "
