@@ -5,7 +5,7 @@ READY := .venv/.ready
 PAGES := $(wildcard notebooks/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lab notebooks figures workflow bench lint clean
+.PHONY: help run test torture lab notebooks figures workflow bench lint clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -25,6 +25,9 @@ run: $(READY)  ## run the Mem2Mem page on real papers: out.ipynb
 
 test: $(READY)  ## run every test and every page
 	$(BIN)/pytest --nbval-lax
+
+torture: $(READY)  ## ten minutes of damaged files and kills: counts of what became of them
+	$(BIN)/python -m tests.torture --minutes 10
 
 lab: $(READY)  ## open the pages in JupyterLab
 	$(BIN)/jupyter lab notebooks

@@ -309,15 +309,17 @@ def _guarded(source: Source) -> Records:
     try:
         yield from source.read()
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise CorpusError(f"{path}: damaged gzip data ({error}). Download the file again.") from None
+        raise CorpusError(
+            f"{path}: damaged gzip data ({' '.join(str(error).split())}). Download the file again."
+        ) from None
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
     except OSError as error:
-        raise CorpusError(f"{path}: cannot be read ({error})") from None
+        raise CorpusError(f"{path}: cannot be read ({' '.join(str(error).split())})") from None
     except ValueError as error:
         if isinstance(error, CorpusError):
             raise
-        raise CorpusError(f"{path}: cannot be read ({error})") from None
+        raise CorpusError(f"{path}: cannot be read ({' '.join(str(error).split())})") from None
 
 
 def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
