@@ -19,7 +19,7 @@ from lib.generate import extract
 from lib.models.hred import HRED
 from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, page_table_named, resolve, table_named
-from lib.papers.paper import Paper, Preset, RunSpec, Table, Variant, baseline, trained
+from lib.papers.paper import Paper, Preset, RunSpec, Table, Variant, _tell_once, baseline, trained
 from lib.training import TrainConfig, train
 from tests.test_summary_page import data_in
 
@@ -129,6 +129,30 @@ def test_tables_by_name():
     assert page_table_named("read_again_table4")[0] is READ_AGAIN
     with pytest.raises(ValueError, match="unknown table 'mem2mem_table9', did you mean 'mem2mem_table"):
         table_named("mem2mem_table9")
+
+
+def test_what_was_left_out_is_told(tmp_path, capsys):
+    """Whoever prepares a corpus, or takes it from the cache or from a folder: how many records, and the reasons."""
+    for split_name in ("train", "val", "test"):
+        lines = [json.dumps({"document": "A text. Two.", "summary": "One."})] * 3
+        (tmp_path / f"{split_name}.jsonl").write_text("\n".join([*lines, "{broken"]))
+    setup, wanted = resolve("mem2mem", "demo"), "3 records were left out: "
+    for folder in (tmp_path, tmp_path, setup.open_corpus(str(tmp_path), "skip", progress=False).save(tmp_path / "p")):
+        _tell_once.cache_clear()
+        capsys.readouterr()
+        setup.open_corpus(str(folder), "skip", progress=False)
+        told = capsys.readouterr().err
+        assert wanted in told and "train.jsonl, line 4: not JSON" in told and told.count("\n") == 1
+    setup.open_corpus(str(tmp_path), "skip", progress=False)
+    assert not capsys.readouterr().err, "once"
+    setup.open_corpus("pmc-sample", limit=1, progress=False)
+    assert not capsys.readouterr().err, "where nothing was left out there is nothing to say"
+
+
+@pytest.mark.parametrize("limit", [0, -3])
+def test_a_limit_is_at_least_one(limit):
+    with pytest.raises(ValueError, match=f"limit must be at least 1, not {limit}"):
+        resolve("mem2mem", "demo").open_corpus("pmc-sample", limit=limit, progress=False)
 
 
 def test_what_a_setup_keeps_and_changes():
