@@ -65,7 +65,7 @@ def _along_cosines(vectors: csr_array) -> Follow:
 
 def _along_edges(vectors: csr_array, threshold: float) -> Follow:
     """The matrix is 1 where a cosine reaches the threshold. It takes 5 bytes an edge, and at most L * L bits."""
-    turned, count = vectors.T.tocsr(), vectors.shape[0]
+    turned, count = vectors.T.tocsr(), len(vectors.indptr) - 1  # L
     rows, blocks = max(1, CELLS // count), []
     for first in range(0, count, rows):
         near = (vectors[first : first + rows] @ turned).toarray() >= threshold  # [rows, L]
