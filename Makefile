@@ -36,7 +36,8 @@ notebooks: $(READY)  ## build the pages from their .py sources and execute them
 	$(BIN)/jupytext --to ipynb --update $(PAGES)
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(PAGES:.py=.ipynb)
 
-figures: $(READY)  ## draw every committed figure again from its numbers, and the tables in papers.md and README.md
+figures: $(READY)  ## draw the models, every committed figure again from its numbers, and the tables in papers.md and README.md
+	$(BIN)/python -m lib.diagrams
 	$(BIN)/python -m lib.figures
 	$(BIN)/python -m lib.make_tables render
 

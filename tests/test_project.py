@@ -132,7 +132,7 @@ def test_only_figures_need_what_pages_need():
     named, pages = ({need.replace("-", "_") for need in needs(*extras)} for extras in ([], ["pages"]))
     for path, tree in modules("lib").items():
         if {m.split(".")[0] for m in imported(tree)} & (pages - named):
-            assert path.name == "figures.py", path
+            assert path.name in ("figures.py", "diagrams.py"), path
 
 
 def test_lib_imports_neither_pages_nor_tests():
@@ -167,7 +167,7 @@ LAYERS = (
     ("lib.score_runs", "lib.make_tables", "lib.commands"),
     (
         "lib.train", "lib.corpora", "lib.score", "lib.summarize", "lib.human", "lib.summary_page", "lib.page_tools",
-        "lib.figures", "lib.checks", "lib.parameters", "lib.process_cost", "lib.trained",
+        "lib.figures", "lib.diagrams", "lib.checks", "lib.parameters", "lib.process_cost", "lib.trained",
     ),
 )  # fmt: skip
 
