@@ -30,7 +30,7 @@ from matplotlib.text import Text
 
 from lib.papers.paper import choose
 from lib.papers.pictures import PICTURES
-from lib.papers.pictures.picture import Arrow, Box, Group, ModelPicture, numbers
+from lib.papers.pictures.picture import Arrow, Box, Frame, ModelPicture, equation_numbers
 from lib.storage import project_root, write_whole
 
 # After Okabe and Ito (2008), the blue a little darker and the purple lighter, so that colour-blind readers can tell
@@ -39,7 +39,7 @@ COLOURS = {"text": "#4d4d4d", "states": "#009e73", "memory": "#d55e00", "attenti
 INK, PALE = "#222222", "#b0b0b0"
 COLUMN, ROW, MARGIN = 154, 104, 12  # from box to box; around the picture
 WIDTH, HEIGHT, STRIP = 98, 60, 22  # of a box; height of one that is drawn as words in a row
-FRAME, FOOT = 14, 20  # from a group's boxes to its frame; below them stands its name
+FRAME, FOOT = 14, 20  # from boxes to the frame around them; below them stands its name
 LEGEND = 34
 NAME, SYMBOL, LABEL = 11.5, 12.5, 11.0  # of letters
 SMALL, LARGER = 0.7, 1.2  # of the size: a small picture, and its letters in it
@@ -60,8 +60,8 @@ def model_picture(name: str, lit: Iterable[int | str] | None = None, small: bool
     picture = PICTURES[choose(name, PICTURES, "model")]
     boxes, arrows = (set(picture.boxes), set(picture.arrows)) if lit is None else picture.lit(lit)
     pen = _pen(picture, small)
-    for group in picture.groups:
-        pen.group(group)
+    for frame in picture.frames:
+        pen.frame(frame)
     for arrow in sorted(picture.arrows, key=arrows.__contains__):  # the lit ones above the pale ones
         pen.arrow(picture.boxes, arrow, arrow in arrows)
     for title, box in picture.boxes.items():
@@ -102,14 +102,14 @@ class _Pen:
         """A width in points."""
         return 0.75 * self.scale * (1.4 * width if self.small else width)
 
-    def group(self, group: Group) -> None:
-        left, top = _centre(group.columns[0], group.rows[0])
-        right, bottom = _centre(group.columns[1], group.rows[1])
+    def frame(self, frame: Frame) -> None:
+        left, top = _centre(frame.columns[0], frame.rows[0])
+        right, bottom = _centre(frame.columns[1], frame.rows[1])
         left, right = left - WIDTH / 2 - FRAME, right + WIDTH / 2 + FRAME
         top, bottom = top - HEIGHT / 2 - FRAME, bottom + HEIGHT / 2 + FOOT
         self.rounded(left, top, right - left, bottom - top, facecolor="#f5f5f5", edgecolor="none")
         if not self.small:
-            self.write(_centre(group.at, 0)[0], bottom - 9, group.name, LABEL, "#707070", style="italic")
+            self.write(_centre(frame.at, 0)[0], bottom - 9, frame.name, LABEL, "#707070", style="italic")
 
     def rounded(self, left: float, top: float, width: float, height: float, **how) -> None:
         self.axes.add_patch(FancyBboxPatch((left, top), width, height, "round,pad=0,rounding_size=6", **how))
@@ -163,10 +163,10 @@ class _Pen:
         right of it."""
         (ax, ay), (bx, by) = max(pairwise(points), key=lambda ends: math.dist(*ends))
         x, y = (ax + bx) / 2, (ay + by) / 2
-        texts = [numbers(arrow.equations), "" if self.small else arrow.says]
+        texts = [equation_numbers(arrow.equations), "" if self.small else arrow.says]
         if ay == by:
             for text, side in zip(texts, (-1, 1)):
-                self.write(x, y + side * (11 if self.small else 9), text, LABEL, ink)
+                self.write(x, y + side * (13 if self.small else 9), text, LABEL, ink)
         else:
             texts = [text for text in texts if text]
             for n, text in enumerate(texts):

@@ -16,7 +16,7 @@ from matplotlib.transforms import Bbox
 from lib.diagrams import COLOURS, draw_models, model_picture, show_model, svg
 from lib.papers import PAPERS
 from lib.papers.pictures import PICTURES
-from lib.papers.pictures.picture import KINDS, Arrow, Box, ModelPicture, numbers
+from lib.papers.pictures.picture import KINDS, Arrow, Box, ModelPicture, equation_numbers
 from lib.storage import project_root
 
 
@@ -211,7 +211,7 @@ def test_a_description_is_checked():
 
 
 def test_numbers_in_a_row_are_joined():
-    assert [numbers(n) for n in ((), (7,), (4, 2), (8, 10, 9), (7, 1, 2, 3))] == [
+    assert [equation_numbers(n) for n in ((), (7,), (4, 2), (8, 10, 9), (7, 1, 2, 3))] == [
         "",
         "(7)",
         "(2, 4)",

@@ -1,6 +1,6 @@
 """The hierarchical transformer's picture."""
 
-from lib.papers.pictures.picture import BACK, DOWN, UP, Arrow, Box, Group, ModelPicture
+from lib.papers.pictures.picture import BACK, DOWN, UP, Arrow, Box, Frame, ModelPicture
 
 INPUT, WORDS, BETWEEN = "title and paragraphs", "words with contexts", "attention of paragraphs"
 
@@ -45,5 +45,5 @@ PICTURE = ModelPicture(
         Arrow(WORDS, "attention to the words", (), "", plain=True, **DOWN),
         Arrow("attention to the words", "next piece", (), "$V$"),
     ),
-    (Group("encoder", (2, 5), (0, 1), at=2), Group("decoder, step $t$", (1, 4), (2, 2), at=1)),
+    (Frame("encoder", (2, 5), (0, 1), at=2), Frame("decoder, step $t$", (1, 4), (2, 2), at=1)),
 )

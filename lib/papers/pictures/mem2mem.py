@@ -1,6 +1,6 @@
 """Mem2Mem's picture."""
 
-from lib.papers.pictures.picture import BACK, DOWN, UP, Arrow, Box, Group, ModelPicture
+from lib.papers.pictures.picture import BACK, DOWN, UP, Arrow, Box, Frame, ModelPicture
 
 BOTH = "attention over words and sentences"
 
@@ -51,6 +51,6 @@ PICTURE = ModelPicture(
         Arrow("copy", "next word", (15,), "", **DOWN),
         Arrow("generate, switch", "next word", (15,), "", ("bottom", 0.5), ("right", 0.5), plain=True),
     ),
-    (Group("encoder", (0, 5), (0, 0), at=3), Group("decoder, step $t$", (0, 5), (1, 3), at=5)),
+    (Frame("encoder", (0, 5), (0, 0), at=3), Frame("decoder, step $t$", (0, 5), (1, 3), at=5)),
     {6: ("write attention",), 11: ("read attention", BOTH), 12: ("next word",)},  # the losses
 )

@@ -59,7 +59,7 @@ class Arrow:
 
 
 @dataclass(frozen=True)
-class Group:
+class Frame:
     """A frame around columns and rows, the first and the last of each."""
 
     name: str
@@ -76,7 +76,7 @@ class ModelPicture:
     alt: str  # the picture in words, for those who cannot see it
     boxes: Mapping[str, Box]
     arrows: tuple[Arrow, ...]
-    groups: tuple[Group, ...] = ()
+    frames: tuple[Frame, ...] = ()
     beside: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     # equations that are no part of a forward pass (losses, preparation of data) -> the boxes that they speak of
 
@@ -109,7 +109,7 @@ class ModelPicture:
         """
         parts = set(parts)
         if unknown := parts - self.drawn - set(self.beside) - set(self.boxes):
-            known = f"equations {numbers(self.drawn | set(self.beside))} and {', '.join(self.boxes)}"
+            known = f"equations {equation_numbers(self.drawn | set(self.beside))} and {', '.join(self.boxes)}"
             raise ValueError(f"{self.title}: no part {min(unknown, key=str)!r}; there are {known}")
         arrows = {a for a in self.arrows if parts & set(a.equations) or {a.source, a.target} <= parts}
         boxes = {end for arrow in arrows for end in (arrow.source, arrow.target)}
@@ -117,7 +117,7 @@ class ModelPicture:
         return boxes.union(*(names for number, names in self.beside.items() if number in parts)), arrows
 
 
-def numbers(equations: Iterable[int]) -> str:
+def equation_numbers(equations: Iterable[int]) -> str:
     """Equation numbers as a text, like "(2, 4)" or "(8–10)"."""
     runs: list[list[int]] = []
     for number in sorted(equations):

@@ -1,6 +1,6 @@
 """Read-Again's picture."""
 
-from lib.papers.pictures.picture import BACK, DOWN, Arrow, Box, Group, ModelPicture
+from lib.papers.pictures.picture import BACK, DOWN, Arrow, Box, Frame, ModelPicture
 
 CONTEXT, SCORES = "embeddings from context", "generate, copy"
 
@@ -46,6 +46,6 @@ PICTURE = ModelPicture(
         Arrow("decoder state", SCORES, (16,), "$|Y|$", **BACK),
         Arrow(SCORES, "next word", (17,), "", **BACK),
     ),
-    (Group("encoder", (0, 3), (0, 1.2), at=3), Group("decoder, step $t$", (1, 4), (2.25, 3.25), at=1)),
+    (Frame("encoder", (0, 3), (0, 1.2), at=3), Frame("decoder, step $t$", (1, 4), (2.25, 3.25), at=1)),
     {18: ("next word",)},  # the loss
 )

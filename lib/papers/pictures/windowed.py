@@ -1,6 +1,6 @@
 """The windowed model's picture. Equation numbers are those of its page."""
 
-from lib.papers.pictures.picture import UP, Arrow, Box, Group, ModelPicture, Window
+from lib.papers.pictures.picture import UP, Arrow, Box, Frame, ModelPicture, Window
 
 WINDOWS = (Window(19, 27, "$ws$ words"), Window(26, 34, "slid by $ss$", dashed=True))
 VIEW, NEXT = "attention in the window", "next word or symbol"
@@ -41,6 +41,6 @@ PICTURE = ModelPicture(
         Arrow(VIEW, NEXT, (8,), "copy", ("top", 0.85), ("top", 0.5), beyond=10),
         Arrow("switch", NEXT, (8,), "", ("right", 0.5), ("bottom", 0.5), plain=True),
     ),
-    (Group("encoder", (0, 5), (0, 0.8)), Group("decoder, step $t$", (0, 5), (1.85, 2.85))),
+    (Frame("encoder", (0, 5), (0, 0.8)), Frame("decoder, step $t$", (0, 5), (1.85, 2.85))),
     {1: (NEXT,), 9: ("text",), 10: ("text",), 12: ("text",)},  # the loss; where a reference slides
 )
