@@ -57,6 +57,7 @@ normalisation are PyTorch's on both sides.
 | $context^z_i$ | $d_{head}$ | what paragraph $i$ gathers from all paragraphs |
 | $c_i$ | $d$ | all contexts of paragraph $i$ together |
 | $G$ | $m\times m$ | a graph over paragraphs |
+| $W,\ V$ | | pieces of all paragraphs together; of the vocabulary |
 """
 
 # %% tags=["parameters"]
@@ -90,6 +91,7 @@ from lib.data.graphs import capitalised_names, discourse_graph, entity_finder, s
 from lib.data.synthetic import planted_clusters
 from lib.data.text import BOS, EOS, PAD, SENTENCE_END, bigram_recall
 from lib.extractive import lexrank, oracle
+from lib.diagrams import show_model
 from lib.figures import attention_maps, draw, labelled_maps, lines, loss_curves, signed_maps, use_style, word_weights
 from lib.generate import DecodeConfig, greedy_search, summarize
 from lib.human.sheets import write_summaries
@@ -117,6 +119,35 @@ if kept:
 figures = figures_folder(as_they_are)
 checks = Checks()
 use_style()
+
+# %% [markdown]
+r"""
+## The model in one picture
+
+Colours mean the same on every page, and an arrow carries the number of the equation that it stands for and the shape of what comes out. The picture returns at every equation, with the part
+in question lit.
+"""
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("hierarchical_transformer")
+
+# %% [markdown]
+r"""
+**One step of the decoder, told whole.** The piece written last is embedded with the table that also embeds the source and makes the output, times √d, and gets the sinusoids of its place in the summary. In the (one)
+decoder layer it attends to itself and to all pieces written before it, whose keys and values were kept. Then it attends to **all words of all
+paragraphs** that the encoder has kept, in one row, not to paragraphs: what other paragraphs know is already in each word's state, put there by the global layers (13)-(23). A
+feed-forward part follows; each of the three parts adds to what went in. The last state, normalised, is multiplied with the embedding table and gives the distribution of the next piece; nothing is copied,
+and these steps have no equation numbers in the paper. (Form "paper": no √d, and the normalisation stands after each sum.)
+
+```python
+y = sqrt(d) * E[piece] + sinusoids(t)
+kept.append(keys_and_values(LN1(y)))               # of this piece, beside those of the pieces before
+y = y + self_attention(LN1(y), kept)
+y = y + source_attention(LN2(y), words)            # keys and values of all words, made once
+y = y + FFN(LN3(y))
+P = softmax(E LN(y) + bias)
+```
+"""
 
 # %% [markdown]
 r"""
@@ -287,6 +318,9 @@ It learns, by cross entropy, the **ROUGE-2 recall** of the paragraph: the share 
 its labels are counted in words; in the toy clusters a word is a number.
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("hierarchical_transformer", {1, 2, 3, 4, 5, 6})
+
 
 # %%
 def eq01_states(words, lstm, embedding):
@@ -346,6 +380,9 @@ $$x^0_{ij}=w_{ij}+pe_{ij}\tag{10}$$
 **The code** puts the word's half first, and multiplies $w_{ij}$ by $\sqrt d$. From here on, every function has the two readings: `paper`
 for the equations as they stand, `code` for what the authors ran.
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("hierarchical_transformer", {7, 8, 9, 10})
 
 
 # %%
@@ -425,6 +462,9 @@ $$x^l=\mathrm{LN}\big(h+\mathrm{FFN}(h)\big)\tag{12}$$
 and once more behind the last layer.
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("hierarchical_transformer", {11, 12})
+
 
 # %%
 def multi_head_attention(queries, words, part):
@@ -473,6 +513,9 @@ $$head^z_i=\mathrm{LN}\Big(W^z_c\sum_j\hat a^z_{ij}b^z_{ij}\Big)\tag{16}$$
 
 **The code** pools $\mathrm{LN}(x)$, has no $W^z_c$, and one normalisation for all heads.
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("hierarchical_transformer", {13, 14, 15, 16})
 
 
 # %%
@@ -532,6 +575,9 @@ $$context^{z'}_i=\sum_{i'}\frac{G_{ii'}}{\sum_oG_{io}}\,v^{z'}_{i'}\tag{24}$$
 The paper does not say which head gives way, nor in which layers: here the first one, in every global layer. No published commit of the code
 has the graphs.
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("hierarchical_transformer", {17, 18, 19, 20, 24})
 
 
 # %%
@@ -595,6 +641,9 @@ $$x^l_{ij}=\mathrm{LN}(g_{ij}+x_{ij})\tag{23}$$
 **The code** keeps $c_i$ in what is passed on: $x^l_{ij}=(x_{ij}+c_i)+\mathrm{FFN}(\mathrm{LN}(x_{ij}+c_i))$.
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("hierarchical_transformer", {21, 22, 23})
+
 
 # %%
 def eq23_global_layer(x, layer, form, G=None):
@@ -636,6 +685,9 @@ $$D_{ii'}=0.2\,e_{ii'}+m_{ii'}\tag{26}$$
 The paper finds entities with spaCy. So does this page where spaCy and its small English model are installed; otherwise runs of capitalised
 words count as entities. Each row has 1 on its diagonal, so that no row of (24) is empty.
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("hierarchical_transformer", {25, 26})
 
 
 # %%

@@ -92,6 +92,7 @@ from lib.data.sections import CohanOptions, choose_sections
 from lib.data.synthetic import MARK, planted_at, planted_sentences
 from lib.data.text import BOS, UNK, Vocabulary
 from lib.extractive import lexrank, oracle, random_sentences
+from lib.diagrams import show_model
 from lib.figures import attention_maps, draw, labelled_maps, loss_curves, use_style
 from lib.generate import beam_search, extract, source_sentences, summarize
 from lib.layers.pointer import PointerOutput
@@ -114,6 +115,39 @@ if as_they_are:  # one paper of the sample is among those that the kept run has 
     documents = [document for document in documents if document.id != "PMC4784345"][:50]
 checks = Checks()
 use_style()
+
+# %% [markdown]
+r"""
+## The model in one picture
+
+Colours mean the same on every page, and an arrow carries the number of the equation that it stands for and the shape of what comes out. The picture returns at every equation, with the part
+in question lit.
+"""
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("mem2mem")
+
+# %% [markdown]
+r"""
+**One step of the decoder, told whole.** The word written last enters a GRU, whose state has no context fed into it. From the second step on, that state and what was read at the
+step before first **write** the memory: each slot keeps a part of itself and replaces the rest (8)-(10). Then the state **reads**: it attends to the r
+slots, which started out as the encoder's memory, and what it reads is mixed into it (7). This mixed state, not the GRU's own, attends to all words, with
+the attention that each has had so far (16), (17), and to all sentences; the two are multiplied and normalised, and give the context (3). State and context make
+the vocabulary's distribution; the same combined attention is the copy distribution (14); a switch between 0 and 1 mixes them (13), (15). What goes on to the next step: the
+GRU's state, the memory, what was read, and the sum of the word attention so far.
+
+```python
+h_d = GRU(x, h_d)                                  # x: embedding of the word before
+if t > 1:
+    M = write(M, m, h_d)                           # (8)-(10); m was read at the step before
+psi, m = read(h_d, M); h_m = W_m [h_d; m]          # (7)
+alpha = word_attention(h_m, h_w, cov)              # (17)
+cov = cov + alpha                                  # (16), for the next step
+beta = sentence_attention(h_m, H); gamma = normalise(alpha * beta[sentence_of]); c = gamma @ h_w   # (3)
+p = sigmoid(w · [c; h_m; x] + b_z); P_g = softmax(V (V' [h_m; c] + b) + b')                        # (13)
+P = p * P_g + (1 - p) * P_c(gamma)                 # (14), (15)
+```
+"""
 
 # %% [markdown]
 r"""
@@ -325,6 +359,9 @@ $$h^{(w)}_1,\dots,h^{(w)}_N = \mathrm{GRU}_{sen}(x_1,\dots,x_N),\qquad s = [\ove
 The library runs all sentences of all documents as one packed batch; no padding is computed.
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("mem2mem", {1})
+
 
 # %%
 def eq01_sentence_encoder(words, gru):
@@ -356,6 +393,9 @@ $$h^{(s)}_1,\dots,h^{(s)}_L=\mathrm{GRU}_{doc}(s_1,\dots,s_L)\tag{2}$$
 $$\mathbf H=[h^{(s)}_1\ \dots\ h^{(s)}_L]^\top\in\mathbb R^{L\times d}\tag{4}$$
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("mem2mem", {2, 4})
+
 
 # %%
 def eq02_document_encoder(embeddings, gru):
@@ -379,6 +419,9 @@ memory: $r$ vectors however long the document.
 $$\mathbf A=\mathrm{softmax}\big(W_{a1}\tanh(W_{a2}\mathbf H^\top)\big)\in\mathbb R^{r\times L},\qquad
 \mathbf M_E=\mathbf{AH}\in\mathbb R^{r\times d}\tag{5}$$
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("mem2mem", {5})
 
 
 # %%
@@ -410,6 +453,9 @@ another row 0 only if they share none.
 
 $$\mathcal L^{(comp)}=\|\mathbf{AA}^\top-I\|_F^2\tag{6}$$
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("mem2mem", {6})
 
 
 # %%
@@ -450,6 +496,9 @@ Attn is Luong's attention; of his three scores the page uses *concat*, since (17
 $\mathrm{Attn}(q,k)=\mathrm{softmax}\big(v^\top\tanh(W_q q+W_k k)\big)$.
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("mem2mem", {7})
+
 
 # %%
 def attention(query, keys, W_q, W_k, v):
@@ -485,6 +534,9 @@ $$u^k_t=\tanh\big(W_{u1}h^{(d)}_{t+1}+W_{u2}m_t+W_{u3}\mathbf M_D(k)\big)\tag{9}
 
 $$\mathbf M_D(k):=z^k_t\odot\mathbf M_D(k)+(1-z^k_t)\odot u^k_t\tag{10}$$
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("mem2mem", {8, 9, 10})
 
 
 # %%
@@ -545,6 +597,9 @@ The coverage makes $\alpha$ a recurrence over steps, the one that costs most: ev
 library keeps only the weights and computes the $\tanh$ again in the backward pass.
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("mem2mem", {3, 16, 17})
+
 
 # %%
 def eq16_coverage(alphas, words):
@@ -600,6 +655,9 @@ $$P=p_tP_g+(1-p_t)P_c\tag{15}$$
 (13) is printed with a softmax; of a single number that is always 1, so it must be a sigmoid.
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("mem2mem", {13, 14, 15})
+
 
 # %%
 def vocabulary_distribution(h_m, c, W):
@@ -654,6 +712,9 @@ $$c^{(m)}_t=\sum_k\psi_{tk}\mathbf M_E(k),\quad c^{(s)}_t=\sum_j\beta_{tj}h^{(s)
 \mathcal L^{(read)}=\frac1T\sum_t\big\|c^{(m)}_t-c^{(s)}_t\big\|_2\tag{11}$$
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("mem2mem", {11})
+
 
 # %%
 def eq11_read_loss(psi, M_E, beta, H):
@@ -674,6 +735,9 @@ two regularisers.
 $$\mathcal L+\lambda_1\mathcal L^{(comp)}+\lambda_2\mathcal L^{(read)},\qquad
 \mathcal L=-\frac1T\sum_t\log P(y_t\mid y_{<t})\tag{12}$$
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("mem2mem", {12})
 
 
 # %%
@@ -1087,6 +1151,64 @@ paper's order does not show at this size; `papers.md` says more.
 
 # %% [markdown]
 r"""
+<details><summary><b>The systems it is compared with</b></summary>
+
+Table 1 sets Mem2Mem beside three systems of Subramanian, Li, Pilault and Pal (2020, *On Extractive and Abstractive
+Neural Document Summarization with Transformer Language Models*, [arXiv:1909.03186](https://arxiv.org/abs/1909.03186)),
+which all learn which sentences matter from labels. A label says that a sentence is one of the two that are most like
+some sentence of the reference. Their equations have no numbers; these are ours, and papers.md says which function
+computes each. All three read byte pairs (SentencePiece), learned from the training documents.
+
+**Sent-CLF** reads the first 300 sentences of a paper, of each its first 35 pieces. A bidirectional LSTM makes one vector
+$s_j$ of a sentence, another reads these and gives a state $d_j$ of each sentence in its document; the mean of all $d_j$
+stands for the document. Two linear maps judge each sentence beside its document:
+
+$$\bar d=\tanh\Bigl(W_d\,\tfrac1L\sum_{j=1}^{L}d_j+b_d\Bigr),\qquad
+P(j\text{ is extracted})=\sigma\bigl(w_o^\top[d_j;\bar d]+b_o\bigr)\tag{S3}$$
+
+It is trained by the binary cross entropy of the labels, and takes as many of the most probable sentences as summaries
+of the training documents have on average. It decides on every sentence alone: nothing keeps it from saying a thing twice.
+
+**Sent-PTR** has the same two encoders, and a decoder that points to one sentence after the other. An LSTM reads the
+vector $s$ of the sentence that it has pointed to last, with what it saw then (Luong's input feeding); its state $h_t$ is
+compared with the state of every sentence, and the attention itself is the probability of the next one:
+
+$$h_t=\mathrm{LSTM}\bigl([s_{i_{t-1}};\tilde h_{t-1}],\,h_{t-1}\bigr),\qquad
+P(i_t=j)=\frac{\exp(d_j^\top h_t)}{\sum_{k}\exp(d_k^\top h_t)},\qquad
+\tilde h_t=\tanh\Bigl(W_h\bigl[\textstyle\sum_jP(i_t=j)\,d_j;\,h_t\bigr]\Bigr)\tag{S4}$$
+
+To point to the same sentence twice in a row is to stop, so that the length of an extract is the model's own. It learns
+the labelled sentences in the order of the document; a beam of four finds the extract.
+
+**TLM** is one transformer with GPT-2's architecture, trained from nothing: no encoder, no cross attention, no copying.
+A paper is laid out as one sequence: its introduction, the extracted sentences (the hybrid row; the abstractive row is
+without), a symbol that begins the summary, the summary, and the rest of the paper in windows of its own. The
+model learns to predict every piece of it from the pieces before,
+
+$$\mathcal L=-\frac1n\sum_{t}\log P(x_t\mid x_{<t}),\qquad
+x=[\,\text{introduction};\ \texttt{<P>};\ \text{extract};\ \texttt{[BOS]};\ \text{summary}\,]\tag{S8}$$
+
+and a summary is what it writes behind the first part, drawn piece by piece from the 30 most probable ones. In
+training the extract is made of the labelled sentences, afterwards a Sent-PTR that was trained on the same documents
+chooses it. Its size, 220M parameters (20 layers, width 768, 12 heads, 1,024 positions), is 15 times Mem2Mem's; Mem2Mem's
+authors count 234M.
+
+| | what Mem2Mem does otherwise |
+|---|---|
+| Sent-CLF, Sent-PTR | reads the same two levels, but its memory heads find sentences without labels |
+| TLM | one model from the text to the summary, trained in one go, with copying |
+
+```
+python -m lib.train mem2mem --preset demo --variant Sent-CLF --output runs/clf          # or Sent-PTR, TLM, "TLM + extracts"
+python -m lib.score run runs/clf --dataset aclsum
+snakemake -c2 mem2mem_table1                                                            # all rows, three seeds
+```
+
+</details>
+"""
+
+# %% [markdown]
+r"""
 # 5. Deviations
 
 Where the paper is silent or cannot be meant as printed, this is what was chosen. `papers.md` gives the reasons at length.
@@ -1107,7 +1229,7 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | *+decoder memory* | memory without transfer | starts from zeros, and so has one vector in $r$ copies (see above) |
 | sections | four of 500 words | introduction, the next two, conclusion (Cohan et al.); a text without sections keeps its first 2,000 words |
 | discarded documents | Cohan et al.'s reader discards odd lengths, in the test set too | none is discarded |
-| generation | beam 4 | the same; ranked by mean log-probability; at least 35 words, Cohan et al.'s default; [UNK] is never generated |
+| generation | beam 4 | the same; ranked by mean log-probability; [UNK] is never generated |
 | this demo | | 4 x 80 source words, 80 summary words, a vocabulary of 1,000, 6 slots, width 64, $\lambda_1=0.05$, $\lambda_2=0.1$, no trigram twice |
 """
 

@@ -87,6 +87,7 @@ from lib.data.documents import Document
 from lib.data.headlines import HeadlineOptions
 from lib.data.prepared import TextEncoder, encode_documents
 from lib.data.text import BOS, EOS, UNK, Vocabulary
+from lib.diagrams import show_model
 from lib.figures import draw, labelled_maps, lines, loss_curves, use_style, word_bars
 from lib.generate import DecodeConfig, beam_search, greedy_search, summarize
 from lib.layers.gru import GatedGRU
@@ -105,6 +106,36 @@ corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be 
 figures = figures_folder(as_they_are)
 checks = Checks()
 use_style()
+
+# %% [markdown]
+r"""
+## The model in one picture
+
+Colours mean the same on every page, and an arrow carries the number of the equation that it stands for and the shape of what comes out. The picture returns at every equation, with the part
+in question lit.
+"""
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("read_again")
+
+# %% [markdown]
+r"""
+**One step of the decoder, told whole.** The word written last is embedded first: a word of Y by its row of the table, any other word of the text by p_i, made from the second read's state where it
+first stands, and all else as [UNK] (15). Attention comes **before** the recurrence: the decoder's state of the step before is compared with the second
+read's state of every word, and gives the context (14), (13). Embedding and context together enter the LSTM and make the new state (12). That state alone scores both ways to go on: every
+word of Y (generate), and every place of the text by its p_i (copy) (16). One softmax covers all these scores, without a switch; a word that is in Y and in the text gets both shares, and so does one that stands in the text
+twice (17).
+
+```python
+y = Y[word] if word in Y else p[first place of word] if word in text else Y[UNK]        # (15)
+beta = softmax([v_a · tanh(W_a s + U_a h2[i]) for i in range(n)])       # (14), with the state before
+c = sum(beta[i] * h2[i] for i in range(n))         # (13)
+s, cell = LSTM([y; c], (s, cell))                  # (12)
+g = O s + b; k = [p[i] · W_k s for i in range(n)]  # (16)
+Z = sum(exp(g)) + sum(exp(k))
+P(word) = ([word in Y] exp(g[word]) + sum(exp(k[i]) for i where x[i] == word)) / Z       # (17)
+```
+"""
 
 # %% [markdown]
 r"""
@@ -215,6 +246,9 @@ $$\begin{gathered}f_i,\ in_i,\ out_i=\sigma(W_{f,in,out}[\mathbf x_i,h^1_{i-1}])
 C_i=f_i\odot C_{i-1}+in_i\odot\tilde C_i,\qquad h^1_i=out_i\odot\tanh C_i\end{gathered}\tag{7}$$
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("read_again", {1, 2, 3, 7})
+
 
 # %%
 def eq02_first_read(x, rnn):
@@ -242,6 +276,9 @@ state can grow without bound (see the checks below). `importance="sigmoid"` is t
 
 $$\alpha_i=\tanh\big(W_eh^1_i+U_eh^1_n+V_e\mathbf x_i\big)\tag{5}$$
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("read_again", {5})
 
 
 # %%
@@ -272,6 +309,9 @@ $$h^2_i=(1-\alpha_i\odot z_i)\odot h^2_{i-1}+(\alpha_i\odot z_i)\odot\tilde h^2_
 PyTorch has no such cell. The library's scan computes the projections of all words at once, and behind the loop of its backward pass the
 gradient of the recurrent weights in one product.
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("read_again", {4, 6})
 
 
 # %%
@@ -310,6 +350,9 @@ No skip connection here: the gates see the word, its first state and the text.
 $$h^2_i=\mathrm{LSTM}^2\big([\mathbf x_i,h^1_i,h^1_n],h^2_{i-1}\big)\tag{8}$$
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("read_again", {8})
+
 
 # %%
 def eq08_second_read(x, h1, second):
@@ -337,6 +380,9 @@ $$h_{global}=\tanh\big(W_rh^1_n+U_rh'^1_m+v_r\big)\tag{10}$$
 
 $$h^2_i=\mathrm{RNN}^2\big([\mathbf x_i,h^1_i,h^1_n,h_{global}],h^2_{i-1}\big)\tag{11}$$
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("read_again", {9, 10, 11})
 
 
 # %%
@@ -384,6 +430,9 @@ $$\mathbf y=\begin{cases}\mathbf Y[w]&w\in Y\\ \mathbf p_i=\tanh(W_ch^2_i+b_c)&w
 \mathbf Y[\mathrm{UNK}]&\text{otherwise}\end{cases}\tag{15}$$
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("read_again", {15})
+
 
 # %%
 def eq15_from_context(h2_i, model):
@@ -423,6 +472,9 @@ $$o_{it}=v_a^\top\tanh\big(W_as_{t-1}+U_ah^2_i\big)\tag{14}$$
 
 The paper does not say where the decoder starts: here from a layer with $\tanh$ on the encoder's last state.
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("read_again", {12, 13, 14})
 
 
 # %%
@@ -473,6 +525,9 @@ $$g_w=\mathbf o_w^\top s_t+b_w,\qquad k_i=\mathbf p_i^\top W_ks_t\tag{16}$$
 $$P(w)=\frac1Z\Big([w\in Y]\,e^{g_w}+\sum_{i:x_i=w}e^{k_i}\Big)\tag{17}$$
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("read_again", {16, 17})
+
 
 # %%
 def eq16_scores(s_t, p, model):
@@ -507,6 +562,9 @@ For every encoder: read, write, and the mean of $-\log P$ over the headline's wo
 
 $$\mathcal L=-\frac1T\sum_t\log P(y_t\mid y_{<t},x)\tag{18}$$
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("read_again", {18})
 
 
 # %%
@@ -969,7 +1027,9 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | encoder's vocabulary | not stated | a table of its own, 110,000 words of 5 occurrences or more |
 | words under 5 occurrences | become UNK | unknown to the encoder; still copied as they are written |
 | importance (5) | tanh, which may be negative | the same; `importance="sigmoid"` is an option |
-| dropout | in all activation layers | on what enters and leaves the recurrent layers |
+| dropout | in all activation layers | on all that enters or leaves a recurrent layer |
+| biases | 0.1 | 0.1, of PyTorch's two the one of the state before is 0 |
+| importance | a vector, found better than a number | a vector; a number a word with `variant="read-again gru, single importance"` |
 | decoder's vocabulary | not stated | the most frequent words of the headlines |
 | Gigaword's test pairs | a random 2,000 | whichever the corpus has |
 | the demo | | docstrings; 50 words of at most 4 sentences, 2,000 words in $Y$, width 96, sigmoid in (5), Adam at 0.003 for 500 steps (the paper: SGD), beam 4 |

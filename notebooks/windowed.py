@@ -104,6 +104,7 @@ from lib.data.windows import (
     vectors_for,
 )
 from lib.extractive import lexrank, oracle
+from lib.diagrams import show_model
 from lib.figures import draw, labelled_maps, lines, loss_curves, maximum_attention, use_style
 from lib.generate import DecodeConfig, beam_search, source_sentences, summarize
 from lib.layers.pointer import PointerOutput
@@ -124,6 +125,38 @@ if as_they_are:  # one paper of the sample is among those that the kept run has 
 figures = figures_folder(as_they_are)
 checks = Checks()
 use_style()
+
+# %% [markdown]
+r"""
+## The model in one picture
+
+Colours mean the same on every page, and an arrow carries the number of the equation that it stands for and the shape of what comes out. The picture returns at every equation, with the part
+in question lit.
+"""
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("windowed")
+
+# %% [markdown]
+r"""
+**One step of the decoder, told whole.** The symbol written last enters an LSTM that runs through the whole summary, whatever window it is in (5). If that symbol is →, the window slides by ss words, but
+never beyond the last one (13), so that the next word is already written from the new window. The decoder's new state takes its dot product with the
+encoder's states inside the window and nowhere else; the softmax over them gives the context (3), (4). Context and state pass a tanh and three matrices, the last of
+which is the embedding table, and give the vocabulary's distribution, in which → is one of the words (6), (7). A switch, which sees that attentional state, the decoder's state
+*before*, and the symbol that entered, mixes it with copying words of the window (8). In static windowing the window depends on the number of symbols written alone (14).
+
+```python
+s_before = s
+s = LSTM(E[y], s)                                  # (5); y: the symbol before
+w = min(w + (y == SLIDE), n - 1)                   # (13); n from (11)
+inside = range(w * ss, min(w * ss + ws, T_x))
+alpha = softmax([s · h[j] for j in inside])        # (4), (3)
+c = sum(alpha[j] * h[j] for j in inside)           # (3)
+a = W_a tanh([c; s]) + b; P_V = softmax(E (W_e a + b_e) + b_v)           # (7), (6)
+p = sigmoid(w_p · [a; s_before; E[y]] + b_p)                     # (8)
+P = p * P_V + (1 - p) * copies(alpha)      # (8); in search → has probability 0 in the last window
+```
+"""
 
 # %% [markdown]
 r"""
@@ -279,6 +312,9 @@ $$n=1\ \text{ if } T_x\le ws,\qquad n=1+\Big\lceil\frac{T_x-ws}{ss}\Big\rceil\ \
 The author's settings for CNN/DailyMail, 400/380 on 1,160 words, give three.
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("windowed", {11})
+
 
 # %%
 def eq11_windows(words, ws, ss):
@@ -314,6 +350,9 @@ The author takes pretrained fastText vectors; here they are learned from the tra
 information, factorised), or read from a file. His code differs from his article: it averages vectors of length 1 and takes the dot
 product. That is `aggregate="mean"`. For the toy, random vectors do.
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("windowed", {9, 10})
 
 
 # %%
@@ -352,6 +391,9 @@ A linked sentence $[start,end)$ belongs to the first window that holds all of it
 words. A summary never goes back, so the window of a sentence is at least that of the sentence before. Wherever the window moves on,
 $\rightarrow$ is put in front of the sentence, as often as windows are passed.
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("windowed", {12})
 
 
 # %%
@@ -425,6 +467,9 @@ final hidden and cell states of both.
 $$h_j=[\overrightarrow h_j;\overleftarrow h_j],\qquad s_0=[\overrightarrow h_{T_x};\overleftarrow h_1]\tag{2}$$
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("windowed", {2})
+
 
 # %%
 def eq02_states(words, forward, backward):
@@ -457,6 +502,9 @@ stays in its state. As in Luong et al. (2015), attention comes after the state i
 $$s_t=\mathrm{LSTM}(s_{t-1},y_{t-1})\tag{5}$$
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("windowed", {5})
+
 
 # %%
 def eq05_decoder_states(embedded, s_0, cell_0, lstm):
@@ -479,6 +527,9 @@ symbol never stands: under teacher forcing its window never slides. Its own comm
 
 $$w_t=\min\big(w_{t-1}+[y_{t-1}=\rightarrow],\ n-1\big),\qquad w_1=0\tag{13}$$
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("windowed", {13})
 
 
 # %%
@@ -507,6 +558,9 @@ w_t\,ss\le j,l<w_t\,ss+ws\tag{3}$$
 
 $$e_{tj}=s_t^\top h_j\tag{4}$$
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("windowed", {3, 4})
 
 
 # %%
@@ -548,6 +602,9 @@ P(u)=p_tP_{\mathcal V}(u)+(1-p_t)\sum_{j:x_j=u}\alpha_{tj}\tag{8}$$
 
 Only words of the window can be copied.
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("windowed", {6, 7, 8})
 
 
 # %%
@@ -603,6 +660,9 @@ documents. A word that is in neither the vocabulary nor the window cannot be wri
 $$\mathcal L=-\frac1{T_y}\sum_{t=1}^{T_y}\log P(y_t\mid y_{<t},c_t)\tag{1}$$
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("windowed", {1})
+
 
 # %%
 def eq01_objective(document):
@@ -639,6 +699,9 @@ starts at the window's last word, since it cannot have read what lies behind. Fo
 backward states are not. What is kept is one window a hypothesis.
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("windowed", {"states", "window"})
+
 
 # %%
 def streamed_states(words, window, ws, ss, forward, backward):
@@ -670,6 +733,9 @@ $T_y$ words for the longest.
 $$share_i\propto e^{-\kappa(1+i\,\delta^i)}\cdot filled_i,\qquad
 end_i=\Big\lfloor\frac{T_x}{T_{max}}\,T_y\sum_{i'\le i}share_{i'}\Big\rfloor\tag{14}$$
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_model("windowed", {14})
 
 
 # %%

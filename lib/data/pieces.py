@@ -49,8 +49,8 @@ class Pieces(Vocabulary):
     def train(cls, texts: Iterable[str], size: int, sentences: int = 2_000_000, kind: str = "unigram") -> "Pieces":
         """Learn `size` pieces, special symbols counted in, from at most `sentences` of the texts.
 
-        kind: SentencePiece's model, "unigram" or "bpe" (byte pairs). A small corpus may give fewer. Raises CorpusError
-        for texts without letters, or with more of them than pieces.
+        kind: SentencePiece's model, "unigram" or "bpe" (byte pairs). A small corpus may give fewer pieces. Raises
+        CorpusError for texts without letters, or with more of them than pieces.
         """
         out, failed = io.BytesIO(), []
 

@@ -22,7 +22,7 @@ PICTURE = ModelPicture(
         "read attention": Box("attention", 4, 1, "$\\psi_t,\\ m_t$"),
         "decoder memory": Box("memory", 5, 1, "$\\mathbf{M}_D$"),
         "copy": Box("output", 1, 2, "$P_c$"),
-        "generate, switch": Box("output", 2, 2, "$P_g,\\ z_t$"),
+        "generate, switch": Box("output", 2, 2, "$P_g,\\ p_t$"),
         "decoder state": Box("states", 4, 2, "$h^{(d)}_t$"),
         "next word": Box("output", 1, 3, "$P$"),
         "word before": Box("text", 4, 3, "$x^{\\prime}_t$"),

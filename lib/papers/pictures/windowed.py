@@ -23,7 +23,7 @@ PICTURE = ModelPicture(
         NEXT: Box("output", 5, 1.85, "$P$"),
         "word before": Box("text", 1, 2.85, "$y_{t-1}$"),
         "decoder state": Box("states", 2, 2.85, "$s_t$"),
-        "switch": Box("output", 4, 2.85, "$p_{gen}$"),
+        "switch": Box("output", 4, 2.85, "$p_t$"),
     },
     (
         Arrow("text", "states", (2,), "$T_x\\times d$", ("bottom", 0.75), ("top", None)),
