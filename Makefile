@@ -2,10 +2,11 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
+BOOK := .venv/.book
 PAGES := $(wildcard notebooks/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test torture lab notebooks figures workflow bench lint clean
+.PHONY: help run test torture lab notebooks figures workflow bench book lint clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -47,6 +48,14 @@ workflow: $(READY)  ## install Snakemake, which has a command for each table and
 bench: $(READY)  ## time the fast paths against the textbook ones: tests/bench/results.json
 	$(BIN)/python -m tests.bench
 
+$(BOOK): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,book]"
+	@touch $@
+
+book: $(BOOK)  ## build the pages, papers.md and the README into a site that needs no network
+	$(BIN)/sphinx-build -q -W --keep-going -c book -d book/_build/doctrees . book/_build/html
+	@echo "The book: book/_build/html/index.html (a browser opens the file; search works there too)"
+
 lint: $(READY)  ## check style and types, and that every page and its source are in step
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -54,5 +63,5 @@ lint: $(READY)  ## check style and types, and that every page and its source are
 	@for page in $(PAGES); do $(BIN)/jupytext --to py:percent --output - $${page%.py}.ipynb 2>/dev/null | diff - $$page \
 	  || { echo "$$page and its notebook differ: make notebooks"; exit 1; }; done
 
-clean:  ## remove what running made (runs, caches), not the environment
-	rm -rf runs cache out.ipynb .pytest_cache .ruff_cache
+clean:  ## remove what running made (runs, caches, the book), not the environment
+	rm -rf runs cache book/_build out.ipynb .pytest_cache .ruff_cache

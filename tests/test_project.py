@@ -53,7 +53,7 @@ def test_environment_and_pyproject_need_the_same():
 def test_every_need_is_pinned():
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines if "==" in line}
-    assert set(needs("pages", "dev")) <= pinned
+    assert set(needs("pages", "dev", "book")) <= pinned
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
@@ -271,7 +271,7 @@ def test_no_path_of_a_machine_in_what_is_committed():
 
 def test_the_makefile_helps():
     text = subprocess.run(["make", "help"], capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    for target in ("run", "test", "lab", "notebooks", "figures", "workflow", "lint"):
+    for target in ("run", "test", "lab", "notebooks", "figures", "workflow", "book", "lint"):
         assert f"make {target} " in text
 
 

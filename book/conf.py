@@ -1,0 +1,66 @@
+"""The book: the pages as they were executed, papers.md and the README as one static site, made by `make book`."""
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+from docutils import nodes
+
+project = "Neural summarization of long texts"
+html_title = project
+extensions = ["myst_nb", "sphinx_external_toc"]
+external_toc_path = "book/_toc.yml"
+external_toc_exclude_missing = True  # what the contents do not name is no part of the book
+exclude_patterns = [".*", "book", "cache", "data", "runs"]
+
+nb_execution_mode = "off"
+nb_merge_streams = True
+nb_ipywidgets_js = {}  # would come from a CDN
+myst_enable_extensions = ["amsmath", "dollarmath"]
+myst_heading_anchors = 3
+
+html_theme = "sphinx_book_theme"
+html_theme_options = {"footer_content_items": "", "navbar_persistent": "", "show_toc_level": 2}
+html_context = {"default_mode": "light"}  # figures are drawn for it
+html_static_path = ["static"]
+html_css_files = ["book.css"]
+html_js_files = ["book.js"]
+
+# The repository, owner/name: GitHub's workflows say it themselves. Write it here for links to it, to Binder and to
+# Colab in a book that is built elsewhere.
+repository = os.environ.get("GITHUB_REPOSITORY", "")
+if repository:
+    html_theme_options |= {
+        "repository_url": f"https://github.com/{repository}",
+        "repository_branch": os.environ.get("GITHUB_REF_NAME", "main"),
+        "use_repository_button": True,
+        "launch_buttons": {
+            "binderhub_url": "https://mybinder.org",
+            "colab_url": "https://colab.research.google.com",
+            "notebook_interface": "jupyterlab",
+        },
+    }
+
+# MathJax in the form of one file, fonts and extensions inside: it is loaded from file:// as well.
+mathjax = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax" / "tex-svg-full.js"
+html_static_path.append(str(mathjax))
+mathjax_path = mathjax.name
+
+
+def keep_equations(app, doctree):
+    r"""Equations as they stand on the page: Sphinx would wrap lines in split, which refuses \tag, and count them."""
+    for equation in doctree.findall(nodes.math_block):
+        equation.children = [nodes.Text(rf"\[{equation.astext()}\]")]
+        equation["no-wrap"], equation["number"], equation["classes"] = True, None, []
+
+
+def name_remote_pictures(app, doctree):
+    """A picture of another host, such as a badge, is its text: the book fetches nothing."""
+    for picture in list(doctree.findall(nodes.image)):
+        if "://" in picture["uri"]:
+            picture.replace_self(nodes.Text(picture["alt"]))
+
+
+def setup(app):
+    app.connect("doctree-read", keep_equations)
+    app.connect("doctree-read", name_remote_pictures)

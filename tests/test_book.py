@@ -1,0 +1,89 @@
+"""The book has every page, and once built (`make book`) shows all of it without a network."""
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import yaml
+
+from lib.storage import project_root
+
+ROOT = project_root()
+SITE = ROOT / "book" / "_build" / "html"
+
+
+def contents():
+    """Files of the book's contents, without suffix."""
+    toc = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8"))
+    return [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
+
+
+def test_the_contents_name_every_page_once():
+    named = Counter(contents())
+    pages = [f"notebooks/{path.stem}" for path in (ROOT / "notebooks").glob("*.ipynb")]
+    cards = [path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "trained").glob("*/README.md")]
+    assert named == Counter(["README", "papers", *pages, *cards])
+
+
+def test_the_contents_name_files_that_are_there():
+    for name in contents():
+        assert [suffix for suffix in (".md", ".ipynb") if (ROOT / f"{name}{suffix}").exists()], name
+
+
+def named_by_styles(text):
+    """What `url()` and `@import` name."""
+    return re.findall(r"url\(\s*['\"]?([^'\")\s]+)", text) + re.findall(r"@import\s+['\"]([^'\"]+)", text)
+
+
+FOLLOWED = {"index", "search", "next", "prev", "author", "canonical"}  # links for readers, not for the page
+
+
+class Loads(HTMLParser):
+    """What a browser fetches by itself to show a page: scripts, style sheets, pictures, frames."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = named_by_styles(" ".join(re.findall(r"<style.*?</style>|style=\"[^\"]*\"", text, re.DOTALL)))
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.found += [values[name] for name in ("src", "srcset", "poster", "data") if values.get(name)]
+        if tag == "link" and values.get("rel") not in FOLLOWED:
+            self.found.append(values["href"])
+        if tag == "image":  # of a drawing
+            self.found += [values[name] for name in ("href", "xlink:href") if values.get(name)]
+
+
+@pytest.fixture(scope="module")
+def built():
+    """{file: text} of the site's pages."""
+    if not (SITE / "README.html").exists():
+        pytest.skip("the book has not been built: make book")
+    found = {path: path.read_text(encoding="utf-8") for path in SITE.rglob("*.html") if "_static" not in path.parts}
+    assert {f"{name}.html" for name in contents()} <= {path.relative_to(SITE).as_posix() for path in found}
+    return found
+
+
+def test_the_built_book_loads_its_own_files_alone(built):
+    loads = [(path, load) for path, text in built.items() for load in Loads(text).found]
+    sheets = list((SITE / "_static").rglob("*.css"))
+    loads += [(path, load) for path in sheets for load in named_by_styles(path.read_text(encoding="utf-8"))]
+    assert any(load.endswith(".js") for _, load in loads) and any(".png" in load for _, load in loads)
+    for path, load in loads:
+        parts = urlsplit(load)
+        if parts.scheme == "data" or not parts.path:  # written out in the page; a part of it
+            continue
+        assert not parts.scheme and not parts.netloc, f"{path.relative_to(SITE)} loads {load}"
+        assert (path.parent / unquote(parts.path)).exists(), f"{path.relative_to(SITE)} loads {load}"
+
+
+def test_the_built_book_has_its_mathematics_and_its_search(built):
+    for path, text in built.items():
+        assert "\\begin{split}" not in text, f"{path.relative_to(SITE)}: an equation was rewritten"
+        assert 'class="math' not in text or "tex-svg-full.js" in text, path
+    assert (SITE / "_static" / "tex-svg-full.js").stat().st_size > 10**6
+    index = (SITE / "searchindex.js").read_text(encoding="utf-8")
+    assert all(f'"{name}"' in index for name in contents())
