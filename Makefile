@@ -53,7 +53,7 @@ $(BOOK): $(READY)
 	@touch $@
 
 book: $(BOOK)  ## build the pages, papers.md and the README into a site that needs no network
-	$(BIN)/sphinx-build -q -W --keep-going -c book -d book/_build/doctrees . book/_build/html
+	$(BIN)/sphinx-build -q -E -W --keep-going -c book -d book/_build/doctrees . book/_build/html
 	@echo "The book: book/_build/html/index.html (a browser opens the file; search works there too)"
 
 lint: $(READY)  ## check style and types, and that every page and its source are in step
