@@ -27,8 +27,9 @@ run: $(READY)  ## run the Mem2Mem page on real papers: out.ipynb
 test: $(READY)  ## run every test and every page
 	$(BIN)/pytest --nbval-lax
 
-torture: $(READY)  ## ten minutes of damaged files and kills: counts of what became of them
+torture: $(READY)  ## a quarter of an hour of damaged files, kills and full disks: counts of what became of them
 	$(BIN)/python -m tests.torture --minutes 10
+	$(BIN)/python -m tests.torture_runs --minutes 5
 
 lab: $(READY)  ## open the pages in JupyterLab
 	$(BIN)/jupyter lab notebooks
