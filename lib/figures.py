@@ -251,11 +251,59 @@ def interval_bars(rows: dict[str, list[float]], xlabel: str, title: str) -> Figu
     return figure
 
 
+def word_maps(panels: list[dict], title: str, across: int = 1, top: float = 1.0, label: str = "weight") -> Figure:
+    """Small maps with words at both axes and one colour bar; each panel is {"title", "weights", "rows", "columns"},
+    the last two lists of words, and perhaps "ylabel" and "xlabel". Weights are shades from 0 to `top`."""
+    down = -(-len(panels) // across)
+    rows, columns = max(len(p["rows"]) for p in panels), max(len(p["columns"]) for p in panels)
+    size = (1.7 + across * (0.9 + 0.26 * columns), 0.5 + down * (1.25 + 0.24 * rows))
+    figure, axes = plt.subplots(down, across, figsize=size, squeeze=False)
+    for ax, panel in zip(axes.flat, panels):
+        image = ax.imshow(np.asarray(panel["weights"]), cmap="Blues", vmin=0, vmax=top, interpolation="nearest")
+        ax.set_aspect("auto")
+        ax.set_xticks(range(len(panel["columns"])), panel["columns"], rotation=90, fontsize=9)
+        ax.set_yticks(range(len(panel["rows"])), panel["rows"], fontsize=9)
+        ax.set(title=panel["title"], xlabel=panel.get("xlabel", ""), ylabel=panel.get("ylabel", ""))
+    figure.colorbar(image, ax=axes, label=label, fraction=0.06)
+    figure.suptitle(title)
+    return figure
+
+
+def histograms(panels: list[dict], title: str) -> Figure:
+    """Outlines of histograms side by side; each panel is {"edges", "counts": {name: of each bin}, "xlabel"} and
+    perhaps "mark", where a line stands."""
+    figure, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 3.1), squeeze=False)
+    for ax, panel in zip(axes.flat, panels):
+        for name, counts in panel["counts"].items():
+            ax.stairs(counts, panel["edges"], label=name, fill=True, alpha=0.45)
+        if "mark" in panel:
+            ax.axvline(panel["mark"], color="black", linewidth=0.8)
+        ax.set(xlabel=panel["xlabel"])
+        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(0, 1.22), ncols=2)
+    axes[0, 0].set_ylabel("resamples")
+    figure.suptitle(title)
+    return figure
+
+
+def dot_plots(panels: list[dict], unit: str, title: str) -> Figure:
+    """Two places of a text that are equal as a dot; each panel is {"title", "pairs", "length"}: [first, second] from
+    1 on, in a text of `length` units."""
+    figure, axes = plt.subplots(1, len(panels), figsize=(3.9 * len(panels), 4), squeeze=False)
+    for ax, panel in zip(axes.flat, panels):
+        ax.plot([1, panel["length"]], [1, panel["length"]], color="0.8", linewidth=0.8)
+        ax.plot(*zip(*panel["pairs"]), ".", color="tab:blue", markersize=3) if panel["pairs"] else None
+        ax.set(title=panel["title"], xlabel=unit, xlim=(0, panel["length"] + 1), ylim=(panel["length"] + 1, 0))
+        ax.set_aspect("equal")
+    axes[0, 0].set_ylabel(f"same {unit}")
+    figure.suptitle(title)
+    return figure
+
+
 PLOTS = {
     plot.__name__: plot
     for plot in (
         attention_maps, loss_curves, lines, word_bars, word_weights, labelled_maps, signed_maps, maximum_attention,
-        interval_bars,
+        interval_bars, word_maps, histograms, dot_plots,
     )
 }  # fmt: skip
 

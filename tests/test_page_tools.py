@@ -11,7 +11,9 @@ from lib.data.sections import CohanOptions
 from lib.figures import (
     PLOTS,
     attention_maps,
+    dot_plots,
     draw,
+    histograms,
     interval_bars,
     labelled_maps,
     lines,
@@ -21,6 +23,7 @@ from lib.figures import (
     signed_maps,
     use_style,
     word_bars,
+    word_maps,
     word_weights,
 )
 from lib.page_tools import Source, clip, figures_folder, learn, measured, show_source, summary_table
@@ -160,6 +163,18 @@ DRAWN = {
         ],
     },
     interval_bars: {"rows": {"a": [1.0, 0.5, 2.0], "b": [2.0, 1 / 3, 3.0]}, "xlabel": "x", "title": "t"},
+    word_maps: {
+        "panels": [{"title": "a", "weights": torch.eye(3) / 7, "rows": list("abc"), "columns": list("xyz")}],
+        "title": "t",
+    },
+    histograms: {
+        "panels": [{"edges": torch.tensor([0.0, 1 / 3, 1.0]), "counts": {"a": [1, 2]}, "xlabel": "x", "mark": 0.5}],
+        "title": "t",
+    },
+    dot_plots: {
+        "panels": [{"title": "a", "pairs": [[1, 3], [3, 1]], "length": 3}, {"title": "b", "pairs": [], "length": 2}],
+        "unit": "word", "title": "t",
+    },
 }  # fmt: skip
 
 

@@ -108,6 +108,11 @@ def test_the_solutions_of_a_page_are_right(page, capsys):
     assert len(re.findall(r"^exercise \d+: (\d+) of \1 right$", capsys.readouterr().out, re.M)) == len(exercises)
 
 
+def test_every_page_is_in_the_readme():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [page.stem for page in PAGES if f"(notebooks/{page.stem}.ipynb)" not in text] == []
+
+
 def modules(folder):
     return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / folder).rglob("*.py"))}
 

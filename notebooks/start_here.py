@@ -1,0 +1,1328 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+r"""
+# Start here: what the four papers stand on
+
+This page is for somebody who can read PyTorch and has never met summarization. Everything that the pages on the four papers use
+without a word is built here once, small enough to look at: a model that reads and writes, copying, training, search,
+coverage, ROUGE, intervals.
+
+**Next pages:** [windowed attention](windowed.ipynb) · [Read-Again](read_again.ipynb) · [Mem2Mem](mem2mem.ipynb) ·
+[hierarchical transformers](hierarchical_transformer.ipynb) · [all four compared](compare.ipynb). Section 9 says which to take
+first.
+
+**Goals.** At the end you can
+
+* write down a sequence-to-sequence model with attention, and read its attention as a picture;
+* say why summarizers copy words, and compute the probability of a word that the model has no embedding for;
+* explain what is fed to a decoder in training and in use, and write beam search from memory;
+* compute ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum by hand, and say which of the two last ones a table means;
+* tell a difference between two systems from luck.
+
+**Prerequisites.** PyTorch: tensors, `nn.Module`, a training loop. What a GRU is (its equations are not needed), softmax,
+cross-entropy, gradient descent. No linguistics.
+
+| section | | minutes |
+|---|---|---|
+| 0 | A small world to summarize | 5 |
+| 1 | Sequence to sequence, with attention | 20 |
+| 2 | Why words are copied | 15 |
+| 3 | Learning: teacher forcing, and a rate that warms up | 15 |
+| 4 | Writing: beam search, and the price of length | 20 |
+| 5 | Repetition and coverage | 15 |
+| 6 | ROUGE | 20 |
+| 7 | Intervals, and the paired bootstrap | 15 |
+| 8, 9 | Symbols, words, and where to go | 10 |
+| 10 | Exercises | 45 |
+
+The page runs in half a minute on one CPU core and needs no network.
+"""
+
+# %% [markdown]
+r"""
+## How to read it
+
+Equations have this page's own numbers, from (1) to (22). Most come from other people's papers, and the text says from whose; none
+of their sentences is quoted. Short functions do what the equations say, for one text and without padding; `check_close`
+compares them with the library `lib`, which does the same for batches, and stops the page when they differ.
+
+| symbol | shape | what |
+|---|---|---|
+| $x_1\dots x_N$ | | words of the text |
+| $y_1\dots y_T$ | | words of the summary; $y_T$ is [EOS], the end, and $y_0$ is [BOS], the beginning |
+| $E[w]$ | $e$ | embedding of word $w$: one table for text and summary |
+| $d$ | | width of all states |
+| $h_i$ | $d$ | state of the encoder at word $i$: forward and backward halves beside each other |
+| $s_t$ | $d$ | state of the decoder when it is about to write $y_t$ |
+| $a_{ti},\ \alpha_{ti}$ | scalar | score, and attention weight, of source word $i$ at step $t$ |
+| $c_t$ | $d$ | context: what is read from the text at step $t$ |
+| $P_g,\ P_c,\ P$ | words | probability of generating a word, of copying it, and both together |
+| $z_t$ | scalar | probability that step $t$ generates rather than copies |
+| $cov_{ti}$ | scalar | coverage: the attention that word $i$ has had before step $t$ |
+| $W,\ b,\ v$ | | weights, with an index that says of what |
+"""
+
+# %% tags=["parameters"]
+seed: int = 0  # of weights, stories and bootstrap
+
+# %%
+from lib.parameters import check_parameters
+
+check_parameters(globals())
+
+import math
+import random
+import textwrap
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import torch
+from rouge_score.rouge_scorer import RougeScorer
+from rouge_score.tokenizers import DefaultTokenizer
+
+import lib
+
+# %%
+from lib.bootstrap import interval, paired_bootstrap
+from lib.checks import check_close, check_exercise
+from lib.data.batch import EncodedDocument, in_vocabulary, make_batch
+from lib.data.corpora import load_corpus
+from lib.data.text import BOS, EOS, PAD, Vocabulary
+from lib.extractive import lexrank
+from lib.figures import dot_plots, draw, histograms, lines, use_style, word_maps
+from lib.generate import DecodeConfig, beam_search
+from lib.metrics import repeated_ngrams, rouge
+from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from lib.page_tools import clip, figures_folder, learn
+from lib.score_runs import cut
+from lib.storage import trained_folder
+from lib.trained import DECODINGS
+from lib.training import TrainConfig
+
+figures = figures_folder(seed == 0)  # the committed ones are the page's as it is
+use_style()
+pd.set_option("display.max_colwidth", None)
+
+# %% [markdown]
+r"""
+# 0. A small world to summarize
+
+A text here has three sentences in any order. In one of them something was done by somebody; in the two others an animal sleeps, runs,
+eats or sits. The summary says who did what, in the active voice. So the model has to **find** the sentence, **turn it round**
+(who comes last in the text comes first in the summary), **change** a word (*seen* to *saw*), and leave the rest out: much of what a
+summarizer does, in sixteen symbols.
+
+Three animals are in the vocabulary. The other ten are not: to the model each is the same symbol, [UNK], *unknown*.
+"""
+
+# %%
+VERBS = {
+    "seen": "saw", "known": "knew", "drawn": "drew",
+    "bitten": "bit", "chosen": "chose", "forgotten": "forgot",
+}  # fmt: skip
+IDLE, KNOWN = ["slept", "ran", "ate", "sat"], ["cat", "dog", "cow"]
+RARE = ["zebra", "quokka", "okapi", "lynx", "panda", "otter", "llama"]
+RARE += ["koala", "tapir", "ibex"]
+words = ["the", "was", "by", ".", *VERBS, *VERBS.values(), *IDLE, *KNOWN]
+vocabulary = Vocabulary(words)
+
+
+def tell(rng):
+    """A random text, in sentences, and its summary."""
+    who, whom, *others = rng.sample(2 * KNOWN + RARE, 4)
+    verb = rng.choice(list(VERBS))
+    text = [f"the {other} {rng.choice(IDLE)} ." for other in others]
+    text.insert(rng.randrange(3), f"the {whom} was {verb} by the {who} .")
+    return text, f"the {who} {VERBS[verb]} the {whom} ."
+
+
+# %%
+def encoded(text, summary):
+    """Ids, as the models want them; words outside the vocabulary get ids behind it."""
+    sentences = [sentence.split() for sentence in text]
+    source, unknown = vocabulary.encode_source(w for words in sentences for w in words)
+    target = [*vocabulary.encode_target(summary.split(), unknown), EOS]
+    lengths = [len(words) for words in sentences]
+    return EncodedDocument.of("story", source, lengths, target, unknown, [summary])
+
+
+TEXT = ["the dog slept .", "the cat was seen by the zebra .", "the okapi ran ."]
+story = encoded(TEXT, "the zebra saw the cat .")
+batch = make_batch([story], len(vocabulary))
+source_words = " ".join(TEXT).split()
+target_words = [*story.reference[0].split(), "[EOS]"]
+N, T, V = len(source_words), len(target_words), len(vocabulary)
+ids = batch.source[0].tolist(), batch.source_extended[0].tolist()
+pd.DataFrame([source_words, *ids], index=["text", "embedded id", "extended id"])
+
+# %% [markdown]
+r"""
+This is the text that the whole page follows. The second row is what the encoder embeds: *zebra* and *okapi* are both 1, which is
+[UNK]. The third row gives each a number of its own behind the 27 ids of the vocabulary, 27 and 28, which hold in this text only.
+Section 2 is about what they are for.
+
+Two models learn on 9,600 such stories, none of them twice by design: a **plain** one, which can only write words of its vocabulary, and a
+**pointer-generator**, which can copy. Both are `Seq2Seq` of `lib`. Sections 1 to 3 take apart what they compute and how they learn.
+"""
+
+
+# %%
+def learned(copy, steps=300):
+    """A small model after `steps` batches of 32 new stories."""
+    torch.manual_seed(seed)
+    sizes = Seq2SeqConfig(V, embedding=24, hidden=48, bottleneck=24, copy=copy)
+    rng = random.Random(seed)
+    stories = ([encoded(*tell(rng)) for _ in range(32)] for _ in range(steps))
+    batches = (make_batch(documents, V) for documents in stories)
+    return learn(Seq2Seq(sizes), batches, learning_rate=3e-3).double()
+
+
+plain, pointer = learned(copy=False), learned(copy=True)
+unseen = [encoded(*tell(random.Random(1000 + i))) for i in range(100)]
+freely = DecodeConfig(beam=4, min_length=1, max_length=10, forbidden=(PAD, BOS))
+
+
+# %%
+def known(ids):
+    """Ids with every unknown word as [UNK]."""
+    return in_vocabulary(torch.tensor(ids), V).tolist()
+
+
+rows = {}
+for name, model in {"plain": plain, "pointer-generator": pointer}.items():
+    found = beam_search(model, make_batch([story, *unseen], V), freely)
+    ours, *written = [best.ids for best, *_ in found]
+    wanted = [document.target[:-1].tolist() for document in unseen]
+    blind = [[known(ids) for ids in texts] for texts in (written, wanted)]
+    rows[name] = {
+        "weights": f"{sum(p.numel() for p in model.parameters()):,}",
+        "writes of our text": vocabulary.text(ours, story.unknown),
+        "right, of 100": sum(a == b for a, b in zip(written, wanted)),
+        "right but for [UNK]": sum(a == b for a, b in zip(*blind)),
+    }
+pd.DataFrame.from_dict(rows, orient="index")
+
+# %% [markdown]
+r"""
+**What to see.** On 100 new texts both find the sentence, turn it round and change the verb, without a mistake. But the plain model has no name for most animals:
+only 16 of its summaries are complete, and in the others [UNK] stands where an animal should. The pointer-generator, of nearly the same size, writes all 100 as they should be, with
+animals that it has no embedding for.
+"""
+
+# %% [markdown]
+r"""
+# 1. Sequence to sequence, with attention
+
+## Reading
+
+The **encoder** is a recurrent network that goes over the text once forward and once backward. Its state at word $i$ holds the word and what stands
+around it:
+
+$$h_1,\dots,h_N=\mathrm{BiGRU}\big(E[x_1],\dots,E[x_N]\big)\tag{1}$$
+
+The **decoder** is a second recurrent network, over the words of the summary. It starts from the two ends of the encoder, and each of its
+states has read what was written so far:
+
+$$s_0=W_b[\overrightarrow h_N;\overleftarrow h_1]+b_b,\qquad s_t=\mathrm{GRU}\big(E[y_{t-1}],\,s_{t-1}\big)\tag{2}$$
+
+That would be enough in principle, and was all there was at first: the whole text would have to pass through the one vector $s_0$.
+
+## Looking back
+
+Bahdanau, Cho and Bengio (2015) let the decoder look back at every step. Each state of the encoder gets a **score** that says how well it
+fits the present state of the decoder; a softmax makes **weights** of the scores, positive and of sum 1; and the weighted mean of the encoder's states is the
+**context**:
+
+$$a_{ti}=v^\top\tanh\big(W_h h_i+W_s s_t\big)\tag{3}$$
+
+$$\alpha_{ti}=\frac{\exp a_{ti}}{\sum_{j=1}^N\exp a_{tj}}\tag{4}$$
+
+$$c_t=\sum_{i=1}^N\alpha_{ti}\,h_i\tag{5}$$
+
+State and context together decide on the next word. In between, $f_t$ makes them narrower, since the last layer, with a row for each
+word, is the largest:
+
+$$f_t=W_f[s_t;c_t]+b_f,\qquad P_g=\mathrm{softmax}\big(W_v f_t+b_v\big)\tag{6}$$
+
+(In Bahdanau's model the context goes into the recurrence of the decoder as well; here, as in Mem2Mem, it does not, and the state that attends is the new one.)
+"""
+
+
+# %%
+def attend(s, h, W_h, W_s, v):
+    """(3) to (5). s [d], h [N, d] -> weights [N], context [d]."""
+    scores = torch.stack([v @ torch.tanh(W_h @ h_i + W_s @ s) for h_i in h])
+    alpha = scores.exp() / scores.exp().sum()
+    return alpha, sum(alpha[i] * h[i] for i in range(len(h)))
+
+
+def states_of(model):
+    """(1), (2). h [N, d], and s [T, d] while the reference is read."""
+    h, ends = model.encoder(model.embedding(batch.source))  # ends: [2, 1, d / 2]
+    s_0 = model.bridge(torch.cat([ends[0], ends[1]], 1))
+    read = in_vocabulary(batch.target_input, V)  # [BOS], then the reference
+    return h[0], model.decoder(model.embedding(read), s_0[None])[0][0]
+
+
+# %%
+with torch.no_grad():
+    h, s = states_of(plain)
+    layer = plain.word_attention
+    W_h, W_s, v = layer.key.weight, layer.query.weight, layer.v.weight[0]
+    pairs = [attend(s[t], h, W_h, W_s, v) for t in range(T)]
+    alpha, c = (torch.stack(found) for found in zip(*pairs))
+    W_f, W_v = plain.pointer.bottleneck, plain.pointer.vocabulary
+    f = torch.cat([s, c], 1) @ W_f.weight.T + W_f.bias
+    P_g = (f @ W_v.weight.T + W_v.bias).softmax(1)  # [T, V]
+    output, state = plain.decode(batch.target_input, plain.encode(batch))
+    lib_P = plain.log_prob(output, batch.target, state)[0].exp()
+check_close(alpha, output.copy[0], "(1)-(4)", "attention of the plain model")
+check_close(f, output.features[0], "(5), (6)", "features")
+wanted = known(story.target)  # the plain model's zebra is [UNK]
+check_close(P_g[range(T), wanted], lib_P, "(6)", "P of the reference's words")
+
+# %%
+shown = {"rows": target_words, "columns": source_words, "ylabel": "is written"}
+draw(
+    word_maps, "start_attention", figures,
+    panels=[{"title": "", "weights": alpha, **shown}],
+    title="Attention α: where the plain model looks before each word",
+)  # fmt: skip
+
+# %% [markdown]
+r"""
+**What to see (`start_attention`).** A row is a step, and sums to 1. Before *zebra*, *saw* and *cat* nearly all weight is on one word each, *zebra*, *seen* and *cat*, and their order in the text is the reverse: that is how a model turns a sentence
+round. Nobody has told it which word belongs to which. The rows of *the* and of the full stop are spread out: what comes there does not depend on the text, so it does not matter where the model looks. And at *zebra* the plain model looks at
+the right word, and still has to write [UNK]: it knows *where* the word is, and not *which*.
+"""
+
+# %% [markdown]
+r"""
+# 2. Why words are copied
+
+A summary is full of names, numbers and terms that the training texts had once or never. A larger vocabulary does not end this: there is always another
+name, each word costs a row in two tables, and a word seen twice has learned nothing. But most such words stand in the text, and the
+decoder is already looking at them. The **pointer-generator** (See, Liu and Manning 2017; their equations 8 and 9) turns the attention itself into a second
+distribution over words. A word gets the weights of all places where it stands:
+
+$$P_c(w)=\sum_{i:\,x_i=w}\alpha_{ti}\tag{7}$$
+
+A **switch** between 0 and 1 says how much to trust each of the two:
+
+$$z_t=\sigma\big(w_c^\top c_t+w_s^\top s_t+w_x^\top E[y_{t-1}]+b_z\big)\tag{8}$$
+
+$$P(w)=z_t\,P_g(w)+(1-z_t)\,P_c(w)\tag{9}$$
+
+$P$ is a distribution over a larger set than the vocabulary: the 27 words *and* the unknown words of this text. That is what **extended ids** are: 27 is *zebra* here and
+may be *lynx* in the next text. $P_g$ is 0 at them, $P_c$ is 0 at words that the text lacks, and the sum is 1. When a copied word is fed back as $y_{t-1}$ it is embedded as [UNK],
+for no row of the table is its own.
+
+In this model the attention has one more input, the coverage; it is left to section 5, and the weights $\alpha$ are taken from the library until then.
+"""
+
+
+# %%
+def copy_distribution(alpha, extended, size):
+    """(7). Weights [N], extended ids [N] -> P_c [size]."""
+    P_c = torch.zeros(size).double()
+    for weight, word in zip(alpha, extended):
+        P_c[word] += weight
+    return P_c
+
+
+def generate_or_copy(z, P_g, P_c):
+    """(9). The vocabulary's distribution is 0 at the text's unknown words."""
+    nothing = torch.zeros(len(P_c) - len(P_g)).double()
+    return z * torch.cat([P_g, nothing]) + (1 - z) * P_c
+
+
+# %%
+with torch.no_grad():
+    h, s = states_of(pointer)
+    output, state = pointer.decode(batch.target_input, pointer.encode(batch))
+    alpha, part = output.copy[0], pointer.pointer
+    c, x = alpha @ h, pointer.embedding(in_vocabulary(batch.target_input, V))[0]
+    w_c, w_s, w_x = part.switch.weight[0].split([c.shape[1], s.shape[1], x.shape[1]])
+    z = torch.sigmoid(c @ w_c + s @ w_s + x @ w_x + part.switch.bias)  # (8)
+    P_g = part.vocabulary(part.bottleneck(torch.cat([s, c], 1))).softmax(1)  # (6)
+    extended, size = batch.source_extended[0].tolist(), V + len(story.unknown)
+    P_c = torch.stack([copy_distribution(a, extended, size) for a in alpha])
+    P = torch.stack([generate_or_copy(*of_step) for of_step in zip(z, P_g, P_c)])
+    lib_log_P = pointer.log_prob(output, batch.target, state)[0]
+check_close(z, output.switch[0].sigmoid(), "(8)", "switch")
+check_close(P[range(T), story.target].log(), lib_log_P, "(9)", "log P of the words")
+check_close(P.sum(1), torch.ones(T).double(), "(9)", "each row of P sums to 1")
+
+# %%
+every = [*vocabulary.words, *story.unknown]
+steps = [f"{t + 1}" for t in range(T)]
+switched = [f"{step}   z = {p:.2f}" for step, p in zip(steps, z.tolist())]
+generated = torch.cat([P_g, torch.zeros(T, len(story.unknown))], 1)
+maps = {
+    "$P_g$, over the vocabulary": (generated, steps),
+    "$P_c$, over the words of the text": (P_c, steps),
+    "$P$, with the switch $z$ at the left": (P, switched),
+}
+panels = [
+    {"title": title, "weights": p, "rows": rows, "columns": every, "ylabel": "step"}
+    for title, (p, rows) in maps.items()
+]
+title = "Generate or copy: the probability of every word at each step"
+draw(word_maps, "start_copying", figures, panels=panels, title=title, label="P")
+
+# %% [markdown]
+r"""
+**What to see (`start_copying`).** Columns are the 27 ids of the vocabulary and, at the right, this text's own two. The switch is at 0 for *the*, *zebra*, *the* and *cat*, which are copied, and at 1 for *saw*, the full stop and [EOS], which are generated: the text has
+*seen*, and no end. Only at the third map does it all come together. Where the switch is at 0, $P_g$ says *saw* or a full stop, and nobody listens; where it is at 1, $P_c$ is left with *the* or *zebra*. A part of a model that nothing depends on is free to say anything, and one should not read meaning
+into it.
+"""
+
+# %% [markdown]
+r"""
+# 3. Learning
+
+## Teacher forcing
+
+A model of the next word makes a model of the whole summary, by the chain rule. Training makes the reference probable, and the loss is the mean of
+$-\log P$ over its words:
+
+$$\mathcal L=-\frac1T\sum_{t=1}^T\log P\big(y_t\mid y_1,\dots,y_{t-1},\,x\big)\tag{10}$$
+
+The condition is the point: whatever the model would have written at step $t-1$, it is **fed the reference's word**. That is teacher forcing. All steps are then known in advance,
+and one call of the decoder computes them. The loop below goes step by step, to be seen.
+"""
+
+
+# %%
+@torch.no_grad()
+def forced_losses(model, batch):
+    """-log P of each word of one reference, the words before it given: [T]."""
+    state, losses = model.encode(batch), []
+    for fed, wanted in zip(batch.target_input[0], batch.target[0]):
+        output, state = model.decode(fed[None, None], state)
+        P = model.distribution(output, state, extra=len(batch.unknown[0]))[0]
+        losses.append(-P[wanted].log())
+    return torch.stack(losses)
+
+
+losses = forced_losses(pointer, batch)
+whole = pointer.loss(batch)["loss"]
+check_close(losses.mean(), whole, "(10)", "step by step, and in one call")
+fed = ["[BOS]", *target_words[:-1]]
+numbers = [f"{loss:.4f}" for loss in losses.tolist()]
+pd.DataFrame([fed, target_words, numbers], index=["fed", "wanted", "-log P"])
+
+# %% [markdown]
+r"""
+The training loop is the one that you know: batch, loss, gradient, step. `learn`, which made both models, adds only that a gradient longer than 2 is shortened. Here it is written
+out, for three steps from the same weights on the same stories:
+"""
+
+
+# %%
+def teach(model, batches, learning_rate):
+    """Teacher forcing, a batch at a time."""
+    adam = torch.optim.Adam(model.parameters(), lr=learning_rate)
+    for batch in batches:
+        state = model.encode(batch)
+        output, _ = model.decode(batch.target_input, state)  # the reference goes in
+        log_p = model.log_prob(output, batch.target, state)  # and is asked for: [B, T]
+        mask = batch.target_mask
+        loss = -((log_p * mask).sum(1) / mask.sum(1)).mean()
+        adam.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 2.0)
+        adam.step()
+    return model
+
+
+# %%
+rng = random.Random(seed)
+three = [make_batch([encoded(*tell(rng)) for _ in range(8)], V) for _ in range(3)]
+weights = []
+for train in (teach, learn):
+    torch.manual_seed(seed)
+    model = Seq2Seq(Seq2SeqConfig(V, embedding=8, hidden=12, bottleneck=8)).double()
+    train(model, three, learning_rate=3e-3)
+    weights.append(torch.cat([p.flatten() for p in model.parameters()]))
+check_close(*weights, "(10)", "weights after three steps, page and lib")
+
+# %% [markdown]
+r"""
+Teacher forcing has a price, **exposure bias**: the model meets its own mistakes for the first time when it is used. What happens when the pointer-generator is fed a summary that begins wrongly, with *the dog*?
+"""
+
+
+# %%
+@torch.no_grad()
+def next_words(words, count=3):
+    """What the pointer-generator would write after some words, best first."""
+    ids = torch.tensor([[BOS, *vocabulary.encode_target(words, story.unknown)]])
+    output, state = pointer.decode(ids, pointer.encode(batch))
+    P = pointer.distribution(output, state, extra=len(story.unknown))[0]
+    return [f"{P[i]:.3f} {every[i]}" for i in P.topk(count).indices.tolist()]
+
+
+begun = ["the", "the zebra", "the dog", "the dog saw the", "the zebra saw the zebra"]
+continued = {words: next_words(words.split()) for words in begun}
+columns = ["best", "second", "third"]
+pd.DataFrame.from_dict(continued, orient="index", columns=columns)
+
+# %% [markdown]
+r"""
+**What to see.** After *the dog* the model goes on with *saw*, and then with *the cat*, as sure as before: a smooth sentence, and untrue. After a second *zebra* it closes with the full stop. It has never been shown a beginning that was wrong, and has not learned to mend one. In long summaries such slips
+follow one another; section 5 shows what becomes of it.
+
+## A rate that warms up
+
+The recurrent models here learn with Adam at one rate. Transformers do not begin well so: their first steps, from random weights and with Adam's averages still empty, are too large. Vaswani and others (2017, their
+equation 3) let the rate rise in proportion to the step for $w$ steps of **warm-up**, and then fall with the root of the step:
+
+$$\eta_k=\eta\,d^{-1/2}\cdot\min\big(k^{-1/2},\ k\,w^{-3/2}\big)\tag{11}$$
+
+with $k$ the step from 1 on and $d$ the width of the model. Both arguments are equal at $k=w$, where the rate is largest. Code and papers call it **Noam's rate**, after Noam Shazeer, one of the authors.
+In `lib`, $\eta\,d^{-1/2}$ is one number, `learning_rate`.
+"""
+
+
+# %%
+def noam(k, factor, d, warmup):
+    """(11)."""
+    return factor * d**-0.5 * min(k**-0.5, k * warmup**-1.5)
+
+
+asked = {"Vaswani and others, base": (1, 512, 4000), "Liu and Lapata": (2, 256, 8000)}
+ks = [1, *range(1000, 30_001, 1000)]
+rates = {name: [noam(k, *given) for k in ks] for name, given in asked.items()}
+for (name, (factor, d, w)), rate in zip(asked.items(), rates.values()):
+    config = TrainConfig(learning_rate=factor * d**-0.5, warmup=w)
+    theirs = torch.tensor([config.rate(k) for k in ks]).double()
+    check_close(torch.tensor(rate).double(), theirs, "(11)", name)
+series = {name: [ks, rate] for name, rate in rates.items()}
+panel = {"series": series, "xlabel": "step k", "ylabel": "learning rate", "zero": True}
+title = "Warm-up, then decay: the rate (11)"
+draw(lines, "start_warmup", figures, panels=[panel], title=title, width=6)
+
+# %% [markdown]
+r"""
+**What to see (`start_warmup`).** The two settings rise along the same line, since $1\cdot512^{-1/2}\cdot4000^{-3/2}$ and $2\cdot256^{-1/2}\cdot8000^{-3/2}$ happen to be the same number; the longer warm-up goes on to twice the rate. After the peak four times the steps mean half the rate, for ever.
+A run of a few hundred steps with $w=8000$ would never leave the beginning of the line: demos have a $w$ of their own.
+
+# 4. Writing
+
+## Beam search
+
+The model gives the probability of any summary; the most probable one would have to be found among more than can be listed. Taking the best word at every step (**greedy search**) can miss it. Suppose a summary has two words:
+
+| first word | $P$ | second word | $P$ | both |
+|---|---|---|---|---|
+| *zebra* | 0.6 | *ran* / *saw* | 0.5 / 0.5 | 0.30 / 0.30 |
+| *cat* | 0.4 | *slept* | 0.9 | **0.36** |
+
+Greedy search takes *zebra*, and can never come to 0.36. **Beam search** keeps the $K$ best beginnings instead of one. At each step every one of them is extended by every word; the best $K$ of all
+extensions live on; one that ends with [EOS] is put aside. With $K=2$ both first words survive, and *cat slept* is found.
+
+Two details of `lib.generate.beam_search`, which the function below shares. It looks at the $2K$ best extensions, for up to $K$ of them may be ends and $K$ open ones must be left. And it stops when $K$ have ended and no open one
+ranks higher than the worst of them. `min_length` bars [EOS] until there are so many words, and after `max_length` words only [EOS] is left.
+"""
+
+
+# %%
+@torch.no_grad()
+def search_with_beam(model, batch, config):
+    """(rank, log P, ids) of the best hypotheses of one text, the best first."""
+    K, open_, ended = config.beam, [(0.0, [BOS], model.encode(batch))], []
+    for length in range(1, config.max_length + 2):
+        extensions = []
+        for log_p, ids, state in open_:
+            output, after = model.decode(torch.tensor([ids[-1:]]), state)
+            P = model.distribution(output, after, extra=len(batch.unknown[0]))[0]
+            P[[*config.forbidden, *[EOS] * (length <= config.min_length)]] = 0
+            words = range(len(P)) if length <= config.max_length else [EOS]
+            extensions += [(log_p + P[w].log().item(), [*ids, w], after) for w in words]
+        best = sorted(extensions, key=lambda found: -found[0])[: 2 * K]
+        ends = [(p, ids[1:-1]) for p, ids, _ in best[:K] if ids[-1] == EOS]
+        ended = sorted(ended + [(config.rank(p, length), p, y) for p, y in ends])[-K:]
+        open_ = [found for found in best if found[1][-1] != EOS][:K]
+        best_open = open_[0][0] if open_ else -math.inf
+        if len(ended) == K and ended[0][0] >= config.rank(best_open, length):
+            break
+    return ended[::-1]
+
+
+# %%
+for name, model in {"plain": plain, "pointer-generator": pointer}.items():
+    page, library = [], []
+    for size, document in [(size, d) for size in (1, 2, 4, 8) for d in unseen[:3]]:
+        alone, config = make_batch([document], V), replace(freely, beam=size)
+        page += search_with_beam(model, alone, config)
+        library += beam_search(model, alone, config)[0]
+    assert [ids for _, _, ids in page] == [h.ids for h in library], "the same words"
+    ours = torch.tensor([[rank, log_p] for rank, log_p, _ in page]).double()
+    theirs = torch.tensor([[h.score, h.log_prob] for h in library]).double()
+    check_close(ours, theirs, "(12)", f"{name}: rank and log P")
+
+# %%
+beam = [
+    [vocabulary.text(ids, story.unknown), log_p, len(ids) + 1, rank]
+    for rank, log_p, ids in search_with_beam(pointer, batch, freely)
+]
+pd.DataFrame(beam, columns=["summary", "log P", "symbols", "rank"]).round(3)
+
+# %% [markdown]
+r"""
+**What to see.** Every hypothesis of every beam is the library's, in the same order. For our text the best is nearly certain ($\log P=-0.01$, a probability of 0.99), and the three others differ from it in the verb alone: a beam shows what the model hesitates
+about. All have seven symbols, so that they are easily compared. When lengths differ they are not.
+
+## The price of length
+
+Each further word multiplies the probability by something less than 1, so $\log P$ always prefers the shorter of two summaries that are equally good word by word. The **length penalty** divides it out. With $n$ symbols, [EOS] among them, `lib` ranks by
+
+$$\mathrm{rank}=\frac{\log P}{\ell(n)},\qquad \ell(n)=\Big(\frac{n+o}{1+o}\Big)^{p}\tag{12}$$
+
+`length_penalty` is $p$, `length_offset` is $o$. With $p=0$ it is $\log P$ itself; with $p=1$, $o=0$ the mean $\log P$ of a symbol, which is the default here; $o=5$ is the rule of Wu and others (2016), used for the hierarchical
+transformer with $p=0.4$. The name misleads: it *takes away* a penalty on length, and a larger $p$ favours longer summaries.
+"""
+
+# %%
+rules = {"p = 1, o = 0": (1, 0), "p = 1, o = 5": (1, 5)}
+rules |= {"p = 0.4, o = 5": (0.4, 5), "p = 0": (0, 0)}
+ns, series, ranks = list(range(1, 42, 5)), {}, {}
+for name, (p, o) in rules.items():
+    config = replace(freely, length_penalty=p, length_offset=o)
+    divisors = [((n + o) / (1 + o)) ** p for n in ns]
+    theirs = torch.tensor([1 / config.rank(1.0, n) for n in ns]).double()
+    check_close(torch.tensor(divisors).double(), theirs, "(12)", name, tolerance=1e-6)
+    series[name] = [ns, divisors]
+    of_6, of_12 = ((n, n * math.log(p)) for n, p in ((6, 0.80), (12, 0.85)))
+    ranks[name] = [config.rank(log_p, n) for n, log_p in (of_6, of_12)]
+table = pd.DataFrame(ranks, index=["6 symbols", "12 symbols"]).T
+table["wins"] = table.idxmax(axis=1)
+table.round(3)
+
+# %%
+panel = {"series": series, "xlabel": "symbols n", "ylabel": "ℓ(n)"}
+title = "What log P is divided by, four rules of (12)"
+draw(lines, "start_length", figures, panels=[panel], title=title, width=6)
+
+# %% [markdown]
+r"""
+**What to see (`start_length`).** In the table a hypothesis of 6 symbols, each with a probability of 0.80, meets one of 12 symbols with 0.85 each. By $\log P$ the short one wins, and by Liu and Lapata's rule as well; with $p=1$ the long one does, whatever the offset. The picture shows why: for $p=1$, $o=0$ the divisor grows
+with the length itself, and the other rules divide by far less. With all of them $\ell(1)=1$.
+
+Where a model's lengths are wrong all the same, people set bounds: the Mem2Mem of the next section was shown no end of a summary in most of its training, and is held to at least 240 symbols.
+"""
+
+# %% [markdown]
+r"""
+# 5. Repetition and coverage
+
+Models of this kind repeat themselves. To see it, a real model: the Mem2Mem that this project keeps, and a paper that it has never seen. It writes twice, with the same weights and beams: as its paper decodes,
+and with the rule of Paulus, Xiong and Socher (2018) that **no trigram is written twice**: a word that would complete three words in a row which stand there already is barred (`block_ngrams=3`).
+
+What is counted: of all trigrams of a summary, the share that has occurred in it before,
+
+$$\mathrm{repeated}=1-\frac{\text{different trigrams}}{\text{trigrams}}\tag{13}$$
+"""
+
+
+# %%
+def repeated_share(words):
+    """(13)."""
+    trigrams = [tuple(words[i : i + 3]) for i in range(len(words) - 2)]
+    return 1 - len(set(trigrams)) / len(trigrams)
+
+
+run = lib.load(trained_folder("mem2mem"), device="cpu")
+papers = list(load_corpus("pmc-sample", errors="skip").split("test"))
+print(clip(papers[0].title, 30))
+summed_up = {}
+for how, size in DECODINGS.items():
+    ruled = replace(run, decode=replace(run.decode, block_ngrams=size))
+    (summed_up[how],) = ruled.summarize(papers[:1], attention=True)
+
+# %%
+summaries = {how: str(summary).split() for how, summary in summed_up.items()}
+plots = []
+for how, words in summaries.items():
+    said, every_one = repeated_ngrams(words)
+    theirs = torch.tensor(said / every_one)
+    check_close(torch.tensor(repeated_share(words)), theirs, "(13)", how)
+    grams = list(enumerate(zip(words, words[1:], words[2:]), start=1))
+    same = [[i, j] for i, a in grams for j, b in grams if a == b]
+    title = f"{how}\n{said} of {every_one} are repetitions ({said / every_one:.0%})"
+    pairs = [[i, j] for i, j in same if i != j]
+    plots.append({"title": title, "pairs": pairs, "length": len(grams)})
+title = "Two summaries of one paper: which trigrams are the same"
+draw(dot_plots, "start_repetition", figures, panels=plots, unit="trigram", title=title)
+
+# %%
+words, before = summaries["as the paper decodes"], set()
+marked = list(words)
+for i, trigram in enumerate(zip(words, words[1:], words[2:])):
+    if trigram in before:
+        marked[i : i + 3] = [word.upper() for word in trigram]
+    before.add(trigram)
+print(textwrap.fill(" ".join(marked), 110))
+
+# %% [markdown]
+r"""
+**What to see (`start_repetition`).** A dot stands where two trigrams of a summary are the same, so each such pair has two dots, and a repeated passage is a line beside the diagonal. In the left summary 106 of 244 trigrams had been said before (in capitals below the picture): whole clauses come back; *but not prolonged sedentary bouts* stands there four times. The loop feeds
+itself: what was written is read again by the decoder, and the same state attends to the same place. On the right the rule has made the plot empty, as it must; it does not make the summary true, and it bars as well what would be rightly said twice.
+
+## Coverage
+
+See, Liu and Manning's remedy (2017) is to tell the attention where it has been. The **coverage** of a source word is the attention that it has had so far:
+
+$$cov_{ti}=\sum_{t'<t}\alpha_{t'i}\tag{14}$$
+
+It is nothing at the first step, and sums to $t-1$ over the words. It enters the score (3) as one more term, so that the model *can* learn to look elsewhere:
+
+$$a_{ti}=v^\top\tanh\big(W_h h_i+W_s s_t+w_{cov}\,cov_{ti}\big)\tag{15}$$
+
+And a loss can ask for it, which counts attention that goes where attention has been before:
+
+$$\mathcal L^{(cov)}_t=\sum_{i=1}^N\min\big(\alpha_{ti},\ cov_{ti}\big)\tag{16}$$
+
+At each step it lies between 0, all attention on new words, and 1, all on words that had at least as much. Mem2Mem has (15) without (16); the pointer-generator of this page, too.
+"""
+
+
+# %%
+def coverage_attention(s, h, W_h, W_s, w_cov, v):
+    """(14), (15). s [T, d], h [N, d] -> weights and coverage, [T, N] each."""
+    cov, alphas, covs = torch.zeros(len(h)).double(), [], []
+    for s_t in s:
+        sums = [W_h @ h[i] + W_s @ s_t + w_cov * cov[i] for i in range(len(h))]
+        scores = [v @ torch.tanh(x) for x in sums]
+        alphas.append(torch.stack(scores).softmax(0))
+        covs.append(cov)
+        cov = cov + alphas[-1]
+    return torch.stack(alphas), torch.stack(covs)
+
+
+with torch.no_grad():
+    h, s = states_of(pointer)
+    layer = pointer.word_attention
+    W_h, W_s, w_cov, v = layer.key.weight, layer.query.weight, layer.coverage, layer.v
+    alpha, cov = coverage_attention(s, h, W_h, W_s, w_cov, v)
+check_close(alpha, output.copy[0], "(14), (15)", "attention of the pointer-generator")
+
+# %%
+shown = {"rows": target_words, "columns": source_words, "ylabel": "is written"}
+panels = [
+    {"title": "attention α", "weights": alpha, **shown},
+    {"title": "coverage before the step", "weights": cov, **shown},
+]
+title, top = "The pointer-generator: attention, and its sum", max(1.0, cov.max().item())
+given = {"panels": panels, "title": title, "across": 2, "top": top}
+draw(word_maps, "start_coverage", figures, **given)
+
+# %%
+rows = {}
+for how, summary in summed_up.items():
+    seen = torch.from_numpy(summary.attention["words"]).double()  # [words, N]
+    overlap = torch.minimum(seen, seen.cumsum(0) - seen).sum(1)  # (16)
+    had = seen.sum(0).sort(descending=True).values
+    half = int((had.cumsum(0) < had.sum() / 2).sum()) + 1
+    rows[how] = {
+        "repeated trigrams": f"{repeated_share(summaries[how]):.1%}",
+        "(16), mean of the steps": f"{overlap.mean():.2f}",
+        "source words that get half of the attention": f"{half} of {seen.shape[1]}",
+    }
+pd.DataFrame.from_dict(rows, orient="index")
+
+# %% [markdown]
+r"""
+**What to see (`start_coverage`).** Left the attention, right its sum so far; the scale is that of the sum. The pointer-generator attends to the *the* before *zebra* when it writes *saw*, and a third time for the next *the*: the state of that word has read *the cat was seen by the*, from the left, and *zebra*, from the right, and so knows of both. **A weight points at a state, not at a word**, and a
+state knows its surroundings; the plain model learned another way to do the same. Coverage does not stop it, for nothing is lost by looking three times at one place.
+
+The table is of the two long summaries. By (16) three quarters of the attention of a step go where attention has been; that is 0.77 in the one that repeats itself and 0.69 in the other, and half of all attention goes to 66 and to 98 of 750 words. Repetition shows in the attention, but far less than in the words: a summary of 240 symbols has reasons to come back to a place. See, Liu and
+Manning report that coverage as an input alone, without the loss (16), did not lessen repetition in their model. The left summary agrees: its model has the input.
+"""
+
+# %% [markdown]
+r"""
+# 6. ROUGE
+
+A summary is scored against a reference that somebody wrote. **ROUGE** (Lin 2004) counts what the two share. First both are lower-cased, marks are dropped, and words of more than three letters are cut to their stem (Porter's
+rules: *studies* and *studied* are both *studi*). Then **ROUGE-n** counts n-grams, each as often as both have it:
+
+$$\mathrm{hits}_n=\sum_{g}\min\big(\#_{\text{summary}}(g),\ \#_{\text{reference}}(g)\big)\tag{17}$$
+
+Hits as a share of the summary's n-grams are **precision** $p$, of the reference's **recall** $r$. What tables show is mostly $F_1$, the harmonic mean, in percent:
+
+$$F_1=\frac{2pr}{p+r}\tag{18}$$
+"""
+
+# %%
+stems = DefaultTokenizer(use_stemmer=True).tokenize
+
+
+def f1_percent(hits, written, wanted):
+    """(18), of how many words (n-grams) are shared, written, and wanted."""
+    p, r = hits / max(1, written), hits / max(1, wanted)
+    return 100 * 2 * p * r / (p + r) if hits else 0.0
+
+
+def rouge_n(summary, reference, n):
+    """(17). Both are lists of sentences."""
+    words = [stems(" ".join(sentences)) for sentences in (summary, reference)]
+    counts = [Counter(zip(*(found[i:] for i in range(n)))) for found in words]
+    hits = (counts[0] & counts[1]).total()  # & takes the smaller count of each n-gram
+    return f1_percent(hits, *(count.total() for count in counts))
+
+
+# %% [markdown]
+r"""
+**ROUGE-L** wants no exact neighbours, only the same order. It takes the **longest common subsequence** of the two texts: as many words as possible that stand in both in the same order, with
+anything between them. Its length follows from those of shorter beginnings. With $u_i$ and $w_j$ the words of the two,
+
+$$L_{ij}=\begin{cases}L_{i-1,j-1}+1&\text{if }u_i=w_j\\ \max(L_{i-1,j},\,L_{i,j-1})&\text{otherwise}\end{cases}\tag{19}$$
+
+and $\mathrm{hits}_L$ is the last of them.
+"""
+
+
+# %%
+def lcs_lengths(u, w):
+    """(19). L[i][j] for all beginnings of two lists of words."""
+    L = [[0] * (len(w) + 1) for _ in range(len(u) + 1)]
+    for i, a in enumerate(u, start=1):
+        for j, b in enumerate(w, start=1):
+            L[i][j] = L[i - 1][j - 1] + 1 if a == b else max(L[i - 1][j], L[i][j - 1])
+    return L
+
+
+def rouge_l(summary, reference):
+    """All sentences of a text as one."""
+    u, w = (stems(" ".join(sentences)) for sentences in (summary, reference))
+    return f1_percent(lcs_lengths(u, w)[-1][-1], len(u), len(w))
+
+
+# %% [markdown]
+r"""
+One sequence for the whole text is hard on a summary that says the right things in another order: a subsequence cannot go back. **ROUGE-Lsum**, the summary-level ROUGE-L, treats each sentence of the reference
+for itself. It finds its longest common subsequence with *every* sentence of the summary, and a word counts as hit when it is in any of them:
+
+$$\mathrm{hits}_{Lsum}=\sum_{r\in\text{reference}}\Big|\bigcup_{c\in\text{summary}}\mathrm{LCS}(r,c)\Big|\tag{20}$$
+
+with no word counted more often than both texts have it.
+"""
+
+
+# %%
+def in_common(wanted, sentence):
+    """Places in `wanted` of one longest common subsequence: (19), from the end."""
+    L, i, j, places = lcs_lengths(wanted, sentence), len(wanted), len(sentence), set()
+    while i and j:
+        if wanted[i - 1] == sentence[j - 1]:
+            places, i, j = places | {i - 1}, i - 1, j - 1
+        else:
+            i, j = (i, j - 1) if L[i][j - 1] > L[i - 1][j] else (i - 1, j)
+    return places
+
+
+def rouge_lsum(summary, reference):
+    """(20). A list of sentences each."""
+    written, wanted = ([stems(s) for s in text] for text in (summary, reference))
+    ours, theirs = (Counter(w for s in text for w in s) for text in (written, wanted))
+    hits = Counter()
+    for words in wanted:
+        union = set().union(*(in_common(words, sentence) for sentence in written))
+        hits += Counter(words[i] for i in union)
+    return f1_percent((hits & ours & theirs).total(), ours.total(), theirs.total())
+
+
+# %% [markdown]
+r"""
+Equal to `rouge-score`, the package that `lib.metrics` uses, on four small examples and on the model's summary of section 5:
+"""
+
+# %%
+wanted, mem2mem = ["The zebra saw the cat.", "It ran."], summed_up["no trigram twice"]
+examples = {
+    "the same": (wanted, wanted),
+    "sentences changed round": (wanted[::-1], wanted),
+    "who and whom changed round": (["The cat saw the zebra.", "It ran."], wanted),
+    "all in one sentence": (["It ran when the zebra saw the cat."], wanted),
+    "Mem2Mem's of section 5": (mem2mem.sentences, papers[0].summary),
+}
+scorer, ours, theirs = RougeScorer(["rougeL"], use_stemmer=True), {}, []
+for name, pair in examples.items():
+    by_n = [rouge_n(*pair, n) for n in (1, 2)]
+    ours[name] = [*by_n, rouge_lsum(*pair), rouge_l(*pair)]
+    summary, reference = ("\n".join(sentences) for sentences in pair)
+    whole = scorer.score(reference, summary)["rougeL"].fmeasure
+    theirs.append([*rouge([pair[0]], [pair[1]])[0], 100 * whole])
+columns = ["R-1", "R-2", "R-Lsum", "R-L"]
+table = pd.DataFrame.from_dict(ours, orient="index", columns=columns)
+check_close(torch.tensor(table.values), torch.tensor(np.array(theirs)), "(17)-(20)")
+table.round(1)
+
+# %% [markdown]
+r"""
+**What to see.** *Sentences changed round* costs R-L nearly 29 points and R-Lsum none. On the real summary, of ten sentences, the two are 19.9 and 41.5: to take one for the other is a larger error than most differences between models. The tables of CNN/DailyMail, arXiv and PubMed mean **R-Lsum**; so do the pages here,
+unless they say R-L.
+
+And look at the third row: the wrong animal saw the other, and R-1 is 100. ROUGE counts words. It is no judge of truth, and it pays for length, as section 7 shows.
+"""
+
+# %% [markdown]
+r"""
+# 7. Is it luck?
+
+## Intervals
+
+A score is a mean over test documents, and other documents would have given another. How much another? The **bootstrap** asks the documents themselves: it draws as many of them as there are, with replacement, takes the mean, and does this a
+thousand times. The middle 95 of 100 of these means are the interval,
+
+$$\Big[\,q_{2.5},\ q_{97.5}\Big]\ \text{of}\quad \bar m_b=\frac1D\sum_{k=1}^D m_{i_{bk}},\qquad i_{bk}\sim\mathrm{Uniform}\{1,\dots,D\},\quad b=1,\dots,B\tag{21}$$
+
+where $m_i$ is the score of document $i$.
+
+Three systems that learn nothing, to have numbers: **Lead** takes the beginning of a paper, **LexRank** (Erkan and Radev 2004) the sentences that are most like all others. Both are cut to 200 words, and Lead to 180 as well.
+"""
+
+# %%
+papers = papers[:60]
+ranked = [lexrank(paper.sentences, 200) for paper in papers]
+systems = {
+    "Lead, 180 words": [cut(paper.sentences, 180, run.options) for paper in papers],
+    "Lead": [cut(paper.sentences, 200, run.options) for paper in papers],
+    "LexRank": [cut(sentences, 200, run.options) for sentences in ranked],
+}
+references = [paper.summary for paper in papers]
+r1 = {name: rouge(found, references)[:, 0] for name, found in systems.items()}
+
+
+# %%
+def resampled_means(values, resamples, seed):
+    """(21): the mean of each resample of documents, [resamples]."""
+    size = resamples, len(values)
+    drawn = np.random.default_rng(seed).integers(0, len(values), size)
+    return values[drawn].mean(1)
+
+
+rows = {}
+for name, values in r1.items():
+    low, high = np.percentile(resampled_means(values, 1000, seed), [2.5, 97.5])
+    library = interval(values, seed)
+    page, theirs = (torch.tensor(x) for x in ([low, high], [library.low, library.high]))
+    check_close(page, theirs, "(21)", f"interval of {name}")
+    rows[name] = {"R-1": str(library), "half width": f"{(high - low) / 2:.2f}"}
+pd.DataFrame.from_dict(rows, orient="index")
+
+# %% [markdown]
+r"""
+## The paired bootstrap
+
+The intervals of Lead and LexRank are far apart. Those of Lead with 180 and with 200 words overlap for the most part, and one might say that twenty words more make no difference.
+
+But comparing two intervals throws away what we know: both systems were scored on the *same* documents, some of which are hard for both. The **paired bootstrap** (Koehn 2004) draws documents once and takes the difference of the two systems on them,
+
+$$\Delta_b=\frac1D\sum_{k=1}^D\big(m'_{i_{bk}}-m_{i_{bk}}\big),\qquad p=2\min\Big(\frac{\#\{\Delta_b\le0\}}B,\ \frac{\#\{\Delta_b\ge0\}}B\Big)\tag{22}$$
+
+and a difference is called real when its interval excludes 0. What is hard for both falls out of the difference before anything is averaged.
+"""
+
+
+# %%
+def paired_differences(first, second, resamples, seed):
+    """(22): mean difference of each resample, and p."""
+    differences = resampled_means(second - first, resamples, seed)
+    worse, better = (differences <= 0).mean(), (differences >= 0).mean()
+    return differences, min(1.0, 2 * min(worse, better))
+
+
+# %%
+def compared(first, second):
+    """A row of the table: both ways to compare two systems of `r1`."""
+    a, b = r1[first], r1[second]
+    paired, p = paired_differences(a, b, 2000, seed)
+    low, high = np.percentile(paired, [2.5, 97.5])
+    library = paired_bootstrap(a, b, seed)
+    theirs = [library.low, library.high, library.p]
+    page = torch.tensor([low, high, p])
+    check_close(page, torch.tensor(theirs), "(22)", "interval and p")
+    b_alone, a_alone = (resampled_means(x, 2000, seed + i) for i, x in ((1, b), (2, a)))
+    apart = np.percentile(b_alone - a_alone, [2.5, 97.5])
+    on_same, on_others = (f"[{x:+.2f}, {y:+.2f}]" for x, y in ((low, high), apart))
+    mean, correlation = (b - a).mean(), np.corrcoef(a, b)[0, 1]
+    return f"{mean:+.2f}", on_same, f"{p:.3f}", on_others, f"{correlation:+.2f}"
+
+
+# %%
+columns = ["difference", "paired", "p", "unpaired", "correlation"]
+pairs = {"Lead - Lead, 180 words": ("Lead, 180 words", "Lead")}
+pairs["LexRank - Lead"] = "Lead", "LexRank"
+rows = {name: compared(*pair) for name, pair in pairs.items()}
+pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+# %%
+shorter, longer = r1["Lead, 180 words"], r1["Lead"]
+of = {"180 words": shorter, "200 words": longer}
+pairs = enumerate(of.items(), start=1)
+means = {name: resampled_means(x, 2000, seed + i) for i, (name, x) in pairs}
+differences, _ = paired_differences(shorter, longer, 2000, seed)
+unpaired = means["200 words"] - means["180 words"]
+drawn = {"R-1 of Lead": means}
+drawn["200 words - 180 words"] = {"paired": differences, "unpaired": unpaired}
+panels = []
+for label, values in drawn.items():
+    edges = np.histogram_bin_edges(np.concatenate(list(values.values())), 50)
+    counts = {name: np.histogram(found, edges)[0] for name, found in values.items()}
+    panels.append({"edges": edges, "counts": counts, "xlabel": label})
+panels[1]["mark"] = 0
+title = "2,000 resamples: two means, and their difference"
+draw(histograms, "start_bootstrap", figures, panels=panels, title=title)
+
+# %% [markdown]
+r"""
+**What to see (`start_bootstrap`).** The two Leads differ by 1.17 points. Resampled each for itself (unpaired), the difference may be anything from -0.8 to 3.2; on the same documents it is 0.8 to 1.6, and none of 2,000 resamples says otherwise. Their scores rise and fall together (a correlation of 0.96), and what they share
+cancels. So twenty words more *are* worth a point of R-1, for a system that has learned nothing: that is why the pages cut all summaries to one length before they compare.
+
+For LexRank and Lead pairing changes little, for their scores on a paper have nothing to do with each other (-0.09). It costs nothing either, and so it is always done.
+
+What neither interval holds: another seed, another training set, another corpus. `lib.bootstrap` takes several runs of a system and resamples them, too; a table of one run says nothing about the next.
+"""
+
+# %% [markdown]
+r"""
+# 8. Symbols and words
+
+Each paper has letters of its own, and its page keeps them. The same thing under five names:
+
+| here | Mem2Mem | windowed | Read-Again | hierarchical | what |
+|---|---|---|---|---|---|
+| $N$ | $N$ | $T_x$ | $n$ | | words of the text |
+| $T$ | $T$ | $T_y$ | $T$ | | words of the summary |
+| $d$ | $d$ | $d$ | $d$ | $d$ | width of the states |
+| $h_i$ | $h^{(w)}_i$; $h^{(s)}_j$ of sentences | $h_j$ | $h^2_i$, after the second read | $x_{ij}$, layer by layer | state of a source word |
+| $s_t$ | $h^{(d)}_t$; $h^{(m)}_t$ after the memory | $s_t$ | $s_t$ | | state of the decoder |
+| $a_{ti}$ | | $e_{tj}$ | | | score |
+| $\alpha_{ti}$ | $\alpha_t$; with sentences $\gamma_t$ | $\alpha_{tj}$ | $\beta_{it}$ | | attention to a source word |
+| $c_t$ | $c_t$ | $c_t$ | $c_t$ | | context |
+| $z_t$ | $z_t$ | $p_{gen}$ | one softmax over $g_w$ and $k_i$ | copies nothing | generate or copy |
+
+Three letters that change their meaning: $\alpha_i$ is the importance of a word in Read-Again, $z^k_t$ the write gate in Mem2Mem, and $c_i$ what a paragraph has gathered in the hierarchical transformer.
+
+**Glossary**
+
+| word | meaning |
+|---|---|
+| abstractive, extractive | writes a summary of its own words; chooses sentences of the text |
+| attention | weights over states, of sum 1, made anew at each step: (3), (4) |
+| beam | the beginnings that a search keeps: section 4 |
+| bootstrap | drawing the test documents again, with replacement: (21), (22) |
+| [BOS], [EOS], [PAD], [UNK] | beginning, end, filling of shorter rows in a batch, a word outside the vocabulary |
+| context | the weighted mean of states that attention gives: (5) |
+| coverage | the attention that a source word has had so far: (14) |
+| exposure bias | in training a model reads references, in use its own words |
+| extended id | a number behind the vocabulary for a text's own unknown word: section 2 |
+| greedy search | beam search with a beam of 1 |
+| hypothesis | a summary, or the beginning of one, with its $\log P$ |
+| Lead, LexRank, oracle | first sentences; most central sentences; the sentences that fit the reference best, found by looking at it |
+| length penalty | what $\log P$ is divided by before hypotheses are compared: (12) |
+| n-gram, trigram | $n$ words in a row, three |
+| pointer-generator | generates or copies each word, by a switch: (9) |
+| R-1, R-2, R-L, R-Lsum | ROUGE $F_1$ in percent: (17) to (20) |
+| reference | the summary that a person wrote |
+| switch | $z_t$, (8) |
+| teacher forcing | the reference's words are fed in training: (10) |
+| warm-up | the steps over which the learning rate rises: (11) |
+"""
+
+# %% [markdown]
+r"""
+# 9. Where to go
+
+All four papers begin where this page ends: a text too long for the model above. Each changes one thing.
+
+| page | what it adds to this one | take it when |
+|---|---|---|
+| [Windowed attention](windowed.ipynb) | the attention sees one window of the text, and a symbol moves it on | **first**: it is the pointer-generator of section 2 and one idea |
+| [Read-Again](read_again.ipynb) | an encoder that reads twice; copying without a switch, by one softmax | you wonder what becomes of [UNK] when it is fed back |
+| [Mem2Mem](mem2mem.ipynb) | sentences as states of their own, pressed into a memory that the decoder reads and writes | you want the model of section 5; coverage and copying are used there |
+| [Hierarchical transformers](hierarchical_transformer.ipynb) | transformers in place of GRUs; many texts, one summary | you know transformers; the rate (11) and the rule (12) with $o=5$ are used there |
+| [All four compared](compare.ipynb) | nothing: it asks which is better, with section 7 | after at least two of the others |
+"""
+
+# %% [markdown]
+r"""
+# 10. Exercises
+
+Fill the gap; the check tells whether it is right. Solutions are folded.
+
+## Compute
+
+**1.** `alphas` [T, N] are the attention weights of all steps. Return the coverage loss (16) of the **last** step, a number.
+"""
+
+
+# %%
+
+
+def last_coverage_loss(alphas):
+    # your code
+    return None
+
+
+check_exercise(1, last_coverage_loss, [
+    ((torch.tensor([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]),), 0.5),
+    ((torch.tensor([[1.0, 0.0], [0.0, 1.0]]),), 0.0),
+    ((torch.tensor([[0.2, 0.8], [0.7, 0.3], [0.6, 0.4]]),), 1.0),
+])  # fmt: skip
+
+# %% [markdown]
+r"""
+<details><summary>Solution</summary>
+
+```python
+def last_coverage_loss(alphas):
+    covered = alphas[:-1].sum(0)
+    return torch.minimum(alphas[-1], covered).sum()
+```
+
+</details>
+
+**2.** A text of the words `text` has attention `alpha` (two lists of the same length). Return the probability (9) of `word`, which is not in the vocabulary,
+when the switch is `z`.
+"""
+
+
+# %%
+
+
+def probability_of_unknown(word, text, alpha, z):
+    # your code
+    return None
+
+
+check_exercise(2, probability_of_unknown, [
+    (("ibex", ["ibex", "saw", "the", "ibex"], [0.4, 0.1, 0.3, 0.2], 0.25), 0.45),
+    (("lynx", ["the", "ibex"], [0.5, 0.5], 0.25), 0.0),
+])  # fmt: skip
+
+# %% [markdown]
+r"""
+<details><summary>Solution</summary>
+
+$P_g$ is 0 for it, so only $(1-z)P_c$ is left, over both places where it stands.
+
+```python
+def probability_of_unknown(word, text, alpha, z):
+    return (1 - z) * sum(weight for found, weight in zip(text, alpha) if found == word)
+```
+
+</details>
+
+**3.** A summary of $n$ different words is written, and then written again, word for word. Return the share of repeated trigrams (13) of the whole, a function of $n\ge3$.
+"""
+
+
+# %%
+
+
+def repeated_when_said_twice(n):
+    # your code
+    return None
+
+
+check_exercise(3, repeated_when_said_twice, [((3,), 0.25), ((10,), 8 / 18)])
+
+# %% [markdown]
+r"""
+<details><summary>Solution</summary>
+
+$2n$ words have $2n-2$ trigrams. The $n-2$ of the second time are repetitions; the two across the seam are new.
+
+```python
+def repeated_when_said_twice(n):
+    return (n - 2) / (2 * n - 2)
+```
+
+</details>
+
+## Derive
+
+**4.** At which step is Noam's rate (11) largest, and how large is it? Return the largest rate.
+"""
+
+
+# %%
+
+
+def largest_rate(factor, d, warmup):
+    # your code
+    return None
+
+
+check_exercise(4, largest_rate, [
+    ((1, 512, 4000), 6.98771242968684e-04), ((2, 256, 8000), 1.39754248593736e-03),
+], tolerance=1e-9)  # fmt: skip
+
+# %% [markdown]
+r"""
+<details><summary>Solution</summary>
+
+The first argument of the minimum falls with $k$, the second rises, and they are equal at $k=w$.
+
+```python
+def largest_rate(factor, d, warmup):
+    return factor * (d * warmup) ** -0.5
+```
+
+</details>
+
+**5.** Let $q$ be the score whose sigmoid is the switch, $z=\sigma(q)$. Derive $\partial\log P(w)/\partial q$ from (9) and return it. When does a reference word push the switch
+towards copying?
+"""
+
+
+# %%
+
+
+def push_on_the_switch(z, P_g, P_c):
+    # your code
+    return None
+
+
+check_exercise(5, push_on_the_switch, [
+    ((0.5, 0.8, 0.2), 0.3), ((0.5, 0.0, 0.4), -0.5), ((0.9, 0.3, 0.3), 0.0),
+])  # fmt: skip
+
+# %% [markdown]
+r"""
+<details><summary>Solution</summary>
+
+$\partial z/\partial q=z(1-z)$ and $\partial P/\partial z=P_g-P_c$. It is pushed down whenever copying was the better guess; for a word outside the vocabulary by $-z$, whatever $P_c$ is.
+
+```python
+def push_on_the_switch(z, P_g, P_c):
+    return z * (1 - z) * (P_g - P_c) / (z * P_g + (1 - z) * P_c)
+```
+
+</details>
+
+**6.** Two hypotheses have $\log P$ of `a` and `b` and lengths `n` < `m`, with `a` > `b`. From which exponent $p$ on does (12) with $o=0$ prefer the longer one? Return that $p$ for plain numbers, as
+a tensor.
+"""
+
+
+# %%
+
+
+def exponent_of_a_tie(a, n, b, m):
+    # your code
+    return None
+
+
+check_exercise(6, exponent_of_a_tie, [
+    ((-2.0, 5, -4.0, 10), 1.0), ((-1.0, 4, -2.0, 16), 0.5),
+])  # fmt: skip
+
+# %% [markdown]
+r"""
+<details><summary>Solution</summary>
+
+$a/n^p=b/m^p$ gives $(m/n)^p=b/a$.
+
+```python
+def exponent_of_a_tie(a, n, b, m):
+    return torch.tensor(b / a).log() / torch.tensor(m / n).log()
+```
+
+</details>
+
+## Change the model, and predict
+
+**7.** The switch of the trained pointer-generator is held at $z=0$ for every step: it can only copy. Before you run anything: for each word of a summary, can it still be written? Return 1 or 0 for each.
+"""
+
+
+# %%
+
+
+def still_possible(text, summary):
+    # your code
+    return None
+
+
+check_exercise(7, still_possible, [
+    ((["the", "cat", "was", "seen"], ["the", "cat", "saw"]), [1, 1, 0]),
+    ((["the", "cow", "sat"], ["the", "lynx"]), [1, 0]),
+])  # fmt: skip
+
+# %% [markdown]
+r"""
+<details><summary>Solution</summary>
+
+What the text lacks has $P_c=0$, and so has [EOS]: the summary cannot even end before `max_length`, where nothing else is left.
+
+```python
+def still_possible(text, summary):
+    return [int(word in text) for word in summary]
+```
+
+To see it, run
+
+    model = learned(copy=True)
+    model.pointer.switch.bias.data.fill_(-50)
+    [vocabulary.text(h.ids, story.unknown) for h in beam_search(model, batch, freely)[0]]
+
+The best is *the zebra the the cat zebra zebra zebra zebra zebra*: in place of *saw* the word that the attention was on, and then more and more of one word, up to `max_length`. With `+50`, where it can only generate, it is *saw saw saw saw saw saw .*: what $P_g$ said all along in the first map of section 2.
+
+</details>
+
+**8.** The attention of the pointer-generator is held uniform, $\alpha_{ti}=1/N$, in a text of $N$ different words that holds the wanted word once, outside the vocabulary. What is the loss (10) of that word when the switch is at `z`? Predict first how it
+grows with the length of a text, then return it.
+"""
+
+
+# %%
+
+
+def loss_of_a_blind_copy(N, z):
+    # your code
+    return None
+
+
+check_exercise(8, loss_of_a_blind_copy, [
+    ((1, 0.0), 0.0), ((16, 0.5), 3.4657359), ((1000, 0.0), 6.9077553),
+])  # fmt: skip
+
+# %% [markdown]
+r"""
+<details><summary>Solution</summary>
+
+$-\log\big((1-z)/N\big)$: it grows with the logarithm of the length. A model of long texts that does not know where to look loses slowly; this is why it can train at all, and why windows, sentences and memories, which
+narrow the choice, help.
+
+```python
+def loss_of_a_blind_copy(N, z):
+    return torch.tensor(N / (1 - z)).log()
+```
+
+</details>
+
+**9.** (no check) Let `tell` put two such sentences into a text, with the summary of the first of them only. Which of the three pictures changes, and what does the model have to know that it did not before? Train both models again and look.
+
+# Next
+
+Go on with [windowed attention](windowed.ipynb), or choose from section 9. The other pages: [Read-Again](read_again.ipynb) · [Mem2Mem](mem2mem.ipynb) · [hierarchical transformers](hierarchical_transformer.ipynb) ·
+[all four compared](compare.ipynb).
+
+**Sources.** Bahdanau, Cho, Bengio: *Neural Machine Translation by Jointly Learning to Align and Translate*, ICLR 2015. See, Liu, Manning: *Get To The Point: Summarization with Pointer-Generator Networks*, ACL 2017. Vaswani and others: *Attention Is All You
+Need*, NeurIPS 2017. Wu and others: *Google's Neural Machine Translation System*, 2016. Paulus, Xiong, Socher: *A Deep Reinforced Model for Abstractive Summarization*, ICLR 2018. Lin: *ROUGE: A Package for Automatic Evaluation of Summaries*, 2004. Koehn:
+*Statistical Significance Tests for Machine Translation Evaluation*, EMNLP 2004. Erkan, Radev: *LexRank*, JAIR 2004.
+"""
