@@ -67,6 +67,9 @@ compares them with the library `lib`, which does the same for batches, and stops
 | $z_t$ | scalar | probability that step $t$ generates rather than copies |
 | $cov_{ti}$ | scalar | coverage: the attention that word $i$ has had before step $t$ |
 | $W,\ b,\ v$ | | weights, with an index that says of what |
+| $k,\ k_0$ | | training step; steps of warm-up |
+| $K,\ n,\ \lambda$ | | beam; symbols of a hypothesis; exponent of the length penalty |
+| $D,\ B,\ p$ | | test documents; resamples; the share of them that contradicts a difference, twice |
 """
 
 # %% tags=["parameters"]
@@ -146,7 +149,7 @@ def tell(rng):
 
 
 # %%
-def encoded(text, summary):
+def story_of(text, summary):
     """Ids, as the models want them; words outside the vocabulary get ids behind it."""
     sentences = [sentence.split() for sentence in text]
     source, unknown = vocabulary.encode_source(w for words in sentences for w in words)
@@ -156,7 +159,7 @@ def encoded(text, summary):
 
 
 TEXT = ["the dog slept .", "the cat was seen by the zebra .", "the okapi ran ."]
-story = encoded(TEXT, "the zebra saw the cat .")
+story = story_of(TEXT, "the zebra saw the cat .")
 batch = make_batch([story], len(vocabulary))
 source_words = " ".join(TEXT).split()
 target_words = [*story.reference[0].split(), "[EOS]"]
@@ -170,7 +173,7 @@ This is the text that the whole page follows. The second row is what the encoder
 [UNK]. The third row gives each a number of its own behind the 27 ids of the vocabulary, 27 and 28, which hold in this text only.
 Section 2 is about what they are for.
 
-Two models learn on 9,600 such stories, none of them twice by design: a **plain** one, which can only write words of its vocabulary, and a
+Two models learn on 9,600 such stories, made up at random: a **plain** one, which can only write words of its vocabulary, and a
 **pointer-generator**, which can copy. Both are `Seq2Seq` of `lib`. Sections 1 to 3 take apart what they compute and how they learn.
 """
 
@@ -181,13 +184,13 @@ def learned(copy, steps=300):
     torch.manual_seed(seed)
     sizes = Seq2SeqConfig(V, embedding=24, hidden=48, bottleneck=24, copy=copy)
     rng = random.Random(seed)
-    stories = ([encoded(*tell(rng)) for _ in range(32)] for _ in range(steps))
+    stories = ([story_of(*tell(rng)) for _ in range(32)] for _ in range(steps))
     batches = (make_batch(documents, V) for documents in stories)
     return learn(Seq2Seq(sizes), batches, learning_rate=3e-3).double()
 
 
 plain, pointer = learned(copy=False), learned(copy=True)
-unseen = [encoded(*tell(random.Random(1000 + i))) for i in range(100)]
+unseen = [story_of(*tell(random.Random(1000 + i))) for i in range(100)]
 freely = DecodeConfig(beam=4, min_length=1, max_length=10, forbidden=(PAD, BOS))
 
 
@@ -258,7 +261,7 @@ $$f_t=W_f[s_t;c_t]+b_f,\qquad P_g=\mathrm{softmax}\big(W_v f_t+b_v\big)\tag{6}$$
 
 
 # %%
-def attend(s, h, W_h, W_s, v):
+def look_back(s, h, W_h, W_s, v):
     """(3) to (5). s [d], h [N, d] -> weights [N], context [d]."""
     scores = torch.stack([v @ torch.tanh(W_h @ h_i + W_s @ s) for h_i in h])
     alpha = scores.exp() / scores.exp().sum()
@@ -278,7 +281,7 @@ with torch.no_grad():
     h, s = states_of(plain)
     layer = plain.word_attention
     W_h, W_s, v = layer.key.weight, layer.query.weight, layer.v.weight[0]
-    pairs = [attend(s[t], h, W_h, W_s, v) for t in range(T)]
+    pairs = [look_back(s[t], h, W_h, W_s, v) for t in range(T)]
     alpha, c = (torch.stack(found) for found in zip(*pairs))
     W_f, W_v = plain.pointer.bottleneck, plain.pointer.vocabulary
     f = torch.cat([s, c], 1) @ W_f.weight.T + W_f.bias
@@ -294,7 +297,7 @@ check_close(P_g[range(T), wanted], lib_P, "(6)", "P of the reference's words")
 shown = {"rows": target_words, "columns": source_words, "ylabel": "is written"}
 draw(
     word_maps, "start_attention", figures,
-    panels=[{"title": "", "weights": alpha, **shown}],
+    panels=[{"title": "", "weights": alpha.round(decimals=3), **shown}],
     title="Attention α: where the plain model looks before each word",
 )  # fmt: skip
 
@@ -367,6 +370,7 @@ every = [*vocabulary.words, *story.unknown]
 steps = [f"{t + 1}" for t in range(T)]
 switched = [f"{step}   z = {p:.2f}" for step, p in zip(steps, z.tolist())]
 generated = torch.cat([P_g, torch.zeros(T, len(story.unknown))], 1)
+generated, P_c, P = (p.round(decimals=3) for p in (generated, P_c, P))
 maps = {
     "$P_g$, over the vocabulary": (generated, steps),
     "$P_c$, over the words of the text": (P_c, steps),
@@ -447,7 +451,7 @@ def teach(model, batches, learning_rate):
 
 # %%
 rng = random.Random(seed)
-three = [make_batch([encoded(*tell(rng)) for _ in range(8)], V) for _ in range(3)]
+three = [make_batch([story_of(*tell(rng)) for _ in range(8)], V) for _ in range(3)]
 weights = []
 for train in (teach, learn):
     torch.manual_seed(seed)
@@ -458,7 +462,7 @@ check_close(*weights, "(10)", "weights after three steps, page and lib")
 
 # %% [markdown]
 r"""
-Teacher forcing has a price, **exposure bias**: the model meets its own mistakes for the first time when it is used. What happens when the pointer-generator is fed a summary that begins wrongly, with *the dog*?
+Teacher forcing has a price, **exposure bias**: the model meets its own mistakes for the first time when it is used. What does the pointer-generator do with a summary that begins wrongly, with *the dog*?
 """
 
 
@@ -485,11 +489,11 @@ follow one another; section 5 shows what becomes of it.
 ## A rate that warms up
 
 The recurrent models here learn with Adam at one rate. Transformers do not begin well so: their first steps, from random weights and with Adam's averages still empty, are too large. Vaswani and others (2017, their
-equation 3) let the rate rise in proportion to the step for $w$ steps of **warm-up**, and then fall with the root of the step:
+equation 3) let the rate rise in proportion to the step for $k_0$ steps of **warm-up**, and then fall with the root of the step:
 
-$$\eta_k=\eta\,d^{-1/2}\cdot\min\big(k^{-1/2},\ k\,w^{-3/2}\big)\tag{11}$$
+$$\eta_k=\eta\,d^{-1/2}\cdot\min\big(k^{-1/2},\ k\,k_0^{-3/2}\big)\tag{11}$$
 
-with $k$ the step from 1 on and $d$ the width of the model. Both arguments are equal at $k=w$, where the rate is largest. Code and papers call it **Noam's rate**, after Noam Shazeer, one of the authors.
+with $k$ the step from 1 on and $d$ the width of the model. Both arguments are equal at $k=k_0$, where the rate is largest. Code and papers call it **Noam's rate**, after Noam Shazeer, one of the authors.
 In `lib`, $\eta\,d^{-1/2}$ is one number, `learning_rate`.
 """
 
@@ -515,7 +519,7 @@ draw(lines, "start_warmup", figures, panels=[panel], title=title, width=6)
 # %% [markdown]
 r"""
 **What to see (`start_warmup`).** The two settings rise along the same line, since $1\cdot512^{-1/2}\cdot4000^{-3/2}$ and $2\cdot256^{-1/2}\cdot8000^{-3/2}$ happen to be the same number; the longer warm-up goes on to twice the rate. After the peak four times the steps mean half the rate, for ever.
-A run of a few hundred steps with $w=8000$ would never leave the beginning of the line: demos have a $w$ of their own.
+A run of a few hundred steps with $k_0=8000$ would never leave the beginning of the line: demos have a $k_0$ of their own.
 
 # 4. Writing
 
@@ -587,19 +591,19 @@ about. All have seven symbols, so that they are easily compared. When lengths di
 
 Each further word multiplies the probability by something less than 1, so $\log P$ always prefers the shorter of two summaries that are equally good word by word. The **length penalty** divides it out. With $n$ symbols, [EOS] among them, `lib` ranks by
 
-$$\mathrm{rank}=\frac{\log P}{\ell(n)},\qquad \ell(n)=\Big(\frac{n+o}{1+o}\Big)^{p}\tag{12}$$
+$$\mathrm{rank}=\frac{\log P}{\ell(n)},\qquad \ell(n)=\Big(\frac{n+o}{1+o}\Big)^{\lambda}\tag{12}$$
 
-`length_penalty` is $p$, `length_offset` is $o$. With $p=0$ it is $\log P$ itself; with $p=1$, $o=0$ the mean $\log P$ of a symbol, which is the default here; $o=5$ is the rule of Wu and others (2016), used for the hierarchical
-transformer with $p=0.4$. The name misleads: it *takes away* a penalty on length, and a larger $p$ favours longer summaries.
+`length_penalty` is $\lambda$, `length_offset` is $o$. With $\lambda=0$ it is $\log P$ itself; with $\lambda=1$, $o=0$ the mean $\log P$ of a symbol, which is the default here; $o=5$ is the rule of Wu and others (2016), used for the hierarchical
+transformer with $\lambda=0.4$. The name misleads: it *takes away* a penalty on length, and a larger $\lambda$ favours longer summaries.
 """
 
 # %%
-rules = {"p = 1, o = 0": (1, 0), "p = 1, o = 5": (1, 5)}
-rules |= {"p = 0.4, o = 5": (0.4, 5), "p = 0": (0, 0)}
+rules = {"λ = 1, o = 0": (1, 0), "λ = 1, o = 5": (1, 5)}
+rules |= {"λ = 0.4, o = 5": (0.4, 5), "λ = 0": (0, 0)}
 ns, series, ranks = list(range(1, 42, 5)), {}, {}
-for name, (p, o) in rules.items():
-    config = replace(freely, length_penalty=p, length_offset=o)
-    divisors = [((n + o) / (1 + o)) ** p for n in ns]
+for name, (exponent, o) in rules.items():
+    config = replace(freely, length_penalty=exponent, length_offset=o)
+    divisors = [((n + o) / (1 + o)) ** exponent for n in ns]
     theirs = torch.tensor([1 / config.rank(1.0, n) for n in ns]).double()
     check_close(torch.tensor(divisors).double(), theirs, "(12)", name, tolerance=1e-6)
     series[name] = [ns, divisors]
@@ -616,7 +620,7 @@ draw(lines, "start_length", figures, panels=[panel], title=title, width=6)
 
 # %% [markdown]
 r"""
-**What to see (`start_length`).** In the table a hypothesis of 6 symbols, each with a probability of 0.80, meets one of 12 symbols with 0.85 each. By $\log P$ the short one wins, and by Liu and Lapata's rule as well; with $p=1$ the long one does, whatever the offset. The picture shows why: for $p=1$, $o=0$ the divisor grows
+**What to see (`start_length`).** In the table a hypothesis of 6 symbols, each with a probability of 0.80, meets one of 12 symbols with 0.85 each. By $\log P$ the short one wins, and by Liu and Lapata's rule as well; with $\lambda=1$ the long one does, with both offsets. The picture shows why: for $\lambda=1$, $o=0$ the divisor grows
 with the length itself, and the other rules divide by far less. With all of them $\ell(1)=1$.
 
 Where a model's lengths are wrong all the same, people set bounds: the Mem2Mem of the next section was shown no end of a summary in most of its training, and is held to at least 240 symbols.
@@ -720,10 +724,10 @@ check_close(alpha, output.copy[0], "(14), (15)", "attention of the pointer-gener
 # %%
 shown = {"rows": target_words, "columns": source_words, "ylabel": "is written"}
 panels = [
-    {"title": "attention α", "weights": alpha, **shown},
-    {"title": "coverage before the step", "weights": cov, **shown},
+    {"title": "attention α", "weights": alpha.round(decimals=3), **shown},
+    {"title": "coverage before the step", "weights": cov.round(decimals=3), **shown},
 ]
-title, top = "The pointer-generator: attention, and its sum", max(1.0, cov.max().item())
+title, top = "The pointer-generator: attention, and its sum", max(1.0, cov.max().round().item())
 given = {"panels": panels, "title": title, "across": 2, "top": top}
 draw(word_maps, "start_coverage", figures, **given)
 
@@ -746,7 +750,7 @@ r"""
 **What to see (`start_coverage`).** Left the attention, right its sum so far; the scale is that of the sum. The pointer-generator attends to the *the* before *zebra* when it writes *saw*, and a third time for the next *the*: the state of that word has read *the cat was seen by the*, from the left, and *zebra*, from the right, and so knows of both. **A weight points at a state, not at a word**, and a
 state knows its surroundings; the plain model learned another way to do the same. Coverage does not stop it, for nothing is lost by looking three times at one place.
 
-The table is of the two long summaries. By (16) three quarters of the attention of a step go where attention has been; that is 0.77 in the one that repeats itself and 0.69 in the other, and half of all attention goes to 66 and to 98 of 750 words. Repetition shows in the attention, but far less than in the words: a summary of 240 symbols has reasons to come back to a place. See, Liu and
+The table is of the two long summaries; the weights are those by which Mem2Mem copies. By (16) some three quarters of the attention of a step go where attention has been, 0.77 in the summary that repeats itself and 0.69 in the other, and half of all attention goes to 66 and to 98 of 750 words. Repetition shows in the attention, but far less than in the words: a summary of 240 symbols has reasons to come back to a place. See, Liu and
 Manning report that coverage as an input alone, without the loss (16), did not lessen repetition in their model. The left summary agrees: its model has the input.
 """
 
@@ -759,9 +763,9 @@ rules: *studies* and *studied* are both *studi*). Then **ROUGE-n** counts n-gram
 
 $$\mathrm{hits}_n=\sum_{g}\min\big(\#_{\text{summary}}(g),\ \#_{\text{reference}}(g)\big)\tag{17}$$
 
-Hits as a share of the summary's n-grams are **precision** $p$, of the reference's **recall** $r$. What tables show is mostly $F_1$, the harmonic mean, in percent:
+Hits as a share of the summary's n-grams are **precision** $\pi$, of the reference's **recall** $\rho$. What tables show is mostly $F_1$, the harmonic mean, in percent:
 
-$$F_1=\frac{2pr}{p+r}\tag{18}$$
+$$F_1=\frac{2\,\pi\rho}{\pi+\rho}\tag{18}$$
 """
 
 # %%
@@ -770,8 +774,10 @@ stems = DefaultTokenizer(use_stemmer=True).tokenize
 
 def f1_percent(hits, written, wanted):
     """(18), of how many words (n-grams) are shared, written, and wanted."""
-    p, r = hits / max(1, written), hits / max(1, wanted)
-    return 100 * 2 * p * r / (p + r) if hits else 0.0
+    if not hits:
+        return 0.0
+    precision, recall = hits / written, hits / wanted
+    return 100 * 2 * precision * recall / (precision + recall)
 
 
 def rouge_n(summary, reference, n):
@@ -785,28 +791,28 @@ def rouge_n(summary, reference, n):
 # %% [markdown]
 r"""
 **ROUGE-L** wants no exact neighbours, only the same order. It takes the **longest common subsequence** of the two texts: as many words as possible that stand in both in the same order, with
-anything between them. Its length follows from those of shorter beginnings. With $u_i$ and $w_j$ the words of the two,
+anything between them. Its length follows from those of shorter beginnings. With $u_i$ and $u'_j$ the words of the two,
 
-$$L_{ij}=\begin{cases}L_{i-1,j-1}+1&\text{if }u_i=w_j\\ \max(L_{i-1,j},\,L_{i,j-1})&\text{otherwise}\end{cases}\tag{19}$$
+$$L_{ij}=\begin{cases}L_{i-1,j-1}+1&\text{if }u_i=u'_j\\ \max(L_{i-1,j},\,L_{i,j-1})&\text{otherwise}\end{cases}\tag{19}$$
 
 and $\mathrm{hits}_L$ is the last of them.
 """
 
 
 # %%
-def lcs_lengths(u, w):
+def lcs_lengths(words, others):
     """(19). L[i][j] for all beginnings of two lists of words."""
-    L = [[0] * (len(w) + 1) for _ in range(len(u) + 1)]
-    for i, a in enumerate(u, start=1):
-        for j, b in enumerate(w, start=1):
+    L = [[0] * (len(others) + 1) for _ in range(len(words) + 1)]
+    for i, a in enumerate(words, start=1):
+        for j, b in enumerate(others, start=1):
             L[i][j] = L[i - 1][j - 1] + 1 if a == b else max(L[i - 1][j], L[i][j - 1])
     return L
 
 
 def rouge_l(summary, reference):
     """All sentences of a text as one."""
-    u, w = (stems(" ".join(sentences)) for sentences in (summary, reference))
-    return f1_percent(lcs_lengths(u, w)[-1][-1], len(u), len(w))
+    ours, theirs = (stems(" ".join(text)) for text in (summary, reference))
+    return f1_percent(lcs_lengths(ours, theirs)[-1][-1], len(ours), len(theirs))
 
 
 # %% [markdown]
@@ -1175,7 +1181,7 @@ check_exercise(4, largest_rate, [
 r"""
 <details><summary>Solution</summary>
 
-The first argument of the minimum falls with $k$, the second rises, and they are equal at $k=w$.
+The first argument of the minimum falls with $k$, the second rises, and they are equal at $k=k_0$.
 
 ```python
 def largest_rate(factor, d, warmup):
@@ -1214,8 +1220,7 @@ def push_on_the_switch(z, P_g, P_c):
 
 </details>
 
-**6.** Two hypotheses have $\log P$ of `a` and `b` and lengths `n` < `m`, with `a` > `b`. From which exponent $p$ on does (12) with $o=0$ prefer the longer one? Return that $p$ for plain numbers, as
-a tensor.
+**6.** Two hypotheses have $\log P$ of `a` and `b` and lengths `n` < `m`, with `a` > `b`. From which exponent $\lambda$ on does (12) with $o=0$ prefer the longer one? Return it.
 """
 
 
@@ -1235,7 +1240,7 @@ check_exercise(6, exponent_of_a_tie, [
 r"""
 <details><summary>Solution</summary>
 
-$a/n^p=b/m^p$ gives $(m/n)^p=b/a$.
+$a/n^\lambda=b/m^\lambda$ gives $(m/n)^\lambda=b/a$.
 
 ```python
 def exponent_of_a_tie(a, n, b, m):
