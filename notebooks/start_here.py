@@ -727,7 +727,8 @@ panels = [
     {"title": "attention α", "weights": alpha.round(decimals=3), **shown},
     {"title": "coverage before the step", "weights": cov.round(decimals=3), **shown},
 ]
-title, top = "The pointer-generator: attention, and its sum", max(1.0, cov.max().round().item())
+title = "The pointer-generator: attention, and its sum"
+top = max(1.0, cov.max().round().item())
 given = {"panels": panels, "title": title, "across": 2, "top": top}
 draw(word_maps, "start_coverage", figures, **given)
 
