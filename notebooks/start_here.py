@@ -50,8 +50,8 @@ r"""
 ## How to read it
 
 Equations have this page's own numbers, from (1) to (22). Most come from other people's papers, and the text says from whose; none
-of their sentences is quoted. Short functions do what the equations say, for one text and without padding; `check_close`
-compares them with the library `lib`, which does the same for batches, and stops the page when they differ.
+of their sentences is quoted. Short functions do what the equations say, for one text and without padding; `checks`
+compares them with the library `lib`, which does the same for batches, and stops the page when they differ; a table before the exercises lists all that was compared.
 
 | symbol | shape | what |
 |---|---|---|
@@ -64,7 +64,7 @@ compares them with the library `lib`, which does the same for batches, and stops
 | $a_{ti},\ \alpha_{ti}$ | scalar | score, and attention weight, of source word $i$ at step $t$ |
 | $c_t$ | $d$ | context: what is read from the text at step $t$ |
 | $P_g,\ P_c,\ P$ | words | probability of generating a word, of copying it, and both together |
-| $z_t$ | scalar | probability that step $t$ generates rather than copies |
+| $p_t$ | scalar | probability that step $t$ generates rather than copies |
 | $cov_{ti}$ | scalar | coverage: the attention that word $i$ has had before step $t$ |
 | $W,\ b,\ v$ | | weights, with an index that says of what |
 | $k,\ k_0$ | | training step; steps of warm-up |
@@ -75,7 +75,7 @@ compares them with the library `lib`, which does the same for batches, and stops
 # %% tags=["parameters"]
 seed: int = 0  # of weights, stories and bootstrap
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 from lib.parameters import check_parameters
 
 check_parameters(globals())
@@ -94,9 +94,9 @@ from rouge_score.tokenizers import DefaultTokenizer
 
 import lib
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 from lib.bootstrap import interval, paired_bootstrap
-from lib.checks import check_close, check_exercise
+from lib.checks import Checks, check_exercise
 from lib.data.batch import EncodedDocument, in_vocabulary, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.text import BOS, EOS, PAD, Vocabulary
@@ -112,6 +112,7 @@ from lib.trained import DECODINGS
 from lib.training import TrainConfig
 
 figures = figures_folder(seed == 0)  # the committed ones are the page's as it is
+checks = Checks()
 use_style()
 pd.set_option("display.max_colwidth", None)
 
@@ -288,10 +289,10 @@ with torch.no_grad():
     P_g = (f @ W_v.weight.T + W_v.bias).softmax(1)  # [T, V]
     output, state = plain.decode(batch.target_input, plain.encode(batch))
     lib_P = plain.log_prob(output, batch.target, state)[0].exp()
-check_close(alpha, output.copy[0], "(1)-(4)", "attention of the plain model")
-check_close(f, output.features[0], "(5), (6)", "features")
+checks.close(alpha, output.copy[0], "(1)-(4)", "attention of the plain model")
+checks.close(f, output.features[0], "(5), (6)", "features")
 wanted = known(story.target)  # the plain model's zebra is [UNK]
-check_close(P_g[range(T), wanted], lib_P, "(6)", "P of the reference's words")
+checks.close(P_g[range(T), wanted], lib_P, "(6)", "P of the reference's words")
 
 # %%
 shown = {"rows": target_words, "columns": source_words, "ylabel": "is written"}
@@ -321,9 +322,9 @@ $$P_c(w)=\sum_{i:\,x_i=w}\alpha_{ti}\tag{7}$$
 
 A **switch** between 0 and 1 says how much to trust each of the two:
 
-$$z_t=\sigma\big(w_c^\top c_t+w_s^\top s_t+w_x^\top E[y_{t-1}]+b_z\big)\tag{8}$$
+$$p_t=\sigma\big(w_c^\top c_t+w_s^\top s_t+w_x^\top E[y_{t-1}]+b_z\big)\tag{8}$$
 
-$$P(w)=z_t\,P_g(w)+(1-z_t)\,P_c(w)\tag{9}$$
+$$P(w)=p_t\,P_g(w)+(1-p_t)\,P_c(w)\tag{9}$$
 
 $P$ is a distribution over a larger set than the vocabulary: the 27 words *and* the unknown words of this text. That is what **extended ids** are: 27 is *zebra* here and
 may be *lynx* in the next text. $P_g$ is 0 at them, $P_c$ is 0 at words that the text lacks, and the sum is 1. When a copied word is fed back as $y_{t-1}$ it is embedded as [UNK],
@@ -361,9 +362,9 @@ with torch.no_grad():
     P_c = torch.stack([copy_distribution(a, extended, size) for a in alpha])
     P = torch.stack([generate_or_copy(*of_step) for of_step in zip(z, P_g, P_c)])
     lib_log_P = pointer.log_prob(output, batch.target, state)[0]
-check_close(z, output.switch[0].sigmoid(), "(8)", "switch")
-check_close(P[range(T), story.target].log(), lib_log_P, "(9)", "log P of the words")
-check_close(P.sum(1), torch.ones(T).double(), "(9)", "each row of P sums to 1")
+checks.close(z, output.switch[0].sigmoid(), "(8)", "switch")
+checks.close(P[range(T), story.target].log(), lib_log_P, "(9)", "log P of the words")
+checks.close(P.sum(1), torch.ones(T).double(), "(9)", "each row of P sums to 1")
 
 # %%
 every = [*vocabulary.words, *story.unknown]
@@ -420,7 +421,7 @@ def forced_losses(model, batch):
 
 losses = forced_losses(pointer, batch)
 whole = pointer.loss(batch)["loss"]
-check_close(losses.mean(), whole, "(10)", "step by step, and in one call")
+checks.close(losses.mean(), whole, "(10)", "step by step, and in one call")
 fed = ["[BOS]", *target_words[:-1]]
 numbers = [f"{loss:.4f}" for loss in losses.tolist()]
 pd.DataFrame([fed, target_words, numbers], index=["fed", "wanted", "-log P"])
@@ -458,7 +459,7 @@ for train in (teach, learn):
     model = Seq2Seq(Seq2SeqConfig(V, embedding=8, hidden=12, bottleneck=8)).double()
     train(model, three, learning_rate=3e-3)
     weights.append(torch.cat([p.flatten() for p in model.parameters()]))
-check_close(*weights, "(10)", "weights after three steps, page and lib")
+checks.close(*weights, "(10)", "weights after three steps, page and lib")
 
 # %% [markdown]
 r"""
@@ -510,7 +511,7 @@ rates = {name: [noam(k, *given) for k in ks] for name, given in asked.items()}
 for (name, (factor, d, w)), rate in zip(asked.items(), rates.values()):
     config = TrainConfig(learning_rate=factor * d**-0.5, warmup=w)
     theirs = torch.tensor([config.rate(k) for k in ks]).double()
-    check_close(torch.tensor(rate).double(), theirs, "(11)", name)
+    checks.close(torch.tensor(rate).double(), theirs, "(11)", name)
 series = {name: [ks, rate] for name, rate in rates.items()}
 panel = {"series": series, "xlabel": "step k", "ylabel": "learning rate", "zero": True}
 title = "Warm-up, then decay: the rate (11)"
@@ -573,7 +574,7 @@ for name, model in {"plain": plain, "pointer-generator": pointer}.items():
     assert [ids for _, _, ids in page] == [h.ids for h in library], "the same words"
     ours = torch.tensor([[rank, log_p] for rank, log_p, _ in page]).double()
     theirs = torch.tensor([[h.score, h.log_prob] for h in library]).double()
-    check_close(ours, theirs, "(12)", f"{name}: rank and log P")
+    checks.close(ours, theirs, "(12)", f"{name}: rank and log P")
 
 # %%
 beam = [
@@ -605,7 +606,7 @@ for name, (exponent, o) in rules.items():
     config = replace(freely, length_penalty=exponent, length_offset=o)
     divisors = [((n + o) / (1 + o)) ** exponent for n in ns]
     theirs = torch.tensor([1 / config.rank(1.0, n) for n in ns]).double()
-    check_close(torch.tensor(divisors).double(), theirs, "(12)", name, tolerance=1e-6)
+    checks.close(torch.tensor(divisors).double(), theirs, "(12)", name, tolerance=1e-6)
     series[name] = [ns, divisors]
     of_6, of_12 = ((n, n * math.log(p)) for n, p in ((6, 0.80), (12, 0.85)))
     ranks[name] = [config.rank(log_p, n) for n, log_p in (of_6, of_12)]
@@ -660,7 +661,7 @@ plots = []
 for how, words in summaries.items():
     said, every_one = repeated_ngrams(words)
     theirs = torch.tensor(said / every_one)
-    check_close(torch.tensor(repeated_share(words)), theirs, "(13)", how)
+    checks.close(torch.tensor(repeated_share(words)), theirs, "(13)", how)
     grams = list(enumerate(zip(words, words[1:], words[2:]), start=1))
     same = [[i, j] for i, a in grams for j, b in grams if a == b]
     title = f"{how}\n{said} of {every_one} are repetitions ({said / every_one:.0%})"
@@ -719,7 +720,7 @@ with torch.no_grad():
     layer = pointer.word_attention
     W_h, W_s, w_cov, v = layer.key.weight, layer.query.weight, layer.coverage, layer.v
     alpha, cov = coverage_attention(s, h, W_h, W_s, w_cov, v)
-check_close(alpha, output.copy[0], "(14), (15)", "attention of the pointer-generator")
+checks.close(alpha, output.copy[0], "(14), (15)", "attention of the pointer-generator")
 
 # %%
 shown = {"rows": target_words, "columns": source_words, "ylabel": "is written"}
@@ -873,7 +874,7 @@ for name, pair in examples.items():
     theirs.append([*rouge([pair[0]], [pair[1]])[0], 100 * whole])
 columns = ["R-1", "R-2", "R-Lsum", "R-L"]
 table = pd.DataFrame.from_dict(ours, orient="index", columns=columns)
-check_close(torch.tensor(table.values), torch.tensor(np.array(theirs)), "(17)-(20)")
+checks.close(torch.tensor(table.values), torch.tensor(np.array(theirs)), "(17)-(20)")
 table.round(1)
 
 # %% [markdown]
@@ -925,7 +926,7 @@ for name, values in r1.items():
     low, high = np.percentile(resampled_means(values, 1000, seed), [2.5, 97.5])
     library = interval(values, seed)
     page, theirs = (torch.tensor(x) for x in ([low, high], [library.low, library.high]))
-    check_close(page, theirs, "(21)", f"interval of {name}")
+    checks.close(page, theirs, "(21)", f"interval of {name}")
     rows[name] = {"R-1": str(library), "half width": f"{(high - low) / 2:.2f}"}
 pd.DataFrame.from_dict(rows, orient="index")
 
@@ -960,7 +961,7 @@ def compared(first, second):
     library = paired_bootstrap(a, b, seed)
     theirs = [library.low, library.high, library.p]
     page = torch.tensor([low, high, p])
-    check_close(page, torch.tensor(theirs), "(22)", "interval and p")
+    checks.close(page, torch.tensor(theirs), "(22)", "interval and p")
     b_alone, a_alone = (resampled_means(x, 2000, seed + i) for i, x in ((1, b), (2, a)))
     apart = np.percentile(b_alone - a_alone, [2.5, 97.5])
     on_same, on_others = (f"[{x:+.2f}, {y:+.2f}]" for x, y in ((low, high), apart))
@@ -1005,6 +1006,16 @@ What neither interval holds: another seed, another training set, another corpus.
 
 # %% [markdown]
 r"""
+## All comparisons
+
+Numbers of the page's functions beside the library's. One that fails would have stopped the page.
+"""
+
+# %%
+checks.table()
+
+# %% [markdown]
+r"""
 # 8. Symbols and words
 
 Each paper has letters of its own, and its page keeps them. The same thing under five names:
@@ -1019,7 +1030,7 @@ Each paper has letters of its own, and its page keeps them. The same thing under
 | $a_{ti}$ | | $e_{tj}$ | | | score |
 | $\alpha_{ti}$ | $\alpha_t$; with sentences $\gamma_t$ | $\alpha_{tj}$ | $\beta_{it}$ | | attention to a source word |
 | $c_t$ | $c_t$ | $c_t$ | $c_t$ | | context |
-| $z_t$ | $z_t$ | $p_{gen}$ | one softmax over $g_w$ and $k_i$ | copies nothing | generate or copy |
+| $p_t$ | $p_t$ | $p_t$ | one softmax over $g_w$ and $k_i$ | copies nothing | generate or copy |
 
 Three letters that change their meaning: $\alpha_i$ is the importance of a word in Read-Again, $z^k_t$ the write gate in Mem2Mem, and $c_i$ what a paragraph has gathered in the hierarchical transformer.
 
@@ -1044,7 +1055,7 @@ Three letters that change their meaning: $\alpha_i$ is the importance of a word 
 | pointer-generator | generates or copies each word, by a switch: (9) |
 | R-1, R-2, R-L, R-Lsum | ROUGE $F_1$ in percent: (17) to (20) |
 | reference | the summary that a person wrote |
-| switch | $z_t$, (8) |
+| switch | $p_t$, (8) |
 | teacher forcing | the reference's words are fed in training: (10) |
 | warm-up | the steps over which the learning rate rises: (11) |
 """
