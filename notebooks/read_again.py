@@ -34,7 +34,7 @@ Before this page: [Windowed attention](windowed.ipynb); next: [Hierarchical tran
 
 With the parameters as they are, the page takes about two minutes on two CPU cores and needs no network: it opens the run that the project keeps
 (`trained/read_again`). With any other `dataset`, `preset`, `variant`, `steps` or `seed` it trains a model first; `preset="demo"` takes half a minute for
-that, on the docstrings of the packages that are installed here. The studies are **demos** always: some 10,000 training pairs, small models, 150 steps.
+that, on the docstrings of the packages that are installed here. The studies are **demos** always: some 10,000 training pairs, small models, 150 steps; their numbers are kept.
 """
 
 # %% [markdown]
@@ -64,7 +64,7 @@ dataset: str = ""  # docstrings, docstrings:numpy,torch, gigaword, or a folder o
 preset: str = ""  # empty: the kept run; demo: half a minute on two CPU cores; paper: the paper's own sizes, for a GPU
 variant: str = "read-again lstm + copy"  # an encoder of Table 1, with or without + copy; or abs attention, abs bag
 steps: int = 0  # training steps; 0: as many as the preset says
-study_steps: int = 150  # training steps of each model of the studies; 0: no studies
+study_steps: int = 0  # training steps of each model of the studies (150: two minutes); 0: the kept numbers are shown
 seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/, named after the configuration
 
@@ -73,6 +73,7 @@ from lib.parameters import check_parameters
 
 check_parameters(globals())
 
+import json
 import time
 from pathlib import Path
 
@@ -97,9 +98,10 @@ from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 from lib.page_tools import clip, figures_folder, learn, run_for_page, show_source, train_or_load
 from lib.papers import resolve
+from lib.storage import project_root, write_json
 
 kept = (dataset, preset, variant, steps, seed) == ("", "", "read-again lstm + copy", 0, 0)
-as_they_are = kept and study_steps == 150
+as_they_are = kept and study_steps == 0
 dataset, preset = dataset or "docstrings", preset or "demo"  # the studies' as well
 chosen = resolve("read_again", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
@@ -888,7 +890,8 @@ point at most.
 
 ## Encoders (Table 1)
 
-Short runs, all alike: the same pairs, the same number of steps, one seed. Differences of a point are within their noise. Unless `dataset` names another corpus, the
+Short runs, all alike: the same pairs, the same number of steps, one seed. They take two minutes, so that the page shows numbers that were kept; `-p study_steps 150` makes them anew (and
+`COMPANION_FIGURES=figures papermill notebooks/read_again.ipynb out.ipynb -p study_steps 150` the kept ones). Differences of a point are within their noise. Unless `dataset` names another corpus, the
 pairs are docstrings: the first line of a Python docstring sums up the rest, by convention (PEP 257). The docstrings of everything installed beside this
 project are parsed (nothing is imported), pairs that come twice are dropped, and whole packages are held out, so that the test packages are unseen.
 """
@@ -911,13 +914,30 @@ def study(variant, vocab_size=None):
 
 encoders = ["abs attention", "gru", "read-again gru", "read-again lstm"]
 encoders += ["read-again gru + copy", "read-again lstm + copy", "option 2 + copy"]
-studied = {name: study(name) for name in encoders} if study_steps else {}
-pd.DataFrame.from_dict({name: row for name, (_, row) in studied.items()}, orient="index").round(2)
+sizes, path = (300, 2_000), "read_again_studies.json"
+if study_steps:
+    studied = {name: study(name) for name in encoders}
+    gru, pairs = studied["read-again gru + copy"][0], chosen.prepare(corpus, progress=False)
+    looked_at = next(document for document in pairs["test"] if len(document.source) > 25)
+    with torch.no_grad():
+        importance = gru.encode(make_batch([looked_at], len(pairs.vocabulary))).importance[0]
+    numbers = {
+        "encoders": {name: row for name, (_, row) in studied.items()},
+        "words": pairs.vocabulary.decode(looked_at.source.tolist(), looked_at.unknown),
+        "importance": importance.mean(1).tolist(),
+        "sizes": {
+            size: {copy: study("read-again lstm" + copy, size)[1] for copy in ("", " + copy")} for size in sizes
+        },
+    }
+    write_json(figures / path, {"study": f"docstrings, {study_steps} steps", **numbers})
+numbers = json.loads((figures if study_steps else project_root() / "figures").joinpath(path).read_text("utf-8"))
+print(numbers["study"])
+pd.DataFrame.from_dict(numbers["encoders"], orient="index").round(2)
 
 # %% [markdown]
 r"""
 **What to see.** In runs this short copying lowers the validation loss of every encoder by about 0.3, and reading again hardly
-changes it; the ROUGE of such models moves by a point or two from run to run.
+changes it. Without copying ROUGE moves by several points from encoder to encoder, and against the losses: it says what these models happen to repeat, not which is better.
 
 Published, on a random 2,000 of Gigaword's test pairs:
 """
@@ -929,26 +949,19 @@ published_table("read_again_table1")
 r"""
 ## The importance of words (Figure 4)
 
-The mean over dimensions of $|\alpha_i|$ in the short run of the Read-Again GRU with copying.
+The mean over dimensions of $\alpha_i$ in the short run of the Read-Again GRU with copying (the demo has a sigmoid in (5), so that no $\alpha$ is negative).
 """
 
 # %%
-gru = studied["read-again gru + copy"][0] if study_steps else None
-if gru is not None:
-    pairs = resolve("read_again", preset, "read-again gru + copy", seed=seed).prepare(corpus, progress=False)
-    looked_at = next(document for document in pairs["test"] if len(document.source) > 25)
-    with torch.no_grad():
-        importance = gru.encode(make_batch([looked_at], len(pairs.vocabulary))).importance[0]
-    words = pairs.vocabulary.decode(looked_at.source.tolist(), looked_at.unknown)
-    draw(
-        word_bars,
-        "read_again_importance",
-        figures,
-        words=words,
-        heights=importance.abs().mean(1),
-        ylabel="mean |α|",
-        title=f"Importance of each word ({preset} run)",
-    )
+draw(
+    word_bars,
+    "read_again_importance",
+    figures,
+    words=numbers["words"],
+    heights=numbers["importance"],
+    ylabel="mean α",
+    title="Importance of each word, after 150 steps",
+)
 
 # %% [markdown]
 r"""
@@ -959,15 +972,11 @@ meaning, as the paper's do.
 """
 
 # %%
-sizes = (300, 2_000)
-rows = {}
-for size in sizes if study_steps else ():
-    for suffix in ("", " + copy"):
-        row = study("read-again lstm" + suffix, size)[1]
-        rows.setdefault(size, {}).update(
-            {f"R-1{suffix}": row["R-1"], f"R-2{suffix}": row["R-2"], f"R-L{suffix}": row["R-L"]}
-        )
-pd.DataFrame.from_dict(rows, orient="index").rename_axis("|Y|").round(2)
+by_size = {
+    f"|Y| = {size}": {f"{m}{copy}": row[m] for copy, row in found.items() for m in ("R-1", "R-2", "R-L")}
+    for size, found in numbers["sizes"].items()
+}
+pd.DataFrame.from_dict(by_size, orient="index").round(2)
 
 # %%
 print("published, Read-Again LSTM on Gigaword")

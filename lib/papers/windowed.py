@@ -5,7 +5,7 @@ from dataclasses import replace
 from lib.data.windows import ArticleOptions, prepare_windowed
 from lib.generate import DecodeConfig
 from lib.models.windowed import Windowed
-from lib.papers.paper import Paper, Preset, Table, Variant, baseline, trained
+from lib.papers.paper import Kept, Paper, Preset, Table, Variant, baseline, trained
 from lib.training import TrainConfig
 
 VARIANTS = {
@@ -109,4 +109,5 @@ PAPER = Paper(
     dataset="aclsum",
     prepare=prepare_windowed,
     tables={"windowed_table": TABLE},
+    kept=Kept("sumpubmed", words=200, cut=200),
 )
