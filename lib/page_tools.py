@@ -47,7 +47,7 @@ def figures_folder(as_they_are: bool) -> Path:
     return project_root() / ("figures" if kept else "runs/figures")
 
 
-class Source:
+class ShownSource:
     """Code of functions and classes: plain text, and in a notebook a block that unfolds."""
 
     def __init__(self, parts: Sequence[Callable | type]):
@@ -62,9 +62,9 @@ class Source:
         return f"<details><summary>{', '.join(self.names)}</summary>{block}</details>"
 
 
-def show_source(*parts: Callable | type) -> Source:
+def show_source(*parts: Callable | type) -> ShownSource:
     """The code of functions and classes, to be shown at the end of a cell."""
-    return Source(parts)
+    return ShownSource(parts)
 
 
 def train_or_load(

@@ -27,9 +27,7 @@ that, and shows what training costs, not what the models can do. Each model's ow
 
 # %% tags=["parameters"]
 dataset: str = ""  # a corpus name (aclsum, arxiv, pubmed, ...) or a folder of train, val and test files
-preset: str = (
-    ""  # empty: the kept runs; demo: two minutes on two CPU cores; paper: every paper's own sizes, for a GPU
-)
+preset: str = ""  # empty: the kept runs; demo: two minutes on two CPU cores; paper: every paper's own sizes
 steps: int = 0  # training steps of every model; 0: as many as each preset says
 documents: int = 30  # how many test documents are summarized and scored
 seed: int = 0  # of weights, batches and bootstrap

@@ -66,9 +66,7 @@ and softmax are PyTorch's on both sides.
 
 # %% tags=["parameters"]
 dataset: str = ""  # a corpus name (aclsum, cnn_dailymail, ...) or a folder of train, val and test files
-preset: str = (
-    ""  # empty: the kept run; demo: half a minute on two CPU cores; CD_I, CD_II, WIKI_I to WIKI_V: the table's
-)
+preset: str = ""  # empty: the kept run; demo: half a minute; CD_I, CD_II, WIKI_I to WIKI_V: the article's rows
 variant: str = "dynamic"  # standard (no window), dynamic, streamed (windows encoded when entered) or static
 steps: int = 0  # training steps; 0: as many as the preset says
 seed: int = 0  # of weights, batches and bootstrap

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -353,6 +354,7 @@ class _Sized:
 
     def __init__(self, size):
         self.vocabulary, self.options, self.name = range(size), ClusterOptions(), "x"
+        self.encoder = SimpleNamespace(digest=lambda: "")
 
 
 def test_the_planted_task():

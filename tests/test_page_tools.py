@@ -26,7 +26,7 @@ from lib.figures import (
     word_maps,
     word_weights,
 )
-from lib.page_tools import Source, clip, figures_folder, learn, measured, show_source, summary_table
+from lib.page_tools import ShownSource, clip, figures_folder, learn, measured, show_source, summary_table
 from lib.parameters import ParameterError, check_parameters
 from lib.storage import project_root, write_whole
 from tests.conftest import batch_of, tiny_model
@@ -261,10 +261,10 @@ def test_only_a_page_as_it_is_draws_the_committed_figures(monkeypatch):
 def test_clip_and_source():
     assert clip("a b c", 2) == "a b ..."
     assert clip("a b", 2) == "a b"
-    shown = show_source(clip, Source)
-    assert repr(shown).startswith("def clip(") and "class Source" in repr(shown)
+    shown = show_source(clip, ShownSource)
+    assert repr(shown).startswith("def clip(") and "class ShownSource" in repr(shown)
     html = shown._repr_html_()
-    assert html.startswith("<details><summary>clip, Source</summary>") and "color:" in html
+    assert html.startswith("<details><summary>clip, ShownSource</summary>") and "color:" in html
 
 
 def test_learning_from_batches_made_as_they_come():

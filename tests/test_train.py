@@ -600,7 +600,7 @@ OTHER = {bool: lambda v: not v, str: lambda v: v, float: lambda v: v / 2, int: l
 def test_each_field_by_its_name(part):
     """Given one by one, on a preset in which every field has a value: that field is changed, and no other."""
     given = ["windowed", "--preset", "demo", "--batch-tokens", "9", "--warmup", "9", "--halve-after", "9"]
-    given += ["--anneal", "4", "--options.section-words", "9"]
+    given += ["--anneal", "4", "--cosine", "9", "--options.section-words", "9"]
     before = parsed(*given)
     config = {"model": before.model_config()}.get(part) or getattr(before, part)
     skipped = {"vocab_size", "window", "stride"} if part == "model" else {"window", "stride"}
