@@ -78,7 +78,8 @@ def _pen(picture: ModelPicture, small: bool) -> "_Pen":
     rows = 1 + max(box.row for box in picture.boxes.values())
     width, height = 2 * MARGIN + COLUMN * columns, 2 * MARGIN + ROW * rows + (0 if small else LEGEND)
     scale = SMALL if small else 1.0
-    figure = Figure(figsize=(scale * width / 96, scale * height / 96), facecolor="white")  # 96 pixels an inch
+    size = (scale * width / 96, scale * height / 96)  # 96 pixels an inch
+    figure = Figure(figsize=size, dpi=100, facecolor="white")
     figure.set_layout_engine("none")  # whatever the style of the other figures is
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
     axes.set_axis_off()

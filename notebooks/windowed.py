@@ -90,6 +90,7 @@ from lib.data.batch import make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import TextEncoder, encode_documents
+from lib.data.sections import choose_sections
 from lib.data.synthetic import FACT, planted_facts
 from lib.data.text import BOS, EOS, SLIDE, SLIDE_SYMBOL, UNK, Vocabulary
 from lib.data.window_places import count_windows, window_of
@@ -990,8 +991,22 @@ draw(
     title=f"Maximum attention on one test paper ({preset} run)",
 )
 
+# %%
+written = {}  # all summaries in symbols, with no trigram twice
+for begin in range(0, len(encoded), 10):
+    batch = make_batch(encoded[begin : begin + 10], len(vocabulary))
+    found = beam_search(summarizer, batch, rules["no trigram twice"])
+    written |= {name: best.ids for name, (best, *_) in zip(batch.ids, found)}
+together = {name: f"{SLIDE},{SLIDE}" in ",".join(map(str, ids)) for name, ids in written.items()}
+print("symbols in a summary:", pd.Series([ids.count(SLIDE) for ids in written.values()]).value_counts().to_dict())
+print(f"in {sum(together.values())} of {len(written)} summaries symbols stand one behind the other")
+
 # %% [markdown]
 r"""
+**What to see.** For the kept run: a sentence or two are written from the first window, word by word along the text (the slanted runs of dots are copying); then symbols come one behind
+the other, and the rest is written from the last window. It is so in nearly all summaries. The windows between are passed over: most references of the corpus link to
+introduction and conclusion, so that this is what there was to learn.
+
 ## Scores
 
 ROUGE F1 in percent with a seeded 95% bootstrap interval over documents; R-Lsum is the summary-level R-L of the published
@@ -1013,6 +1028,30 @@ table
 
 # %% [markdown]
 r"""
+**Why is the kept run so much worse here than on its own corpus** (below)? An article of that corpus has three sections, so that the last window is its conclusion; of these papers the model reads the
+first 1,540 words, which end somewhere in the methods, and writes from there. One more experiment: the same papers cut to introduction, second section and conclusion.
+"""
+
+
+# %%
+def ends_with_its_conclusion(document):
+    kept_sections = choose_sections(document.section_names, 3)
+    names, texts = ([of[i] for i in kept_sections] for of in (document.section_names, document.sections))
+    return replace(document, section_names=names, sections=texts)
+
+
+arranged = run.encode([ends_with_its_conclusion(document) for document in documents], run.encoder)
+name = f"{system}, no trigram twice"
+rows = {name: systems[name]}
+rows["the same, of papers that end with their conclusion"] = summarize(
+    summarizer, arranged, vocabulary, rules["no trigram twice"]
+)
+summary_table(rows, references, options, options.summary_tokens, seed)[0]
+
+# %% [markdown]
+r"""
+**What to see.** More than five points of R-1 come back. What the model has learned is where in an article the conclusion stands, not what a conclusion is.
+
 On 200 test papers of the corpus that the kept run has learned from (`python -m lib.trained score windowed`):
 """
 
@@ -1058,6 +1097,9 @@ draw(
 
 # %% [markdown]
 r"""
+**What to see.** It slides further than any text in training let it, three windows at a time at first, as there; sooner or later it stays. Behind its last window it has no more to say, and the
+end symbol comes before the end of the text is reached.
+
 # 5. The published numbers and this run's
 
 Validation sets, ROUGE F1, from the article's table. The last column is this page's run, at its preset, on its dataset: **not
