@@ -1,9 +1,9 @@
 """Corpora for the systems of Subramanian et al. (2020): sentences with labels for their extractors, and sequences for
 their language model, with the sentences that a Sent-PTR of its own chooses."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,9 @@ import torch
 from lib.data.batch import EncodedDocument
 from lib.data.documents import SPLITS, CorpusError, Document
 from lib.data.extracts import ExtractOptions, SequenceOptions, encode_sentences, encode_sequence
+from lib.data.piece_corpora import encode_split, learn_pieces
 from lib.data.pieces import Pieces
-from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, chunked, code_of, watched
-from lib.data.processes import default_workers, in_processes
-from lib.data.split import Split
+from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, check_splits, code_of, watched
 from lib.data.text import Vocabulary
 from lib.extractive import matches
 from lib.generate import batches, choices
@@ -38,29 +37,17 @@ def prepare_extracts(
 
 
 def _prepare(corpus, options: ExtractOptions, limit: int | None, progress: bool, parts: Path) -> PreparedCorpus:
-    pieces = Pieces.train(_texts(corpus, options, limit), options.vocab_size, kind="bpe")
-    splits = {}
+    check_splits(corpus)
+    texts = ((*document.sentences, *document.summary) for document in corpus.split("train", limit))
+    pieces, splits = learn_pieces(texts, options, kind="bpe"), {}
     for name in SPLITS:
         documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
-        chunks = in_processes(partial(_label_chunk, pieces.model, options), chunked(documents), default_workers())
-        splits[name] = Split.write(parts, name, (d for chunk in chunks for d in chunk), len(pieces))
-    return PreparedCorpus(corpus.name, TextEncoder(options, pieces), splits, corpus.report())
+        splits[name] = encode_split(parts, name, documents, partial(_labelled, options=options), pieces)
+    return PreparedCorpus(corpus.name, TextEncoder(options, pieces), splits, corpus.report(), corpus.left_out())
 
 
-def _texts(corpus, options: ExtractOptions, limit: int | None) -> Iterator[str]:
-    for document in corpus.split("train", limit):
-        for text in (*document.sentences, *document.summary):
-            yield text.lower() if options.lower else text
-
-
-def _label_chunk(model: bytes, options: ExtractOptions, documents: list[Document]) -> list[EncodedDocument]:
-    return [labelled(document, _pieces(model), options) for document in documents]
-
-
-@cache
-def _pieces(model: bytes) -> Pieces:
-    """A process opens a SentencePiece model once."""
-    return Pieces(model)
+def _labelled(documents: list[Document], pieces: Pieces, options: ExtractOptions) -> list[EncodedDocument]:
+    return [labelled(document, pieces, options) for document in documents]
 
 
 def right_sentences(document: Document, options: ExtractOptions) -> list[int]:
@@ -118,12 +105,11 @@ def _sequences(
     for name in SPLITS:
         texts = watched(corpus.split(name, limit), f"{corpus.name}, {name}, as sequences", progress)
         pairs = zip(texts, _chosen(found[name], pieces, pointer if name != "train" else None), strict=True)
-        chunks = in_processes(
-            partial(_sequence_chunk, pieces.model, options, name == "train"), chunked(pairs), default_workers()
-        )
-        splits[name] = Split.write(parts, name, (d for chunk in chunks for d in chunk), len(pieces))
+        encode = partial(_as_sequences, options=options, rest=name == "train")
+        splits[name] = encode_split(parts, name, pairs, encode, pieces)
     weights = None if pointer is None else {n: v.cpu().numpy() for n, v in pointer.state_dict().items()}
-    return PreparedCorpus(corpus.name, TextEncoder(options, pieces, ranker=weights), splits, found.report)
+    encoder = TextEncoder(options, pieces, ranker=weights)
+    return PreparedCorpus(corpus.name, encoder, splits, found.report, found.left_out)
 
 
 def _chosen(split: Sequence[EncodedDocument], pieces: Pieces, pointer: SentencePointer | None) -> Iterable[list[int]]:
@@ -133,10 +119,9 @@ def _chosen(split: Sequence[EncodedDocument], pieces: Pieces, pointer: SentenceP
     return choices(pointer, batches(pointer, split, 16, pieces))
 
 
-def _sequence_chunk(
-    model: bytes, options: SequenceOptions, rest: bool, pairs: list[tuple[Document, list[int]]]
+def _as_sequences(
+    pairs: list[tuple[Document, list[int]]], pieces: Pieces, options: SequenceOptions, rest: bool
 ) -> list[EncodedDocument]:
-    pieces = _pieces(model)
     return [encode_sequence(options.example(document), chosen, pieces, options, rest) for document, chosen in pairs]
 
 

@@ -8,7 +8,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -18,19 +18,11 @@ from lib.data.batch import EncodedDocument, rows_of
 from lib.data.documents import SPLITS, Document
 from lib.data.graphs import discourse_graph, entity_finder, similarity_graph, title_similarity
 from lib.data.options import Options, beginning, words_of
+from lib.data.piece_corpora import cased, encode_split, learn_pieces, summary_pieces
 from lib.data.pieces import Pieces
-from lib.data.prepared import (
-    PreparedCorpus,
-    TextEncoder,
-    cached_corpus,
-    check_splits,
-    chunked,
-    code_of,
-    watched,
-)
-from lib.data.processes import default_workers, in_processes
+from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, check_splits, code_of, watched
 from lib.data.split import Split
-from lib.data.text import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, TITLE_END, Vocabulary, bigram_recall
+from lib.data.text import CLUSTER_SYMBOLS, PARAGRAPH_END, TITLE_END, Vocabulary, bigram_recall
 
 
 @dataclass(frozen=True)
@@ -135,33 +127,17 @@ def _encode_clusters(
     corpus, options: ClusterOptions, limit: int | None, progress: bool, parts: Path
 ) -> PreparedCorpus:
     check_splits(corpus)
-    pieces, splits = corpus.pieces or Pieces.train(_texts(corpus, options, limit), options.vocab_size), {}
+    texts = ((c.title, *c.paragraphs, *c.summary) for c in clusters(corpus, "train", options, limit))
+    pieces, splits = corpus.pieces or learn_pieces(texts, options), {}
     for name in SPLITS:
         documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
-        chunks = in_processes(partial(_encode_chunk, pieces.model, options), chunked(documents), default_workers())
-        splits[name] = Split.write(parts, name, (d for chunk in chunks for d in chunk), most=2**31 - 1)
+        splits[name] = encode_split(parts, name, documents, partial(encode_wide, options=options), pieces)
     return PreparedCorpus(corpus.name, TextEncoder(options, pieces), splits, corpus.report(), corpus.left_out())
-
-
-def _encode_chunk(model: bytes, options: ClusterOptions, documents: list[Document]) -> list[EncodedDocument]:
-    return encode_wide(documents, _pieces(model), options)
-
-
-@cache
-def _pieces(model: bytes) -> Pieces:
-    """A process opens a SentencePiece model once."""
-    return Pieces(model)
 
 
 def clusters(corpus, split_name: str, options: ClusterOptions, limit: int | None = None) -> Iterator[Cluster]:
     """Title, paragraphs and summary of every document of a split, as texts."""
     return map(options.example, corpus.split(split_name, limit))
-
-
-def _texts(corpus, options: ClusterOptions, limit: int | None) -> Iterator[str]:
-    for found in clusters(corpus, "train", options, limit):
-        for text in (found.title, *found.paragraphs, *found.summary):
-            yield text.lower() if options.lower else text
 
 
 def encode_wide(documents: Iterable[Document], pieces: Pieces, options: ClusterOptions) -> list[EncodedDocument]:
@@ -176,13 +152,10 @@ def encode_cluster(found: Cluster, pieces: Pieces, options: ClusterOptions) -> E
     """Pieces of one cluster: the title's row ends in `<T>`; `<Q>` stands between the sentences of the summary."""
     if not found.paragraphs:
         raise ValueError(f"document {found.id!r} has no paragraph: nothing is left to summarize")
-    texts = [found.title, *found.paragraphs, *found.summary]
-    ids = pieces.encode([text.lower() if options.lower else text for text in texts])
-    paragraphs, summary = ids[1 : 1 + len(found.paragraphs)], ids[1 + len(found.paragraphs) :]
-    rows = [np.append(ids[0][: options.paragraph_tokens - 1], TITLE_END)]
+    title, *paragraphs = pieces.encode(cased([found.title, *found.paragraphs], options))
+    rows = [np.append(title[: options.paragraph_tokens - 1], TITLE_END)]
     rows += [row[: options.paragraph_tokens] if len(row) else np.array([PARAGRAPH_END]) for row in paragraphs]
-    target = [i for sentence in summary for i in (*sentence, SENTENCE_END)]
-    target = [*target[:-1], EOS][: options.summary_tokens]
+    target = summary_pieces(found.summary, pieces, options)
     made = EncodedDocument.of(found.id, np.concatenate(rows), list(map(len, rows)), target, (), found.summary)
     return replace(made, labels=np.array(found.recalls, dtype=np.float32))
 

@@ -13,9 +13,10 @@ import numpy as np
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.options import Options
+from lib.data.piece_corpora import cased, summary_pieces
 from lib.data.pieces import Pieces
 from lib.data.sections import choose_sections
-from lib.data.text import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, UNK
+from lib.data.text import CLUSTER_SYMBOLS, PARAGRAPH_END, UNK
 
 
 @dataclass(frozen=True)
@@ -114,16 +115,6 @@ def encode_sequence(
     return EncodedDocument.of(article.id, [*opening[:room], *found, *left], lengths, target, (), article.summary)
 
 
-def summary_pieces(summary: Sequence[str], pieces: Pieces, options: Options) -> list[int]:
-    """`<Q>` between sentences and [EOS] behind the last, cut to `summary_tokens`."""
-    ids = [i for row in pieces.encode(_cased(summary, options)) for i in (*row.tolist(), SENTENCE_END)]
-    return [*ids[:-1], EOS][: options.summary_tokens]
-
-
 def _rows(sentences: Sequence[str], pieces: Pieces, options: Options) -> list[np.ndarray]:
     """Pieces of each sentence; one of which nothing is left is [UNK]."""
-    return [row if len(row) else np.array([UNK]) for row in pieces.encode(_cased(sentences, options))]
-
-
-def _cased(texts: Sequence[str], options: Options) -> list[str]:
-    return [text.lower() if options.lower else text for text in texts]
+    return [row if len(row) else np.array([UNK]) for row in pieces.encode(cased(sentences, options))]

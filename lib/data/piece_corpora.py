@@ -1,0 +1,57 @@
+"""What corpora in pieces share: the pieces learned, summaries in them, and splits encoded by several processes."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from itertools import chain
+from pathlib import Path
+from typing import TypeVar
+
+from lib.data.batch import EncodedDocument
+from lib.data.options import Options
+from lib.data.pieces import Pieces
+from lib.data.prepared import chunked
+from lib.data.processes import default_workers, in_processes
+from lib.data.split import Split
+from lib.data.text import EOS, SENTENCE_END
+
+Text = TypeVar("Text")
+
+
+def learn_pieces(texts: Iterable[Sequence[str]], options: Options, kind: str = "unigram") -> Pieces:
+    """Pieces of the training documents, `options.vocab_size` of them. texts: those of each document."""
+    return Pieces.train(chain.from_iterable(cased(found, options) for found in texts), options.vocab_size, kind=kind)
+
+
+def cased(texts: Sequence[str], options: Options) -> list[str]:
+    """The texts, in small letters where the options say so."""
+    return [text.lower() for text in texts] if options.lower else list(texts)
+
+
+def summary_pieces(summary: Sequence[str], pieces: Pieces, options: Options) -> list[int]:
+    """`<Q>` between sentences and [EOS] behind the last, cut to `summary_tokens`."""
+    ids = [i for row in pieces.encode(cased(summary, options)) for i in (*row.tolist(), SENTENCE_END)]
+    return [*ids[:-1], EOS][: options.summary_tokens]
+
+
+def encode_split(
+    parts: Path,
+    name: str,
+    texts: Iterable[Text],
+    encode: Callable[[list[Text], Pieces], list[EncodedDocument]],
+    pieces: Pieces,
+) -> Split:
+    """Texts of a split, a chunk at a time through `encode` (which must be picklable), in a folder's files."""
+    chunks = in_processes(partial(_encode_chunk, encode, pieces.model), chunked(texts), default_workers())
+    return Split.write(parts, name, chain.from_iterable(chunks), most=2**31 - 1)
+
+
+def _encode_chunk(
+    encode: Callable[[list[Text], Pieces], list[EncodedDocument]], model: bytes, texts: list[Text]
+) -> list[EncodedDocument]:
+    return encode(texts, _opened(model))
+
+
+@cache
+def _opened(model: bytes) -> Pieces:
+    """A process opens a SentencePiece model once."""
+    return Pieces(model)
