@@ -154,12 +154,17 @@ def interrupted(arguments, when, seconds=100) -> subprocess.CompletedProcess:
     with subprocess.Popen(
         [sys.executable, "-m", "lib.train", *map(str, arguments)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=project_root(),
+        # as in a terminal: whoever runs the tests in the background ignores the signal, and its children do
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:  # fmt: skip
-        until = time.monotonic() + seconds
-        while not when() and process.poll() is None and time.monotonic() < until:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=seconds)
+        try:
+            until = time.monotonic() + seconds
+            while not when() and process.poll() is None and time.monotonic() < until:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            out, errors = process.communicate(timeout=seconds)
+        finally:
+            process.kill()
     return subprocess.CompletedProcess(arguments, process.returncode, out, errors)
 
 
