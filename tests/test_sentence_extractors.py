@@ -1,6 +1,8 @@
 """Sent-CLF and Sent-PTR: against their equations, padded, in a beam, what they learn from, and as presets."""
 
+import json
 from dataclasses import replace
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -14,10 +16,10 @@ from lib import train as train_command
 from lib.data.batch import rows_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
-from lib.data.extracts import ExtractOptions, encode_sentences
+from lib.data.extracts import ExtractOptions, SequenceOptions, encode_sentences
 from lib.data.pieces import Pieces
 from lib.data.text import EOS, SENTENCE_END
-from lib.extraction import encode_extracts, labelled, right_sentences
+from lib.extraction import encode_extracts, labelled, prepare_extracts, prepare_sequences, right_sentences
 from lib.extractive import matches
 from lib.metrics import rouge
 from lib.models.sentence_extractors import (
@@ -315,6 +317,38 @@ def test_sentences_in_pieces(pieces):
     assert len(labelled(whole, pieces, replace(options, summary_tokens=4)).target) == 4
     cased = labelled(whole, pieces, replace(options, lower=False))
     assert not np.array_equal(cased.source, made.source)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Three papers a split, and one training record that cannot be read."""
+    for split in ("train", "val", "test"):
+        record = json.dumps({"article": " ".join(SENTENCES), "abstract": SENTENCES[0]})
+        (tmp_path / f"{split}.jsonl").write_text("\n".join([record] * 3 + ["{broken"] * (split == "train")))
+    return tmp_path
+
+
+@pytest.mark.parametrize("prepared_by", [prepare_extracts, prepare_sequences])
+def test_what_was_left_out_is_told(folder, prepared_by):
+    kind = ExtractOptions if prepared_by is prepare_extracts else partial(SequenceOptions, extracts=False)
+    corpus = prepared_by(load_corpus(folder, errors="skip"), kind(vocab_size=60), progress=False)
+    assert corpus.left_out.startswith("1 record was left out: ") and "line 4: not JSON" in corpus.left_out
+
+
+def test_a_split_that_is_not_there_is_missed_at_once(folder, monkeypatch):
+    (folder / "val.jsonl").unlink()
+    monkeypatch.setattr(Pieces, "train", lambda *_, **__: pytest.fail("pieces were learned before"))
+    with pytest.raises(CorpusError, match="no split 'val'"):
+        prepare_extracts(load_corpus(folder, errors="skip"), ExtractOptions(vocab_size=60), progress=False)
+
+
+def test_a_sentence_of_seventy_thousand_pieces(folder):
+    """Its length does not fit 16 bits, whatever the ids are."""
+    with open(folder / "val.jsonl", "a") as file:
+        file.write("\n" + json.dumps({"article": "a " * 70_000, "abstract": "a"}))
+    corpus = prepare_extracts(load_corpus(folder, errors="skip"), ExtractOptions(vocab_size=60), progress=False)
+    assert corpus["val"][3].sentence_lengths.tolist() == [len(corpus["val"][3].source)]
+    assert len(corpus["val"][3].source) >= 70_000
 
 
 def test_texts_without_summaries(pieces):

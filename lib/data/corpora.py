@@ -277,7 +277,8 @@ class Corpus:
         if not skipped:
             return ""
         shown = "; ".join(map(str, skipped[:3]))
-        return f"{len(skipped)} records were left out: {shown}" + ("; and more" if len(skipped) > 3 else "")
+        count = "1 record was" if len(skipped) == 1 else f"{len(skipped)} records were"
+        return f"{count} left out: {shown}" + ("; and more" if len(skipped) > 3 else "")
 
     def report(self) -> str:
         """`left_out`, ids that come again, and what a reader should know of this copy, for a page or a log."""
