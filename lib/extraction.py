@@ -20,9 +20,7 @@ from lib.data.text import Vocabulary
 from lib.extractive import matches
 from lib.generate import batches, choices
 from lib.models.sentence_extractors import SentencePointer, SentencePointerConfig
-from lib.runs import Recipe, determining, load_weights, run_config
-from lib.storage import cache_dir, code_digest, digest
-from lib.training import TrainConfig, train
+from lib.training import TrainConfig, train_in_cache
 
 
 def prepare_extracts(
@@ -138,13 +136,8 @@ def pointer_training(options: SequenceOptions) -> TrainConfig:
 
 def train_pointer(found: PreparedCorpus, options: SequenceOptions, progress: bool = True) -> SentencePointer:
     """The Sent-PTR of a corpus of sentences, with its best weights. Kept in the cache."""
-    torch.manual_seed(0)
-    model, config, recipe = _pointer(found.vocabulary, options), pointer_training(options), Recipe("pointer")
-    name = digest([determining(run_config(recipe, model, found, config)), code_digest("lib.extraction")])
-    folder = cache_dir() / f"pointer-{name}"
-    train(recipe, model, found, config, folder, resume=True, progress=progress, alone=True)
-    load_weights(model, folder, "best")
-    return model.eval()
+    config = pointer_training(options)
+    return train_in_cache("pointer", lambda: _pointer(found.vocabulary, options), found, config, progress)[0]
 
 
 def _pointer(pieces: Vocabulary, options: SequenceOptions) -> SentencePointer:

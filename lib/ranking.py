@@ -24,9 +24,9 @@ from lib.data.documents import CorpusError, Document
 from lib.data.graphs import entity_finder
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
-from lib.runs import Recipe, Run, determining, load_weights, run_config
-from lib.storage import cache_dir, code_digest, digest, write_whole
-from lib.training import TrainConfig, train
+from lib.runs import Run
+from lib.storage import write_whole
+from lib.training import TrainConfig, train_in_cache
 
 
 def ranker_training(options: ClusterOptions) -> TrainConfig:
@@ -43,13 +43,8 @@ def ranker_training(options: ClusterOptions) -> TrainConfig:
 
 def train_ranker(wide: PreparedCorpus, options: ClusterOptions, progress: bool = True) -> tuple[ParagraphRanker, Run]:
     """The ranker of a corpus of whole clusters (`encode_clusters`), with its best weights. Kept in the cache."""
-    torch.manual_seed(0)
-    model, config, recipe = _ranker(wide.encoder, options.ranker_width), ranker_training(options), Recipe("ranker")
-    name = digest([determining(run_config(recipe, model, wide, config)), code_digest("lib.ranking")])
-    folder = cache_dir() / f"ranker-{name}"
-    run = train(recipe, model, wide, config, folder, resume=True, progress=progress, alone=True)
-    load_weights(model, folder, "best")
-    return model.eval(), run
+    config = ranker_training(options)
+    return train_in_cache("ranker", lambda: _ranker(wide.encoder, options.ranker_width), wide, config, progress)
 
 
 def _ranker(encoder: TextEncoder, width: int) -> ParagraphRanker:

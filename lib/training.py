@@ -40,6 +40,7 @@ from lib.runs import (
     determining,
     kept_checkpoints,
     load_tensors,
+    load_weights,
     put_weights,
     read_config,
     read_meta,
@@ -48,7 +49,7 @@ from lib.runs import (
     under,
     weights_of,
 )
-from lib.storage import remove_leftovers, write_json, write_whole
+from lib.storage import cache_dir, digest, remove_leftovers, write_json, write_whole
 from lib.threads import in_threads, threads_on, torch_threads
 
 
@@ -183,6 +184,20 @@ def train(
                 f"{error.filename or output}: {error.strerror or error}. {progress_of(output)}".rstrip()
             ) from error
     return Run(Path(output), loop.record, model, corpus.encoder, recipe.decode, recipe.encode, recipe.paragraphs)
+
+
+def train_in_cache(
+    kind: str, make: Callable[[], nn.Module], corpus: PreparedCorpus, config: TrainConfig, progress: bool = True
+) -> tuple[Any, Run]:
+    """A model that helps to prepare a corpus, with its best weights: trained once, and kept in the cache under a name
+    of all that determines it. make: gives it untrained; the code around it counts too."""
+    torch.manual_seed(0)
+    model, recipe = make(), Recipe(kind)
+    name = digest([determining(run_config(recipe, model, corpus, config)), code_of(make)])
+    folder = cache_dir() / f"{kind}-{name}"
+    run = train(recipe, model, corpus, config, folder, resume=True, progress=progress, alone=True)
+    load_weights(model, folder, "best")
+    return model.eval(), run
 
 
 @contextmanager
