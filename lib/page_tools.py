@@ -7,6 +7,8 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +20,19 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 from torch import nn
 
+from lib.bootstrap import interval
 from lib.data.batch import Batch
 from lib.data.corpora import Corpus
+from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus, code_of
-from lib.metrics import count_words, distinct, repeated_ngrams, score_table
+from lib.figures import loss_curves
+from lib.measures import METRICS
 from lib.papers import open_run
 from lib.papers.paper import Setup
 from lib.runs import Run, determining, run_config
-from lib.score_runs import cut
+from lib.score_runs import score_systems
+from lib.shown import PageFigures, Passages, ShownFigure
 from lib.storage import digest, project_root, trained_folder
 from lib.training import train
 
@@ -67,6 +73,14 @@ def show_source(*parts: Callable | type) -> ShownSource:
     return ShownSource(parts)
 
 
+LEARNED_FROM = {"PMC4784345"}  # test papers of `pmc-sample` that kept runs have learned from
+
+
+def unseen_papers(corpus: Corpus, most: int | None = None) -> list[Document]:
+    """The first test documents of a corpus, without those that kept runs have learned from."""
+    return list(islice((d for d in corpus.split("test") if d.id not in LEARNED_FROM), most))
+
+
 def train_or_load(
     setup: Setup, model: nn.Module, corpus: PreparedCorpus, output: str = "", progress: bool = False
 ) -> Run:
@@ -97,6 +111,29 @@ def run_for_page(
     return run, f"trained here, on {len(prepared['train']):,} documents, {run.step:,} steps. {prepared.report}"
 
 
+def run_facts(run: Run, origin: str) -> Passages:
+    """What a run is: its model's size, where it comes from (`run_for_page`), how it prepares a text."""
+    options = ", ".join(f"{field.name} {getattr(run.options, field.name)}" for field in fields(run.options))
+    size = f"{sum(p.numel() for p in run.model.parameters()):,} parameters, {len(run.vocabulary):,} symbols"
+    return Passages([("model", f"{run.config['variant']}: {size}"), ("run", origin), ("options", options)])
+
+
+def validation_losses(run: Run, rows: int = 8) -> pd.DataFrame:
+    """Losses on the validation documents, of about so many steps."""
+    found = pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split")
+    return found.iloc[:: max(1, len(found) // rows)].round(3)
+
+
+def loss_figure(figures: PageFigures, name: str, run: Run, kept: bool) -> ShownFigure:
+    """The losses of a run, over its hours if it is a kept one."""
+    losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics]
+    caption = (
+        f"Losses of {run.config['variant']} on {run.config['documents']['train']:,} training documents: of single "
+        "batches (line) and on all validation documents (points)."
+    )
+    return figures.show(loss_curves, caption, name, metrics=losses, hours=run.hours if kept else 0.0)
+
+
 def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
     """Train a small model on batches that are made as they come: Adam, gradients clipped at norm 2."""
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
@@ -109,23 +146,31 @@ def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
     return model
 
 
+def summary_row(part: dict, seed: int) -> dict[str, str]:
+    """A system's row of a table, of its part of `score_systems`: ROUGE with intervals, mean words, the share of
+    trigrams said before, of 5-grams copied, and of summaries that no other document has."""
+    repeated, copied = np.sum(part["repeated"], axis=0), np.sum(part["copied"]["5"], axis=0)
+    return {
+        **{m: str(interval(values, seed)) for m, values in zip(METRICS, np.array(part["rouge"]).T)},
+        "words": f"{part['words']:.0f}",
+        "repeated": f"{repeated[0] / max(1, repeated[1]):.0%}",
+        "copied": f"{copied[0] / max(1, copied[1]):.0%}",
+        "distinct": f"{np.mean(part['distinct']):.0%}",
+    }
+
+
 def summary_table(
     systems: Mapping[str, Sequence[list[str]]],
-    references: Sequence[list[str]],
+    documents: Sequence[Document],
     options: Options,
     words: int,
     seed: int,
-) -> tuple[pd.DataFrame, dict]:
-    """ROUGE of systems' summaries (sentences of each), cut to as many words, their mean words, repeated trigrams and
-    distinct summaries. Also the numbers of `score_table`."""
-    shortened = {name: [cut(summary, words, options) for summary in found] for name, found in systems.items()}
-    table, numbers = score_table(shortened, references, seed)
-    written = {name: [" ".join(summary).split() for summary in found] for name, found in shortened.items()}
-    repeated = {name: np.sum([repeated_ngrams(w) for w in found], axis=0) for name, found in written.items()}
-    table["words"] = [f"{np.mean([count_words(summary) for summary in found]):.0f}" for found in shortened.values()]
-    table["repeated trigrams"] = [f"{said / max(1, every):.1%}" for said, every in repeated.values()]
-    table["distinct summaries"] = [f"{np.mean(distinct(found)):.0%}" for found in written.values()]
-    return table, numbers
+) -> tuple[pd.DataFrame, dict[str, dict[str, float]]]:
+    """`summary_row` of systems' summaries (sentences of each), cut to as many words. Also each one's mean ROUGE."""
+    parts = score_systems(systems, documents, options, words)
+    rows = {name: summary_row(part, seed) for name, part in parts.items()}
+    means = {name: dict(zip(METRICS, np.mean(part["rouge"], axis=0).tolist())) for name, part in parts.items()}
+    return pd.DataFrame.from_dict(rows, orient="index"), means
 
 
 def measured(folder: Path, name: str, *command: str, threads: int | None = None) -> dict[str, float]:

@@ -64,12 +64,12 @@ PyTorch's on both sides.
 """
 
 # %% tags=["parameters"]
-dataset: str = ""  # a corpus name (aclsum, arxiv, pubmed, ...) or a folder of train, val and test files
-preset: str = ""  # empty: the kept run; demo: half a minute on two CPU cores; paper: the paper's own sizes, for a GPU
-variant: str = "+read"  # a row of Table 2, hred to +read; or attn-seq2seq, ptr-gen-seq2seq, discourse-aware
+dataset: str = ""  # a corpus (aclsum, arxiv, ...) or a folder of train, val, test files
+preset: str = ""  # empty: the kept run; demo: half a minute on a CPU; paper: for a GPU
+variant: str = "+read"  # a row of Tables 1 and 2: hred to +read, attn-seq2seq, ...
 steps: int = 0  # training steps; 0: as many as the preset says
 seed: int = 0  # of weights, batches and bootstrap
-output: str = ""  # folder of the trained run; empty: one under runs/, named after the configuration
+output: str = ""  # folder of the trained run; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 from lib.parameters import check_parameters
@@ -93,28 +93,45 @@ from lib.data.synthetic import MARK, planted_at, planted_sentences
 from lib.data.text import BOS, UNK, Vocabulary
 from lib.extractive import lexrank, oracle, random_sentences
 from lib.diagrams import show_model
-from lib.figures import attention_maps, draw, labelled_maps, loss_curves, use_style
+from lib.figures import attention_maps, word_maps
 from lib.generate import beam_search, extract, source_sentences, summarize
 from lib.layers.pointer import PointerOutput
-from lib.make_tables import kept_table, pairs_frame, published_table, setting, table_frame
+from lib.make_tables import (
+    kept_table,
+    pairs_frame,
+    published_table,
+    setting,
+    table_frame,
+)
 from lib.metrics import copied_ngrams
 from lib.models.hred import HRED, HREDConfig
-from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss, memory_sentences
-from lib.page_tools import clip, figures_folder, learn, run_for_page, show_source, summary_table
+from lib.models.mem2mem import (
+    Mem2Mem,
+    Mem2MemConfig,
+    compression_loss,
+    memory_sentences,
+)
+from lib.page_tools import (
+    clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source, summary_table, unseen_papers,
+    validation_losses,
+)  # fmt: skip
 from lib.papers import resolve
 from lib.score_runs import cut
+from lib.shown import PageFigures, Passages, show_tables
 from lib.trained import DECODINGS
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "+read", 0, 0)
 dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")
 preset = preset or ("medium" if as_they_are else "demo")
 chosen = resolve("mem2mem", preset, variant, steps=steps or None, seed=seed)
-corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
-documents = list(corpus.split("test", None if as_they_are else chosen.documents))
-if as_they_are:  # one paper of the sample is among those that the kept run has learned from
-    documents = [document for document in documents if document.id != "PMC4784345"][:50]
+corpus = load_corpus(
+    dataset, errors="skip"
+)  # a name or folder that cannot be read ends the page here
+documents = unseen_papers(corpus, 50 if as_they_are else chosen.documents)
+# only the page as it is draws the committed figures
+figures = PageFigures(figures_folder(as_they_are))
 checks = Checks()
-use_style()
+show_tables()
 
 # %% [markdown]
 r"""
@@ -163,10 +180,13 @@ some head is strongest (**recall**); and the mean weight of a head on its strong
 
 # %%
 V = 100
-examples = planted_sentences(1, seed=7, vocab_size=V)
-print("source  ", *[" ".join(map(str, row)) for row in examples[0].source.reshape(12, 6)], sep="\n          ")
-print("marked  ", [j + 1 for j in planted_at(examples[0])], f"(the first word is {MARK})")
-print("summary ", examples[0].target.tolist()[:-1])
+(example,) = planted_sentences(1, seed=7, vocab_size=V)
+sentences = example.source.reshape(12, 6).tolist()
+rows = {j + 1: [" ".join(map(str, words))] for j, words in enumerate(sentences)}
+for j in planted_at(example):
+    rows[j + 1].append(f"begins with {MARK}: marked")
+print("summary", *example.target.tolist()[:-1])
+pd.DataFrame.from_dict(rows, orient="index", columns=["sentence", ""]).fillna("").T
 
 
 # %%
@@ -177,10 +197,12 @@ def learn_planted(lambda_comp, lambda_read, steps=300):
         Mem2MemConfig(V, embedding=64, hidden=64, bottleneck=32, slots=4, compression=64,
                       lambda_comp=lambda_comp, lambda_read=lambda_read)
     )  # fmt: skip
-    batches = (make_batch(planted_sentences(32, 1000 + step, vocab_size=V), V) for step in range(steps))
+    made = (planted_sentences(32, 1000 + step, vocab_size=V) for step in range(steps))
+    batches = (make_batch(documents, V) for documents in made)
     return learn(model, batches, learning_rate=2e-3)
 
 
+# %%
 @torch.no_grad()
 def planted_scores(model, documents):
     batch = make_batch(documents, V)
@@ -196,7 +218,13 @@ def planted_scores(model, documents):
     }
 
 
-settings = {"both": (0.01, 0.1), "neither": (0.0, 0.0), "no L(comp)": (0.0, 0.1), "no L(read)": (0.01, 0.0)}
+# %%
+settings = {
+    "both": (0.01, 0.1),
+    "neither": (0.0, 0.0),
+    "no L(comp)": (0.0, 0.1),
+    "no L(read)": (0.01, 0.0),
+}
 unseen = planted_sentences(200, seed=1, vocab_size=V)
 planted_models, planted_rows = {}, {}
 for name, (lambda_1, lambda_2) in settings.items():
@@ -215,26 +243,29 @@ red triangles stand under the marked sentences.
 # %%
 @torch.no_grad()
 def planted_attention(model, document):
-    """Write attention A [r, L] and read attention psi [r, T] under teacher forcing."""
+    """Write attention A [r, L], read attention psi [r, T] under teacher forcing."""
     batch = make_batch([document], V)
     state = model.encode(batch)
     output, _ = model.decode(batch.target_input, state)
     return state.write_attention[0], output.read[0].T
 
 
-figures = figures_folder(as_they_are)  # only the page as it is draws the committed figures
 shown = unseen[0]
 maps = {name: planted_attention(m, shown) for name, m in planted_models.items()}
-write_panels = [{"title": name, "weights": A, "marked": planted_at(shown)} for name, (A, _) in maps.items()]
-draw(
-    attention_maps,
-    "mem2mem_write_attention",
-    figures,
-    panels=write_panels,
-    rows="memory head",
-    columns="sentence",
-    title="Write attention A, one row a memory head",
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+write_panels = [
+    {"title": name, "weights": A, "marked": planted_at(shown)}
+    for name, (A, _) in maps.items()
+]
+caption = (
+    "Write attention A of one unseen document, a row for each memory head, for the four"
+    " losses. Red triangles: the marked sentences, which nobody told the heads."
 )
+figures.show(
+    attention_maps, caption, "mem2mem_write_attention",
+    panels=write_panels, rows="memory head", columns="sentence", top=1.0,
+)  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -247,17 +278,15 @@ two from the same one: one of the three is missed.
 Next the read attention $\psi$ while the summary is written; its 15 words come from three sentences of five words.
 """
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 read_panels = [{"title": name, "weights": psi} for name, (_, psi) in maps.items()]
-draw(
-    attention_maps,
-    "mem2mem_read_attention",
-    figures,
-    panels=read_panels,
-    rows="memory slot",
-    columns="decoding step",
-    title="Read attention ψ, one column a word of the summary",
+caption = (
+    "Read attention ψ for the same document, a column for each word of the summary."
 )
+figures.show(
+    attention_maps, caption, "mem2mem_read_attention",
+    panels=read_panels, rows="memory slot", columns="decoding step", top=1.0,
+)  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -279,25 +308,45 @@ of every picture; the weights are random, so that the pictures show what is comp
 
 # %%
 toy_documents = [
-    Document("a", "", ["Introduction", "Conclusion"],
-             [["The cat saw a zebra.", "It ran!"], ["The cat was fast, and the zebra was not."]],
-             ["The zebra saw the cat."]),
-    Document("b", "", ["Introduction"], [["A quokka sat.", "The cat ran."]], ["A quokka and the cat."]),
-    Document("c", "", ["Introduction", "Conclusion"],
-             [["The cat sat and sat and sat.", "The zebra ran.", "The quokka saw it."], ["It was not the cat."]],
-             ["It was the okapi, not the cat."]),
+    Document(
+        "a", "", ["Introduction", "Conclusion"],
+        [["The cat saw a zebra.", "It ran!"],
+         ["The cat was fast, and the zebra was not."]],
+        ["The zebra saw the cat."],
+    ),
+    Document(
+        "b", "", ["Introduction"], [["A quokka sat.", "The cat ran."]],
+        ["A quokka and the cat."],
+    ),
+    Document(
+        "c", "", ["Introduction", "Conclusion"],
+        [["The cat sat and sat and sat.", "The zebra ran.", "The quokka saw it."],
+         ["It was not the cat."]],
+        ["It was the okapi, not the cat."],
+    ),
 ]  # fmt: skip
+
+# %%
 toy_options = CohanOptions(vocab_size=18)
-toy_vocabulary = Vocabulary(
-    ["the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and", "fast", ".", ",", "!"]
-)
+toy_words = "the cat ran sat saw a it was not and fast . , !".split()
+toy_vocabulary = Vocabulary(toy_words)
 toy = encode_documents(toy_documents, TextEncoder(toy_options, toy_vocabulary))
 
-print("vocabulary      ", dict(enumerate(toy_vocabulary.words)))
-print("source of a     ", toy[0].source.tolist())
-print("its unknown word", toy[0].unknown, "has id", len(toy_vocabulary))
-print("summary of a    ", toy[0].target.tolist(), "=", toy_vocabulary.decode(toy[0].target.tolist(), toy[0].unknown))
-print("summary of c    ", toy[2].target.tolist(), "the okapi is in neither vocabulary nor source: [UNK]")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def in_ids(document, ids):
+    words = toy_vocabulary.decode(ids.tolist(), document.unknown)
+    return " ".join(f"{word}:{i}" for word, i in zip(words, ids.tolist()))
+
+
+a, _, c = toy
+Passages([
+    ("vocabulary", f"{len(toy_vocabulary)} symbols: {' '.join(toy_vocabulary.words)}"),
+    ("source of a", in_ids(a, a.source)),
+    ("its unknown word", f"{a.unknown[0]}, which has id {len(toy_vocabulary)} in this document"),
+    ("summary of a", in_ids(a, a.target)),
+    ("summary of c", f"{in_ids(c, c.target)} (the okapi is in neither vocabulary nor source)"),
+])  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -309,8 +358,10 @@ summary words at once.
 # %%
 torch.manual_seed(1)
 model = Mem2Mem(
-    Mem2MemConfig(len(toy_vocabulary), embedding=5, hidden=6, bottleneck=4, slots=3, compression=4,
-                  lambda_comp=0.3, lambda_read=0.7)
+    Mem2MemConfig(
+        len(toy_vocabulary), embedding=5, hidden=6, bottleneck=4, slots=3, compression=4,
+        lambda_comp=0.3, lambda_read=0.7,
+    )
 ).double()  # fmt: skip
 for parameter in model.parameters():
     torch.nn.init.normal_(parameter, std=0.7)
@@ -320,7 +371,8 @@ toy_output, state_after = model.decode(batch.target_input, state)
 
 b = 0  # the document that the next cells follow; it is padded on both axes
 N, L, T = len(toy[b].source), len(toy[b].sentence_lengths), len(toy[b].target)
-print(f"batch: sources {tuple(batch.source.shape)}, of which document {b} has {N} words in {L} sentences; T = {T}")
+print(f"batch: sources {tuple(batch.source.shape)}")
+print(f"document {b}: {N} words in {L} sentences, {T} words in the summary")
 
 # %% [markdown]
 r"""
@@ -329,23 +381,34 @@ The paper's symbols and the modules of `lib` that hold them:
 
 # %%
 d = model.config.hidden
-W = {  # the paper's symbol -> weights of lib's module
+W = {  # the paper's symbol -> weights of lib's module; here those of the memory
     "W_a1": model.compress_heads.weight, "W_a2": model.compress_hidden.weight,  # (5)
-    "psi W_q": model.read_attention.query.weight, "psi W_k": model.read_attention.key.weight,  # (7)
+    "psi W_q": model.read_attention.query.weight,  # (7)
+    "psi W_k": model.read_attention.key.weight,
     "psi v": model.read_attention.v.weight[0], "W_m": model.read_output.weight,
-    "W_z1": model.write_hidden.weight[:d], "W_u1": model.write_hidden.weight[d:],  # (8), (9)
+    "W_z1": model.write_hidden.weight[:d], "W_u1": model.write_hidden.weight[d:],
     "W_z2": model.write_read.weight[:d], "W_u2": model.write_read.weight[d:],
     "W_z3": model.write_memory.weight[:d], "W_u3": model.write_memory.weight[d:],
-    "beta W_q": model.sentence_attention.query.weight, "beta W_k": model.sentence_attention.key.weight,  # (3)
-    "beta v": model.sentence_attention.v.weight[0],
-    "W_e": model.word_attention.key.weight, "W_d": model.word_attention.query.weight,  # (17)
-    "w_c cov": model.word_attention.coverage, "v": model.word_attention.v,
-    "V'": model.pointer.bottleneck.weight, "b": model.pointer.bottleneck.bias,  # P_g
-    "V": model.pointer.vocabulary.weight, "b'": model.pointer.vocabulary.bias,
-    "w_c": model.pointer.switch.weight[0, :d], "w_d": model.pointer.switch.weight[0, d : 2 * d],  # (13)
-    "w_x": model.pointer.switch.weight[0, 2 * d :], "b_z": model.pointer.switch.bias[0],
 }  # fmt: skip
-print(", ".join(f"{name} [{' x '.join(map(str, w.shape))}]" for name, w in W.items() if w.ndim))
+W |= {  # of attention and prediction
+    "beta W_q": model.sentence_attention.query.weight,  # (3)
+    "beta W_k": model.sentence_attention.key.weight,
+    "beta v": model.sentence_attention.v.weight[0],
+    "W_e": model.word_attention.key.weight,  # (17)
+    "W_d": model.word_attention.query.weight,
+    "w_c cov": model.word_attention.coverage, "v": model.word_attention.v,
+}  # fmt: skip
+
+# %%
+pointer, switch = model.pointer, model.pointer.switch
+W |= {
+    "V'": pointer.bottleneck.weight, "b": pointer.bottleneck.bias,  # P_g
+    "V": pointer.vocabulary.weight, "b'": pointer.vocabulary.bias,
+    "w_c": switch.weight[0, :d], "w_d": switch.weight[0, d : 2 * d],  # (13)
+    "w_x": switch.weight[0, 2 * d :], "b_z": switch.bias[0],
+}  # fmt: skip
+shapes = {name: " × ".join(map(str, w.shape)) for name, w in W.items() if w.ndim}
+pd.DataFrame.from_dict(shapes, orient="index", columns=["shape"]).T
 
 # %% [markdown]
 r"""
@@ -365,7 +428,7 @@ show_model("mem2mem", {1})
 
 # %%
 def eq01_sentence_encoder(words, gru):
-    """Embeddings [n, E] of one sentence -> word states [n, d], sentence embedding [d]."""
+    """Embeddings [n, E] of a sentence -> states [n, d], embedding of it [d]."""
     states, last = gru(words)  # last: [direction, d / 2]
     return states, torch.cat([last[0], last[1]])
 
@@ -373,12 +436,16 @@ def eq01_sentence_encoder(words, gru):
 def sentences_of(document):
     """Word ids (unknown words as [UNK]) of each sentence."""
     ids = torch.from_numpy(document.source).long()
-    return ids.where(ids < len(toy_vocabulary), UNK).split(document.sentence_lengths.tolist())
+    known = ids.where(ids < len(toy_vocabulary), UNK)
+    return known.split(document.sentence_lengths.tolist())
 
 
-read = [eq01_sentence_encoder(model.embedding(ids), model.sentence_encoder) for ids in sentences_of(toy[b])]
+embedded = [model.embedding(ids) for ids in sentences_of(toy[b])]
+read = [eq01_sentence_encoder(x, model.sentence_encoder) for x in embedded]
 h_w = torch.cat([states for states, _ in read])  # [N, d]
 s = torch.stack([last for _, last in read])  # [L, d]
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 checks.close(h_w, state.words[b, :N], "(1)", "word states")
 
 # %% [markdown]
@@ -406,6 +473,8 @@ def eq02_document_encoder(embeddings, gru):
 
 H, final = eq02_document_encoder(s, model.document_encoder)
 h_start = model.bridge(final)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 checks.close(H, state.sentences[b, :L], "(2), (4)", "sentence states")
 checks.close(h_start, state.hidden[b], "(2)", "first state of the decoder")
 
@@ -432,16 +501,30 @@ def eq05_compress(H, W_a1, W_a2):
 
 
 A, M_E = eq05_compress(H, W["W_a1"], W["W_a2"])
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 checks.close(A, state.write_attention[b, :, :L], "(5)", "write attention A")
 checks.close(M_E, state.encoder_memory[b], "(5)", "encoder memory M_E")
-checks.close(torch.zeros(3, 1), state.write_attention[b, :, L:].sum(1, keepdim=True), "(5)", "no weight for padding")
+no_weight = torch.zeros(3)
+checks.close(no_weight, state.write_attention[b, :, L:].sum(1), "(5)", "of padding")
+
+# %%
 source_words = toy_vocabulary.decode(toy[b].source.tolist(), toy[b].unknown)
-target_words = [*toy_vocabulary.decode(toy[b].target.tolist(), toy[b].unknown), "[EOS]"]
-sentence_names, slots = [f"sentence {j + 1}" for j in range(L)], [f"slot {k + 1}" for k in range(3)]
-_ = labelled_maps([
-    {"title": "write attention A", "values": A.detach(), "rows": [f"head {k + 1}" for k in range(3)], "columns": sentence_names},
-    {"title": "encoder memory: what each head has gathered", "values": M_E.detach(), "rows": slots, "columns": range(1, d + 1)},
-])  # fmt: skip
+target_words = toy_vocabulary.decode(toy[b].target.tolist(), toy[b].unknown)
+target_words.append("[EOS]")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+sentence_names = [f"sentence {j + 1}" for j in range(L)]
+slots = [f"slot {k + 1}" for k in range(3)]
+slot_names = {"rows": slots, "columns": list(range(1, d + 1))}
+gathered = {"title": "encoder memory: what each head gathered", **slot_names}
+on_heads = {"rows": [f"head {k + 1}" for k in range(3)], "columns": sentence_names}
+write_map = {"title": "write attention A", **on_heads}
+caption = "(5) on the toy document: how much each head takes of each sentence, and what it holds then."
+figures.show(
+    word_maps, caption,
+    panels=[{"values": A.detach(), **write_map}, {"values": M_E.detach(), **gathered}],
+)  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -465,7 +548,9 @@ def eq06_compression_loss(A):
     return sum((A[k] @ A[n] - float(k == n)) ** 2 for k in heads for n in heads)
 
 
-checks.close(eq06_compression_loss(A), compression_loss(state.write_attention)[b], "(6)", "L(comp)")
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+lib_loss = compression_loss(state.write_attention)[b]
+checks.close(eq06_compression_loss(A), lib_loss, "(6)", "L(comp)")
 
 # %% [markdown]
 r"""
@@ -475,11 +560,15 @@ $\mathbf{AA}^\top$ is ½, so the loss is $4\cdot(½)^2=1$. Both on the same sent
 
 # %%
 by_hand = {
-    "one each": ([[1.0, 0.0], [0.0, 1.0]], 0.0), "uniform": ([[0.5, 0.5]] * 2, 1.0), "same": ([[1.0, 0.0]] * 2, 2.0),
-}  # fmt: skip
+    "one each": ([[1.0, 0.0], [0.0, 1.0]], 0.0),
+    "uniform": ([[0.5, 0.5]] * 2, 1.0),
+    "same": ([[1.0, 0.0]] * 2, 2.0),
+}
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 for name, (weights, expected) in by_hand.items():
-    weights, expected = torch.tensor([weights]).double(), torch.tensor([expected]).double()
-    checks.close(expected, compression_loss(weights), "(6)", f"by hand, {name}")
+    found = compression_loss(torch.tensor([weights]).double())
+    checks.close(torch.tensor([expected]), found, "(6)", f"by hand, {name}")
 
 # %% [markdown]
 r"""
@@ -503,22 +592,24 @@ show_model("mem2mem", {7})
 # %%
 def attention(query, keys, W_q, W_k, v):
     """Luong's concat score, softmax over the keys: [n]."""
-    return torch.stack([v @ torch.tanh(W_q @ query + W_k @ key) for key in keys]).softmax(0)
+    scores = [v @ torch.tanh(W_q @ query + W_k @ key) for key in keys]
+    return torch.stack(scores).softmax(0)
 
 
 def eq07_memory_read(h_d, M_D, W_q, W_k, v, W_m):
-    """Decoder state [d], memory [r, d] -> read attention psi [r], what is read m [d], new state h_m [d]."""
+    """State [d], memory [r, d] -> psi [r], what is read m [d], new state h_m [d]."""
     psi = attention(h_d, M_D, W_q, W_k, v)
     m = sum(psi[k] * M_D[k] for k in range(len(M_D)))
     return psi, m, W_m @ torch.cat([h_d, m])
 
 
-x_target = model.embedding(
-    in_vocabulary(batch.target_input[b, :T], len(toy_vocabulary))
-)  # [T, E]: [BOS] and the reference shifted
+fed = in_vocabulary(batch.target_input[b, :T], len(toy_vocabulary))
+x_target = model.embedding(fed)  # [T, E]: [BOS] and the reference shifted
 h_d, _ = model.decoder(x_target, h_start[None])  # [T, d]
 read_weights = W["psi W_q"], W["psi W_k"], W["psi v"], W["W_m"]
 psi_1, m_1, h_m_1 = eq07_memory_read(h_d[0], M_E, *read_weights)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 checks.close(psi_1, toy_output.read[b, 0], "(7)", "read attention of the first step")
 
 # %% [markdown]
@@ -558,26 +649,34 @@ def eq10_write(h_next, m, M_D, W):
     return torch.stack(slots)
 
 
-lib_z, lib_u = model.gate_and_update(M_E[None], m_1[None], model.write_hidden(h_d[1:2]))
 z = eq08_gate(h_d[1], m_1, M_E[2], W["W_z1"], W["W_z2"], W["W_z3"])
 u = eq09_update(h_d[1], m_1, M_E[2], W["W_u1"], W["W_u2"], W["W_u3"])
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+lib_hidden = model.write_hidden(h_d[1:2])
+lib_z, lib_u = model.gate_and_update(M_E[None], m_1[None], lib_hidden)
 checks.close(z, lib_z[0, 2], "(8)", "gate of slot 3")
 checks.close(u, lib_u[0, 2], "(9)", "update of slot 3")
 
+# %%
 psi, m, h_m, M_D = [], [], [], M_E
 for t in range(T):
     if t > 0:
         M_D = eq10_write(h_d[t], m[-1], M_D, W)
-    for values, value in zip((psi, m, h_m), eq07_memory_read(h_d[t], M_D, *read_weights)):
+    found = eq07_memory_read(h_d[t], M_D, *read_weights)
+    for values, value in zip((psi, m, h_m), found):
         values.append(value)
 psi, m, h_m = torch.stack(psi), torch.stack(m), torch.stack(h_m)
 lib_inputs = model.embedding(in_vocabulary(batch.target_input, len(toy_vocabulary)))
 lib_h_d, _ = model.decoder(lib_inputs, state.hidden[None])
 lib_h_m, _, _ = model.condition(lib_h_d, state)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 checks.close(psi, toy_output.read[b, :T], "(7)-(10)", "read attention of all steps")
 checks.close(h_m, lib_h_m[b, :T], "(7)-(10)", "h^(m) of all steps")
-title = "read attention ψ: which slot is read before each word of the summary"
-_ = labelled_maps([{"title": title, "values": psi.detach().T, "rows": slots, "columns": target_words}])
+read_map = {"title": "read attention ψ", "rows": slots, "columns": target_words}
+caption = "(7) to (10) on the toy document: which slot is read before each word."
+figures.show(word_maps, caption, panels=[{"values": psi.detach().T, **read_map}])
 
 # %% [markdown]
 r"""
@@ -608,8 +707,8 @@ def eq16_coverage(alphas, words):
 
 
 def eq17_word_attention(h_m, h_w, cov, W_e, W_d, w_c, v):
-    scores = [v @ torch.tanh(W_e @ h_w[i] + W_d @ h_m + w_c * cov[i]) for i in range(len(h_w))]
-    return torch.stack(scores).softmax(0)
+    sums = [W_e @ h_w[i] + W_d @ h_m + w_c * cov[i] for i in range(len(h_w))]
+    return torch.stack([v @ torch.tanh(x) for x in sums]).softmax(0)
 
 
 def eq03_combine(alpha, beta, sentence_of):
@@ -621,21 +720,35 @@ def eq03_combine(alpha, beta, sentence_of):
 word_weights = W["W_e"], W["W_d"], W["w_c cov"], W["v"]
 sentence_of = batch.sentence_of[b, :N]
 alpha, beta, gamma = [], [], []
+
+# %%
 for t in range(T):
-    alpha.append(eq17_word_attention(h_m[t], h_w, eq16_coverage(alpha, N), *word_weights))
+    cov = eq16_coverage(alpha, N)
+    alpha.append(eq17_word_attention(h_m[t], h_w, cov, *word_weights))
     beta.append(attention(h_m[t], H, W["beta W_q"], W["beta W_k"], W["beta v"]))
     gamma.append(eq03_combine(alpha[-1], beta[-1], sentence_of))
 alpha, beta, gamma = torch.stack(alpha), torch.stack(beta), torch.stack(gamma)
 c = gamma @ h_w
-checks.close(eq16_coverage(alpha, N), toy_output.words[b, :T, :N].sum(0), "(16)", "coverage after the last step")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+lib_cov = toy_output.words[b, :T, :N].sum(0)
+checks.close(eq16_coverage(alpha, N), lib_cov, "(16)", "coverage after the last step")
 checks.close(alpha, toy_output.words[b, :T, :N], "(17)", "attention over words")
 checks.close(beta, toy_output.sentences[b, :T, :L], "(3)", "attention over sentences")
 checks.close(gamma, toy_output.copy[b, :T, :N], "(3)", "combined attention gamma")
-_ = labelled_maps([{"title": "α: words", "values": alpha.detach(), "rows": target_words, "columns": source_words}])
-_ = labelled_maps([
-    {"title": "β: sentences", "values": beta.detach(), "rows": target_words, "columns": sentence_names},
-    {"title": "γ: words, each as much as its sentence lets it", "values": gamma.detach(), "rows": target_words, "columns": source_words},
-])  # fmt: skip
+on_words = {"rows": target_words, "columns": source_words}
+on_sentences = {"rows": target_words, "columns": sentence_names}
+caption = (
+    "(3), (17) on the toy document: attention to words, to sentences, and to both."
+)
+figures.show(
+    word_maps, caption, across=1,
+    panels=[
+        {"title": "α: words", "values": alpha.detach(), **on_words},
+        {"title": "β: sentences", "values": beta.detach(), **on_sentences},
+        {"title": "γ: each word as much as its sentence lets it", "values": gamma.detach(), **on_words},
+    ],
+)  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -661,7 +774,8 @@ show_model("mem2mem", {13, 14, 15})
 
 # %%
 def vocabulary_distribution(h_m, c, W):
-    return torch.softmax(W["V"] @ (W["V'"] @ torch.cat([h_m, c]) + W["b"]) + W["b'"], dim=0)
+    narrow = W["V'"] @ torch.cat([h_m, c]) + W["b"]
+    return torch.softmax(W["V"] @ narrow + W["b'"], dim=0)
 
 
 def eq13_switch(c, h_m, x, W):
@@ -669,15 +783,16 @@ def eq13_switch(c, h_m, x, W):
 
 
 def eq14_copy(gamma, source, size):
-    """gamma [N], extended ids [N] -> P_c over the vocabulary and the document's unknown words [size]."""
+    """gamma [N], extended ids [N] -> P_c of vocabulary and unknown words [size]."""
     P_c = torch.zeros(size).double()
     for i, word in enumerate(source):
         P_c[word] = P_c[word] + gamma[i]
     return P_c
 
 
+# %%
 def eq15_mixture(z, P_g, P_c):
-    """The vocabulary's distribution has no mass on copy ids, and P_c none on words that the source lacks."""
+    """P_g has no mass on copy ids, and P_c none on words that the source lacks."""
     P_g = torch.cat([P_g, torch.zeros(len(P_c) - len(P_g)).double()])
     return z * P_g + (1 - z) * P_c
 
@@ -685,21 +800,29 @@ def eq15_mixture(z, P_g, P_c):
 source, size = toy[b].source.tolist(), len(toy_vocabulary) + len(toy[b].unknown)
 z = torch.stack([eq13_switch(c[t], h_m[t], x_target[t], W) for t in range(T)])
 P_c = torch.stack([eq14_copy(gamma[t], source, size) for t in range(T)])
-P = torch.stack([eq15_mixture(z[t], vocabulary_distribution(h_m[t], c[t], W), P_c[t]) for t in range(T)])
-checks.close(z, toy_output.switch[b, :T].sigmoid(), "(13)", "switch")
+P_g = [vocabulary_distribution(h_m[t], c[t], W) for t in range(T)]
+P = torch.stack([eq15_mixture(z[t], P_g[t], P_c[t]) for t in range(T)])
 
-found = (values[b, :T, None] for values in (toy_output.features, toy_output.switch, toy_output.copy))
-by_step = PointerOutput(*found, batch.source_extended[b].expand(T, -1))  # a row for each step of the document
-only_copy = replace(by_step, switch=torch.full_like(by_step.switch, -1e9))  # a switch at 0 leaves P_c
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+checks.close(z, toy_output.switch[b, :T].sigmoid(), "(13)", "switch")
+lib_parts = toy_output.features, toy_output.switch, toy_output.copy
+found = (values[b, :T, None] for values in lib_parts)  # a row for each step
+by_step = PointerOutput(*found, batch.source_extended[b].expand(T, -1))
+lib_switch = torch.full_like(by_step.switch, -1e9)  # at 0: leaves P_c
+only_copy = replace(by_step, switch=lib_switch)
 lib_P_c = model.pointer.distribution(only_copy, len(toy[b].unknown))
 lib_P = model.pointer.distribution(by_step, len(toy[b].unknown))
 checks.close(P_c, lib_P_c, "(14)", "copy distribution")
 checks.close(P, lib_P, "(15)", "P over vocabulary and source")
 checks.close(torch.ones(T), P.sum(1), "(15)", "each row of P sums to 1")
-_ = labelled_maps([
-    {"title": "generate", "values": z.detach()[:, None], "rows": target_words, "columns": ["p"]},
-    {"title": "P: the next word", "values": P.detach(), "rows": target_words, "columns": [*toy_vocabulary.words, *toy[b].unknown]},
-])  # fmt: skip
+every_word = [*toy_vocabulary.words, *toy[b].unknown]
+switch_map = {"title": "generate", "rows": target_words, "columns": ["p"]}
+word_map = {"title": "P: the next word", "rows": target_words, "columns": every_word}
+caption = "(13) to (15) on the toy document: the switch, and every word's probability."
+figures.show(
+    word_maps, caption,
+    panels=[{"values": z.detach()[:, None], **switch_map}, {"values": P.detach(), **word_map}],
+)  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -719,11 +842,14 @@ show_model("mem2mem", {11})
 # %%
 def eq11_read_loss(psi, M_E, beta, H):
     """psi [T, r], M_E [r, d], beta [T, L], H [L, d] -> scalar."""
-    return sum(torch.linalg.vector_norm(psi[t] @ M_E - beta[t] @ H) for t in range(len(psi))) / len(psi)
+    gaps = [psi[t] @ M_E - beta[t] @ H for t in range(len(psi))]
+    return sum(torch.linalg.vector_norm(gap) for gap in gaps) / len(psi)
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 alone = make_batch([toy[b]], len(toy_vocabulary))
-checks.close(eq11_read_loss(psi, M_E, beta, H), model.loss(alone)["read"], "(11)", "L(read)")
+lib_loss = model.loss(alone)["read"]
+checks.close(eq11_read_loss(psi, M_E, beta, H), lib_loss, "(11)", "L(read)")
 
 # %% [markdown]
 r"""
@@ -743,26 +869,33 @@ show_model("mem2mem", {12})
 # %%
 def encode_document(document):
     """(1), (2), (4), (5)"""
-    read = [eq01_sentence_encoder(model.embedding(ids), model.sentence_encoder) for ids in sentences_of(document)]
-    h_w, s = torch.cat([states for states, _ in read]), torch.stack([last for _, last in read])
+    embedded = [model.embedding(ids) for ids in sentences_of(document)]
+    read = [eq01_sentence_encoder(x, model.sentence_encoder) for x in embedded]
+    h_w = torch.cat([states for states, _ in read])
+    s = torch.stack([last for _, last in read])
     H, final = eq02_document_encoder(s, model.document_encoder)
     return h_w, H, model.bridge(final), *eq05_compress(H, W["W_a1"], W["W_a2"])
 
 
+# %%
 def decode_step(t, h_d, x, h_w, H, M_D, m, alphas, document):
     """One step in the paper's order: write, read, attend, predict."""
     if t > 0:
         M_D = eq10_write(h_d, m, M_D, W)
     psi, m, h_m = eq07_memory_read(h_d, M_D, *read_weights)
-    alpha = eq17_word_attention(h_m, h_w, eq16_coverage(alphas, len(h_w)), *word_weights)
+    cov = eq16_coverage(alphas, len(h_w))
+    alpha = eq17_word_attention(h_m, h_w, cov, *word_weights)
     beta = attention(h_m, H, W["beta W_q"], W["beta W_k"], W["beta v"])
     sentence_of = [j for j, n in enumerate(document.sentence_lengths) for _ in range(n)]
     gamma = eq03_combine(alpha, beta, sentence_of)
-    P_c = eq14_copy(gamma, document.source.tolist(), len(toy_vocabulary) + len(document.unknown))
+    size = len(toy_vocabulary) + len(document.unknown)
+    P_c = eq14_copy(gamma, document.source.tolist(), size)
     P_g = vocabulary_distribution(h_m, gamma @ h_w, W)
-    return M_D, m, psi, alpha, beta, eq15_mixture(eq13_switch(gamma @ h_w, h_m, x, W), P_g, P_c)
+    z = eq13_switch(gamma @ h_w, h_m, x, W)
+    return M_D, m, psi, alpha, beta, eq15_mixture(z, P_g, P_c)
 
 
+# %%
 def eq12_objective(document, lambda_1, lambda_2):
     """The paper's loss of one document, word by word."""
     h_w, H, h_start, A, M_E = encode_document(document)
@@ -770,16 +903,19 @@ def eq12_objective(document, lambda_1, lambda_2):
     inputs = torch.cat([torch.tensor([BOS]), target[:-1]])
     x = model.embedding(inputs.where(inputs < len(toy_vocabulary), UNK))
     h_d, _ = model.decoder(x, h_start[None])
-    M_D, m, psis, alphas, betas, log_likelihood = M_E, None, [], [], [], 0.0
+    M_D, m, psis, alphas, betas, nll = M_E, None, [], [], [], 0.0
     for t in range(len(target)):
-        M_D, m, psi, alpha, beta, P = decode_step(t, h_d[t], x[t], h_w, H, M_D, m, alphas, document)
+        before = h_w, H, M_D, m, alphas, document
+        M_D, m, psi, alpha, beta, P = decode_step(t, h_d[t], x[t], *before)
         psis, alphas, betas = [*psis, psi], [*alphas, alpha], [*betas, beta]
-        log_likelihood = log_likelihood + torch.log(P[target[t]])
+        nll = nll - torch.log(P[target[t]]) / len(target)
     read = eq11_read_loss(torch.stack(psis), M_E, torch.stack(betas), H)
-    return -log_likelihood / len(target) + lambda_1 * eq06_compression_loss(A) + lambda_2 * read
+    return nll + lambda_1 * eq06_compression_loss(A) + lambda_2 * read
 
 
 naive_loss = sum(eq12_objective(document, 0.3, 0.7) for document in toy) / len(toy)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 lib_loss = model.loss(batch)["loss"]
 checks.close(naive_loss, lib_loss, "(12)", "loss of the padded batch")
 
@@ -788,7 +924,7 @@ r"""
 The gradients as well, of every parameter: what trains the model is what the equations say.
 """
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 checks.gradients(gradients(model, naive_loss), gradients(model, lib_loss), "(12)")
 
 # %% [markdown]
@@ -810,39 +946,48 @@ Limiting cases that can be foretold:
 def small(**changes):
     sizes = {"embedding": 5, "hidden": 6, "bottleneck": 4, "slots": 3, "compression": 4}
     torch.manual_seed(2)
-    config = Mem2MemConfig(len(toy_vocabulary), lambda_comp=0.0, lambda_read=0.0, **{**sizes, **changes})
+    config = Mem2MemConfig(
+        len(toy_vocabulary), lambda_comp=0.0, lambda_read=0.0, **{**sizes, **changes}
+    )
     return Mem2Mem(config).double()
 
 
 one_slot = small(slots=1, write=False)
 one_state = one_slot.encode(batch)
 one_output, one_after = one_slot.decode(batch.target_input, one_state)
-checks.close(torch.ones_like(one_output.read), one_output.read, "(7)", "one slot: read attention is 1")
+ones = torch.ones_like(one_output.read)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+checks.close(ones, one_output.read, "(7)", "one slot: read attention is 1")
 slot = one_state.encoder_memory[:, 0]
 checks.close(slot, one_after.read, "(7)", "one slot: what is read is the slot")
 
-always_generate = replace(toy_output, switch=torch.full_like(toy_output.switch, 1e9))
-flat = model.pointer.distribution(always_generate, max(map(len, batch.unknown)))  # of the last step
-checks.close(
-    model.pointer.vocabulary(toy_output.features[:, -1]).softmax(-1),
-    flat[:, : len(toy_vocabulary)],
-    "(15)",
-    "switch at 1: plain softmax",
-)
+# %%
+at_1 = replace(toy_output, switch=torch.full_like(toy_output.switch, 1e9))
+flat = model.pointer.distribution(at_1, max(map(len, batch.unknown)))  # last step
+plain = model.pointer.vocabulary(toy_output.features[:, -1]).softmax(-1)
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+lib_flat = flat[:, : len(toy_vocabulary)]
+checks.close(plain, lib_flat, "(15)", "switch at 1: plain softmax")
+
+# %%
 zeros = small(start="zeros")
 zero_output, zero_after = zeros.decode(batch.target_input, zeros.encode(batch))
-checks.close(
-    torch.full_like(zero_output.read, 1 / 3), zero_output.read, "(8)-(10)", "start from zeros: psi stays uniform"
-)
+uniform = torch.full_like(zero_output.read, 1 / 3)
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+checks.close(uniform, zero_output.read, "(8)-(10)", "start from zeros: psi is uniform")
+
+# %%
 one_by_one, running = [], state
 for t in range(batch.target_input.shape[1]):
     one_output, running = model.decode(batch.target_input[:, t : t + 1], running)
     one_by_one.append(model.log_prob(one_output, batch.target[:, t : t + 1], running))
-checks.close(
-    torch.cat(one_by_one, 1), model.log_prob(toy_output, batch.target, state), "(7)-(17)", "T calls equal one call"
-)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+lib_whole = model.log_prob(toy_output, batch.target, state)
+checks.close(torch.cat(one_by_one, 1), lib_whole, "(7)-(17)", "T calls equal one call")
 
 # %% [markdown]
 r"""
@@ -862,7 +1007,8 @@ The memory in the library: compression, the scan over steps, the write.
 """
 
 # %%
-show_source(Mem2Mem.compress, Mem2Mem.condition, Mem2Mem.gate_and_update, Mem2Mem.write, compression_loss)
+memory_code = Mem2Mem.compress, Mem2Mem.condition, Mem2Mem.gate_and_update
+show_source(*memory_code, Mem2Mem.write, compression_loss)
 
 # %% [markdown]
 r"""
@@ -870,8 +1016,9 @@ And at the paper's size it has the paper's 14.7 million parameters:
 """
 
 # %%
-for name, at_paper_size in {"HRED": HRED(HREDConfig()), "Mem2Mem": Mem2Mem(Mem2MemConfig())}.items():
-    print(f"{name:<8} {sum(p.numel() for p in at_paper_size.parameters()):>11,} parameters")
+at_paper_size = {"HRED": HRED(HREDConfig()), "Mem2Mem": Mem2Mem(Mem2MemConfig())}
+for name, each in at_paper_size.items():
+    print(f"{name:<8} {sum(p.numel() for p in each.parameters()):>11,} parameters")
 
 # %% [markdown]
 r"""
@@ -884,26 +1031,19 @@ function that `python -m lib.train` calls, where the parameters ask for it.
 """
 
 # %%
-run, origin = run_for_page(chosen, corpus, as_they_are, output, progress=preset != "demo")
-summarizer, vocabulary, options, decode = run.model, run.vocabulary, run.options, run.decode
+told = preset != "demo"
+run, origin = run_for_page(chosen, corpus, as_they_are, output, progress=told)
+summarizer, vocabulary = run.model, run.vocabulary
+options, decode = run.options, run.decode
 has_memory = isinstance(summarizer, Mem2Mem)
 system = f"Mem2Mem ({variant})" if has_memory else variant
-print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameters, {len(vocabulary):,} words")
-print(origin)
-print(options)
-validated = pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split")
-validated.iloc[:: max(1, len(validated) // 8)].round(3)
+run_facts(run, origin)
 
 # %%
-losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics]
-draw(
-    loss_curves,
-    "mem2mem_losses",
-    figures,
-    metrics=losses,
-    hours=run.hours if as_they_are else 0.0,
-    title=f"Losses of {variant}, preset {preset}, {run.config['documents']['train']:,} training documents",
-)
+validation_losses(run)
+
+# %%
+loss_figure(figures, "mem2mem_losses", run, as_they_are)
 
 # %% [markdown]
 r"""
@@ -916,17 +1056,22 @@ at the same heads.
 """
 
 # %%
-quotable = [i for i, doc in enumerate(documents) if dataset != "aclsum" or anthology_year(doc.id) >= 2016]
+# papers of the ACL Anthology may be quoted from 2016 on
+recent = [dataset != "aclsum" or anthology_year(doc.id) >= 2016 for doc in documents]
+quotable = np.flatnonzero(recent).tolist()
 looked_at = documents[quotable[0]]
 example = options.example(looked_at)
 
-print("title    ", looked_at.title)
-print("sections ", looked_at.section_names)
-kept = choose_sections(looked_at.section_names, options.sections)
-print("kept     ", [looked_at.section_names[i] for i in kept])
-print("sentences", len(looked_at.sentences), "kept", len(example.sentences))
-print("words    ", " ".join(example.sentences[0]))
-print("summary  ", clip(" ".join(looked_at.summary)))
+chosen_sections = choose_sections(looked_at.section_names, options.sections)
+names = looked_at.section_names
+Passages([
+    ("title", looked_at.title),
+    ("sections", " · ".join(names)),
+    ("kept", " · ".join(names[i] for i in chosen_sections)),
+    ("sentences", f"{len(looked_at.sentences)}, kept {len(example.sentences)}"),
+    ("first words", " ".join(example.sentences[0])),
+    ("summary", clip(" ".join(looked_at.summary))),
+])  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -941,15 +1086,18 @@ Socher 2018), which its authors did not use.
 
 # %%
 encoded = run.encode(documents, run.encoder)
-written = {
-    f"{system}, {how}": summarize(summarizer, encoded, vocabulary, replace(decode, block_ngrams=size))
-    for how, size in DECODINGS.items()
-}
+written = {}
+for how, size in DECODINGS.items():
+    rule = replace(decode, block_ngrams=size)
+    found = summarize(summarizer, encoded, vocabulary, rule)
+    written[f"{system}, {how}"] = found
 *_, ruled = written.values()
+rows = []
 for i in quotable[:2]:
-    print("TITLE    ", documents[i].title)
-    print("REFERENCE", clip(" ".join(documents[i].summary), 90))
-    print("WRITTEN  ", clip(" ".join(ruled[i]), 120), "\n")
+    rows += [("title", documents[i].title)]
+    rows += [("reference", clip(" ".join(documents[i].summary), 90))]
+    rows += [("written", clip(" ".join(ruled[i]), 120))]
+Passages(rows)
 
 # %% [markdown]
 r"""
@@ -970,7 +1118,6 @@ chooses as many sentences there by chance: only what the heads score above it ha
 """
 
 # %%
-references = [doc.summary for doc in documents]
 longest = chosen.paper.kept.cut if as_they_are else decode.max_length
 systems = {
     "Lead": [doc.sentences for doc in documents],
@@ -980,11 +1127,13 @@ systems = {
 if summarizer.extracts:
     heads, random = summarizer.config.slots, np.random.default_rng(seed)
     shortened = [source_sentences(document, vocabulary) for document in encoded]
-    systems[f"Random-{heads}"] = [random_sentences(sentences, heads, random) for sentences in shortened]
+    by_chance = [random_sentences(texts, heads, random) for texts in shortened]
+    systems[f"Random-{heads}"] = by_chance
     systems["Memory heads"] = extract(summarizer, encoded, vocabulary)
 systems |= written
-table, numbers = summary_table(systems, references, options, longest, seed)
-print(f"{preset} run: {len(documents)} test documents of {Path(dataset).name}, every summary cut to {longest} words")
+table, means = summary_table(systems, documents, options, longest, seed)
+print(f"{preset} run, {len(documents)} test documents of {Path(dataset).name}")
+print(f"every summary cut to {longest} words")
 table
 
 # %% [markdown]
@@ -1007,11 +1156,20 @@ How much of the output is copied: the share of its n-grams that stand in the who
 model sees a shortened one.
 """
 
+
 # %%
-sources = [[w for s in doc.sentences for w in options.words(s)] for doc in documents]
-copied = {"reference": [[w for s in doc.summary for w in options.words(s)] for doc in documents]}
-copied |= {name: [" ".join(cut(summary, longest, options)).split() for summary in w] for name, w in written.items()}
-copied = {name: copied_ngrams(found, sources) for name, found in copied.items()}
+def in_words(texts):
+    return [
+        [word for s in sentences for word in options.words(s)] for sentences in texts
+    ]
+
+
+sources = in_words(doc.sentences for doc in documents)
+texts = {"reference": in_words(doc.summary for doc in documents)}
+for name, found in written.items():
+    shortened = [cut(summary, longest, options) for summary in found]
+    texts[name] = [" ".join(summary).split() for summary in shortened]
+copied = {name: copied_ngrams(found, sources) for name, found in texts.items()}
 pd.DataFrame.from_dict(copied, orient="index").round(1).rename_axis(columns="n")
 
 # %% [markdown]
@@ -1023,55 +1181,58 @@ r"""
 # %%
 @torch.no_grad()
 def real_attention(model, document):
-    """Panels for A (where there is one), and for psi while the model's own summary is read back."""
+    """Panels for A, if there is one, and for psi while the summary is read back."""
     batch = make_batch([document], len(vocabulary))
     state = model.encode(batch)
     ids = torch.tensor([BOS, *beam_search(model, batch, decode)[0][0].ids])
     output, _ = model.decode(ids[None], state)
-    psi = {"title": "read attention ψ", "weights": output.read[0].T, "columns": "decoding step"}
+    psi = {"title": "read attention ψ", "columns": "decoding step"}
+    psi["weights"] = output.read[0].T
     if not model.extracts:  # its memory starts from zeros
         return [psi]
-    A = {"title": "write attention A", "weights": state.write_attention[0], "columns": "sentence"}
-    return [A, psi]
+    A = {"title": "write attention A", "columns": "sentence"}
+    return [{"weights": state.write_attention[0], **A}, psi]
 
 
-if not has_memory:
-    print(f"{variant} has no memory to draw")
-else:
-    panels = real_attention(summarizer, encoded[quotable[0]])
-    top = max(panel["weights"].max().item() for panel in panels)
-    draw(
-        attention_maps,
-        "mem2mem_real_memory",
-        figures,
-        panels=panels,
-        rows="slot",
-        columns="",
-        top=top,
-        title=f"Memory of one test paper ({preset} run)",
-    )
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+no_memory = f"{variant} has no memory to draw"
+panels = real_attention(summarizer, encoded[quotable[0]]) if has_memory else []
+caption = (
+    f"Memory of one test paper ({preset} run): which sentence each head is on, and which slot"
+    " is read at each word of the summary."
+)
+figures.show(
+    attention_maps, caption, "mem2mem_real_memory", panels=panels, rows="slot", columns="", size=4.9,
+) if has_memory else no_memory  # fmt: skip
 
 # %%
+rows = []
 if has_memory and summarizer.extracts:
-    A, sentences = panels[0]["weights"], source_sentences(encoded[quotable[0]], vocabulary)
+    A = panels[0]["weights"]
+    sentences = source_sentences(encoded[quotable[0]], vocabulary)
     for slot, j in enumerate(A.argmax(1).tolist()):
-        print(f"slot {slot + 1:>2}  {A[slot, j]:.2f}  sentence {j + 1:>2}  {clip(sentences[j], 16)}")
+        held = f"{A[slot, j]:.2f} on sentence {j + 1}: {clip(sentences[j], 16)}"
+        rows.append((f"slot {slot + 1}", held))
+Passages(rows)
 
 # %%
 usual = {}  # the sentence that each head is on in most papers
 if has_memory and summarizer.extracts:
     with torch.no_grad():
-        states = [summarizer.encode(make_batch([document], len(vocabulary))) for document in encoded]
-    strongest = np.array([state.write_attention[0].argmax(1).tolist() for state in states])  # [papers, r]
-    sentences_of = np.array([len(document.sentence_lengths) for document in encoded])[:, None]
+        states = [summarizer.encode(make_batch([d], len(vocabulary))) for d in encoded]
+    strongest = [state.write_attention[0].argmax(1).tolist() for state in states]
+    strongest = np.array(strongest)  # [papers, r]
+    lengths = np.array([len(d.sentence_lengths) for d in encoded])[:, None]
     for slot in range(strongest.shape[1]):
-        first, last = (pd.Series(p[:, slot]).value_counts() for p in (strongest + 1, sentences_of - strongest))
-        counted, name = (first, "from the beginning") if first.iloc[0] >= last.iloc[0] else (last, "from the end")
+        first, last = strongest[:, slot] + 1, (lengths - strongest)[:, slot]
+        first, last = (pd.Series(places).value_counts() for places in (first, last))
+        ahead = first.iloc[0] >= last.iloc[0]
+        counted, name = (first, "the beginning") if ahead else (last, "the end")
         usual[f"slot {slot + 1}"] = {
-            "sentence": f"{counted.index[0]} {name}",
+            "sentence": f"{counted.index[0]} from {name}",
             "papers": f"{counted.iloc[0] / len(encoded):.0%}",
         }
-pd.DataFrame.from_dict(usual, orient="index").T if usual else None
+pd.DataFrame.from_dict(usual, orient="index").T
 
 # %% [markdown]
 r"""
@@ -1091,9 +1252,10 @@ page's run, at its preset, on its dataset: **not comparable**, and shown so that
 """
 
 # %%
-table_2, ours = published_table("mem2mem_table2"), numbers[next(iter(written))]
-mine = " / ".join(f"{ours[m]['mean']:.1f}" for m in ("R-1", "R-2", "R-Lsum"))
-table_2["this run"] = [mine if name == variant else "" for name in table_2.index]
+table_2, ours = published_table("mem2mem_table2"), means[next(iter(written))]
+for measure, mean in ours.items():
+    here = [f"{mean:.1f}" if name == variant else "" for name in table_2.index]
+    table_2[f"this run, {measure}"] = here
 print("published: PubMed test set; this run:", preset, "preset,", Path(dataset).name)
 table_2
 

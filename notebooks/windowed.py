@@ -65,12 +65,12 @@ and softmax are PyTorch's on both sides.
 """
 
 # %% tags=["parameters"]
-dataset: str = ""  # a corpus name (aclsum, cnn_dailymail, ...) or a folder of train, val and test files
-preset: str = ""  # empty: the kept run; demo: half a minute; CD_I, CD_II, WIKI_I to WIKI_V: the article's rows
-variant: str = "dynamic"  # standard (no window), dynamic, streamed (windows encoded when entered) or static
+dataset: str = ""  # a corpus (aclsum, ...) or a folder of train, val and test files
+preset: str = ""  # empty: the kept run; demo: half a minute; CD_I, ..., WIKI_V
+variant: str = "dynamic"  # standard (no window), dynamic, streamed or static
 steps: int = 0  # training steps; 0: as many as the preset says
 seed: int = 0  # of weights, batches and bootstrap
-output: str = ""  # folder of the trained run; empty: one under runs/, named after the configuration
+output: str = ""  # folder of the trained run; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 from lib.parameters import check_parameters
@@ -104,26 +104,37 @@ from lib.data.windows import (
 )
 from lib.extractive import lexrank, oracle
 from lib.diagrams import show_model
-from lib.figures import draw, labelled_maps, lines, loss_curves, maximum_attention, use_style
-from lib.generate import DecodeConfig, beam_search, source_sentences, summarize
+from lib.figures import lines, maximum_attention, word_maps
+from lib.generate import (
+    DecodeConfig,
+    batches,
+    beam_search,
+    source_sentences,
+    summarize,
+    written,
+)
 from lib.layers.pointer import PointerOutput
 from lib.make_tables import kept_table, setting, table_frame
 from lib.models.windowed import TiedPointer, Windowed, WindowedConfig
-from lib.page_tools import clip, figures_folder, learn, run_for_page, show_source, summary_table
+from lib.page_tools import (
+    clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source, summary_table, unseen_papers,
+    validation_losses,
+)  # fmt: skip
 from lib.papers import resolve
+from lib.shown import PageFigures, Passages, show_tables
 from lib.trained import DECODINGS
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "dynamic", 0, 0)
 dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")
 preset = preset or ("medium" if as_they_are else "demo")
 chosen = resolve("windowed", preset, variant, steps=steps or None, seed=seed)
-corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
-documents = list(corpus.split("test", None if as_they_are else chosen.documents))
-if as_they_are:  # one paper of the sample is among those that the kept run has learned from
-    documents = [document for document in documents if document.id != "PMC4784345"][:50]
-figures = figures_folder(as_they_are)
+corpus = load_corpus(
+    dataset, errors="skip"
+)  # a name or folder that cannot be read ends the page here
+documents = unseen_papers(corpus, 50 if as_they_are else chosen.documents)
+figures = PageFigures(figures_folder(as_they_are))
 checks = Checks()
-use_style()
+show_tables()
 
 # %% [markdown]
 r"""
@@ -172,8 +183,11 @@ training.
 V, BOX = 60, {"window": 20, "stride": 16}
 example = planted_facts(1, seed=7, windows=3, vocab_size=V)[0]
 names = {FACT: "FACT", SLIDE: "→", EOS: "[EOS]"}
-print("source  ", *[names.get(i, str(i)) for i in example.source.tolist()])
-print("summary ", *[names.get(i, str(i)) for i in example.target.tolist()])
+source, target = (
+    " ".join(names.get(i, str(i)) for i in ids.tolist())
+    for ids in (example.source, example.target)
+)
+Passages([("source", source), ("summary", target)])
 
 
 # %%
@@ -184,11 +198,12 @@ def without_symbols(documents):
 def learn_facts(mode, steps):
     """Train on new random documents at every step: two to six windows."""
     torch.manual_seed(seed)
-    box = {"window": None, "stride": None} if mode == "standard" else {**BOX, "encode": mode}
+    standard = mode == "standard"
+    box = {"window": None, "stride": None} if standard else {**BOX, "encode": mode}
     model = Windowed(WindowedConfig(V, embedding=32, hidden=32, **box))
-    made = (planted_facts(32, 1000 + step, windows=2 + step % 5, vocab_size=V) for step in range(steps))
-    marked = (documents if mode != "standard" else without_symbols(documents) for documents in made)
-    return learn(model, (make_batch(documents, V) for documents in marked), learning_rate=5e-3)
+    made = (planted_facts(32, 1000 + i, 2 + i % 5, vocab_size=V) for i in range(steps))
+    marked = (without_symbols(docs) if standard else docs for docs in made)
+    return learn(model, (make_batch(docs, V) for docs in marked), learning_rate=5e-3)
 
 
 def facts_of(ids):
@@ -197,28 +212,39 @@ def facts_of(ids):
     return [[i for i in part.tolist() if i != SLIDE] for part in parts]
 
 
+# %%
 def moves(ids):
     """After how many words each symbol stands."""
-    return [place - number for number, place in enumerate(np.flatnonzero(np.array(ids) == SLIDE).tolist())]
+    places = np.flatnonzero(np.array(ids) == SLIDE).tolist()
+    return [place - number for number, place in enumerate(places)]
 
 
+def with_symbols_added(ids):
+    """A summary without symbols: four words are a fact."""
+    facts = [ids[i : i + 4] for i in range(0, len(ids), 4)]
+    return [i for n, fact in enumerate(facts) for i in ([SLIDE] if n else []) + fact]
+
+
+# %%
 def fact_scores(model, count, windows):
     documents = planted_facts(count, seed=1, windows=windows, vocab_size=V)
     config = DecodeConfig(beam=2, min_length=0, max_length=6 * windows)
     found = [h[0].ids for h in beam_search(model, make_batch(documents, V), config)]
     wanted = [d.target[:-1].tolist() for d in documents]
-    if model.config.window is None:  # four words are a fact
-        found = [[w for i in range(0, len(ids), 4) for w in ([SLIDE] if i else []) + ids[i : i + 4]] for ids in found]
-    right = [sum(a == b for a, b in zip(facts_of(x), facts_of(y))) / windows for x, y in zip(found, wanted)]
-    pairs = [(set(moves(x)), set(moves(y))) for x, y in zip(found, wanted)]
-    hits = sum(len(x & y) for x, y in pairs)
+    if model.config.window is None:
+        found = [with_symbols_added(ids) for ids in found]
+    facts = [(facts_of(x), facts_of(y)) for x, y in zip(found, wanted)]
+    right = [sum(a == b for a, b in zip(*pair)) / windows for pair in facts]
     scores = {"words": len(documents[0].source), "facts": np.mean(right)}
     if model.config.window:
-        scores["precision"] = hits / max(1, sum(len(x) for x, _ in pairs))
+        pairs = [(set(moves(x)), set(moves(y))) for x, y in zip(found, wanted)]
+        hits, said = sum(len(x & y) for x, y in pairs), sum(len(x) for x, _ in pairs)
+        scores["precision"] = hits / max(1, said)
         scores["recall"] = hits / sum(len(y) for _, y in pairs)
     return scores
 
 
+# %%
 fact_models = {
     "standard": learn_facts("standard", steps=600),
     "windows": learn_facts("whole", steps=200),
@@ -229,8 +255,10 @@ fact_rows = {
     for name, model in fact_models.items()
     for windows, count in ((2, 50), (6, 50), (12, 20), (50, 10), (300, 2))
 }
-fact_table = pd.DataFrame(fact_rows.values(), index=pd.MultiIndex.from_tuples(fact_rows, names=["model", "windows"]))
-fact_table.round(2).astype(object).where(fact_table.notna(), "")
+
+# %%
+places = pd.MultiIndex.from_tuples(fact_rows, names=["model", "windows"])
+pd.DataFrame(fact_rows.values(), index=places).round(2)
 
 # %% [markdown]
 r"""
@@ -248,23 +276,28 @@ The picture that the article calls maximum attention: for every word written, th
 # %%
 @torch.no_grad()
 def largest_weights(model, document, ids, vocab_size):
-    """While `ids` are written: the places of the source words with the largest weight, the weights, and the windows."""
+    """While `ids` are written: the largest weights, where they are, the windows."""
     batch = make_batch([document], vocab_size)
     inputs = torch.tensor([BOS, *ids])[None]
     output, _ = model.decode(inputs, model.encode(batch))
     weight, where = output.copy[0].max(-1)
-    places, windows = output.places[0][where], output.windows[0]
-    return {"places": places, "weights": weight, "windows": windows, "words": len(document.source)}
+    places, words = output.places[0][where], len(document.source)
+    windows = output.windows[0]
+    return {"places": places, "weights": weight, "windows": windows, "words": words}
 
 
 shown = planted_facts(1, seed=3, windows=12, vocab_size=V)[0]
-written = beam_search(
-    fact_models["windows"], make_batch([shown], V), DecodeConfig(beam=2, min_length=0, max_length=72)
+config = DecodeConfig(beam=2, min_length=0, max_length=72)
+((best, _),) = beam_search(fact_models["windows"], make_batch([shown], V), config)
+path = largest_weights(fact_models["windows"], shown, best.ids, V)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+caption = (
+    "Maximum attention while twice as many windows are read as any text in training had: a"
+    " dot for each symbol written, at the source word with the largest weight; in grey the"
+    " window."
 )
-path = largest_weights(fact_models["windows"], shown, written[0][0].ids, V)
-draw(
-    maximum_attention, "windowed_facts", figures, **path, **BOX, title="Twice as many windows as any text in training"
-)
+figures.show(maximum_attention, caption, "windowed_facts", **path, **BOX)
 
 # %% [markdown]
 r"""
@@ -285,20 +318,35 @@ equations, its words at the axes of every picture; the weights are random, so th
 # %%
 ws, ss = 8, 6
 toy_documents = [
-    Document("a", "", [""], [["The cat saw a zebra.", "It ran!", "The cat was fast, and the zebra was not.", "It sat."]],
-             ["The zebra saw the cat.", "The cat was fast."]),
+    Document(
+        "a", "", [""],
+        [["The cat saw a zebra.", "It ran!", "The cat was fast, and the zebra was not.",
+          "It sat."]],
+        ["The zebra saw the cat.", "The cat was fast."],
+    ),
     Document("b", "", [""], [["A quokka sat."]], ["A quokka."]),
-    Document("c", "", [""], [["The cat sat and sat.", "The zebra ran.", "The quokka saw it.", "It was the cat, not it."]],
-             ["The okapi sat.", "The quokka saw the cat.", "It was not it."]),
+    Document(
+        "c", "", [""],
+        [["The cat sat and sat.", "The zebra ran.", "The quokka saw it.",
+          "It was the cat, not it."]],
+        ["The okapi sat.", "The quokka saw the cat.", "It was not it."],
+    ),
 ]  # fmt: skip
-toy_options = ArticleOptions(source_tokens=40, summary_tokens=20, vocab_size=19, window=ws, stride=ss)
-toy_vocabulary = Vocabulary(
-    [SLIDE_SYMBOL, "the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and", "fast", ".", ",", "!"]
+
+# %%
+toy_options = ArticleOptions(
+    source_tokens=40, summary_tokens=20, vocab_size=19, window=ws, stride=ss
 )
+toy_vocabulary = Vocabulary([
+    SLIDE_SYMBOL, "the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and",
+    "fast", ".", ",", "!",
+])  # fmt: skip
 unmarked = encode_documents(toy_documents, TextEncoder(toy_options, toy_vocabulary))
+rows = []
 for document in unmarked:
     words = toy_vocabulary.decode(document.source.tolist(), document.unknown)
-    print(f"{document.id}: {len(words):>2} words: {' '.join(words)}")
+    rows.append((f"{document.id}, {len(words)} words", " ".join(words)))
+Passages(rows)
 
 # %% [markdown]
 r"""
@@ -329,8 +377,13 @@ def numbers(*values):
 
 
 lengths = [1, 8, 9, 14, 15, 40]
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 expected = numbers(*(eq11_windows(n, ws, ss) for n in lengths))
-checks.close(expected, numbers(*count_windows(np.array(lengths), ws, ss)), "(11)", "number of windows")
+found = numbers(*count_windows(np.array(lengths), ws, ss))
+checks.close(expected, found, "(11)", "number of windows")
+
+# %%
 for text, size, by in ((1160, 400, 380), (740, 200, 180)):
     print(f"windows of {text:,} words at {size}/{by}: {eq11_windows(text, size, by)}")
 
@@ -357,7 +410,9 @@ show_model("windowed", {9, 10})
 # %%
 def eq10_sum_of_vectors(ids, vectors):
     """A word outside the vocabulary has no vector."""
-    return sum((vectors[i] for i in ids if i < len(vectors)), np.zeros(vectors.shape[1]))
+    return sum(
+        (vectors[i] for i in ids if i < len(vectors)), np.zeros(vectors.shape[1])
+    )
 
 
 def eq09_similarity(a, b):
@@ -373,14 +428,26 @@ toy_vectors = np.random.default_rng(0).normal(size=(len(toy_vocabulary), 4))
 b = 2  # the document that the next cells follow
 followed = unmarked[b]
 summary_lengths = target_sentences(followed, lower=True)
+
+# %%
 source_parts = split_at(followed.source, followed.sentence_lengths)
 summary_parts = split_at(followed.target[: summary_lengths.sum()], summary_lengths)
-sums = [[eq10_sum_of_vectors(ids, toy_vectors) for ids in parts] for parts in (summary_parts, source_parts)]
+sums = [
+    [eq10_sum_of_vectors(ids, toy_vectors) for ids in parts]
+    for parts in (summary_parts, source_parts)
+]
 alike = torch.tensor([[eq09_similarity(x, y) for y in sums[1]] for x in sums[0]])
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 in_summary = followed.target[: summary_lengths.sum()], summary_lengths
-lib_alike = similarities(in_summary, (followed.source, followed.sentence_lengths), toy_vectors)
-checks.close(alike, torch.from_numpy(lib_alike), "(9), (10)", "cosines of summary and source sentences")
-pd.DataFrame(alike.numpy().round(2), index=followed.reference, columns=toy_documents[b].sentences)
+in_source = followed.source, followed.sentence_lengths
+lib_alike = similarities(in_summary, in_source, toy_vectors)
+checks.close(alike, torch.from_numpy(lib_alike), "(9), (10)", "cosines of sentences")
+caption = (
+    "(9) on the third toy document: cosines of summary sentences and source sentences."
+)
+panel = {"title": "", "rows": followed.reference, "columns": toy_documents[b].sentences}
+figures.show(word_maps, caption, panels=[{"values": alike, **panel}])
 
 # %% [markdown]
 r"""
@@ -406,23 +473,37 @@ def eq12_window(start, end, words, ws, ss):
 
 starts = np.cumsum(followed.sentence_lengths) - followed.sentence_lengths
 ends = np.cumsum(followed.sentence_lengths)
-of_source = [eq12_window(a, e, len(followed.source), ws, ss) for a, e in zip(starts, ends)]
-lib_of_source = [window_of(a, e, len(followed.source), ws, ss) for a, e in zip(starts, ends)]
-checks.close(numbers(*of_source), numbers(*lib_of_source), "(12)", "window of each source sentence")
+box = len(followed.source), ws, ss
+of_source = [eq12_window(a, e, *box) for a, e in zip(starts, ends)]
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+lib_of_source = [window_of(a, e, *box) for a, e in zip(starts, ends)]
+checks.close(numbers(*of_source), numbers(*lib_of_source), "(12)", "windows")
+
+# %%
 linked, reached = [], 0
 for row in alike:
     reached = max(reached, of_source[int(row.argmax())])
     linked.append(reached)
-lib_linked = link(followed, summary_lengths, toy_vectors, toy_options)
-checks.close(numbers(*linked), numbers(*lib_linked), "(9)-(12)", "windows of the summary")
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+lib_linked = link(followed, summary_lengths, toy_vectors, toy_options)
+checks.close(
+    numbers(*linked), numbers(*lib_linked), "(9)-(12)", "windows of the summary"
+)
+
+# %%
 marked, before = [], 0
 for ids, window in zip(summary_parts, linked):
     marked += [SLIDE] * (window - before) + ids.tolist()
     before = window
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 lib_marked = mark_transitions(followed, summary_lengths, linked)
-checks.close(numbers(*marked, EOS), numbers(*lib_marked.target), "(12)", "the marked summary")
+found = numbers(*lib_marked.target)
+checks.close(numbers(*marked, EOS), found, "(12)", "the marked summary")
+
+# %%
 print(" ".join(toy_vocabulary.decode(marked, followed.unknown)))
 
 # %% [markdown]
@@ -435,26 +516,31 @@ weights drawn larger than usual so that no attention is nearly uniform and every
 toy = []
 for document in unmarked:
     found = target_sentences(document, lower=True)
-    toy.append(mark_transitions(document, found, link(document, found, toy_vectors, toy_options)))
-
+    places = link(document, found, toy_vectors, toy_options)
+    toy.append(mark_transitions(document, found, places))
 torch.manual_seed(1)
-model = Windowed(WindowedConfig(len(toy_vocabulary), embedding=5, hidden=3, window=ws, stride=ss)).double()
+sizes = WindowedConfig(len(toy_vocabulary), embedding=5, hidden=3, window=ws, stride=ss)
+model = Windowed(sizes).double()
 for parameter in model.parameters():
     torch.nn.init.normal_(parameter, std=0.7)
 batch = make_batch(toy, len(toy_vocabulary))
 state = model.encode(batch)
 toy_output, state_after = model.decode(batch.target_input, state)
 T_x, T_y = len(toy[b].source), len(toy[b].target)
-print(f"batch: sources {tuple(batch.source.shape)}, summaries {tuple(batch.target.shape)}")
+print(
+    f"batch: sources {tuple(batch.source.shape)}, summaries {tuple(batch.target.shape)}"
+)
 print(f"document {b}: {T_x} words, {T_y} symbols in the summary")
 
+# %%
 W = {  # the symbols -> weights of lib's module
-    "W_a": model.pointer.combine.weight, "b": model.pointer.combine.bias,  # (7), before the embedding table
+    "W_a": model.pointer.combine.weight, "b": model.pointer.combine.bias,  # (7)
     "W_e": model.pointer.bottleneck.weight, "b_e": model.pointer.bottleneck.bias,
     "E": model.embedding.weight, "b_v": model.pointer.vocabulary.bias,
     "w": model.pointer.switch.weight[0], "b_gen": model.pointer.switch.bias[0],  # (8)
 }  # fmt: skip
-print(", ".join(f"{name} [{' x '.join(map(str, w.shape))}]" for name, w in W.items() if w.ndim))
+shapes = {name: " × ".join(map(str, w.shape)) for name, w in W.items() if w.ndim}
+pd.DataFrame.from_dict(shapes, orient="index", columns=["shape"]).T
 
 # %% [markdown]
 r"""
@@ -472,11 +558,14 @@ show_model("windowed", {2})
 
 # %%
 def eq02_states(words, forward, backward):
-    """Embeddings [T_x, E] -> states [T_x, d], and the decoder's first hidden and cell state [d]."""
+    """Embeddings [T_x, E] -> states [T_x, d], first hidden and cell state [d]."""
     ahead, (h_ahead, c_ahead) = forward(words)
     back, (h_back, c_back) = backward(words.flip(0))
-    states = torch.cat([ahead, back.flip(0)], 1)
-    return states, torch.cat([h_ahead[0], h_back[0]]), torch.cat([c_ahead[0], c_back[0]])
+    states, s_0 = (
+        torch.cat([ahead, back.flip(0)], 1),
+        torch.cat([h_ahead[0], h_back[0]]),
+    )
+    return states, s_0, torch.cat([c_ahead[0], c_back[0]])
 
 
 def embedded_ids(ids):
@@ -487,6 +576,8 @@ def embedded_ids(ids):
 
 x = embedded_ids(toy[b].source)
 h, s_0, cell_0 = eq02_states(x, model.forward_encoder, model.backward_encoder)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 checks.close(h, state.words[b, :T_x], "(2)", "states of the source words")
 checks.close(s_0, state.hidden[b], "(2)", "first state of the decoder")
 checks.close(cell_0, state.cell[b], "(2)", "first cell of the decoder")
@@ -542,9 +633,14 @@ def eq13_windows_of_steps(inputs, n):
 
 
 windows = eq13_windows_of_steps(inputs, eq11_windows(T_x, ws, ss))
-checks.close(numbers(*windows), toy_output.windows[b, :T_y].double(), "(13)", "window at each step")
-for word, window in zip(toy_vocabulary.decode(inputs, toy[b].unknown), windows):
-    print(f"{word}:{window}", end="  ")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+lib_windows = toy_output.windows[b, :T_y].double()
+checks.close(numbers(*windows), lib_windows, "(13)", "window at each step")
+
+# %%
+fed = toy_vocabulary.decode(inputs, toy[b].unknown)
+pd.DataFrame([fed, windows], index=["enters", "window"])
 
 # %% [markdown]
 r"""
@@ -568,21 +664,33 @@ def eq04_scores(s_t, h):
 
 
 def eq03_context(s_t, h, window, ws, ss):
-    """State [d], all source states [T_x, d] -> weights of all source words [T_x] (0 outside), context [d]."""
+    """State [d], source states [T_x, d] -> weights [T_x] (0 outside), context [d]."""
     seen = range(window * ss, min(window * ss + ws, len(h)))
     weights = torch.softmax(eq04_scores(s_t, h[seen.start : seen.stop]), 0)
-    alpha = torch.cat([torch.zeros(seen.start), weights, torch.zeros(len(h) - seen.stop)])
+    before, behind = torch.zeros(seen.start), torch.zeros(len(h) - seen.stop)
+    alpha = torch.cat([before, weights, behind])
     return alpha, sum(alpha[j] * h[j] for j in seen)
 
 
 attended = [eq03_context(s[t], h, windows[t], ws, ss) for t in range(T_y)]
 alpha, c = (torch.stack(parts) for parts in zip(*attended))
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 checks.close(alpha, toy_output.copy[b, :T_y, :T_x], "(3), (4)", "attention weights")
+
+# %%
 source_words = toy_vocabulary.decode(toy[b].source.tolist(), toy[b].unknown)
 target_words = toy_vocabulary.decode(toy[b].target.tolist(), toy[b].unknown)
-target_words = [*("→" if word == SLIDE_SYMBOL else word for word in target_words), "[EOS]"]
-title = "α: the text from left to right, the summary from top to bottom; the window moves behind each →"
-_ = labelled_maps([{"title": title, "values": alpha.detach(), "rows": target_words, "columns": source_words}])
+target_words = ["→" if word == SLIDE_SYMBOL else word for word in target_words]
+target_words.append("[EOS]")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+caption = (
+    "(3) and (4) on the toy document: attention, the text from left to right, the summary"
+    " from top to bottom; the window moves behind each →."
+)
+on_words = {"title": "α", "rows": target_words, "columns": source_words}
+figures.show(word_maps, caption, panels=[{"values": alpha.detach(), **on_words}])
 
 # %% [markdown]
 r"""
@@ -625,28 +733,39 @@ def eq08_distribution(P_V, p_gen, alpha_t, source, size):
     return P
 
 
+# %%
 def next_word(c_t, s_t, s_before, y_t, alpha_t, source, size):
     """(6) to (8) of one step: p_gen and P."""
     logits, a_t = eq07_logits(c_t, s_t, W)
     p_gen = torch.sigmoid(W["w"] @ torch.cat([a_t, s_before, y_t]) + W["b_gen"])
-    return p_gen, eq08_distribution(eq06_generated(logits), p_gen, alpha_t, source, size)
+    return p_gen, eq08_distribution(
+        eq06_generated(logits), p_gen, alpha_t, source, size
+    )
 
 
 before = torch.cat([s_0[None], s[:-1]])
 source, size = toy[b].source.tolist(), len(toy_vocabulary) + len(toy[b].unknown)
-predicted = [next_word(c[t], s[t], before[t], y[t], alpha[t], source, size) for t in range(T_y)]
+steps = zip(c, s, before, y, alpha)
+predicted = [next_word(*of_step, source, size) for of_step in steps]
 p_gen, P = (torch.stack(parts) for parts in zip(*predicted))
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 checks.close(p_gen, toy_output.switch[b, :T_y].sigmoid(), "(8)", "switch")
-found = (values[b, :T_y, None] for values in (toy_output.features, toy_output.switch, toy_output.copy))
-by_step = PointerOutput(*found, toy_output.source[b].expand(T_y, -1))  # a row for each step of the document
+lib_parts = toy_output.features, toy_output.switch, toy_output.copy
+found = (values[b, :T_y, None] for values in lib_parts)  # a row for each step
+by_step = PointerOutput(*found, toy_output.source[b].expand(T_y, -1))
 lib_P = model.pointer.distribution(by_step, size - len(toy_vocabulary))
 checks.close(P, lib_P, "(6)-(8)", "P over vocabulary and source")
 checks.close(torch.ones(T_y), P.sum(1), "(8)", "each row of P sums to 1")
 all_words = [*toy_vocabulary.words, *toy[b].unknown]
-_ = labelled_maps([
-    {"title": "generate", "values": p_gen.detach()[:, None], "rows": target_words, "columns": ["p"]},
-    {"title": "P: the next word", "values": P.detach(), "rows": target_words, "columns": all_words},
-])  # fmt: skip
+switch_map = {"title": "generate", "rows": target_words, "columns": ["p"]}
+word_map = {"title": "P: the next word", "rows": target_words, "columns": all_words}
+caption = "(6) to (8) on the toy document: the switch, and every word's probability."
+figures.show(
+    word_maps, caption,
+    panels=[{"values": p_gen.detach()[:, None], **switch_map},
+            {"values": P.detach(), **word_map}],
+)  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -666,24 +785,29 @@ show_model("windowed", {1})
 # %%
 def eq01_objective(document):
     """All of the above in order, for one document."""
-    h, s_0, cell_0 = eq02_states(embedded_ids(document.source), model.forward_encoder, model.backward_encoder)
+    encoders = model.forward_encoder, model.backward_encoder
+    h, s_0, cell_0 = eq02_states(embedded_ids(document.source), *encoders)
     inputs = [BOS, *document.target[:-1].tolist()]
     y = embedded_ids(inputs)
     s = eq05_decoder_states(y, s_0, cell_0, model.decoder)
     windows = eq13_windows_of_steps(inputs, eq11_windows(len(h), ws, ss))
-    size, total = len(toy_vocabulary) + len(document.unknown), 0.0
+    source, size = document.source.tolist(), len(toy_vocabulary) + len(document.unknown)
+    total = 0.0
     for t, target in enumerate(document.target.tolist()):
-        in_window = document.source[windows[t] * ss : windows[t] * ss + ws]
-        if target >= len(toy_vocabulary) and target not in in_window:
+        begin = windows[t] * ss
+        if target >= len(toy_vocabulary) and target not in source[begin : begin + ws]:
             target = UNK
         alpha_t, c_t = eq03_context(s[t], h, windows[t], ws, ss)
         s_before = s[t - 1] if t else s_0
-        _, P = next_word(c_t, s[t], s_before, y[t], alpha_t, document.source.tolist(), size)
+        _, P = next_word(c_t, s[t], s_before, y[t], alpha_t, source, size)
         total = total - torch.log(P[target])
     return total / len(document.target)
 
 
+# %%
 naive_loss = sum(eq01_objective(document) for document in toy) / len(toy)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 lib_loss = model.loss(batch)["loss"]
 checks.close(naive_loss, lib_loss, "(1)", "loss of the padded batch")
 checks.gradients(gradients(model, naive_loss), gradients(model, lib_loss), "(1)")
@@ -706,7 +830,9 @@ show_model("windowed", {"states", "window"})
 def streamed_states(words, window, ws, ss, forward, backward):
     """The states [<= ws, d] of one window."""
     begin, end = window * ss, min(window * ss + ws, len(words))
-    ahead = forward(words[:end])[0][begin:]  # the library does not read the beginning again
+    ahead = forward(words[:end])[0][
+        begin:
+    ]  # the library does not read the beginning again
     back = backward(words[begin:end].flip(0))[0].flip(0)
     return torch.cat([ahead, back], 1)
 
@@ -715,11 +841,15 @@ streamed = Windowed(replace(model.config, encode="stream")).double()
 streamed.load_state_dict(model.state_dict())
 alone = make_batch([toy[b]], len(toy_vocabulary))
 running = streamed.encode(alone)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 for window in range(eq11_windows(T_x, ws, ss)):
     if window:
         _, running = streamed.decode(torch.tensor([[SLIDE]]), running)
-    naive_states = streamed_states(x, window, ws, ss, model.forward_encoder, model.backward_encoder)
-    checks.close(naive_states, running.held.states[0, : len(naive_states)], "stream", f"states of window {window}")
+    encoders = model.forward_encoder, model.backward_encoder
+    naive_states = streamed_states(x, window, ws, ss, *encoders)
+    held = running.held.states[0, : len(naive_states)]
+    checks.close(naive_states, held, "stream", f"states of window {window}")
 
 # %% [markdown]
 r"""
@@ -746,11 +876,15 @@ def eq14_ends(words, ws, ss, k, d, budget, longest):
     return np.floor(np.cumsum(shares / shares.sum()) * budget * words / longest + 1e-9)
 
 
-static = Windowed(replace(model.config, windowing="static", budget=12, longest=30)).double()
-static_ends = static.encode(batch).window_ends[b]
+sizes = replace(model.config, windowing="static", budget=12, longest=30)
+static = Windowed(sizes).double()
 expected = eq14_ends(T_x, ws, ss, k=1.2, d=0.8, budget=12, longest=30)
-checks.close(torch.from_numpy(expected), static_ends[: len(expected)].double(), "(14)", "ends of the windows")
-print("a summary of", int(expected[-1]), "words; windows end after", expected.astype(int).tolist())
+print("a summary of", int(expected[-1]), "words;", end=" ")
+print("windows end after", expected.astype(int).tolist())
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+lib_ends = static.encode(batch).window_ends[b, : len(expected)].double()
+checks.close(torch.from_numpy(expected), lib_ends, "(14)", "ends of the windows")
 
 # %% [markdown]
 r"""
@@ -766,25 +900,41 @@ standard = Windowed(replace(model.config, window=None, stride=None)).double()
 standard.load_state_dict(model.state_dict())
 ordinary = standard.loss(batch)["loss"]
 longest = batch.source.shape[1]
-for mode in ("whole", "stream"):
-    wide = Windowed(replace(model.config, window=longest, stride=longest, encode=mode)).double()
-    wide.load_state_dict(model.state_dict())
-    checks.close(ordinary, wide.loss(batch)["loss"], "(3)", f"one window, {mode}: the standard model")
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+for mode in ("whole", "stream"):
+    sizes = replace(model.config, window=longest, stride=longest, encode=mode)
+    wide = Windowed(sizes).double()
+    wide.load_state_dict(model.state_dict())
+    found = wide.loss(batch)["loss"]
+    checks.close(ordinary, found, "(3)", f"one window, {mode}: the standard model")
+
+# %%
 keep_sliding = torch.full((len(toy), 9), SLIDE)
 slid_output, slid = model.decode(keep_sliding, state)
-lib_P = model.distribution(slid_output, slid, max(map(len, batch.unknown)))
-checks.close(torch.zeros(len(toy)), lib_P[:, SLIDE], "(13)", "no symbol behind the last window")
-outside = [
-    toy_output.copy[b, t, j] for t, w in enumerate(windows) for j in range(T_x) if not w * ss <= j < w * ss + ws
-]
-checks.close(torch.zeros(len(outside)), torch.stack(outside), "(3)", "no attention outside the window")
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+lib_P = model.distribution(slid_output, slid, max(map(len, batch.unknown)))
+checks.close(
+    torch.zeros(len(toy)), lib_P[:, SLIDE], "(13)", "no symbol behind the last window"
+)
+
+# %%
+outside = [
+    toy_output.copy[b, t, j]
+    for t, w in enumerate(windows)
+    for j in range(T_x)
+    if not w * ss <= j < w * ss + ws
+]
+nothing = torch.zeros(len(outside))
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+checks.close(nothing, torch.stack(outside), "(3)", "no attention outside the window")
 for each in (model, streamed, static):
     one_by_one, running = [], each.encode(batch)
-    for t in range(batch.target_input.shape[1]):
-        one_output, running = each.decode(batch.target_input[:, t : t + 1], running)
-        one_by_one.append(each.log_prob(one_output, batch.target[:, t : t + 1], running))
+    for fed, wanted in zip(batch.target_input.split(1, 1), batch.target.split(1, 1)):
+        one_output, running = each.decode(fed, running)
+        one_by_one.append(each.log_prob(one_output, wanted, running))
     at_once, _ = each.decode(batch.target_input, each.encode(batch))
     whole = each.log_prob(at_once, batch.target, state)
     checks.close(torch.cat(one_by_one, 1), whole, "(2)-(14)", "T calls equal one call")
@@ -807,7 +957,8 @@ Where the window stands, attention inside it, and the window that is entered.
 """
 
 # %%
-show_source(Windowed._windows, Windowed._attend_whole, Windowed._attend_stream, Windowed._enter, TiedPointer)
+attending = Windowed._attend_whole, Windowed._attend_stream
+show_source(Windowed._windows, *attending, Windowed._enter, TiedPointer)
 
 # %% [markdown]
 r"""
@@ -825,7 +976,7 @@ r"""
 
 The three models of the task on longer and longer texts: numbers held from one step to the next (the state: what the encoder
 made and the decoder carries, without the text's ids), and the time for each symbol of a summary of one fact a window, with the
-time to encode the text shared out among them: the first hundred symbols, the median of three times.
+time to encode the text shared out among them: the first hundred symbols, the median of five times, with the fastest and the slowest.
 """
 
 
@@ -834,14 +985,19 @@ def held_numbers(state):
     """Numbers in a state that depend on more than the ids of the text."""
     ids = {"source", "lengths", "last_window", "window_ends"}
     values = {**vars(state), **(vars(state.held) if state.held else {})}
-    return sum(v.numel() for k, v in values.items() if k not in ids and isinstance(v, torch.Tensor))
+    held = [
+        v for k, v in values.items() if k not in ids and isinstance(v, torch.Tensor)
+    ]
+    return sum(v.numel() for v in held)
 
 
+# %%
 @torch.no_grad()
-def cost_of(model, windows, symbols=100, times=3):
-    """Milliseconds for each symbol of a summary of one fact a window, the median of three; numbers held."""
+def cost_of(model, windows, symbols=100, times=5):
+    """Numbers held, and milliseconds a symbol, several times: one fact a window."""
     documents = planted_facts(1, seed=5, windows=windows, vocab_size=V)
-    batch, config = make_batch(documents, V), DecodeConfig(beam=1, min_length=symbols, max_length=symbols)
+    batch = make_batch(documents, V)
+    config = DecodeConfig(beam=1, min_length=symbols, max_length=symbols)
     taken = []
     for _ in range(times):
         clock = [time.perf_counter()]
@@ -850,28 +1006,49 @@ def cost_of(model, windows, symbols=100, times=3):
         beam_search(model, batch, config)  # encodes the text again
         clock.append(time.perf_counter())
         encoding, searching = np.diff(clock)
-        taken.append((searching - encoding) / symbols + encoding / (5 * windows))
-    return {"words": len(documents[0].source), "time": 1000 * np.median(taken), "numbers": held_numbers(state)}
+        each = (searching - encoding) / symbols + encoding / (5 * windows)
+        taken.append(1000 * each)
+    return len(documents[0].source), taken, held_numbers(state)
 
 
-costs = {name: [cost_of(model, n) for n in (10, 30, 100, 300, 1000)] for name, model in fact_models.items()}
+# %%
+lengths = (10, 30, 100, 300, 1000)  # windows
+costs = {
+    name: [cost_of(model, n) for n in lengths] for name, model in fact_models.items()
+}
+pd.DataFrame({
+    name: {
+        f"{words:,} words": f"{np.median(taken):.2f} [{min(taken):.2f}, {max(taken):.2f}] ms"
+        for words, taken, _ in rows
+    }
+    for name, rows in costs.items()
+})  # fmt: skip
 
-
-def cost_panel(key, ylabel, **axis):
-    series = {name: [[r["words"] for r in rows], [r[key] for r in rows]] for name, rows in costs.items()}
-    return {"series": series, "xlabel": "words of the text", "ylabel": ylabel, "xscale": "log", **axis}
-
-
-draw(
-    lines,
-    "windowed_cost",
-    figures,
-    width=4.5,
-    panels=[
-        cost_panel("numbers", "numbers held between steps", yscale="log"),
-        cost_panel("time", "milliseconds for each symbol", zero=True),
-    ],
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+numbers_panel = {"ylabel": "numbers held between steps", "yscale": "log", "series": {}}
+time_panel = {
+    "ylabel": "milliseconds a symbol",
+    "zero": True,
+    "series": {},
+    "spread": {},
+}
+for name, rows in costs.items():
+    words, taken, held = map(list, zip(*rows))
+    numbers_panel["series"][name] = [words, held]
+    time_panel["series"][name] = [words, [np.median(found) for found in taken]]
+    time_panel["spread"][name] = [
+        [min(found) for found in taken],
+        [max(found) for found in taken],
+    ]
+axis = {"xlabel": "words of the text", "xscale": "log"}
+caption = (
+    "What a longer text costs: the state that is carried from step to step, and the time of"
+    " a symbol: median of five times, the bar from the fastest to the slowest. The lines of"
+    " the two models that encode the whole text cover each other at the left."
 )
+figures.show(
+    lines, caption, "windowed_cost", width=4.5, panels=[{**numbers_panel, **axis}, {**time_panel, **axis}],
+)  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -890,26 +1067,19 @@ function that `python -m lib.train` calls, where the parameters ask for it.
 """
 
 # %%
-run, origin = run_for_page(chosen, corpus, as_they_are, output, progress=preset != "demo")
-summarizer, vocabulary, options, decode = run.model, run.vocabulary, run.options, run.decode
+told = preset != "demo"
+run, origin = run_for_page(chosen, corpus, as_they_are, output, progress=told)
+summarizer, vocabulary = run.model, run.vocabulary
+options, decode = run.options, run.decode
 ws, ss = summarizer.config.window, summarizer.config.stride
 system = f"Windowed ({variant})"
-print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameters, {len(vocabulary):,} words")
-print(origin)
-print(options)
-validated = pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split")
-validated.iloc[:: max(1, len(validated) // 8)].round(3)
+run_facts(run, origin)
 
 # %%
-losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics]
-draw(
-    loss_curves,
-    "windowed_losses",
-    figures,
-    metrics=losses,
-    hours=run.hours if as_they_are else 0.0,
-    title=f"Loss of {variant}, {run.config['documents']['train']:,} training documents",
-)
+validation_losses(run)
+
+# %%
+loss_figure(figures, "windowed_losses", run, as_they_are)
 
 # %% [markdown]
 r"""
@@ -923,37 +1093,57 @@ One test paper, and how the sentences of its abstract are linked to sentences of
 """
 
 # %%
-quotable = [i for i, doc in enumerate(documents) if dataset != "aclsum" or anthology_year(doc.id) >= 2016]
+# papers of the ACL Anthology may be quoted from 2016 on
+recent = [dataset != "aclsum" or anthology_year(doc.id) >= 2016 for doc in documents]
+quotable = np.flatnonzero(recent).tolist()
 looked_at = documents[quotable[0]]
 prepared = chosen.prepare(corpus, progress=False)
 (marked_document,) = encode_documents([looked_at], prepared.encoder)
-print("TITLE    ", looked_at.title)
-print(
-    "WORDS    ", f"{len(marked_document.source):,} of {sum(len(s.split()) for s in looked_at.sentences):,} are read"
-)
-if prepared.options.window:
+
+
+def linked_sentences(document, prepared):
+    """The document with its symbols, and to what each summary sentence was linked."""
     vectors = vectors_for(prepared, prepared.options)
-    found = target_sentences(marked_document, prepared.options.lower)
-    in_summary = marked_document.target[: found.sum()], found
-    in_source = marked_document.source, marked_document.sentence_lengths
+    found = target_sentences(document, prepared.options.lower)
+    in_summary = document.target[: found.sum()], found
+    in_source = document.source, document.sentence_lengths
     matrix = similarities(in_summary, in_source, vectors, prepared.options.aggregate)
+    places = link(document, found, vectors, prepared.options)
+    return mark_transitions(document, found, places), matrix, places, in_summary
+
+
+# %%
+no_symbols = "no window, or windows that slide by themselves: no symbols"
+if prepared.options.window:
     sentences = source_sentences(marked_document, prepared.vocabulary)
-    parts = [prepared.vocabulary.decode(ids.tolist(), marked_document.unknown) for ids in split_at(*in_summary)]
-    places = link(marked_document, found, vectors, prepared.options)
-    marked_document = mark_transitions(marked_document, found, places)
-    slides = [int((prepared["train"][i].target == SLIDE).sum()) for i in range(len(prepared["train"]))]
-    print("symbols in a training reference:", {n: slides.count(n) for n in sorted(set(slides))})
-    table = pd.DataFrame({
+    marked_document, matrix, places, of = linked_sentences(marked_document, prepared)
+    parts = [
+        prepared.vocabulary.decode(ids.tolist(), marked_document.unknown)
+        for ids in split_at(*of)
+    ]
+    links = pd.DataFrame({
         "summary sentence": [clip(" ".join(part), 9) for part in parts],
         "most alike in the text": [clip(sentences[i], 9) for i in matrix.argmax(1)],
         "cosine": matrix.max(1).round(2),
         "window": places,
     })  # fmt: skip
-else:
-    table = "no window, or windows that slide by themselves: no symbols"
-reference_words = prepared.vocabulary.decode(marked_document.target.tolist(), marked_document.unknown)
-print("REFERENCE", clip(" ".join(reference_words), 90))
-table
+links if prepared.options.window else no_symbols
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+target = prepared.vocabulary.decode(
+    marked_document.target.tolist(), marked_document.unknown
+)
+slides = pd.Series(
+    [int((d.target == SLIDE).sum()) for d in prepared["train"]]
+).value_counts()
+words = sum(len(sentence.split()) for sentence in looked_at.sentences)
+counted = (f"{n} in {times}" for n, times in slides.sort_index().items())
+Passages([
+    ("title", looked_at.title),
+    ("words", f"{len(marked_document.source):,} of {words:,} are read"),
+    ("reference", clip(" ".join(target), 90)),
+    ("symbols in the training references", ", ".join(counted)),
+])  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -966,12 +1156,19 @@ shown; scores never see them.
 # %%
 encoded = run.encode(documents, run.encoder)
 rules = {how: replace(decode, block_ngrams=size) for how, size in DECODINGS.items()}
-pair = make_batch([encoded[i] for i in quotable[:2]], len(vocabulary))
-shown = beam_search(summarizer, pair, rules["no trigram twice"])
-for i, unknown, found in zip(quotable, pair.unknown, shown):
-    print("TITLE    ", documents[i].title)
-    print("REFERENCE", clip(" ".join(documents[i].summary), 90))
-    print("WRITTEN  ", clip(" ".join(vocabulary.decode(found[0].ids, unknown)), 130), "\n")
+found = {}  # the best hypothesis of every paper, symbols and all
+for how, rule in rules.items():
+    parts = batches(summarizer, encoded, 10, vocabulary)
+    found[how] = [best.ids for best in written(summarizer, parts, rule)]
+
+# %%
+rows = []
+for i in quotable[:2]:
+    symbols = vocabulary.decode(found["no trigram twice"][i], encoded[i].unknown)
+    rows += [("title", documents[i].title)]
+    rows += [("reference", clip(" ".join(documents[i].summary), 90))]
+    rows += [("written", clip(" ".join(symbols), 130))]
+Passages(rows)
 
 # %% [markdown]
 r"""
@@ -979,27 +1176,21 @@ Where the window and the attention go while the first of these summaries is writ
 """
 
 # %%
-first, written = encoded[quotable[0]], shown[0][0].ids
-path = largest_weights(summarizer, first, written, len(vocabulary))
-draw(
-    maximum_attention,
-    "windowed_attention",
-    figures,
-    **path,
-    window=ws or len(first.source),
-    stride=ss or 1,
-    title=f"Maximum attention on one test paper ({preset} run)",
-)
+first, ids = encoded[quotable[0]], found["no trigram twice"][quotable[0]]
+path = largest_weights(summarizer, first, ids, len(vocabulary))
+box = {"window": ws or len(first.source), "stride": ss or 1}
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+caption = f"Maximum attention while the first summary is written ({preset} run)."
+figures.show(maximum_attention, caption, "windowed_attention", **path, **box)
 
 # %%
-written = {}  # all summaries in symbols, with no trigram twice
-for begin in range(0, len(encoded), 10):
-    batch = make_batch(encoded[begin : begin + 10], len(vocabulary))
-    found = beam_search(summarizer, batch, rules["no trigram twice"])
-    written |= {name: best.ids for name, (best, *_) in zip(batch.ids, found)}
-together = {name: f"{SLIDE},{SLIDE}" in ",".join(map(str, ids)) for name, ids in written.items()}
-print("symbols in a summary:", pd.Series([ids.count(SLIDE) for ids in written.values()]).value_counts().to_dict())
-print(f"in {sum(together.values())} of {len(written)} summaries symbols stand one behind the other")
+ruled = found["no trigram twice"]
+pairs = f"{SLIDE},{SLIDE}"
+together = sum(pairs in ",".join(map(str, ids)) for ids in ruled)
+slides = pd.Series([ids.count(SLIDE) for ids in ruled]).value_counts().sort_index()
+print(f"in {together} of {len(ruled)} summaries symbols stand one behind the other")
+slides.rename_axis("symbols").to_frame("summaries").T
 
 # %% [markdown]
 r"""
@@ -1014,16 +1205,24 @@ tables. Lead and LexRank choose from the full paper. The oracle sees the referen
 words (marks alone are none): ROUGE rewards length.
 """
 
+
 # %%
+def in_sentences(ids, document):
+    """Symbols without those that slide, as sentences."""
+    return vocabulary.sentences([i for i in ids if i != SLIDE], document.unknown)
+
+
 systems = {
     "Lead": [doc.sentences for doc in documents],
     "LexRank": [lexrank(doc.sentences, options.summary_tokens) for doc in documents],
     "Oracle": [oracle(doc.sentences, doc.summary) for doc in documents],
-    **{f"{system}, {how}": summarize(summarizer, encoded, vocabulary, rule) for how, rule in rules.items()},
 }
-references = [doc.summary for doc in documents]
-table, score_numbers = summary_table(systems, references, options, options.summary_tokens, seed)
-print(f"{preset} run: {len(documents)} test documents of {Path(dataset).name}, cut to {options.summary_tokens} words")
+for how, every in found.items():
+    systems[f"{system}, {how}"] = [in_sentences(*pair) for pair in zip(every, encoded)]
+longest = options.summary_tokens
+table, means = summary_table(systems, documents, options, longest, seed)
+print(f"{preset} run: {len(documents)} test documents of {Path(dataset).name}")
+print(f"every summary cut to {longest} words")
 table
 
 # %% [markdown]
@@ -1035,18 +1234,19 @@ first 1,540 words, which end somewhere in the methods, and writes from there. On
 
 # %%
 def ends_with_its_conclusion(document):
-    kept_sections = choose_sections(document.section_names, 3)
-    names, texts = ([of[i] for i in kept_sections] for of in (document.section_names, document.sections))
+    chosen_sections = choose_sections(document.section_names, 3)
+    both = document.section_names, document.sections
+    names, texts = ([of[i] for i in chosen_sections] for of in both)
     return replace(document, section_names=names, sections=texts)
 
 
-arranged = run.encode([ends_with_its_conclusion(document) for document in documents], run.encoder)
-name = f"{system}, no trigram twice"
+arranged = run.encode(list(map(ends_with_its_conclusion, documents)), run.encoder)
+name, rule = f"{system}, no trigram twice", rules["no trigram twice"]
 rows = {name: systems[name]}
 rows["the same, of papers that end with their conclusion"] = summarize(
-    summarizer, arranged, vocabulary, rules["no trigram twice"]
+    summarizer, arranged, vocabulary, rule
 )
-summary_table(rows, references, options, options.summary_tokens, seed)[0]
+summary_table(rows, documents, options, longest, seed)[0]
 
 # %% [markdown]
 r"""
@@ -1070,30 +1270,38 @@ every window as training had.
 
 # %%
 longest_document = max(documents, key=lambda doc: sum(len(s) for s in doc.sentences))
-whole = {"source_tokens": None, "section_words": None}
-(long_text,) = encode_documents([longest_document], replace(run.encoder, options=replace(options, **whole)))
-in_all = int(count_windows(len(long_text.source), ws, ss)) if ws else 1
-in_training = int(count_windows(options.source_tokens, ws, ss)) if ws else 1
-longer = replace(decode, max_length=max(decode.max_length, options.summary_tokens // in_training * in_all))
+whole = replace(options, source_tokens=None, section_words=None)
+encoder = replace(run.encoder, options=whole)
+(long_text,) = encode_documents([longest_document], encoder)
+lengths = [len(long_text.source), options.source_tokens]
+in_all, in_training = (
+    count_windows(np.array(lengths), ws, ss).tolist() if ws else (1, 1)
+)
+most = max(decode.max_length, options.summary_tokens // in_training * in_all)
+long_batch, longer = (
+    make_batch([long_text], len(vocabulary)),
+    replace(decode, max_length=most),
+)
 started = time.perf_counter()
-((best, *_),) = beam_search(summarizer, make_batch([long_text], len(vocabulary)), longer)
+((best, *_),) = beam_search(summarizer, long_batch, longer)
 seconds = time.perf_counter() - started
 path = largest_weights(summarizer, long_text, best.ids, len(vocabulary))
-print(f"{len(long_text.source):,} words; training saw {options.source_tokens:,} at most")
-words_written = len(best.ids) - best.ids.count(SLIDE)
-print(f"{words_written} words written in {seconds:.1f} s, in windows 1 to {max(path['windows']) + 1} of {in_all}")
-print(clip(" ".join(vocabulary.decode(best.ids, long_text.unknown)), 80))
 
-# %%
-draw(
-    maximum_attention,
-    "windowed_long",
-    figures,
-    **path,
-    window=ws or len(long_text.source),
-    stride=ss or 1,
-    title=f"Maximum attention on {len(long_text.source):,} words",
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+words_written = len(best.ids) - best.ids.count(SLIDE)
+last = int(max(path["windows"])) + 1
+Passages([
+    ("read", f"{lengths[0]:,} words; training saw {lengths[1]:,} at most"),
+    ("written", f"{words_written} words in {seconds:.1f} s, in windows 1 to {last} of {in_all}"),
+    ("begins", clip(" ".join(vocabulary.decode(best.ids, long_text.unknown)), 80)),
+])  # fmt: skip
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+box = {"window": ws or lengths[0], "stride": ss or 1}
+caption = (
+    f"Maximum attention on {lengths[0]:,} words, more than any text in training had."
 )
+figures.show(maximum_attention, caption, "windowed_long", **path, **box)
 
 # %% [markdown]
 r"""
@@ -1119,13 +1327,14 @@ published = {
     ("WikiHow", "WIKI_IV"): (780, 125, "400/380", 27.23, 9.51, 26.49),
     ("WikiHow", "WIKI_V"): (780, 125, "", 29.19, 10.14, 28.46),
 }
-ours = score_numbers[f"{system}, {next(iter(DECODINGS))}"]
-mine = " / ".join(f"{ours[m]['mean']:.1f}" for m in ("R-1", "R-2", "R-Lsum"))
-published[Path(dataset).name, f"this run ({preset})"] = (
-    options.source_tokens, options.summary_tokens, f"{ws}/{ss}" if ws else "", mine, "", "",
-)  # fmt: skip
+
+# %%
+ours = [round(mean, 2) for mean in means[f"{system}, {next(iter(DECODINGS))}"].values()]
+sizes = options.source_tokens, options.summary_tokens, f"{ws}/{ss}" if ws else ""
+published[Path(dataset).name, f"this run ({preset})"] = (*sizes, *ours)
 columns = ["T_x", "T_y", "ws/ss", "R-1", "R-2", "R-L"]
-pd.DataFrame(published.values(), index=pd.MultiIndex.from_tuples(published), columns=columns)
+names = pd.MultiIndex.from_tuples(published)
+pd.DataFrame(published.values(), index=names, columns=columns)
 
 # %% [markdown]
 r"""
