@@ -26,8 +26,8 @@ that, and shows what training costs, not what the models can do. Each model's ow
 """
 
 # %% tags=["parameters"]
-dataset: str = ""  # a corpus name (aclsum, arxiv, pubmed, ...) or a folder of train, val and test files
-preset: str = ""  # empty: the kept runs; demo: two minutes on two CPU cores; paper: every paper's own sizes
+dataset: str = ""  # a corpus (aclsum, arxiv, ...) or a folder of train, val, test files
+preset: str = ""  # empty: the kept runs; demo: two minutes on a CPU; paper: for GPUs
 steps: int = 0  # training steps of every model; 0: as many as each preset says
 documents: int = 30  # how many test documents are summarized and scored
 seed: int = 0  # of weights, batches and bootstrap
@@ -40,7 +40,6 @@ check_parameters(globals())
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -52,26 +51,27 @@ from lib.bootstrap import interval, paired_bootstrap
 from lib.checks import check_exercise
 from lib.data.corpora import anthology_year, load_corpus
 from lib.extractive import lexrank, oracle
-from lib.figures import draw, interval_bars, use_style
+from lib.figures import interval_bars
 from lib.generate import summarize
 from lib.human.sheets import write_summaries
 from lib.make_tables import render
-from lib.page_tools import clip, figures_folder, measured
+from lib.page_tools import clip, figures_folder, measured, summary_row, unseen_papers
 from lib.papers import PAPERS
 from lib.score_runs import score_systems
+from lib.shown import PageFigures, Passages, show_tables
 from lib.storage import code_digest, digest, project_root, trained_folder, write_json
 from lib.trained import DECODINGS
 
 kept = not (dataset or preset or steps)
 as_they_are = kept and (documents, seed) == (30, 0)
 dataset, preset = dataset or ("pmc-sample" if kept else "aclsum"), preset or "demo"
-corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
-# one paper of the sample is among those that kept runs have learned from
-texts = list(islice((d for d in corpus.split("test") if d.id != "PMC4784345"), documents))
+corpus = load_corpus(
+    dataset, errors="skip"
+)  # a name or folder that cannot be read ends the page here
+texts = unseen_papers(corpus, documents)
 references = [document.summary for document in texts]
-figures = figures_folder(as_they_are)
-use_style()
-pd.set_option("display.max_colwidth", None)
+figures = PageFigures(figures_folder(as_they_are))
+show_tables()
 
 # %% [markdown]
 r"""
@@ -83,35 +83,40 @@ settings and code is not done again.
 
 # %%
 code = code_digest("lib.train")  # and all that it imports
-here = project_root() / "runs" / f"compare-{digest([dataset, preset, steps, seed, corpus.identity, code])}"
-alone = torch.cuda.is_available() or preset != "demo"  # otherwise two at a time, a core for each
+made_of = digest([dataset, preset, steps, seed, corpus.identity, code])
+here = project_root() / "runs" / f"compare-{made_of}"
+# otherwise two at a time, a core for each
+alone = torch.cuda.is_available() or preset != "demo"
 
 
 def train_here(model, paper):
     """A run of a model, trained at the comparison's preset, and what that takes."""
-    what = [model, "--preset", paper.comparison.get(preset, preset), "--dataset", dataset, "--errors", "skip"]
-    what += [
-        "--seed",
-        str(seed),
-        *(["--steps", str(steps)] if steps else []),
-        "--output",
-        str(here / model),
-        "--resume",
-    ]
-    cost = measured(here / model, "training", "lib.train", *what, threads=None if alone else 1)
+    what = [model, "--preset", paper.comparison.get(preset, preset)]
+    what += ["--dataset", dataset, "--errors", "skip", "--seed", str(seed)]
+    what += ["--steps", str(steps)] if steps else []
+    what += ["--output", str(here / model), "--resume"]
+    threads = None if alone else 1
+    cost = measured(here / model, "training", "lib.train", *what, threads=threads)
     return lib.load(here / model), f"{cost['seconds']:.0f} s, {cost['gb']:.2f} GB"
 
 
+# %%
 def kept_run(model, paper):
     run = lib.load(trained_folder(model))
     return run, f"{run.hours:.1f} h"
 
 
+# %%
+chosen = {paper.title: (name, paper) for name, paper in PAPERS.items()}
+if kept:
+    chosen = {title: pair for title, pair in chosen.items() if pair[1].kept}
+work, started = kept_run if kept else train_here, {}
 with ThreadPoolExecutor(1 if alone or kept else 2) as pool:
-    work = kept_run if kept else train_here
-    chosen = {paper.title: (name, paper) for name, paper in PAPERS.items() if paper.kept or not kept}
-    started = {title: pool.submit(work, *pair) for title, pair in reversed(chosen.items())}
+    for title, pair in reversed(chosen.items()):
+        started[title] = pool.submit(work, *pair)
     runs = {title: started[title].result() for title in chosen}
+
+# %%
 
 read = {}
 for name, (run, cost) in runs.items():
@@ -120,13 +125,15 @@ for name, (run, cost) in runs.items():
     read[name] = {
         "variant": run.config["variant"],
         "parameters": f"{sum(p.numel() for p in run.model.parameters()):,}",
-        "trained on": f"{run.config['documents']['train']:,} of {Path(run.config['corpus']).name}",
+        "trained on": f"{run.config['documents']['train']:,}",
+        "of": Path(run.config["corpus"]).name,
         "training": cost,
         "symbols known": f"{len(run.vocabulary):,}",
-        "read of the first paper": f"{len(first.source):,} in {len(first.sentence_lengths)} {units}",
+        "words read of the first paper": f"{len(first.source):,}",
+        "in": f"{len(first.sentence_lengths)} {units}",
         "only to be copied": len(first.unknown),
     }
-pd.DataFrame.from_dict(read, orient="index")
+pd.DataFrame.from_dict(read, orient="index").T
 
 # %% [markdown]
 r"""
@@ -152,47 +159,43 @@ milliseconds = {}
 for name, (run, _) in runs.items():
     encoded = run.encode(texts, run.encoder)
     for how, size in DECODINGS.items():
+        rule = replace(run.decode, block_ngrams=size)
         begun = time.perf_counter()
-        written = summarize(run.model, encoded, run.vocabulary, replace(run.decode, block_ngrams=size))
-        milliseconds[f"{name}, {how}"] = 1000 * (time.perf_counter() - begun) / len(texts)
+        written = summarize(run.model, encoded, run.vocabulary, rule)
+        milliseconds[f"{name}, {how}"] = (
+            1000 * (time.perf_counter() - begun) / len(texts)
+        )
         systems[f"{name}, {how}"] = written
 options = runs["Mem2Mem"][0].options  # one way to cut texts into words for all
 parts = score_systems(systems, texts, options, longest)
-
-
-def comparison_row(name):
-    """Quality, repetition and time of a system."""
-    part = parts[name]
-    row = {m: str(interval([r[i] for r in part["rouge"]], seed)) for i, m in enumerate(("R-1", "R-2", "R-Lsum"))}
-    repeated, copied = np.sum(part["repeated"], axis=0), np.sum(part["copied"]["5"], axis=0)
-    return row | {
-        "words": f"{part['words']:.0f}",
-        "repeated": f"{repeated[0] / max(1, repeated[1]):.0%}",
-        "copied": f"{copied[0] / max(1, copied[1]):.0%}",
-        "distinct": f"{np.mean(part['distinct']):.0%}",
-        "a summary": f"{milliseconds[name]:.0f} ms" if name in milliseconds else "",
-    }
-
-
-comparison = pd.DataFrame.from_dict({name: comparison_row(name) for name in parts}, orient="index")
-caption = f"The models on the same {len(texts)} papers of {Path(dataset).name}, every summary cut to {longest} words"
-table = {"table": "compare_table", "title": caption, "preset": "kept runs" if kept else preset}
-lines = {name: list(row) for name, row in comparison.T.items()}
-write_json(figures / "compare_table.json", {**table, "columns": list(comparison), "lines": lines})
-render()  # the README shows the committed one
-comparison.style.set_properties(**{"white-space": "nowrap"})
+rows = {}
 
 # %%
+for name, part in parts.items():
+    taken = f"{milliseconds[name]:.0f} ms" if name in milliseconds else ""
+    rows[name] = {**summary_row(part, seed), "a summary": taken}
+comparison = pd.DataFrame.from_dict(rows, orient="index")
+comparison
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+caption = f"The models on the same {len(texts)} papers of {Path(dataset).name}, every summary cut to {longest} words"
+table = {
+    "table": "compare_table",
+    "title": caption,
+    "preset": "kept runs" if kept else preset,
+}
+lines = {name: list(row) for name, row in comparison.T.items()}
+write_json(
+    figures.folder / "compare_table.json",
+    {**table, "columns": list(comparison), "lines": lines},
+)
+render()  # the README shows the committed one
 rouge_1 = {name: [r[0] for r in part["rouge"]] for name, part in parts.items()}
 shown = {name: interval(values, seed) for name, values in rouge_1.items()}
-draw(
-    interval_bars,
-    "compare_rouge",
-    figures,
-    rows={name: [i.mean, i.low, i.high] for name, i in shown.items()},
-    xlabel="ROUGE-1, F1 in percent",
-    title=f"{len(texts)} test documents of {Path(dataset).name}, {longest} words at most",
-)
+figures.show(
+    interval_bars, f"{caption}: R-1 with its 95% interval over papers.", "compare_rouge",
+    rows={name: [i.mean, i.low, i.high] for name, i in shown.items()}, xlabel="ROUGE-1, F1 in percent",
+)  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -217,8 +220,13 @@ def difference_shown(first, second):
 
 
 plain, ruled = (f", {how}" for how in DECODINGS)
-compared = {name.removesuffix(ruled): name for name in parts if not name.endswith(plain)}
-pd.DataFrame({b: {a: difference_shown(compared[a], compared[b]) for a in compared} for b in compared})
+names = [name for name in parts if not name.endswith(plain)]
+compared = {name.removesuffix(ruled): name for name in names}
+differences = {
+    b: {a: difference_shown(compared[a], compared[b]) for a in compared}
+    for b in compared
+}
+pd.DataFrame(differences)
 
 # %% [markdown]
 r"""
@@ -231,18 +239,17 @@ The beginnings of the summaries; the first two rows are the authors' own words.
 """
 
 # %%
-quotable = [i for i, d in enumerate(texts) if dataset != "aclsum" or anthology_year(d.id) >= 2016][:3]
+# papers of the ACL Anthology may be quoted from 2016 on
+recent = [dataset != "aclsum" or anthology_year(doc.id) >= 2016 for doc in texts]
+quotable = np.flatnonzero(recent).tolist()[:3]
 
 
 def side_by_side(i):
     """Reference, first sentences and all summaries of one document."""
     rows = {"reference": texts[i].summary, "Lead": texts[i].sentences[:3]}
     rows |= {name: systems[f"{name}{ruled}"][i] for name in runs}
-    column = {system: clip(" ".join(sentences), 60) for system, sentences in rows.items()}
-    frame = pd.DataFrame({texts[i].title or texts[i].id: column})
-    return frame.style.set_properties(**{"text-align": "left", "vertical-align": "top"}).set_table_styles(
-        [{"selector": "th", "props": [("text-align", "left"), ("vertical-align", "top")]}]
-    )
+    column = [(system, clip(" ".join(found), 60)) for system, found in rows.items()]
+    return Passages([("title", texts[i].title or texts[i].id), *column])
 
 
 side_by_side(quotable[0])
@@ -265,12 +272,14 @@ CSV, blinded; another reads it back, with the agreement of the raters (`python -
 """
 
 # %%
-ids, titles = [document.id for document in texts], [document.title for document in texts]
+ids, titles = zip(*((text.id, text.title) for text in texts))
 for name in compared:
     path = project_root() / "runs" / "summaries" / f"{name}.jsonl"
     write_summaries(path, ids, systems[compared[name]], references, titles)
     print(f"{name:<25} {path.relative_to(project_root())}")
-print("\npython -m lib.human sheet runs/rating --documents 20 Mem2Mem=FILE Windowed=FILE ...")
+print(
+    "\npython -m lib.human sheet runs/rating --documents 20 Mem2Mem=FILE Windowed=FILE ..."
+)
 print("python -m lib.human scores runs/rating")
 
 # %% [markdown]

@@ -61,13 +61,21 @@ normalisation are PyTorch's on both sides.
 """
 
 # %% tags=["parameters"]
-dataset: str = ""  # aclsum:paragraphs, multi_news, or a folder: {title, paragraphs, summary} lines or WikiSum shards
-preset: str = ""  # demo: a minute on two CPU cores; paper, code: the sizes of the paper and of its code, for a GPU
-variant: str = "HT"  # a row of the paper's tables 2 and 3, like HT + similarity graph, FT 600 or T-DMCA
+dataset: str = (
+    ""  # aclsum:paragraphs, multi_news, ... or a folder of clusters or shards
+)
+preset: str = (
+    ""  # demo: a minute on a CPU; paper, code: sizes of paper and code, for a GPU
+)
+variant: str = (
+    "HT"  # a row of Tables 2 and 3: HT + similarity graph, FT 600, T-DMCA, ...
+)
 steps: int = 0  # training steps; 0: as many as the preset says
-study_steps: int = 0  # training steps of each row of tables 2 and 3, half a minute to minutes each; 0: none
+study_steps: int = (
+    0  # of each row of Tables 2 and 3, half a minute or more each; 0: none
+)
 seed: int = 0  # of weights, batches and bootstrap
-output: str = ""  # folder of the trained run; empty: one under runs/, named after the configuration
+output: str = ""  # folder of the trained run; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 from lib.parameters import check_parameters
@@ -85,40 +93,91 @@ import torch
 
 from lib.checks import Checks, check_exercise, gradients
 from lib.data.batch import EncodedDocument, make_batch
-from lib.data.clusters import clusters, encode_clusters, order_scores, ranked, rows_of, similarity_scores
+from lib.data.clusters import (
+    clusters,
+    encode_clusters,
+    order_scores,
+    ranked,
+    rows_of,
+    similarity_scores,
+)
 from lib.data.corpora import load_corpus
-from lib.data.graphs import capitalised_names, discourse_graph, entity_finder, similarity_graph
+from lib.data.graphs import (
+    capitalised_names,
+    discourse_graph,
+    entity_finder,
+    similarity_graph,
+)
 from lib.data.synthetic import planted_clusters
 from lib.data.text import BOS, EOS, PAD, SENTENCE_END, bigram_recall
 from lib.extractive import lexrank, oracle
 from lib.diagrams import show_model
-from lib.figures import attention_maps, draw, labelled_maps, lines, loss_curves, signed_maps, use_style, word_weights
+from lib.figures import attention_maps, lines, signed_maps, word_maps, word_weights
 from lib.generate import DecodeConfig, greedy_search, summarize
 from lib.human.sheets import write_summaries
 from lib.layers.transformer import sinusoids
 from lib.make_tables import published_table
 from lib.metrics import longest_common_recall, score_table
-from lib.models.hierarchical_transformer import GlobalLayer, HierarchicalTransformer, HierarchicalTransformerConfig
+from lib.models.hierarchical_transformer import (
+    GlobalLayer,
+    HierarchicalTransformer,
+    HierarchicalTransformerConfig,
+)
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
-from lib.page_tools import clip, figures_folder, learn, run_for_page, show_source, summary_table, train_or_load
+from lib.page_tools import (
+    clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source, summary_table, train_or_load,
+    unseen_papers, validation_losses,
+)  # fmt: skip
 from lib.papers import resolve
-from lib.ranking import best_paragraphs, encode_ranked, learned_ranking, learned_scores, train_ranker
+from lib.ranking import (
+    best_paragraphs,
+    encode_ranked,
+    learned_ranking,
+    learned_scores,
+    train_ranker,
+)
 from lib.runs import kept_checkpoints, load_weights
+from lib.shown import PageFigures, Passages, show_tables
 from lib.storage import project_root
 from lib.trained import DECODINGS
 from lib.training import evaluate_loss
 
-as_they_are = (dataset, preset, variant, steps, study_steps, seed) == ("", "", "HT", 0, 0, 0)
-studied = resolve("hierarchical_transformer", preset or "demo", variant, steps=steps or None, seed=seed)
-studied_corpus = load_corpus(dataset or "aclsum:paragraphs", errors="skip")  # what cannot be read ends the page here
-chosen, corpus, dataset, preset = studied, studied_corpus, dataset or "aclsum:paragraphs", preset or "demo"
-kept = as_they_are and studied.paper.kept is not None  # the run that the project keeps is shown, where there is one
+as_they_are = (dataset, preset, variant, steps, study_steps, seed) == (
+    "",
+    "",
+    "HT",
+    0,
+    0,
+    0,
+)
+studied = resolve(
+    "hierarchical_transformer",
+    preset or "demo",
+    variant,
+    steps=steps or None,
+    seed=seed,
+)
+studied_corpus = load_corpus(
+    dataset or "aclsum:paragraphs", errors="skip"
+)  # what cannot be read ends the page here
+chosen, corpus, dataset, preset = (
+    studied,
+    studied_corpus,
+    dataset or "aclsum:paragraphs",
+    preset or "demo",
+)
+kept = (
+    as_they_are and studied.paper.kept is not None
+)  # the run that the project keeps is shown, where there is one
 if kept:
     dataset, preset = "pmc-sample", "medium"
-    chosen, corpus = resolve("hierarchical_transformer", preset, variant), load_corpus(dataset)
-figures = figures_folder(as_they_are)
+    chosen, corpus = (
+        resolve("hierarchical_transformer", preset, variant),
+        load_corpus(dataset),
+    )
+figures = PageFigures(figures_folder(as_they_are))
 checks = Checks()
-use_style()
+show_tables()
 
 # %% [markdown]
 r"""
@@ -172,31 +231,45 @@ def choose_first(documents, ranker):
     if ranker is None:
         return documents
     made = []
-    for document, scores in zip(documents, learned_scores(ranker, documents, batch_size=len(documents))):
+    every = learned_scores(ranker, documents, batch_size=len(documents))
+    for document, scores in zip(documents, every):
         title, *paragraphs = rows_of(document)
         source = np.concatenate([title, *(paragraphs[i] for i in ranked(scores))])
         made.append(replace(document, source=source))
     return made
 
 
+# %%
 def solve(ranker, steps, **changes):
     """A trained model, and the share of 200 unseen summaries that it writes right."""
     torch.manual_seed(seed)
-    sizes = {"width": 64, "heads": 4, "inner": 128, "local_layers": 1, "dropout": 0.0, "smoothing": 0.0, **changes}
+    sizes = {"width": 64, "heads": 4, "inner": 128, "local_layers": 1, **changes}
+    sizes |= {"dropout": 0.0, "smoothing": 0.0}
     model = HierarchicalTransformer(HierarchicalTransformerConfig(V, **sizes))
-    learn(model, (make_batch(choose_first(planted(32, i), ranker), V) for i in range(steps)), learning_rate=1e-3)
+    made = (choose_first(planted(32, i), ranker) for i in range(steps))
+    learn(model, (make_batch(documents, V) for documents in made), learning_rate=1e-3)
     test = choose_first(planted(200, 10**6), ranker)
-    found = greedy_search(model.eval(), make_batch(test, V), DecodeConfig(min_length=1, max_length=4))
-    return model, np.mean([h.ids == document.target[:-1].tolist() for h, document in zip(found, test)])
+    config = DecodeConfig(min_length=1, max_length=4)
+    found = greedy_search(model.eval(), make_batch(test, V), config)
+    wanted = [document.target[:-1].tolist() for document in test]
+    return model, np.mean([h.ids == ids for h, ids in zip(found, wanted)])
 
 
+# %%
 torch.manual_seed(seed)
-planted_ranker = ParagraphRanker(ParagraphRankerConfig(V, embedding=32, hidden=32, dropout=0.0))
-planted_ranker = learn(planted_ranker, (make_batch(planted(64, i), V) for i in range(300)), learning_rate=5e-3).eval()
+sizes = ParagraphRankerConfig(V, embedding=32, hidden=32, dropout=0.0)
+planted_ranker = ParagraphRanker(sizes)
+batches = (make_batch(planted(64, i), V) for i in range(300))
+planted_ranker = learn(planted_ranker, batches, learning_rate=5e-3).eval()
 unseen = planted(200, 10**6)
 best = [document.labels.argmax() for document in unseen]
-first = np.mean([ranked(s)[0] == i for s, i in zip(learned_scores(planted_ranker, unseen), best)])
-print(f"the ranker puts the named paragraph first in {first:.0%} of 200 unseen clusters")
+pairs = zip(learned_scores(planted_ranker, unseen), best)
+first = np.mean([ranked(scores)[0] == i for scores, i in pairs])
+print(
+    f"the ranker puts the named paragraph first in {first:.0%} of 200 unseen clusters"
+)
+
+# %%
 flat = {"global_layers": 0, "local_layers": 3}
 solved = {
     ("off", "HT"): solve(None, 500),
@@ -204,10 +277,9 @@ solved = {
     ("on", "HT"): solve(planted_ranker, 200),
     ("on", "HT without global layers"): solve(planted_ranker, 200, **flat),
 }
-pd.DataFrame(
-    {"summaries right": [f"{share:.1%}" for _, share in solved.values()], "steps": [500, 500, 200, 200]},
-    index=pd.MultiIndex.from_tuples(solved, names=["ranker", "model"]),
-)
+right = [f"{share:.1%}" for _, share in solved.values()]
+rows = pd.MultiIndex.from_tuples(solved, names=["ranker", "model"])
+pd.DataFrame({"summaries right": right, "steps": [500, 500, 200, 200]}, index=rows)
 
 # %% [markdown]
 r"""
@@ -223,24 +295,33 @@ paragraphs), and how paragraphs then attend to each other in the last global lay
 example = planted(1, seed=10**6)[0]
 with torch.no_grad():
     state = solved["off", "HT"][0].encode(make_batch([example], V))
-named = next(i for i, row in enumerate(rows_of(example)) if i and row[0] == example.source[0])
-panels = []
-for z in range(4):
-    panels.append({"title": f"head {z + 1}", "weights": state.between[1][0, z], "marked": [named]})
-draw(
-    attention_maps,
-    "hierarchical_planted",
-    figures,
-    panels=panels,
-    rows="paragraph",
-    columns="attended to",
-    title="Attention between paragraphs on the synthetic task",
+first_words = [row[0] for row in rows_of(example)]
+named = first_words.index(example.source[0], 1)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+panels = [
+    {"title": f"head {z + 1}", "weights": state.between[1][0, z], "marked": [named]}
+    for z in range(4)
+]
+caption = (
+    "Attention between paragraphs in the last global layer, on one unseen cluster of the"
+    " synthetic task; 1 is the title, the red triangle the named paragraph."
 )
+figures.show(
+    attention_maps, caption, "hierarchical_planted",
+    panels=panels, rows="paragraph", columns="attended to", top=1.0,
+)  # fmt: skip
 
 # %%
-pooled = [weights for layer in state.pooling for weights in layer[0, 2:].view(5, 3, 4).mean(0).T]
-places = pd.MultiIndex.from_tuples([(f"global layer {layer}", f"head {z}") for layer in (1, 2) for z in range(1, 5)])
-pd.DataFrame(torch.stack(pooled).numpy(), index=places, columns=["name", "word 1", "word 2"]).round(2)
+pooled = {}
+for number, layer in enumerate(state.pooling, 1):
+    means = layer[0, 2:].view(5, 3, 4).mean(0).T  # over paragraphs, behind the title
+    for z, weights in enumerate(means.numpy(), 1):
+        pooled[f"global layer {number}", f"head {z}"] = weights
+places = pd.MultiIndex.from_tuples(pooled)
+pd.DataFrame(pooled.values(), index=places, columns=["name", "word 1", "word 2"]).round(
+    2
+)
 
 # %% [markdown]
 r"""
@@ -263,27 +344,32 @@ what a trained model does.
 toy_texts = [
     ("the zebra", ["the zebra saw a cat", "it ran"], ["zebra saw cat", "it ran"]),
     ("a quokka", ["it sat"], ["quokka sat"]),
-    ("the cat", ["the cat sat and sat", "it ran", "a zebra saw the cat", "cat"], ["cat saw zebra"]),
-]
+    ("the cat", ["the cat sat and sat", "it ran", "a zebra saw the cat", "cat"],
+     ["cat saw zebra"]),
+]  # fmt: skip
 SYMBOLS = ["[PAD]", "[UNK]", "[BOS]", "[EOS]", "<T>", "<P>", "<Q>"]
-toy_pieces = [*SYMBOLS, "the", "zebra", "saw", "a", "cat", "it", "ran", "quokka", "sat", "and"]
+toy_pieces = [
+    *SYMBOLS, "the", "zebra", "saw", "a", "cat", "it", "ran", "quokka", "sat", "and",
+]  # fmt: skip
 
 
 def numbered(text):
     return [toy_pieces.index(word) for word in text.split()]
 
 
-toy_rows = [
-    ([numbered(f"{title} <T>"), *map(numbered, paragraphs)], numbered(" <Q> ".join(summary) + " [EOS]"))
-    for title, paragraphs, summary in toy_texts
-]
+toy_rows = []
+for title, paragraphs, summary in toy_texts:
+    ids = [numbered(f"{title} <T>"), *map(numbered, paragraphs)]
+    toy_rows.append((ids, numbered(" <Q> ".join(summary) + " [EOS]")))
 
 
+# %%
 def encoded(name, rows, target):
     words, lengths = [w for row in rows for w in row], [len(row) for row in rows]
     made = EncodedDocument.of(name, words, lengths, target)
     wanted = [w for w in target if w > SENTENCE_END]
-    return replace(made, labels=np.array([bigram_recall(row, wanted) for row in rows[1:]], dtype=np.float32))
+    recall = [bigram_recall(row, wanted) for row in rows[1:]]
+    return replace(made, labels=np.array(recall, dtype=np.float32))
 
 
 toy = [encoded(name, *pair) for name, pair in zip("abc", toy_rows)]
@@ -292,8 +378,9 @@ b = 0  # the cluster that the next cells follow; it is padded
 batch = make_batch(toy, V)
 rows, target = toy_rows[b]
 row_names = ["title", *(f"paragraph {i}" for i in range(1, len(rows)))]
-print("title and paragraphs", rows, "summary", target)
-print(f"batch: {tuple(batch.source.shape)} words in up to {batch.sentence_mask.shape[1]} rows")
+print(f"batch: {tuple(batch.source.shape)} words, {batch.sentence_mask.shape[1]} rows")
+shown = [" ".join(f"{toy_pieces[i]}:{i}" for i in row) for row in [*rows, target]]
+Passages(list(zip([*row_names, "summary"], shown)))
 
 # %% [markdown]
 r"""
@@ -345,22 +432,30 @@ def eq06_score(title, paragraph, ranker):
     return torch.sigmoid(ranker.score(p_hat))[0]
 
 
+# %%
 def rouge_2_recall(paragraph, summary):
     """Bigrams of the summary, each found as often as the paragraph has it."""
     there, wanted = (list(pairwise(words)) for words in (paragraph, summary))
-    return sum(min(wanted.count(pair), there.count(pair)) for pair in set(wanted)) / max(1, len(wanted))
+    found = sum(min(wanted.count(pair), there.count(pair)) for pair in set(wanted))
+    return found / max(1, len(wanted))
 
 
 torch.manual_seed(1)
-toy_ranker = ParagraphRanker(ParagraphRankerConfig(V, embedding=4, hidden=3)).double().eval()
-scored = [(rows, paragraph, target) for rows, target in toy_rows for paragraph in rows[1:]]
-s = torch.stack([eq06_score(rows[0], paragraph, toy_ranker) for rows, paragraph, _ in scored])
-checks.close(s, toy_ranker.logits(batch).sigmoid(), "(1)-(6)", "scores of all paragraphs of the batch")
-y = [rouge_2_recall(paragraph, [w for w in target if w > SENTENCE_END]) for _, paragraph, target in scored]
+toy_ranker = ParagraphRanker(ParagraphRankerConfig(V, embedding=4, hidden=3))
+toy_ranker = toy_ranker.double().eval()
+scored = [(rows, row, target) for rows, target in toy_rows for row in rows[1:]]
+s = torch.stack([eq06_score(rows[0], row, toy_ranker) for rows, row, _ in scored])
+wanted = [[w for w in target if w > SENTENCE_END] for _, _, target in scored]
+y = [rouge_2_recall(row, words) for (_, row, _), words in zip(scored, wanted)]
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+lib_scores = toy_ranker.logits(batch).sigmoid()
+checks.close(s, lib_scores, "(1)-(6)", "scores of all paragraphs of the batch")
 checks.close(torch.tensor(y), batch.labels, "soft labels", "ROUGE-2 recall")
 y = torch.tensor(y).double()
 cross_entropy = -(y * s.log() + (1 - y) * (1 - s).log()).mean()
-checks.close(cross_entropy, toy_ranker.loss(batch)["loss"], "ranker", "cross entropy with soft labels")
+lib_loss = toy_ranker.loss(batch)["loss"]
+checks.close(cross_entropy, lib_loss, "ranker", "cross entropy with soft labels")
 
 # %% [markdown]
 r"""
@@ -389,7 +484,9 @@ show_model("hierarchical_transformer", {7, 8, 9, 10})
 def eq07_position(p, width):
     """The sinusoids of (7) and (8): [width]."""
     angles = [p / 10000 ** (2 * i / width) for i in range(width // 2)]
-    return torch.tensor([f(angle) for angle in angles for f in (math.sin, math.cos)]).double()
+    return torch.tensor(
+        [f(angle) for angle in angles for f in (math.sin, math.cos)]
+    ).double()
 
 
 def eq09_both_positions(i, j, width, form):
@@ -397,54 +494,63 @@ def eq09_both_positions(i, j, width, form):
     return torch.cat([paragraph, word] if form == "paper" else [word, paragraph])
 
 
+# %%
 def eq10_input(rows, model):
     """Words of every paragraph: a list of [n_i, d]."""
     form = model.config.form
-    scale = 1 if form == "paper" else math.sqrt(d)
-    return [
-        torch.stack(
-            [scale * model.embedding.weight[w] + eq09_both_positions(i, j, d, form) for j, w in enumerate(row)]
-        )
-        for i, row in enumerate(rows)
-    ]
+    scale, E = 1 if form == "paper" else math.sqrt(d), model.embedding.weight
+    placed = []
+    for i, row in enumerate(rows):
+        both = [eq09_both_positions(i, j, d, form) for j in range(len(row))]
+        placed.append(scale * E[torch.tensor(row)] + torch.stack(both))
+    return placed
 
 
 def toy_transformer(**changes):
     torch.manual_seed(1)
-    sizes = {"width": d, "heads": n_head, "inner": 12, "local_layers": 2, "global_layers": 2, "dropout": 0.0}
-    model = HierarchicalTransformer(HierarchicalTransformerConfig(V, **{**sizes, **changes})).double()
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.5)  # larger than usual, so that every mistake shows
+    sizes = {"width": d, "heads": n_head, "inner": 12, "local_layers": 2}
+    sizes |= {"global_layers": 2, "dropout": 0.0, **changes}
+    config = HierarchicalTransformerConfig(V, **sizes)
+    model = HierarchicalTransformer(config).double()
+    for parameter in model.parameters():  # larger than usual: every mistake shows
+        torch.nn.init.normal_(parameter, std=0.5)
     return model
 
 
+# %%
 torch.set_default_dtype(torch.float64)  # for the toy alone
 models = {form: toy_transformer(form=form) for form in ("paper", "code")}
 
 
+# %%
 def seen_by_lib(model, graph=None):
-    """What goes into the first layer and comes out of every layer of the library, for the words of cluster b."""
+    """What enters the first layer and leaves every layer of lib, for cluster b."""
     found, hooks = [], []
 
     def keep(words):
-        placed = words.new_zeros(batch.source.numel(), d).index_copy(0, batch.ragged.word, words)
-        found.append(placed.view(*batch.source.shape, d)[b, : len(toy[b].source)].detach())
+        placed = words.new_zeros(batch.source.numel(), d)
+        placed = placed.index_copy(0, batch.ragged.word, words)
+        placed = placed.view(*batch.source.shape, d)
+        found.append(placed[b, : len(toy[b].source)].detach())
 
-    hooks.append(model.local_layers[0].register_forward_pre_hook(lambda layer, inputs: keep(inputs[0])))
+    first = model.local_layers[0]
+    hooks.append(first.register_forward_pre_hook(lambda layer, inputs: keep(inputs[0])))
     for layer in model.local_layers:
-        hooks.append(layer.register_forward_hook(lambda layer, inputs, out: keep(out)))
+        hooks.append(layer.register_forward_hook(lambda *passed: keep(passed[2])))
     for layer in model.global_layers:
-        hooks.append(layer.register_forward_hook(lambda layer, inputs, out: keep(out[0])))
+        hooks.append(layer.register_forward_hook(lambda *passed: keep(passed[2][0])))
     state = model.encode(batch, graph)
     for hook in hooks:
         hook.remove()
     return found, state
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 lib_layers, lib_states = {}, {}
 for form, model in models.items():
     lib_layers[form], lib_states[form] = seen_by_lib(model)
-    checks.close(torch.cat(eq10_input(rows, model)), lib_layers[form][0], "(7)-(10)", f"input, {form}")
+    x = torch.cat(eq10_input(rows, model))
+    checks.close(x, lib_layers[form][0], "(7)-(10)", f"input, {form}")
 
 # %% [markdown]
 r"""
@@ -468,7 +574,7 @@ show_model("hierarchical_transformer", {11, 12})
 
 # %%
 def multi_head_attention(queries, words, part):
-    """Scaled dot-product attention of [m, d] to [n, d], head by head (Vaswani et al. 2017)."""
+    """Scaled dot-product attention of [m, d] to [n, d], head by head."""
     q, k, v = part.query(queries), part.key(words), part.value(words)
     size = d // part.heads
     found = []
@@ -479,22 +585,26 @@ def multi_head_attention(queries, words, part):
     return part.output(torch.cat(found, -1))
 
 
+# %%
 def eq12_local_layer(x, layer, form):
     """Words of one paragraph [n, d]."""
     if form == "paper":
-        h = layer.attention_norm(x + multi_head_attention(x, x, layer.attention))  # (11)
+        attended = multi_head_attention(x, x, layer.attention)
+        h = layer.attention_norm(x + attended)  # (11)
         return layer.feed_forward_norm(h + layer.feed_forward(h))
     normed = layer.attention_norm(x)
     h = x + multi_head_attention(normed, normed, layer.attention)
     return h + layer.feed_forward(layer.feed_forward_norm(h))
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 local_words = {}
 for form, model in models.items():
     x = eq10_input(rows, model)
     for number, layer in enumerate(model.local_layers, 1):
         x = [eq12_local_layer(paragraph, layer, form) for paragraph in x]
-        checks.close(torch.cat(x), lib_layers[form][number], "(11), (12)", f"local layer {number}, {form}")
+        found, name = lib_layers[form][number], f"local layer {number}, {form}"
+        checks.close(torch.cat(x), found, "(11), (12)", name)
     local_words[form] = x
 
 # %% [markdown]
@@ -533,22 +643,39 @@ def eq16_heads(x, layer, form):
     heads = []
     for z in range(layer.heads):
         pooled = sum(weights[j, z] * values[j, z] for j in range(len(x)))
-        heads.append(
-            layer.pool_norm(pooled) if form == "code" else layer.pool_norms[z](layer.pool_output[z] @ pooled)
-        )
+        if form == "code":
+            heads.append(layer.pool_norm(pooled))
+        else:
+            heads.append(layer.pool_norms[z](layer.pool_output[z] @ pooled))
     return torch.stack(heads)
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 for form, model in models.items():
     layer = model.global_layers[0]
-    weights = [eq15_pooling_weights(layer.norms[0](x) if form == "code" else x, layer) for x in local_words[form]]
+    x = [layer.norms[0](x) if form == "code" else x for x in local_words[form]]
+    weights = [eq15_pooling_weights(words, layer) for words in x]
     lib_weights = lib_states[form].pooling[0][b, : len(toy[b].source)]
-    checks.close(torch.cat(weights), lib_weights, "(13), (15)", f"pooling weights, {form}")
-pooled = {name: w.detach().T for name, w in zip(row_names, weights)}  # of the code's reading
-_ = labelled_maps([
-    {"title": name, "values": w, "rows": ["head 1", "head 2"], "columns": [toy_pieces[i] for i in row]}
-    for (name, w), row in zip(pooled.items(), rows)
-])  # fmt: skip
+    checks.close(
+        torch.cat(weights), lib_weights, "(13), (15)", f"pooling weights, {form}"
+    )
+
+# %%
+pooled = {
+    name: w.detach().T for name, w in zip(row_names, weights)
+}  # of the code's reading
+panels = []
+for (name, w), row in zip(pooled.items(), rows):
+    columns = [toy_pieces[i] for i in row]
+    panels.append(
+        {"title": name, "values": w, "rows": ["head 1", "head 2"], "columns": columns}
+    )
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+caption = (
+    "(15) on the toy cluster: how much each head takes of each word of a paragraph."
+)
+figures.show(word_maps, caption, panels=panels)
 
 # %% [markdown]
 r"""
@@ -582,14 +709,20 @@ show_model("hierarchical_transformer", {17, 18, 19, 20, 24})
 
 # %%
 def eq17_project(head, which, z, layer, form):
-    """Query (17), key (18) or value (19) of one paragraph for head z: `which` is 0, 1 or 2."""
-    return layer.between[which](head) if form == "code" else layer.between_weights[which, z] @ head
+    """Query (17), key (18) or value (19) of a paragraph for head z: which is 0 to 2."""
+    return (
+        layer.between[which](head)
+        if form == "code"
+        else layer.between_weights[which, z] @ head
+    )
 
 
 def eq20_weights(heads, i, z, layer, form):
     """How much paragraph i attends to each: [m]. heads: a list of [heads, d_head]."""
     q = eq17_project(heads[i][z], 0, z, layer, form)
-    scores = torch.stack([q @ eq17_project(head[z], 1, z, layer, form) for head in heads])
+    scores = torch.stack(
+        [q @ eq17_project(head[z], 1, z, layer, form) for head in heads]
+    )
     return (scores / math.sqrt(len(q)) if form == "code" else scores).softmax(0)
 
 
@@ -597,15 +730,18 @@ def eq24_weights(G, i):
     return G[i] / G[i].sum()
 
 
+# %%
 def eq20_contexts(heads, layer, form, G=None):
     """[m, heads, d_head], and the weights [heads, m, m]."""
     contexts, weights = [], []
     for z in range(layer.heads):
-        values = torch.stack([eq17_project(head[z], 2, z, layer, form) for head in heads])
-        given = G is not None and z == 0
-        rows = [eq24_weights(G, i) if given else eq20_weights(heads, i, z, layer, form) for i in range(len(heads))]
+        values = [eq17_project(head[z], 2, z, layer, form) for head in heads]
+        if G is not None and z == 0:
+            rows = [eq24_weights(G, i) for i in range(len(heads))]
+        else:
+            rows = [eq20_weights(heads, i, z, layer, form) for i in range(len(heads))]
         weights.append(torch.stack(rows))
-        contexts.append(weights[z] @ values)
+        contexts.append(weights[z] @ torch.stack(values))
     return torch.stack(contexts, 1), torch.stack(weights)
 
 
@@ -614,17 +750,25 @@ for k, (other, _) in enumerate(toy_rows):
     size = len(other)
     toy_graph[k, :size, :size] = torch.eye(size) + 0.3 * torch.rand(size, size)
 graphed = {form: seen_by_lib(model, toy_graph) for form, model in models.items()}
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 for form, model in models.items():
     layer = model.global_layers[0]
     heads = [eq16_heads(x, layer, form) for x in local_words[form]]
     size = len(rows)
-    for G, state, eq in ((None, lib_states[form], "(17)-(20)"), (toy_graph[b], graphed[form][1], "(24)")):
-        _, weights = eq20_contexts(heads, layer, form, None if G is None else G[:size, :size])
-        checks.close(weights, state.between[0][b, :, :size, :size], eq, f"attention between paragraphs, {form}")
-_ = labelled_maps([
-    {"title": title, "values": weights[z].detach(), "rows": row_names, "columns": row_names}
-    for z, title in enumerate(("head 1: the graph", "head 2: learned"))
-])  # fmt: skip
+    G = toy_graph[b, :size, :size]
+    pairs = (None, lib_states[form], "(17)-(20)"), (G, graphed[form][1], "(24)")
+    for graph, state, eq in pairs:
+        _, weights = eq20_contexts(heads, layer, form, graph)
+        found = state.between[0][b, :, :size, :size]
+        checks.close(weights, found, eq, f"attention between paragraphs, {form}")
+titles = "head 1: the graph", "head 2: learned"
+panels = [
+    {"title": title, "values": w, "rows": row_names, "columns": row_names}
+    for title, w in zip(titles, weights.detach())
+]
+caption = "(24) and (20) on the toy cluster: how much each paragraph takes from each."
+figures.show(word_maps, caption, panels=panels)
 
 # %% [markdown]
 r"""
@@ -648,8 +792,8 @@ show_model("hierarchical_transformer", {21, 22, 23})
 # %%
 def eq23_global_layer(x, layer, form, G=None):
     """All paragraphs: a list of [n_i, d] -> the same."""
-    contexts, _ = eq20_contexts([eq16_heads(words, layer, form) for words in x], layer, form, G)
-    made = []
+    heads, made = [eq16_heads(words, layer, form) for words in x], []
+    contexts, _ = eq20_contexts(heads, layer, form, G)
     for words, context in zip(x, contexts):
         c = layer.output(context.flatten())  # (21)
         if form == "paper":
@@ -660,6 +804,7 @@ def eq23_global_layer(x, layer, form, G=None):
     return made
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 for form, model in models.items():
     for G, found, eq in (
         (None, lib_layers[form], "(21)-(23)"),
@@ -668,7 +813,9 @@ for form, model in models.items():
         x = local_words[form]
         for number, layer in enumerate(model.global_layers, 1):
             x = eq23_global_layer(x, layer, form, G)
-            checks.close(torch.cat(x), found[number + 2], eq, f"global layer {number}, {form}")
+            checks.close(
+                torch.cat(x), found[number + 2], eq, f"global layer {number}, {form}"
+            )
 
 # %% [markdown]
 r"""
@@ -693,15 +840,14 @@ show_model("hierarchical_transformer", {25, 26})
 # %%
 def eq25_similarity(paragraphs):
     """Paragraphs in words -> [m, m]."""
-    words = sorted({w for p in paragraphs for w in p})
+    words, m = sorted({w for p in paragraphs for w in p}), len(paragraphs)
     having = [sum(w in p for p in paragraphs) for w in words]
-    vectors = [[p.count(w) * math.log(len(paragraphs) / n) for w, n in zip(words, having)] for p in paragraphs]
-    S = torch.eye(len(paragraphs))
-    for i, u in enumerate(map(torch.tensor, vectors)):
-        for k, v in enumerate(map(torch.tensor, vectors)):
-            cosine = u @ v / (u.norm() * v.norm()).clamp_min(1e-30)
-            if i != k and cosine >= 0.2:
-                S[i, k] = cosine
+    idf = [math.log(m / n) for n in having]
+    vectors = [[p.count(w) * x for w, x in zip(words, idf)] for p in paragraphs]
+    V, S = torch.tensor(vectors), torch.eye(m)
+    for i, k in ((i, k) for i in range(m) for k in range(m) if i != k):
+        cosine = V[i] @ V[k] / (V[i].norm() * V[k].norm()).clamp_min(1e-30)
+        S[i, k] = cosine if cosine >= 0.2 else 0
     return S
 
 
@@ -710,12 +856,17 @@ graph_texts = [
     "However, the engine of Charles Babbage was not built.",
     "We saw the engine in London with Ada Lovelace.",
 ]
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 toy_words = [text.lower().rstrip(".").split() for text in graph_texts]
-checks.close(eq25_similarity(toy_words), torch.tensor(similarity_graph(toy_words)), "(25)", "similarity graph")
-by_hand = torch.tensor([[1, 0.2 + 1, 0.4], [0.2 + 1, 1, 0], [0.4, 0, 1]])  # Babbage and However; Lovelace and London
-checks.close(
-    by_hand, torch.tensor(discourse_graph(graph_texts, entities=capitalised_names)), "(26)", "discourse graph"
-)
+lib_similarity = torch.tensor(similarity_graph(toy_words))
+checks.close(eq25_similarity(toy_words), lib_similarity, "(25)", "similarity graph")
+# 1 and 2 share Babbage, and However joins them; 1 and 3 share Lovelace and London
+by_hand = torch.tensor([[1, 0.2 + 1, 0.4], [0.2 + 1, 1, 0], [0.4, 0, 1]])
+found = torch.tensor(discourse_graph(graph_texts, entities=capitalised_names))
+checks.close(by_hand, found, "(26)", "discourse graph")
+
+# %%
 entities, finder = entity_finder()
 print(f"entities on this page: {finder}")
 
@@ -740,27 +891,37 @@ def encoder(rows, model, G=None):
     return model.encoder_norm(torch.cat(x)) if form == "code" else torch.cat(x)
 
 
+def look_back(x, part):
+    """Every place attends to itself and to those before it."""
+    parts = [
+        multi_head_attention(x[t : t + 1], x[: t + 1], part) for t in range(len(x))
+    ]
+    return torch.cat(parts)
+
+
+# %%
+def decoder_layer(y, words, layer, form):
+    """Pieces written [T, d], words of the source [n, d] -> [T, d]."""
+    (one, two, three), attend = layer.norms, multi_head_attention
+    if form == "code":
+        y = y + look_back(one(y), layer.self_attention)
+        y = y + attend(two(y), words, layer.source_attention)
+        return y + layer.feed_forward(three(y))
+    y = one(y + look_back(y, layer.self_attention))
+    y = two(y + attend(y, words, layer.source_attention))
+    return three(y + layer.feed_forward(y))
+
+
+# %%
 def decoder(written, words, model):
-    """Pieces written so far, [BOS] first -> log P of what comes next after each: [T, V]."""
-    code = model.config.form == "code"
-    scale = math.sqrt(d) if code else 1
-    y = torch.stack([scale * model.embedding.weight[w] + eq07_position(t, d) for t, w in enumerate(written)])
+    """Pieces so far, [BOS] first -> log P of what comes after each: [T, V]."""
+    code, E = model.config.form == "code", model.embedding.weight
+    places = torch.stack([eq07_position(t, d) for t in range(len(written))])
+    y = (math.sqrt(d) if code else 1) * E[torch.tensor(written)] + places
     for layer in model.decoder_layers:
-        one, two, three = layer.norms
-
-        def look_back(x, part=layer.self_attention):
-            return torch.cat([multi_head_attention(x[t : t + 1], x[: t + 1], part) for t in range(len(x))])
-
-        if code:
-            y = y + look_back(one(y))
-            y = y + multi_head_attention(two(y), words, layer.source_attention)
-            y = y + layer.feed_forward(three(y))
-        else:
-            y = one(y + look_back(y))
-            y = two(y + multi_head_attention(y, words, layer.source_attention))
-            y = three(y + layer.feed_forward(y))
+        y = decoder_layer(y, words, layer, model.config.form)
     y = model.decoder_norm(y) if code else y
-    return (y @ model.embedding.weight.T + model.bias).log_softmax(-1)
+    return (y @ E.T + model.bias).log_softmax(-1)
 
 
 def smoothed_loss(log_p, target, epsilon):
@@ -771,12 +932,14 @@ def smoothed_loss(log_p, target, epsilon):
     return -(labels * log_p).sum() / len(target)
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 for form, model in models.items():
     model.train()
-    loss = sum(
-        smoothed_loss(decoder([BOS, *target[:-1]], encoder(rows, model), model), target, 0.1)
-        for rows, target in toy_rows
-    ) / len(toy)
+    losses = []
+    for rows, target in toy_rows:
+        log_p = decoder([BOS, *target[:-1]], encoder(rows, model), model)
+        losses.append(smoothed_loss(log_p, target, 0.1))
+    loss = sum(losses) / len(toy)
     ours = model.loss(batch)["loss"]
     checks.close(loss, ours, "all", f"loss of the padded batch, {form}")
     checks.gradients(gradients(model, loss), gradients(model, ours), "all")
@@ -798,12 +961,14 @@ $context^z=W^z_vhead^z$. **A graph of ones** gives $1/m$ everywhere, as a head d
 keys and values gives what one pass over the whole summary gives.
 """
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 for form, model in models.items():
     model.eval()
     layer = model.global_layers[0]
     x = local_words[form][1]
-    alone = torch.stack([eq17_project(head, 2, z, layer, form) for z, head in enumerate(eq16_heads(x, layer, form))])
+    heads = eq16_heads(x, layer, form)
+    alone = [eq17_project(head, 2, z, layer, form) for z, head in enumerate(heads)]
+    alone = torch.stack(alone)
     c = layer.output(alone.flatten())
     by_hand = layer.norms[0](layer.feed_forward(x + c) + x)
     if form == "code":
@@ -811,18 +976,22 @@ for form, model in models.items():
     single = make_batch([encoded("x", rows[1:2], [EOS])], V)
     ours, _, _ = layer(x, single.ragged, single.sentence_mask)
     checks.close(by_hand, ours, "one paragraph", f"global layer, {form}")
-
+for form, model in models.items():
     ones = model.encode(batch, torch.ones_like(toy_graph)).between[0][:, 0]
     present = batch.sentence_mask.double()
     uniform = (present / present.sum(1, keepdim=True))[:, None].expand_as(ones)
     checks.close(uniform, ones, "graph of 1", f"uniform attention, {form}")
-
+for form, model in models.items():
     whole, _ = model.decode(batch.target_input, model.encode(batch))
     state, parts = model.encode(batch), []
     for token in batch.target_input.split(1, dim=1):
         part, state = model.decode(token, state)
         parts.append(part.features)
-    checks.close(whole.features, torch.cat(parts, 1), "decoder", f"piece by piece, {form}")
+    checks.close(
+        whole.features, torch.cat(parts, 1), "decoder", f"piece by piece, {form}"
+    )
+
+# %%
 torch.set_default_dtype(torch.float32)
 
 # %% [markdown]
@@ -847,24 +1016,31 @@ it and are left out, as in the paper.
 """
 
 # %%
-wide = encode_clusters(studied_corpus, studied.options, studied.documents, progress=preset == "paper")
-pieces, test = wide.vocabulary, wide["test"]
+told = preset == "paper"
+wide = encode_clusters(
+    studied_corpus, studied.options, studied.documents, progress=told
+)
+pieces, test, train = wide.vocabulary, wide["test"], wide["train"]
 first_cluster = next(clusters(studied_corpus, "test", studied.options))
-description = {
-    "clusters": {name: len(split) for name, split in wide.splits.items()},
-    "paragraphs of one": round(np.mean([len(document.sentence_lengths) - 1 for document in wide["train"]]), 1),
-    "pieces of a paragraph": round(np.mean(np.concatenate([d.sentence_lengths[1:] for d in wide["train"]])), 1),
-    "pieces of a summary": round(np.mean([len(document.target) for document in wide["train"]]), 1),
-    "vocabulary": len(pieces),
-    "options": studied.options,
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+counts = {
+    "paragraphs of one": [len(document.sentence_lengths) - 1 for document in train],
+    "pieces of a paragraph": np.concatenate([d.sentence_lengths[1:] for d in train]),
+    "pieces of a summary": [len(document.target) for document in train],
 }
-for key, value in description.items():
-    print(f"{key:<24}", value)
-print(wide.report)
-print("\nTITLE    ", first_cluster.title)
-print("PARAGRAPH", clip(first_cluster.paragraphs[0]))
-print("SUMMARY  ", clip(" ".join(first_cluster.summary)))
-print("PIECES   ", " ".join(pieces.words[i] for i in test[0].target[:24]))
+splits = ", ".join(f"{name} {len(split)}" for name, split in wide.splits.items())
+Passages([
+    ("clusters", splits),
+    *((name, f"{np.mean(found):.1f} in the mean") for name, found in counts.items()),
+    ("vocabulary", f"{len(pieces):,} pieces"),
+    ("options", str(studied.options)),
+    ("left out", str(wide.report)),
+    ("title of the first", first_cluster.title),
+    ("its first paragraph", clip(first_cluster.paragraphs[0])),
+    ("its summary", clip(" ".join(first_cluster.summary))),
+    ("in pieces", " ".join(pieces.words[i] for i in test[0].target[:24])),
+])  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -882,15 +1058,20 @@ if not studied_corpus.ranked:
     learned, _ = learned_ranking(wide, studied.options, progress=preset == "paper")
     scores["learned"] = learned["test"]
     _, ranker_run = train_ranker(wide, studied.options, progress=False)
-    losses = [round(m["cross_entropy"], 4) for m in ranker_run.metrics if m["split"] == "val"]
-    print("cross entropy of the ranker on the validation clusters:", losses)
-label_scores = [document.labels for document in test]
+    losses = [m["cross_entropy"] for m in ranker_run.metrics if m["split"] == "val"]
+    print("cross entropy of the ranker on the validation clusters:")
+    print(*(f"{loss:.4f}" for loss in losses))
+scores["by the labels"] = [document.labels for document in test]
+
+# %%
 counts, wanted = (5, 10, 20, 40), [document.reference for document in test]
-recall = {
-    name: {f"L' = {n}": longest_common_recall(best_paragraphs(test, s, pieces, n), wanted) for n in counts}
-    for name, s in {**scores, "by the labels": label_scores}.items()
-}
-means = {name: {n: r.mean() for n, r in row.items()} for name, row in recall.items()}
+means = {name: {} for name in scores}
+for name, every in scores.items():
+    for n in counts:
+        best = best_paragraphs(test, every, pieces, n)
+        means[name][f"L' = {n}"] = longest_common_recall(best, wanted).mean()
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 panel = {
     "series": {name: [counts, list(row.values())] for name, row in means.items()},
     "dashed": ["by the labels"],
@@ -898,11 +1079,13 @@ panel = {
     "ylabel": "ROUGE-L recall",
     "ticks": counts,
 }
-draw(lines, "hierarchical_ranking", figures, panels=[panel], width=5.6, title="How much of the summary is in them")
+caption = "How much of the summary is in the best paragraphs, by how they are ranked."
+figures.show(lines, caption, "hierarchical_ranking", panels=[panel], width=5.6)
 
 # %%
 published_1 = studied.paper.page_tables["hierarchical_table1"].published
-published_1 = pd.DataFrame.from_dict(published_1, orient="index", columns=[f"L' = {n}" for n in counts])
+columns = [f"L' = {n}" for n in counts]
+published_1 = pd.DataFrame.from_dict(published_1, orient="index", columns=columns)
 pd.concat([pd.DataFrame.from_dict(means, orient="index"), published_1]).round(2)
 
 # %% [markdown]
@@ -919,24 +1102,17 @@ $rate=c\cdot\min(step^{-0.5},\ step\cdot warmup^{-1.5})$, as in the paper.
 """
 
 # %%
-run, origin = run_for_page(chosen, corpus, kept, output, progress=preset != "demo")
-summarizer, pieces, options, decode = run.model, run.vocabulary, run.options, run.decode
-print(f"{variant}: {sum(p.numel() for p in summarizer.parameters()):,} parameters, {len(pieces):,} pieces")
-print(origin)
-print(options)
-validated = pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split")
-validated.iloc[:: max(1, len(validated) // 8)].round(3)
+told = preset != "demo"
+run, origin = run_for_page(chosen, corpus, kept, output, progress=told)
+summarizer, pieces = run.model, run.vocabulary
+options, decode = run.options, run.decode
+run_facts(run, origin)
 
 # %%
-losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics]
-draw(
-    loss_curves,
-    "hierarchical_losses",
-    figures,
-    metrics=losses,
-    hours=run.hours if kept else 0.0,
-    title=f"Loss of {variant}, {run.config['documents']['train']:,} training clusters",
-)
+validation_losses(run)
+
+# %%
+loss_figure(figures, "hierarchical_losses", run, kept)
 
 # %% [markdown]
 r"""
@@ -950,10 +1126,10 @@ if not kept:
     prepared = chosen.prepare(corpus, progress=False)
     for which in (*kept_checkpoints(run.folder), "average"):
         load_weights(summarizer, run.folder, which).eval()
-        checkpoints[which] = evaluate_loss(summarizer, prepared["val"], 8, len(pieces))["nll"]
-pd.Series(checkpoints, name="validation nll").round(
-    3
-).to_frame() if checkpoints else "the kept run has its best weights"
+        loss = evaluate_loss(summarizer, prepared["val"], 8, len(pieces))
+        checkpoints[which] = loss["nll"]
+table = pd.Series(checkpoints, name="validation nll", dtype=float).round(3).to_frame()
+table if checkpoints else "the kept run has its best weights"
 
 # %% [markdown]
 r"""
@@ -965,28 +1141,30 @@ sees the reference. All are cut to as many words.
 """
 
 # %%
-documents = list(corpus.split("test", None if kept else chosen.documents))
-if kept:  # one paper of the sample is among those that the kept run has learned from
-    documents = [document for document in documents if document.id != "PMC4784345"][:50]
-encoded_tests, references = run.encode(documents, run.encoder), [document.summary for document in documents]
+documents = unseen_papers(corpus, 50 if kept else chosen.documents)
+encoded_tests = run.encode(documents, run.encoder)
+references = [document.summary for document in documents]
 longest = chosen.paper.kept.cut if kept else decode.max_length
 paragraphs = [options.example(document).paragraphs for document in documents]
-systems = {
-    "Lead": paragraphs,
-    "LexRank": [lexrank(texts, longest, threshold=None) for texts in paragraphs],
-    "Oracle": [oracle(document.sentences, document.summary) for document in documents],
-}
+by_cosine = [lexrank(texts, longest, threshold=None) for texts in paragraphs]
+upper = [oracle(document.sentences, document.summary) for document in documents]
+systems = {"Lead": paragraphs, "LexRank": by_cosine, "Oracle": upper}
 for how, size in DECODINGS.items():
-    systems[f"{variant}, {how}"] = summarize(summarizer, encoded_tests, pieces, replace(decode, block_ngrams=size))
-table, score_numbers = summary_table(systems, references, options, longest, seed)
-print(f"{preset} run: {len(documents)} test clusters of {Path(dataset).name}, every summary cut to {longest} words")
+    rule = replace(decode, block_ngrams=size)
+    systems[f"{variant}, {how}"] = summarize(summarizer, encoded_tests, pieces, rule)
+table, _ = summary_table(systems, documents, options, longest, seed)
+print(f"{preset} run, {len(documents)} test clusters of {Path(dataset).name}")
+print(f"every summary cut to {longest} words")
 table
 
 # %%
+rows = []
 for i in range(2):
-    print("TITLE    ", documents[i].title)
-    print("REFERENCE", clip(" ".join(references[i]), 90))
-    print("WRITTEN  ", clip(" ".join(systems[f"{variant}, no trigram twice"][i]), 120), "\n")
+    written = " ".join(systems[f"{variant}, no trigram twice"][i])
+    rows += [("title", documents[i].title)]
+    rows += [("reference", clip(" ".join(references[i]), 90))]
+    rows += [("written", clip(written, 120))]
+Passages(rows)
 
 # %% [markdown]
 r"""
@@ -1001,13 +1179,15 @@ number. The same here, in proportion.
 
 # %%
 if not options.flat and not corpus.ranked:
-    more = replace(options, paragraphs=round(options.paragraphs * 40 / 24), section_words=None)
+    more = round(options.paragraphs * 40 / 24)
+    more = replace(options, paragraphs=more, section_words=None)
     longer = encode_ranked(documents, replace(run.encoder, options=more))
-    means = [np.mean([len(document.source) for document in found]) for found in (longer, encoded_tests)]
+    both = (longer, encoded_tests)
+    means = [np.mean([len(document.source) for document in found]) for found in both]
     print(f"{means[0]:.0f} pieces in place of {means[1]:.0f}")
-    ruled = replace(decode, block_ngrams=3)
-    systems[f"{variant}, longer input, no trigram twice"] = summarize(summarizer, longer, pieces, ruled)
-    table, score_numbers = summary_table(systems, references, options, longest, seed)
+    ruled = summarize(summarizer, longer, pieces, replace(decode, block_ngrams=3))
+    systems[f"{variant}, longer input, no trigram twice"] = ruled
+    table, _ = summary_table(systems, documents, options, longest, seed)
 table
 
 # %% [markdown]
@@ -1021,20 +1201,25 @@ Half of the dimensions say which word of a paragraph it is, half which paragraph
 
 # %%
 half = 32  # of 64 dimensions
-moving, constant = sinusoids(torch.arange(41), half), sinusoids(torch.tensor([3]), half).expand(41, -1)
+moving = sinusoids(torch.arange(41), half)
+constant = sinusoids(torch.tensor([3]), half).expand(41, -1)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 panels = [
-    {"title": "words 0 to 40 of paragraph 3", "values": torch.cat([moving, constant], -1)},
-    {"title": "paragraph 0 to 40, for word 3", "values": torch.cat([constant, moving], -1)},
+    {
+        "title": "words 0 to 40 of paragraph 3",
+        "values": torch.cat([moving, constant], -1),
+    },
+    {
+        "title": "paragraph 0 to 40, for word 3",
+        "values": torch.cat([constant, moving], -1),
+    },
 ]
-draw(
-    signed_maps,
-    "hierarchical_positions",
-    figures,
-    panels=panels,
-    xlabel="dimension (word | paragraph)",
-    ylabel="position",
-    border=half - 0.5,
-)
+caption = "(7) to (9), the code's reading: a row is a position; the line parts the two."
+figures.show(
+    signed_maps, caption, "hierarchical_positions",
+    panels=panels, xlabel="dimension (word | paragraph)", ylabel="position", border=half - 0.5,
+)  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -1047,19 +1232,23 @@ one = make_batch([encoded_tests[shown]], len(pieces))
 with torch.no_grad():
     state = summarizer.encode(one)
 has_heads = bool(getattr(state, "pooling", ()))  # those of global layers
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+no_heads = f"{variant} has no global layers to draw"
 if has_heads:
     begin, length = one.sentence_lengths[0][0], min(30, one.sentence_lengths[0][1])
     pooled = state.pooling[-1][0, begin : begin + length].T
-    words = [pieces.words[i].replace("▁", " ").strip() or "▁" for i in one.source[0, begin : begin + length]]
-    draw(
-        word_weights,
-        "hierarchical_pooling",
-        figures,
-        words=words,
-        weights=pooled,
-        rows="head",
-        title=f"Pooling weights in the first paragraph, last global layer ({preset} run)",
+    ids = one.source[0, begin : begin + length]
+    words = [pieces.words[i].replace("▁", " ").strip() or "▁" for i in ids]
+    whole = one.sentence_lengths[0][1]
+    caption = (
+        f"Pooling weights of the first paragraph's first {length} pieces, last global layer"
+        f" ({preset} run). Of its {whole} pieces each would have {1 / whole:.3f} if all counted"
+        f" the same; the colours go to 0.2 at least."
     )
+figures.show(
+    word_weights, caption, "hierarchical_pooling", words=words, weights=pooled, rows="head",
+) if has_heads else no_heads  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -1069,24 +1258,26 @@ Rows are normalised, as in (24); title and best paragraphs, the mean over heads 
 """
 
 # %%
+panels = []
 if has_heads:
     learned_graph = state.between[-1][0].mean(0).numpy()
-    panels = [{"title": "learned, mean of the heads", "weights": learned_graph}]
+    panels.append({"title": "learned, mean of the heads", "weights": learned_graph})
     for kind in ("similarity", "discourse"):
         with_graph = replace(run.encoder, options=replace(options, graph=kind))
-        weights = make_batch(run.encode([documents[shown]], with_graph), len(pieces)).graph[0].numpy()
-        panels.append({"title": kind, "weights": weights / weights.sum(1, keepdims=True)})
-    draw(
-        attention_maps,
-        "hierarchical_graphs",
-        figures,
-        panels=panels,
-        rows="paragraph (1: the title)",
-        columns="paragraph",
-        title=f"Three graphs over one cluster ({preset} run)",
-        across=3,
-        top=0.5,
-    )
+        encoded_graph = run.encode([documents[shown]], with_graph)
+        weights = make_batch(encoded_graph, len(pieces)).graph[0].numpy()
+        weights = weights / weights.sum(1, keepdims=True)
+        panels.append({"title": kind, "weights": weights})
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+caption = (
+    f"Three graphs over one cluster ({preset} run), each with its own colour bar; paragraph 1"
+    " is the title."
+)
+figures.show(
+    attention_maps, caption, "hierarchical_graphs",
+    panels=panels, rows="paragraph", columns="paragraph", across=3, size=3.2,
+) if has_heads else no_heads  # fmt: skip
 
 # %% [markdown]
 r"""
@@ -1112,18 +1303,26 @@ def table_row(name):
     data = row.prepare(corpus, progress=False)
     model = row.build(data)
     done = train_or_load(row, model, data)
-    found = summarize(load_weights(model, done.folder, "average").eval(), data["test"], data.vocabulary, row.decode)
+    load_weights(model, done.folder, "average").eval()
+    found = summarize(model, data["test"], data.vocabulary, row.decode)
     _, numbers = score_table({name: found}, references, seed)
-    validation = evaluate_loss(model, data["val"], 8, len(data.vocabulary))["nll"]
-    return {"parameters": sum(p.numel() for p in model.parameters()), "pieces read": round(data["test"].source_lengths.mean()),
-            "val nll": validation, **{m: numbers[name][m]["mean"] for m in ("R-1", "R-2", "R-Lsum")}}  # fmt: skip
+    return {
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "pieces read": round(data["test"].source_lengths.mean()),
+        "val nll": evaluate_loss(model, data["val"], 8, len(data.vocabulary))["nll"],
+        **{m: numbers[name][m]["mean"] for m in ("R-1", "R-2", "R-Lsum")},
+    }
 
 
 tables = chosen.paper.tables.values()
-names = dict.fromkeys(row.run.variant for table in tables for row in table.rows if row.run)
+
+# %%
+names = dict.fromkeys(
+    row.run.variant for table in tables for row in table.rows if row.run
+)
 trained_rows = {name: table_row(name) for name in names if study_steps}
 if not trained_rows:
-    print("trained and shown with -p study_steps 100, in about half an hour; papers.md has what came of it")
+    print("shown with -p study_steps 100, in about half an hour; see papers.md")
 pd.DataFrame.from_dict(trained_rows, orient="index").round(2) if trained_rows else None
 
 # %%
@@ -1150,9 +1349,11 @@ python -m lib.human scores runs/rating     # means with intervals, analysis of v
 titles = [document.title for document in documents]
 for name, summaries in systems.items():
     path = project_root() / "runs" / "summaries" / f"{name}.jsonl"
-    write_summaries(path, [document.id for document in documents], summaries, references, titles)
-published_4 = {"Lead": (31.59, -0.383), "FT": (35.69, 0.000), "T-DMCA": (43.14, 0.147), "HT": (54.11, 0.237)}
-pd.DataFrame.from_dict(published_4, orient="index", columns=["questions answered, %", "best minus worst"])
+    write_summaries(path, [doc.id for doc in documents], summaries, references, titles)
+published_4 = {"Lead": (31.59, -0.383), "FT": (35.69, 0.000)}
+published_4 |= {"T-DMCA": (43.14, 0.147), "HT": (54.11, 0.237)}
+columns = ["questions answered, %", "best minus worst"]
+pd.DataFrame.from_dict(published_4, orient="index", columns=columns)
 
 # %% [markdown]
 r"""

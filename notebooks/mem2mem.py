@@ -182,11 +182,10 @@ some head is strongest (**recall**); and the mean weight of a head on its strong
 V = 100
 (example,) = planted_sentences(1, seed=7, vocab_size=V)
 sentences = example.source.reshape(12, 6).tolist()
-rows = {j + 1: [" ".join(map(str, words))] for j, words in enumerate(sentences)}
-for j in planted_at(example):
-    rows[j + 1].append(f"begins with {MARK}: marked")
+written_out = [" ".join(map(str, words)) for words in sentences]
+marks = [f"begins with {MARK}" if j in planted_at(example) else "" for j in range(12)]
 print("summary", *example.target.tolist()[:-1])
-pd.DataFrame.from_dict(rows, orient="index", columns=["sentence", ""]).fillna("").T
+pd.DataFrame({"sentence": written_out, "marked": marks}, index=range(1, 13))
 
 
 # %%
@@ -328,7 +327,8 @@ toy_documents = [
 
 # %%
 toy_options = CohanOptions(vocab_size=18)
-toy_words = "the cat ran sat saw a it was not and fast . , !".split()
+toy_words = ["the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and"]
+toy_words += ["fast", ".", ",", "!"]
 toy_vocabulary = Vocabulary(toy_words)
 toy = encode_documents(toy_documents, TextEncoder(toy_options, toy_vocabulary))
 

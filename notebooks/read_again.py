@@ -170,7 +170,7 @@ V = 12
 
 
 def texts_with_a_stranger(count, seed):
-    """Texts of six random words and, anywhere, an unknown one, which is the headline."""
+    """Six random words and, anywhere, an unknown one, which is the headline."""
     random = np.random.default_rng(seed)
     made = []
     for number in range(count):
@@ -365,7 +365,7 @@ show_model("read_again", {4, 6})
 
 # %%
 def eq04_second_read(x, alpha, gru):
-    """Embeddings [n, e], importance [n, d] -> states [n, d]; `gru` is a torch.nn.GRU."""
+    """Embeddings [n, e], importance [n, d], a torch.nn.GRU -> states [n, d]."""
     h, states = torch.zeros(gru.hidden_size).double(), []
     for x_i, alpha_i in zip(x, alpha):
         _, plain = gru(x_i[None], h[None])
@@ -448,7 +448,7 @@ show_model("read_again", {9, 10, 11})
 
 # %%
 def eq09_option_1(own, texts):
-    """What a sentence is told beside its words: the vectors of all sentences, in order."""
+    """What a sentence is told beside its words: the vectors of all, in order."""
     return torch.cat(texts)
 
 
@@ -658,7 +658,7 @@ show_model("read_again", {18})
 
 # %%
 def read_document(document, model):
-    """States of the words [n, d], and where the decoder starts from [d], for any encoder."""
+    """States of the words [n, d], where the decoder starts from [d]; any encoder."""
     x, name = embeddings(model, document), model.config.encoder
     if name in ("option 1", "option 2"):
         return read_sentences(x, document.sentence_lengths.tolist(), model)

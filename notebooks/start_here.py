@@ -82,7 +82,6 @@ check_parameters(globals())
 
 import math
 import random
-import textwrap
 from collections import Counter
 from dataclasses import replace
 
@@ -101,20 +100,21 @@ from lib.data.batch import EncodedDocument, in_vocabulary, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.text import BOS, EOS, PAD, Vocabulary
 from lib.extractive import lexrank
-from lib.figures import dot_plots, draw, histograms, lines, use_style, word_maps
+from lib.figures import dot_plots, histograms, lines, word_maps
 from lib.generate import DecodeConfig, beam_search
 from lib.metrics import repeated_ngrams, rouge
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.page_tools import clip, figures_folder, learn
 from lib.score_runs import cut
+from lib.shown import PageFigures, Passages, show_tables
 from lib.storage import trained_folder
 from lib.trained import DECODINGS
 from lib.training import TrainConfig
 
-figures = figures_folder(seed == 0)  # the committed ones are the page's as it is
+# the committed figures are the page's as it is
+figures = PageFigures(figures_folder(seed == 0))
 checks = Checks()
-use_style()
-pd.set_option("display.max_colwidth", None)
+show_tables()
 
 # %% [markdown]
 r"""
@@ -294,13 +294,11 @@ checks.close(f, output.features[0], "(5), (6)", "features")
 wanted = known(story.target)  # the plain model's zebra is [UNK]
 checks.close(P_g[range(T), wanted], lib_P, "(6)", "P of the reference's words")
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 shown = {"rows": target_words, "columns": source_words, "ylabel": "is written"}
-draw(
-    word_maps, "start_attention", figures,
-    panels=[{"title": "", "weights": alpha.round(decimals=3), **shown}],
-    title="Attention α: where the plain model looks before each word",
-)  # fmt: skip
+caption = "Attention α: where the plain model looks before each word."
+panel = {"title": "", "values": alpha.round(decimals=3), **shown}
+figures.show(word_maps, caption, "start_attention", panels=[panel], top=1.0)
 
 # %% [markdown]
 r"""
@@ -366,7 +364,7 @@ checks.close(z, output.switch[0].sigmoid(), "(8)", "switch")
 checks.close(P[range(T), story.target].log(), lib_log_P, "(9)", "log P of the words")
 checks.close(P.sum(1), torch.ones(T).double(), "(9)", "each row of P sums to 1")
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 every = [*vocabulary.words, *story.unknown]
 steps = [f"{t + 1}" for t in range(T)]
 switched = [f"{step}   z = {p:.2f}" for step, p in zip(steps, z.tolist())]
@@ -378,11 +376,12 @@ maps = {
     "$P$, with the switch $z$ at the left": (P, switched),
 }
 panels = [
-    {"title": title, "weights": p, "rows": rows, "columns": every, "ylabel": "step"}
+    {"title": title, "values": p, "rows": rows, "columns": every, "ylabel": "step"}
     for title, (p, rows) in maps.items()
 ]
-title = "Generate or copy: the probability of every word at each step"
-draw(word_maps, "start_copying", figures, panels=panels, title=title, label="P")
+caption = "Generate or copy: the probability of every word at each step."
+look = {"across": 1, "top": 1.0, "label": "P"}
+figures.show(word_maps, caption, "start_copying", panels=panels, **look)
 
 # %% [markdown]
 r"""
@@ -514,8 +513,8 @@ for (name, (factor, d, w)), rate in zip(asked.items(), rates.values()):
     checks.close(torch.tensor(rate).double(), theirs, "(11)", name)
 series = {name: [ks, rate] for name, rate in rates.items()}
 panel = {"series": series, "xlabel": "step k", "ylabel": "learning rate", "zero": True}
-title = "Warm-up, then decay: the rate (11)"
-draw(lines, "start_warmup", figures, panels=[panel], title=title, width=6)
+caption = "Warm-up, then decay: the rate (11)."
+figures.show(lines, caption, "start_warmup", panels=[panel], width=6)
 
 # %% [markdown]
 r"""
@@ -614,10 +613,10 @@ table = pd.DataFrame(ranks, index=["6 symbols", "12 symbols"]).T
 table["wins"] = table.idxmax(axis=1)
 table.round(3)
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 panel = {"series": series, "xlabel": "symbols n", "ylabel": "ℓ(n)"}
-title = "What log P is divided by, four rules of (12)"
-draw(lines, "start_length", figures, panels=[panel], title=title, width=6)
+caption = "What log P is divided by: four rules of (12)."
+figures.show(lines, caption, "start_length", panels=[panel], width=6)
 
 # %% [markdown]
 r"""
@@ -667,8 +666,9 @@ for how, words in summaries.items():
     title = f"{how}\n{said} of {every_one} are repetitions ({said / every_one:.0%})"
     pairs = [[i, j] for i, j in same if i != j]
     plots.append({"title": title, "pairs": pairs, "length": len(grams)})
-title = "Two summaries of one paper: which trigrams are the same"
-draw(dot_plots, "start_repetition", figures, panels=plots, unit="trigram", title=title)
+caption = "Two summaries of one paper: a dot where two trigrams are the same."
+shown = {"panels": plots, "unit": "trigram"}
+figures.show(dot_plots, caption, "start_repetition", **shown)
 
 # %%
 words, before = summaries["as the paper decodes"], set()
@@ -677,7 +677,7 @@ for i, trigram in enumerate(zip(words, words[1:], words[2:])):
     if trigram in before:
         marked[i : i + 3] = [word.upper() for word in trigram]
     before.add(trigram)
-print(textwrap.fill(" ".join(marked), 110))
+Passages([("as the paper decodes", " ".join(marked))])
 
 # %% [markdown]
 r"""
@@ -722,16 +722,15 @@ with torch.no_grad():
     alpha, cov = coverage_attention(s, h, W_h, W_s, w_cov, v)
 checks.close(alpha, output.copy[0], "(14), (15)", "attention of the pointer-generator")
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 shown = {"rows": target_words, "columns": source_words, "ylabel": "is written"}
 panels = [
-    {"title": "attention α", "weights": alpha.round(decimals=3), **shown},
-    {"title": "coverage before the step", "weights": cov.round(decimals=3), **shown},
+    {"title": "attention α", "values": alpha.round(decimals=3), **shown},
+    {"title": "coverage before the step", "values": cov.round(decimals=3), **shown},
 ]
-title = "The pointer-generator: attention, and its sum"
-top = max(1.0, cov.max().round().item())
-given = {"panels": panels, "title": title, "across": 2, "top": top}
-draw(word_maps, "start_coverage", figures, **given)
+caption = "The pointer-generator: attention, and its sum so far."
+top = max(1.0, cov.max().item())
+figures.show(word_maps, caption, "start_coverage", panels=panels, across=2, top=top)
 
 # %%
 rows = {}
@@ -976,7 +975,7 @@ pairs["LexRank - Lead"] = "Lead", "LexRank"
 rows = {name: compared(*pair) for name, pair in pairs.items()}
 pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 shorter, longer = r1["Lead, 180 words"], r1["Lead"]
 of = {"180 words": shorter, "200 words": longer}
 pairs = enumerate(of.items(), start=1)
@@ -991,8 +990,8 @@ for label, values in drawn.items():
     counts = {name: np.histogram(found, edges)[0] for name, found in values.items()}
     panels.append({"edges": edges, "counts": counts, "xlabel": label})
 panels[1]["mark"] = 0
-title = "2,000 resamples: two means, and their difference"
-draw(histograms, "start_bootstrap", figures, panels=panels, title=title)
+caption = "2,000 resamples: two means, and their difference."
+figures.show(histograms, caption, "start_bootstrap", panels=panels)
 
 # %% [markdown]
 r"""
