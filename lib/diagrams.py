@@ -1,6 +1,6 @@
 """The pictures of the models, in one visual language: a colour for each kind of thing, arrows with equation numbers.
 
-    python -m lib.diagrams           # draw model_NAME.svg of every paper into figures/
+    python -m lib.diagrams           # draw model_NAME.svg of every model into figures/
     python -m lib.diagrams FOLDER
 
 What is drawn is in `lib.papers.pictures`. Lengths are CSS pixels of a whole picture.
@@ -30,7 +30,7 @@ from matplotlib.text import Text
 
 from lib.papers.paper import choose
 from lib.papers.pictures import PICTURES
-from lib.papers.pictures.picture import Arrow, Box, Frame, ModelPicture, equation_numbers
+from lib.papers.pictures.picture import Arrow, Box, Frame, ModelPicture, Part, equation_numbers
 from lib.storage import project_root, write_whole
 
 # After Okabe and Ito (2008), the blue a little darker and the purple lighter, so that colour-blind readers can tell
@@ -49,7 +49,7 @@ Point = tuple[float, float]
 
 
 def model_picture(name: str, lit: Iterable[int | str] | None = None, small: bool = False) -> Figure:
-    """The picture of a paper's model.
+    """The picture of a paper's model, or of one that it is compared with.
 
     Args:
         lit: equation numbers and names of boxes that stand out of the rest; None: all is as it is.
@@ -75,7 +75,7 @@ def model_picture(name: str, lit: Iterable[int | str] | None = None, small: bool
 
 def _pen(picture: ModelPicture, small: bool) -> "_Pen":
     columns = 1 + max(box.column + (box.columns - 1) / 2 for box in picture.boxes.values())
-    rows = 1 + max(box.row for box in picture.boxes.values())
+    rows = 1 + max(box.row + (box.rows - 1) / 2 for box in picture.boxes.values())
     width, height = 2 * MARGIN + COLUMN * columns, 2 * MARGIN + ROW * rows + (0 if small else LEGEND)
     scale = SMALL if small else 1.0
     size = (scale * width / 96, scale * height / 96)  # 96 pixels an inch
@@ -83,7 +83,7 @@ def _pen(picture: ModelPicture, small: bool) -> "_Pen":
     figure.set_layout_engine("none")  # whatever the style of the other figures is
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
     axes.set_axis_off()
-    return _Pen(figure, axes, small, scale)
+    return _Pen(figure, axes, small, scale, picture.letter)
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,7 @@ class _Pen:
     axes: Axes
     small: bool
     scale: float
+    letter: str  # before equation numbers
 
     def write(self, x: float, y: float, text: str, size: float, colour: str = INK, **how) -> Text:
         size *= LARGER if self.small else 1
@@ -113,29 +114,37 @@ class _Pen:
         if not self.small:
             self.write(_centre(frame.at, 0)[0], bottom - 9, frame.name, LABEL, "#707070", style="italic")
 
-    def rounded(self, left: float, top: float, width: float, height: float, **how) -> None:
-        self.axes.add_patch(FancyBboxPatch((left, top), width, height, "round,pad=0,rounding_size=6", **how))
+    def rounded(self, left: float, top: float, width: float, height: float, radius: float = 6, **how) -> None:
+        style = f"round,pad=0,rounding_size={radius}"
+        self.axes.add_patch(FancyBboxPatch((left, top), width, height, style, **how))
 
     def box(self, title: str, box: Box, lit: bool) -> None:
         (x, y), (width, height) = _centre(box.column, box.row), _size(box)
         left, top, ink = x - width / 2, y - height / 2, INK if lit else PALE
-        self.rounded(left, top, width, height, linewidth=self.line(1.4), zorder=3, **_shade(box.kind, lit))
+        look = {**_shade(box.kind, lit), "linewidth": self.line(1.4), "zorder": 3}
+        self.rounded(left, top, width, height, radius=0 if box.mask else 6, **look)
         if box.words:
             self.words_in_a_row(box, left, top, lit)
+        if box.mask:
+            self.matrix(box, left, top, lit)
         if self.small and not lit:
             return
-        letters = width / (0.64 * NAME * (LARGER if self.small else 1))
+        letters = width / (0.64 * NAME * (LARGER if self.small else 1)) / (2 if box.mask else 1)
         texts = textwrap.wrap(title, int(letters), break_long_words=False)
         texts += [box.symbol] if box.symbol and not self.small else []
         for n, text in enumerate(texts):
-            size = SYMBOL if text == box.symbol else NAME
+            size = NAME if text != box.symbol else LABEL if box.mask else SYMBOL
             if box.words:
                 self.write(left + (10 + 7 * len(title)) * n, top - 10, text, size, ink, ha="left")
+            elif box.mask:
+                self.write(left + width - 8, top + 14 + 16 * n, text, size, ink, ha="right", zorder=4)
             else:
                 self.write(x, y - 1 + 15 * (n - (len(texts) - 1) / 2), text, size, ink, zorder=4)
 
     def words_in_a_row(self, box: Box, left: float, top: float, lit: bool) -> None:
         step, colour = _size(box)[0] / box.words, _shade(box.kind, lit)["edgecolor"]
+        for part in box.parts:
+            self.part(part, left + step * part.first, top, step * (part.last - part.first), lit)
         between = left + step * np.arange(1, box.words)
         self.axes.vlines(between, top, top + STRIP, color=colour, linewidth=self.line(0.5), zorder=4)
         for window in box.windows:
@@ -145,6 +154,26 @@ class _Pen:
             self.rounded(start, top - 4, width, STRIP + 8, linestyle=DASHES if window.dashed else "solid", **look)
             if not self.small:
                 self.write(start + width / 2, top - 14, window.says, LABEL, INK if lit else PALE)
+
+    def part(self, part: Part, left: float, top: float, width: float, lit: bool) -> None:
+        look = {**_shade(part.kind, lit), "linewidth": self.line(1.4), "zorder": 3.5}
+        self.axes.add_patch(Rectangle((left, top), width, STRIP, **look))
+        if part.says and not self.small:
+            self.write(left + width / 2, top + STRIP + 10, part.says, LABEL, INK if lit else PALE)
+
+    def matrix(self, box: Box, left: float, top: float, lit: bool) -> None:
+        """What is seen, row by row, in the full colour; between them thin lines."""
+        (width, height), shade = _size(box), _shade(box.kind, lit)
+        down, across = height / len(box.mask), width / len(box.mask[0])
+        full = {"facecolor": _whitened(shade["edgecolor"], 0.4), "zorder": 3.2}
+        for n, row in enumerate(box.mask):
+            runs = [(left + across * seen.start(), across * len(seen[0])) for seen in re.finditer("#+", row)]
+            self.axes.broken_barh(runs, (top + down * n, down), **full)
+        look = {"color": shade["facecolor"], "linewidth": self.line(0.7), "zorder": 3.3}
+        self.axes.hlines(top + down * np.arange(1, len(box.mask)), left, left + width, **look)
+        self.axes.vlines(left + across * np.arange(1, len(box.mask[0])), top, top + height, **look)
+        edge = {"facecolor": "none", "edgecolor": shade["edgecolor"], "linewidth": self.line(1.4), "zorder": 3.4}
+        self.axes.add_patch(Rectangle((left, top), width, height, **edge))
 
     def arrow(self, boxes: Mapping[str, Box], arrow: Arrow, lit: bool) -> None:
         points = route(boxes, arrow)
@@ -165,7 +194,7 @@ class _Pen:
         right of it."""
         (ax, ay), (bx, by) = max(pairwise(points), key=lambda ends: math.dist(*ends))
         x, y = (ax + bx) / 2, (ay + by) / 2
-        texts = [equation_numbers(arrow.equations), "" if self.small else arrow.says]
+        texts = [equation_numbers(arrow.equations, self.letter), "" if self.small else arrow.says]
         if ay == by:
             for text, side in zip(texts, (-1, 1)):
                 self.write(x, y + side * (13 if self.small else 9), text, LABEL, ink)
@@ -188,7 +217,7 @@ def _centre(column: float, row: float) -> Point:
 
 
 def _size(box: Box) -> tuple[float, float]:
-    return WIDTH + COLUMN * (box.columns - 1), STRIP if box.words else HEIGHT
+    return WIDTH + COLUMN * (box.columns - 1), STRIP if box.words else HEIGHT + ROW * (box.rows - 1)
 
 
 def _shade(kind: str, lit: bool) -> dict[str, Any]:
@@ -204,8 +233,11 @@ def _whitened(colour: str, white: float) -> str:
 def route(boxes: Mapping[str, Box], arrow: Arrow) -> list[Point]:
     """The corners of an arrow, from the edge of one box to the edge of another."""
     (ax, ay), (bx, by) = _port(boxes[arrow.source], *arrow.leaves), _port(boxes[arrow.target], *arrow.enters)
-    ax, bx = (bx if arrow.leaves[1] is None else ax), (ax if arrow.enters[1] is None else bx)
     upright, upright_after = (side in ("top", "bottom") for side, _ in (arrow.leaves, arrow.enters))
+    if arrow.leaves[1] is None:
+        ax, ay = (bx, ay) if upright else (ax, by)
+    if arrow.enters[1] is None:
+        bx, by = (ax, by) if upright_after else (bx, ay)
     if upright != upright_after:
         between = [(ax, by) if upright else (bx, ay)]
     elif upright:
@@ -262,8 +294,28 @@ def show_model(name: str, lit: Iterable[int | str] | None = None, small: bool | 
     return ShownModel(image, f"{picture.title}, lit: {', '.join(box for box in picture.boxes if box in boxes)}.")
 
 
+@dataclass(frozen=True)
+class FoldedModels:
+    """Pictures as the result of a cell, seen when a reader opens them."""
+
+    summary: str
+    pictures: tuple[ShownModel, ...]
+
+    def _repr_html_(self) -> str:
+        shown = "".join(f"<p>{picture._repr_html_()}</p>" for picture in self.pictures)
+        return f"<details><summary><b>{html.escape(self.summary)}</b></summary>{shown}</details>"
+
+    def __repr__(self) -> str:
+        return "\n\n".join(picture.alt for picture in self.pictures)
+
+
+def show_folded(summary: str, *names: str) -> FoldedModels:
+    """Whole pictures for a page, behind a line to click on."""
+    return FoldedModels(summary, tuple(show_model(name) for name in names))
+
+
 def draw_models(folder: str | Path) -> list[str]:
-    """Write model_NAME.svg of every paper. Returns the files' names."""
+    """Write model_NAME.svg of every model. Returns the files' names."""
     return [write_whole(Path(folder) / f"model_{name}.svg", svg(model_picture(name))).name for name in PICTURES]
 
 

@@ -111,7 +111,7 @@ from lib.data.graphs import (
 from lib.data.synthetic import planted_clusters
 from lib.data.text import BOS, EOS, PAD, SENTENCE_END, bigram_recall
 from lib.extractive import lexrank, oracle
-from lib.diagrams import show_model
+from lib.diagrams import show_folded, show_model
 from lib.figures import attention_maps, lines, signed_maps, word_maps, word_weights
 from lib.generate import DecodeConfig, greedy_search, summarize
 from lib.human.sheets import write_summaries
@@ -1290,9 +1290,46 @@ of their weighted words; discourse joins neighbours and paragraphs with the same
 
 Every row is a `variant` of this page and of `python -m lib.train hierarchical_transformer --variant ...`. With `study_steps` above 0 the page trains
 them all, for so many steps each. FT is a flat transformer over the same pieces; T-DMCA (Liu et al. 2018) is a decoder alone, that reads source and summary as one sequence of up to 3,000 pieces and is trained to
-predict both: its five layers attend in turn to the earlier pieces of a block of 256 and to the whole past, of which a convolution leaves one key and one value for every three pieces. Its mixture of
-experts is left out, since the row of five layers of 512 and 2,048 that it is compared in speaks of none; its learning rate is by its own width of 512, where the others' is by 256.
+predict both.
 """
+
+
+# %% [markdown]
+r"""
+<details><summary><b>The systems it is compared with</b></summary>
+
+| system | reads | in `lib` |
+|---|---|---|
+| Lead, LexRank | paragraphs as they come, or the most central ones | `cluster_baselines` |
+| FT 600, 800, 1200 (flat transformer) | the best paragraphs one behind the other, cut to so many pieces | `HierarchicalTransformer` with six local layers and no global ones |
+| T-DMCA (Liu et al. 2018) | title, best paragraphs (3,000 pieces) and summary as one sequence | `lib.models.tdmca.TDMCA` |
+
+**FT** is this page's model for a cluster of one paragraph: every piece attends to every other in each of six layers, so that a text twice as long costs
+four times the attention. Decoder and search are the same.
+
+**T-DMCA** (*Generating Wikipedia by Summarizing Long Sequences*, [arXiv:1801.10198](https://arxiv.org/abs/1801.10198)) has no encoder. It is a language model over source and summary,
+which sees only what comes before, and two kinds of layers make long sequences cheap; the equations are ours, places count from 0, $s$ is the width of a head. In the
+first kind a piece $t$ attends to its own block, the second block beginning at place 256 and seeing nothing of the first:
+
+$$\mathrm{softmax}_{j\in B(t)}\Bigl(\tfrac{q_t\cdot k_j}{\sqrt s}\Bigr)\text{ over }v_j,\qquad B(t)=\{j\le t:\lfloor j/256\rfloor=\lfloor t/256\rfloor\}\tag{D1}$$
+
+In the second kind it attends to the whole past. A convolution of width and stride 3 makes one key and one value of every three,
+
+$$\kappa_m=C_k[k_{3m};k_{3m+1};k_{3m+2}]+b_k,\qquad\nu_m=C_v[v_{3m};v_{3m+1};v_{3m+2}]+b_v\tag{D2}$$
+
+and a piece sees those that end before it, and the first piece of all as it is, which is there before any group is complete:
+
+$$\mathrm{softmax}_{m}\Bigl(\tfrac{q_t\cdot\kappa_m}{\sqrt s}\Bigr)\text{ over }\nu_m,\qquad m\in\{m:3m+2<t\},\text{ with }\kappa_{-1}=k_0,\ \nu_{-1}=v_0\tag{D3}$$
+
+The layers take turns: (D1), (D3), (D1), (D3), (D1). It is trained to predict the source as well as the summary. Blocks and convolution are that paper's; what (D3) says of the first piece and
+of groups, and the normalisation before each part, are from the authors' code, because the paper is silent. Its mixture of experts is left out, since the row of five layers of 512 and 2,048
+speaks of none; its learning rate is by its own width of 512, where the others' is by 256.
+
+</details>
+"""
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_folded("T-DMCA in a picture", "t_dmca")
 
 
 # %%

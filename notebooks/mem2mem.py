@@ -92,7 +92,7 @@ from lib.data.sections import CohanOptions, choose_sections
 from lib.data.synthetic import MARK, planted_at, planted_sentences
 from lib.data.text import BOS, UNK, Vocabulary
 from lib.extractive import lexrank, oracle, random_sentences
-from lib.diagrams import show_model
+from lib.diagrams import show_folded, show_model
 from lib.figures import attention_maps, word_maps
 from lib.generate import beam_search, extract, source_sentences, summarize
 from lib.layers.pointer import PointerOutput
@@ -1318,12 +1318,19 @@ r"""
 Table 1 sets Mem2Mem beside three systems of Subramanian, Li, Pilault and Pal (2020, *On Extractive and Abstractive
 Neural Document Summarization with Transformer Language Models*, [arXiv:1909.03186](https://arxiv.org/abs/1909.03186)),
 which all learn which sentences matter from labels. A label says that a sentence is one of the two that are most like
-some sentence of the reference. Their equations have no numbers; these are ours, and papers.md says which function
-computes each. All three read byte pairs (SentencePiece), learned from the training documents.
+some sentence of the reference. The equations and their numbers are ours, written without a copy of that paper at hand
+(papers.md says what is a reading, and which function computes each). All three read byte pairs, learned by SentencePiece
+from the training documents.
 
 **Sent-CLF** reads the first 300 sentences of a paper, of each its first 35 pieces. A bidirectional LSTM makes one vector
-$s_j$ of a sentence, another reads these and gives a state $d_j$ of each sentence in its document; the mean of all $d_j$
-stands for the document. Two linear maps judge each sentence beside its document:
+of a sentence $j$, its last states in both directions, and another reads these vectors and gives the state of each of the
+$L$ sentences in its document:
+
+$$s_j=\mathrm{LSTM}\bigl(w_{j1},\dots,w_{jn_j}\bigr)_{\mathrm{last}}\tag{S1}$$
+
+$$d_1,\dots,d_L=\mathrm{LSTM}\bigl(s_1,\dots,s_L\bigr)\tag{S2}$$
+
+The mean of all states, through a tanh layer, stands for the document. A last linear map judges each sentence beside it:
 
 $$\bar d=\tanh\Bigl(W_d\,\tfrac1L\sum_{j=1}^{L}d_j+b_d\Bigr),\qquad
 P(j\text{ is extracted})=\sigma\bigl(w_o^\top[d_j;\bar d]+b_o\bigr)\tag{S3}$$
@@ -1332,27 +1339,38 @@ It is trained by the binary cross entropy of the labels, and takes as many of th
 of the training documents have on average. It decides on every sentence alone: nothing keeps it from saying a thing twice.
 
 **Sent-PTR** has the same two encoders, and a decoder that points to one sentence after the other. An LSTM reads the
-vector $s$ of the sentence that it has pointed to last, with what it saw then (Luong's input feeding); its state $h_t$ is
-compared with the state of every sentence, and the attention itself is the probability of the next one:
+vector $s$ of the sentence that it has pointed to last, with $\tilde h$, what it saw then (input feeding, as Luong and
+others have it); its state $h_t$ is compared with the state of every sentence, and the attention itself is the
+probability of the next one:
 
 $$h_t=\mathrm{LSTM}\bigl([s_{i_{t-1}};\tilde h_{t-1}],\,h_{t-1}\bigr),\qquad
-P(i_t=j)=\frac{\exp(d_j^\top h_t)}{\sum_{k}\exp(d_k^\top h_t)},\qquad
-\tilde h_t=\tanh\Bigl(W_h\bigl[\textstyle\sum_jP(i_t=j)\,d_j;\,h_t\bigr]\Bigr)\tag{S4}$$
+P(i_t=j)=\frac{\exp(d_j^\top h_t)}{\sum_{k}\exp(d_k^\top h_t)}\tag{S4}$$
+
+$$\tilde h_t=\tanh\Bigl(W_h\bigl[\textstyle\sum_jP(i_t=j)\,d_j;\,h_t\bigr]\Bigr)\tag{S5}$$
 
 To point to the same sentence twice in a row is to stop, so that the length of an extract is the model's own. It learns
-the labelled sentences in the order of the document; a beam of four finds the extract.
+the labelled sentences in the order of the document; a beam of four finds the extract, its hypotheses compared by their
+mean log-probability (a reading, like the tanh in (S5) and that the first $h$ is the last state of the encoder).
 
 **TLM** is one transformer with GPT-2's architecture, trained from nothing: no encoder, no cross attention, no copying.
 A paper is laid out as one sequence: its introduction, the extracted sentences (the hybrid row; the abstractive row is
 without), a symbol that begins the summary, the summary, and the rest of the paper in windows of its own. The
-model learns to predict every piece of it from the pieces before,
+model learns to predict every piece of it from the pieces before. A layer is attention to them and a feed-forward part,
+each behind a normalisation and added to what entered; keys and values of what was read are kept, so that each piece of
+the summary is read once:
+
+$$Y=X+\mathrm{Attention}_{\le}\bigl(\mathrm{LN}(X)\bigr)\tag{S6}$$
+
+$$X'=Y+W_2\,\mathrm{gelu}\bigl(W_1\,\mathrm{LN}(Y)+b_1\bigr)+b_2\tag{S7}$$
+
+The loss is the mean over all pieces of a paper but the first of each sequence (the first one is $x$):
 
 $$\mathcal L=-\frac1n\sum_{t}\log P(x_t\mid x_{<t}),\qquad
 x=[\,\text{introduction};\ \texttt{<P>};\ \text{extract};\ \texttt{[BOS]};\ \text{summary}\,]\tag{S8}$$
 
-and a summary is what it writes behind the first part, drawn piece by piece from the 30 most probable ones. In
-training the extract is made of the labelled sentences, afterwards a Sent-PTR that was trained on the same documents
-chooses it. Its size, 220M parameters (20 layers, width 768, 12 heads, 1,024 positions), is 15 times Mem2Mem's; Mem2Mem's
+A summary is what it writes behind `[BOS]`, drawn piece by piece from the 30 most probable ones (preset `paper`; the
+smaller presets search with a beam of four). In training the extract is made of the labelled sentences, afterwards a
+Sent-PTR that was trained on the same documents chooses it. Its size, 220M parameters (20 layers, width 768, 12 heads, 1,024 positions), is 15 times Mem2Mem's; Mem2Mem's
 authors count 234M.
 
 | | what Mem2Mem does otherwise |
@@ -1368,6 +1386,9 @@ snakemake -c2 mem2mem_table1                                                    
 
 </details>
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_folded("The systems it is compared with, in pictures", "sentence_extractors", "tlm")
 
 # %% [markdown]
 r"""

@@ -88,7 +88,7 @@ from lib.data.documents import Document
 from lib.data.headlines import HeadlineOptions
 from lib.data.prepared import TextEncoder, encode_documents
 from lib.data.text import BOS, EOS, UNK, Vocabulary
-from lib.diagrams import show_model
+from lib.diagrams import show_folded, show_model
 from lib.figures import lines, word_maps, word_points
 from lib.generate import DecodeConfig, beam_search, greedy_search, summarize
 from lib.layers.gru import GatedGRU
@@ -704,9 +704,9 @@ Rush, Chopra and Weston (2015) have no recurrence: the last $C$ words of the hea
 words whose vectors are averaged over $Q$ neighbours on each side. No copying. $\tilde y_C$ and $\tilde y'_C$ are the embeddings of these $C$ words one behind the
 other, in a table each; $\tilde x$ the source words' embeddings, $\bar x_i$ their means; $P$, $U$, $V$, $W$ matrices.
 
-$$P(w)\propto\exp\big(V\tanh(U\tilde y_C)+W\,\mathrm{enc}(x,\tilde y_C)\big)_w$$
+$$P(w)\propto\exp\big(Vh+W\,\mathrm{enc}(x,\tilde y'_C)\big)_w,\qquad h=\tanh(U\tilde y_C)\tag{A1}$$
 
-$$\mathrm{enc}=\sum_ip_i\bar x_i,\qquad p=\mathrm{softmax}(\tilde x^\top P\tilde y'_C)$$
+$$\mathrm{enc}=\sum_ip_i\bar x_i,\qquad p=\mathrm{softmax}(\tilde x^\top P\tilde y'_C)\tag{A2}$$
 """
 
 
@@ -787,6 +787,9 @@ published.
 
 </details>
 """
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+show_folded("The systems it is compared with, in pictures", "abs", "ras", "words_lvt")
 
 # %% [markdown]
 r"""

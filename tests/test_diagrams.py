@@ -8,15 +8,18 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import torch
 from matplotlib.colors import to_rgb
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path
 from matplotlib.transforms import Bbox
 
-from lib.diagrams import COLOURS, draw_models, model_picture, show_model, svg
+from lib.diagrams import COLOURS, draw_models, model_picture, route, show_folded, show_model, svg
+from lib.models.language_model import CausalLayer, LanguageModelConfig
+from lib.models.tdmca import CompressedLayer, LocalLayer, TDMCAConfig
 from lib.papers import PAPERS
-from lib.papers.pictures import PICTURES
-from lib.papers.pictures.picture import KINDS, Arrow, Box, ModelPicture, equation_numbers
+from lib.papers.pictures import COMPARED, MODELS, PICTURES, t_dmca, tlm
+from lib.papers.pictures.picture import KINDS, Arrow, Box, ModelPicture, Part, equation_numbers
 from lib.storage import project_root
 
 
@@ -42,16 +45,69 @@ def test_equations_of_a_page_are_found():
 
 
 def test_every_paper_has_a_picture():
-    assert list(PICTURES) == list(PAPERS)
+    assert list(MODELS) == list(PAPERS) and set(COMPARED) <= set(PAPERS)
+    assert len(PICTURES) == len(MODELS) + sum(map(len, COMPARED.values())), "a name is used once"
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", MODELS)
 def test_every_equation_of_the_page_is_in_its_picture_or_beside_it(name):
     picture = PICTURES[name]
     page = numbered((project_root() / "notebooks" / f"{name}.py").read_text(encoding="utf-8"))
     assert len(page) > 10
     assert picture.drawn | set(picture.beside) == page
     assert counted(picture.alt) == picture.drawn, "the picture in words has the equations of the picture"
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_every_equation_of_another_system_is_in_its_picture(name):
+    """On the page of the paper that is compared with it, under the letter of its numbers."""
+    page = (project_root() / "notebooks" / f"{name}.py").read_text(encoding="utf-8")
+    own, tagged = numbered(page), re.findall(r"\\tag\{([A-Z]?)(\d+)\}", page)
+    tags = {(letter, int(number)) for letter, number in tagged if letter or int(number) not in own}
+    pictures = COMPARED[name].values()
+    assert {(p.letter, number) for p in pictures for number in p.drawn | set(p.beside)} == tags
+    for picture in pictures:
+        words = re.sub(rf"\b{picture.letter}(?=\d)", "", picture.alt)
+        assert counted(words) == picture.drawn, "the picture in words has the equations of the picture"
+    shown = re.search(r'show_folded\("[^"]+", (.*)\)', page)[1]
+    assert re.findall('"(.*?)"', shown) == list(COMPARED[name])
+
+
+def matrix(seen):
+    """A picture's mask as a boolean matrix."""
+    return torch.tensor([[c == "#" for c in row] for row in seen])
+
+
+def dependent(output, *inputs):
+    """[n, n]: whether row t of `output` depends on row j of what it was made from."""
+    rows = [torch.autograd.grad(row.sum(), inputs, retain_graph=True) for row in output]
+    return torch.stack([sum(g[0].abs().sum(-1) for g in found) > 0 for found in rows])
+
+
+def test_the_masks_of_t_dmca_are_what_its_layers_see():
+    torch.manual_seed(0)
+    n, config = t_dmca.SOURCE + t_dmca.SUMMARY, {"block": t_dmca.BLOCK, "stride": t_dmca.STRIDE, "dropout": 0.0}
+    for kind, name in ((LocalLayer, t_dmca.LOCAL), (CompressedLayer, t_dmca.WHOLE)):
+        layer = kind(TDMCAConfig(width=8, heads=2, inner=8, **config)).double()
+        q, k, v = torch.randn(3, 1, n, 8, dtype=torch.double).unbind()
+        k, v = k.requires_grad_(), v.requires_grad_()
+        found = layer.attend(q, *layer.memory(k, v))[0].transpose(0, 1).flatten(1)  # [n, d]
+        assert torch.equal(dependent(found, v), matrix(PICTURES["t_dmca"].boxes[name].mask)), name
+
+
+def test_the_mask_of_tlm_is_what_its_layers_see():
+    """The summary is written behind what was read; a window of the rest is a sequence of its own."""
+    torch.manual_seed(0)
+    layer = CausalLayer(LanguageModelConfig(width=8, heads=2, inner=8, dropout=0.0)).double()
+    lengths = tlm.INTRODUCTION + tlm.EXTRACT, tlm.ABSTRACT, tlm.REST
+    x = torch.randn(1, sum(lengths), 8, dtype=torch.double, requires_grad=True)
+    source, summary, rest = x.split(lengths, 1)
+    read, kept = layer.read(source)
+    written, _ = layer.extend(summary, None, kept, torch.ones(1, lengths[0], dtype=torch.bool))
+    states = torch.cat([read, written, layer.read(rest)[0]], 1)[0]
+    assert torch.equal(dependent(states, x), matrix(PICTURES["tlm"].boxes[tlm.ATTENTION].mask))
+    parts = PICTURES["tlm"].boxes[tlm.PIECES].parts
+    assert [(p.first, p.last) for p in parts] == [(0, 9), (9, 15), (15, 22), (22, 28)]
 
 
 # ----------------------------------------------------------------------------------------------------- legible
@@ -202,6 +258,8 @@ def test_a_description_is_checked():
         ModelPicture("T", "", boxes, (line,), beside={1: ("words",)})
     with pytest.raises(ValueError, match=r"T, words: the kind must be one of text, states, .*, not 'txt'"):
         ModelPicture("T", "", {"words": Box("txt", 0, 0)}, ())
+    with pytest.raises(ValueError, match=r"T, words: the kind must be one of text, states, .*, not 'pieces'"):
+        ModelPicture("T", "", {"words": Box("text", 0, 0, words=4, parts=(Part(0, 2, "pieces"),))}, ())
     with pytest.raises(ValueError, match="T: a side is one of left, right, top, bottom, not 'up'"):
         ModelPicture("T", "", boxes, (Arrow("words", "states", leaves=("up", 0.5)),))
 
@@ -214,6 +272,33 @@ def test_numbers_in_a_row_are_joined():
         "(8–10)",
         "(1–3, 7)",
     ]
+    assert [equation_numbers(n, "S") for n in ((4,), (6, 7), (1, 2, 3))] == ["(S4)", "(S6, S7)", "(S1–S3)"]
+
+
+def test_an_end_without_a_place_stands_where_the_other_one_does():
+    boxes = {"high": Box("states", 0, 1, rows=3), "low": Box("states", 1, 2)}
+    for there, back in ((("right", None), ("left", 0.5)), (("right", 0.9), ("left", None))):
+        (ax, ay), (bx, by) = route(boxes, Arrow("high", "low", leaves=there, enters=back))
+        assert ay == by and ax < bx
+    boxes = {"wide": Box("text", 1, 0, columns=3), "narrow": Box("states", 0, 1)}
+    (ax, ay), (bx, by) = route(boxes, Arrow("wide", "narrow", leaves=("bottom", None), enters=("top", 0.5)))
+    assert ax == bx and ay < by
+
+
+def test_a_mask_is_drawn_cell_for_cell():
+    """Rectangles in the full colour, a row each; and a part of a row of words in its own."""
+    box = PICTURES["t_dmca"].boxes[t_dmca.WHOLE]
+    (axes,) = model_picture("t_dmca").axes
+    cells = [c for c in axes.collections if np.isclose(c.get_zorder(), 3.2)]
+    masks = [b.mask for b in PICTURES["t_dmca"].boxes.values() if b.mask]
+    assert len(cells) == sum(map(len, masks))
+    spans = [path.get_extents() for c in cells[-len(box.mask) :] for path in c.get_paths()]
+    step = max(s.width for s in spans) / max(row.count("#") for row in box.mask)
+    assert np.allclose([s.width / step for s in spans], [row.count("#") for row in box.mask])
+    source, summary = (p for p in axes.patches if np.isclose(p.get_zorder(), 3.5))
+    assert np.isclose(source.get_width() / summary.get_width(), t_dmca.SOURCE / t_dmca.SUMMARY)
+    assert np.allclose(source.get_edgecolor()[:3], to_rgb(COLOURS["text"]))
+    assert np.allclose(summary.get_edgecolor()[:3], to_rgb(COLOURS["output"]))
 
 
 # ------------------------------------------------------------------------------------------- files, and on a page
@@ -262,3 +347,11 @@ def test_a_picture_on_a_page_has_its_words_with_it():
         assert image.tag == "{http://www.w3.org/2000/svg}svg"
         assert widths[0] < float(image.get("width").removesuffix("pt")) * 96 / 72 < widths[1], "CSS pixels"
     assert len(part.image) < 40_000
+
+
+def test_folded_pictures_are_opened_by_a_click():
+    shown = show_folded("Two & more", "tlm", "ras")
+    tags = Images(shown._repr_html_()).found
+    assert [tag for tag, _ in tags if tag in ("details", "img")] == ["details", "img", "img"]
+    assert [found["alt"] for tag, found in tags if tag == "img"] == [PICTURES[n].alt for n in ("tlm", "ras")]
+    assert "<summary><b>Two &amp; more</b></summary>" in shown._repr_html_() and PICTURES["ras"].alt in repr(shown)

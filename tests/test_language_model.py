@@ -60,7 +60,7 @@ def gelu(x):
 
 
 def naive_layer(layer, x, heads):
-    """Equations 6 and 7, piece by piece and head by head."""
+    """Equations S6 and S7, piece by piece and head by head."""
     a, size, result = layer.attention, len(x[0]) // heads, []
     y = [layer.norms[0](w) for w in x]
     q, k, v = ([f(w) for w in y] for f in (a.query, a.key, a.value))
@@ -104,7 +104,7 @@ def test_the_whole_sequence_piece_by_piece(model):
 
 
 def test_training_predicts_every_piece_of_a_paper_alike(model):
-    """Equation 8: but for the first of each sequence. The rest begins sequences of its own."""
+    """Equation S8: but for the first of each sequence. The rest begins sequences of its own."""
     model.train()
     losses = model.loss(batch_of(*ITEMS))
     loss = nll = 0.0

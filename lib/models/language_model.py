@@ -38,7 +38,7 @@ class LanguageModelConfig:
 
 
 class CausalLayer(nn.Module):
-    """Attention to the pieces before, and feed-forward, each behind a normalisation (equations 6 and 7)."""
+    """Attention to the pieces before, and feed-forward, each behind a normalisation (equations S6 and S7)."""
 
     def __init__(self, config: LanguageModelConfig):
         super().__init__()
@@ -159,7 +159,7 @@ class LanguageModel(SoftmaxModel):
             return super().nll(output, batch, state)
 
     def smoothed_nll(self, nll: Tensor, output: DecoderOutput, batch: Batch, state: LanguageModelState) -> Tensor:
-        """The summary's share of the mean over all pieces of a document (equation 8)."""
+        """The summary's share of the mean over all pieces of a document (equation S8)."""
         return self._share(output.features, batch.target, batch.target_mask, _divisors(batch))
 
     def regularisers(

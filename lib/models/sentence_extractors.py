@@ -20,7 +20,7 @@ from lib.models.summarizer import Extractor
 @dataclass(frozen=True)
 class SentenceExtractorConfig:
     """Sizes of the paper. `hidden` is the decoder's width and the encoders' in both directions: the dot products of
-    equation 4 need them to be equal."""
+    equation S4 need them to be equal."""
 
     vocab_size: int = 50_257
     embedding: int = 300
@@ -47,7 +47,7 @@ class SentencePointerConfig(SentenceExtractorConfig):
 
 
 class SentenceEncoder(nn.Module):
-    """Equations 1 and 2: words of a sentence, then sentences of the document, by bidirectional LSTMs."""
+    """Equations S1 and S2: words of a sentence, then sentences of the document, by bidirectional LSTMs."""
 
     def __init__(self, config: SentenceExtractorConfig):
         super().__init__()
@@ -92,7 +92,7 @@ class SentenceClassifier(Extractor):
         self.output = nn.Linear(2 * d, 1)  # W_o, b_o
 
     def logits(self, batch: Batch) -> Tensor:
-        """Equation 3 before the sigmoid: [B, L]; what stands behind a document's last sentence means nothing."""
+        """Equation S3 before the sigmoid: [B, L]; what stands behind a document's last sentence means nothing."""
         _, states, _ = self.encoder(batch)
         mask = batch.sentence_mask[..., None]
         mean = (states * mask).sum(1) / mask.sum(1)
@@ -150,7 +150,7 @@ class SentencePointer(Extractor):
     def step(
         self, previous: Tensor, state: PointerState, states: Tensor, mask: Tensor
     ) -> tuple[Tensor, PointerState]:
-        """Equations 4 and 5: log P of the next sentence [R, L] from the embedding of the previous one [R, d].
+        """Equations S4 and S5: log P of the next sentence [R, L] from the embedding of the previous one [R, d].
 
         states, mask: [R, L, d] and [R, L] of the sentences.
         """

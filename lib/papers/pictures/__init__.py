@@ -1,11 +1,29 @@
-"""The picture of each paper's model: one file each, drawn by `lib.diagrams`."""
+"""The picture of each paper's model and of systems it is compared with: one file each, drawn by `lib.diagrams`."""
 
-from lib.papers.pictures import hierarchical_transformer, mem2mem, read_again, windowed
+from lib.papers.pictures import (
+    abs,
+    hierarchical_transformer,
+    mem2mem,
+    ras,
+    read_again,
+    sentence_extractors,
+    t_dmca,
+    tlm,
+    windowed,
+    words_lvt,
+)
 from lib.papers.pictures.picture import ModelPicture
 
-PICTURES: dict[str, ModelPicture] = {
+MODELS: dict[str, ModelPicture] = {
     "mem2mem": mem2mem.PICTURE,
     "windowed": windowed.PICTURE,
     "read_again": read_again.PICTURE,
     "hierarchical_transformer": hierarchical_transformer.PICTURE,
 }
+# by the paper that compares itself with them
+COMPARED: dict[str, dict[str, ModelPicture]] = {
+    "mem2mem": {"sentence_extractors": sentence_extractors.PICTURE, "tlm": tlm.PICTURE},
+    "read_again": {"abs": abs.PICTURE, "ras": ras.PICTURE, "words_lvt": words_lvt.PICTURE},
+    "hierarchical_transformer": {"t_dmca": t_dmca.PICTURE},
+}
+PICTURES = MODELS | {name: picture for found in COMPARED.values() for name, picture in found.items()}

@@ -27,6 +27,16 @@ class Window:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Words in a row that have a colour of their own."""
+
+    first: int
+    last: int  # one behind its last word
+    kind: str  # one of KINDS
+    says: str = ""  # below them
+
+
+@dataclass(frozen=True)
 class Box:
     """A quantity of the model. Its name is its key in the picture."""
 
@@ -34,9 +44,12 @@ class Box:
     column: float  # of its middle, from 0
     row: float
     symbol: str = ""  # below its name, in mathtext
-    columns: int = 1  # that it is wide
+    columns: float = 1  # that it is wide
+    rows: float = 1  # that it is high
     words: int = 0  # drawn as so many words in a row, its name above them
     windows: tuple[Window, ...] = ()  # over those words
+    parts: tuple[Part, ...] = ()  # of those words
+    mask: tuple[str, ...] = ()  # drawn as a matrix, "#" what is seen; its name stands upper right
 
 
 @dataclass(frozen=True)
@@ -79,6 +92,7 @@ class ModelPicture:
     frames: tuple[Frame, ...] = ()
     beside: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     # equations that are no part of a forward pass (losses, preparation of data) -> the boxes that they speak of
+    letter: str = ""  # before the numbers of its equations
 
     def __post_init__(self):
         named = {end for arrow in self.arrows for end in (arrow.source, arrow.target)}
@@ -87,10 +101,11 @@ class ModelPicture:
         if twice := self.drawn & set(self.beside):
             raise ValueError(f"{self.title}: equation {min(twice)} is both drawn and beside the picture")
         for name, box in self.boxes.items():
-            if box.kind not in KINDS:
-                raise ValueError(
-                    f"{self.title}, {name}: the kind must be one of {', '.join(KINDS)}, not {box.kind!r}"
-                )
+            for kind in (box.kind, *(part.kind for part in box.parts)):
+                if kind not in KINDS:
+                    raise ValueError(
+                        f"{self.title}, {name}: the kind must be one of {', '.join(KINDS)}, not {kind!r}"
+                    )
         for arrow in self.arrows:
             for side, _ in (arrow.leaves, arrow.enters):
                 if side not in SIDES:
@@ -109,7 +124,8 @@ class ModelPicture:
         """
         parts = set(parts)
         if unknown := parts - self.drawn - set(self.beside) - set(self.boxes):
-            known = f"equations {equation_numbers(self.drawn | set(self.beside))} and {', '.join(self.boxes)}"
+            numbers = equation_numbers(self.drawn | set(self.beside), self.letter)
+            known = f"equations {numbers} and {', '.join(self.boxes)}"
             raise ValueError(f"{self.title}: no part {min(unknown, key=str)!r}; there are {known}")
         arrows = {a for a in self.arrows if parts & set(a.equations) or {a.source, a.target} <= parts}
         boxes = {end for arrow in arrows for end in (arrow.source, arrow.target)}
@@ -117,13 +133,14 @@ class ModelPicture:
         return boxes.union(*(names for number, names in self.beside.items() if number in parts)), arrows
 
 
-def equation_numbers(equations: Iterable[int]) -> str:
-    """Equation numbers as a text, like "(2, 4)" or "(8–10)"."""
+def equation_numbers(equations: Iterable[int], letter: str = "") -> str:
+    """Equation numbers as a text, like "(2, 4)" or "(8–10)", and with a letter "(S2, S4)"."""
     runs: list[list[int]] = []
     for number in sorted(equations):
         if runs and number == runs[-1][-1] + 1:
             runs[-1].append(number)
         else:
             runs.append([number])
-    parts = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    named = [[f"{letter}{number}" for number in run] for run in runs]
+    parts = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(run) for run in named]
     return f"({', '.join(parts)})" if parts else ""
