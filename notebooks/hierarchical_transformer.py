@@ -1300,16 +1300,16 @@ r"""
 
 | system | reads | in `lib` |
 |---|---|---|
-| Lead, LexRank | paragraphs as they come, or the most central ones | `cluster_baselines` |
-| FT 600, 800, 1200 (flat transformer) | the best paragraphs one behind the other, cut to so many pieces | `HierarchicalTransformer` with six local layers and no global ones |
-| T-DMCA (Liu et al. 2018) | title, best paragraphs (3,000 pieces) and summary as one sequence | `lib.models.tdmca.TDMCA` |
+| Lead, LexRank | the first words of the input, or its most central paragraphs, as long as the reference | `cluster_baselines` |
+| FT 600, 800, 1200 (flat transformer) | title and best paragraphs one behind the other, cut to so many pieces | `HierarchicalTransformer` with six local layers and no global ones |
+| T-DMCA (Liu et al. 2018) | title and best paragraphs, cut to 3,000 pieces, and behind them the summary: one sequence | `lib.models.tdmca.TDMCA` |
 
 **FT** is this page's model for a cluster of one paragraph: every piece attends to every other in each of six layers, so that a text twice as long costs
 four times the attention. Decoder and search are the same.
 
 **T-DMCA** (*Generating Wikipedia by Summarizing Long Sequences*, [arXiv:1801.10198](https://arxiv.org/abs/1801.10198)) has no encoder. It is a language model over source and summary,
 which sees only what comes before, and two kinds of layers make long sequences cheap; the equations are ours, places count from 0, $s$ is the width of a head. In the
-first kind a piece $t$ attends to its own block, the second block beginning at place 256 and seeing nothing of the first:
+first kind a piece $t$ attends to what comes before it in its own block of 256 pieces, and to itself:
 
 $$\mathrm{softmax}_{j\in B(t)}\Bigl(\tfrac{q_t\cdot k_j}{\sqrt s}\Bigr)\text{ over }v_j,\qquad B(t)=\{j\le t:\lfloor j/256\rfloor=\lfloor t/256\rfloor\}\tag{D1}$$
 

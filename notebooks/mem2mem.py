@@ -1315,12 +1315,20 @@ paper's order does not show at this size; `papers.md` says more.
 r"""
 <details><summary><b>The systems it is compared with</b></summary>
 
-Table 1 sets Mem2Mem beside three systems of Subramanian, Li, Pilault and Pal (2020, *On Extractive and Abstractive
-Neural Document Summarization with Transformer Language Models*, [arXiv:1909.03186](https://arxiv.org/abs/1909.03186)),
-which all learn which sentences matter from labels. A label says that a sentence is one of the two that are most like
-some sentence of the reference. The equations and their numbers are ours, written without a copy of that paper at hand
-(papers.md says what is a reading, and which function computes each). All three read byte pairs, learned by SentencePiece
-from the training documents.
+| rows of Table 1 | what they are | in `lib` |
+|---|---|---|
+| Lead-10, Lead-3 | the first sentences | `lib.extractive` |
+| Attn-Seq2Seq, Ptr-Gen-Seq2Seq | HRED with one GRU over the whole text in place of its two levels; without copying and coverage, and with both | `lib.models.seq2seq` |
+| Discourse-aware (Cohan et al. 2018) | LSTMs over words and sections; weights of words are multiplied by their section's (papers.md has its equations) | `lib.models.discourse_aware` |
+| Sent-CLF, Sent-PTR | sentences chosen by a model that learns from labels | `lib.models.sentence_extractors` |
+| TLM, abstractive and hybrid | a language model that reads a paper and writes its summary; the hybrid also reads what Sent-PTR has chosen | `lib.models.language_model` |
+
+The last three are systems of Subramanian, Li, Pilault and Pal (2020, *On Extractive and Abstractive Neural Document
+Summarization with Transformer Language Models*, [arXiv:1909.03186](https://arxiv.org/abs/1909.03186)). Their
+extractors learn from labels, which Mem2Mem does without: a label says that a sentence is one of the two that are most
+like some sentence of the reference (by R-1 and R-2, a reading). Equations and numbers below are ours, written without a
+copy of that paper at hand; papers.md says what else is a reading, and which function computes each. All three read byte
+pairs, learned by SentencePiece from the training documents.
 
 **Sent-CLF** reads the first 300 sentences of a paper, of each its first 35 pieces. A bidirectional LSTM makes one vector
 of a sentence $j$, its last states in both directions, and another reads these vectors and gives the state of each of the
@@ -1363,15 +1371,16 @@ $$Y=X+\mathrm{Attention}_{\le}\bigl(\mathrm{LN}(X)\bigr)\tag{S6}$$
 
 $$X'=Y+W_2\,\mathrm{gelu}\bigl(W_1\,\mathrm{LN}(Y)+b_1\bigr)+b_2\tag{S7}$$
 
-The loss is the mean over all pieces of a paper but the first of each sequence (the first one is $x$):
+The loss is the mean over the $n$ pieces of a paper that have another before them in their sequence; $x$ is the first
+sequence, the windows of the rest are the others. A batch's loss is the mean over its papers.
 
 $$\mathcal L=-\frac1n\sum_{t}\log P(x_t\mid x_{<t}),\qquad
 x=[\,\text{introduction};\ \texttt{<P>};\ \text{extract};\ \texttt{[BOS]};\ \text{summary}\,]\tag{S8}$$
 
-A summary is what it writes behind `[BOS]`, drawn piece by piece from the 30 most probable ones (preset `paper`; the
-smaller presets search with a beam of four). In training the extract is made of the labelled sentences, afterwards a
-Sent-PTR that was trained on the same documents chooses it. Its size, 220M parameters (20 layers, width 768, 12 heads, 1,024 positions), is 15 times Mem2Mem's; Mem2Mem's
-authors count 234M.
+A summary is what it writes behind `[BOS]`, drawn piece by piece from the 30 most probable ones at temperature 0.7
+(preset `paper`; the smaller presets search with a beam of four). In training the extract is made of the labelled sentences, afterwards a
+Sent-PTR that was trained on the same documents chooses it. Its size, 220M parameters (20 layers, width 768, 12 heads, 1,024
+positions), is 15 times Mem2Mem's; Mem2Mem's authors count 234M.
 
 | | what Mem2Mem does otherwise |
 |---|---|

@@ -757,7 +757,7 @@ and a convolution over $q=5$ neighbours makes of their sums the aggregate vector
 
 $$a_i=x_i+l_i,\qquad z_{ik}=\sum_{h=-\lfloor q/2\rfloor}^{\lfloor q/2\rfloor}a_{i+h}\cdot b^k_{\lfloor q/2\rfloor+h},\qquad k=1,\dots,d\tag{19}$$
 
-The aggregate vectors say only where to look: the last state is compared with them, and the context is the mean of the *word* embeddings.
+These equations were written without that paper at hand; papers.md says which of them were found a second time. The aggregate vectors say only where to look: the last state is compared with them, and the context is the mean of the *word* embeddings.
 
 $$\alpha_{t-1,i}=\frac{\exp(z_i\cdot h_{t-1})}{\sum_j\exp(z_j\cdot h_{t-1})},\qquad c_t=\sum_i\alpha_{t-1,i}\,x_i\tag{20}$$
 
@@ -771,8 +771,9 @@ $$P(y_t\mid y_{<t},x)=\mathrm{softmax}(W_4h_t+W_5c_t)\tag{22}$$
 Unlike Read-Again it cannot copy, so that a name outside its 69,000 words is lost, and it never reads a word in the light of the whole sentence: a place is known by its five
 neighbours. The simpler of the two recurrences is the better one in the published table (28.97 against 27.41 R-1).
 
-**words-lvt2k** is an ordinary encoder-decoder with attention. What it adds is the *large vocabulary trick* of Jean and others (2015). Of the vocabulary $Y$, 69,000 words,
-only $n=2{,}000$ are scored for a batch $B$: the words of its texts, and the most frequent others.
+**words-lvt2k** (the rows *big-words-lvt2k-1sent* and *big-words-lvt5k-1sent*, which read one sentence) is an ordinary encoder-decoder with attention; its additive score, first state and output
+layer are readings. What it adds is the *large vocabulary trick* of Jean and others (2015). Of the vocabulary $Y$, 69,000 words (200,000 in the second row), only $n=2{,}000$ (5,000) are scored for a
+batch $B$: the words of its texts, and the most frequent others.
 
 $$Y_B=\underbrace{\textstyle\bigcup_{x\in B}\{x_1,\dots,x_N\}\cap Y}_{\text{words of the texts}}\;\cup\;\{\text{the most frequent of the rest}\},\quad|Y_B|=n\tag{23}$$
 

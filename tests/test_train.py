@@ -531,6 +531,17 @@ def test_the_rate_falls_where_the_validation_loss_rises(planted_corpus, tmp_path
         TrainConfig(anneal=0.5)
 
 
+def test_a_loss_is_compared_with_the_last_one(planted_corpus, tmp_path, monkeypatch):
+    """Not with the best: what falls again from a rise does not make the rate fall."""
+    losses, rates, rate = iter((5.0, 7.0, 6.0, 4.0, 4.5)), [], TrainConfig.rate
+    monkeypatch.setattr(training, "evaluate_loss", lambda *args: {"loss": next(losses)})
+    monkeypatch.setattr(TrainConfig, "rate", lambda *args: rates.append(rate(*args)) or rates[-1])
+    config = TrainConfig(batch_size=4, steps=6, learning_rate=8e-3, anneal=2, validate_every=1)
+    with pytest.raises(StopIteration):  # at the sixth validation
+        train(WINDOWED, tiny_windowed(), planted_corpus, config, tmp_path, progress=False)
+    assert rates == pytest.approx([8e-3, 8e-3, 4e-3, 4e-3, 4e-3, 2e-3])
+
+
 def test_the_best_checkpoints_are_kept_and_averaged(planted_corpus, tmp_path):
     config = replace(CONFIG, steps=8, validate_every=1, keep_best=3)
     run = train(MEM2MEM, model(), planted_corpus, config, tmp_path / "run", progress=False)

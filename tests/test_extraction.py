@@ -1,0 +1,95 @@
+"""Corpora for extractors and TLM: what their pieces are learned from, what they are kept by, and their Sent-PTR."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from lib.data.batch import rows_of
+from lib.data.corpora import Corpus
+from lib.data.documents import Document
+from lib.data.extracts import ExtractOptions, SequenceOptions
+from lib.extraction import pointer_training, prepare_extracts, prepare_sequences, summary_sentences, train_pointer
+from lib.models.sentence_extractors import SentencePointer
+from lib.runs import load_weights, read_metrics
+from lib.storage import cache_dir
+
+TEXT = ["Ten Cats were shown fish .", "Most Cats ate it .", "Dogs were not shown any .", "Why is not known ."]
+LONG, SHORT = ["Cats ate fish .", "Dogs did not .", "Zxz .", "Why ?"], ["Cats ate fish ."]  # z and x are in no text
+TRAINING = [
+    Document(f"p{n}", "", ["Introduction", "Method"], [TEXT[:2], TEXT[2:]], summary)
+    for n, summary in enumerate((LONG, LONG, LONG, SHORT, SHORT))
+]
+OPTIONS = SequenceOptions(
+    vocab_size=60, summary_tokens=30, window=100, extract_tokens=20, pointer_steps=2, pointer_batch=2,
+    pointer_embedding=8, pointer_hidden=8, pointer_layers=1,
+)  # fmt: skip
+EXTRACTS = ExtractOptions(vocab_size=60, summary_tokens=30)
+
+
+def corpus():
+    return Corpus.from_records(train=TRAINING[:4], val=TRAINING[2:4], test=TRAINING[:1])
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_pieces_are_learned_in_the_case_in_which_they_are_read(lower):
+    made = prepare_extracts(corpus(), replace(EXTRACTS, lower=lower), progress=False)
+    letters = set("".join(made.vocabulary.words))
+    assert ("C" in letters) is not lower
+    assert {"z", "x"} <= {letter.lower() for letter in letters}, "from summaries as well"
+    (document,) = made["test"]
+    texts = [t.lower() if lower else t for t in TEXT]
+    assert [made.vocabulary.text(row) for row in rows_of(document)] == texts
+    written = [t.lower() if lower else t for t in LONG]
+    assert made.vocabulary.sentences(document.target.tolist()) == written
+
+
+def test_what_is_kept_is_found_by_its_options():
+    """Other lengths or another rule for labels are another corpus, and so is one of fewer documents."""
+    first = prepare_sequences(corpus(), OPTIONS, progress=False)["train"]
+    shorter = prepare_sequences(corpus(), replace(OPTIONS, extract_tokens=4), progress=False)["train"]
+    assert shorter[0].sentence_lengths[0] == first[0].sentence_lengths[0] - 16
+    two, one = (prepare_extracts(corpus(), replace(EXTRACTS, matches=n), progress=False)["train"] for n in (2, 1))
+    assert one[0].labels.sum() < two[0].labels.sum()
+    fewer = prepare_extracts(corpus(), EXTRACTS, limit=2, progress=False)
+    assert len(fewer["train"]) == len(fewer["val"]) == 2 and len(two) == 4
+
+
+def test_the_pointers_best_weights_are_kept():
+    """Other sentences are right in the validation document, so that the loss of it rises while the pointer learns."""
+    options, other = replace(OPTIONS, pointer_steps=30, pointer_rate=0.1), replace(TRAINING[0], summary=TEXT[2:3])
+    texts = Corpus.from_records(train=TRAINING[3:], val=[other], test=TRAINING[:1])
+    found = prepare_extracts(texts, replace(EXTRACTS, matches=1), progress=False)
+    pointer = train_pointer(found, options, progress=False)
+    (folder,) = cache_dir().glob("pointer-*")
+    losses = [m["loss"] for m in read_metrics(folder) if m["split"] == "val"]
+    assert min(losses) < losses[-1]
+    best, last = (
+        load_weights(SentencePointer(pointer.config), folder, kind).state_dict() for kind in ("best", "last")
+    )
+    assert all(torch.equal(w, best[name]) for name, w in pointer.state_dict().items()) and not pointer.training
+    assert not all(torch.equal(w, last[name]) for name, w in best.items())
+
+
+def test_the_pointer_is_the_same_whatever_was_drawn_before():
+    found, weights = prepare_extracts(corpus(), EXTRACTS, progress=False), []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        for folder in cache_dir().glob("pointer-*"):
+            folder.rename(folder.with_name(f"before-{seed}"))
+        weights.append(train_pointer(found, OPTIONS, progress=False).state_dict())
+    assert all(torch.equal(w, weights[1][name]) for name, w in weights[0].items())
+
+
+def test_the_pointers_training_is_an_option():
+    config = pointer_training(replace(OPTIONS, pointer_steps=3_000, pointer_batch=7, pointer_rate=5e-4))
+    assert (config.steps, config.batch_size, config.learning_rate, config.weight_decay) == (3_000, 7, 5e-4, 1e-5)
+    assert config.validate_every == 200 and pointer_training(OPTIONS).validate_every == 1
+
+
+def test_summaries_sentences_are_counted():
+    """3.25 on average in training, 2.5 in the validation documents."""
+    made = prepare_extracts(corpus(), EXTRACTS, progress=False)
+    assert summary_sentences(made) == 3
+    rounded = Corpus.from_records(train=TRAINING, val=TRAINING[:1], test=TRAINING[:1])
+    assert summary_sentences(prepare_extracts(rounded, EXTRACTS, progress=False)) == 3, "of 2.8"
