@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import torch
 
 from lib.runs import RunError
+from lib.storage import of_the_system
 
 INTERRUPTED = 130  # the exit status of what a person stopped, as shells have it
 
@@ -29,9 +30,3 @@ def plain_errors(stopped: Callable[[], str] = lambda: "") -> Iterator[None]:
     except KeyboardInterrupt:
         print(" ".join(filter(None, ("stopped.", stopped()))), file=sys.stderr)
         sys.exit(INTERRUPTED)
-
-
-def of_the_system(error: OSError) -> str:
-    """An error of the operating system in one line: the file first, where it names one."""
-    reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
-    return reason if error.filename is None else f"{error.filename}: {reason}"

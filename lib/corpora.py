@@ -7,6 +7,7 @@ python -m lib.corpora FOLDER
 
 import sys
 
+from lib.commands import plain_errors
 from lib.data.corpora import CLUSTERS, HUB, MANUAL, SAMPLE, load_corpus
 from lib.data.documents import SPLITS, CorpusError
 
@@ -58,11 +59,8 @@ def main(arguments: list[str]) -> int:
     if len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"]):
         print(__doc__)
         return int(len(arguments) > 1)
-    try:
+    with plain_errors():
         print(contents(arguments[0]) if arguments else table())
-    except CorpusError as error:
-        print(error, file=sys.stderr)
-        return 1
     return 0
 
 

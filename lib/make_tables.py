@@ -11,7 +11,6 @@
 import argparse
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from lib.bootstrap import interval, paired_bootstrap
+from lib.commands import plain_errors
 from lib.measures import MEASURES
 from lib.papers import page_table_named, table_named
 from lib.papers.paper import Row, Table
@@ -170,7 +170,7 @@ def _p(p: float) -> str:
 def setting(numbers: dict) -> str:
     """One sentence on how the numbers came about."""
     if "lines" in numbers:
-        return f"Measured by the page at preset `{numbers['preset']}`."
+        return f"Measured by the page at preset `{numbers['preset']}`." if "preset" in numbers else ""
     runs = [row for row in numbers["rows"] if "seeds" in row]
     seeds, steps = (_either({f(row) for row in runs}) for f in (lambda r: len(r["seeds"]), lambda r: r["steps"]))
     reported = next((row["published"] for row in numbers["rows"] if row["published"]), {})
@@ -189,7 +189,7 @@ def _either(values: set[int]) -> str:
 
 def markdown(numbers: dict) -> str:
     """A table, its setting and its comparisons, as they are shown."""
-    parts = [f"**{numbers['title']}.** {setting(numbers)}", _grid(table_frame(numbers), "")]
+    parts = [f"**{numbers['title']}.** {setting(numbers)}".rstrip(), _grid(table_frame(numbers), "")]
     if numbers.get("pairs"):
         parts += ["Which differences are real (paired bootstrap):", _grid(pairs_frame(numbers), "difference")]
     if numbers.get("command"):
@@ -294,10 +294,8 @@ def main(arguments: list[str] | None = None) -> None:
     kept.add_argument("tables", nargs="+", type=Path)
     commands.add_parser("render", help="write the kept tables into papers.md and README.md again")
     args = parser.parse_args(arguments)
-    try:
+    with plain_errors():
         {"table": _table, "page": _page, "keep": _keep, "render": _render}[args.command](args)
-    except (ValueError, OSError) as error:
-        sys.exit(f"error: {error}")
 
 
 def _table(args: argparse.Namespace) -> None:

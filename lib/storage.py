@@ -110,6 +110,13 @@ def locked(path: str | Path, what: str, patience: float = 1.0) -> Iterator[None]
         lock.release()
 
 
+def of_the_system(error: OSError, folder: str | Path | None = None) -> str:
+    """An error of the operating system in one line: first the file, where it names one, or the folder at work."""
+    place = folder if error.filename is None else error.filename
+    reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
+    return reason if place is None else f"{place}: {reason}"
+
+
 def write_json(path: str | Path, value) -> Path:
     return write_whole(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 

@@ -8,7 +8,6 @@ A run is scored twice, as its paper decodes and with no trigram twice, beside Le
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ import torch
 from safetensors.torch import save
 
 import lib
+from lib.commands import plain_errors
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.extractive import lexrank
@@ -119,16 +119,14 @@ def main(arguments: list[str] | None = None) -> None:
     scored.add_argument("--documents", type=int, help="the first so many; by default 200")
     scored.add_argument("--output", type=Path, help="by default table.json beside the run")
     args = parser.parse_args(arguments)
-    try:
+    with plain_errors():
         if args.command == "keep":
             print(keep_run(args.folder))
             return
         numbers = score(args.name, args.dataset, args.documents)
-    except (ValueError, RunError, OSError) as error:  # CorpusError is a ValueError
-        sys.exit(f"error: {error}")
-    write_json(args.output or trained_folder(args.name) / "table.json", numbers)
-    render()
-    print(markdown(numbers))
+        write_json(args.output or trained_folder(args.name) / "table.json", numbers)
+        render()
+        print(markdown(numbers))
 
 
 if __name__ == "__main__":

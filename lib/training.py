@@ -49,7 +49,7 @@ from lib.runs import (
     under,
     weights_of,
 )
-from lib.storage import cache_dir, digest, remove_leftovers, write_json, write_whole
+from lib.storage import cache_dir, digest, of_the_system, remove_leftovers, write_json, write_whole
 from lib.threads import in_threads, threads_on, torch_threads
 
 
@@ -180,9 +180,7 @@ def train(
                 loop.start(resume)
                 loop.run()
         except OSError as error:
-            raise RunError(
-                f"{error.filename or output}: {error.strerror or error}. {progress_of(output)}".rstrip()
-            ) from error
+            raise RunError(f"{of_the_system(error, output)}. {progress_of(output)}".rstrip()) from error
     return Run(Path(output), loop.record, model, corpus.encoder, recipe.decode, recipe.encode, recipe.paragraphs)
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from lib import score, summarize, train
-from lib.commands import of_the_system, plain_errors
+from lib import corpora, make_tables, score, summarize, train, trained
+from lib.commands import plain_errors
 from lib.data.corpora import Corpus
 from lib.papers import resolve
 from lib.papers.paper import Setup
 from lib.runs import RunError, load_weights, read_meta
-from lib.storage import project_root
+from lib.storage import of_the_system, project_root
 from lib.training import device_named
 from lib.training import train as train_model
 
@@ -129,6 +129,38 @@ def test_what_the_system_says():
     assert of_the_system(OSError(errno.ENOSPC, "No space left", "a file")) == "a file: No space left"
     assert of_the_system(OSError(errno.ENOSPC, "No space left")) == "No space left"
     assert of_the_system(OSError("two\nlines")) == "two lines"
+    assert of_the_system(OSError(errno.ENOSPC, "No space left"), Path("a run")) == "a run: No space left"
+    assert of_the_system(OSError(errno.ENOSPC, "No space left", "a file"), "a run") == "a file: No space left"
+
+
+@pytest.mark.parametrize(
+    ("main", "arguments", "part"),
+    [
+        (corpora.main, ["nowhere/at/all"], "no corpus or folder"),
+        (make_tables.main, ["keep", "nowhere.json"], "nowhere.json: No such file or directory"),
+        (make_tables.main, ["page", "tabel", "--figure", "/", "--output", "t.json"], "Is a directory"),
+        (trained.main, ["keep", "nowhere"], "nowhere"),
+        (trained.main, ["score", "hierarchical"], "hierarchical"),
+    ],
+)
+def test_every_command_refuses_alike(main, arguments, part):
+    refused(main, arguments, part)
+
+
+@pytest.mark.parametrize("module", ["corpora", "make_tables", "trained"])
+def test_ctrl_c_in_a_short_command(monkeypatch, capsys, module):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    called, name, arguments = {
+        "corpora": (corpora, "table", []),
+        "make_tables": (make_tables, "render", ["render"]),
+        "trained": (trained, "keep_run", ["keep", "run"]),
+    }[module]
+    monkeypatch.setattr(called, name, stop)
+    with pytest.raises(SystemExit) as stopped:
+        called.main(arguments)
+    assert stopped.value.code == 130 and capsys.readouterr().err == "stopped.\n"
 
 
 @pytest.mark.parametrize("kind", [ValueError, RunError, FloatingPointError])

@@ -244,7 +244,8 @@ def test_the_command(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "train: 1 documents, in the mean 3 words in 2 sentences, 1 of summary" in shown
     assert "train.jsonl, line 2: not JSON" in shown
-    assert main([str(tmp_path / "nowhere")]) == 1 and "no corpus or folder" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match=r"^error: .*no corpus or folder"):
+        main([str(tmp_path / "nowhere")])
 
 
 def test_the_readme_lists_every_corpus():
