@@ -1,12 +1,24 @@
 """A few of the conditions of `tests.torture_runs`, and two trainings at once."""
 
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from lib.storage import project_root
-from tests.torture_runs import NAMES, Undisturbed, contents, disk_fills, killed, odd_names, run, trained_at_once
+from tests.torture_runs import (
+    CONDITIONS,
+    NAMES,
+    Undisturbed,
+    contents,
+    disk_fills,
+    killed,
+    main,
+    odd_names,
+    run,
+    trained_at_once,
+)
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked, which is safe on Linux alone")
 
@@ -19,12 +31,12 @@ def right(tmp_path_factory):
 @linux
 @pytest.mark.parametrize("seed", range(3))
 def test_kills_at_random_moments_change_no_byte(right, tmp_path, seed):
-    assert killed(np.random.default_rng(seed), right, tmp_path / "run", most=4) >= 1
+    assert killed(np.random.default_rng(seed), right, tmp_path / "run", most=4).total() >= 1
 
 
 @linux
 def test_a_full_disk_keeps_the_last_checkpoint(right, tmp_path):
-    disk_fills(np.random.default_rng(1), right, tmp_path / "run")
+    assert disk_fills(np.random.default_rng(1), right, tmp_path / "run").total() >= 1
 
 
 @linux
@@ -44,6 +56,18 @@ def test_a_difference_is_found(right, tmp_path):
         with pytest.raises(AssertionError, match=path.name):
             right.check("mem2mem", tmp_path, "changed")
         path.write_bytes(whole)
+
+
+def test_what_was_never_tried_is_no_success(monkeypatch, capsys):
+    monkeypatch.setattr("tests.torture_runs.Undisturbed", lambda folder: None)
+    assert main(["--minutes", "0"]) == 1
+    assert capsys.readouterr().out.startswith("never tried: trainings that are stopped, full disks, odd folders. ")
+    some = {what: lambda *_: Counter({"so": 2}) for what in CONDITIONS}
+    monkeypatch.setattr("tests.torture_runs.CONDITIONS", some)
+    assert main(["--minutes", "0.0001"]) == 0
+    monkeypatch.setitem(some, "full disks", lambda *_: Counter())
+    assert main(["--minutes", "0.0001"]) == 1
+    assert "never tried: full disks. " in capsys.readouterr().out
 
 
 def test_two_trainings_at_once_finish(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Records and files that nobody would write: whatever they hold, a corpus is read, or refused in one line.
 
     python -m tests.torture --minutes 10     # or: make torture
+    python -m tests.torture --minutes 10 --keep     # the counts into papers.md
 
 `test_torture` runs a few of each kind. What is generated: JSON lines among good ones, rows of CSV and aligned lines
 likewise, whole corpora in every format with bytes of them changed, and preparations that are killed.
@@ -31,7 +32,8 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS, CorpusError, Document
 from lib.data.pieces import Pieces
 from lib.data.sections import CohanOptions
-from lib.storage import project_root
+from lib.make_tables import render
+from lib.storage import project_root, write_json
 
 OPTIONS = CohanOptions(section_tokens=20, vocab_size=50)
 Files = dict[str, bytes]
@@ -252,22 +254,49 @@ def kill_preparations(rounds: int, moments: random.Random) -> Counter:
     return counts
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--minutes", type=float, default=10)
-    arguments.add_argument("--seed", type=int, default=int(time.time()))
-    given_ = arguments.parse_args()
-    ends, number = time.monotonic() + 60 * given_.minutes, given_.seed
+def report(tried: dict[str, Counter], held: str, command: str, keep: bool) -> int:
+    """Print what was tried; if `keep`, put it into the table of papers.md. Returns the exit status: 1 where something
+    was never tried, for then nothing is known of it, and nothing is kept.
+
+    tried: {what: {what became of it: how often}}. held: what was seen of all of them.
+    """
+    if never := [what for what, counts in tried.items() if not counts.total()]:
+        print(f"never tried: {', '.join(never)}. Give it more --minutes.")
+        return 1
+    lines = {
+        what: [f"{counts.total():,}", ", ".join(f"{n:,} {became}" for became, n in sorted(counts.items())), held]
+        for what, counts in tried.items()
+    }
+    for what, (_, became, _) in lines.items():
+        print(f"{what}: {became}")
+    print(held)
+    if keep:
+        path = project_root() / "figures" / "tried_table.json"
+        known = json.loads(path.read_text(encoding="utf-8"))["lines"] if path.exists() else {}
+        table = {"table": "tried_table", "title": "Counts", "columns": ["tried", "of these", "seen of all", "by"]}
+        added = {what: [*line, f"`{command}`"] for what, line in lines.items()}
+        write_json(path, {**table, "lines": known | added})
+        render()
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--keep", action="store_true", help="put the counts into papers.md")
+    args = parser.parse_args()
+    ends, number = time.monotonic() + 60 * args.minutes, args.seed
     counts = {kind: Counter() for kind in KINDS}
     print(f"seed {number}")
-    killed = kill_preparations(3, random.Random(number))
+    counts["preparations"] = kill_preparations(3, random.Random(number)) if args.minutes > 0 else Counter()
     while time.monotonic() < ends:
-        for kind, found in counts.items():
-            found.update(run_round(kind, number, 100))
+        for kind in KINDS:
+            counts[kind].update(run_round(kind, number, 100))
         number += 1
-    for kind, found in (*counts.items(), ("preparations", killed)):
-        print(f"{kind}: {', '.join(f'{n:,} {what}' for what, n in sorted(found.items()))}")
+    command = f"python -m tests.torture --minutes {args.minutes:g} --seed {args.seed}"
+    return report(counts, "read, or refused in one line; after a kill the same corpus", command, args.keep)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

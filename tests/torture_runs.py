@@ -4,7 +4,8 @@
     python -m tests.torture_runs --minutes 3 --seed 7
 
 Kills and Ctrl-C at random moments; a disk that is full at a random moment; folders whose names have spaces and other
-alphabets; another working directory. Prints how often each was tried; ends with status 1 at the first difference.
+alphabets; another working directory. Prints how often each was tried; ends with status 1 at the first difference, and
+where one was never tried. `--keep` puts the counts into papers.md.
 """
 
 import argparse
@@ -31,6 +32,7 @@ from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.runs import Recipe, RunError
 from lib.training import TrainConfig, train
 from tests.conftest import make_planted_corpus
+from tests.torture import report
 
 CONFIG = TrainConfig(batch_size=4, steps=24, learning_rate=1e-2, validate_every=5, save_every=1, log_every=1)
 NAMES = (
@@ -62,6 +64,7 @@ def started(paper: str, folder: Path):
 
 
 def _quietly(paper: str, folder: Path) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell it may be ignored
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # for what Python says of a KeyboardInterrupt
     run(paper, folder)
 
@@ -103,20 +106,20 @@ class Undisturbed:
         assert not differing, f"{paper}, {how}: {', '.join(differing)} differ in {folder}"
 
 
-def killed(random: np.random.Generator, right: Undisturbed, folder: Path, most: int = 6) -> int:
+def killed(random: np.random.Generator, right: Undisturbed, folder: Path, most: int = 6) -> Counter:
     """Up to `most` kills or Ctrl-C, each at a random moment, then the rest without. Returns how many there were."""
     paper = str(random.choice(list(MODELS)))
-    count = 0
+    count = Counter()
     for _ in range(int(random.integers(1, most + 1))):
         process = started(paper, folder)
         process.join(float(random.uniform(0.05, 1.0)) * right.seconds[paper])
         if not process.is_alive():
             break
-        os.kill(process.pid, random.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGINT]))
-        finished(process)
-        count += 1
+        how = random.choice(["killed", "killed", "by Ctrl-C"])
+        os.kill(process.pid, signal.SIGKILL if how == "killed" else signal.SIGINT)
+        count[str(how) if finished(process) else "too late"] += 1
     assert finished(started(paper, folder)) == 0, f"{paper}: could not be resumed in {folder}"
-    right.check(paper, folder, f"{count} kills")
+    right.check(paper, folder, f"{count.total()} kills")
     return count
 
 
@@ -139,9 +142,10 @@ def full_disk(writes: int):
         Path.write_bytes = whole
 
 
-def disk_fills(random: np.random.Generator, right: Undisturbed, folder: Path) -> int:
-    """A disk that is full twice, at a random moment each time, and then has room again."""
+def disk_fills(random: np.random.Generator, right: Undisturbed, folder: Path) -> Counter:
+    """A disk that is full twice, at a random moment each time, and then has room again. Returns how often it was."""
     paper = str(random.choice(list(MODELS)))
+    count = Counter()
     for _ in range(2):
         with full_disk(int(random.integers(0, 40))):
             try:
@@ -149,12 +153,13 @@ def disk_fills(random: np.random.Generator, right: Undisturbed, folder: Path) ->
             except RunError as error:
                 message = str(error)
                 assert os.strerror(errno.ENOSPC) in message and "\n" not in message, message
+                count["stopped in one line"] += 1
     run(paper, folder)
     right.check(paper, folder, "a full disk")
-    return 1
+    return count
 
 
-def odd_names(random: np.random.Generator, right: Undisturbed, folder: Path) -> int:
+def odd_names(random: np.random.Generator, right: Undisturbed, folder: Path) -> Counter:
     """A folder with a name in which something could go wrong, from another working directory, by a relative path."""
     paper, name = str(random.choice(list(MODELS))), str(random.choice(NAMES))
     before = Path.cwd()
@@ -165,15 +170,15 @@ def odd_names(random: np.random.Generator, right: Undisturbed, folder: Path) -> 
     finally:
         os.chdir(before)
     right.check(paper, folder / name, f"a folder named {name!r}")
-    return 1
+    return Counter({"trained": 1})
 
 
-CONDITIONS = {"kills": killed, "full disks": disk_fills, "odd folders": odd_names}
+CONDITIONS = {"trainings that are stopped": killed, "full disks": disk_fills, "odd folders": odd_names}
 
 
-def campaign(minutes: float, seed: int) -> Counter:
+def campaign(minutes: float, seed: int) -> dict[str, Counter]:
     """Conditions in turn until the time is over; how often each was tried."""
-    random, tried = np.random.default_rng(seed), Counter()
+    random, tried = np.random.default_rng(seed), {what: Counter() for what in CONDITIONS}
     with tempfile.TemporaryDirectory() as name:
         right, number = Undisturbed(Path(name)), 0
         until = time.monotonic() + 60 * minutes
@@ -184,18 +189,19 @@ def campaign(minutes: float, seed: int) -> Counter:
     return tried
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
+    parser.add_argument("--keep", action="store_true", help="put the counts into papers.md")
+    args = parser.parse_args(arguments)
     try:
         tried = campaign(args.minutes, args.seed)
     except AssertionError as error:
         print(f"difference, seed {args.seed}: {error}")
         return 1
-    print(", ".join(f"{count} {what}" for what, count in tried.items()) + ": every run as an undisturbed one")
-    return 0
+    command = f"python -m tests.torture_runs --minutes {args.minutes:g} --seed {args.seed}"
+    return report(tried, "afterwards every file as of a run that nothing disturbed", command, args.keep)
 
 
 def trained_at_once(folder: Path, count: int = 2, seconds: float = 240) -> list[subprocess.Popen]:
