@@ -1159,7 +1159,7 @@ table
 
 # %%
 rows = []
-for i in range(2):
+for i in range(min(2, len(documents))):
     written = " ".join(systems[f"{variant}, no trigram twice"][i])
     rows += [("title", documents[i].title)]
     rows += [("reference", clip(" ".join(references[i]), 90))]

@@ -66,7 +66,7 @@ PyTorch's on both sides.
 # %% tags=["parameters"]
 dataset: str = ""  # a corpus (aclsum, arxiv, ...) or a folder of train, val, test files
 preset: str = ""  # empty: the kept run; demo: half a minute on a CPU; paper: for a GPU
-variant: str = "+read"  # a row of Tables 1 and 2: hred to +read, attn-seq2seq, ...
+variant: str = "+read"  # a row of Tables 1 and 2: hred to +read, Sent-CLF, TLM, ...
 steps: int = 0  # training steps; 0: as many as the preset says
 seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/
@@ -111,6 +111,7 @@ from lib.models.mem2mem import (
     compression_loss,
     memory_sentences,
 )
+from lib.models.summarizer import Extractor
 from lib.page_tools import (
     clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source, summary_table, unseen_papers,
     validation_losses,
@@ -1062,16 +1063,14 @@ quotable = np.flatnonzero(recent).tolist()
 looked_at = documents[quotable[0]]
 example = options.example(looked_at)
 
-chosen_sections = choose_sections(looked_at.section_names, options.sections)
-names = looked_at.section_names
-Passages([
-    ("title", looked_at.title),
-    ("sections", " · ".join(names)),
-    ("kept", " · ".join(names[i] for i in chosen_sections)),
-    ("sentences", f"{len(looked_at.sentences)}, kept {len(example.sentences)}"),
-    ("first words", " ".join(example.sentences[0])),
-    ("summary", clip(" ".join(looked_at.summary))),
-])  # fmt: skip
+rows = [("title", looked_at.title), ("sections", " · ".join(looked_at.section_names))]
+if isinstance(options, CohanOptions):  # extractors and TLM read a paper as it is
+    chosen_sections = choose_sections(looked_at.section_names, options.sections)
+    rows += [("kept", " · ".join(looked_at.section_names[i] for i in chosen_sections))]
+    rows += [("first words", " ".join(example.sentences[0]))]
+rows += [("sentences", f"{len(looked_at.sentences)}, kept {len(example.sentences)}")]
+rows += [("summary", clip(" ".join(looked_at.summary)))]
+Passages(rows)
 
 # %% [markdown]
 r"""
@@ -1087,10 +1086,13 @@ Socher 2018), which its authors did not use.
 # %%
 encoded = run.encode(documents, run.encoder)
 written = {}
-for how, size in DECODINGS.items():
-    rule = replace(decode, block_ngrams=size)
-    found = summarize(summarizer, encoded, vocabulary, rule)
-    written[f"{system}, {how}"] = found
+if isinstance(summarizer, Extractor):  # chooses sentences of the paper
+    written[system] = extract(summarizer, encoded, vocabulary)
+else:
+    for how, size in DECODINGS.items():
+        rule = replace(decode, block_ngrams=size)
+        found = summarize(summarizer, encoded, vocabulary, rule)
+        written[f"{system}, {how}"] = found
 *_, ruled = written.values()
 rows = []
 for i in quotable[:2]:
@@ -1124,7 +1126,7 @@ systems = {
     "LexRank": [lexrank(doc.sentences, longest) for doc in documents],
     "Oracle": [oracle(doc.sentences, doc.summary) for doc in documents],
 }
-if summarizer.extracts:
+if has_memory and summarizer.extracts:
     heads, random = summarizer.config.slots, np.random.default_rng(seed)
     shortened = [source_sentences(document, vocabulary) for document in encoded]
     by_chance = [random_sentences(texts, heads, random) for texts in shortened]

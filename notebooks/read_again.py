@@ -1076,9 +1076,8 @@ if study_steps:
         by_size[size] = rows
     gru = studied["read-again gru + copy"][0]
     pairs = chosen.prepare(corpus, progress=False)
-    looked_at = next(
-        document for document in pairs["test"] if len(document.source) > 25
-    )
+    long = (pair for pair in pairs["test"] if len(pair.source) > 25)
+    looked_at = next(long, pairs["test"][0])
     with torch.no_grad():
         alpha = gru.encode(make_batch([looked_at], len(pairs.vocabulary))).importance[0]
     words = pairs.vocabulary.decode(looked_at.source.tolist(), looked_at.unknown)
