@@ -1,0 +1,85 @@
+"""The part of each page that reads a corpus, on a few records of another kind than its own, and every kind of system.
+
+What stands before that part on a page needs no corpus, and is executed with the page; imports and functions are taken
+of it here.
+"""
+
+import ast
+import json
+
+import matplotlib.pyplot as plt
+import pytest
+
+from lib.data.documents import CorpusError
+from lib.storage import project_root
+
+PARTS = {  # the headings with which it begins, and behind it
+    "mem2mem": ("# 3. Real papers", "# 5. Deviations"),
+    "windowed": ("# 4. A model that has learned", "# 6. Deviations"),
+    "read_again": ("# 3. Real headlines", "# 4. The paper's studies"),
+    "hierarchical_transformer": ("# 3. Real clusters", "# 7. Deviations"),
+}
+NEWS = (
+    "Rain fell on {0} fields near the river on Monday. Farmers said that the harvest of {0} villages would be late.",
+    "The bank of the north raised {0} rates by half a point. It was the third time this year. Prices fell at once.",
+)
+
+
+@pytest.fixture
+def news(tmp_path):
+    """40 training, one validation and one test document without sections or titles, two or three sentences each."""
+    for name, count in (("train", 40), ("val", 1), ("test", 1)):
+        texts = [NEWS[number % 2].format(number) for number in range(count)]
+        lines = [json.dumps({"document": text, "summary": text[: text.index(".") + 1]}) for text in texts]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    return tmp_path
+
+
+def corpus_part(page: str) -> tuple[str, str]:
+    """The code of a page: its parameters, and what reads a corpus, behind the imports and functions before it."""
+    begin, end = PARTS[page]
+    text = (project_root() / "notebooks" / f"{page}.py").read_text(encoding="utf-8")
+    assert text.count(f"\n{begin}") == text.count(f"\n{end}") == 1
+    parameters, taken, begun = "", [], False
+    for head, _, cell in (cell.partition("\n") for cell in text[: text.index(f"\n{end}")].split("\n# %%")[1:]):
+        begun = begun or f"\n{begin}" in cell
+        if "parameters" in head:
+            parameters = cell
+        elif "[markdown]" not in head:
+            taken += [s for s in ast.parse(cell).body if begun or "load_corpus(" in cell or _prepares(s)]
+    return parameters, "\n".join(map(ast.unparse, taken))
+
+
+def _prepares(statement: ast.stmt) -> bool:
+    named = isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef)
+    return named or "figures_folder(" in ast.unparse(statement)
+
+
+def execute(page: str, variant: str, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("COMPANION_FIGURES", str(tmp_path / "figures"))
+    parameters, code = corpus_part(page)
+    namespace = {}
+    exec(parameters, namespace)
+    namespace |= {"dataset": str(tmp_path), "variant": variant, "steps": 2, "output": str(tmp_path / "run")}
+    try:
+        exec(compile(code, f"{page}.py", "exec"), namespace)
+    finally:
+        plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("page", "variant"),
+    [
+        ("mem2mem", "+read"), ("mem2mem", "Sent-CLF"), ("mem2mem", "Sent-PTR"), ("mem2mem", "TLM"),
+        ("windowed", "dynamic"), ("read_again", "read-again lstm + copy"), ("read_again", "abs attention"),
+        ("hierarchical_transformer", "HT"),
+    ],
+)  # fmt: skip
+def test_a_page_on_a_small_corpus(page, variant, news, monkeypatch, capsys):
+    execute(page, variant, news, monkeypatch)
+    assert "trained here, on 40 documents, 2 steps" in capsys.readouterr().out
+
+
+def test_a_corpus_without_sections_for_a_model_of_sections(news, monkeypatch):
+    with pytest.raises(CorpusError, match="no document has more than one section"):
+        execute("mem2mem", "discourse-aware", news, monkeypatch)
