@@ -28,14 +28,16 @@ MEM2MEM, READ_AGAIN = PAPERS["mem2mem"], PAPERS["read_again"]
 
 def test_paper_presets_hold_what_the_papers_say_and_nothing_else():
     """No shortest summary, no blocked n-grams, and Adam's own epsilon: the authors' code alone has another."""
-    for name in (name for name, of in PAPERS.items() if "paper" in of.presets):
-        chosen = resolve(name, "paper")
-        assert (chosen.decode.min_length, chosen.decode.block_ngrams) == (0, 0), name
-        assert chosen.train.epsilon == TrainConfig().epsilon == 1e-8, name
+    rows = [(name, variant) for name, of in PAPERS.items() if "paper" in of.presets for variant in of.variants]
+    for name, variant in rows:
+        chosen = resolve(name, "paper", variant)
+        assert (chosen.decode.min_length, chosen.decode.block_ngrams) == (0, 0), variant
+        assert chosen.train.epsilon == TrainConfig().epsilon == 1e-8, variant
     hierarchical = {preset: resolve("hierarchical_transformer", preset).train for preset in ("paper", "code")}
     assert hierarchical["code"].epsilon == 1e-9
     assert {train.beta2 for train in hierarchical.values()} == {0.998}
-    assert resolve("mem2mem", "small").decode.min_length == 35, "as the kept tables were made"
+    for variant in ("+read", "TLM"):
+        assert resolve("mem2mem", "small", variant).decode.min_length == 35, "as the kept tables were made"
 
 
 def test_a_single_importance_is_a_variant():

@@ -542,6 +542,14 @@ def test_a_loss_is_compared_with_the_last_one(planted_corpus, tmp_path, monkeypa
     assert rates == pytest.approx([8e-3, 8e-3, 4e-3, 4e-3, 4e-3, 2e-3])
 
 
+def test_a_loss_that_stays_is_no_rise(tmp_path):
+    """Nor is that at the end of a run, between two validations."""
+    losses = {2: 3.0, 4: 3.0, 6: 2.0, 8: 4.0, 9: 5.0}
+    lines = [{"step": step, "split": "val", "loss": loss} for step, loss in losses.items()]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert training._Loop._rises(SimpleNamespace(folder=tmp_path, validate_every=2)) == 1
+
+
 def test_the_best_checkpoints_are_kept_and_averaged(planted_corpus, tmp_path):
     config = replace(CONFIG, steps=8, validate_every=1, keep_best=3)
     run = train(MEM2MEM, model(), planted_corpus, config, tmp_path / "run", progress=False)
