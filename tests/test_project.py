@@ -173,6 +173,7 @@ LAYERS = (
     (
         "lib.train", "lib.corpora", "lib.score", "lib.summarize", "lib.human", "lib.summary_page", "lib.page_tools",
         "lib.figures", "lib.diagrams", "lib.checks", "lib.parameters", "lib.process_cost", "lib.trained",
+        "lib.show_runs",
     ),
 )  # fmt: skip
 
@@ -291,6 +292,24 @@ def test_tables_and_links_of_a_text(name):
         assert set("".join(rows[1])) <= set("- :") and {len(row) for row in rows} == {len(rows[0])}, table
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
         assert ((ROOT / name).parent / link).exists(), link
+
+
+def points_of_deviations(text):
+    """The first cells of the tables under the heading "Deviations"."""
+    section = re.search(r"^#+ (?:\d+\. )?Deviations$(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL).group(1)
+    rows = [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("|")]
+    return [row for row in rows if row != "point" and set(row) - set("- :")]
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_page_and_papers_md_list_the_same_deviations(name):
+    """By the name of the point, each once in either."""
+    papers = re.split(r"^## ", (ROOT / "papers.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    (section,) = [s for s in papers if f"(notebooks/{name}.ipynb)" in s and "### Deviations" in s]
+    there = points_of_deviations(section)
+    here = points_of_deviations((ROOT / "notebooks" / f"{name}.py").read_text(encoding="utf-8"))
+    assert len(set(there)) == len(there) >= 15 and len(set(here)) == len(here)
+    assert set(there) == set(here)
 
 
 @pytest.mark.parametrize(

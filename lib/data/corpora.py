@@ -69,6 +69,7 @@ class ByHand:
     size: str
     licence: str
     splits: str = "its owners'"
+    private: bool = False  # whether none of its texts may be published
 
 
 # Looked for in the folder `data`, each under its name.
@@ -78,12 +79,14 @@ MANUAL = {
         "32,689 articles of BioMed Central",
         "MIT; its owners ask for academic use. Train and report on it, publish none of its texts",
         "600 for validation, 600 for the test (lists of the project), the rest for training",
+        private=True,
     ),
     "reuters": ByHand(
         "unpack the 22 files reut2-*.sgm of Reuters-21578, distribution 1.0 (D. Lewis)",
         "21,578 stories of 1987, 28 MB",
         "research only. Publish none of its texts",
         "by time: 88, 5 and 7 of 100",
+        private=True,
     ),
     "scisummnet": ByHand(
         "clone github.com/WING-NUS/scisumm-corpus",
@@ -107,6 +110,7 @@ MANUAL = {
         "test.jsonl.gz",
         "1.3 million articles of 38 publications",
         "research only, by the form",
+        private=True,
     ),
     "wikihow": ByHand(
         "download wikihowAll.csv and the lists all_train.txt, all_val.txt and all_test.txt that the project "
@@ -119,6 +123,7 @@ MANUAL = {
         "harvardnlp/sent-summary, and unpack it: the files of org_data or sumdata",
         "3.8 million sentences and headlines",
         "the Linguistic Data Consortium's",
+        private=True,
     ),
     "wikisum": ByHand(
         "download the ranked shards that the project nlpyang/hiersumm links to (WIKI.train.0.pt and so on) and its "
@@ -131,6 +136,7 @@ MANUAL = {
         "a line",
         "500 texts with four headlines each, for tests only",
         "by agreement",
+        private=True,
     ),
 }
 # Newsroom by how much of a summary is copied; the published numbers of Mem2Mem's Table 1 are for the first.
@@ -138,6 +144,12 @@ NEWSROOM_BINS = ("newsroom:abstractive", "newsroom:mixed", "newsroom:extractive"
 CLUSTERS = "aclsum:paragraphs"
 SAMPLE = "pmc-sample"
 NAMES = ("aclsum", CLUSTERS, SAMPLE, "docstrings", *HUB, *MANUAL, *NEWSROOM_BINS)
+
+
+def is_private(name: str) -> bool:
+    """Whether none of a corpus's texts may be published. Of a folder its owner knows."""
+    found = MANUAL.get(name.partition(":")[0])
+    return found is not None and found.private
 
 
 @dataclass

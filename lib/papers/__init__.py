@@ -7,7 +7,7 @@ from safetensors import SafetensorError
 from lib.data.prepared import TextEncoder
 from lib.generate import DecodeConfig
 from lib.papers import hierarchical_transformer, mem2mem, read_again, windowed
-from lib.papers.paper import PageTable, Paper, Setup, Table, choose
+from lib.papers.paper import PageTable, Paper, RunFigure, Samples, Setup, Table, choose
 from lib.runs import Run, RunError, load_weights, made_from, read_config
 from lib.training import device_named
 
@@ -34,6 +34,12 @@ def table_named(name: str) -> tuple[Paper, Table]:
 def page_table_named(name: str) -> tuple[Paper, PageTable]:
     """A table that a paper's page measures, likewise."""
     return _named(name, {key: (of, found) for of in PAPERS.values() for key, found in of.page_tables.items()})
+
+
+def made_of_runs_named(name: str) -> tuple[Paper, Samples | RunFigure]:
+    """A table of summaries of a paper, or a figure of what runs look at, likewise."""
+    made = {key: (of, v) for of in PAPERS.values() for key, v in {**of.samples, **of.run_figures}.items()}
+    return _named(name, made)
 
 
 def _named(name: str, tables: dict):

@@ -12,13 +12,14 @@ from lib.extractive import lexrank
 from lib.generate import DecodeConfig, source_sentences
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.models.tdmca import TDMCA, TDMCAConfig
-from lib.papers.paper import PageTable, Paper, Preset, Row, Table, Variant, against, baseline, trained
+from lib.papers.paper import PageTable, Paper, Preset, Row, Samples, Table, Variant, against, baseline, trained
 from lib.ranking import RANKED, encode_ranked, prepare_clusters
 from lib.training import TrainConfig
 
 
 def _flat(pieces: int, **options) -> Variant:
-    """One sequence of the best paragraphs, which a transformer without global layers reads."""
+    """One sequence of the best paragraphs, which a transformer without global layers reads. The paper's "6-layer
+    transformer": 6 layers in the encoder, and in the decoder 1, as all rows have it."""
     config = {"local_layers": 6, "global_layers": 0, "paragraph_positions": False}
     return Variant(HierarchicalTransformer, config, {**_sequence(pieces), **options})
 
@@ -147,6 +148,18 @@ TABLES = {
     ),
 }  # fmt: skip
 
+SAMPLES = {
+    "hierarchical_table5": Samples(
+        "Hierarchical transformer, Table 5: references and what the systems write",
+        (
+            baseline("Lead-3", "lead-3"),
+            trained("FT", "FT 800", published={}),
+            trained("T-DMCA", "T-DMCA", published={}),
+            trained("HT", "HT", published={}),
+        ),
+    )
+}
+
 PAPER = Paper(
     "hierarchical_transformer",
     "Hierarchical transformer",
@@ -159,6 +172,7 @@ PAPER = Paper(
     paragraphs=True,
     baselines=cluster_baselines,
     tables=TABLES,
+    samples=SAMPLES,
     page_tables={
         "hierarchical_table1": PageTable(
             "Hierarchical transformer, Table 1: ROUGE-L recall of the L' best paragraphs",

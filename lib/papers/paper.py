@@ -132,6 +132,25 @@ class PageTable:
 
 
 @dataclass(frozen=True)
+class Samples:
+    """A table of summaries themselves: the reference of a few test documents, and what each row's run writes."""
+
+    title: str
+    rows: tuple[Row, ...]  # runs; or baselines, of which there is "lead-3"
+    documents: int = 2
+
+
+@dataclass(frozen=True)
+class RunFigure:
+    """A figure of what runs look at while they summarize test documents: a panel for each run and document."""
+
+    title: str
+    rows: tuple[Row, ...]
+    attention: str  # of `lib.show_runs.MAPS`
+    documents: int = 1
+
+
+@dataclass(frozen=True)
 class Kept:
     """The trained run of a paper that the project keeps (`lib.trained`), and how it is scored."""
 
@@ -198,6 +217,8 @@ class Paper:
     tables: Mapping[str, Table] = field(default_factory=dict)
     page_tables: Mapping[str, PageTable] = field(default_factory=dict)
     figures: Mapping[str, str] = field(default_factory=dict)  # of the paper -> the name under which its page draws it
+    samples: Mapping[str, Samples] = field(default_factory=dict)
+    run_figures: Mapping[str, RunFigure] = field(default_factory=dict)
     kept: Kept | None = None
 
     @property
@@ -239,10 +260,20 @@ class Paper:
             choose(name, self.presets, f"preset to compare {self.name} in")
         for table in self.tables.values():
             choose(table.measure, MEASURES, f"measure of {table.title}")
-            for run in (row.run for row in table.rows if row.run and row.run.variant):
-                choose(run.variant, self.presets if run.preset_row else self.variants, f"row of {table.title}")
             for label in (label for pair in table.pairs for label in pair):
                 choose(label, [row.label for row in table.rows if row.part], f"row to compare in {table.title}")
+        for made in self.made_of_runs:
+            for run in (row.run for row in made.rows if row.run and row.run.variant):
+                choose(run.variant, self.presets if run.preset_row else self.variants, f"row of {made.title}")
+
+    @property
+    def made_of_runs(self) -> tuple["Table | Samples | RunFigure", ...]:
+        return (*self.tables.values(), *self.samples.values(), *self.run_figures.values())
+
+    def is_kept(self, run: RunSpec) -> bool:
+        """Whether a row's run is of the model of which the project keeps a trained run."""
+        variant = self.presets[run.variant].variant if run.preset_row else run.variant
+        return self.kept is not None and (variant or self.usual) == self.usual
 
     def run_name(self, run: RunSpec, preset: str) -> str:
         """Of a run's folder. Rows that differ only in how they are scored share it."""

@@ -6,7 +6,7 @@ from lib.models.abs import ABS
 from lib.models.large_vocabulary import LargeVocabulary
 from lib.models.ras import RAS
 from lib.models.read_again import ENCODERS, ReadAgain
-from lib.papers.paper import Kept, PageTable, Paper, Preset, Row, Table, Variant, baseline, trained
+from lib.papers.paper import Kept, PageTable, Paper, Preset, Row, Samples, Table, Variant, baseline, trained
 from lib.training import TrainConfig
 
 
@@ -155,6 +155,17 @@ TABLES = {
     ),
 }  # fmt: skip
 
+SAMPLES = {
+    "read_again_table5": Samples(
+        "Read-Again, Table 5: headlines without and with copying",
+        tuple(
+            trained(label, f"read-again lstm{suffix}", published={}, vocabulary=_y(15, 500))
+            for label, suffix in (("without copying", ""), ("with copying", " + copy"))
+        ),
+        documents=7,
+    )
+}
+
 PAPER = Paper(
     "read_again",
     "Read-Again",
@@ -177,5 +188,6 @@ PAPER = Paper(
         )
     },
     figures={"read_again_figure4": "read_again_importance"},
+    samples=SAMPLES,
     kept=Kept("reuters", words=8, documents=1_106),
 )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from lib.data.windows import ArticleOptions, prepare_windowed
 from lib.generate import DecodeConfig
 from lib.models.windowed import Windowed
-from lib.papers.paper import Kept, Paper, Preset, Table, Variant, baseline, trained
+from lib.papers.paper import Kept, Paper, Preset, RunFigure, Samples, Table, Variant, baseline, trained
 from lib.training import TrainConfig
 
 VARIANTS = {
@@ -100,6 +100,18 @@ TABLE = Table(
     split_name="val",
 )
 
+_STANDARD, _WINDOWED = (
+    trained(label, name, published={}, preset_row=True)
+    for label, name in (("standard", "CD_I"), ("windows", "CD_II"))
+)
+SAMPLES = {
+    "windowed_text": Samples("Windowed attention: what both models write of a text", (_STANDARD, _WINDOWED), 1)
+}
+RUN_FIGURES = {  # the article's pictures have no numbers: these are theirs in order
+    "windowed_figure1": RunFigure("Maximum attention, standard model", (_STANDARD,), "largest"),
+    "windowed_figure2": RunFigure("Maximum attention, windows", (_WINDOWED,), "largest"),
+}
+
 PAPER = Paper(
     "windowed",
     "Windowed",
@@ -109,5 +121,7 @@ PAPER = Paper(
     dataset="aclsum",
     prepare=prepare_windowed,
     tables={"windowed_table": TABLE},
+    samples=SAMPLES,
+    run_figures=RUN_FIGURES,
     kept=Kept("sumpubmed", words=200, cut=200),
 )

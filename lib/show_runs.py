@@ -1,0 +1,174 @@
+"""What trained runs write and look at: the papers' tables of samples, and their pictures of attention.
+
+    python -m lib.show_runs samples mem2mem_table6 --dataset pmc-sample --output T.json Mem2Mem=trained/mem2mem
+    python -m lib.show_runs attention mem2mem_figure3 --dataset pmc-sample --output F.png Mem2Mem=trained/mem2mem
+
+`workflow/Snakefile` makes the runs and calls these. Of a corpus whose texts may not be published, samples have the
+number of the document in place of its title, its text and its reference.
+"""
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import lib
+from lib.commands import plain_errors
+from lib.data.corpora import is_private, load_corpus
+from lib.data.documents import Document
+from lib.extractive import lead
+from lib.figures import attention_maps, draw, maximum_attention, use_style
+from lib.papers import made_of_runs_named
+from lib.papers.paper import RunFigure, Samples
+from lib.runs import Run, Summary
+from lib.storage import write_json, write_whole
+from lib.suggestions import did_you_mean
+from lib.trained import DECODINGS
+
+BEGINNING = 3  # sentences of a text that stand above what is written of it
+EXTRACTS = {"lead-3": lambda document: lead(document.sentences, 3)}  # rows that are no runs
+
+# ------------------------------------------------------------------------------------------------------- samples
+
+
+def samples(name: str, runs: dict[str, Run], documents: Sequence[Document], corpus: str) -> dict:
+    """A table of summaries in plain values: of each document what every row writes.
+
+    runs: by the label of their row; rows without a run are left out. Where no n-gram is forbidden to come twice by a
+    run's own decoding, it writes once, otherwise twice: with and without that rule.
+    """
+    made = made_of_runs_named(name)[1]
+    by_row = {}
+    for row in made.rows:
+        if row.part in EXTRACTS:
+            by_row[row.label] = [" ".join(EXTRACTS[row.part](document)) for document in documents]
+        elif row.label in runs:
+            by_row |= _written(row.label, runs[row.label], documents)
+    hidden, shown = is_private(corpus), []
+    for number, document in enumerate(documents):
+        of = {"number": number + 1, "summaries": {label: texts[number] for label, texts in by_row.items()}}
+        if not hidden:
+            beginning, reference = document.sentences[:BEGINNING], document.summary
+            of |= {"id": document.id, "title": document.title}
+            of |= {"text": " ".join(beginning), "reference": " ".join(reference)}
+        shown.append(of)
+    return {"samples": name, "title": made.title, "corpus": corpus, "documents": shown}
+
+
+def _written(label: str, run: Run, documents: Sequence[Document]) -> dict[str, list[str]]:
+    rules = DECODINGS if run.decode.block_ngrams else {"": 0}
+    found = {}
+    for how, size in rules.items():
+        chosen = replace(run, decode=replace(run.decode, block_ngrams=size))
+        found[f"{label}, {how}" if how else label] = list(map(str, chosen.summarize(documents)))
+    return found
+
+
+def samples_text(made: dict) -> str:
+    """Samples as they are read: Markdown."""
+    parts = [f"**{made['title']}.** Test documents of `{made['corpus']}`."]
+    for document in made["documents"]:
+        head = [f"**Document {document['number']}**"]
+        if "id" in document:
+            head = [f"**{document['title'] or document['id']}** (`{document['id']}`)", f"> {document['text']}"]
+            head.append(f"*reference*: {document['reference']}")
+        parts += [*head, *(f"*{label}*: {text}" for label, text in document["summaries"].items())]
+    return "\n\n".join(parts) + "\n"
+
+
+# ----------------------------------------------------------------------------------------------------- attention
+
+
+def _heads(found: Summary, title: str) -> dict:
+    return {"title": title, "weights": found.attention["heads"], "columns": "sentence"}  # [r, L]
+
+
+def _slots(found: Summary, title: str) -> dict:
+    return {"title": title, "weights": found.attention["slots"].T, "columns": "word of the summary"}  # [r, T]
+
+
+def _maps(panel: Callable[[Summary, str], dict], name: str) -> Callable[..., None]:
+    def drawn(figure: RunFigure, runs: dict[str, Run], documents: Sequence[Document], output: Path) -> None:
+        panels = []
+        for label, run in runs.items():
+            for number, found in enumerate(run.summarize(documents, attention=True), 1):
+                if name not in found.attention:
+                    raise ValueError(f"{run.folder}: a {run.config['variant']} run has no {name} to draw")
+                panels.append(panel(found, label if len(documents) == 1 else f"{label}, paper {number}"))
+        top = max(float(p["weights"].max()) for p in panels)
+        draw(
+            attention_maps, output.stem, output.parent,
+            panels=panels, rows="slot", columns="", title=figure.title, top=top,
+        )  # fmt: skip
+
+    return drawn
+
+
+def _largest(figure: RunFigure, runs: dict[str, Run], documents: Sequence[Document], output: Path) -> None:
+    (run,) = runs.values()
+    (found,) = run.summarize(documents[:1], attention=True)
+    weights = found.attention["words"]  # [T, N]
+    config, words = run.config["model"], weights.shape[1]
+    windows = found.attention.get("window", np.zeros(len(weights), dtype=int))
+    draw(
+        maximum_attention, output.stem, output.parent,
+        places=weights.argmax(1), weights=weights.max(1), windows=windows, words=words,
+        window=config["window"] or words, stride=config["stride"] or 1, title=figure.title,
+    )  # fmt: skip
+
+
+# by the name of what is shown: heads [r, L] and slots [T, r] of a memory, the largest of the weights of words [T, N]
+MAPS = {"heads": _maps(_heads, "heads"), "slots": _maps(_slots, "slots"), "largest": _largest}
+
+# -------------------------------------------------------------------------------------------------- command line
+
+
+KINDS = {Samples: "samples", RunFigure: "attention"}
+_WHAT = {Samples: "a table of samples", RunFigure: "a figure of attention"}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m lib.show_runs", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for kind, command in KINDS.items():
+        one = commands.add_parser(command, help=_WHAT[kind])
+        one.add_argument("name", help="of the paper's table or figure")
+        one.add_argument("runs", nargs="+", metavar="LABEL=FOLDER", help="the run of each row")
+        one.add_argument("--dataset", required=True)
+        one.add_argument("--documents", type=int, help="the first so many of the test split")
+        one.add_argument("--output", required=True, type=Path, help="NAME.json, or NAME.png for a figure")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        made = made_of_runs_named(args.name)[1]
+        if args.command != KINDS[type(made)]:
+            raise ValueError(f"{args.name} is {_WHAT[type(made)]}: python -m lib.show_runs {KINDS[type(made)]}")
+        folders = _folders(args.runs, [row.label for row in made.rows if row.run], args.name)
+        count = made.documents if args.documents is None else args.documents
+        documents = list(load_corpus(args.dataset).split("test", count))
+        runs = {label: lib.load(folder, device="cpu") for label, folder in folders.items()}
+        if isinstance(made, RunFigure):
+            use_style()
+            MAPS[made.attention](made, runs, documents, args.output)
+            return
+        found = samples(args.name, runs, documents, Path(args.dataset).name)
+        write_json(args.output, found)
+        write_whole(args.output.with_suffix(".md"), samples_text(found))
+        print(samples_text(found))
+
+
+def _folders(given: Sequence[str], labels: list[str], name: str) -> dict[str, Path]:
+    found = {}
+    for pair in given:
+        label, _, folder = pair.partition("=")
+        if label not in labels or not folder:
+            raise ValueError(f"{pair!r}: a run is LABEL=FOLDER, and a row of {name}{did_you_mean(label, labels)}")
+        found[label] = Path(folder)
+    return found
+
+
+if __name__ == "__main__":
+    main()

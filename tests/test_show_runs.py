@@ -1,0 +1,147 @@
+"""Tables of samples, and pictures of what runs look at."""
+
+import json
+
+import pytest
+
+from lib import show_runs
+from lib.data.corpora import MANUAL, is_private, load_corpus
+from lib.papers import PAPERS, made_of_runs_named
+from lib.show_runs import samples, samples_text
+from lib.storage import project_root
+from lib.train import main as train_main
+
+NAMES = [name for of in PAPERS.values() for name in (*of.samples, *of.run_figures)]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Runs of five rows, trained for two steps."""
+    folder = tmp_path_factory.mktemp("runs")
+    wanted = {
+        "read": ["mem2mem", "--preset", "demo"],
+        "comp": ["mem2mem", "--preset", "demo", "--variant", "+comp"],
+        "hred": ["mem2mem", "--preset", "demo", "--variant", "hred"],
+        "standard": ["windowed", "--preset", "demo CD_I"],
+        "windows": ["windowed", "--preset", "demo CD_II"],
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPANION_CACHE", str(folder / "cache"))
+        for name, given in wanted.items():
+            data = ["--dataset", "aclsum", "--limit", "3", "--steps", "2"]
+            train_main([*given, *data, "--output", str(folder / name)])
+    return folder
+
+
+def shown(*arguments, output):
+    show_runs.main([*map(str, arguments), "--dataset", "aclsum", "--output", str(output)])
+    return json.loads(output.with_suffix(".json").read_text(encoding="utf-8"))
+
+
+def test_samples(runs, tmp_path, capsys):
+    given = ["samples", "mem2mem_table6", f"HRED={runs / 'hred'}", f"Mem2Mem={runs / 'read'}"]
+    found = shown(*given, output=tmp_path / "t.json")
+    assert (found["samples"], found["corpus"], len(found["documents"])) == ("mem2mem_table6", "aclsum", 2)
+    texts = list(load_corpus("aclsum").split("test", 2))
+    labels = [f"{row}, {how}" for row in ("HRED", "Mem2Mem") for how in ("as the paper decodes", "no trigram twice")]
+    for number, (document, text) in enumerate(zip(found["documents"], texts), 1):
+        assert document["reference"] == " ".join(text.summary) and document["number"] == number
+        assert document["title"] == text.title and document["text"] == " ".join(text.sentences[:3])
+        assert list(document["summaries"]) == labels and all(document["summaries"].values())
+    first = found["documents"][0]["summaries"]
+    run = show_runs.lib.load(runs / "read", device="cpu")
+    assert first["Mem2Mem, no trigram twice"] == str(run.summarize(texts[:1])[0]), "the preset's own rule"
+    assert first["Mem2Mem, as the paper decodes"] != first["Mem2Mem, no trigram twice"]
+    told = (tmp_path / "t.md").read_text(encoding="utf-8")
+    assert told == samples_text(found) and f"`{texts[0].id}`" in told and "*HRED, no trigram twice*: " in told
+    assert told.strip() == capsys.readouterr().out.strip()
+
+
+def test_a_row_that_is_no_run(runs):
+    texts = list(load_corpus("aclsum").split("test", 2))
+    run = show_runs.lib.load(runs / "hred", device="cpu")
+    found = samples("hierarchical_table5", {"HT": run}, texts, "aclsum")["documents"][1]["summaries"]
+    assert found["Lead-3"] == " ".join(texts[1].sentences[:3]) and "FT" not in found
+
+
+def test_texts_that_may_not_be_published(runs):
+    """What stands for the document is its number."""
+    texts = list(load_corpus("aclsum").split("test", 1))
+    run = show_runs.lib.load(runs / "standard", device="cpu")
+    for corpus in ("sumpubmed", "reuters", "newsroom:abstractive", "gigaword", "duc2004"):
+        made = samples("windowed_text", {"standard": run}, texts, corpus)
+        assert set(made["documents"][0]) == {"number", "summaries"}
+        assert texts[0].title not in samples_text(made) and "**Document 1**" in samples_text(made)
+    assert not is_private("aclsum") and not is_private("scisummnet")
+    assert [name for name, found in MANUAL.items() if "ublish none" in found.licence and not found.private] == []
+
+
+@pytest.mark.parametrize(("name", "kind"), [("mem2mem_figure3", "heads"), ("mem2mem_figure4", "slots")])
+def test_the_memory_of_runs(runs, tmp_path, name, kind):
+    other = ["no L(read)=" + str(runs / "comp")] if kind == "slots" else []
+    found = shown("attention", name, f"Mem2Mem={runs / 'read'}", *other, "--documents", 2, output=tmp_path / "f.png")
+    assert (tmp_path / "f.png").stat().st_size > 1000 and found["plot"] == "attention_maps"
+    titles = [f"{label}, paper {n}" for label in ("Mem2Mem", *(["no L(read)"] if other else [])) for n in (1, 2)]
+    assert [panel["title"] for panel in found["panels"]] == titles
+    run = show_runs.lib.load(runs / "read", device="cpu")
+    texts = list(load_corpus("aclsum").split("test", 2))
+    for panel, summary in zip(found["panels"], run.summarize(texts, attention=True)):
+        weights = summary.attention[kind] if kind == "heads" else summary.attention[kind].T
+        assert len(panel["weights"]) == 6 and panel["weights"] == pytest.approx(weights, abs=1e-3)
+    assert found["top"] == pytest.approx(
+        max(w for p in found["panels"] for row in p["weights"] for w in row), abs=1e-3
+    )
+
+
+@pytest.mark.parametrize(("name", "label"), [("windowed_figure1", "standard"), ("windowed_figure2", "windows")])
+def test_the_largest_weights(runs, tmp_path, name, label):
+    found = shown("attention", name, f"{label}={runs / label}", output=tmp_path / "f.png")
+    run = show_runs.lib.load(runs / label, device="cpu")
+    (summary,) = run.summarize(load_corpus("aclsum").split("test", 1), attention=True)
+    words = summary.attention["words"]
+    assert found["places"] == words.argmax(1).tolist() and found["words"] == words.shape[1]
+    assert found["weights"] == pytest.approx(words.max(1), abs=1e-3)
+    if label == "standard":
+        assert set(found["windows"]) == {0} and found["window"] == found["words"]
+    else:
+        assert found["windows"] == summary.attention["window"].tolist() and found["window"] == 120
+
+
+def test_what_cannot_be_shown(runs, tmp_path):
+    where = ["--dataset", "aclsum", "--output", str(tmp_path / "x.png")]
+    cases = {
+        ("attention", "mem2mem_figure9", "a=b"): "unknown table 'mem2mem_figure9', did you mean 'mem2mem_figure",
+        ("attention", "mem2mem_figure3", "Mem2Mum=b"): "'Mem2Mum=b': a run is LABEL=FOLDER.*did you mean 'Mem2Mem'",
+        ("samples", "mem2mem_figure3", "Mem2Mem=b"): "mem2mem_figure3 is a figure of attention",
+        ("attention", "mem2mem_table6", "Mem2Mem=b"): "mem2mem_table6 is a table of samples",
+        ("attention", "mem2mem_figure3", f"Mem2Mem={runs / 'hred'}"): "hred.*has no heads to draw",
+        ("attention", "mem2mem_figure3", f"Mem2Mem={tmp_path}"): "holds no run",
+    }
+    for given, message in cases.items():
+        with pytest.raises(SystemExit, match=message):
+            show_runs.main([*given, *where])
+    assert not (tmp_path / "x.png").exists()
+
+
+def test_which_rows_are_of_a_kept_run():
+    """Of the paper's own model."""
+    kept = {
+        name: [row.label for row in made_of_runs_named(name)[1].rows if row.run and of.is_kept(row.run)]
+        for name in NAMES
+        for of in [made_of_runs_named(name)[0]]
+    }
+    assert kept["mem2mem_figure3"] == kept["mem2mem_table6"] == ["Mem2Mem"]
+    assert kept["windowed_figure1"] == [] and kept["windowed_figure2"] == kept["windowed_text"] == ["windows"]
+    assert kept["read_again_table5"] == ["with copying"]
+
+
+def test_the_kept_figures_are_of_the_trained_run():
+    """Ten heads, each on one sentence: in every paper the first three, and 1 to 6 and 8 from the end."""
+    kept = project_root() / "figures" / "mem2mem_trained_figure3.json"
+    panels = json.loads(kept.read_text(encoding="utf-8"))["panels"]
+    assert len(panels) == 4
+    for panel in panels:
+        count = len(panel["weights"][0])
+        chosen = sorted(row.index(max(row)) for row in panel["weights"])
+        assert chosen == sorted([0, 1, 2, *(count - n for n in (1, 2, 3, 4, 5, 6, 8))])
+        assert all(max(row) > 0.9 for row in panel["weights"])
