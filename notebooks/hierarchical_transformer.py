@@ -103,6 +103,7 @@ from lib.data.clusters import (
 )
 from lib.data.corpora import load_corpus
 from lib.data.graphs import (
+    MARKERS,
     capitalised_names,
     discourse_graph,
     entity_finder,
@@ -854,17 +855,56 @@ def eq25_similarity(paragraphs):
 graph_texts = [
     "Ada Lovelace met Charles Babbage in London.",
     "However, the engine of Charles Babbage was not built.",
-    "We saw the engine in London with Ada Lovelace.",
+    "We saw the engine in London with Ada Lovelace. As a result, London was full.",
+    "Also built elsewhere: the engine of Charles Babbage.",
+    "In fact, Charles Babbage went to Paris.",
 ]
+graph_sources = ["first", "first", "first", "second", "second"]  # the document of each
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-toy_words = [text.lower().rstrip(".").split() for text in graph_texts]
+toy_words = [text.lower().replace(".", "").split() for text in graph_texts]
 lib_similarity = torch.tensor(similarity_graph(toy_words))
 checks.close(eq25_similarity(toy_words), lib_similarity, "(25)", "similarity graph")
-# 1 and 2 share Babbage, and However joins them; 1 and 3 share Lovelace and London
-by_hand = torch.tensor([[1, 0.2 + 1, 0.4], [0.2 + 1, 1, 0], [0.4, 0, 1]])
-found = torch.tensor(discourse_graph(graph_texts, entities=capitalised_names))
-checks.close(by_hand, found, "(26)", "discourse graph")
+
+
+
+# %%
+def names_in(text):
+    """Runs of capitalised words; a single one that begins a sentence is none."""
+    names = set()
+    for sentence in text.split(". "):
+        run = []
+        for i, word in enumerate([*sentence.rstrip(".").replace(",", " ,").split(), "end"]):
+            if word[0].isupper():
+                run.append(word)
+            elif run:
+                names |= {" ".join(run)} if len(run) > 1 or i > 1 else set()
+                run = []
+    return names
+
+
+def marked(text):
+    words = "".join(c if c.isalpha() else " " for c in text.lower()).split()
+    return any(f" {marker} " in f" {' '.join(words)} " for marker in MARKERS)
+
+
+# %%
+def eq26_discourse(paragraphs, sources):
+    """Texts and the document of each -> [m, m]."""
+    D = torch.eye(len(paragraphs))
+    for i, one in enumerate(paragraphs):
+        for k, other in enumerate(paragraphs[:i]):
+            e = len(names_in(one) & names_in(other))
+            m = k == i - 1 and sources[k] == sources[i] and marked(one)
+            D[i, k] = D[k, i] = 0.2 * e + m
+    return D
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+lib_discourse = discourse_graph(graph_texts, graph_sources, capitalised_names)
+D = eq26_discourse(graph_texts, graph_sources)
+checks.close(D, torch.tensor(lib_discourse), "(26)", "discourse graph")
+print(D.numpy().round(1))
 
 # %%
 entities, finder = entity_finder()
@@ -1396,28 +1436,57 @@ pd.DataFrame.from_dict(published_4, orient="index", columns=columns)
 r"""
 # 7. Deviations
 
-Where the paper is silent or cannot be meant as printed, this is what was chosen. `papers.md` gives the reasons at length.
+Where the paper is silent or cannot be meant as printed, this is what was chosen. `papers.md` has the same list with the reasons.
 
 | point | the paper | the authors' code | here |
 |---|---|---|---|
 | layer normalisation | behind each sum | before each part, and at the end | `form` |
 | embeddings | $w+pe$, paragraph first | $w\sqrt d+pe$, word first | `form` |
-| $W_c^z$ in (16); weights of (17) to (19) | present; per head | absent; shared by all heads | `form` |
+| (7), (16) | slips of the print: $2i$, no softmax | as meant | as meant |
+| W_c^z in (16), weights of (17) to (19) | present; per head | absent; shared by all heads | `form` |
 | scale in (20) | none | $1/\sqrt{d_{head}}$ | `form` |
 | residual of (23) | $g+x$ | $c$ stays in it | `form` |
 | encoder | 5 local, 2 global layers | 6 and 2 | presets `paper` and `code` |
 | learning rate, steps | 2; 500,000 | 3; 1,000,000 | presets `paper` and `code` |
 | decoder | depth not stated | 1 layer | 1 layer |
+| flat transformer | "6-layer" | | 6 layers in the encoder, 1 in the decoder |
 | what the decoder sees | not stated | all words, in order | all words, in order |
 | graph | one head | not in any commit | first head of every global layer, 1 on the diagonal |
-| graph's paragraphs | all of the input | | tf-idf and neighbours over all paragraphs of the cluster; then the chosen ones |
+| graph's nodes | paragraphs of the input | | tf-idf and neighbours over all paragraphs of the cluster; then the chosen ones |
+| entities | spaCy's | | the same where it is installed, otherwise runs of capitalised words |
+| discourse markers | connect two adjacent paragraphs | | anywhere in the later one |
 | the title | read with the paragraphs | in front of the text, ended by a symbol | first row, ended by `<T>`, at position 0 |
-| length of a paragraph | not stated | a limit of pieces | 200 pieces; sections are cut after 100 words |
+| L', lengths | 24 paragraphs, about 1,600 pieces | a limit of pieces | 24, of 200 pieces each; sections are cut after 100 words |
+| batch | not stated | 10,500 pieces a GPU, 4 GPUs, 4 times | 168,000 pieces in 16 parts |
+| ranker | Adagrad, 0.15; steps, batch not stated | not published | the same; 20,000 steps of 8 clusters, width 256 |
 | five best checkpoints | mean of their results | average of weights not used | their weights averaged |
-| ROUGE-L recall of Table 1 | not stated how | | longest common subsequence of the concatenation |
-| training of the ranker | Adagrad, 0.15 | not published | the same; steps and batch are options |
-| end of the search | the end symbol | when the best hypothesis ends | when no open hypothesis can rank among the best |
-| the demo | | | aclsum; 12 paragraphs of 60 pieces, 2,000 pieces, width 64, 2 local and 2 global layers, 240 steps, Adagrad at 0.05 |
+| dropout | before all linear layers | after each part, on embeddings and attention | `form` |
+| Adam's epsilon | not stated | 1e-9 | 1e-8 in `paper`, 1e-9 in `code` |
+| beam search | the end symbol | ends when the best hypothesis ends | ends when no open hypothesis can rank among the best |
+| case | not stated | kept | kept; ROUGE is without |
+| labels of the ranker, tf-idf, (25) | not stated of what | | of lower-cased words; the models read pieces |
+| LexRank | not stated how | | its graph weighted by cosine |
+| ROUGE | by which program is not stated | | rouge-score |
+| ROUGE-L recall | not stated how | | longest common subsequence of the concatenation |
+| human evaluation | best and worst of several | | of three, by the paper's three criteria |
+| Table 5 | two clusters, Lead-3, FT, T-DMCA, HT | | `hierarchical_table5`; the questions are people's |
+| WikiSum's shards | | ranked and in pieces | read as text and cut again by their own model: the same pieces |
+| demo | | | aclsum; 12 paragraphs of 60 pieces, 2,000 pieces, width 64, 2 local and 2 global layers, 240 steps, the ranker's Adagrad at 0.05 |
+
+<details><summary>Of T-DMCA</summary>
+
+| point | the papers | Liu et al.'s code | here |
+|---|---|---|---|
+| T-DMCA, layers | local, compressed, local, compressed, local | | the same; 8 heads |
+| T-DMCA, blocks | of 256, each on its own | sees the one before | each on its own |
+| T-DMCA, compression | of keys and values, 3 to 1 | of the layer's input | one linear map of three pieces each |
+| T-DMCA, what is seen | not stated | a group from behind its last piece | the same |
+| T-DMCA, normalisation | not stated | before each part | the same |
+| T-DMCA, feed-forward | 2,048 | masked separable convolutions | ReLU layer |
+| T-DMCA, experts | in some experiments | | none |
+| T-DMCA, learning rate | not stated | | the preset's factor times $512^{-1/2}$ |
+
+</details>
 """
 
 # %% [markdown]

@@ -1246,6 +1246,17 @@ Right: the reads go from the slots of the introduction to the others as the summ
 The training curve of $\mathcal L^{(comp)}$ above stays near 1 although it is 0 on the validation papers: more than a quarter of the training papers were split into fewer than
 ten sentences, and ten heads cannot be on ten of them.
 
+The paper's figures 3 and 4 show one document each. Of the kept run, for four of these papers (`snakemake -c1 mem2mem_figure3 mem2mem_figure4 --config kept=1 dataset=pmc-sample documents=4`):
+
+![Write attention of the trained run for four papers: in each, ten heads with nearly all their weight on one sentence, at the same ten places](../figures/mem2mem_trained_figure3.png)
+
+*The paper's figure 3 (a) to the letter, one sharp sentence a head and no two alike; but four papers beside each other show that the sentences are places: 1 to 3, and 1 to 6 and 8 from the end.*
+
+![Read attention of the trained run for four papers: slot 9 is read throughout, slots 1, 3 and 7 at the beginning](../figures/mem2mem_trained_figure4.png)
+
+*The paper's figure 4 (a) in part: reads move from the slots of the introduction (1, 3 and 7) to those of the end, as the paper says, and all slots are in use; but slot 9 takes three to five tenths of the
+weight at every word.*
+
 # 4. The paper's numbers and this run's
 
 The paper's Table 2 adds one part after the other, on PubMed (119,924 training documents, 15 epochs). The last column is this
@@ -1264,6 +1275,18 @@ table_2
 # %%
 print("published, Table 3: extraction without labels")
 published_table("mem2mem_table3")
+
+# %% [markdown]
+r"""
+**Gold Ext** takes for each sentence of the reference the two of the paper that are most like it, so that it is long. Our oracle adds sentences one by one as long as R-1 + R-2
+grows. The number of sentences matters more than how they are chosen: 200 test papers of SumPubMed, nothing cut, the oracle also with ten sentences, as many as Lead-10
+and the ten heads have:
+"""
+
+# %%
+gold = kept_table("mem2mem_table3_gold_sumpubmed")
+print(setting(gold))
+table_frame(gold)
 
 # %% [markdown]
 r"""
@@ -1405,26 +1428,61 @@ show_folded("The systems it is compared with, in pictures", "sentence_extractors
 r"""
 # 5. Deviations
 
-Where the paper is silent or cannot be meant as printed, this is what was chosen. `papers.md` gives the reasons at length.
+Where the paper is silent or cannot be meant as printed, this is what was chosen. `papers.md` has the same list with the reasons.
 
 | point | paper | here |
 |---|---|---|
 | (13), the switch | softmax of a scalar, which is 1 | sigmoid |
-| Attn | Luong et al.'s, of which there are three | concat, the form of (17); `score="general"` and `"dot"` are options |
+| Attn in (3), (7) | Luong et al.'s, of which there are three | concat, the form of (17); `score="general"` and `"dot"` are options |
 | what attends and predicts | $h^{(m)}_t$ takes the place of the state in the prediction | $h^{(m)}_t$ in (3), (13), (17) and $P_g$; the GRU's recurrence runs on $h^{(d)}_t$ |
-| decoder start | not stated | linear layer on the document encoder's final states |
+| order of a step | by the indices of (7) to (10) | written with the new state, then read; no write before the first read |
+| start of the decoder | not stated | linear layer on the document encoder's final states |
+| sentence embedding | last state | last forward beside first backward state |
 | output layer | not stated | a bottleneck of 128, the only family of sizes that gives 14.7M parameters |
-| GRU of hidden size 256 | per direction or in all | in all, 128 per direction, for the same reason |
+| hidden size of 256 | per direction or in all | in all, 128 per direction, for the same reason |
 | bias in (13) | none | one |
-| coverage loss | not in (12) | none; coverage is an input of (17) only |
-| input feeding, dropout | not stated | none |
+| coverage loss, input feeding, dropout | not stated | none; coverage is an input of (17) only |
+| `+encoder memory` | how the decoder takes it in is not stated | $\mathbf M_E$ is read at every step by (7) and never written; the other reading is a third attention, without $h^{(m)}$ |
+| `+decoder memory` | memory without transfer | starts from zeros, and so has one vector in $r$ copies (see above) |
 | (11), the norm | has no gradient at 0 | the gradient there is 0 |
 | loss of a batch | not stated | mean over documents of each document's mean over words |
-| *+decoder memory* | memory without transfer | starts from zeros, and so has one vector in $r$ copies (see above) |
 | sections | four of 500 words | introduction, the next two, conclusion (Cohan et al.); a text without sections keeps its first 2,000 words |
 | discarded documents | Cohan et al.'s reader discards odd lengths, in the test set too | none is discarded |
-| generation | beam 4 | the same; ranked by mean log-probability; [UNK] is never generated |
-| this demo | | 4 x 80 source words, 80 summary words, a vocabulary of 1,000, 6 slots, width 64, $\lambda_1=0.05$, $\lambda_2=0.1$, no trigram twice |
+| summary of more than 200 tokens | limited to 200 | cut, without an end symbol |
+| generation | beam 4 | the same; ranked by mean log-probability; [UNK] is never generated; `small` and its kept tables: at least 35 words, no trigram twice |
+| ROUGE | the official script | rouge-score, which stems otherwise: up to 0.4 points of R-1 lower |
+| Gold Ext of Table 3 | two labelled sentences for each of the reference | the oracle as long as it helps; with ten sentences; with their labels (`mem2mem_table3_gold`) |
+| Figures 3 and 4 | with a regulariser and without it | the synthetic task above; of the trained run, which has both, one side (`mem2mem_figure3`, `mem2mem_figure4`) |
+| Table 5's third column | REL in its head, redundancy in the text | redundancy |
+| sentences and words | Cohan et al.'s tokenised files | own splitter and tokenizer; tokenised text stays as it is |
+| Table 5 | three workers of Mechanical Turk, 20 papers | `python -m lib.human`; nobody has been asked yet |
+| kept run and demo | the sizes of appendix A.2 | the kept run: `trained/mem2mem`; the demo: 4 x 80 source words, 80 summary words, a vocabulary of 1,000, 6 slots, width 64, $\lambda_1=0.05$, $\lambda_2=0.1$, no trigram twice |
+
+<details><summary>Of the systems it is compared with</summary>
+
+| point | source | here |
+|---|---|---|
+| Attn-Seq2Seq, Ptr-Gen-Seq2Seq | results of others, with their sizes | HRED's layers and sizes |
+| Discourse-aware, padding | attended to in the released code | masked |
+| Discourse-aware, sections | padded to a rectangle, begin cut twice | as they are |
+| Discourse-aware, coverage | an option, off | on |
+| Discourse-aware, parameters | 14.3M | 14,612,433 at the same widths |
+| Sent-CLF, Sent-PTR: labels | two sentences with the highest ROUGE | the highest R-1 F1 + R-2 F1 |
+| Sent-PTR: width | 512 in encoder and decoder | 512 is both directions together |
+| Sent-PTR: first state, h-tilde | not stated | last states of the LSTM over sentences; Luong's |
+| Sent-PTR: search | beam of 4 | ranked by mean log P a step; a sentence twice in a row is the end |
+| extracted sentences | 35 pieces are read | extracted whole |
+| training of both | until 50 validations bring nothing | 20,000 steps, best validation loss |
+| TLM: 220M | 40,000 merges | 50,257 pieces, two tables: 219.7M |
+| TLM: segments | a stream cut every 1,024 pieces | introduction, extract and summary fill one window |
+| TLM: parts' lengths | not stated | 300 pieces of summary, 300 of extract |
+| TLM: loss | mean over pieces | mean over papers of means over pieces |
+| TLM: batch | 256 sequences | 64 papers |
+| TLM: dropout | not stated | 0.1 |
+| TLM: generation at the smaller presets | top-k sampling | beam of 4, no trigram twice |
+| TLM, hybrid | its extractor is trained once | trained while the corpus is prepared |
+
+</details>
 """
 
 # %% [markdown]

@@ -1207,25 +1207,49 @@ r"""
 
 # 5. Deviations
 
-Where the paper is silent or cannot be meant as printed, this is what was chosen. `papers.md` gives the reasons at length.
+Where the paper is silent or cannot be meant as printed, this is what was chosen. `papers.md` has the same list with the reasons.
 
 | point | the paper | here |
 |---|---|---|
 | copy distribution | described, no equation | (16), (17): CopyNet's rule with $\mathbf p_i$ as key |
-| a word of $Y$ that stands in the text | not stated | both shares are added |
-| an unknown word that stands in the text several times | not stated | embedded where it stands first, in training and generation |
-| GRU cell | reset before the product, z takes the new state | PyTorch's: reset after the product, z keeps the old state |
+| a word of Y that stands in the text | not stated | both shares are added |
+| an unknown word at several places | not stated | embedded where it stands first, in training and generation |
+| GRU | reset before the product, z takes the new state | PyTorch's: reset after the product, z keeps the old state |
 | start of the decoder | not stated | tanh layer on the last state of the last read; with several sentences, on the mean of theirs |
 | more than two sentences | said to be easy | as many places as configured; empty ones are zeros |
 | encoder's vocabulary | not stated | a table of its own, 110,000 words of 5 occurrences or more |
 | words under 5 occurrences | become UNK | unknown to the encoder; still copied as they are written |
-| importance (5) | tanh, which may be negative | the same; `importance="sigmoid"` is an option |
+| (5), tanh | may be negative | the same; `importance="sigmoid"` is an option, and the demo's |
+| (5), a number or a vector | a vector, found better than a number | a vector; a number a word with `variant="read-again gru, single importance"` |
 | dropout | in all activation layers | on all that enters or leaves a recurrent layer |
 | biases | 0.1 | 0.1, of PyTorch's two the one of the state before is 0 |
-| importance | a vector, found better than a number | a vector; a number a word with `variant="read-again gru, single importance"` |
+| filters | as Rush et al. | the same, on training and validation pairs; not on docstrings |
 | decoder's vocabulary | not stated | the most frequent words of the headlines |
 | Gigaword's test pairs | a random 2,000 | whichever the corpus has |
-| the demo | | docstrings; 50 words of at most 4 sentences, 2,000 words in $Y$, width 96, sigmoid in (5), Adam at 0.003 for 500 steps (the paper: SGD), beam 4 |
+| ROUGE | by which program is not stated | rouge-score |
+| Table 5 | seven texts, headlines without and with copying | `read_again_table5`, of any corpus |
+| kept run and demo | the sizes of its section 4 | the kept run: `trained/read_again`; the demo: docstrings, 50 words of at most 4 sentences, 2,000 words in $Y$, width 96, sigmoid in (5), Adam at 0.003 for 500 steps (the paper: SGD), beam 4 |
+
+<details><summary>Of the systems it is compared with</summary>
+
+| point | source | here |
+|---|---|---|
+| RAS, source | NAACL 2016 | from memory; (19), (20) and the width 5 agree with public notes |
+| RAS, biases | none printed | in the recurrence and the output layer |
+| RAS, edge of a text | dummy words | zeros |
+| RAS, h_0 and m_0 | not stated | zeros |
+| RAS, positions | length not stated | as many as `source_tokens` |
+| RAS, epochs | not stated | 10 |
+| RAS, first weights | not stated | PyTorch's |
+| words-lvt2k, sizes | "big-words" not explained | embeddings of 200, states of 400 |
+| words-lvt2k, batch whose texts have more than 2,000 words | not stated | the most frequent 2,000 |
+| words-lvt2k, reference words outside the candidates | not stated | [UNK] |
+| words-lvt2k, validation and test | not stated | candidates of each text alone |
+| words-lvt2k, score, first state, output layer | not stated | additive; tanh layer on both last states; linear layer on $[s_t;c_t]$ |
+| words-lvt2k, training | Adadelta at 0.001, batches of 50 | as Read-Again's rows |
+| TOPIARY, ABS+ | systems | published numbers only |
+
+</details>
 """
 
 # %% [markdown]

@@ -1340,28 +1340,30 @@ pd.DataFrame(published.values(), index=names, columns=columns)
 r"""
 # 6. Deviations
 
-Where the sources are silent, disagree or cannot be meant as written, this is what was chosen. `papers.md` gives the reasons at length.
+Where the sources are silent, disagree or cannot be meant as written, this is what was chosen. `papers.md` has the same list with the reasons.
 
 | point | the sources | here |
 |---|---|---|
 | probability of a summary | a sum over its words | the product |
 | when the window slides | article and comments: at the symbol; released code: never under teacher forcing | at the step whose input is the symbol |
 | the symbol | article: a symbol of its own; code: the end symbol, written once a window | a symbol of its own |
-| first sentence from a later window | code: symbols between sentences only | symbols before the first sentence as well |
-| likeness of sentences | article: cosine of sums; code: dot product of means | cosine of sums; `aggregate="mean"` for the other |
+| first sentence in a later window | code: symbols between sentences only | symbols before the first sentence as well |
+| likeness | article: cosine of sums; code: dot product of means | cosine of sums; `aggregate="mean"` for the other |
 | word vectors | pretrained fastText | learned from the training documents, or any file in that layout |
-| a word that is in the text but neither in the vocabulary nor in the window | code: $\log10^{-9}$ | counts as [UNK] |
-| attention to padding | not masked in the code | masked; a padded batch changes nothing |
+| a copyable word outside the window | code: $\log10^{-9}$ | counts as [UNK] |
+| log P | code: $+10^{-9}$ | nothing is added |
+| padding | not masked in the code | masked; a padded batch changes nothing |
 | switch | code: probability of copying, from $s_{t-1}$ | probability of generating, from the same inputs (only the sign differs) |
 | symbol behind the last window | not stated | probability 0 when generating |
 | encoding | code: whole text; article: the encoder slides too | whole; `variant="streamed"` for the other |
-| static shares | code of the later paper, $t$ from 0 or 1 not stated | (14), from $t=0$ |
+| (14), first t | code of the later paper, 0 or 1 not stated | 0 |
 | loss of a batch | code: mean over all words | mean over documents of each document's mean |
 | batch | 12 x 100 target words | 12 documents |
 | embeddings | fastText, rows of length 1, trained further | random rows of length 1, trained |
 | generation | beam 3, mean log-probability | the same; [UNK] is never written |
-| the kept run | | half the article's widths, 15,000 words, three sections of 520 words and 1,540 in all, batches of 16, Adam at 0.001, at least 230 symbols; also with no trigram twice |
-| the demo | | 400 source words, 80 summary words, windows of 120 by 100, a vocabulary of 1,000, width 64, 400 steps, at least 20 words |
+| ROUGE | by which program is not stated | rouge-score |
+| the article's pictures | standard model and windows on one example, and its text | `windowed_figure1`, `windowed_figure2`, `windowed_text`, of any corpus |
+| kept run and demo | the author's sizes | the kept run: half the widths, 15,000 words, three sections of 520 words and 1,540 in all, batches of 16, Adam at 0.001, at least 230 symbols, also with no trigram twice; the demo: 400 source words, 80 summary words, windows of 120 by 100, a vocabulary of 1,000, width 64, 400 steps, at least 20 words |
 """
 
 # %% [markdown]
