@@ -173,11 +173,12 @@ def setting(numbers: dict) -> str:
         return f"Measured by the page at preset `{numbers['preset']}`." if "preset" in numbers else ""
     runs = [row for row in numbers["rows"] if "seeds" in row]
     seeds, steps = (_either({f(row) for row in runs}) for f in (lambda r: len(r["seeds"]), lambda r: r["steps"]))
+    read = f"{numbers['training documents']:,} documents to train on, " if runs else ""
     trained = f"preset `{numbers['preset']}`, {steps} steps, seeds: {seeds}; " if runs else ""
     reported = next((row["published"] for row in numbers["rows"] if row["published"]), {})
     published = numbers["corpus"] if numbers["corpus"] in reported else next(iter(reported), "")
     return (
-        f"`{numbers['corpus']}`, {numbers['training documents']:,} documents to train on, "
+        f"`{numbers['corpus']}`, {read}"
         f"{numbers['documents']:,} of its {numbers['split']} split scored; {trained}"
         f"95% bootstrap interval over documents{' and seeds' if runs else ''}."
         + (f" Published: {published}." if published else "")

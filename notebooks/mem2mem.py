@@ -1279,7 +1279,7 @@ published_table("mem2mem_table3")
 # %% [markdown]
 r"""
 **Gold Ext** takes for each sentence of the reference the two of the paper that are most like it, so that it is long. Our oracle adds sentences one by one as long as R-1 + R-2
-grows. The number of sentences matters more than how they are chosen: 200 test papers of SumPubMed, nothing cut, the oracle also with ten sentences, as many as Lead-10
+grows. On 200 test papers of SumPubMed, nothing cut; the oracle also with ten sentences at most, as many as Lead-10
 and the ten heads have:
 """
 
@@ -1287,6 +1287,12 @@ and the ten heads have:
 gold = kept_table("mem2mem_table3_gold_sumpubmed")
 print(setting(gold))
 table_frame(gold)
+
+# %% [markdown]
+r"""
+**What to see.** Ten sentences cost the oracle little. The labels cost it ten points, for they are one and a half times as long as what the oracle takes. The rest of the distance to the
+published 47.76 is the corpus.
+"""
 
 # %% [markdown]
 r"""

@@ -9,6 +9,7 @@ import tomllib
 from collections import Counter
 from graphlib import TopologicalSorter
 
+import numpy as np
 import pytest
 import yaml
 
@@ -310,6 +311,49 @@ def test_a_page_and_papers_md_list_the_same_deviations(name):
     here = points_of_deviations((ROOT / "notebooks" / f"{name}.py").read_text(encoding="utf-8"))
     assert len(set(there)) == len(there) >= 15 and len(set(here)) == len(here)
     assert set(there) == set(here)
+
+
+def numbers_in(value):
+    """Every number of a JSON file, those in its texts too."""
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list):
+        for part in value:
+            yield from numbers_in(part)
+    elif isinstance(value, int | float):
+        yield float(value)
+    elif isinstance(value, str):
+        yield from (float(n.replace(",", "")) for n in NUMBER.findall(value))
+
+
+NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*\d(?:\.\d+)?(?!\w)|(?<![\w.,])\d\.\d+(?!\w)")
+
+
+def kept_numbers():
+    """Of tables and figures, but for those with a number for every word or step, and what the executed pages show."""
+    crowds = ("attention_maps", "maximum_attention", "loss_curves")
+    for path in [*(ROOT / "figures").glob("*.json"), *(ROOT / "trained").glob("*/*.json")]:
+        made = json.loads(path.read_text(encoding="utf-8"))
+        if made.get("plot") not in crowds:
+            yield from numbers_in(made)
+    for output in (o for page in PAGES for c in notebook(page)["cells"] for o in c.get("outputs", [])):
+        shown = output.get("text", ""), output.get("data", {}).get("text/plain", "")
+        yield from numbers_in(["".join(text) for text in shown])
+
+
+def test_measured_numbers_are_kept():
+    """A number of four digits or more that papers.md reports as measured here stands, so rounded, in a kept file."""
+    kept = np.sort(np.fromiter(kept_numbers(), float))
+    text = (ROOT / "papers.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^##+ (?:Measured here|ROUGE)$(.*?)(?=^##+ )", text, re.MULTILINE | re.DOTALL)
+    assert len(sections) == 5
+    prose = re.sub(r"<!-- table.*?<!-- end -->|`[^`]*`|\]\([^)]*\)", "", "".join(sections), flags=re.DOTALL)
+    found = {n for n in NUMBER.findall(prose) if sum(map(str.isdigit, n)) >= 4}
+    assert len(found) > 50
+    for number in found:
+        value, half = float(number.replace(",", "")), 0.5 * 10.0 ** -len(number.partition(".")[2])
+        near = kept[np.searchsorted(kept, value - 1.001 * half) :][:1]
+        assert near.size and near[0] <= value + 1.001 * half, number
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from lib import make_tables, score
+from lib.data.corpora import load_corpus
+from lib.extractive import matches, oracle
 from lib.make_tables import kept_table, make_table, markdown, page_table, pairs_frame, published_table, table_frame
 from lib.metrics import rouge
 from lib.papers import PAPERS, page_table_named, resolve, table_named
@@ -17,6 +19,7 @@ from lib.train import main as train_main
 TABLES = [name for paper in PAPERS.values() for name in paper.tables]
 PAGE_TABLES = [name for paper in PAPERS.values() for name in paper.page_tables]
 FIGURES = [name for paper in PAPERS.values() for name in paper.figures]
+SHOWN = [name for paper in PAPERS.values() for name in (*paper.samples, *paper.run_figures)]
 RUNS = [
     (paper, row.run) for paper in PAPERS.values() for table in paper.tables.values() for row in table.rows if row.run
 ]
@@ -136,9 +139,16 @@ def test_scores_of_a_run(scored):
 
 def test_scores_of_baselines(scored):
     parts = read(scored / "baselines.json")["parts"]
-    assert set(parts) == {"lead", "lexrank", "oracle", "lead-3", "lead-10", "reference"}
+    assert set(parts) == {"lead", "lexrank", "oracle", "lead-3", "lead-10", "reference", "oracle-10", "labelled"}
     means = {name: np.mean(part["rouge"], 0)[0] for name, part in parts.items()}
-    assert means["oracle"] > max(means["lead"], means["lexrank"])
+    assert means["oracle"] > means["labelled"] > max(means["lead"], means["lexrank"])
+    texts = list(load_corpus("aclsum").split("test", 3))
+    wanted = {
+        "oracle-10": [oracle(d.sentences, d.summary, 10) for d in texts],
+        "labelled": [[d.sentences[i] for i in matches(d.sentences, d.summary, 2)] for d in texts],
+    }
+    for name, summaries in wanted.items():
+        assert np.allclose(parts[name]["rouge"], rouge(summaries, [d.summary for d in texts]), atol=1e-3), name
     found, every = np.sum(parts["reference"]["copied"]["5"], 0)
     assert 0 < found < every, "references share some 5-grams with their papers"
 
@@ -211,6 +221,18 @@ def test_duc_is_scored_on_fifteen_words(scored, tmp_path):
     score.main(["run", str(scored / "hred"), *given, "--output", str(tmp_path / "scores.json")])
     summaries = [json.loads(line)["summary"] for line in (tmp_path / "summaries.jsonl").read_text().splitlines()]
     assert all(0 < len(" ".join(s).split()) <= 22 for s in summaries)
+
+
+def test_a_table_without_runs(scored):
+    """Nothing was trained: neither steps nor seeds are told."""
+    base = read(scored / "baselines.json")
+    labels = ["Oracle, as long as it helps", "Oracle, 10 sentences", "Gold Ext, two sentences for each"]
+    made = make_table("mem2mem_table3_gold", {label: [base] for label in labels}, "pubmed", "demo")
+    assert make_tables.setting(made) == (
+        "`pubmed`, 3 of its test split scored; 95% bootstrap interval over documents. Published: pubmed."
+    )
+    assert table_frame(made)["published"].tolist() == ["", "", "47.76 / 20.36 / 39.19"]
+    assert [row["words"] for row in made["rows"]][2] > made["rows"][0]["words"] > made["rows"][1]["words"] > 0
 
 
 def test_shares_are_pooled(scored):
@@ -307,4 +329,4 @@ def test_every_kept_table_is_shown_as_it_is():
 
 def test_papers_md_names_every_table_and_figure():
     text = make_tables._texts()["papers.md"]
-    assert [name for name in (*TABLES, *PAGE_TABLES, *FIGURES) if f"`{name}`" not in text] == []
+    assert [name for name in (*TABLES, *PAGE_TABLES, *FIGURES, *SHOWN) if f"`{name}`" not in text] == []

@@ -43,7 +43,10 @@ def snakemake(folder, *arguments):
 def test_every_table_and_figure_has_a_rule(workplace):
     listed = snakemake(workplace, "-n", "--quiet", "rules")
     listed += snakemake(workplace, "-n")
-    for name in [n for paper in PAPERS.values() for n in (*paper.tables, *paper.page_tables, *paper.figures)]:
+    of_runs = [n for paper in PAPERS.values() for n in (*paper.samples, *paper.run_figures)]
+    for name in [
+        n for paper in PAPERS.values() for n in (*paper.tables, *paper.page_tables, *paper.figures)
+    ] + of_runs:
         assert re.search(rf"\brule {name}:", listed), name
     assert "mem2mem--read--2/trained" in listed and "scores-val.json" in listed and "scores-scaled.json" in listed
 
@@ -70,6 +73,21 @@ def test_papers_sizes_and_other_corpora(workplace):
     scored = re.findall(r"lib\.score run (\S+--HT--0) (.*)", listed)
     assert len({folder for folder, _ in scored}) == 1, "one run, scored twice"
     assert sorted("--scaled paragraphs=5/3" in how for _, how in scored) == [False, True]
+
+
+def test_what_is_shown_of_a_kept_run(workplace):
+    """Its own row, on documents that may be published; what no kept run is in has no rule."""
+    (workplace / "trained").symlink_to(ROOT / "trained")
+    given = ["--config", "kept=1", "dataset=pmc-sample", "documents=1"]
+    listed = snakemake(workplace, "-n", "-p", "mem2mem_figure3", "mem2mem_figure4", "windowed_text", *given)
+    assert "rule train:" not in listed and "lib.show_runs samples windowed_text" in listed
+    assert "Mem2Mem=trained/mem2mem --output runs/tables/pmc-sample-kept/mem2mem_figure3.png" in listed
+    snakemake(workplace, "read_again_table5", *given)
+    made = workplace / "runs" / "tables" / "pmc-sample-kept" / "read_again_table5.json"
+    summaries = json.loads(made.read_text())["documents"][0]["summaries"]
+    assert list(summaries) == ["with copying"] and summaries["with copying"]
+    with pytest.raises(AssertionError, match="windowed_figure1"):
+        snakemake(workplace, "-n", "windowed_figure1", *given)
 
 
 def test_a_table_is_made_once(workplace):
