@@ -301,7 +301,9 @@ def paired_difference(first, second):
 
 
 check_exercise(
-    1, paired_difference, [(([1.0, 2.0, 3.0], [2.0, 2.0, 5.0]), [1.0, 2.0]), (([1.0], [0.0]), [-1.0, 0.0])]
+    1,
+    paired_difference,
+    [(([1.0, 2.0, 3.0], [2.0, 2.0, 5.0]), [1.0, 2.0]), (([1.0], [0.0]), [-1.0, 0.0])],
 )
 
 # %% [markdown]
@@ -329,7 +331,11 @@ def best_minus_worst(letter, best, worst):
     return None
 
 
-check_exercise(2, best_minus_worst, [(("A", ["A", "A", "C"], ["B", "C", "B"]), 2 / 3), (("B", ["A"], ["B"]), -1.0)])
+check_exercise(
+    2,
+    best_minus_worst,
+    [(("A", ["A", "A", "C"], ["B", "C", "B"]), 2 / 3), (("B", ["A"], ["B"]), -1.0)],
+)
 
 # %% [markdown]
 r"""

@@ -867,14 +867,15 @@ lib_similarity = torch.tensor(similarity_graph(toy_words))
 checks.close(eq25_similarity(toy_words), lib_similarity, "(25)", "similarity graph")
 
 
-
 # %%
 def names_in(text):
     """Runs of capitalised words; a single one that begins a sentence is none."""
     names = set()
     for sentence in text.split(". "):
         run = []
-        for i, word in enumerate([*sentence.rstrip(".").replace(",", " ,").split(), "end"]):
+        for i, word in enumerate(
+            [*sentence.rstrip(".").replace(",", " ,").split(), "end"]
+        ):
             if word[0].isupper():
                 run.append(word)
             elif run:
@@ -1507,7 +1508,9 @@ def normalised(weights):
     return None
 
 
-check_exercise(1, normalised, [(([1.0, 0.2, 0.8],), [0.5, 0.1, 0.4]), (([2.0],), [1.0])])
+check_exercise(
+    1, normalised, [(([1.0, 0.2, 0.8],), [0.5, 0.1, 0.4]), (([2.0],), [1.0])]
+)
 
 # %% [markdown]
 r"""
@@ -1533,7 +1536,9 @@ def attention_scores(m, n):
     return None
 
 
-check_exercise(2, attention_scores, [((24, 70), [2_822_400, 119_856]), ((1, 10), [100, 111])])
+check_exercise(
+    2, attention_scores, [((24, 70), [2_822_400, 119_856]), ((1, 10), [100, 111])]
+)
 
 # %% [markdown]
 r"""

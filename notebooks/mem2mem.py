@@ -1428,7 +1428,9 @@ snakemake -c2 mem2mem_table1                                                    
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-show_folded("The systems it is compared with, in pictures", "sentence_extractors", "tlm")
+show_folded(
+    "The systems it is compared with, in pictures", "sentence_extractors", "tlm"
+)
 
 # %% [markdown]
 r"""
@@ -1538,7 +1540,16 @@ def write_nothing(memory, update):
     return None
 
 
-check_exercise(2, write_nothing, [((torch.tensor([1.0, -2.0]), torch.tensor([0.5, 0.5])), torch.tensor([1.0, -2.0]))])
+check_exercise(
+    2,
+    write_nothing,
+    [
+        (
+            (torch.tensor([1.0, -2.0]), torch.tensor([0.5, 0.5])),
+            torch.tensor([1.0, -2.0]),
+        )
+    ],
+)
 
 # %% [markdown]
 r"""
@@ -1565,7 +1576,11 @@ def copied_bigrams(summary, source):
     return None
 
 
-check_exercise(3, copied_bigrams, [((["a", "b", "c"], ["x", "a", "b"]), 0.5), ((["a", "b"], ["b", "a"]), 0.0)])
+check_exercise(
+    3,
+    copied_bigrams,
+    [((["a", "b", "c"], ["x", "a", "b"]), 0.5), ((["a", "b"], ["b", "a"]), 0.0)],
+)
 
 # %% [markdown]
 r"""

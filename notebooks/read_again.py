@@ -1271,7 +1271,16 @@ def pass_over(h, gru):
     return None
 
 
-check_exercise(1, pass_over, [((torch.tensor([1.0, -2.0]), torch.tensor([0.5, 0.5])), torch.tensor([1.0, -2.0]))])
+check_exercise(
+    1,
+    pass_over,
+    [
+        (
+            (torch.tensor([1.0, -2.0]), torch.tensor([0.5, 0.5])),
+            torch.tensor([1.0, -2.0]),
+        )
+    ],
+)
 
 # %% [markdown]
 r"""
@@ -1297,7 +1306,9 @@ def equal_scores(size_of_Y, words, times):
     return None
 
 
-check_exercise(2, equal_scores, [((10, 10, 0), 0.05), ((10, 10, 1), 0.1), ((100, 20, 5), 0.05)])
+check_exercise(
+    2, equal_scores, [((10, 10, 0), 0.05), ((10, 10, 1), 0.1), ((100, 20, 5), 0.05)]
+)
 
 # %% [markdown]
 r"""

@@ -1385,7 +1385,11 @@ def seen_twice(words, ws, ss):
     return None
 
 
-check_exercise(1, seen_twice, [((8, 8, 6), 0), ((14, 8, 6), 2), ((20, 8, 6), 4), ((1160, 400, 380), 40)])
+check_exercise(
+    1,
+    seen_twice,
+    [((8, 8, 6), 0), ((14, 8, 6), 2), ((20, 8, 6), 4), ((1160, 400, 380), 40)],
+)
 
 # %% [markdown]
 r"""
@@ -1415,7 +1419,15 @@ def with_symbols(windows):
     return None
 
 
-check_exercise(2, with_symbols, [(([0, 0],), [0, 1]), (([0, 2],), [0, -1, -1, 1]), (([1, 1, 2],), [-1, 0, 1, -1, 2])])
+check_exercise(
+    2,
+    with_symbols,
+    [
+        (([0, 0],), [0, 1]),
+        (([0, 2],), [0, -1, -1, 1]),
+        (([1, 1, 2],), [-1, 0, 1, -1, 2]),
+    ],
+)
 
 # %% [markdown]
 r"""
