@@ -55,7 +55,8 @@ def _prepares(statement: ast.stmt) -> bool:
     return named or "figures_folder(" in ast.unparse(statement)
 
 
-def execute(page: str, variant: str, tmp_path, monkeypatch) -> None:
+def execute(page: str, variant: str, tmp_path, monkeypatch) -> dict:
+    """Returns what the page's names then stand for."""
     monkeypatch.setenv("COMPANION_FIGURES", str(tmp_path / "figures"))
     parameters, code = corpus_part(page)
     namespace = {}
@@ -65,6 +66,7 @@ def execute(page: str, variant: str, tmp_path, monkeypatch) -> None:
         exec(compile(code, f"{page}.py", "exec"), namespace)
     finally:
         plt.close("all")
+    return namespace
 
 
 @pytest.mark.parametrize(
@@ -75,9 +77,8 @@ def execute(page: str, variant: str, tmp_path, monkeypatch) -> None:
         ("hierarchical_transformer", "HT"),
     ],
 )  # fmt: skip
-def test_a_page_on_a_small_corpus(page, variant, news, monkeypatch, capsys):
-    execute(page, variant, news, monkeypatch)
-    assert "trained here, on 40 documents, 2 steps" in capsys.readouterr().out
+def test_a_page_on_a_small_corpus(page, variant, news, monkeypatch):
+    assert "trained here, on 40 documents, 2 steps" in execute(page, variant, news, monkeypatch)["origin"]
 
 
 def test_a_corpus_without_sections_for_a_model_of_sections(news, monkeypatch):
