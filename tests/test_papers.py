@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,12 +14,14 @@ import lib
 from lib import make_tables, score, summarize
 from lib import train as train_command
 from lib.data.corpora import load_corpus
+from lib.data.documents import Document
 from lib.data.sections import CohanOptions
 from lib.data.windows import ArticleOptions
 from lib.generate import extract
 from lib.models.hred import HRED
 from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, page_table_named, resolve, table_named
+from lib.papers.mem2mem import mem2mem_baselines
 from lib.papers.paper import Paper, Preset, RunSpec, Table, Variant, _tell_once, baseline, trained
 from lib.training import TrainConfig, train
 from tests.test_summary_page import data_in
@@ -44,6 +47,16 @@ def test_a_single_importance_is_a_variant():
     for suffix, copies in (("", False), (" + copy", True)):
         config = resolve("read_again", "demo", f"read-again gru, single importance{suffix}").model_config()
         assert config.single_importance and config.encoder == "read-again gru" and config.copy == copies
+
+
+def test_extraction_that_sees_the_reference_has_three_lengths():
+    """Where fifteen sentences help: all of them, ten, and two for each of the reference's."""
+    source = [f"a{i} b{i}" for i in range(15)]
+    document = Document("x", "", [""], [source], [" ".join(source)])
+    corpus = {"train": [SimpleNamespace(reference=["two words"])]}
+    found = mem2mem_baselines([document], [], corpus)
+    assert [len(found[name][0]) for name in ("oracle", "oracle-10", "labelled")] == [15, 10, 2]
+    assert set(found["oracle-10"][0]) < set(source) and found["labelled"][0] == source[:2]
 
 
 # -------------------------------------------------------------------------------------- names that do not exist
