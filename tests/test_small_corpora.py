@@ -6,9 +6,13 @@ of it here.
 
 import ast
 import json
+import subprocess
+import sys
 
 import matplotlib.pyplot as plt
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 from lib.data.documents import CorpusError
 from lib.storage import project_root
@@ -55,13 +59,13 @@ def _prepares(statement: ast.stmt) -> bool:
     return named or "figures_folder(" in ast.unparse(statement)
 
 
-def execute(page: str, variant: str, tmp_path, monkeypatch) -> dict:
+def execute(page: str, given: dict, tmp_path, monkeypatch) -> dict:
     """Returns what the page's names then stand for."""
     monkeypatch.setenv("COMPANION_FIGURES", str(tmp_path / "figures"))
     parameters, code = corpus_part(page)
     namespace = {}
     exec(parameters, namespace)
-    namespace |= {"dataset": str(tmp_path), "variant": variant, "steps": 2, "output": str(tmp_path / "run")}
+    namespace |= {"dataset": str(tmp_path), "steps": 2, "output": str(tmp_path / "run"), **given}
     try:
         exec(compile(code, f"{page}.py", "exec"), namespace)
     finally:
@@ -78,9 +82,41 @@ def execute(page: str, variant: str, tmp_path, monkeypatch) -> dict:
     ],
 )  # fmt: skip
 def test_a_page_on_a_small_corpus(page, variant, news, monkeypatch):
-    assert "trained here, on 40 documents, 2 steps" in execute(page, variant, news, monkeypatch)["origin"]
+    """It trains, whatever run the project keeps, and what it draws stays out of `figures`."""
+    found = execute(page, {"variant": variant}, news, monkeypatch)
+    assert "trained here, on 40 documents, 2 steps" in found["origin"]
+    drawn = page.removesuffix("_transformer")
+    assert (news / "run" / "config.json").exists() and (news / "figures" / f"{drawn}_losses.png").exists()
 
 
 def test_a_corpus_without_sections_for_a_model_of_sections(news, monkeypatch):
     with pytest.raises(CorpusError, match="no document has more than one section"):
-        execute("mem2mem", "discourse-aware", news, monkeypatch)
+        execute("mem2mem", {"variant": "discourse-aware"}, news, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("page", "parameter", "message"),
+    [
+        ("mem2mem", {"variant": "+raed"}, r"unknown variant '\+raed', did you mean '\+read'\?"),
+        ("windowed", {"preset": "WIKI_6"}, "unknown preset 'WIKI_6', did you mean 'WIKI_"),
+        ("hierarchical_transformer", {"variant": "FT 601"}, "unknown variant 'FT 601', did you mean 'FT 600'"),
+    ],
+)
+def test_a_value_that_is_unknown_stops_a_page(page, parameter, message, tmp_path, monkeypatch):
+    """Before the corpus is looked for."""
+    with pytest.raises(ValueError, match=message):
+        execute(page, {"dataset": "nowhere", **parameter}, tmp_path, monkeypatch)
+
+
+def test_parameters_come_from_papermill(news, monkeypatch):
+    monkeypatch.setenv("COMPANION_FIGURES", str(news / "figures"))
+    parameters, code = corpus_part("read_again")
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    cells = [new_code_cell(parameters, metadata={"tags": ["parameters"]}), new_code_cell(code)]
+    nbformat.write(new_notebook(cells=cells, metadata=kernel), news / "page.ipynb")
+    given = ["-p", "dataset", str(news), "-p", "steps", "2", "-p", "output", str(news / "run")]
+    command = [sys.executable, "-m", "papermill", "--no-progress-bar", str(news / "page.ipynb")]
+    command += [str(news / "out.ipynb"), *given]
+    subprocess.run(command, capture_output=True, check=True, timeout=600, cwd=project_root())
+    assert "trained here, on 40 documents, 2 steps" in (news / "out.ipynb").read_text(encoding="utf-8")
+    assert (news / "run" / "config.json").exists() and (news / "figures" / "read_again_losses.png").exists()

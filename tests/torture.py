@@ -286,10 +286,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--keep", action="store_true", help="put the counts into papers.md")
     args = parser.parse_args()
-    ends, number = time.monotonic() + 60 * args.minutes, args.seed
-    counts = {kind: Counter() for kind in KINDS}
+    number, counts = args.seed, {kind: Counter() for kind in KINDS}
     print(f"seed {number}")
     counts["preparations"] = kill_preparations(3, random.Random(number)) if args.minutes > 0 else Counter()
+    ends = time.monotonic() + 60 * args.minutes
     while time.monotonic() < ends:
         for kind in KINDS:
             counts[kind].update(run_round(kind, number, 100))
