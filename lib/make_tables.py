@@ -119,9 +119,10 @@ def table_frame(numbers: dict) -> pd.DataFrame:
     columns = numbers["columns"]
     if "lines" in numbers:
         return pd.DataFrame.from_dict(numbers["lines"], orient="index", columns=columns)
-    rows = {}
+    rows, shown_corpus = {}, _published_corpus(numbers)
     for row in numbers["rows"]:
-        published = row["published"].get(numbers["corpus"]) or next(iter(row["published"].values()), ())
+        corpus = shown_corpus if shown_corpus in row["published"] else next(iter(row["published"]), shown_corpus)
+        published = " / ".join(f"{v:.2f}" for v in row["published"].get(corpus, ()))
         scores = row.get("scores", {})
         shown = {c: f"{s['mean']:.2f} [{s['low']:.2f}, {s['high']:.2f}]" for c, s in scores.items()}
         rows[row["label"]] = {
@@ -129,10 +130,16 @@ def table_frame(numbers: dict) -> pd.DataFrame:
             **(shown or dict.fromkeys(columns, "" if "missing" in row else "not built")),
             **({columns[0]: row["missing"]} if "missing" in row else {}),
             "words": f"{row['words']:.0f}" if "words" in row else "",
-            "published": " / ".join(f"{v:.2f}" for v in published),
+            "published": published + f" ({corpus})" * (corpus != shown_corpus),
         }
     frame = pd.DataFrame.from_dict(rows, orient="index").fillna("")
     return frame.loc[:, (frame != "").any()]
+
+
+def _published_corpus(numbers: dict) -> str:
+    """The corpus whose published numbers stand beside ours: the same one, or the first that the paper has."""
+    reported = next((row["published"] for row in numbers["rows"] if row["published"]), {})
+    return numbers["corpus"] if numbers["corpus"] in reported else next(iter(reported), "")
 
 
 def published_table(name: str) -> pd.DataFrame:
@@ -175,8 +182,7 @@ def setting(numbers: dict) -> str:
     seeds, steps = (_either({f(row) for row in runs}) for f in (lambda r: len(r["seeds"]), lambda r: r["steps"]))
     read = f"{numbers['training documents']:,} documents to train on, " if runs else ""
     trained = f"preset `{numbers['preset']}`, {steps} steps, seeds: {seeds}; " if runs else ""
-    reported = next((row["published"] for row in numbers["rows"] if row["published"]), {})
-    published = numbers["corpus"] if numbers["corpus"] in reported else next(iter(reported), "")
+    published = _published_corpus(numbers)
     return (
         f"`{numbers['corpus']}`, {read}"
         f"{numbers['documents']:,} of its {numbers['split']} split scored; {trained}"

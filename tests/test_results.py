@@ -191,6 +191,15 @@ def test_rows_that_are_not_built_say_so(scored, monkeypatch):
     assert table_frame(numbers).loc["Mem2Mem", "published"] == "20.00 / 6.60 / 16.80"
 
 
+def test_published_numbers_of_another_corpus_are_named():
+    """Lead-3 is published for Newsroom alone, where the others have PubMed beside them."""
+    published = {"a": {"pubmed": [1.0], "newsroom": [2.0]}, "b": {"newsroom": [3.0]}, "c": {}}
+    rows = [{"label": label, "published": values} for label, values in published.items()]
+    for corpus, expected in (("aclsum", ["1.00", "3.00 (newsroom)", ""]), ("newsroom", ["2.00", "3.00", ""])):
+        frame = table_frame({"corpus": corpus, "columns": ["R-1"], "rows": rows})
+        assert list(frame["published"]) == expected
+
+
 def test_rows_that_a_corpus_cannot_give_say_why(scored):
     """WikiSum comes ranked: its order and its pages are not known."""
     _, table = table_named("hierarchical_table2")
