@@ -3,10 +3,12 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 BOOK := .venv/.book
+CLASS := .venv/.class
 PAGES := $(wildcard notebooks/*.py)
+TALKS := $(filter-out notebooks/compare.ipynb,$(PAGES:.py=.ipynb))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test torture lab notebooks figures workflow bench book lint clean
+.PHONY: help run test torture lab notebooks figures workflow bench book class slides lint clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -19,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 
 # The pages are made of small operations: one thread is faster than several that wait for each other, and gives the
 # figures that are committed.
-run test notebooks: export OMP_NUM_THREADS ?= 1
+run test notebooks class: export OMP_NUM_THREADS ?= 1
 
 run: $(READY)  ## run the Mem2Mem page on real papers: out.ipynb
 	$(BIN)/papermill notebooks/mem2mem.ipynb out.ipynb
@@ -56,6 +58,26 @@ $(BOOK): $(READY)
 book: $(BOOK)  ## build the pages, papers.md and the README into a site that needs no network
 	$(BIN)/sphinx-build -q -E -W --keep-going -c book -d book/_build/doctrees . book/_build/html
 	@echo "The book: book/_build/html/index.html (a browser opens the file; search works there too)"
+
+$(CLASS): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,class]"
+	@touch $@
+
+# nbgrader calls a command of its own environment
+class: export PATH := $(abspath $(BIN)):$(PATH)
+class: $(CLASS)  ## build the exercises for students (class/release), with solutions (class/solution), with hidden tests (class/source)
+	$(BIN)/python -m lib.class_pages class/source
+	@cd class && for page in $$(ls source); do \
+	  nbgrader generate_assignment $$page --create --force --Application.log_level=WARN \
+	  && nbgrader generate_solution $$page --force --Application.log_level=WARN || exit 1; done
+
+slides: $(CLASS)  ## build a talk of each page, which needs no network: slides/PAGE.slides.html
+	@mkdir -p slides/reveal
+	@packages=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+	  && cp -R $$packages/sphinx_revealjs/_static/revealjs/dist $$packages/sphinx_revealjs/_static/revealjs/plugin slides/reveal \
+	  && cp $$packages/sphinx_mathjax_offline/static/mathjax/tex-svg-full.js slides/mathjax.js
+	$(BIN)/jupyter nbconvert --to slides --no-input --template talk --TemplateExporter.extra_template_basedirs=book \
+	  --SlidesExporter.reveal_url_prefix=reveal --output-dir slides $(TALKS)
 
 lint: $(READY)  ## check style and types, and that every page and its source are in step
 	$(BIN)/ruff check .

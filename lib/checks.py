@@ -83,28 +83,3 @@ def gradients(model, loss: torch.Tensor) -> dict[str, torch.Tensor]:
     """Gradient of `loss` for every parameter of `model`, by name."""
     names, parameters = zip(*model.named_parameters())
     return dict(zip(names, torch.autograd.grad(loss, parameters)))
-
-
-def check_exercise(number: int, attempt, cases: list[tuple[tuple, object]], tolerance: float = 1e-6) -> None:
-    """Say whether a reader's function gives what is expected, case by case, never what that is: not done yet (it
-    returns None), or how many cases are right, and what the first wrong one was called with."""
-    right, wrong = 0, ""
-    for arguments, expected in cases:
-        try:
-            got = attempt(*arguments)
-            if got is None:
-                print(f"exercise {number}: not done yet")
-                return
-            got, expected = torch.as_tensor(got).double(), torch.as_tensor(expected).double()
-            same = got.shape == expected.shape and torch.allclose(got, expected, atol=tolerance)
-            reason = f"gives {_short(got.tolist())}"
-        except Exception as error:  # whatever a reader's code does
-            same, reason = False, f"raises {type(error).__name__}: {error}"
-        right += same
-        wrong = wrong or ("" if same else f"; called with {', '.join(map(_short, arguments))} it {reason}")
-    print(f"exercise {number}: {right} of {len(cases)} right{wrong}")
-
-
-def _short(value, most: int = 60) -> str:
-    text = repr(value.tolist() if isinstance(value, Tensor) else value)
-    return text if len(text) <= most else text[: most - 4] + " ..."

@@ -48,7 +48,6 @@ import torch
 
 import lib
 from lib.bootstrap import interval, paired_bootstrap
-from lib.checks import check_exercise
 from lib.data.corpora import anthology_year, load_corpus
 from lib.extractive import lexrank, oracle
 from lib.figures import interval_bars
@@ -286,70 +285,71 @@ print("python -m lib.human scores runs/rating")
 r"""
 # 6. Exercises
 
-Fill the gap; the check tells whether it is right.
-
-**1.** Two systems were scored on the same documents. Return the mean difference, second minus first, and how many documents the second wins, as a list of two numbers.
+A check says how much is right, not what is. Open an answer's fold to see a solution. The part stands on its own set-up cell; `make class` makes a notebook of it (`teaching.md`).
 """
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+import numpy as np
 
-# %%
-
-
-def paired_difference(first, second):
-    # your code
-    return None
-
-
-check_exercise(
-    1,
-    paired_difference,
-    [(([1.0, 2.0, 3.0], [2.0, 2.0, 5.0]), [1.0, 2.0]), (([1.0], [0.0]), [-1.0, 0.0])],
-)
+from lib.bootstrap import paired_bootstrap
+from lib.exercises import Exercise
 
 # %% [markdown]
 r"""
-<details><summary>Solution</summary>
+## Compute
 
-```python
-def paired_difference(first, second):
+**1.** Two systems were scored on the same documents, in the lists `first` and `second`. Return the mean difference, second minus first, and how many documents the second wins: two numbers. `lib.bootstrap.paired_bootstrap` gives the same mean. (2 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "compare-1", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["hide-input"]
+def difference_and_wins(first, second):
+    ### BEGIN SOLUTION
     differences = [b - a for a, b in zip(first, second)]
-    return [sum(differences) / len(differences), float(sum(d > 0 for d in differences))]
-```
-
-</details>
-
-**2.** Three people chose the best of three summaries of one document: "A", "A" and "C". Best-worst scaling counts 1 for a best choice, -1 for a worst one, and divides by
-how often the summary was shown. Return the score of one letter, given the lists of best and of worst choices.
-"""
+    return [sum(differences) / len(differences), sum(d > 0 for d in differences)]
+    ### END SOLUTION
 
 
-# %%
-
-
-def best_minus_worst(letter, best, worst):
-    # your code
-    return None
-
-
-check_exercise(
-    2,
-    best_minus_worst,
-    [(("A", ["A", "A", "C"], ["B", "C", "B"]), 2 / 3), (("B", ["A"], ["B"]), -1.0)],
-)
+# %% nbgrader={"grade": true, "grade_id": "compare-1-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+asked = Exercise(1, points=2)
+scores = np.random.default_rng(0).normal(size=(2, 9))
+wanted = [paired_bootstrap(*scores).mean, np.sum(scores[1] > scores[0])]
+asked.same("9 documents", lambda: difference_and_wins(*scores), wanted)
+### BEGIN HIDDEN TESTS
+asked.same("a tie", lambda: difference_and_wins([1.0, 2.0], [1.0, 3.0]), [0.5, 1])
+### END HIDDEN TESTS
+asked.score()
 
 # %% [markdown]
 r"""
-<details><summary>Solution</summary>
+**2.** Three people chose the best and the worst of three summaries of one document. Best-worst scaling counts 1 for a best choice, -1 for a worst one, and divides by how often the summary was shown. Return the score of one letter, given the lists of best and of worst choices, one of each a person. (2 points)
+"""
 
-```python
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "compare-2", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["hide-input"]
 def best_minus_worst(letter, best, worst):
+    ### BEGIN SOLUTION
     return (best.count(letter) - worst.count(letter)) / len(best)
-```
+    ### END SOLUTION
 
-</details>
 
-**3.** (no check) Run the page with `preset="demo"`. Which columns of the table change, and which of them say something about the papers?
+# %% nbgrader={"grade": true, "grade_id": "compare-2-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+asked = Exercise(2, points=2)
+choices = ["A", "A", "C"], ["B", "C", "B"]
+asked.same("A", lambda: best_minus_worst("A", *choices), 2 / 3)
+### BEGIN HIDDEN TESTS
+asked.same("B", lambda: best_minus_worst("B", *choices), -2 / 3)
+asked.same("C", lambda: best_minus_worst("C", *choices), 0.0)
+### END HIDDEN TESTS
+asked.score()
 
+# %% [markdown]
+r"""
+**To go on with, without a check.** Run the page with `preset="demo"`. Which columns of the table change, and which of them say something about the papers?
+"""
+
+# %% [markdown]
+r"""
 # Where to go from here
 
 * `papermill notebooks/compare.ipynb out.ipynb -p dataset my/folder` trains the four on your own documents and compares them.

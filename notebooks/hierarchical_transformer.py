@@ -6,7 +6,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # Hierarchical transformers: many paragraphs, one summary
 
@@ -37,7 +37,7 @@ With the parameters as they are, the page takes about two minutes on two CPU cor
 training clusters and a small model. It shows that everything works, not how well the model can do.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Conventions
 
@@ -60,7 +60,7 @@ normalisation are PyTorch's on both sides.
 | $W,\ V$ | | pieces of all paragraphs together; of the vocabulary |
 """
 
-# %% tags=["parameters"]
+# %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = (
     ""  # aclsum:paragraphs, multi_news, ... or a folder of clusters or shards
 )
@@ -77,7 +77,7 @@ study_steps: int = (
 seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 from lib.parameters import check_parameters
 
 check_parameters(globals())
@@ -91,7 +91,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.checks import Checks, check_exercise, gradients
+from lib.checks import Checks, gradients
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.clusters import (
     clusters,
@@ -180,7 +180,7 @@ figures = PageFigures(figures_folder(as_they_are))
 checks = Checks()
 show_tables()
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## The model in one picture
 
@@ -188,10 +188,10 @@ Colours mean the same on every page, and an arrow carries the number of the equa
 in question lit.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("hierarchical_transformer")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **One step of the decoder, told whole.** The piece written last is embedded with the table that also embeds the source and makes the output, times √d, and gets the sinusoids of its place in the summary. In the (one)
 decoder layer it attends to itself and to all pieces written before it, whose keys and values were kept. Then it attends to **all words of all
@@ -209,7 +209,7 @@ P = softmax(E LN(y) + bias)
 ```
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 1. A task that needs what is between paragraphs
 
@@ -219,7 +219,7 @@ solve the same task from the other side: it puts the named paragraph first.
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 V = 24
 
 
@@ -240,7 +240,7 @@ def choose_first(documents, ranker):
     return made
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def solve(ranker, steps, **changes):
     """A trained model, and the share of 200 unseen summaries that it writes right."""
     torch.manual_seed(seed)
@@ -256,7 +256,7 @@ def solve(ranker, steps, **changes):
     return model, np.mean([h.ids == ids for h, ids in zip(found, wanted)])
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 torch.manual_seed(seed)
 sizes = ParagraphRankerConfig(V, embedding=32, hidden=32, dropout=0.0)
 planted_ranker = ParagraphRanker(sizes)
@@ -270,7 +270,7 @@ print(
     f"the ranker puts the named paragraph first in {first:.0%} of 200 unseen clusters"
 )
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 flat = {"global_layers": 0, "local_layers": 3}
 solved = {
     ("off", "HT"): solve(None, 500),
@@ -282,7 +282,7 @@ right = [f"{share:.1%}" for _, share in solved.values()]
 rows = pd.MultiIndex.from_tuples(solved, names=["ranker", "model"])
 pd.DataFrame({"summaries right": right, "steps": [500, 500, 200, 200]}, index=rows)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** Without the ranker, the model solves the task with its global layers, and without them guesses one paragraph of five. With
 the ranker, the first paragraph is always the right one, and both models solve it: the two ideas of the paper reach the same goal, one
@@ -292,14 +292,14 @@ How does it do that? One unseen cluster, the model without ranker: what each hea
 paragraphs), and how paragraphs then attend to each other in the last global layer. The red triangle is the named paragraph; row and column 1 are the title.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 example = planted(1, seed=10**6)[0]
 with torch.no_grad():
     state = solved["off", "HT"][0].encode(make_batch([example], V))
 first_words = [row[0] for row in rows_of(example)]
 named = first_words.index(example.source[0], 1)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 panels = [
     {"title": f"head {z + 1}", "weights": state.between[1][0, z], "marked": [named]}
     for z in range(4)
@@ -313,7 +313,7 @@ figures.show(
     panels=panels, rows="paragraph", columns="attended to", top=1.0,
 )  # fmt: skip
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 pooled = {}
 for number, layer in enumerate(state.pooling, 1):
     means = layer[0, 2:].view(5, 3, 4).mean(0).T  # over paragraphs, behind the title
@@ -324,13 +324,13 @@ pd.DataFrame(pooled.values(), index=places, columns=["name", "word 1", "word 2"]
     2
 )
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** In the first global layer head 4 pools the name above all, with eight tenths of its weight, and head 1 with more than half: that is what it takes to compare a
 paragraph with the title. In the last layer heads 3 and 4 of every paragraph look at the named one most, which is how all learn which one it is. Nobody told the heads what a name is.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 2. The equations, one by one
 
@@ -341,7 +341,7 @@ of paragraphs and of words, so that everything is padded somewhere. A word has o
 what a trained model does.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 toy_texts = [
     ("the zebra", ["the zebra saw a cat", "it ran"], ["zebra saw cat", "it ran"]),
     ("a quokka", ["it sat"], ["quokka sat"]),
@@ -364,7 +364,7 @@ for title, paragraphs, summary in toy_texts:
     toy_rows.append((ids, numbered(" <Q> ".join(summary) + " [EOS]")))
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def encoded(name, rows, target):
     words, lengths = [w for row in rows for w in row], [len(row) for row in rows]
     made = EncodedDocument.of(name, words, lengths, target)
@@ -383,7 +383,7 @@ print(f"batch: {tuple(batch.source.shape)} words, {batch.sentence_mask.shape[1]}
 shown = [" ".join(f"{toy_pieces[i]}:{i}" for i in row) for row in [*rows, target]]
 Passages(list(zip([*row_names, "summary"], shown)))
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (1) to (6) Which paragraphs matter
 
@@ -406,11 +406,11 @@ It learns, by cross entropy, the **ROUGE-2 recall** of the paragraph: the share 
 its labels are counted in words; in the toy clusters a word is a number.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("hierarchical_transformer", {1, 2, 3, 4, 5, 6})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq01_states(words, lstm, embedding):
     """Words of a title or (2) of a paragraph -> states [n, hidden]."""
     states, _ = lstm(embedding(torch.tensor(words)))
@@ -433,7 +433,7 @@ def eq06_score(title, paragraph, ranker):
     return torch.sigmoid(ranker.score(p_hat))[0]
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def rouge_2_recall(paragraph, summary):
     """Bigrams of the summary, each found as often as the paragraph has it."""
     there, wanted = (list(pairwise(words)) for words in (paragraph, summary))
@@ -449,7 +449,7 @@ s = torch.stack([eq06_score(rows[0], row, toy_ranker) for rows, row, _ in scored
 wanted = [[w for w in target if w > SENTENCE_END] for _, _, target in scored]
 y = [rouge_2_recall(row, words) for (_, row, _), words in zip(scored, wanted)]
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_scores = toy_ranker.logits(batch).sigmoid()
 checks.close(s, lib_scores, "(1)-(6)", "scores of all paragraphs of the batch")
 checks.close(torch.tensor(y), batch.labels, "soft labels", "ROUGE-2 recall")
@@ -458,7 +458,7 @@ cross_entropy = -(y * s.log() + (1 - y) * (1 - s).log()).mean()
 lib_loss = toy_ranker.loss(batch)["loss"]
 checks.close(cross_entropy, lib_loss, "ranker", "cross entropy with soft labels")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (7) to (10) Two positions
 
@@ -477,11 +477,11 @@ $$x^0_{ij}=w_{ij}+pe_{ij}\tag{10}$$
 for the equations as they stand, `code` for what the authors ran.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("hierarchical_transformer", {7, 8, 9, 10})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq07_position(p, width):
     """The sinusoids of (7) and (8): [width]."""
     angles = [p / 10000 ** (2 * i / width) for i in range(width // 2)]
@@ -495,7 +495,7 @@ def eq09_both_positions(i, j, width, form):
     return torch.cat([paragraph, word] if form == "paper" else [word, paragraph])
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq10_input(rows, model):
     """Words of every paragraph: a list of [n_i, d]."""
     form = model.config.form
@@ -518,12 +518,12 @@ def toy_transformer(**changes):
     return model
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 torch.set_default_dtype(torch.float64)  # for the toy alone
 models = {form: toy_transformer(form=form) for form in ("paper", "code")}
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def seen_by_lib(model, graph=None):
     """What enters the first layer and leaves every layer of lib, for cluster b."""
     found, hooks = [], []
@@ -546,14 +546,14 @@ def seen_by_lib(model, graph=None):
     return found, state
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_layers, lib_states = {}, {}
 for form, model in models.items():
     lib_layers[form], lib_states[form] = seen_by_lib(model)
     x = torch.cat(eq10_input(rows, model))
     checks.close(x, lib_layers[form][0], "(7)-(10)", f"input, {form}")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (11), (12) A local layer
 
@@ -569,11 +569,11 @@ $$x^l=\mathrm{LN}\big(h+\mathrm{FFN}(h)\big)\tag{12}$$
 and once more behind the last layer.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("hierarchical_transformer", {11, 12})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def multi_head_attention(queries, words, part):
     """Scaled dot-product attention of [m, d] to [n, d], head by head."""
     q, k, v = part.query(queries), part.key(words), part.value(words)
@@ -586,7 +586,7 @@ def multi_head_attention(queries, words, part):
     return part.output(torch.cat(found, -1))
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq12_local_layer(x, layer, form):
     """Words of one paragraph [n, d]."""
     if form == "paper":
@@ -598,7 +598,7 @@ def eq12_local_layer(x, layer, form):
     return h + layer.feed_forward(layer.feed_forward_norm(h))
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 local_words = {}
 for form, model in models.items():
     x = eq10_input(rows, model)
@@ -608,7 +608,7 @@ for form, model in models.items():
         checks.close(torch.cat(x), found, "(11), (12)", name)
     local_words[form] = x
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (13) to (16) Pooling: a paragraph as several vectors
 
@@ -625,11 +625,11 @@ $$head^z_i=\mathrm{LN}\Big(W^z_c\sum_j\hat a^z_{ij}b^z_{ij}\Big)\tag{16}$$
 **The code** pools $\mathrm{LN}(x)$, has no $W^z_c$, and one normalisation for all heads.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("hierarchical_transformer", {13, 14, 15, 16})
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def eq15_pooling_weights(x, layer):
     """Words of one paragraph [n, d] -> weights [n, heads]."""
     a = layer.score(x)  # (13): a row of its weight is a head's W_a
@@ -651,7 +651,7 @@ def eq16_heads(x, layer, form):
     return torch.stack(heads)
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 for form, model in models.items():
     layer = model.global_layers[0]
     x = [layer.norms[0](x) if form == "code" else x for x in local_words[form]]
@@ -661,7 +661,7 @@ for form, model in models.items():
         torch.cat(weights), lib_weights, "(13), (15)", f"pooling weights, {form}"
     )
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 pooled = {
     name: w.detach().T for name, w in zip(row_names, weights)
 }  # of the code's reading
@@ -672,13 +672,13 @@ for (name, w), row in zip(pooled.items(), rows):
         {"title": name, "values": w, "rows": ["head 1", "head 2"], "columns": columns}
     )
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 caption = (
     "(15) on the toy cluster: how much each head takes of each word of a paragraph."
 )
 figures.show(word_maps, caption, panels=panels)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (17) to (20) Attention between paragraphs
 
@@ -704,11 +704,11 @@ The paper does not say which head gives way, nor in which layers: here the first
 has the graphs.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("hierarchical_transformer", {17, 18, 19, 20, 24})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq17_project(head, which, z, layer, form):
     """Query (17), key (18) or value (19) of a paragraph for head z: which is 0 to 2."""
     return (
@@ -731,7 +731,7 @@ def eq24_weights(G, i):
     return G[i] / G[i].sum()
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def eq20_contexts(heads, layer, form, G=None):
     """[m, heads, d_head], and the weights [heads, m, m]."""
     contexts, weights = [], []
@@ -752,7 +752,7 @@ for k, (other, _) in enumerate(toy_rows):
     toy_graph[k, :size, :size] = torch.eye(size) + 0.3 * torch.rand(size, size)
 graphed = {form: seen_by_lib(model, toy_graph) for form, model in models.items()}
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 for form, model in models.items():
     layer = model.global_layers[0]
     heads = [eq16_heads(x, layer, form) for x in local_words[form]]
@@ -771,7 +771,7 @@ panels = [
 caption = "(24) and (20) on the toy cluster: how much each paragraph takes from each."
 figures.show(word_maps, caption, panels=panels)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (21) to (23) Back to the words
 
@@ -786,11 +786,11 @@ $$x^l_{ij}=\mathrm{LN}(g_{ij}+x_{ij})\tag{23}$$
 **The code** keeps $c_i$ in what is passed on: $x^l_{ij}=(x_{ij}+c_i)+\mathrm{FFN}(\mathrm{LN}(x_{ij}+c_i))$.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("hierarchical_transformer", {21, 22, 23})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq23_global_layer(x, layer, form, G=None):
     """All paragraphs: a list of [n_i, d] -> the same."""
     heads, made = [eq16_heads(words, layer, form) for words in x], []
@@ -805,7 +805,7 @@ def eq23_global_layer(x, layer, form, G=None):
     return made
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 for form, model in models.items():
     for G, found, eq in (
         (None, lib_layers[form], "(21)-(23)"),
@@ -818,7 +818,7 @@ for form, model in models.items():
                 torch.cat(x), found[number + 2], eq, f"global layer {number}, {form}"
             )
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (25), (26) The two graphs
 
@@ -834,11 +834,11 @@ The paper finds entities with spaCy. So does this page where spaCy and its small
 words count as entities. Each row has 1 on its diagonal, so that no row of (24) is empty.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("hierarchical_transformer", {25, 26})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq25_similarity(paragraphs):
     """Paragraphs in words -> [m, m]."""
     words, m = sorted({w for p in paragraphs for w in p}), len(paragraphs)
@@ -861,13 +861,13 @@ graph_texts = [
 ]
 graph_sources = ["first", "first", "first", "second", "second"]  # the document of each
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 toy_words = [text.lower().replace(".", "").split() for text in graph_texts]
 lib_similarity = torch.tensor(similarity_graph(toy_words))
 checks.close(eq25_similarity(toy_words), lib_similarity, "(25)", "similarity graph")
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def names_in(text):
     """Runs of capitalised words; a single one that begins a sentence is none."""
     names = set()
@@ -889,7 +889,7 @@ def marked(text):
     return any(f" {marker} " in f" {' '.join(words)} " for marker in MARKERS)
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq26_discourse(paragraphs, sources):
     """Texts and the document of each -> [m, m]."""
     D = torch.eye(len(paragraphs))
@@ -901,17 +901,17 @@ def eq26_discourse(paragraphs, sources):
     return D
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_discourse = discourse_graph(graph_texts, graph_sources, capitalised_names)
 D = eq26_discourse(graph_texts, graph_sources)
 checks.close(D, torch.tensor(lib_discourse), "(26)", "discourse graph")
 print(D.numpy().round(1))
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 entities, finder = entity_finder()
 print(f"entities on this page: {finder}")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## The decoder, and the loss
 
@@ -921,7 +921,7 @@ $\epsilon=0.1$ over all others but [PAD].
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def encoder(rows, model, G=None):
     """Title and paragraphs in ids -> words [n, d]."""
     x, form = eq10_input(rows, model), model.config.form
@@ -940,7 +940,7 @@ def look_back(x, part):
     return torch.cat(parts)
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def decoder_layer(y, words, layer, form):
     """Pieces written [T, d], words of the source [n, d] -> [T, d]."""
     (one, two, three), attend = layer.norms, multi_head_attention
@@ -953,7 +953,7 @@ def decoder_layer(y, words, layer, form):
     return three(y + layer.feed_forward(y))
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def decoder(written, words, model):
     """Pieces so far, [BOS] first -> log P of what comes after each: [T, V]."""
     code, E = model.config.form == "code", model.embedding.weight
@@ -973,7 +973,7 @@ def smoothed_loss(log_p, target, epsilon):
     return -(labels * log_p).sum() / len(target)
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 for form, model in models.items():
     model.train()
     losses = []
@@ -985,15 +985,15 @@ for form, model in models.items():
     checks.close(loss, ours, "all", f"loss of the padded batch, {form}")
     checks.gradients(gradients(model, loss), gradients(model, ours), "all")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **Everything agrees**, in both readings. This is the library's global layer, which was just checked.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 show_source(GlobalLayer.forward, GlobalLayer._pool, GlobalLayer._between)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Limiting cases
 
@@ -1002,7 +1002,7 @@ $context^z=W^z_vhead^z$. **A graph of ones** gives $1/m$ everywhere, as a head d
 keys and values gives what one pass over the whole summary gives.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 for form, model in models.items():
     model.eval()
     layer = model.global_layers[0]
@@ -1032,20 +1032,20 @@ for form, model in models.items():
         whole.features, torch.cat(parts, 1), "decoder", f"piece by piece, {form}"
     )
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 torch.set_default_dtype(torch.float32)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## All comparisons
 
 Numbers of the page's functions beside the library's, in double precision. One that fails would have stopped the page.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 checks.table()
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 3. Real clusters, and which paragraphs to read
 
@@ -1056,7 +1056,7 @@ the training clusters and shared by source and summary. Paragraphs that have mor
 it and are left out, as in the paper.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 told = preset == "paper"
 wide = encode_clusters(
     studied_corpus, studied.options, studied.documents, progress=told
@@ -1064,7 +1064,7 @@ wide = encode_clusters(
 pieces, test, train = wide.vocabulary, wide["test"], wide["train"]
 first_cluster = next(clusters(studied_corpus, "test", studied.options))
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 counts = {
     "paragraphs of one": [len(document.sentence_lengths) - 1 for document in train],
     "pieces of a paragraph": np.concatenate([d.sentence_lengths[1:] for d in train]),
@@ -1083,7 +1083,7 @@ Passages([
     ("in pieces", " ".join(pieces.words[i] for i in test[0].target[:24])),
 ])  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## Ranking paragraphs (Table 1)
 
@@ -1092,7 +1092,7 @@ the title (Liu et al. 2018), *learned* by the ranker of (1) to (6), trained with
 ours: paragraphs as they come, and ranked by the labels that the ranker is to predict, which no ranking can know.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 scores = {"as they come": order_scores(test, pieces)}
 if not studied_corpus.ranked:
     scores["similarity"] = similarity_scores(test, pieces)
@@ -1104,7 +1104,7 @@ if not studied_corpus.ranked:
     print(*(f"{loss:.4f}" for loss in losses))
 scores["by the labels"] = [document.labels for document in test]
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 counts, wanted = (5, 10, 20, 40), [document.reference for document in test]
 means = {name: {} for name in scores}
 for name, every in scores.items():
@@ -1112,7 +1112,7 @@ for name, every in scores.items():
         best = best_paragraphs(test, every, pieces, n)
         means[name][f"L' = {n}"] = longest_common_recall(best, wanted).mean()
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 panel = {
     "series": {name: [counts, list(row.values())] for name, row in means.items()},
     "dashed": ["by the labels"],
@@ -1123,13 +1123,13 @@ panel = {
 caption = "How much of the summary is in the best paragraphs, by how they are ranked."
 figures.show(lines, caption, "hierarchical_ranking", panels=[panel], width=5.6)
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 published_1 = studied.paper.page_tables["hierarchical_table1"].published
 columns = [f"L' = {n}" for n in counts]
 published_1 = pd.DataFrame.from_dict(published_1, orient="index", columns=columns)
 pd.concat([pd.DataFrame.from_dict(means, orient="index"), published_1]).round(2)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** Trained on a hundred papers, the learned ranker and similarity to the title are within a point of each other; on the paper's 1.6
 million clusters the learned one is ten to fifteen points ahead. Paragraphs as they come are hardly worse here, because a paper begins with its
@@ -1142,26 +1142,26 @@ function that `python -m lib.train` calls, where the parameters ask for it: Adam
 $rate=c\cdot\min(step^{-0.5},\ step\cdot warmup^{-1.5})$, as in the paper.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 told = preset != "demo"
 run, origin = run_for_page(chosen, corpus, kept, output, progress=told)
 summarizer, pieces = run.model, run.vocabulary
 options, decode = run.options, run.decode
 run_facts(run, origin)
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 validation_losses(run)
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 loss_figure(figures, "hierarchical_losses", run, kept)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 Where a model is trained here, the five checkpoints with the least validation loss are kept. (The paper scores each of the five and reports the mean of their
 results; here their weights are averaged, and the table shows what that is worth.)
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 checkpoints = {}
 if not kept:
     prepared = chosen.prepare(corpus, progress=False)
@@ -1172,7 +1172,7 @@ if not kept:
 table = pd.Series(checkpoints, name="validation nll", dtype=float).round(3).to_frame()
 table if checkpoints else "the kept run has its best weights"
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## Summaries and scores
 
@@ -1181,7 +1181,7 @@ seeded 95% bootstrap interval over test clusters. *Lead* is the first words of t
 sees the reference. All are cut to as many words.
 """
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 documents = unseen_papers(corpus, 50 if kept else chosen.documents)
 encoded_tests = run.encode(documents, run.encoder)
 references = [document.summary for document in documents]
@@ -1198,7 +1198,7 @@ print(f"{preset} run, {len(documents)} test clusters of {Path(dataset).name}")
 print(f"every summary cut to {longest} words")
 table
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 rows = []
 for i in range(min(2, len(documents))):
     written = " ".join(systems[f"{variant}, no trigram twice"][i])
@@ -1207,7 +1207,7 @@ for i in range(min(2, len(documents))):
     rows += [("written", clip(written, 120))]
 Passages(rows)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** The model has learned how an abstract sounds, and nothing about which paper it has before it: with a hundred clusters, a vocabulary of pieces
 and no way to copy, a transformer gets no further in this many steps. The paper trained on 1.6 million clusters for 500,000 steps on four GPUs.
@@ -1218,7 +1218,7 @@ The paper's best row trains on 24 paragraphs (1,600 pieces) and reads 40 (3,000)
 number. The same here, in proportion.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 if not options.flat and not corpus.ranked:
     more = round(options.paragraphs * 40 / 24)
     more = replace(options, paragraphs=more, section_words=None)
@@ -1231,7 +1231,7 @@ if not options.flat and not corpus.ranked:
     table, _ = summary_table(systems, documents, options, longest, seed)
 table
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 5. What the model looks at
 
@@ -1240,12 +1240,12 @@ r"""
 Half of the dimensions say which word of a paragraph it is, half which paragraph; a row of the picture is a position.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 half = 32  # of 64 dimensions
 moving = sinusoids(torch.arange(41), half)
 constant = sinusoids(torch.tensor([3]), half).expand(41, -1)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 panels = [
     {
         "title": "words 0 to 40 of paragraph 3",
@@ -1262,19 +1262,19 @@ figures.show(
     panels=panels, xlabel="dimension (word | paragraph)", ylabel="position", border=half - 0.5,
 )  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## Pooling: what each head takes from a paragraph
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 shown = 0
 one = make_batch([encoded_tests[shown]], len(pieces))
 with torch.no_grad():
     state = summarizer.encode(one)
 has_heads = bool(getattr(state, "pooling", ()))  # those of global layers
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 no_heads = f"{variant} has no global layers to draw"
 if has_heads:
     begin, length = one.sentence_lengths[0][0], min(30, one.sentence_lengths[0][1])
@@ -1291,14 +1291,14 @@ figures.show(
     word_weights, caption, "hierarchical_pooling", words=words, weights=pooled, rows="head",
 ) if has_heads else no_heads  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## Between paragraphs: the learned graph beside the two given ones
 
 Rows are normalised, as in (24); title and best paragraphs, the mean over heads of the last global layer.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 panels = []
 if has_heads:
     learned_graph = state.between[-1][0].mean(0).numpy()
@@ -1310,7 +1310,7 @@ if has_heads:
         weights = weights / weights.sum(1, keepdims=True)
         panels.append({"title": kind, "weights": weights})
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 caption = (
     f"Three graphs over one cluster ({preset} run), each with its own colour bar; paragraph 1"
     " is the title."
@@ -1320,7 +1320,7 @@ figures.show(
     panels=panels, rows="paragraph", columns="paragraph", across=3, size=3.2,
 ) if has_heads else no_heads  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** The learned attention of a demo run is close to uniform. The given graphs are sparse: few paragraphs of a paper share a fifth
 of their weighted words; discourse joins neighbours and paragraphs with the same names.
@@ -1335,7 +1335,7 @@ predict both.
 """
 
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 <details><summary><b>The systems it is compared with</b></summary>
 
@@ -1369,11 +1369,11 @@ speaks of none; its learning rate is by its own width of 512, where the others' 
 </details>
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_folded("T-DMCA in a picture", "t_dmca")
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def table_row(name):
     """Train a row for `study_steps`, and score it."""
     length = {"steps": study_steps, "validate_every": max(1, study_steps // 5)}
@@ -1394,7 +1394,7 @@ def table_row(name):
 
 tables = chosen.paper.tables.values()
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 names = dict.fromkeys(
     row.run.variant for table in tables for row in table.rows if row.run
 )
@@ -1403,11 +1403,11 @@ if not trained_rows:
     print("shown with -p study_steps 100, in about half an hour; see papers.md")
 pd.DataFrame.from_dict(trained_rows, orient="index").round(2) if trained_rows else None
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 print("published, WikiSum, ROUGE F1")
 pd.concat([published_table(f"hierarchical_table{n}") for n in (2, 3)]).drop_duplicates()
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Human evaluation (Table 4)
 
@@ -1423,7 +1423,7 @@ python -m lib.human scores runs/rating     # means with intervals, analysis of v
 ```
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 titles = [document.title for document in documents]
 for name, summaries in systems.items():
     path = project_root() / "runs" / "summaries" / f"{name}.jsonl"
@@ -1433,7 +1433,7 @@ published_4 |= {"T-DMCA": (43.14, 0.147), "HT": (54.11, 0.237)}
 columns = ["questions answered, %", "best minus worst"]
 pd.DataFrame.from_dict(published_4, orient="index", columns=columns)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 7. Deviations
 
@@ -1490,72 +1490,352 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 </details>
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 8. Exercises
 
-Fill the gap; the check tells whether it is right.
+Nine functions to write, five lines at most each. A check compares what you wrote with the library or with something computed in another way. It says how much is right, not what is; and it says the same of code that raises an exception.
+Open an answer's fold to see a solution. The part stands on its own set-up cell and needs nothing from above; `make class` makes notebooks of it, for students and for who teaches them (`teaching.md`).
+"""
 
-**1.** A row of a discourse graph is `weights` (a list of numbers). What does (24) make of it?
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+import math
+
+import torch
+
+from lib.data.batch import make_batch
+from lib.data.synthetic import planted_clusters
+from lib.exercises import Exercise
+from lib.layers.transformer import sinusoids
+from lib.models.hierarchical_transformer import (
+    HierarchicalTransformer,
+    HierarchicalTransformerConfig,
+)
+from lib.page_tools import learn
+
+
+def small_transformer(**changes):
+    """With random weights, for a vocabulary of 24 pieces."""
+    torch.manual_seed(0)
+    sizes = {
+        "width": 16,
+        "heads": 2,
+        "inner": 16,
+        "local_layers": 1,
+        "dropout": 0.0,
+        **changes,
+    }
+    return HierarchicalTransformer(HierarchicalTransformerConfig(24, **sizes))
+
+
+def small_clusters(count, seed=0):
+    return planted_clusters(count, seed, paragraphs=3, words=2, names=6, vocab_size=24)
+
+
+cluster_batch = make_batch(small_clusters(2), 24)
+transformer = small_transformer().double().requires_grad_(False)
+cluster_graph = torch.rand(2, 4, 4, generator=torch.manual_seed(1)).double()
+encoded_state = transformer.encode(cluster_batch, cluster_graph)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## Compute
+
+**1.** What does (24) make of a graph? Return the attention $[m, m]$ that takes the place of a head's, for a graph `G` $[m, m]$ with a positive number in each row, without a loop. The library gives it to the first head. (2 points)
 """
 
 
-# %%
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "hierarchical_transformer-1", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def attention_of_graph(G):
+    ### BEGIN SOLUTION
+    return G / G.sum(1, keepdim=True)
+    ### END SOLUTION
 
 
-def normalised(weights):
-    # your code
-    return None
+# %% nbgrader={"grade": true, "grade_id": "hierarchical_transformer-1-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(1, points=2)
+given = encoded_state.between[0][:, 0]  # [B, m, m]
+asked.same("one cluster", lambda: attention_of_graph(cluster_graph[0]), given[0])
+### BEGIN HIDDEN TESTS
+asked.same("another", lambda: attention_of_graph(cluster_graph[1]), given[1])
+asked.same("none shared", lambda: attention_of_graph(3.0 * torch.eye(4)), torch.eye(4))
+### END HIDDEN TESTS
+asked.score()
 
-
-check_exercise(
-    1, normalised, [(([1.0, 0.2, 0.8],), [0.5, 0.1, 0.4]), (([2.0],), [1.0])]
-)
-
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary>Solution</summary>
-
-```python
-def normalised(weights):
-    return [w / sum(weights) for w in weights]
-```
-
-</details>
-
-**2.** How many attention scores does one head of a flat transformer compute for `m` paragraphs of `n` words, and how many a local layer and a
-global layer (pooling and inter-paragraph attention) together? Return both.
+**2.** Return the position (9) of word `j` of paragraph `i`, $[d]$, from the sinusoids (7), (8) of width $d/2$ each, **as the code has it**: the word's half first. `math.sin` and `math.cos` do; `HierarchicalTransformer.positions` is the library's. (2 points)
 """
 
 
-# %%
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "hierarchical_transformer-2", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def position_of(i, j, d):
+    ### BEGIN SOLUTION
+    half = d // 2
+    angles = [p / 10000 ** (2 * k / half) for p in (j, i) for k in range(half // 2)]
+    return [f(angle) for angle in angles for f in (math.sin, math.cos)]
+    ### END SOLUTION
 
 
-def attention_scores(m, n):
-    # your code
-    return None
+# %% nbgrader={"grade": true, "grade_id": "hierarchical_transformer-2-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(2, points=2)
 
 
-check_exercise(
-    2, attention_scores, [((24, 70), [2_822_400, 119_856]), ((1, 10), [100, 111])]
-)
+def by_lib(i, j):
+    return transformer.positions(torch.tensor(i), torch.tensor(j))
 
-# %% [markdown]
+
+asked.same("paragraph 2, word 5", lambda: position_of(2, 5, 16), by_lib(2, 5))
+### BEGIN HIDDEN TESTS
+for i, j in ((0, 0), (7, 1), (30, 100)):
+    wanted = by_lib(i, j)
+    asked.same(f"{i}, {j}", lambda i=i, j=j: position_of(i, j, 16), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary>Solution</summary>
+**3.** Return the pooling weights (15) of all words, $[N, heads]$, from the scores `a` $[N, heads]$ (13) and the paragraph of each word, `paragraph_of` $[N]$: a softmax inside each paragraph. The library's are in `state.pooling`. (2 points)
+"""
 
-```python
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "hierarchical_transformer-3", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def weights_inside_paragraphs(a, paragraph_of):
+    ### BEGIN SOLUTION
+    weights = torch.zeros_like(a)
+    for paragraph in paragraph_of.unique():
+        here = paragraph_of == paragraph
+        weights[here] = a[here].softmax(0)
+    return weights
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "hierarchical_transformer-3-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(3, points=2)
+pooling, seen = transformer.global_layers[0], []
+hook = pooling.score.register_forward_hook(lambda layer, x, out: seen.append(out))
+made_of_words, order = transformer.encode(cluster_batch), cluster_batch.ragged.word
+hook.remove()
+n = cluster_batch.source.shape[1]
+a = torch.zeros(2 * n, 2).double().index_copy(0, order, seen[0]).view(2, n, 2)
+of, wanted = cluster_batch.sentence_of, made_of_words.pooling[0]
+asked.same("one cluster", lambda: weights_inside_paragraphs(a[0], of[0]), wanted[0])
+### BEGIN HIDDEN TESTS
+asked.same("another", lambda: weights_inside_paragraphs(a[1], of[1]), wanted[1])
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**4.** How many attention scores does one head of a flat transformer compute for `m` paragraphs of `n` words, and how many do a local layer and the pooling (13) and attention between paragraphs (20) of a global layer together? Return both. With 24 paragraphs of 70 words they differ by a factor of 24. (2 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "hierarchical_transformer-4", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
 def attention_scores(m, n):
-    flat = (m * n) ** 2
-    local = m * n**2
-    pooling, between = m * n, m**2
-    return [flat, local + pooling + between]
-```
+    ### BEGIN SOLUTION
+    return [(m * n) ** 2, m * n**2 + m * n + m**2]
+    ### END SOLUTION
 
-</details>
 
-**3.** (no check) Run the page with `variant="HT + discourse graph"`. Which head of the pooling picture changes, and why?
+# %% nbgrader={"grade": true, "grade_id": "hierarchical_transformer-4-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(4, points=2)
 
+
+def counted_scores(m, n):
+    flat = torch.ones(m * n, m * n)
+    inside = [torch.ones(n, n) for _ in range(m)]
+    parts = *inside, torch.ones(m, n), torch.ones(m, m)
+    return [flat.numel(), sum(part.numel() for part in parts)]
+
+
+asked.same("3 of 5", lambda: attention_scores(3, 5), counted_scores(3, 5))
+### BEGIN HIDDEN TESTS
+asked.same("24 of 70", lambda: attention_scores(24, 70), counted_scores(24, 70))
+asked.same("1 of 10", lambda: attention_scores(1, 10), counted_scores(1, 10))
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## Derive
+
+**5.** The ranker is trained by the cross entropy $-y\log s-(1-y)\log(1-s)$ with $s=\sigma(q)$ (6) and a soft label $y$. Derive its derivative with respect to $q$. Where is it 0? (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "hierarchical_transformer-5", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def slope_of_ranking(q, y):
+    ### BEGIN SOLUTION
+    # s - y: it is 0 where the score is the ROUGE-2 recall
+    return torch.sigmoid(q) - y
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "hierarchical_transformer-5-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(5, points=3)
+
+
+def by_autograd(q, y):
+    q = q.clone().requires_grad_()
+    bce = torch.nn.functional.binary_cross_entropy_with_logits(q, y, reduction="sum")
+    return torch.autograd.grad(bce, q)[0]
+
+
+q, y = torch.randn(5).double(), torch.rand(5).double()
+asked.same("soft labels", lambda: slope_of_ranking(q, y), by_autograd(q, y))
+### BEGIN HIDDEN TESTS
+hard = y.round()
+wanted = by_autograd(9 * q, hard)
+asked.same("hard labels", lambda: slope_of_ranking(9 * q, hard), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**6.** Derive the dot product $e_p^\top e_q$ of two positions (7), (8), a sum over $d/2$ terms that depends on $p-q$ alone. `sinusoids` is the library's. (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "hierarchical_transformer-6", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def likeness_of_positions(p, q, d):
+    ### BEGIN SOLUTION
+    # sin a sin b + cos a cos b = cos(a - b), for each frequency
+    return sum(math.cos((p - q) / 10000 ** (2 * i / d)) for i in range(d // 2))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "hierarchical_transformer-6-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(6, points=3)
+
+
+def product_of_lib(p, q, d):
+    return sinusoids(torch.tensor(p), d) @ sinusoids(torch.tensor(q), d)
+
+
+wanted = product_of_lib(7, 3, 8)
+asked.same("4 apart", lambda: likeness_of_positions(7, 3, 8), wanted)
+### BEGIN HIDDEN TESTS
+for case in ((2, 2, 16), (0, 50, 32), (1003, 999, 8)):
+    wanted = product_of_lib(*case)
+    asked.same(f"{case}", lambda case=case: likeness_of_positions(*case), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**7.** Labels are smoothed (section 2, the loss): $1-\epsilon$ for the right piece, and $\epsilon$ shared equally by the other $V-2$ (without [PAD]). Which is the least cross entropy that any model can have? It is what the training loss cannot fall below. (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "hierarchical_transformer-7", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def least_smoothed_loss(V, epsilon):
+    ### BEGIN SOLUTION
+    # where P is the smoothed label itself: its entropy
+    right, other = 1 - epsilon, epsilon / (V - 2)
+    return -right * math.log(right) - epsilon * math.log(other)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "hierarchical_transformer-7-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(7, points=3)
+
+
+def at_the_labels(V, epsilon):
+    labels = torch.full((V - 1,), epsilon / (V - 2)).double()
+    labels[0] = 1 - epsilon
+    return -(labels * labels.log()).sum()
+
+
+wanted = at_the_labels(24, 0.1)
+asked.same("24 pieces", lambda: least_smoothed_loss(24, 0.1), wanted, 1e-6)
+### BEGIN HIDDEN TESTS
+for V, epsilon in ((32_000, 0.1), (10, 0.4)):
+    wanted = at_the_labels(V, epsilon)
+    asked.same(f"{V}", lambda V=V, e=epsilon: least_smoothed_loss(V, e), wanted, 1e-6)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## Change the model, and predict
+
+**8.** One word of the **last** paragraph is changed. Do the encoder's states of the words of the **first** paragraph change? Say it for models with 0 and 1 global layers, and for 1 global layer whose only pooling head attends by the graph $G=I$ (24): three truth values. (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "hierarchical_transformer-8", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def other_paragraphs_change():
+    ### BEGIN SOLUTION
+    # only a global layer leads from a paragraph to another, and G = I leads to itself
+    return [False, True, False]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "hierarchical_transformer-8-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(8, points=3)
+
+
+def reaches(global_layers, heads=2, graph=None):
+    model = small_transformer(global_layers=global_layers, pooling_heads=heads).double()
+    texts = small_clusters(1), small_clusters(1)
+    texts[1][0].source[-1] = 23 - (texts[0][0].source[-1] == 23)
+    states = [model.encode(make_batch(text, 24), graph) for text in texts]
+    first, second = (state.source[0][1][:, :, :5] for state in states)
+    return not torch.allclose(first, second)
+
+
+asked.same("none", lambda: other_paragraphs_change()[0], reaches(0))
+### BEGIN HIDDEN TESTS
+asked.same("one", lambda: other_paragraphs_change()[1], reaches(1))
+alone = reaches(1, heads=1, graph=torch.eye(4)[None].double())
+asked.same("the graph", lambda: other_paragraphs_change()[2], alone)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**9.** The planted task of `lib.data.synthetic`: the title names a paragraph, and its words are the summary. A model trains for 40 steps with labels smoothed by $\epsilon=0$ and by $\epsilon=0.4$. Predict for the second: is its mean probability of the right piece on new clusters `"larger"` or `"smaller"`? Is the entropy of what it predicts? A list of two. (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "hierarchical_transformer-9", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def with_smoother_labels():
+    ### BEGIN SOLUTION
+    # it is taught never to be sure: 0.6 for the right piece, the rest over all others
+    return ["smaller", "larger"]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "hierarchical_transformer-9-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(9, points=3)
+
+
+def after_smoothing(smoothing):
+    model = small_transformer(width=32, global_layers=1, smoothing=smoothing)
+    learn(model, (make_batch(small_clusters(32, i), 24) for i in range(40)), 5e-3)
+    batch = make_batch(small_clusters(50, 99), 24)
+    output, _ = model.eval().decode(batch.target_input, model.encode(batch))
+    log_P = model.scores(output.features).log_softmax(-1)
+    right = log_P.gather(2, batch.target[..., None]).exp().mean()
+    return right.item(), -(log_P.exp() * log_P).sum(-1).mean().item()
+
+
+sharp, smooth = after_smoothing(0.0), after_smoothing(0.4)
+truth = ["larger" if b > a else "smaller" for a, b in zip(sharp, smooth)]
+asked.same("the right piece", lambda: with_smoother_labels()[0], truth[0])
+### BEGIN HIDDEN TESTS
+asked.same("the entropy", lambda: with_smoother_labels()[1], truth[1])
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**To go on with, without a check.** Run the page with `variant="HT + discourse graph"`. Which head of the pooling picture changes, and why?
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
 # Where to go from here
 
 * `python -m lib.train hierarchical_transformer --dataset wikisum_folder --preset code --bf16 --output runs/wikisum` trains at the authors' size on

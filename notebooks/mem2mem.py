@@ -6,7 +6,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # Mem2Mem: summarizing long texts with memory compression and transfer
 
@@ -36,7 +36,7 @@ keeps (`trained/mem2mem`, a third of the paper's size) and lets it summarize pap
 `preset`, `variant`, `steps` or `seed` it trains a model first; `preset="demo"` takes half a minute for that, and then writes the sound of an abstract, not sense.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Conventions
 
@@ -63,7 +63,7 @@ PyTorch's on both sides.
 | $sen(i)$ | | the sentence of word $i$ (the paper: $m(i)$) |
 """
 
-# %% tags=["parameters"]
+# %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = ""  # a corpus (aclsum, arxiv, ...) or a folder of train, val, test files
 preset: str = ""  # empty: the kept run; demo: half a minute on a CPU; paper: for a GPU
 variant: str = "+read"  # a row of Tables 1 and 2: hred to +read, Sent-CLF, TLM, ...
@@ -71,7 +71,7 @@ steps: int = 0  # training steps; 0: as many as the preset says
 seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 from lib.parameters import check_parameters
 
 check_parameters(globals())
@@ -83,7 +83,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.checks import Checks, check_exercise, gradients
+from lib.checks import Checks, gradients
 from lib.data.batch import in_vocabulary, make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
@@ -134,7 +134,7 @@ figures = PageFigures(figures_folder(as_they_are))
 checks = Checks()
 show_tables()
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## The model in one picture
 
@@ -142,10 +142,10 @@ Colours mean the same on every page, and an arrow carries the number of the equa
 in question lit.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 show_model("mem2mem")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **One step of the decoder, told whole.** The word written last enters a GRU, whose state has no context fed into it. From the second step on, that state and what was read at the
 step before first **write** the memory: each slot keeps a part of itself and replaces the rest (8)-(10). Then the state **reads**: it attends to the r
@@ -167,7 +167,7 @@ P = p * P_g + (1 - p) * P_c(gamma)                 # (14), (15)
 ```
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 1. A task with a known answer
 
@@ -179,7 +179,7 @@ sentences on which some head is strongest, the share that is marked (**precision
 some head is strongest (**recall**); and the mean weight of a head on its strongest sentence.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 V = 100
 (example,) = planted_sentences(1, seed=7, vocab_size=V)
 sentences = example.source.reshape(12, 6).tolist()
@@ -189,7 +189,7 @@ print("summary", *example.target.tolist()[:-1])
 pd.DataFrame({"sentence": written_out, "marked": marks}, index=range(1, 13))
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def learn_planted(lambda_comp, lambda_read, steps=300):
     """Train on new random documents at every step."""
     torch.manual_seed(seed)
@@ -202,7 +202,7 @@ def learn_planted(lambda_comp, lambda_read, steps=300):
     return learn(model, batches, learning_rate=2e-3)
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 @torch.no_grad()
 def planted_scores(model, documents):
     batch = make_batch(documents, V)
@@ -218,7 +218,7 @@ def planted_scores(model, documents):
     }
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 settings = {
     "both": (0.01, 0.1),
     "neither": (0.0, 0.0),
@@ -233,14 +233,14 @@ for name, (lambda_1, lambda_2) in settings.items():
     planted_rows[name] = {"λ1": lambda_1, "λ2": lambda_2, **scores}
 pd.DataFrame.from_dict(planted_rows, orient="index").round(2)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 The pictures below are the paper's figures 2 to 4 for this task. First the write attention $\mathbf A$ of one unseen document;
 red triangles stand under the marked sentences.
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 @torch.no_grad()
 def planted_attention(model, document):
     """Write attention A [r, L], read attention psi [r, T] under teacher forcing."""
@@ -253,7 +253,7 @@ def planted_attention(model, document):
 shown = unseen[0]
 maps = {name: planted_attention(m, shown) for name, m in planted_models.items()}
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 write_panels = [
     {"title": name, "weights": A, "marked": planted_at(shown)}
     for name, (A, _) in maps.items()
@@ -267,7 +267,7 @@ figures.show(
     panels=write_panels, rows="memory head", columns="sentence", top=1.0,
 )  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** With both terms each head puts nine tenths of its weight on a marked sentence, and together they find all three
 (four heads, three sentences: one is chosen twice). With neither, the model learns as well, since the decoder can attend
@@ -278,7 +278,7 @@ two from the same one: one of the three is missed.
 Next the read attention $\psi$ while the summary is written; its 15 words come from three sentences of five words.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 read_panels = [{"title": name, "weights": psi} for name, (_, psi) in maps.items()]
 caption = (
     "Read attention ψ for the same document, a column for each word of the summary."
@@ -288,13 +288,13 @@ figures.show(
     panels=read_panels, rows="memory slot", columns="decoding step", top=1.0,
 )  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** With the read loss the slots that are read change where the summary moves on to the next sentence, after
 words 5 and 10. Without it the slots that are read have little to do with what is being written.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 2. The equations, one by one
 
@@ -306,7 +306,7 @@ in its document only: that is how the model can copy what it has no embedding fo
 of every picture; the weights are random, so that the pictures show what is computed, not what a trained model does.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 toy_documents = [
     Document(
         "a", "", ["Introduction", "Conclusion"],
@@ -326,7 +326,7 @@ toy_documents = [
     ),
 ]  # fmt: skip
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 toy_options = CohanOptions(vocab_size=18)
 toy_words = ["the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and"]
 toy_words += ["fast", ".", ",", "!"]
@@ -334,7 +334,7 @@ toy_vocabulary = Vocabulary(toy_words)
 toy = encode_documents(toy_documents, TextEncoder(toy_options, toy_vocabulary))
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 def in_ids(document, ids):
     words = toy_vocabulary.decode(ids.tolist(), document.unknown)
     return " ".join(f"{word}:{i}" for word, i in zip(words, ids.tolist()))
@@ -349,14 +349,14 @@ Passages([
     ("summary of c", f"{in_ids(c, c.target)} (the okapi is in neither vocabulary nor source)"),
 ])  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 The model at toy size, in double precision, its weights drawn larger than usual so that no attention is nearly uniform and
 every mistake shows. `state` is what the encoder computes once per document, `toy_output` what the decoder computes for all
 summary words at once.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 torch.manual_seed(1)
 model = Mem2Mem(
     Mem2MemConfig(
@@ -375,12 +375,12 @@ N, L, T = len(toy[b].source), len(toy[b].sentence_lengths), len(toy[b].target)
 print(f"batch: sources {tuple(batch.source.shape)}")
 print(f"document {b}: {N} words in {L} sentences, {T} words in the summary")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 The paper's symbols and the modules of `lib` that hold them:
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 d = model.config.hidden
 W = {  # the paper's symbol -> weights of lib's module; here those of the memory
     "W_a1": model.compress_heads.weight, "W_a2": model.compress_hidden.weight,  # (5)
@@ -400,7 +400,7 @@ W |= {  # of attention and prediction
     "w_c cov": model.word_attention.coverage, "v": model.word_attention.v,
 }  # fmt: skip
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 pointer, switch = model.pointer, model.pointer.switch
 W |= {
     "V'": pointer.bottleneck.weight, "b": pointer.bottleneck.bias,  # P_g
@@ -411,7 +411,7 @@ W |= {
 shapes = {name: " × ".join(map(str, w.shape)) for name, w in W.items() if w.ndim}
 pd.DataFrame.from_dict(shapes, orient="index", columns=["shape"]).T
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (1) The sentence encoder
 
@@ -423,11 +423,11 @@ $$h^{(w)}_1,\dots,h^{(w)}_N = \mathrm{GRU}_{sen}(x_1,\dots,x_N),\qquad s = [\ove
 The library runs all sentences of all documents as one packed batch; no padding is computed.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("mem2mem", {1})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq01_sentence_encoder(words, gru):
     """Embeddings [n, E] of a sentence -> states [n, d], embedding of it [d]."""
     states, last = gru(words)  # last: [direction, d / 2]
@@ -446,10 +446,10 @@ read = [eq01_sentence_encoder(x, model.sentence_encoder) for x in embedded]
 h_w = torch.cat([states for states, _ in read])  # [N, d]
 s = torch.stack([last for _, last in read])  # [L, d]
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(h_w, state.words[b, :N], "(1)", "word states")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (2) and (4) The document encoder
 
@@ -461,11 +461,11 @@ $$h^{(s)}_1,\dots,h^{(s)}_L=\mathrm{GRU}_{doc}(s_1,\dots,s_L)\tag{2}$$
 $$\mathbf H=[h^{(s)}_1\ \dots\ h^{(s)}_L]^\top\in\mathbb R^{L\times d}\tag{4}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("mem2mem", {2, 4})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq02_document_encoder(embeddings, gru):
     """Sentence embeddings [L, d] -> H [L, d] of (4), final state [d]."""
     states, last = gru(embeddings)
@@ -475,11 +475,11 @@ def eq02_document_encoder(embeddings, gru):
 H, final = eq02_document_encoder(s, model.document_encoder)
 h_start = model.bridge(final)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(H, state.sentences[b, :L], "(2), (4)", "sentence states")
 checks.close(h_start, state.hidden[b], "(2)", "first state of the decoder")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (5) Memory compression
 
@@ -490,11 +490,11 @@ $$\mathbf A=\mathrm{softmax}\big(W_{a1}\tanh(W_{a2}\mathbf H^\top)\big)\in\mathb
 \mathbf M_E=\mathbf{AH}\in\mathbb R^{r\times d}\tag{5}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("mem2mem", {5})
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def eq05_compress(H, W_a1, W_a2):
     """H [L, d] -> write attention A [r, L], encoder memory M_E [r, d]."""
     A = torch.softmax(W_a1 @ torch.tanh(W_a2 @ H.T), dim=1)
@@ -503,18 +503,18 @@ def eq05_compress(H, W_a1, W_a2):
 
 A, M_E = eq05_compress(H, W["W_a1"], W["W_a2"])
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(A, state.write_attention[b, :, :L], "(5)", "write attention A")
 checks.close(M_E, state.encoder_memory[b], "(5)", "encoder memory M_E")
 no_weight = torch.zeros(3)
 checks.close(no_weight, state.write_attention[b, :, L:].sum(1), "(5)", "of padding")
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 source_words = toy_vocabulary.decode(toy[b].source.tolist(), toy[b].unknown)
 target_words = toy_vocabulary.decode(toy[b].target.tolist(), toy[b].unknown)
 target_words.append("[EOS]")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 sentence_names = [f"sentence {j + 1}" for j in range(L)]
 slots = [f"slot {k + 1}" for k in range(3)]
 slot_names = {"rows": slots, "columns": list(range(1, d + 1))}
@@ -527,7 +527,7 @@ figures.show(
     panels=[{"values": A.detach(), **write_map}, {"values": M_E.detach(), **gathered}],
 )  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (6) The compression loss
 
@@ -538,40 +538,40 @@ another row 0 only if they share none.
 $$\mathcal L^{(comp)}=\|\mathbf{AA}^\top-I\|_F^2\tag{6}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("mem2mem", {6})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq06_compression_loss(A):
     """A [r, L] -> scalar: the squares of all entries of A A^T - I."""
     heads = range(len(A))
     return sum((A[k] @ A[n] - float(k == n)) ** 2 for k in heads for n in heads)
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_loss = compression_loss(state.write_attention)[b]
 checks.close(eq06_compression_loss(A), lib_loss, "(6)", "L(comp)")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **By hand.** Two heads on two sentences. One sentence each: $\mathbf{AA}^\top=I$, loss 0. Both uniform: every entry of
 $\mathbf{AA}^\top$ is ½, so the loss is $4\cdot(½)^2=1$. Both on the same sentence: $0+0+1+1=2$.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 by_hand = {
     "one each": ([[1.0, 0.0], [0.0, 1.0]], 0.0),
     "uniform": ([[0.5, 0.5]] * 2, 1.0),
     "same": ([[1.0, 0.0]] * 2, 2.0),
 }
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 for name, (weights, expected) in by_hand.items():
     found = compression_loss(torch.tensor([weights]).double())
     checks.close(torch.tensor([expected]), found, "(6)", f"by hand, {name}")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (7) Reading the memory
 
@@ -586,11 +586,11 @@ Attn is Luong's attention; of his three scores the page uses *concat*, since (17
 $\mathrm{Attn}(q,k)=\mathrm{softmax}\big(v^\top\tanh(W_q q+W_k k)\big)$.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("mem2mem", {7})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def attention(query, keys, W_q, W_k, v):
     """Luong's concat score, softmax over the keys: [n]."""
     scores = [v @ torch.tanh(W_q @ query + W_k @ key) for key in keys]
@@ -610,10 +610,10 @@ h_d, _ = model.decoder(x_target, h_start[None])  # [T, d]
 read_weights = W["psi W_q"], W["psi W_k"], W["psi v"], W["W_m"]
 psi_1, m_1, h_m_1 = eq07_memory_read(h_d[0], M_E, *read_weights)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(psi_1, toy_output.read[b, 0], "(7)", "read attention of the first step")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (8) to (10) Writing the memory
 
@@ -627,11 +627,11 @@ $$u^k_t=\tanh\big(W_{u1}h^{(d)}_{t+1}+W_{u2}m_t+W_{u3}\mathbf M_D(k)\big)\tag{9}
 $$\mathbf M_D(k):=z^k_t\odot\mathbf M_D(k)+(1-z^k_t)\odot u^k_t\tag{10}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("mem2mem", {8, 9, 10})
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def eq08_gate(h_next, m, slot, W_z1, W_z2, W_z3):
     return torch.sigmoid(W_z1 @ h_next + W_z2 @ m + W_z3 @ slot)
 
@@ -653,13 +653,13 @@ def eq10_write(h_next, m, M_D, W):
 z = eq08_gate(h_d[1], m_1, M_E[2], W["W_z1"], W["W_z2"], W["W_z3"])
 u = eq09_update(h_d[1], m_1, M_E[2], W["W_u1"], W["W_u2"], W["W_u3"])
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_hidden = model.write_hidden(h_d[1:2])
 lib_z, lib_u = model.gate_and_update(M_E[None], m_1[None], lib_hidden)
 checks.close(z, lib_z[0, 2], "(8)", "gate of slot 3")
 checks.close(u, lib_u[0, 2], "(9)", "update of slot 3")
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 psi, m, h_m, M_D = [], [], [], M_E
 for t in range(T):
     if t > 0:
@@ -672,14 +672,14 @@ lib_inputs = model.embedding(in_vocabulary(batch.target_input, len(toy_vocabular
 lib_h_d, _ = model.decoder(lib_inputs, state.hidden[None])
 lib_h_m, _, _ = model.condition(lib_h_d, state)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(psi, toy_output.read[b, :T], "(7)-(10)", "read attention of all steps")
 checks.close(h_m, lib_h_m[b, :T], "(7)-(10)", "h^(m) of all steps")
 read_map = {"title": "read attention ψ", "rows": slots, "columns": target_words}
 caption = "(7) to (10) on the toy document: which slot is read before each word."
 figures.show(word_maps, caption, panels=[{"values": psi.detach().T, **read_map}])
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (3), (16), (17) Attention over words and sentences
 
@@ -697,11 +697,11 @@ The coverage makes $\alpha$ a recurrence over steps, the one that costs most: ev
 library keeps only the weights and computes the $\tanh$ again in the backward pass.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("mem2mem", {3, 16, 17})
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def eq16_coverage(alphas, words):
     """Weights of all earlier steps -> their sum [N]; zeros before the first."""
     return sum(alphas, torch.zeros(words).double())
@@ -722,7 +722,7 @@ word_weights = W["W_e"], W["W_d"], W["w_c cov"], W["v"]
 sentence_of = batch.sentence_of[b, :N]
 alpha, beta, gamma = [], [], []
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 for t in range(T):
     cov = eq16_coverage(alpha, N)
     alpha.append(eq17_word_attention(h_m[t], h_w, cov, *word_weights))
@@ -731,7 +731,7 @@ for t in range(T):
 alpha, beta, gamma = torch.stack(alpha), torch.stack(beta), torch.stack(gamma)
 c = gamma @ h_w
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_cov = toy_output.words[b, :T, :N].sum(0)
 checks.close(eq16_coverage(alpha, N), lib_cov, "(16)", "coverage after the last step")
 checks.close(alpha, toy_output.words[b, :T, :N], "(17)", "attention over words")
@@ -751,7 +751,7 @@ figures.show(
     ],
 )  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (13) to (15) Generate or copy
 
@@ -769,11 +769,11 @@ $$P=p_tP_g+(1-p_t)P_c\tag{15}$$
 (13) is printed with a softmax; of a single number that is always 1, so it must be a sigmoid.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("mem2mem", {13, 14, 15})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def vocabulary_distribution(h_m, c, W):
     narrow = W["V'"] @ torch.cat([h_m, c]) + W["b"]
     return torch.softmax(W["V"] @ narrow + W["b'"], dim=0)
@@ -791,7 +791,7 @@ def eq14_copy(gamma, source, size):
     return P_c
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def eq15_mixture(z, P_g, P_c):
     """P_g has no mass on copy ids, and P_c none on words that the source lacks."""
     P_g = torch.cat([P_g, torch.zeros(len(P_c) - len(P_g)).double()])
@@ -804,7 +804,7 @@ P_c = torch.stack([eq14_copy(gamma[t], source, size) for t in range(T)])
 P_g = [vocabulary_distribution(h_m[t], c[t], W) for t in range(T)]
 P = torch.stack([eq15_mixture(z[t], P_g[t], P_c[t]) for t in range(T)])
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(z, toy_output.switch[b, :T].sigmoid(), "(13)", "switch")
 lib_parts = toy_output.features, toy_output.switch, toy_output.copy
 found = (values[b, :T, None] for values in lib_parts)  # a row for each step
@@ -825,7 +825,7 @@ figures.show(
     panels=[{"values": z.detach()[:, None], **switch_map}, {"values": P.detach(), **word_map}],
 )  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (11) The read loss
 
@@ -836,23 +836,23 @@ $$c^{(m)}_t=\sum_k\psi_{tk}\mathbf M_E(k),\quad c^{(s)}_t=\sum_j\beta_{tj}h^{(s)
 \mathcal L^{(read)}=\frac1T\sum_t\big\|c^{(m)}_t-c^{(s)}_t\big\|_2\tag{11}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("mem2mem", {11})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq11_read_loss(psi, M_E, beta, H):
     """psi [T, r], M_E [r, d], beta [T, L], H [L, d] -> scalar."""
     gaps = [psi[t] @ M_E - beta[t] @ H for t in range(len(psi))]
     return sum(torch.linalg.vector_norm(gap) for gap in gaps) / len(psi)
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 alone = make_batch([toy[b]], len(toy_vocabulary))
 lib_loss = model.loss(alone)["read"]
 checks.close(eq11_read_loss(psi, M_E, beta, H), lib_loss, "(11)", "L(read)")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (12) The whole loss, composed
 
@@ -863,11 +863,11 @@ $$\mathcal L+\lambda_1\mathcal L^{(comp)}+\lambda_2\mathcal L^{(read)},\qquad
 \mathcal L=-\frac1T\sum_t\log P(y_t\mid y_{<t})\tag{12}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("mem2mem", {12})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def encode_document(document):
     """(1), (2), (4), (5)"""
     embedded = [model.embedding(ids) for ids in sentences_of(document)]
@@ -878,7 +878,7 @@ def encode_document(document):
     return h_w, H, model.bridge(final), *eq05_compress(H, W["W_a1"], W["W_a2"])
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def decode_step(t, h_d, x, h_w, H, M_D, m, alphas, document):
     """One step in the paper's order: write, read, attend, predict."""
     if t > 0:
@@ -896,7 +896,7 @@ def decode_step(t, h_d, x, h_w, H, M_D, m, alphas, document):
     return M_D, m, psi, alpha, beta, eq15_mixture(z, P_g, P_c)
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq12_objective(document, lambda_1, lambda_2):
     """The paper's loss of one document, word by word."""
     h_w, H, h_start, A, M_E = encode_document(document)
@@ -916,19 +916,19 @@ def eq12_objective(document, lambda_1, lambda_2):
 
 naive_loss = sum(eq12_objective(document, 0.3, 0.7) for document in toy) / len(toy)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_loss = model.loss(batch)["loss"]
 checks.close(naive_loss, lib_loss, "(12)", "loss of the padded batch")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 The gradients as well, of every parameter: what trains the model is what the equations say.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.gradients(gradients(model, naive_loss), gradients(model, lib_loss), "(12)")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Checks that need no equation of ours
 
@@ -943,7 +943,7 @@ Limiting cases that can be foretold:
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def small(**changes):
     sizes = {"embedding": 5, "hidden": 6, "bottleneck": 4, "slots": 3, "compression": 4}
     torch.manual_seed(2)
@@ -958,70 +958,70 @@ one_state = one_slot.encode(batch)
 one_output, one_after = one_slot.decode(batch.target_input, one_state)
 ones = torch.ones_like(one_output.read)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(ones, one_output.read, "(7)", "one slot: read attention is 1")
 slot = one_state.encoder_memory[:, 0]
 checks.close(slot, one_after.read, "(7)", "one slot: what is read is the slot")
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 at_1 = replace(toy_output, switch=torch.full_like(toy_output.switch, 1e9))
 flat = model.pointer.distribution(at_1, max(map(len, batch.unknown)))  # last step
 plain = model.pointer.vocabulary(toy_output.features[:, -1]).softmax(-1)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_flat = flat[:, : len(toy_vocabulary)]
 checks.close(plain, lib_flat, "(15)", "switch at 1: plain softmax")
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 zeros = small(start="zeros")
 zero_output, zero_after = zeros.decode(batch.target_input, zeros.encode(batch))
 uniform = torch.full_like(zero_output.read, 1 / 3)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(uniform, zero_output.read, "(8)-(10)", "start from zeros: psi is uniform")
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 one_by_one, running = [], state
 for t in range(batch.target_input.shape[1]):
     one_output, running = model.decode(batch.target_input[:, t : t + 1], running)
     one_by_one.append(model.log_prob(one_output, batch.target[:, t : t + 1], running))
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_whole = model.log_prob(toy_output, batch.target, state)
 checks.close(torch.cat(one_by_one, 1), lib_whole, "(7)-(17)", "T calls equal one call")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## All comparisons
 
 Numbers of the page's functions beside the library's, in double precision. One that fails would have stopped the page.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 checks.table()
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## The code that was just verified
 
 The memory in the library: compression, the scan over steps, the write.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 memory_code = Mem2Mem.compress, Mem2Mem.condition, Mem2Mem.gate_and_update
 show_source(*memory_code, Mem2Mem.write, compression_loss)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 And at the paper's size it has the paper's 14.7 million parameters:
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 at_paper_size = {"HRED": HRED(HREDConfig()), "Mem2Mem": Mem2Mem(Mem2MemConfig())}
 for name, each in at_paper_size.items():
     print(f"{name:<8} {sum(p.numel() for p in each.parameters()):>11,} parameters")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 3. Real papers
 
@@ -1031,7 +1031,7 @@ A run is a folder with its configuration, its vocabulary, its losses by step and
 function that `python -m lib.train` calls, where the parameters ask for it.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 told = preset != "demo"
 run, origin = run_for_page(chosen, corpus, as_they_are, output, progress=told)
 summarizer, vocabulary = run.model, run.vocabulary
@@ -1040,13 +1040,13 @@ has_memory = isinstance(summarizer, Mem2Mem)
 system = f"Mem2Mem ({variant})" if has_memory else variant
 run_facts(run, origin)
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 validation_losses(run)
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 loss_figure(figures, "mem2mem_losses", run, as_they_are)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **Is this curve normal?** For the kept run, yes. The loss of single batches (blue) and the validation loss (orange) fall together, for every paper is
 new or was seen few times, and a step where the learning rate is halved shows in both. A demo of a hundred papers looks different: they are memorised in a few
@@ -1056,7 +1056,7 @@ at the same heads.
 ## One document
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 # papers of the ACL Anthology may be quoted from 2016 on
 recent = [dataset != "aclsum" or anthology_year(doc.id) >= 2016 for doc in documents]
 quotable = np.flatnonzero(recent).tolist()
@@ -1072,7 +1072,7 @@ rows += [("sentences", f"{len(looked_at.sentences)}, kept {len(example.sentences
 rows += [("summary", clip(" ".join(looked_at.summary)))]
 Passages(rows)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 The preprocessing is Cohan et al.'s (2018) as Mem2Mem uses it: introduction, the following sections and conclusion, each cut to its first words,
 lower-cased. The vocabulary holds the training set's most frequent words; every other word can only be copied.
@@ -1083,7 +1083,7 @@ Beam search, two ways: as in the paper, which lets the model repeat itself, and 
 Socher 2018), which its authors did not use.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 encoded = run.encode(documents, run.encoder)
 written = {}
 if isinstance(summarizer, Extractor):  # chooses sentences of the paper
@@ -1101,7 +1101,7 @@ for i in quotable[:2]:
     rows += [("written", clip(" ".join(ruled[i]), 120))]
 Passages(rows)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** It writes sentences, and they make an abstract: what is known, what was done, what was found, in the paper's own terms, many of them copied.
 It is not to be believed: set beside the reference, who was compared with whom is mixed up, and the 1,635 older adults of the first summary stand in the text, but in the
@@ -1119,7 +1119,7 @@ shortened source, the beginnings of some sections with the conclusion among them
 chooses as many sentences there by chance: only what the heads score above it has been learned.
 """
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 longest = chosen.paper.kept.cut if as_they_are else decode.max_length
 systems = {
     "Lead": [doc.sentences for doc in documents],
@@ -1138,19 +1138,19 @@ print(f"{preset} run, {len(documents)} test documents of {Path(dataset).name}")
 print(f"every summary cut to {longest} words")
 table
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** With the rule the model is far above Lead and beside LexRank, on papers from other places than those that it has learned from. Without the
 rule more than four in ten of its trigrams are repetitions, and five points of R-1 are lost. The heads choose better sentences than chance does among the same sentences. On 200 test
 papers of its own corpus (`python -m lib.trained score mem2mem`) it is three points above LexRank:
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 own = kept_table("trained_mem2mem")
 print(setting(own))
 table_frame(own)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 The paper's PubMed numbers (below) are those of another corpus, of whole abstracts and of all 3,016 words of a paper: they are not comparable with these.
 
@@ -1159,7 +1159,7 @@ model sees a shortened one.
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def in_words(texts):
     return [
         [word for s in sentences for word in options.words(s)] for sentences in texts
@@ -1174,13 +1174,13 @@ for name, found in written.items():
 copied = {name: copied_ngrams(found, sources) for name, found in texts.items()}
 pd.DataFrame.from_dict(copied, orient="index").round(1).rename_axis(columns="n")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## The memory on a real paper
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 @torch.no_grad()
 def real_attention(model, document):
     """Panels for A, if there is one, and for psi while the summary is read back."""
@@ -1196,7 +1196,7 @@ def real_attention(model, document):
     return [{"weights": state.write_attention[0], **A}, psi]
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 no_memory = f"{variant} has no memory to draw"
 panels = real_attention(summarizer, encoded[quotable[0]]) if has_memory else []
 caption = (
@@ -1207,7 +1207,7 @@ figures.show(
     attention_maps, caption, "mem2mem_real_memory", panels=panels, rows="slot", columns="", size=4.9,
 ) if has_memory else no_memory  # fmt: skip
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 rows = []
 if has_memory and summarizer.extracts:
     A = panels[0]["weights"]
@@ -1217,7 +1217,7 @@ if has_memory and summarizer.extracts:
         rows.append((f"slot {slot + 1}", held))
 Passages(rows)
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 usual = {}  # the sentence that each head is on in most papers
 if has_memory and summarizer.extracts:
     with torch.no_grad():
@@ -1236,7 +1236,7 @@ if has_memory and summarizer.extracts:
         }
 pd.DataFrame.from_dict(usual, orient="index").T
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** Left: ten heads on ten different sentences, each with nearly all of its weight on one. That is what $\mathcal L^{(comp)}$ asks for. The table says
 *which* sentences: those at ten fixed places, the same in each of the 50 papers. The heads have learned where in a paper to look, not what to look for; beginnings and
@@ -1264,7 +1264,7 @@ page's run, at its preset, on its dataset: **not comparable**, and shown so that
 `snakemake -n` lists a command for each of the paper's tables and figures.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 table_2, ours = published_table("mem2mem_table2"), means[next(iter(written))]
 for measure, mean in ours.items():
     here = [f"{mean:.1f}" if name == variant else "" for name in table_2.index]
@@ -1272,29 +1272,29 @@ for measure, mean in ours.items():
 print("published: PubMed test set; this run:", preset, "preset,", Path(dataset).name)
 table_2
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 print("published, Table 3: extraction without labels")
 published_table("mem2mem_table3")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **Gold Ext** takes for each sentence of the reference the two of the paper that are most like it, so that it is long. Our oracle adds sentences one by one as long as R-1 + R-2
 grows. On 200 test papers of SumPubMed, nothing cut; the oracle also with ten sentences at most, as many as Lead-10
 and the ten heads have:
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 gold = kept_table("mem2mem_table3_gold_sumpubmed")
 print(setting(gold))
 table_frame(gold)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **What to see.** Ten sentences cost the oracle little. The labels cost it ten points, for they are one and a half times as long as what the oracle takes. The rest of the distance to the
 published 47.76 is the corpus.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## The same rows at a size that this project could afford
 
@@ -1302,39 +1302,39 @@ All six rows of Table 2 with one budget and three seeds, on two corpora of paper
 differences are real. These runs are kept (`figures/`, `papers.md`); the page does not make them. First 9,000 biomedical papers:
 """
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 numbers_2 = kept_table("mem2mem_table2_sumpubmed")
 print(setting(numbers_2))
 table_frame(numbers_2)
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 pairs_frame(numbers_2)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 The same runs of the full model as extractors, as in Table 3, and what is copied, as in Table 4:
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 table_frame(kept_table("mem2mem_table3_sumpubmed"))
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 table_frame(kept_table("mem2mem_table4_sumpubmed"))
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 And 632 papers of computational linguistics:
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 numbers_2 = kept_table("mem2mem_table2_scisummnet")
 print(setting(numbers_2))
 table_frame(numbers_2)
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 pairs_frame(numbers_2)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** On the larger corpus, each document seen twice, no row is ahead of HRED. The heads choose better sentences than Lead, as in the paper, but not better
 than LexRank, which reads the whole paper; and the full model copies less than HRED, as in the paper. On the smaller corpus, each document seen six times, the full model is
@@ -1342,7 +1342,7 @@ ahead of HRED, but *+decoder memory* is ahead of the full model, and the rows th
 paper's order does not show at this size; `papers.md` says more.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 <details><summary><b>The systems it is compared with</b></summary>
 
@@ -1427,12 +1427,12 @@ snakemake -c2 mem2mem_table1                                                    
 </details>
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_folded(
     "The systems it is compared with, in pictures", "sentence_extractors", "tlm"
 )
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 5. Deviations
 
@@ -1493,111 +1493,318 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 </details>
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 6. Exercises
 
-Fill the gap; the check tells whether it is right.
+Nine functions to write, five lines at most each. A check compares what you wrote with the library or with something computed in another way. It says how much is right, not what is; and it says the same of code that raises an exception.
+Open an answer's fold to see a solution. The part stands on its own set-up cell and needs nothing from above; `make class` makes notebooks of it, for students and for who teaches them (`teaching.md`).
+"""
 
-**1.** What is the least value that $\mathcal L^{(comp)}$ can have for $r$ heads on a document of one sentence? Return a number.
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+import torch
+
+from lib.data.batch import make_batch
+from lib.data.synthetic import planted_sentences
+from lib.exercises import Exercise
+from lib.metrics import copied_ngrams
+from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
+from lib.page_tools import learn
+
+
+def small_mem2mem(width=8, **changes):
+    """With random weights, for a vocabulary of 20 words, and without a gradient."""
+    torch.manual_seed(0)
+    sizes = {"embedding": width, "hidden": width, "bottleneck": 8, "slots": 3}
+    config = Mem2MemConfig(20, **{**sizes, "compression": width, **changes})
+    return Mem2Mem(config).requires_grad_("lambda_comp" in changes)
+
+
+planted_batch = make_batch(planted_sentences(2, 0, 5, 4, 2, 20), 20)
+small_model = small_mem2mem().double()
+encoded_state = small_model.encode(planted_batch)
+decoded, _ = small_model.decode(planted_batch.target_input, encoded_state)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## Compute
+
+**1.** Return the compression loss (6) of write attention `A` $[r, L]$ without a loop. `compression_loss` of `lib` does the same for a batch. (2 points)
 """
 
 
-# %%
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-1", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def matrix_compression_loss(A):
+    ### BEGIN SOLUTION
+    return (A @ A.T - torch.eye(len(A))).square().sum()
+    ### END SOLUTION
 
 
-def least_compression_loss(r):
-    # your code
-    return None
+# %% nbgrader={"grade": true, "grade_id": "mem2mem-1-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(1, points=2)
+A = encoded_state.write_attention
+wanted = compression_loss(A)
+asked.same("the toy model's", lambda: matrix_compression_loss(A[0]), wanted[0])
+### BEGIN HIDDEN TESTS
+asked.same("another text's", lambda: matrix_compression_loss(A[1]), wanted[1])
+one_each = torch.eye(4)[:3].double()
+asked.same("a sentence each", lambda: matrix_compression_loss(one_each), 0.0)
+### END HIDDEN TESTS
+asked.score()
 
-
-check_exercise(1, least_compression_loss, [((1,), 0.0), ((2,), 2.0), ((10,), 90.0)])
-
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary>Solution</summary>
-
-Every head has all its weight on the only sentence: $\mathbf{AA}^\top$ is all ones, and its $r(r-1)$ entries off the diagonal
-should be 0.
-
-```python
-def least_compression_loss(r):
-    return float(r * (r - 1))
-```
-
-</details>
-
-**2.** Choose the value of the gate $z$ with which (10) never changes a slot, whatever the update is, and return the memory after
-(10).
+**2.** Return $\gamma$ (3) of all steps, $[T, N]$, without a loop, from `alpha` $[T, N]$, `beta` $[T, L]$ and the sentence of each word, `sentence_of` $[N]$. The library's is in what its decoder returns. (2 points)
 """
 
 
-# %%
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-2", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def words_as_their_sentences(alpha, beta, sentence_of):
+    ### BEGIN SOLUTION
+    weights = beta[:, sentence_of] * alpha
+    return weights / weights.sum(1, keepdim=True)
+    ### END SOLUTION
 
 
-def write_nothing(memory, update):
-    # your code
-    return None
+# %% nbgrader={"grade": true, "grade_id": "mem2mem-2-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(2, points=2)
 
 
-check_exercise(
-    2,
-    write_nothing,
-    [
-        (
-            (torch.tensor([1.0, -2.0]), torch.tensor([0.5, 0.5])),
-            torch.tensor([1.0, -2.0]),
-        )
-    ],
-)
+def parts_of(b):
+    return decoded.words[b], decoded.sentences[b], planted_batch.sentence_of[b]
 
-# %% [markdown]
+
+asked.same("the first", lambda: words_as_their_sentences(*parts_of(0)), decoded.copy[0])
+### BEGIN HIDDEN TESTS
+wanted = decoded.copy[1]
+asked.same("the second", lambda: words_as_their_sentences(*parts_of(1)), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary>Solution</summary>
-
-```python
-def write_nothing(memory, update):
-    z = 1.0
-    return z * memory + (1 - z) * update
-```
-
-</details>
-
-**3.** The paper measures copying by n-grams. Return the share (0 to 1) of the bigrams of `summary` that stand in `source`,
-both lists of words.
+**3.** Write the memory: return $\mathbf M_D$ after (8) to (10), from `M` $[r, d]$, the read `m` $[d]$, the next decoder state `h` $[d]$ and the matrices of `W`: `W["h"]`, `W["m"]` and `W["M"]` are $[2d, d]$, and each has the gate's rows above the update's. `Mem2Mem.write` is the library's. (2 points)
 """
 
 
-# %%
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-3", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def written_memory(M, m, h, W):
+    ### BEGIN SOLUTION
+    both = M @ W["M"].T + W["m"] @ m + W["h"] @ h  # [r, 2d]
+    z, u = both.chunk(2, 1)
+    return z.sigmoid() * M + (1 - z.sigmoid()) * u.tanh()
+    ### END SOLUTION
 
 
-def copied_bigrams(summary, source):
-    # your code
-    return None
+# %% nbgrader={"grade": true, "grade_id": "mem2mem-3-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(3, points=2)
+names = {"h": "write_hidden", "m": "write_read", "M": "write_memory"}
+W = {name: getattr(small_model, layer).weight for name, layer in names.items()}
+M, (m, h) = torch.randn(3, 8).double(), torch.randn(2, 8).double()
+wanted = small_model.write(M[None], m[None], small_model.write_hidden(h)[None])[0]
+asked.same("three slots", lambda: written_memory(M, m, h, W), wanted)
+### BEGIN HIDDEN TESTS
+wanted = small_model.write(M[None, :1], h[None], small_model.write_hidden(m)[None])[0]
+asked.same("one slot", lambda: written_memory(M[:1], h, m, W), wanted)
+### END HIDDEN TESTS
+asked.score()
 
-
-check_exercise(
-    3,
-    copied_bigrams,
-    [((["a", "b", "c"], ["x", "a", "b"]), 0.5), ((["a", "b"], ["b", "a"]), 0.0)],
-)
-
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary>Solution</summary>
+**4.** The paper's Table 4 measures copying by n-grams. Return the percentage of the n-grams of `summary` that stand in `source`, both lists of words. `lib.metrics.copied_ngrams` is asked as well. (2 points)
+"""
 
-```python
-def copied_bigrams(summary, source):
-    known = set(zip(source, source[1:]))
-    bigrams = list(zip(summary, summary[1:]))
-    return sum(b in known for b in bigrams) / len(bigrams)
-```
 
-</details>
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-4", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def copied_share(summary, source, n):
+    ### BEGIN SOLUTION
+    grams = [list(zip(*(words[i:] for i in range(n)))) for words in (summary, source)]
+    return 100 * sum(gram in set(grams[1]) for gram in grams[0]) / len(grams[0])
+    ### END SOLUTION
 
-**4.** (no check) Run the page with `variant="+decoder memory"` and look at the read attention. Which of the limiting cases above
-explains it?
 
+# %% nbgrader={"grade": true, "grade_id": "mem2mem-4-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(4, points=2)
+source, summary = [*"tcsazatzstc"], [*"azatcsaq"]  # a letter stands for a word
+wanted = copied_ngrams([summary], [source], (2,))[2]
+asked.same("bigrams", lambda: copied_share(summary, source, 2), wanted)
+### BEGIN HIDDEN TESTS
+for n, wanted in copied_ngrams([summary], [source], (1, 3, 5)).items():
+    asked.same(f"{n}-grams", lambda n=n: copied_share(summary, source, n), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## Derive
+
+**5.** What is $\mathcal L^{(comp)}$ (6) of $r$ heads on a text of **one** sentence? The training curve of the page never gets below it for such texts. (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-5", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def loss_of_one_sentence(r):
+    ### BEGIN SOLUTION
+    # all weight is on the only sentence: A A^T is all ones, and r (r - 1) of them stand
+    # off the diagonal, where 0 is wanted
+    return r * (r - 1)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "mem2mem-5-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(5, points=3)
+wanted = compression_loss(torch.ones(1, 3, 1).double())[0]
+asked.same("3 heads", lambda: loss_of_one_sentence(3), wanted)
+### BEGIN HIDDEN TESTS
+for r in (1, 2, 10):
+    wanted = compression_loss(torch.ones(1, r, 1).double())[0]
+    asked.same(f"{r} heads", lambda r=r: loss_of_one_sentence(r), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**6.** Derive the gradient of $\mathcal L^{(comp)}$ (6) with respect to $\mathbf A$, a matrix $[r, L]$. Autograd, through `compression_loss`, checks it. (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-6", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def gradient_of_compression(A):
+    ### BEGIN SOLUTION
+    # with G = A A^T - I, symmetric: dL = 2 tr(G dG), and dG = dA A^T + A dA^T
+    return 4 * (A @ A.T - torch.eye(len(A))) @ A
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "mem2mem-6-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(6, points=3)
+
+
+def by_autograd(A):
+    A = A.clone().requires_grad_()
+    return torch.autograd.grad(compression_loss(A[None]).sum(), A)[0]
+
+
+A = torch.rand(3, 5).double()
+asked.same("3 x 5", lambda: gradient_of_compression(A), by_autograd(A))
+### BEGIN HIDDEN TESTS
+B = torch.rand(6, 2).double()
+asked.same("6 x 2", lambda: gradient_of_compression(B), by_autograd(B))
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**7.** Let $q$ be what the sigmoid of (8) is taken of, one number, and $M'$ the slot after (10). Derive $\partial M'/\partial q$ in $z=\sigma(q)$, the slot $M$ and the update $u$. Where does a gate learn nothing? (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-7", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def push_on_the_gate(z, M, u):
+    ### BEGIN SOLUTION
+    # z' = z (1 - z): nothing is learned at z = 0 and 1, nor where the update equals
+    # the slot
+    return z * (1 - z) * (M - u)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "mem2mem-7-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(7, points=3)
+
+
+def by_the_chain(q, M, u):
+    q = torch.tensor(q, dtype=torch.float64, requires_grad=True)
+    z = q.sigmoid()
+    return z.item(), torch.autograd.grad(z * M + (1 - z) * u, q)[0]
+
+
+z, wanted = by_the_chain(0.4, 1.5, -0.2)
+asked.same("a gate half open", lambda: push_on_the_gate(z, 1.5, -0.2), wanted)
+### BEGIN HIDDEN TESTS
+for q, M, u in ((-2.0, 0.3, 0.9), (20.0, 1.0, -1.0), (0.0, 0.5, 0.5)):
+    z, wanted = by_the_chain(q, M, u)
+    asked.same(f"{q}", lambda z=z, M=M, u=u: push_on_the_gate(z, M, u), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## Change the model, and predict
+
+**8.** The model of the planted task trains for 30 steps, once without regularisers, once with $\lambda_1=1$ and once with $\lambda_2=3$ (12). Predict, beside the first: is the mean weight that a head has on its strongest sentence `"larger"` or `"smaller"` with $\lambda_1$? And with $\lambda_2$ the loss of the words, `nll`? A list of two. (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-8", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def with_heavy_regulariser():
+    ### BEGIN SOLUTION
+    # (6) is 0 only where each head is on one sentence: it makes them sharp at once.
+    # (11) makes the reads equal to the sentence context before that is of any use,
+    # and most of a gradient that is shortened to a norm of 2 is its: the words pay
+    return ["larger", "larger"]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "mem2mem-8-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(8, points=3)
+
+
+def after_learning(lambda_comp, lambda_read):
+    model = small_mem2mem(24, lambda_comp=lambda_comp, lambda_read=lambda_read)
+    made = (planted_sentences(16, step, 6, 4, 2, 20) for step in range(31))
+    *batches, last = (make_batch(documents, 20) for documents in made)
+    A, nll = learn(model, batches, 5e-3).encode(last).write_attention, model.loss(last)
+    return A.max(2).values.mean().item(), nll["nll"].item()
+
+
+without = after_learning(0.0, 0.0)
+truth = "larger" if after_learning(1.0, 0.0)[0] > without[0] else "smaller"
+asked.same("the weight", lambda: with_heavy_regulariser()[0], truth)
+### BEGIN HIDDEN TESTS
+truth = "larger" if after_learning(0.0, 3.0)[1] > without[1] else "smaller"
+asked.same("the words", lambda: with_heavy_regulariser()[1], truth)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**9.** The memory of three slots starts from zeros (`start="zeros"`, the row *+decoder memory* of Table 2) and is written at every step. After the summary, how many **different** slots does it hold? And with the encoder's memory? Return both numbers, and look at (8) to (10) before you run the check. (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-9", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def different_slots():
+    ### BEGIN SOLUTION
+    # (8) to (10) know a slot by its content alone: equal slots stay equal for ever
+    return [1, 3]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "mem2mem-9-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(9, points=3)
+
+
+def slots_after_writing(start):
+    model = small_mem2mem(start=start, lambda_comp=0.0, lambda_read=0.0).double()
+    _, after = model.decode(planted_batch.target_input, model.encode(planted_batch))
+    return len(after.memory[0].detach().round(decimals=9).unique(dim=0))
+
+
+wanted = slots_after_writing("zeros")
+asked.same("from zeros", lambda: different_slots()[0], wanted)
+### BEGIN HIDDEN TESTS
+wanted = slots_after_writing("encoder")
+asked.same("from the encoder", lambda: different_slots()[1], wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**To go on with, without a check.** Run the page with `variant="+decoder memory"` and look at the read attention. Which of the limiting cases above explains it?
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
 # Where to go from here
 
 * `python -m lib.train mem2mem --dataset arxiv --preset paper --output runs/arxiv` trains at the paper's size on a GPU;

@@ -6,7 +6,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # Read-Again: reading twice, and copying words one does not know
 
@@ -37,7 +37,7 @@ With the parameters as they are, the page takes about two minutes on two CPU cor
 that, on the docstrings of the packages that are installed here. The studies are **demos** always: some 10,000 training pairs, small models, 150 steps; their numbers are kept.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Conventions
 
@@ -59,7 +59,7 @@ precision and stops the page when they differ; a table at the end of the part li
 | $g_w,\ k_i$ | scalar | score of generating $w\in Y$; of copying word $i$ |
 """
 
-# %% tags=["parameters"]
+# %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = ""  # docstrings, gigaword, ... or a folder of train, val and test files
 preset: str = ""  # empty: the kept run; demo: half a minute on a CPU; paper: for a GPU
 variant: str = "read-again lstm + copy"  # a row of Table 1, with or without + copy
@@ -68,7 +68,7 @@ study_steps: int = 0  # of each model of the studies (150: two minutes); 0: kept
 seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 from lib.parameters import check_parameters
 
 check_parameters(globals())
@@ -81,7 +81,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.checks import Checks, check_exercise, gradients
+from lib.checks import Checks, gradients
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
@@ -127,7 +127,7 @@ figures = PageFigures(figures_folder(as_they_are))
 checks = Checks()
 show_tables()
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## The model in one picture
 
@@ -135,10 +135,10 @@ Colours mean the same on every page, and an arrow carries the number of the equa
 in question lit.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 show_model("read_again")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **One step of the decoder, told whole.** The word written last is embedded first: a word of Y by its row of the table, any other word of the text by p_i, made from the second read's state where it
 first stands, and all else as [UNK] (15). Attention comes **before** the recurrence: the decoder's state of the step before is compared with the second
@@ -157,7 +157,7 @@ P(word) = ([word in Y] exp(g[word]) + sum(exp(k[i]) for i where x[i] == word)) /
 ```
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 1. A task that only copying can learn
 
@@ -165,7 +165,7 @@ Seven words, one of which is outside every vocabulary; the headline is that word
 write some word of its own.
 """
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 V = 12
 
 
@@ -183,7 +183,7 @@ def texts_with_a_stranger(count, seed):
     return made
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def learn_to_copy(copy, steps=60):
     torch.manual_seed(seed)
     sizes = {"embedding": 16, "hidden": 16, "dropout": 0.0}
@@ -200,7 +200,7 @@ for name, copy in {"with copying": True, "without": False}.items():
     rows[name] = {"headlines right": np.mean([h.ids == [V] for h in found])}
 pd.DataFrame.from_dict(rows, orient="index")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 2. The equations, one by one
 
@@ -211,7 +211,7 @@ vocabulary, to be copied. The first text is carried through all equations, its w
 what is computed, not what a trained model does.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 toy_texts = [
     Document("a", "", [""], [["The cat saw a zebra.", "It ran."]], ["Cat saw zebra."]),
     Document("b", "", [""], [["A quokka sat."]], ["Quokka sat."]),
@@ -226,18 +226,18 @@ read = Vocabulary([*written.words[4:], "a", "it", "and", "not", "did", "zebra"])
 toy = encode_documents(toy_texts, TextEncoder(toy_options, written, read))
 b = 0  # the document that the next cells follow; it is padded
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 shown = toy[b]
 words = written.decode(shown.source.tolist(), shown.unknown)
 both = shown.source_ids.tolist(), shown.source.tolist()
 pd.DataFrame([words, *both], index=["text", "id to read", "id to copy"])
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 A model for each encoder at toy size, in double precision, with weights larger than usual so that every mistake shows.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 Y, e, d = len(written), 4, 3
 
 
@@ -259,14 +259,14 @@ models = {name: toy_model(encoder=name) for name in ENCODERS}
 batch = make_batch(toy, Y)
 states = {name: model.encode(batch) for name, model in models.items()}
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 n, T = len(toy[b].source), len(toy[b].target)
 print(
     f"batch: texts {tuple(batch.source.shape)}, headlines {tuple(batch.target.shape)}"
 )
 print(f"document {b}: {n} words, {T} in the headline")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (1) to (3), (7) The first read
 
@@ -285,11 +285,11 @@ $$\begin{gathered}f_i,\ in_i,\ out_i=\sigma(W_{f,in,out}[\mathbf x_i,h^1_{i-1}])
 C_i=f_i\odot C_{i-1}+in_i\odot\tilde C_i,\qquad h^1_i=out_i\odot\tanh C_i\end{gathered}\tag{7}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("read_again", {1, 2, 3, 7})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq02_first_read(x, rnn):
     """Embeddings [n, e] -> states [n, d], of which the last stands for the text."""
     states, _ = rnn(x)
@@ -300,7 +300,7 @@ def embeddings(model, document):
     return model.source_embedding(torch.from_numpy(document.source_ids).long())
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 for name in ("gru", "lstm"):
     model = models[name]
     h = eq02_first_read(embeddings(model, toy[b]), model.first_read)
@@ -308,7 +308,7 @@ for name in ("gru", "lstm"):
         h, states[name].words[b, :n], "(2), (7)", f"states of one read, {name}"
     )
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (5) The importance of a word
 
@@ -319,11 +319,11 @@ state can grow without bound (see the checks below). `importance="sigmoid"` is t
 $$\alpha_i=\tanh\big(W_eh^1_i+U_eh^1_n+V_e\mathbf x_i\big)\tag{5}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("read_again", {5})
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def eq05_importance(h1_i, h1_n, x_i, model):
     W_e, b_e = model.importance_word.weight, model.importance_word.bias
     U_e, V_e = model.importance_text.weight, model.importance_input.weight
@@ -335,7 +335,7 @@ x = embeddings(model, toy[b])
 h1 = eq02_first_read(x, model.first_read)
 alpha = torch.stack([eq05_importance(h1[i], h1[-1], x[i], model) for i in range(n)])
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(alpha, states["read-again gru"].importance[b, :n], "(5)", "importance")
 dimensions = [f"dimension {k + 1}" for k in range(d)]
 source_words = read.decode(toy[b].source_ids.tolist(), [])
@@ -345,7 +345,7 @@ caption = (
 )
 figures.show(word_maps, caption, panels=[{"values": alpha.detach().T, **on_words}])
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (4), (6) The second read of a GRU
 
@@ -359,11 +359,11 @@ PyTorch has no such cell. The library's scan computes the projections of all wor
 gradient of the recurrent weights in one product.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("read_again", {4, 6})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq04_second_read(x, alpha, gru):
     """Embeddings [n, e], importance [n, d], a torch.nn.GRU -> states [n, d]."""
     h, states = torch.zeros(gru.hidden_size).double(), []
@@ -383,22 +383,22 @@ def eq06_gates(x_i, h, gru):
 
 h2 = eq04_second_read(x, alpha, model.second_read.gru)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(
     h2, states["read-again gru"].words[b, :n], "(4)", "states of the second read"
 )
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 merged, h = [], torch.zeros(d).double()
 for i in range(n):
     z, new = eq06_gates(x[i], h, model.second_read.gru)
     h = (1 - alpha[i] * z) * h + alpha[i] * z * new
     merged.append(h)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(torch.stack(merged), h2, "(6)", "the two forms are one")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (8) The second read of an LSTM
 
@@ -407,11 +407,11 @@ No skip connection here: the gates see the word, its first state and the text.
 $$h^2_i=\mathrm{LSTM}^2\big([\mathbf x_i,h^1_i,h^1_n],h^2_{i-1}\big)\tag{8}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("read_again", {8})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq08_second_read(x, h1, second):
     again = torch.stack([torch.cat([x[i], h1[i], h1[-1]]) for i in range(len(x))])
     states, _ = second(again)
@@ -422,12 +422,12 @@ model = models["read-again lstm"]
 x = embeddings(model, toy[b])
 h2 = eq08_second_read(x, eq02_first_read(x, model.first_read), model.second_read)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(
     h2, states["read-again lstm"].words[b, :n], "(8)", "states of the second read"
 )
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (9) to (11) Several sentences
 
@@ -442,11 +442,11 @@ $$h_{global}=\tanh\big(W_rh^1_n+U_rh'^1_m+v_r\big)\tag{10}$$
 $$h^2_i=\mathrm{RNN}^2\big([\mathbf x_i,h^1_i,h^1_n,h_{global}],h^2_{i-1}\big)\tag{11}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("read_again", {9, 10, 11})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq09_option_1(own, texts):
     """What a sentence is told beside its words: the vectors of all, in order."""
     return torch.cat(texts)
@@ -462,7 +462,7 @@ def eq11_option_2(own, texts, model):
     return torch.cat([own, eq10_global(texts, model)])
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def read_sentences(x, lengths, model):
     """Embeddings [n, e] -> states [n, d], and where the decoder starts from [d]."""
     parts = x.split(lengths)
@@ -481,7 +481,7 @@ def read_sentences(x, lengths, model):
     return torch.cat(second), torch.stack([states[-1] for states in second]).mean(0)
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 for name in ("option 1", "option 2"):
     model = models[name]
     lengths = toy[b].sentence_lengths.tolist()
@@ -490,7 +490,7 @@ for name in ("option 1", "option 2"):
         h2, states[name].words[b, :n], "(9)-(11)", f"states of the second read, {name}"
     )
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (15) The embedding of a word
 
@@ -501,11 +501,11 @@ $$\mathbf y=\begin{cases}\mathbf Y[w]&w\in Y\\ \mathbf p_i=\tanh(W_ch^2_i+b_c)&w
 \mathbf Y[\mathrm{UNK}]&\text{otherwise}\end{cases}\tag{15}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("read_again", {15})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq15_from_context(h2_i, model):
     return torch.tanh(model.word.weight @ h2_i + model.word.bias)
 
@@ -525,16 +525,16 @@ x = embeddings(model, toy[b])
 h2 = eq08_second_read(x, eq02_first_read(x, model.first_read), model.second_read)
 p = torch.stack([eq15_from_context(h2[i], model) for i in range(n)])
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(p, state.embedded[b, :n], "(15)", "embeddings of the source words")
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 inputs = [BOS, *toy[b].target[:-1].tolist()]
 y = torch.stack([eq15_embedding(word, source, h2, model) for word in inputs])
 fed = ["[BOS]", *written.decode(inputs[1:], toy[b].unknown)]
 print("what enters the decoder:", *fed)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (12) to (14) The decoder
 
@@ -549,11 +549,11 @@ $$o_{it}=v_a^\top\tanh\big(W_as_{t-1}+U_ah^2_i\big)\tag{14}$$
 The paper does not say where the decoder starts: here from a layer with $\tanh$ on the encoder's last state.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("read_again", {12, 13, 14})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq14_attention_scores(s, h2, model):
     W_a, U_a = model.attention.query.weight, model.attention.key.weight
     v_a = model.attention.v.weight[0]
@@ -570,7 +570,7 @@ def eq12_next_state(y, c, s, cell, lstm):
     return s[0], cell[0]
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def decoder_states(y, h2, last, model):
     """Embeddings [T, e] of what enters -> states [T, d], attention [T, n]."""
     s = torch.tanh(model.bridge.weight @ last + model.bridge.bias)
@@ -586,7 +586,7 @@ def decoder_states(y, h2, last, model):
 toy_output, _ = model.decode(batch.target_input, state)
 s, beta = decoder_states(y, h2, h2[-1], model)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(
     beta, toy_output.attention[b, :T, :n], "(12)-(14)", "attention of all steps"
 )
@@ -598,7 +598,7 @@ caption = (
 )
 figures.show(word_maps, caption, panels=[{"values": beta.detach(), **on_words}])
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (16), (17) Generate or copy
 
@@ -610,11 +610,11 @@ $$g_w=\mathbf o_w^\top s_t+b_w,\qquad k_i=\mathbf p_i^\top W_ks_t\tag{16}$$
 $$P(w)=\frac1Z\Big([w\in Y]\,e^{g_w}+\sum_{i:x_i=w}e^{k_i}\Big)\tag{17}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("read_again", {16, 17})
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def eq16_scores(s_t, p, model):
     g = model.vocabulary.weight @ s_t + model.vocabulary.bias
     k = torch.stack([p_i @ (model.copy_query.weight @ s_t) for p_i in p])
@@ -632,7 +632,7 @@ def eq17_joint(g, k, source, unknown):
 scored = [eq16_scores(s[t], p, model) for t in range(T)]
 P = torch.stack([eq17_joint(g, k, source, len(toy[b].unknown)) for g, k in scored])
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_words = [torch.full_like(batch.target, w) for w in range(P.shape[1])]
 lib_log_P = [model.log_prob(toy_output, words, state)[b, :T] for words in lib_words]
 lib_P = torch.stack(lib_log_P, 1).exp()
@@ -643,7 +643,7 @@ word_map = {"title": "P: the next word", "rows": target_words, "columns": every_
 caption = "(17) on the toy text: one softmax over Y and the places of the text."
 figures.show(word_maps, caption, panels=[{"values": P.detach(), **word_map}])
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (18) The whole loss, composed
 
@@ -652,11 +652,11 @@ For every encoder: read, write, and the mean of $-\log P$ over the headline's wo
 $$\mathcal L=-\frac1T\sum_t\log P(y_t\mid y_{<t},x)\tag{18}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("read_again", {18})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def read_document(document, model):
     """States of the words [n, d], where the decoder starts from [d]; any encoder."""
     x, name = embeddings(model, document), model.config.encoder
@@ -673,7 +673,7 @@ def read_document(document, model):
     return h1, h1[-1]
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq18_objective(document, model):
     h2, last = read_document(document, model)
     source = document.source.tolist()
@@ -689,14 +689,14 @@ def eq18_objective(document, model):
     return total / len(document.target)
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 for name, model in models.items():
     naive_loss = sum(eq18_objective(document, model) for document in toy) / len(toy)
     lib_loss = model.loss(batch)["loss"]
     checks.close(naive_loss, lib_loss, "(18)", f"loss of the padded batch, {name}")
     checks.gradients(gradients(model, naive_loss), gradients(model, lib_loss), "(18)")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## The outside baseline: ABS
 
@@ -710,7 +710,7 @@ $$\mathrm{enc}=\sum_ip_i\bar x_i,\qquad p=\mathrm{softmax}(\tilde x^\top P\tilde
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def abs_scores(x, context, model):
     """Source vectors [n, H], ids of the last C words -> scores of Y."""
     U, P, V = model.hidden.weight, model.attention.weight, model.vocabulary.weight
@@ -731,11 +731,11 @@ x = embeddings(abs_model, toy[b])
 contexts = [torch.tensor(heard[t : t + 2]) for t in range(T)]
 naive = torch.stack([abs_scores(x, context, abs_model) for context in contexts])
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_scores = abs_model.scores(abs_output.features)[b, :T]
 checks.close(naive, lib_scores, "ABS", "scores of the vocabulary")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## The other systems of its tables
 
@@ -789,10 +789,10 @@ published.
 </details>
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_folded("The systems it is compared with, in pictures", "abs", "ras", "words_lvt")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Checks that need no equation of ours
 
@@ -803,18 +803,18 @@ r"""
 * One call of the decoder with $T$ words equals $T$ calls with one word: training and generation are one path.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 scan = GatedGRU(e, d).double()
 inputs_of_scan, ones = torch.randn(2, 7, e).double(), torch.ones(2, 7, d).double()
 plain, nothing = scan.gru(inputs_of_scan)[0], torch.zeros(2, 7, d)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(plain, scan(inputs_of_scan, ones), "(4)", "importance 1: a plain GRU")
 checks.close(
     nothing, scan(inputs_of_scan, 0 * ones), "(4)", "importance 0: nothing is read"
 )
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 long_text, longer_ones = torch.randn(1, 50, e).double(), torch.ones(1, 50, d).double()
 for constant in (0.5, -0.5):
     largest = scan(long_text, constant * longer_ones).abs().max().item()
@@ -826,17 +826,17 @@ one.load_state_dict(weights)
 single = make_batch([toy[1]], Y)
 losses = one.loss(single)["loss"], two.loss(single)["loss"]
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(*losses, "(11)", "option 2 with one sentence")
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 mute = toy_model(copy=False)
 mute_state = mute.encode(batch)
 mute_output, mute_after = mute.decode(batch.target_input, mute_state)
 mute_P = mute.distribution(mute_output, mute_after, max(map(len, batch.unknown)))
 nothing = torch.zeros(3, mute_P.shape[1] - Y)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(nothing, mute_P[:, Y:], "(17)", "no copying: nothing outside Y")
 for name, model in {**models, "abs": abs_model}.items():
     one_by_one, running = [], model.encode(batch)
@@ -850,26 +850,26 @@ for name, model in {**models, "abs": abs_model}.items():
     )
     checks.close(parts, whole, "(2)-(17)", f"T calls equal one call, {name}")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## All comparisons
 
 Numbers of the page's functions beside the library's, in double precision. One that fails would have stopped the page.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 checks.table()
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## The code that was just verified
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 copying = ReadAgain._embed, ReadAgain._copied, ReadAgain.log_prob
 show_source(GatedGRU, ReadAgain.decode, *copying)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 3. Real headlines
 
@@ -881,7 +881,7 @@ first paragraphs and their headlines, split by time, so that the test's are the 
 are six dispatches in the same manner that were made up for this page, companies and all.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 dispatches = """
 NORBALT MINING TO BUY REST OF TESSERA COPPER
 Norbalt Mining Corp said it agreed to acquire the shares of Tessera Copper Co that it
@@ -901,7 +901,7 @@ effective today. The increase brings its price for West Texas Intermediate, the
 benchmark grade, to 17.50 dlrs a barrel. The company last changed its prices on
 February 12."""
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 dispatches += """
 
 RAIN DELAYS IVORY COAST COCOA HARVEST
@@ -923,7 +923,7 @@ after three days of talks, diplomats said. The ministers will meet again on May 
 dispute is over a proposal by the EC Commission to cut the price of wheat by two pct,
 which West Germany and Ireland oppose."""
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 told = preset != "demo"
 run, origin = run_for_page(chosen, corpus, kept, output, progress=told)
 summarizer, vocabulary = run.model, run.vocabulary
@@ -944,13 +944,13 @@ test = run.encode(documents, run.encoder)
 references = [document.summary for document in documents]
 run_facts(run, origin)
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 validation_losses(run)
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 loss_figure(figures, "read_again_losses", run, kept)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **Is this curve normal?** Yes: the corpus is small for headlines, so that the validation loss stops falling while the training loss goes on; the weights with
 the least validation loss are those that count.
@@ -962,7 +962,7 @@ As in the paper's Table 5, copied words are marked: **[word]** where the word is
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 @torch.no_grad()
 def marked_words(model, document, ids, vocabulary):
     """The words of a headline, copied ones marked."""
@@ -983,7 +983,7 @@ def marked_words(model, document, ids, vocabulary):
     return " ".join(words)
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 long_enough = [i for i in range(len(test)) if len(test[i].source) > 25]
 rows = []
 for i in range(len(test)) if kept else long_enough[:400:50]:
@@ -994,7 +994,7 @@ for i in range(len(test)) if kept else long_enough[:400:50]:
     rows += [("Read-Again", marked_words(summarizer, test[i], best.ids, vocabulary))]
 Passages(rows)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** The genre is learned: who does what, without articles, the verb in the infinitive or in the present. Nearly every word that says something is
 copied, and with it names that stand in no vocabulary: Norbalt, Kestrel and Ostervik were invented for this page. What goes wrong is seen as well: Velmora is lost, and
@@ -1010,7 +1010,7 @@ ROUGE F1 in percent with a seeded 95% bootstrap interval over test pairs. *Lead-
 the paper's headlines are on average. For the kept run the table is the stored one, made by `python -m lib.trained score read_again` on all 1,106 test pairs of Reuters.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 if kept:
     print(setting(kept_table("trained_read_again")))
     scores = table_frame(kept_table("trained_read_again"))
@@ -1024,10 +1024,10 @@ else:
     print(f"R-1 is {ours - lead:+.1f} points from Lead-8")
 scores
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 pairs_frame(kept_table("trained_read_again")) if kept else None
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** More than thirteen points of R-1 above the first eight words, and more than seven of R-2: much more than the intervals. A rule against repeated trigrams is worth a
 point at most.
@@ -1043,7 +1043,7 @@ project are parsed (nothing is imported), pairs that come twice are dropped, and
 """
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def study(variant, vocab_size=None):
     """Train one model for `study_steps` and score it on the first 400 test pairs."""
     length = {"steps": study_steps, "validate_every": study_steps, "seed": seed}
@@ -1065,7 +1065,7 @@ encoders = ["abs attention", "gru", "read-again gru", "read-again lstm"]
 encoders += ["read-again gru + copy", "read-again lstm + copy", "option 2 + copy"]
 sizes, path = (300, 2_000), "read_again_studies.json"
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 if study_steps:
     studied = {name: study(name) for name in encoders}
     by_size = {}
@@ -1082,7 +1082,7 @@ if study_steps:
         alpha = gru.encode(make_batch([looked_at], len(pairs.vocabulary))).importance[0]
     words = pairs.vocabulary.decode(looked_at.source.tolist(), looked_at.unknown)
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 kept_in = project_root() / "figures"
 if study_steps:
     kept_in = figures.folder
@@ -1098,7 +1098,7 @@ numbers = json.loads((kept_in / path).read_text("utf-8"))
 print(numbers["study"])
 pd.DataFrame.from_dict(numbers["encoders"], orient="index").round(2)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** In runs this short copying lowers the validation loss of every encoder by about 0.3, and reading again hardly
 changes it. Without copying ROUGE moves by several points from encoder to encoder, and against the losses: it says what these models happen to repeat, not which is better.
@@ -1106,21 +1106,21 @@ changes it. Without copying ROUGE moves by several points from encoder to encode
 Published, on a random 2,000 of Gigaword's test pairs:
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 published_table("read_again_table1")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## The importance of words (Figure 4)
 
 The mean over dimensions of $\alpha_i$ in the short run of the Read-Again GRU with copying (the demo has a sigmoid in (5), so that no $\alpha$ is negative).
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 low, high = min(numbers["importance"]), max(numbers["importance"])
 assert study_steps or high - low < 0.05, "the text below says so"
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 caption = (
     f"Importance of each word, the mean over dimensions ({numbers['study']}). The axis shows"
     f" {low:.2f} to {high:.2f} alone: all words count nearly the same."
@@ -1130,7 +1130,7 @@ figures.show(
     words=numbers["words"], heights=numbers["importance"], ylabel="mean α",
 )  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** After this little training all words of the text have nearly the same importance, between 0.63 and 0.64: nothing is singled out yet, and the shape
 of the line is noise. In the paper, after a long training, the words that carry the meaning stand out.
@@ -1138,7 +1138,7 @@ of the line is noise. In the paper, after a long training, the words that carry 
 ## The decoder's vocabulary, with and without copying (Table 3)
 """
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 by_size = {}
 for size, found in numbers["sizes"].items():
     points = [
@@ -1149,18 +1149,18 @@ for size, found in numbers["sizes"].items():
     by_size[f"|Y| = {size}"] = dict(points)
 pd.DataFrame.from_dict(by_size, orient="index").round(2)
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 print("published, Read-Again LSTM on Gigaword")
 published_table("read_again_table3")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** Copying adds points at both sizes; in runs this short, how many differs from run to run. In the paper its gain shrinks from ten points at 2K to nothing at 69K; the
 headlines of these packages do not have that many words, so that both sizes are at the small end.
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def seconds_a_headline(size, copy, repeats=5):
     """Sorted times of beam search for one headline."""
     model = ReadAgain(ReadAgainConfig(size, source_vocab_size=5_000, copy=copy))
@@ -1175,7 +1175,7 @@ def seconds_a_headline(size, copy, repeats=5):
     return sorted(taken)
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 sizes_4 = (2_000, 5_000, 15_000, 30_000, 69_000)
 ways = {"without copying": False, "with copying": True}
 taken_4 = {
@@ -1189,7 +1189,7 @@ here = {
 published_4 = chosen.paper.page_tables["read_again_table4"].published
 pd.DataFrame({**here, **published_4}, index=pd.Index(sizes_4, name="|Y|"))
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 panel = {
     "series": {way: [sizes_4, [t[2] for t in every]] for way, every in taken_4.items()},
     "spread": {way: [[t[0] for t in every], [t[-1] for t in every]] for way, every in taken_4.items()},
@@ -1201,7 +1201,7 @@ caption = (
 )
 figures.show(lines, caption, "read_again_seconds", panels=[panel])
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** Time grows with the vocabulary, here as on the paper's Titan X, and copying costs next to nothing.
 
@@ -1252,80 +1252,353 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 </details>
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 6. Exercises
 
-Fill the gap; the check tells whether it is right.
+Nine functions to write, five lines at most each. A check compares what you wrote with the library or with something computed in another way. It says how much is right, not what is; and it says the same of code that raises an exception.
+Open an answer's fold to see a solution. The part stands on its own set-up cell and needs nothing from above; `make class` makes notebooks of it, for students and for who teaches them (`teaching.md`).
+"""
 
-**1.** With which importance does a step of (4) keep the old state, whatever the word? Return the new state for states `h` and `gru`
-(a plain GRU's step) at that importance.
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+import torch
+
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.synthetic import planted_sentences
+from lib.data.text import EOS
+from lib.exercises import Exercise
+from lib.layers.gru import GatedGRU
+from lib.models.read_again import ReadAgain, ReadAgainConfig
+from lib.page_tools import learn
+
+WORDS, KNOWN_WORDS = [4, 7, 12, 5, 12, 6], 12  # a vocabulary of 12 words; 12 is unknown
+short_text = EncodedDocument.of("a", WORDS, [6], [5, 12, EOS], ["zebra"])
+
+
+def small_reader(**changes):
+    """With random weights; both tables have 12 rows, where nothing else is said."""
+    torch.manual_seed(0)
+    sizes = {"vocab_size": KNOWN_WORDS, "source_vocab_size": KNOWN_WORDS}
+    sizes |= {"embedding": 4, "hidden": 5, "dropout": 0.0, **changes}
+    return ReadAgain(ReadAgainConfig(**sizes))
+
+
+short_batch = make_batch([short_text], KNOWN_WORDS)
+reader = small_reader(encoder="read-again gru").double().requires_grad_(False)
+reader_state = reader.encode(short_batch)
+reader_output, _ = reader.decode(short_batch.target_input, reader_state)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## Compute
+
+**1.** Return the importance (5) of all words, $[n, d]$, without a loop, from the first read's states `h1` $[n, d]$ and the embeddings `x` $[n, e]$. `W_e`, `U_e`, `V_e` are matrices; the library adds a bias `b` of $d$ numbers. (2 points)
 """
 
 
-# %%
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-1", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def importance_of_words(h1, x, W_e, U_e, V_e, b):
+    ### BEGIN SOLUTION
+    return torch.tanh(h1 @ W_e.T + b + U_e @ h1[-1] + x @ V_e.T)
+    ### END SOLUTION
 
 
-def pass_over(h, gru):
-    # your code
-    return None
+# %% nbgrader={"grade": true, "grade_id": "read_again-1-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(1, points=2)
+x = reader.source_embedding(short_batch.source[0])
+h1 = reader.first_read(x)[0]
+parts = reader.importance_word, reader.importance_text, reader.importance_input
+given = *(part.weight for part in parts), reader.importance_word.bias
+wanted = reader_state.importance[0]
+asked.same("the text", lambda: importance_of_words(h1, x, *given), wanted)
+### BEGIN HIDDEN TESTS
+turned = make_batch([EncodedDocument.of("", [9, 4], [2], [EOS])], KNOWN_WORDS)
+y = reader.source_embedding(turned.source[0])
+h, wanted = reader.first_read(y)[0], reader.encode(turned).importance[0]
+asked.same("two words", lambda: importance_of_words(h, y, *given), wanted)
+### END HIDDEN TESTS
+asked.score()
 
-
-check_exercise(
-    1,
-    pass_over,
-    [
-        (
-            (torch.tensor([1.0, -2.0]), torch.tensor([0.5, 0.5])),
-            torch.tensor([1.0, -2.0]),
-        )
-    ],
-)
-
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary>Solution</summary>
-
-```python
-def pass_over(h, gru):
-    importance = 0.0
-    return (1 - importance) * h + importance * gru
-```
-
-</details>
-
-**2.** All scores $g$ and $k$ are 0. How probable is a word of $Y$ that stands `times` times in a text of `words` words?
+**2.** Read the second time (4): return the states $[n, d]$ of embeddings `x` $[n, e]$ with the importance `alpha` $[n, d]$. `gru` takes a word $[1, e]$ and a state $[1, d]$ and returns the next state in second place, $[1, d]$. The library's scan is `GatedGRU`. (2 points)
 """
 
 
-# %%
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-2", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def second_read(x, alpha, gru):
+    ### BEGIN SOLUTION
+    h, states = torch.zeros_like(alpha[:1]), []
+    for x_i, alpha_i in zip(x, alpha):
+        h = (1 - alpha_i) * h + alpha_i * gru(x_i[None], h)[1]
+        states.append(h[0])
+    return torch.stack(states)
+    ### END SOLUTION
 
 
-def equal_scores(size_of_Y, words, times):
-    # your code
-    return None
+# %% nbgrader={"grade": true, "grade_id": "read_again-2-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(2, points=2)
+scan = GatedGRU(4, 5).double().requires_grad_(False)
+x, alpha = torch.randn(7, 4).double(), torch.rand(7, 5).double() * 2 - 1
+wanted = scan(x[None], alpha[None])[0]
+asked.same("seven words", lambda: second_read(x, alpha, scan.gru), wanted)
+### BEGIN HIDDEN TESTS
+plain, ones = scan.gru(x)[0], torch.ones_like(alpha)
+asked.same("importance 1", lambda: second_read(x, ones, scan.gru), plain)
+### END HIDDEN TESTS
+asked.score()
 
-
-check_exercise(
-    2, equal_scores, [((10, 10, 0), 0.05), ((10, 10, 1), 0.1), ((100, 20, 5), 0.05)]
-)
-
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary>Solution</summary>
+**3.** Return $P(w)$ (17) of the id `word`, from the scores `g` of the vocabulary $Y$, `k` of the places of the text (16), and the ids of these places, `source`, a list. `ReadAgain.log_prob` is the library's. (2 points)
+"""
 
-Every score has the same mass; the word has one in $Y$ and one for each place.
 
-```python
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-3", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def generated_or_copied(word, g, k, source):
+    ### BEGIN SOLUTION
+    here = torch.tensor([place == word for place in source])
+    generated = g[word].exp() if word < len(g) else 0.0
+    return (generated + k[here].exp().sum()) / (g.exp().sum() + k.exp().sum())
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "read_again-3-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(3, points=2)
+g, k = reader.generate(reader_output.features)[0, 0], reader_output.copy[0, 0]
+
+
+def by_lib(word):
+    asked_for = torch.full_like(short_batch.target, word)
+    return reader.log_prob(reader_output, asked_for, reader_state)[0, 0].exp()
+
+
+wanted = by_lib(12)
+asked.same("to be copied", lambda: generated_or_copied(12, g, k, WORDS), wanted)
+### BEGIN HIDDEN TESTS
+for word in (5, 8):
+    wanted = by_lib(word)
+    asked.same(f"{word}", lambda w=word: generated_or_copied(w, g, k, WORDS), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**4.** How many weights does each read of `"read-again lstm"` have? An LSTM has four gates, each with a matrix for what enters, one for the state before, and two biases (PyTorch's). Into the second read go (8) word, state and text. Return both numbers for embeddings of `e` and states of `d` numbers. (2 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-4", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def weights_of_both_reads(e, d):
+    ### BEGIN SOLUTION
+    def weights(enters):
+        return 4 * d * (enters + d + 2)
+
+    return [weights(e), weights(e + 2 * d)]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "read_again-4-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(4, points=2)
+
+
+def counted_weights(e, d):
+    model = small_reader(encoder="read-again lstm", embedding=e, hidden=d)
+    reads = model.first_read, model.second_read
+    return [sum(p.numel() for p in read.parameters()) for read in reads]
+
+
+asked.same("4 and 5", lambda: weights_of_both_reads(4, 5), counted_weights(4, 5))
+### BEGIN HIDDEN TESTS
+asked.same("16 and 32", lambda: weights_of_both_reads(16, 32), counted_weights(16, 32))
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## Derive
+
+**5.** All scores $g$ and $k$ are 0. How probable is a word of $Y$ that stands `times` times in a text of `words` words? `size_of_Y` is $|Y|$. (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-5", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
 def equal_scores(size_of_Y, words, times):
+    ### BEGIN SOLUTION
+    # every score has the same mass: one in Y, and one for each place
     return (1 + times) / (size_of_Y + words)
-```
+    ### END SOLUTION
 
-</details>
 
-**3.** (no check) Run the page with `dataset="docstrings:numpy,pandas,networkx,matplotlib"`. Which packages are held out, and what
-happens to the scores?
+# %% nbgrader={"grade": true, "grade_id": "read_again-5-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(5, points=3)
 
+
+def with_equal_scores(size_of_Y, words, times):
+    source = torch.tensor([[0] * times + [1] * (words - times)])
+    mass = torch.ones(size_of_Y).scatter_add(0, source[0], torch.ones(words))
+    return (mass / mass.sum())[0]
+
+
+wanted = with_equal_scores(10, 10, 3)
+asked.same("3 of 10", lambda: equal_scores(10, 10, 3), wanted, 1e-6)
+### BEGIN HIDDEN TESTS
+for case in ((10, 10, 0), (100, 20, 5), (5, 1, 1)):
+    wanted = with_equal_scores(*case)
+    asked.same(f"{case}", lambda case=case: equal_scores(*case), wanted, 1e-6)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**6.** Derive $\partial\log P(w)/\partial k$ from (17), for all places at once, $[n]$. `g` and `k` are the scores, `here` $[n]$ is 1 at the places of $w$ and 0 elsewhere, and $w$ is **not** in $Y$. Autograd checks it. (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-6", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def push_on_the_copy_scores(g, k, here):
+    ### BEGIN SOLUTION
+    # the share of each place among those of w, less its share of all mass
+    mine = here * k.exp()
+    return mine / mine.sum() - k.exp() / (g.exp().sum() + k.exp().sum())
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "read_again-6-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(6, points=3)
+
+
+def by_autograd(g, k, here):
+    k = k.clone().requires_grad_()
+    log_P = (k.exp() @ here).log() - torch.cat([g, k]).logsumexp(0)
+    return torch.autograd.grad(log_P, k)[0]
+
+
+g, k = torch.randn(6).double(), torch.randn(3).double()
+case = g, k, torch.tensor([1.0, 0.0, 1.0]).double()
+asked.same("two places", lambda: push_on_the_copy_scores(*case), by_autograd(*case))
+### BEGIN HIDDEN TESTS
+g, k = torch.randn(9).double(), torch.randn(5).double()
+case = g, k, torch.eye(5)[2].double()
+asked.same("one place", lambda: push_on_the_copy_scores(*case), by_autograd(*case))
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**7.** Suppose that $\mathrm{GRU}^2$ of (4) gives the same number $u$ at every word, and that the importance is the same $\alpha$ everywhere. The state begins at 0. Derive it after $n$ words, without a loop. Which $\alpha$ of $[-1, 1]$, which is what (5) allows, lets it grow without bound? (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-7", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def state_after(n, alpha, u):
+    ### BEGIN SOLUTION
+    # u - h is multiplied by 1 - α at each word: below α = 0 it grows with every one
+    return (1 - (1 - alpha) ** n) * u
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "read_again-7-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(7, points=3)
+
+
+def word_by_word(n, alpha, u):
+    h = 0.0
+    for _ in range(n):
+        h = (1 - alpha) * h + alpha * u
+    return h
+
+
+asked.same("5 words", lambda: state_after(5, 0.3, 0.8), word_by_word(5, 0.3, 0.8))
+### BEGIN HIDDEN TESTS
+for case in ((20, -0.5, 0.1), (3, 1.0, 0.7), (50, 0.0, 0.9)):
+    wanted = word_by_word(*case)
+    asked.same(f"{case}", lambda case=case: state_after(*case), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## Change the model, and predict
+
+**8.** The importance (5) has $\tanh$; `importance="sigmoid"` keeps it positive. Predict, for random weights and a text of 60 words, which of the two has the larger state after the second read, and whether the state can be larger than 1 in any dimension, for `"tanh"` and for `"sigmoid"`: a name and two truth values. (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-8", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def tanh_or_sigmoid():
+    ### BEGIN SOLUTION
+    # with 0 <= α <= 1 a state is a mean of numbers between -1 and 1, and with a
+    # negative α it leaves them: the exercise before
+    return ["tanh", True, False]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "read_again-8-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(8, points=3)
+
+
+def largest_state(importance):
+    config = {"encoder": "read-again gru", "importance": importance, "hidden": 32}
+    text = [4 + i % 8 for i in range(60)]
+    batch = make_batch([EncodedDocument.of("", text, [60], [EOS])], KNOWN_WORDS)
+    return small_reader(**config).encode(batch).words.abs().max().item()
+
+
+largest = {name: largest_state(name) for name in ("tanh", "sigmoid")}
+wanted = max(largest, key=largest.get)
+asked.same("the larger", lambda: tanh_or_sigmoid()[0], wanted)
+### BEGIN HIDDEN TESTS
+for place, name in enumerate(largest, start=1):
+    asked.same(name, lambda n=place: tanh_or_sigmoid()[n], largest[name] > 1)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**9.** In the planted task of `lib.data.synthetic` the headline is the words of one marked sentence. A model with copying and one without train for 40 steps. Predict which has the smaller loss (18), `"copying"` or `"without"`, when all words are in $Y$, and when $Y$ has nothing but symbols and marks, so that a model without copying is asked for [UNK]. (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-9", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def smaller_loss():
+    ### BEGIN SOLUTION
+    # to point to a place is learned at once, and sooner than what each of the words
+    # is. With unknown words the other model has a small loss too: [UNK] three times,
+    # which says nothing; it has only to learn when to stop
+    return ["copying", "copying"]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "read_again-9-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(9, points=3)
+
+
+def planted_loss(copy, size):
+    sizes = {"embedding": 16, "hidden": 16, "copy": copy, "vocab_size": size}
+    model = small_reader(**sizes, source_vocab_size=size)
+    made = (planted_sentences(16, i, 2, 3, 1, 30) for i in range(41))
+    *batches, last = (make_batch(documents, size) for documents in made)
+    return learn(model, batches, 1e-2).loss(last)["loss"].item()
+
+
+losses = planted_loss(True, 30), planted_loss(False, 30)
+truth = ["copying", "without"][losses[0] > losses[1]]
+asked.same("known words", lambda: smaller_loss()[0], truth)
+### BEGIN HIDDEN TESTS
+losses = planted_loss(True, 6), planted_loss(False, 6)
+truth = ["copying", "without"][losses[0] > losses[1]]
+asked.same("unknown words", lambda: smaller_loss()[1], truth)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**To go on with, without a check.** Run the page with `dataset="docstrings:numpy,pandas,networkx,matplotlib"`. Which packages are held out, and what happens to the scores?
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
 # Where to go from here
 
 * `python -m lib.train read_again --dataset gigaword_folder --preset paper --output runs/gigaword` trains at the paper's size on a GPU.

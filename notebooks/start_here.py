@@ -6,7 +6,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # Start here: what the four papers stand on
 
@@ -45,7 +45,7 @@ cross-entropy, gradient descent. No linguistics.
 The page runs in half a minute on one CPU core and needs no network.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## How to read it
 
@@ -72,10 +72,10 @@ compares them with the library `lib`, which does the same for batches, and stops
 | $D,\ B,\ p$ | | test documents; resamples; the share of them that contradicts a difference, twice |
 """
 
-# %% tags=["parameters"]
+# %% slideshow={"slide_type": "skip"} tags=["parameters"]
 seed: int = 0  # of weights, stories and bootstrap
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 from lib.parameters import check_parameters
 
 check_parameters(globals())
@@ -93,9 +93,9 @@ from rouge_score.tokenizers import DefaultTokenizer
 
 import lib
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 from lib.bootstrap import interval, paired_bootstrap
-from lib.checks import Checks, check_exercise
+from lib.checks import Checks
 from lib.data.batch import EncodedDocument, in_vocabulary, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.text import BOS, EOS, PAD, Vocabulary
@@ -116,7 +116,7 @@ figures = PageFigures(figures_folder(seed == 0))
 checks = Checks()
 show_tables()
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 0. A small world to summarize
 
@@ -128,7 +128,7 @@ summarizer does, in sixteen symbols.
 Three animals are in the vocabulary. The other ten are not: to the model each is the same symbol, [UNK], *unknown*.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 VERBS = {
     "seen": "saw", "known": "knew", "drawn": "drew",
     "bitten": "bit", "chosen": "chose", "forgotten": "forgot",
@@ -149,7 +149,7 @@ def tell(rng):
     return text, f"the {who} {VERBS[verb]} the {whom} ."
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def story_of(text, summary):
     """Ids, as the models want them; words outside the vocabulary get ids behind it."""
     sentences = [sentence.split() for sentence in text]
@@ -168,7 +168,7 @@ N, T, V = len(source_words), len(target_words), len(vocabulary)
 ids = batch.source[0].tolist(), batch.source_extended[0].tolist()
 pd.DataFrame([source_words, *ids], index=["text", "embedded id", "extended id"])
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 This is the text that the whole page follows. The second row is what the encoder embeds: *zebra* and *okapi* are both 1, which is
 [UNK]. The third row gives each a number of its own behind the 27 ids of the vocabulary, 27 and 28, which hold in this text only.
@@ -179,7 +179,7 @@ Two models learn on 9,600 such stories, made up at random: a **plain** one, whic
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def learned(copy, steps=300):
     """A small model after `steps` batches of 32 new stories."""
     torch.manual_seed(seed)
@@ -195,7 +195,7 @@ unseen = [story_of(*tell(random.Random(1000 + i))) for i in range(100)]
 freely = DecodeConfig(beam=4, min_length=1, max_length=10, forbidden=(PAD, BOS))
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def known(ids):
     """Ids with every unknown word as [UNK]."""
     return in_vocabulary(torch.tensor(ids), V).tolist()
@@ -215,14 +215,14 @@ for name, model in {"plain": plain, "pointer-generator": pointer}.items():
     }
 pd.DataFrame.from_dict(rows, orient="index")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** On 100 new texts both find the sentence, turn it round and change the verb, without a mistake. But the plain model has no name for most animals:
 only 16 of its summaries are complete, and in the others [UNK] stands where an animal should. The pointer-generator, of nearly the same size, writes all 100 as they should be, with
 animals that it has no embedding for.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 1. Sequence to sequence, with attention
 
@@ -261,7 +261,7 @@ $$f_t=W_f[s_t;c_t]+b_f,\qquad P_g=\mathrm{softmax}\big(W_v f_t+b_v\big)\tag{6}$$
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def look_back(s, h, W_h, W_s, v):
     """(3) to (5). s [d], h [N, d] -> weights [N], context [d]."""
     scores = torch.stack([v @ torch.tanh(W_h @ h_i + W_s @ s) for h_i in h])
@@ -277,7 +277,7 @@ def states_of(model):
     return h[0], model.decoder(model.embedding(read), s_0[None])[0][0]
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 with torch.no_grad():
     h, s = states_of(plain)
     layer = plain.word_attention
@@ -294,20 +294,20 @@ checks.close(f, output.features[0], "(5), (6)", "features")
 wanted = known(story.target)  # the plain model's zebra is [UNK]
 checks.close(P_g[range(T), wanted], lib_P, "(6)", "P of the reference's words")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 shown = {"rows": target_words, "columns": source_words, "ylabel": "is written"}
 caption = "Attention α: where the plain model looks before each word."
 panel = {"title": "", "values": alpha.round(decimals=3), **shown}
 figures.show(word_maps, caption, "start_attention", panels=[panel], top=1.0)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see (`start_attention`).** A row is a step, and sums to 1. Before *zebra*, *saw* and *cat* nearly all weight is on one word each, *zebra*, *seen* and *cat*, and their order in the text is the reverse: that is how a model turns a sentence
 round. Nobody has told it which word belongs to which. The rows of *the* and of the full stop are spread out: what comes there does not depend on the text, so it does not matter where the model looks. And at *zebra* the plain model looks at
 the right word, and still has to write [UNK]: it knows *where* the word is, and not *which*.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 2. Why words are copied
 
@@ -332,7 +332,7 @@ In this model the attention has one more input, the coverage; it is left to sect
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def copy_distribution(alpha, extended, size):
     """(7). Weights [N], extended ids [N] -> P_c [size]."""
     P_c = torch.zeros(size).double()
@@ -347,7 +347,7 @@ def generate_or_copy(z, P_g, P_c):
     return z * torch.cat([P_g, nothing]) + (1 - z) * P_c
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 with torch.no_grad():
     h, s = states_of(pointer)
     output, state = pointer.decode(batch.target_input, pointer.encode(batch))
@@ -364,7 +364,7 @@ checks.close(z, output.switch[0].sigmoid(), "(8)", "switch")
 checks.close(P[range(T), story.target].log(), lib_log_P, "(9)", "log P of the words")
 checks.close(P.sum(1), torch.ones(T).double(), "(9)", "each row of P sums to 1")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 every = [*vocabulary.words, *story.unknown]
 steps = [f"{t + 1}" for t in range(T)]
 switched = [f"{step}   z = {p:.2f}" for step, p in zip(steps, z.tolist())]
@@ -383,14 +383,14 @@ caption = "Generate or copy: the probability of every word at each step."
 look = {"across": 1, "top": 1.0, "label": "P"}
 figures.show(word_maps, caption, "start_copying", panels=panels, **look)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see (`start_copying`).** Columns are the 27 ids of the vocabulary and, at the right, this text's own two. The switch is at 0 for *the*, *zebra*, *the* and *cat*, which are copied, and at 1 for *saw*, the full stop and [EOS], which are generated: the text has
 *seen*, and no end. Only at the third map does it all come together. Where the switch is at 0, $P_g$ says *saw* or a full stop, and nobody listens; where it is at 1, $P_c$ is left with *the* or *zebra*. A part of a model that nothing depends on is free to say anything, and one should not read meaning
 into it.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 3. Learning
 
@@ -406,7 +406,7 @@ and one call of the decoder computes them. The loop below goes step by step, to 
 """
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 @torch.no_grad()
 def forced_losses(model, batch):
     """-log P of each word of one reference, the words before it given: [T]."""
@@ -425,14 +425,14 @@ fed = ["[BOS]", *target_words[:-1]]
 numbers = [f"{loss:.4f}" for loss in losses.tolist()]
 pd.DataFrame([fed, target_words, numbers], index=["fed", "wanted", "-log P"])
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 The training loop is the one that you know: batch, loss, gradient, step. `learn`, which made both models, adds only that a gradient longer than 2 is shortened. Here it is written
 out, for three steps from the same weights on the same stories:
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def teach(model, batches, learning_rate):
     """Teacher forcing, a batch at a time."""
     adam = torch.optim.Adam(model.parameters(), lr=learning_rate)
@@ -449,7 +449,7 @@ def teach(model, batches, learning_rate):
     return model
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 rng = random.Random(seed)
 three = [make_batch([story_of(*tell(rng)) for _ in range(8)], V) for _ in range(3)]
 weights = []
@@ -460,13 +460,13 @@ for train in (teach, learn):
     weights.append(torch.cat([p.flatten() for p in model.parameters()]))
 checks.close(*weights, "(10)", "weights after three steps, page and lib")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 Teacher forcing has a price, **exposure bias**: the model meets its own mistakes for the first time when it is used. What does the pointer-generator do with a summary that begins wrongly, with *the dog*?
 """
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 @torch.no_grad()
 def next_words(words, count=3):
     """What the pointer-generator would write after some words, best first."""
@@ -481,7 +481,7 @@ continued = {words: next_words(words.split()) for words in begun}
 columns = ["best", "second", "third"]
 pd.DataFrame.from_dict(continued, orient="index", columns=columns)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** After *the dog* the model goes on with *saw*, and then with *the cat*, as sure as before: a smooth sentence, and untrue. After a second *zebra* it closes with the full stop. It has never been shown a beginning that was wrong, and has not learned to mend one. In long summaries such slips
 follow one another; section 5 shows what becomes of it.
@@ -498,7 +498,7 @@ In `lib`, $\eta\,d^{-1/2}$ is one number, `learning_rate`.
 """
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def noam(k, factor, d, warmup):
     """(11)."""
     return factor * d**-0.5 * min(k**-0.5, k * warmup**-1.5)
@@ -516,7 +516,7 @@ panel = {"series": series, "xlabel": "step k", "ylabel": "learning rate", "zero"
 caption = "Warm-up, then decay: the rate (11)."
 figures.show(lines, caption, "start_warmup", panels=[panel], width=6)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see (`start_warmup`).** The two settings rise along the same line, since $1\cdot512^{-1/2}\cdot4000^{-3/2}$ and $2\cdot256^{-1/2}\cdot8000^{-3/2}$ happen to be the same number; the longer warm-up goes on to twice the rate. After the peak four times the steps mean half the rate, for ever.
 A run of a few hundred steps with $k_0=8000$ would never leave the beginning of the line: demos have a $k_0$ of their own.
@@ -540,7 +540,7 @@ ranks higher than the worst of them. `min_length` bars [EOS] until there are so 
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 @torch.no_grad()
 def search_with_beam(model, batch, config):
     """(rank, log P, ids) of the best hypotheses of one text, the best first."""
@@ -563,7 +563,7 @@ def search_with_beam(model, batch, config):
     return ended[::-1]
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 for name, model in {"plain": plain, "pointer-generator": pointer}.items():
     page, library = [], []
     for size, document in [(size, d) for size in (1, 2, 4, 8) for d in unseen[:3]]:
@@ -575,14 +575,14 @@ for name, model in {"plain": plain, "pointer-generator": pointer}.items():
     theirs = torch.tensor([[h.score, h.log_prob] for h in library]).double()
     checks.close(ours, theirs, "(12)", f"{name}: rank and log P")
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 beam = [
     [vocabulary.text(ids, story.unknown), log_p, len(ids) + 1, rank]
     for rank, log_p, ids in search_with_beam(pointer, batch, freely)
 ]
 pd.DataFrame(beam, columns=["summary", "log P", "symbols", "rank"]).round(3)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** Every hypothesis of every beam is the library's, in the same order. For our text the best is nearly certain ($\log P=-0.01$, a probability of 0.99), and the three others differ from it in the verb alone: a beam shows what the model hesitates
 about. All have seven symbols, so that they are easily compared. When lengths differ they are not.
@@ -597,7 +597,7 @@ $$\mathrm{rank}=\frac{\log P}{\ell(n)},\qquad \ell(n)=\Big(\frac{n+o}{1+o}\Big)^
 transformer with $\lambda=0.4$. The name misleads: it *takes away* a penalty on length, and a larger $\lambda$ favours longer summaries.
 """
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 rules = {"λ = 1, o = 0": (1, 0), "λ = 1, o = 5": (1, 5)}
 rules |= {"λ = 0.4, o = 5": (0.4, 5), "λ = 0": (0, 0)}
 ns, series, ranks = list(range(1, 42, 5)), {}, {}
@@ -613,12 +613,12 @@ table = pd.DataFrame(ranks, index=["6 symbols", "12 symbols"]).T
 table["wins"] = table.idxmax(axis=1)
 table.round(3)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 panel = {"series": series, "xlabel": "symbols n", "ylabel": "ℓ(n)"}
 caption = "What log P is divided by: four rules of (12)."
 figures.show(lines, caption, "start_length", panels=[panel], width=6)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see (`start_length`).** In the table a hypothesis of 6 symbols, each with a probability of 0.80, meets one of 12 symbols with 0.85 each. By $\log P$ the short one wins, and by Liu and Lapata's rule as well; with $\lambda=1$ the long one does, with both offsets. The picture shows why: for $\lambda=1$, $o=0$ the divisor grows
 with the length itself, and the other rules divide by far less. With all of them $\ell(1)=1$.
@@ -626,7 +626,7 @@ with the length itself, and the other rules divide by far less. With all of them
 Where a model's lengths are wrong all the same, people set bounds: the Mem2Mem of the next section was shown no end of a summary in most of its training, and is held to at least 240 symbols.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 5. Repetition and coverage
 
@@ -639,7 +639,7 @@ $$\mathrm{repeated}=1-\frac{\text{different trigrams}}{\text{trigrams}}\tag{13}$
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def repeated_share(words):
     """(13)."""
     trigrams = [tuple(words[i : i + 3]) for i in range(len(words) - 2)]
@@ -654,7 +654,7 @@ for how, size in DECODINGS.items():
     ruled = replace(run, decode=replace(run.decode, block_ngrams=size))
     (summed_up[how],) = ruled.summarize(papers[:1], attention=True)
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 summaries = {how: str(summary).split() for how, summary in summed_up.items()}
 plots = []
 for how, words in summaries.items():
@@ -670,7 +670,7 @@ caption = "Two summaries of one paper: a dot where two trigrams are the same."
 shown = {"panels": plots, "unit": "trigram"}
 figures.show(dot_plots, caption, "start_repetition", **shown)
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 words, before = summaries["as the paper decodes"], set()
 marked = list(words)
 for i, trigram in enumerate(zip(words, words[1:], words[2:])):
@@ -679,7 +679,7 @@ for i, trigram in enumerate(zip(words, words[1:], words[2:])):
     before.add(trigram)
 Passages([("as the paper decodes", " ".join(marked))])
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see (`start_repetition`).** A dot stands where two trigrams of a summary are the same, so each such pair has two dots, and a repeated passage is a line beside the diagonal. In the left summary 106 of 244 trigrams had been said before (in capitals below the picture): whole clauses come back; *but not prolonged sedentary bouts* stands there four times. The loop feeds
 itself: what was written is read again by the decoder, and the same state attends to the same place. On the right the rule has made the plot empty, as it must; it does not make the summary true, and it bars as well what would be rightly said twice.
@@ -702,7 +702,7 @@ At each step it lies between 0, all attention on new words, and 1, all on words 
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def coverage_attention(s, h, W_h, W_s, w_cov, v):
     """(14), (15). s [T, d], h [N, d] -> weights and coverage, [T, N] each."""
     cov, alphas, covs = torch.zeros(len(h)).double(), [], []
@@ -722,7 +722,7 @@ with torch.no_grad():
     alpha, cov = coverage_attention(s, h, W_h, W_s, w_cov, v)
 checks.close(alpha, output.copy[0], "(14), (15)", "attention of the pointer-generator")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 shown = {"rows": target_words, "columns": source_words, "ylabel": "is written"}
 panels = [
     {"title": "attention α", "values": alpha.round(decimals=3), **shown},
@@ -732,7 +732,7 @@ caption = "The pointer-generator: attention, and its sum so far."
 top = max(1.0, cov.max().item())
 figures.show(word_maps, caption, "start_coverage", panels=panels, across=2, top=top)
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 rows = {}
 for how, summary in summed_up.items():
     seen = torch.from_numpy(summary.attention["words"]).double()  # [words, N]
@@ -746,7 +746,7 @@ for how, summary in summed_up.items():
     }
 pd.DataFrame.from_dict(rows, orient="index")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see (`start_coverage`).** Left the attention, right its sum so far; the scale is that of the sum. The pointer-generator attends to the *the* before *zebra* when it writes *saw*, and a third time for the next *the*: the state of that word has read *the cat was seen by the*, from the left, and *zebra*, from the right, and so knows of both. **A weight points at a state, not at a word**, and a
 state knows its surroundings; the plain model learned another way to do the same. Coverage does not stop it, for nothing is lost by looking three times at one place.
@@ -755,7 +755,7 @@ The table is of the two long summaries; the weights are those by which Mem2Mem c
 Manning report that coverage as an input alone, without the loss (16), did not lessen repetition in their model. The left summary agrees: its model has the input.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 6. ROUGE
 
@@ -769,7 +769,7 @@ Hits as a share of the summary's n-grams are **precision** $\pi$, of the referen
 $$F_1=\frac{2\,\pi\rho}{\pi+\rho}\tag{18}$$
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 stems = DefaultTokenizer(use_stemmer=True).tokenize
 
 
@@ -789,7 +789,7 @@ def rouge_n(summary, reference, n):
     return f1_percent(hits, *(count.total() for count in counts))
 
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **ROUGE-L** wants no exact neighbours, only the same order. It takes the **longest common subsequence** of the two texts: as many words as possible that stand in both in the same order, with
 anything between them. Its length follows from those of shorter beginnings. With $u_i$ and $u'_j$ the words of the two,
@@ -800,7 +800,7 @@ and $\mathrm{hits}_L$ is the last of them.
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def lcs_lengths(words, others):
     """(19). L[i][j] for all beginnings of two lists of words."""
     L = [[0] * (len(others) + 1) for _ in range(len(words) + 1)]
@@ -816,7 +816,7 @@ def rouge_l(summary, reference):
     return f1_percent(lcs_lengths(ours, theirs)[-1][-1], len(ours), len(theirs))
 
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 One sequence for the whole text is hard on a summary that says the right things in another order: a subsequence cannot go back. **ROUGE-Lsum**, the summary-level ROUGE-L, treats each sentence of the reference
 for itself. It finds its longest common subsequence with *every* sentence of the summary, and a word counts as hit when it is in any of them:
@@ -827,7 +827,7 @@ with no word counted more often than both texts have it.
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def in_common(wanted, sentence):
     """Places in `wanted` of one longest common subsequence: (19), from the end."""
     L, i, j, places = lcs_lengths(wanted, sentence), len(wanted), len(sentence), set()
@@ -850,12 +850,12 @@ def rouge_lsum(summary, reference):
     return f1_percent((hits & ours & theirs).total(), ours.total(), theirs.total())
 
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 Equal to `rouge-score`, the package that `lib.metrics` uses, on four small examples and on the model's summary of section 5:
 """
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 wanted, mem2mem = ["The zebra saw the cat.", "It ran."], summed_up["no trigram twice"]
 examples = {
     "the same": (wanted, wanted),
@@ -876,7 +876,7 @@ table = pd.DataFrame.from_dict(ours, orient="index", columns=columns)
 checks.close(torch.tensor(table.values), torch.tensor(np.array(theirs)), "(17)-(20)")
 table.round(1)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** *Sentences changed round* costs R-L nearly 29 points and R-Lsum none. On the real summary, of ten sentences, the two are 19.9 and 41.5: to take one for the other is a larger error than most differences between models. The tables of CNN/DailyMail, arXiv and PubMed mean **R-Lsum**; so do the pages here,
 unless they say R-L.
@@ -884,7 +884,7 @@ unless they say R-L.
 And look at the third row: the wrong animal saw the other, and R-1 is 100. ROUGE counts words. It is no judge of truth, and it pays for length, as section 7 shows.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 7. Is it luck?
 
@@ -900,7 +900,7 @@ where $m_i$ is the score of document $i$.
 Three systems that learn nothing, to have numbers: **Lead** takes the beginning of a paper, **LexRank** (Erkan and Radev 2004) the sentences that are most like all others. Both are cut to 200 words, and Lead to 180 as well.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 papers = papers[:60]
 ranked = [lexrank(paper.sentences, 200) for paper in papers]
 systems = {
@@ -912,7 +912,7 @@ references = [paper.summary for paper in papers]
 r1 = {name: rouge(found, references)[:, 0] for name, found in systems.items()}
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def resampled_means(values, resamples, seed):
     """(21): the mean of each resample of documents, [resamples]."""
     size = resamples, len(values)
@@ -929,7 +929,7 @@ for name, values in r1.items():
     rows[name] = {"R-1": str(library), "half width": f"{(high - low) / 2:.2f}"}
 pd.DataFrame.from_dict(rows, orient="index")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## The paired bootstrap
 
@@ -943,7 +943,7 @@ and a difference is called real when its interval excludes 0. What is hard for b
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def paired_differences(first, second, resamples, seed):
     """(22): mean difference of each resample, and p."""
     differences = resampled_means(second - first, resamples, seed)
@@ -951,7 +951,7 @@ def paired_differences(first, second, resamples, seed):
     return differences, min(1.0, 2 * min(worse, better))
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def compared(first, second):
     """A row of the table: both ways to compare two systems of `r1`."""
     a, b = r1[first], r1[second]
@@ -968,14 +968,14 @@ def compared(first, second):
     return f"{mean:+.2f}", on_same, f"{p:.3f}", on_others, f"{correlation:+.2f}"
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 columns = ["difference", "paired", "p", "unpaired", "correlation"]
 pairs = {"Lead - Lead, 180 words": ("Lead, 180 words", "Lead")}
 pairs["LexRank - Lead"] = "Lead", "LexRank"
 rows = {name: compared(*pair) for name, pair in pairs.items()}
 pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 shorter, longer = r1["Lead, 180 words"], r1["Lead"]
 of = {"180 words": shorter, "200 words": longer}
 pairs = enumerate(of.items(), start=1)
@@ -993,7 +993,7 @@ panels[1]["mark"] = 0
 caption = "2,000 resamples: two means, and their difference."
 figures.show(histograms, caption, "start_bootstrap", panels=panels)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see (`start_bootstrap`).** The two Leads differ by 1.17 points. Resampled each for itself (unpaired), the difference may be anything from -0.8 to 3.2; on the same documents it is 0.8 to 1.6, and none of 2,000 resamples says otherwise. Their scores rise and fall together (a correlation of 0.96), and what they share
 cancels. So twenty words more *are* worth a point of R-1, for a system that has learned nothing: that is why the pages cut all summaries to one length before they compare.
@@ -1003,17 +1003,17 @@ For LexRank and Lead pairing changes little, for their scores on a paper have no
 What neither interval holds: another seed, another training set, another corpus. `lib.bootstrap` takes several runs of a system and resamples them, too; a table of one run says nothing about the next.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## All comparisons
 
 Numbers of the page's functions beside the library's. One that fails would have stopped the page.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 checks.table()
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 8. Symbols and words
 
@@ -1059,7 +1059,7 @@ Three letters that change their meaning: $\alpha_i$ is the importance of a word 
 | warm-up | the steps over which the learning rate rises: (11) |
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 9. Where to go
 
@@ -1074,265 +1074,374 @@ All four papers begin where this page ends: a text too long for the model above.
 | [All four compared](compare.ipynb) | nothing: it asks which is better, with section 7 | after at least two of the others |
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 10. Exercises
 
-Fill the gap; the check tells whether it is right. Solutions are folded.
+Ten functions to write, five lines at most each. A check compares what you wrote with the library or with something computed in another way. It says how much is right, not what is; and it says the same of code that raises an exception.
+Open an answer's fold to see a solution. The part stands on its own set-up cell and needs nothing from above; `make class` makes notebooks of it, for students and for who teaches them (`teaching.md`).
+"""
 
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+import numpy as np
+import torch
+
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.synthetic import planted_sentences
+from lib.data.text import EOS
+from lib.exercises import Exercise
+from lib.generate import DecodeConfig
+from lib.layers.pointer import PointerGenerator, PointerOutput
+from lib.metrics import repeated_ngrams, rouge
+from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from lib.page_tools import learn
+from lib.training import TrainConfig
+
+torch.manual_seed(0)
+read_ids, made_of = (
+    [4, 5, 12, 6, 12, 13],
+    12,
+)  # a vocabulary of 12; 12 and 13 are unknown
+small_text = make_batch(
+    [EncodedDocument.of("a", read_ids, [6], [6, 12, EOS], ["zebra", "ibex"])], made_of
+)
+small_model = Seq2Seq(
+    Seq2SeqConfig(made_of, embedding=4, hidden=6, bottleneck=4)
+).double()
+with torch.no_grad():
+    after_read = small_model.encode(small_text)
+    small_output, after_read = small_model.decode(small_text.target_input, after_read)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
 ## Compute
 
-**1.** `alphas` [T, N] are the attention weights of all steps. Return the coverage loss (16) of the **last** step, a number.
+**1.** `alphas` $[T, N]$ are the attention weights of all steps. Return the coverage loss (16) of the **last** step, a number. (2 points)
 """
 
 
-# %%
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-1", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
 def last_coverage_loss(alphas):
-    # your code
-    return None
-
-
-check_exercise(1, last_coverage_loss, [
-    ((torch.tensor([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]),), 0.5),
-    ((torch.tensor([[1.0, 0.0], [0.0, 1.0]]),), 0.0),
-    ((torch.tensor([[0.2, 0.8], [0.7, 0.3], [0.6, 0.4]]),), 1.0),
-])  # fmt: skip
-
-# %% [markdown]
-r"""
-<details><summary>Solution</summary>
-
-```python
-def last_coverage_loss(alphas):
+    ### BEGIN SOLUTION
     covered = alphas[:-1].sum(0)
     return torch.minimum(alphas[-1], covered).sum()
-```
+    ### END SOLUTION
 
-</details>
 
-**2.** A text of the words `text` has attention `alpha` (two lists of the same length). Return the probability (9) of `word`, which is not in the vocabulary,
-when the switch is `z`.
+# %% nbgrader={"grade": true, "grade_id": "start_here-1-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(1, points=2)
+weights = small_output.copy[0]
+overlap = sum(min(weights[-1, i], weights[:-1, i].sum()) for i in range(len(read_ids)))
+asked.same("the toy model's attention", lambda: last_coverage_loss(weights), overlap)
+asked.same("one step alone", lambda: last_coverage_loss(weights[:1]), 0.0)
+### BEGIN HIDDEN TESTS
+asked.same("all on new words", lambda: last_coverage_loss(torch.eye(3)), 0.0)
+repeated = torch.tensor([[0.2, 0.8], [0.7, 0.3], [0.6, 0.4]])
+asked.same("all on old words", lambda: last_coverage_loss(repeated), 1.0, 1e-6)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**2.** Return the probability (9) of a word with the id `word`, which the vocabulary lacks, in a text of the ids `source`, a list, with attention `alpha` $[N]$ and the switch at `z`. It is compared with `distribution` of `lib`. (2 points)
 """
 
 
-# %%
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-2", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def probability_of_unknown(word, source, alpha, z):
+    ### BEGIN SOLUTION
+    # P_g is 0 for it: what is left is (1 - z) P_c, over all places where it stands
+    return (1 - z) * sum(a for found, a in zip(source, alpha) if found == word)
+    ### END SOLUTION
 
 
-def probability_of_unknown(word, text, alpha, z):
-    # your code
-    return None
+# %% nbgrader={"grade": true, "grade_id": "start_here-2-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(2, points=2)
+P = small_model.distribution(small_output, after_read, extra=2)[0]
+last = small_output.copy[0, -1], small_output.switch[0, -1].sigmoid()
+asked.same("twice there", lambda: probability_of_unknown(12, read_ids, *last), P[12])
+### BEGIN HIDDEN TESTS
+asked.same("once there", lambda: probability_of_unknown(13, read_ids, *last), P[13])
+asked.same("not there", lambda: probability_of_unknown(14, read_ids, *last), 0.0)
+### END HIDDEN TESTS
+asked.score()
 
-
-check_exercise(2, probability_of_unknown, [
-    (("ibex", ["ibex", "saw", "the", "ibex"], [0.4, 0.1, 0.3, 0.2], 0.25), 0.45),
-    (("lynx", ["the", "ibex"], [0.5, 0.5], 0.25), 0.0),
-])  # fmt: skip
-
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary>Solution</summary>
-
-$P_g$ is 0 for it, so only $(1-z)P_c$ is left, over both places where it stands.
-
-```python
-def probability_of_unknown(word, text, alpha, z):
-    return (1 - z) * sum(weight for found, weight in zip(text, alpha) if found == word)
-```
-
-</details>
-
-**3.** A summary of $n$ different words is written, and then written again, word for word. Return the share of repeated trigrams (13) of the whole, a function of $n\ge3$.
+**3.** A summary is the reference, $n$ different words, and behind it $k$ words that the reference lacks. Return its ROUGE-1 $F_1$ (18) in percent. `lib.metrics.rouge` must agree. (2 points)
 """
 
 
-# %%
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-3", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def f1_with_rest(n, k):
+    ### BEGIN SOLUTION
+    # precision n / (n + k), recall 1
+    return 100 * 2 * n / (2 * n + k)
+    ### END SOLUTION
 
 
-def repeated_when_said_twice(n):
-    # your code
-    return None
+# %% nbgrader={"grade": true, "grade_id": "start_here-3-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(3, points=2)
 
 
-check_exercise(3, repeated_when_said_twice, [((3,), 0.25), ((10,), 8 / 18)])
+def padded_rouge(n, k):
+    reference = " ".join(f"w{i}" for i in range(n))
+    added = " ".join(f"x{i}" for i in range(k))
+    return rouge([[f"{reference} {added}"]], [[reference]])[0, 0]
 
-# %% [markdown]
+
+asked.same("10 words and 5 more", lambda: f1_with_rest(10, 5), padded_rouge(10, 5))
+### BEGIN HIDDEN TESTS
+asked.same("nothing more", lambda: f1_with_rest(7, 0), padded_rouge(7, 0))
+asked.same("30 words and 4 more", lambda: f1_with_rest(30, 4), padded_rouge(30, 4))
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary>Solution</summary>
-
-$2n$ words have $2n-2$ trigrams. The $n-2$ of the second time are repetitions; the two across the seam are new.
-
-```python
-def repeated_when_said_twice(n):
-    return (n - 2) / (2 * n - 2)
-```
-
-</details>
-
 ## Derive
 
-**4.** At which step is Noam's rate (11) largest, and how large is it? Return the largest rate.
+**4.** A summary of $n$ different words is written, and then written again, word for word. Derive the share (13) of repeated trigrams of the whole, for $n\ge3$; `lib.metrics.repeated_ngrams` counts them. (3 points)
 """
 
 
-# %%
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-4", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def repeated_when_said_twice(n):
+    ### BEGIN SOLUTION
+    # 2n words have 2n - 2 trigrams; the n - 2 of the second time are repetitions,
+    # and the two across the seam are new
+    return (n - 2) / (2 * n - 2)
+    ### END SOLUTION
 
 
-def largest_rate(factor, d, warmup):
-    # your code
-    return None
+# %% nbgrader={"grade": true, "grade_id": "start_here-4-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(4, points=3)
 
 
-check_exercise(4, largest_rate, [
-    ((1, 512, 4000), 6.98771242968684e-04), ((2, 256, 8000), 1.39754248593736e-03),
-], tolerance=1e-9)  # fmt: skip
+def counted_share(n):
+    said, every = repeated_ngrams([str(i) for i in range(n)] * 2)
+    return said / every
 
-# %% [markdown]
+
+asked.same("5 words", lambda: repeated_when_said_twice(5), counted_share(5))
+### BEGIN HIDDEN TESTS
+for n in (3, 10, 100):
+    asked.same(f"{n} words", lambda n=n: repeated_when_said_twice(n), counted_share(n))
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary>Solution</summary>
+**5.** At which step is Noam's rate (11) largest? Return the largest rate, without a loop. `TrainConfig.rate` is asked for 20,000 steps. (3 points)
+"""
 
-The first argument of the minimum falls with $k$, the second rises, and they are equal at $k=k_0$.
 
-```python
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-5", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
 def largest_rate(factor, d, warmup):
+    ### BEGIN SOLUTION
+    # the first argument of the minimum falls with k, the second rises:
+    # the largest is where they are equal, at k = warmup
     return factor * (d * warmup) ** -0.5
-```
+    ### END SOLUTION
 
-</details>
 
-**5.** Let $q$ be the score whose sigmoid is the switch, $z=\sigma(q)$. Derive $\partial\log P(w)/\partial q$ from (9) and return it. When does a reference word push the switch
-towards copying?
+# %% nbgrader={"grade": true, "grade_id": "start_here-5-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(5, points=3)
+
+
+def largest_of_lib(factor, d, warmup):
+    config = TrainConfig(learning_rate=factor * d**-0.5, warmup=warmup)
+    return max(config.rate(k) for k in range(1, 20_001))
+
+
+asked.same("512", lambda: largest_rate(1, 512, 4000), largest_of_lib(1, 512, 4000))
+### BEGIN HIDDEN TESTS
+asked.same("256", lambda: largest_rate(2, 256, 8000), largest_of_lib(2, 256, 8000))
+asked.same("64", lambda: largest_rate(0.5, 64, 10), largest_of_lib(0.5, 64, 10))
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**6.** Let $q$ be the score whose sigmoid is the switch (8). Derive $\partial\log P(w)/\partial q$ from (9), in $z=\sigma(q)$ and the two probabilities of $w$; autograd checks it. When does a word of the reference push the switch towards copying? (3 points)
 """
 
 
-# %%
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-6", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
 def push_on_the_switch(z, P_g, P_c):
-    # your code
-    return None
-
-
-check_exercise(5, push_on_the_switch, [
-    ((0.5, 0.8, 0.2), 0.3), ((0.5, 0.0, 0.4), -0.5), ((0.9, 0.3, 0.3), 0.0),
-])  # fmt: skip
-
-# %% [markdown]
-r"""
-<details><summary>Solution</summary>
-
-$\partial z/\partial q=z(1-z)$ and $\partial P/\partial z=P_g-P_c$. It is pushed down whenever copying was the better guess; for a word outside the vocabulary by $-z$, whatever $P_c$ is.
-
-```python
-def push_on_the_switch(z, P_g, P_c):
+    ### BEGIN SOLUTION
+    # z' = z (1 - z), and dP/dz = P_g - P_c: down whenever copying was the better
+    # guess; by -z for a word outside the vocabulary
     return z * (1 - z) * (P_g - P_c) / (z * P_g + (1 - z) * P_c)
-```
+    ### END SOLUTION
 
-</details>
 
-**6.** Two hypotheses have $\log P$ of `a` and `b` and lengths `n` < `m`, with `a` > `b`. From which exponent $\lambda$ on does (12) with $o=0$ prefer the longer one? Return it.
+# %% nbgrader={"grade": true, "grade_id": "start_here-6-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(6, points=3)
+
+
+def push_by_autograd(z, P_g, P_c):
+    q = torch.logit(torch.tensor(z, dtype=torch.float64)).requires_grad_()
+    log_P = (q.sigmoid() * P_g + (1 - q.sigmoid()) * P_c).log()
+    return torch.autograd.grad(log_P, q)[0]
+
+
+first = 0.3, 0.8, 0.2
+asked.same("0.3", lambda: push_on_the_switch(*first), push_by_autograd(*first))
+### BEGIN HIDDEN TESTS
+for case in ((0.5, 0.0, 0.4), (0.9, 0.3, 0.3), (0.01, 0.5, 0.001)):
+    wanted = push_by_autograd(*case)
+    asked.same(f"{case}", lambda case=case: push_on_the_switch(*case), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**7.** Two hypotheses have $\log P$ of `a` and `b`, and lengths `n` < `m`, with `a` > `b`. From which exponent $\lambda$ on does (12) with $o=0$ prefer the longer one? `DecodeConfig.rank` must give both the same rank there. (3 points)
 """
 
 
-# %%
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-7", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
 def exponent_of_a_tie(a, n, b, m):
-    # your code
-    return None
+    ### BEGIN SOLUTION
+    # a / n^λ = b / m^λ gives (m / n)^λ = b / a
+    return np.log(b / a) / np.log(m / n)
+    ### END SOLUTION
 
 
-check_exercise(6, exponent_of_a_tie, [
-    ((-2.0, 5, -4.0, 10), 1.0), ((-1.0, 4, -2.0, 16), 0.5),
-])  # fmt: skip
+# %% nbgrader={"grade": true, "grade_id": "start_here-7-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(7, points=3)
 
-# %% [markdown]
+
+def advantage(a, n, b, m):
+    """Of the shorter one, at the exponent that was returned."""
+    ranked = DecodeConfig(length_penalty=float(exponent_of_a_tie(a, n, b, m)))
+    return ranked.rank(a, n) - ranked.rank(b, m)
+
+
+asked.same("twice as long", lambda: advantage(-2.0, 5, -3.0, 10), 0.0)
+### BEGIN HIDDEN TESTS
+asked.same("four times", lambda: advantage(-1.0, 4, -2.5, 16), 0.0)
+asked.same("a word more", lambda: advantage(-7.0, 20, -7.1, 21), 0.0)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary>Solution</summary>
-
-$a/n^\lambda=b/m^\lambda$ gives $(m/n)^\lambda=b/a$.
-
-```python
-def exponent_of_a_tie(a, n, b, m):
-    return torch.tensor(b / a).log() / torch.tensor(m / n).log()
-```
-
-</details>
-
 ## Change the model, and predict
 
-**7.** The switch of the trained pointer-generator is held at $z=0$ for every step: it can only copy. Before you run anything: for each word of a summary, can it still be written? Return 1 or 0 for each.
+**8.** The switch is held at $z=0$ in every step: the model can only copy. For each id of `summary`, [EOS] behind it not forgotten, say whether it can still be written from a text of the ids `source`: a list of truth values. Write it down before you run the check, which turns the bias of the toy model's switch to $-10^9$. (3 points)
 """
 
 
-# %%
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-8", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def still_possible(source, summary):
+    ### BEGIN SOLUTION
+    # what the text lacks has P_c = 0, and so has [EOS]: the summary cannot even end
+    return [word in source for word in [*summary, EOS]]
+    ### END SOLUTION
 
 
-def still_possible(text, summary):
-    # your code
-    return None
+# %% nbgrader={"grade": true, "grade_id": "start_here-8-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(8, points=3)
+with torch.no_grad():
+    bias = small_model.pointer.switch.bias
+    bias -= 1e9
+    state = small_model.encode(small_text)
+    held = small_model.decode(small_text.target_input, state)
+    P = small_model.distribution(*held, extra=2)[0]
+    bias += 1e9
 
 
-check_exercise(7, still_possible, [
-    ((["the", "cat", "was", "seen"], ["the", "cat", "saw"]), [1, 1, 0]),
-    ((["the", "cow", "sat"], ["the", "lynx"]), [1, 0]),
-])  # fmt: skip
+def allowed(ids):
+    return [bool(P[i] > 0) for i in [*ids, EOS]]
 
-# %% [markdown]
+
+asked.same("three", lambda: still_possible(read_ids, [6, 7, 13]), allowed([6, 7, 13]))
+### BEGIN HIDDEN TESTS
+every = list(range(4, 14))
+asked.same("all", lambda: still_possible(read_ids, every), allowed(every))
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary>Solution</summary>
-
-What the text lacks has $P_c=0$, and so has [EOS]: the summary cannot even end before `max_length`, where nothing else is left.
-
-```python
-def still_possible(text, summary):
-    return [int(word in text) for word in summary]
-```
-
-To see it, run
-
-    model = learned(copy=True)
-    model.pointer.switch.bias.data.fill_(-50)
-    [vocabulary.text(h.ids, story.unknown) for h in beam_search(model, batch, freely)[0]]
-
-The best is *the zebra the the cat zebra zebra zebra zebra zebra*: in place of *saw* the word that the attention was on, and then more and more of one word, up to `max_length`. With `+50`, where it can only generate, it is *saw saw saw saw saw saw .*: what $P_g$ said all along in the first map of section 2.
-
-</details>
-
-**8.** The attention of the pointer-generator is held uniform, $\alpha_{ti}=1/N$, in a text of $N$ different words that holds the wanted word once, outside the vocabulary. What is the loss (10) of that word when the switch is at `z`? Predict first how it
-grows with the length of a text, then return it.
+**9.** The attention is held uniform, $\alpha_{ti}=1/N$, in a text of $N$ different words that holds the wanted word once, outside the vocabulary. Predict how the loss (10) of that word grows with the length of the text; then return it, for a switch at `z`. (3 points)
 """
 
 
-# %%
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-9", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
 def loss_of_a_blind_copy(N, z):
-    # your code
-    return None
+    ### BEGIN SOLUTION
+    # it grows with the logarithm of the length alone: a model that does not know
+    # where to look loses slowly
+    return np.log(N / (1 - z))
+    ### END SOLUTION
 
 
-check_exercise(8, loss_of_a_blind_copy, [
-    ((1, 0.0), 0.0), ((16, 0.5), 3.4657359), ((1000, 0.0), 6.9077553),
-])  # fmt: skip
+# %% nbgrader={"grade": true, "grade_id": "start_here-9-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(9, points=3)
 
-# %% [markdown]
+
+def blind_copy_of_lib(N, z):
+    source = made_of + torch.arange(N)[None]  # nothing but unknown words
+    uniform = torch.full((1, 1, N), 1 / N, dtype=torch.float64)
+    switch = torch.logit(torch.tensor([[z]], dtype=torch.float64))
+    output = PointerOutput(small_output.features[:, :1], switch, uniform, source)
+    return -PointerGenerator.log_prob(small_model.pointer, output, source[:, :1]).item()
+
+
+asked.same("16", lambda: loss_of_a_blind_copy(16, 0.5), blind_copy_of_lib(16, 0.5))
+### BEGIN HIDDEN TESTS
+for N, z in ((1000, 0.9), (1, 0.1)):
+    wanted = blind_copy_of_lib(N, z)
+    asked.same(f"{N}", lambda N=N, z=z: loss_of_a_blind_copy(N, z), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary>Solution</summary>
+**10.** In the planted task of `lib.data.synthetic` the summary is the words of the one sentence that is marked. All of these are now **outside** the vocabulary. A plain model and a pointer-generator train for 30 steps. Which of the two has the smaller loss (10) at the end, `"plain"` or `"pointer"`? And which one could have written the summary? Return both answers, in a list. (3 points)
+"""
 
-$-\log\big((1-z)/N\big)$: it grows with the logarithm of the length. A model of long texts that does not know where to look loses slowly; this is why it can train at all, and why windows, sentences and memories, which
-narrow the choice, help.
 
-```python
-def loss_of_a_blind_copy(N, z):
-    return torch.tensor(N / (1 - z)).log()
-```
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-10", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def smaller_loss_and_better_summary():
+    ### BEGIN SOLUTION
+    # the plain model is asked for [UNK] only, which is easily said: losses can be
+    # compared only where the same is asked
+    return ["plain", "pointer"]
+    ### END SOLUTION
 
-</details>
 
-**9.** (no check) Let `tell` put two such sentences into a text, with the summary of the first of them only. Which of the three pictures changes, and what does the model have to know that it did not before? Train both models again and look.
+# %% nbgrader={"grade": true, "grade_id": "start_here-10-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(10, points=3)
+names = ["plain", "pointer"]
 
+
+def loss_with_unknown_words(copy):
+    torch.manual_seed(0)
+    model = Seq2Seq(Seq2SeqConfig(6, embedding=8, hidden=16, bottleneck=8, copy=copy))
+    made = (planted_sentences(16, step, 3, 4, 1, 20) for step in range(31))
+    *batches, last = (make_batch(documents, 6) for documents in made)
+    return learn(model, batches, 1e-2).loss(last)["loss"].item()
+
+
+final = {name: loss_with_unknown_words(name == "pointer") for name in names}
+smaller = min(final, key=final.get)
+asked.same("the loss", lambda: smaller_loss_and_better_summary()[0], smaller)
+### BEGIN HIDDEN TESTS
+asked.same("the summary", lambda: smaller_loss_and_better_summary()[1], "pointer")
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**To go on with, without a check.** Let `tell` put two such sentences into a text, with the summary of the first of them only. Which of the three pictures changes, and what does the model have to know that it did not before? Train both models again and look.
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
 # Next
 
 Go on with [windowed attention](windowed.ipynb), or choose from section 9. The other pages: [Read-Again](read_again.ipynb) · [Mem2Mem](mem2mem.ipynb) · [hierarchical transformers](hierarchical_transformer.ipynb) ·

@@ -6,7 +6,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # Windowed attention: summarizing texts of any length
 
@@ -38,7 +38,7 @@ keeps (`trained/windowed`) and lets it summarize papers that it has never seen. 
 trains a model first; `preset="demo"` takes half a minute for that, and then writes phrases, not sentences.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Conventions
 
@@ -64,7 +64,7 @@ and softmax are PyTorch's on both sides.
 | $\rightarrow$ | | the symbol that slides the window, [SLIDE] in the vocabulary |
 """
 
-# %% tags=["parameters"]
+# %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = ""  # a corpus (aclsum, ...) or a folder of train, val and test files
 preset: str = ""  # empty: the kept run; demo: half a minute; CD_I, ..., WIKI_V
 variant: str = "dynamic"  # standard (no window), dynamic, streamed or static
@@ -72,7 +72,7 @@ steps: int = 0  # training steps; 0: as many as the preset says
 seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 from lib.parameters import check_parameters
 
 check_parameters(globals())
@@ -85,7 +85,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.checks import Checks, check_exercise, gradients
+from lib.checks import Checks, gradients
 from lib.data.batch import make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
@@ -136,7 +136,7 @@ figures = PageFigures(figures_folder(as_they_are))
 checks = Checks()
 show_tables()
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## The model in one picture
 
@@ -144,10 +144,10 @@ Colours mean the same on every page, and an arrow carries the number of the equa
 in question lit.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 show_model("windowed")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **One step of the decoder, told whole.** The symbol written last enters an LSTM that runs through the whole summary, whatever window it is in (5). If that symbol is →, the window slides by ss words, but
 never beyond the last one (13), so that the next word is already written from the new window. The decoder's new state takes its dot product with the
@@ -168,7 +168,7 @@ P = p * P_V + (1 - p) * copies(alpha)      # (8); in search → has probability 
 ```
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 1. A task with a known answer
 
@@ -179,7 +179,7 @@ right number of words. The standard model has the same facts to write, without a
 training.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 V, BOX = 60, {"window": 20, "stride": 16}
 example = planted_facts(1, seed=7, windows=3, vocab_size=V)[0]
 names = {FACT: "FACT", SLIDE: "→", EOS: "[EOS]"}
@@ -190,7 +190,7 @@ source, target = (
 Passages([("source", source), ("summary", target)])
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def without_symbols(documents):
     return [replace(d, target=d.target[d.target != SLIDE]) for d in documents]
 
@@ -212,7 +212,7 @@ def facts_of(ids):
     return [[i for i in part.tolist() if i != SLIDE] for part in parts]
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def moves(ids):
     """After how many words each symbol stands."""
     places = np.flatnonzero(np.array(ids) == SLIDE).tolist()
@@ -225,7 +225,7 @@ def with_symbols_added(ids):
     return [i for n, fact in enumerate(facts) for i in ([SLIDE] if n else []) + fact]
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def fact_scores(model, count, windows):
     documents = planted_facts(count, seed=1, windows=windows, vocab_size=V)
     config = DecodeConfig(beam=2, min_length=0, max_length=6 * windows)
@@ -244,7 +244,7 @@ def fact_scores(model, count, windows):
     return scores
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 fact_models = {
     "standard": learn_facts("standard", steps=600),
     "windows": learn_facts("whole", steps=200),
@@ -256,11 +256,11 @@ fact_rows = {
     for windows, count in ((2, 50), (6, 50), (12, 20), (50, 10), (300, 2))
 }
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 places = pd.MultiIndex.from_tuples(fact_rows, names=["model", "windows"])
 pd.DataFrame(fact_rows.values(), index=places).round(2)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** At the lengths they were trained on, the models with a window solve the task, the streamed one nearly; the standard model
 has all facts of the short texts and most of the long ones. Beyond them it falls apart: it has learned its way through about a hundred words,
@@ -273,7 +273,7 @@ The picture that the article calls maximum attention: for every word written, th
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 @torch.no_grad()
 def largest_weights(model, document, ids, vocab_size):
     """While `ids` are written: the largest weights, where they are, the windows."""
@@ -291,7 +291,7 @@ config = DecodeConfig(beam=2, min_length=0, max_length=72)
 ((best, _),) = beam_search(fact_models["windows"], make_batch([shown], V), config)
 path = largest_weights(fact_models["windows"], shown, best.ids, V)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 caption = (
     "Maximum attention while twice as many windows are read as any text in training had: a"
     " dot for each symbol written, at the source word with the largest weight; in grey the"
@@ -299,12 +299,12 @@ caption = (
 )
 figures.show(maximum_attention, caption, "windowed_facts", **path, **BOX)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** Each run of dots is one fact, read word by word; then the window slides and the attention looks for the next marking word.
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 2. The equations, one by one
 
@@ -315,7 +315,7 @@ a word outside it gets an id of its own behind the vocabulary, so that the model
 equations, its words at the axes of every picture; the weights are random, so that the pictures show what is computed, not what a trained model does.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 ws, ss = 8, 6
 toy_documents = [
     Document(
@@ -333,7 +333,7 @@ toy_documents = [
     ),
 ]  # fmt: skip
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 toy_options = ArticleOptions(
     source_tokens=40, summary_tokens=20, vocab_size=19, window=ws, stride=ss
 )
@@ -348,7 +348,7 @@ for document in unmarked:
     rows.append((f"{document.id}, {len(words)} words", " ".join(words)))
 Passages(rows)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (11) How many windows
 
@@ -359,11 +359,11 @@ $$n=1\ \text{ if } T_x\le ws,\qquad n=1+\Big\lceil\frac{T_x-ws}{ss}\Big\rceil\ \
 The author's settings for CNN/DailyMail, 400/380 on 1,160 words, give three.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("windowed", {11})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq11_windows(words, ws, ss):
     """Count them: one, and another as long as words are left."""
     n, reached = 1, ws
@@ -378,16 +378,16 @@ def numbers(*values):
 
 lengths = [1, 8, 9, 14, 15, 40]
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 expected = numbers(*(eq11_windows(n, ws, ss) for n in lengths))
 found = numbers(*count_windows(np.array(lengths), ws, ss))
 checks.close(expected, found, "(11)", "number of windows")
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 for text, size, by in ((1160, 400, 380), (740, 200, 180)):
     print(f"windows of {text:,} words at {size}/{by}: {eq11_windows(text, size, by)}")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (9), (10) Which source sentence a summary sentence is like
 
@@ -403,11 +403,11 @@ information, factorised), or read from a file. His code differs from his article
 product. That is `aggregate="mean"`. For the toy, random vectors do.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("windowed", {9, 10})
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def eq10_sum_of_vectors(ids, vectors):
     """A word outside the vocabulary has no vector."""
     return sum(
@@ -429,7 +429,7 @@ b = 2  # the document that the next cells follow
 followed = unmarked[b]
 summary_lengths = target_sentences(followed, lower=True)
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 source_parts = split_at(followed.source, followed.sentence_lengths)
 summary_parts = split_at(followed.target[: summary_lengths.sum()], summary_lengths)
 sums = [
@@ -438,7 +438,7 @@ sums = [
 ]
 alike = torch.tensor([[eq09_similarity(x, y) for y in sums[1]] for x in sums[0]])
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 in_summary = followed.target[: summary_lengths.sum()], summary_lengths
 in_source = followed.source, followed.sentence_lengths
 lib_alike = similarities(in_summary, in_source, toy_vectors)
@@ -449,7 +449,7 @@ caption = (
 panel = {"title": "", "rows": followed.reference, "columns": toy_documents[b].sentences}
 figures.show(word_maps, caption, panels=[{"values": alike, **panel}])
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (12) From links to symbols
 
@@ -458,11 +458,11 @@ words. A summary never goes back, so the window of a sentence is at least that o
 $\rightarrow$ is put in front of the sentence, as often as windows are passed.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("windowed", {12})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq12_window(start, end, words, ws, ss):
     outside = []
     for w in range(eq11_windows(words, ws, ss)):
@@ -476,43 +476,43 @@ ends = np.cumsum(followed.sentence_lengths)
 box = len(followed.source), ws, ss
 of_source = [eq12_window(a, e, *box) for a, e in zip(starts, ends)]
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_of_source = [window_of(a, e, *box) for a, e in zip(starts, ends)]
 checks.close(numbers(*of_source), numbers(*lib_of_source), "(12)", "windows")
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 linked, reached = [], 0
 for row in alike:
     reached = max(reached, of_source[int(row.argmax())])
     linked.append(reached)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_linked = link(followed, summary_lengths, toy_vectors, toy_options)
 checks.close(
     numbers(*linked), numbers(*lib_linked), "(9)-(12)", "windows of the summary"
 )
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 marked, before = [], 0
 for ids, window in zip(summary_parts, linked):
     marked += [SLIDE] * (window - before) + ids.tolist()
     before = window
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_marked = mark_transitions(followed, summary_lengths, linked)
 found = numbers(*lib_marked.target)
 checks.close(numbers(*marked, EOS), found, "(12)", "the marked summary")
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 print(" ".join(toy_vocabulary.decode(marked, followed.unknown)))
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 All three documents marked like that make the batch for the rest of this part. The model is at toy size, in double precision, its
 weights drawn larger than usual so that no attention is nearly uniform and every mistake shows.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 toy = []
 for document in unmarked:
     found = target_sentences(document, lower=True)
@@ -532,7 +532,7 @@ print(
 )
 print(f"document {b}: {T_x} words, {T_y} symbols in the summary")
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 W = {  # the symbols -> weights of lib's module
     "W_a": model.pointer.combine.weight, "b": model.pointer.combine.bias,  # (7)
     "W_e": model.pointer.bottleneck.weight, "b_e": model.pointer.bottleneck.bias,
@@ -542,7 +542,7 @@ W = {  # the symbols -> weights of lib's module
 shapes = {name: " × ".join(map(str, w.shape)) for name, w in W.items() if w.ndim}
 pd.DataFrame.from_dict(shapes, orient="index", columns=["shape"]).T
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (2) The encoder
 
@@ -552,11 +552,11 @@ final hidden and cell states of both.
 $$h_j=[\overrightarrow h_j;\overleftarrow h_j],\qquad s_0=[\overrightarrow h_{T_x};\overleftarrow h_1]\tag{2}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("windowed", {2})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq02_states(words, forward, backward):
     """Embeddings [T_x, E] -> states [T_x, d], first hidden and cell state [d]."""
     ahead, (h_ahead, c_ahead) = forward(words)
@@ -577,12 +577,12 @@ def embedded_ids(ids):
 x = embedded_ids(toy[b].source)
 h, s_0, cell_0 = eq02_states(x, model.forward_encoder, model.backward_encoder)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(h, state.words[b, :T_x], "(2)", "states of the source words")
 checks.close(s_0, state.hidden[b], "(2)", "first state of the decoder")
 checks.close(cell_0, state.cell[b], "(2)", "first cell of the decoder")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## (5) The decoder
 
@@ -592,11 +592,11 @@ stays in its state. As in Luong et al. (2015), attention comes after the state i
 $$s_t=\mathrm{LSTM}(s_{t-1},y_{t-1})\tag{5}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("windowed", {5})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq05_decoder_states(embedded, s_0, cell_0, lstm):
     """Embeddings [T_y, E] of [BOS] and the summary -> s_1 ... s_T [T_y, d]."""
     states, _ = lstm(embedded, (s_0[None], cell_0[None]))
@@ -607,7 +607,7 @@ inputs = [BOS, *toy[b].target[:-1].tolist()]
 y = embedded_ids(inputs)
 s = eq05_decoder_states(y, s_0, cell_0, model.decoder)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (13) The window at a step
 
@@ -618,11 +618,11 @@ symbol never stands: under teacher forcing its window never slides. Its own comm
 $$w_t=\min\big(w_{t-1}+[y_{t-1}=\rightarrow],\ n-1\big),\qquad w_1=0\tag{13}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("windowed", {13})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq13_windows_of_steps(inputs, n):
     """Inputs of the decoder -> the window at each step."""
     windows, now = [], 0
@@ -634,15 +634,15 @@ def eq13_windows_of_steps(inputs, n):
 
 windows = eq13_windows_of_steps(inputs, eq11_windows(T_x, ws, ss))
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_windows = toy_output.windows[b, :T_y].double()
 checks.close(numbers(*windows), lib_windows, "(13)", "window at each step")
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 fed = toy_vocabulary.decode(inputs, toy[b].unknown)
 pd.DataFrame([fed, windows], index=["enters", "window"])
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (3), (4) Attention inside the window
 
@@ -654,11 +654,11 @@ w_t\,ss\le j,l<w_t\,ss+ws\tag{3}$$
 $$e_{tj}=s_t^\top h_j\tag{4}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("windowed", {3, 4})
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def eq04_scores(s_t, h):
     return torch.stack([s_t @ h_j for h_j in h])
 
@@ -675,16 +675,16 @@ def eq03_context(s_t, h, window, ws, ss):
 attended = [eq03_context(s[t], h, windows[t], ws, ss) for t in range(T_y)]
 alpha, c = (torch.stack(parts) for parts in zip(*attended))
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(alpha, toy_output.copy[b, :T_y, :T_x], "(3), (4)", "attention weights")
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 source_words = toy_vocabulary.decode(toy[b].source.tolist(), toy[b].unknown)
 target_words = toy_vocabulary.decode(toy[b].target.tolist(), toy[b].unknown)
 target_words = ["→" if word == SLIDE_SYMBOL else word for word in target_words]
 target_words.append("[EOS]")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 caption = (
     "(3) and (4) on the toy document: attention, the text from left to right, the summary"
     " from top to bottom; the window moves behind each →."
@@ -692,7 +692,7 @@ caption = (
 on_words = {"title": "α", "rows": target_words, "columns": source_words}
 figures.show(word_maps, caption, panels=[{"values": alpha.detach(), **on_words}])
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (6) to (8) Generate or copy
 
@@ -710,11 +710,11 @@ P(u)=p_tP_{\mathcal V}(u)+(1-p_t)\sum_{j:x_j=u}\alpha_{tj}\tag{8}$$
 Only words of the window can be copied.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("windowed", {6, 7, 8})
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def eq07_logits(c_t, s_t, W):
     """Also returns a_t, which the switch needs."""
     a_t = W["W_a"] @ torch.tanh(torch.cat([c_t, s_t])) + W["b"]
@@ -733,7 +733,7 @@ def eq08_distribution(P_V, p_gen, alpha_t, source, size):
     return P
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def next_word(c_t, s_t, s_before, y_t, alpha_t, source, size):
     """(6) to (8) of one step: p_gen and P."""
     logits, a_t = eq07_logits(c_t, s_t, W)
@@ -749,7 +749,7 @@ steps = zip(c, s, before, y, alpha)
 predicted = [next_word(*of_step, source, size) for of_step in steps]
 p_gen, P = (torch.stack(parts) for parts in zip(*predicted))
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(p_gen, toy_output.switch[b, :T_y].sigmoid(), "(8)", "switch")
 lib_parts = toy_output.features, toy_output.switch, toy_output.copy
 found = (values[b, :T_y, None] for values in lib_parts)  # a row for each step
@@ -767,7 +767,7 @@ figures.show(
             {"values": P.detach(), **word_map}],
 )  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (1) The whole loss, composed
 
@@ -778,11 +778,11 @@ documents. A word that is in neither the vocabulary nor the window cannot be wri
 $$\mathcal L=-\frac1{T_y}\sum_{t=1}^{T_y}\log P(y_t\mid y_{<t},c_t)\tag{1}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("windowed", {1})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq01_objective(document):
     """All of the above in order, for one document."""
     encoders = model.forward_encoder, model.backward_encoder
@@ -804,15 +804,15 @@ def eq01_objective(document):
     return total / len(document.target)
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 naive_loss = sum(eq01_objective(document) for document in toy) / len(toy)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_loss = model.loss(batch)["loss"]
 checks.close(naive_loss, lib_loss, "(1)", "loss of the padded batch")
 checks.gradients(gradients(model, naive_loss), gradients(model, lib_loss), "(1)")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## Texts that never end: one window at a time
 
@@ -822,11 +822,11 @@ starts at the window's last word, since it cannot have read what lies behind. Fo
 backward states are not. What is kept is one window a hypothesis.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("windowed", {"states", "window"})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def streamed_states(words, window, ws, ss, forward, backward):
     """The states [<= ws, d] of one window."""
     begin, end = window * ss, min(window * ss + ws, len(words))
@@ -842,7 +842,7 @@ streamed.load_state_dict(model.state_dict())
 alone = make_batch([toy[b]], len(toy_vocabulary))
 running = streamed.encode(alone)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 for window in range(eq11_windows(T_x, ws, ss)):
     if window:
         _, running = streamed.decode(torch.tensor([[SLIDE]]), running)
@@ -851,7 +851,7 @@ for window in range(eq11_windows(T_x, ws, ss)):
     held = running.held.states[0, : len(naive_states)]
     checks.close(naive_states, held, "stream", f"states of window {window}")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (14) Windows that slide by themselves
 
@@ -863,11 +863,11 @@ $$share_i\propto e^{-\kappa(1+i\,\delta^i)}\cdot filled_i,\qquad
 end_i=\Big\lfloor\frac{T_x}{T_{max}}\,T_y\sum_{i'\le i}share_{i'}\Big\rfloor\tag{14}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_model("windowed", {14})
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def eq14_ends(words, ws, ss, k, d, budget, longest):
     """After how many words of the summary each window ends."""
     n = eq11_windows(words, ws, ss)
@@ -882,11 +882,11 @@ expected = eq14_ends(T_x, ws, ss, k=1.2, d=0.8, budget=12, longest=30)
 print("a summary of", int(expected[-1]), "words;", end=" ")
 print("windows end after", expected.astype(int).tolist())
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_ends = static.encode(batch).window_ends[b, : len(expected)].double()
 checks.close(torch.from_numpy(expected), lib_ends, "(14)", "ends of the windows")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Checks that need no equation of ours
 
@@ -895,13 +895,13 @@ r"""
 * One call of the decoder with $T$ words equals $T$ calls with one word: training and generation are one path.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 standard = Windowed(replace(model.config, window=None, stride=None)).double()
 standard.load_state_dict(model.state_dict())
 ordinary = standard.loss(batch)["loss"]
 longest = batch.source.shape[1]
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 for mode in ("whole", "stream"):
     sizes = replace(model.config, window=longest, stride=longest, encode=mode)
     wide = Windowed(sizes).double()
@@ -909,17 +909,17 @@ for mode in ("whole", "stream"):
     found = wide.loss(batch)["loss"]
     checks.close(ordinary, found, "(3)", f"one window, {mode}: the standard model")
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 keep_sliding = torch.full((len(toy), 9), SLIDE)
 slid_output, slid = model.decode(keep_sliding, state)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 lib_P = model.distribution(slid_output, slid, max(map(len, batch.unknown)))
 checks.close(
     torch.zeros(len(toy)), lib_P[:, SLIDE], "(13)", "no symbol behind the last window"
 )
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 outside = [
     toy_output.copy[b, t, j]
     for t, w in enumerate(windows)
@@ -928,7 +928,7 @@ outside = [
 ]
 nothing = torch.zeros(len(outside))
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(nothing, torch.stack(outside), "(3)", "no attention outside the window")
 for each in (model, streamed, static):
     one_by_one, running = [], each.encode(batch)
@@ -939,38 +939,38 @@ for each in (model, streamed, static):
     whole = each.log_prob(at_once, batch.target, state)
     checks.close(torch.cat(one_by_one, 1), whole, "(2)-(14)", "T calls equal one call")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## All comparisons
 
 Numbers of the page's functions beside the library's, in double precision. One that fails would have stopped the page.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 checks.table()
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## The code that was just verified
 
 Where the window stands, attention inside it, and the window that is entered.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 attending = Windowed._attend_whole, Windowed._attend_stream
 show_source(Windowed._windows, *attending, Windowed._enter, TiedPointer)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 And at the author's size it has the author's 18.54 million parameters, 15.0 million of them the one embedding table:
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 at_paper_size = Windowed(WindowedConfig())
 print(f"{sum(p.numel() for p in at_paper_size.parameters()):,} parameters, of which")
 print(f"{at_paper_size.embedding.weight.numel():,} in the embedding table")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 3. What a longer text costs
 
@@ -980,7 +980,7 @@ time to encode the text shared out among them: the first hundred symbols, the me
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def held_numbers(state):
     """Numbers in a state that depend on more than the ids of the text."""
     ids = {"source", "lengths", "last_window", "window_ends"}
@@ -991,7 +991,7 @@ def held_numbers(state):
     return sum(v.numel() for v in held)
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 @torch.no_grad()
 def cost_of(model, windows, symbols=100, times=5):
     """Numbers held, and milliseconds a symbol, several times: one fact a window."""
@@ -1011,7 +1011,7 @@ def cost_of(model, windows, symbols=100, times=5):
     return len(documents[0].source), taken, held_numbers(state)
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 lengths = (10, 30, 100, 300, 1000)  # windows
 costs = {
     name: [cost_of(model, n) for n in lengths] for name, model in fact_models.items()
@@ -1024,7 +1024,7 @@ pd.DataFrame({
     for name, rows in costs.items()
 })  # fmt: skip
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 numbers_panel = {"ylabel": "numbers held between steps", "yscale": "log", "series": {}}
 time_panel = {
     "ylabel": "milliseconds a symbol",
@@ -1050,7 +1050,7 @@ figures.show(
     lines, caption, "windowed_cost", width=4.5, panels=[{**numbers_panel, **axis}, {**time_panel, **axis}],
 )  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** Memory: encoding the whole text takes the same with windows as without (the lines cover each other); the streamed model
 holds the same few thousand numbers for sixteen thousand words as for two hundred. Time: with windows a symbol costs the same however
@@ -1066,7 +1066,7 @@ A run is a folder with its configuration, its vocabulary, its losses by step and
 function that `python -m lib.train` calls, where the parameters ask for it.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 told = preset != "demo"
 run, origin = run_for_page(chosen, corpus, as_they_are, output, progress=told)
 summarizer, vocabulary = run.model, run.vocabulary
@@ -1075,13 +1075,13 @@ ws, ss = summarizer.config.window, summarizer.config.stride
 system = f"Windowed ({variant})"
 run_facts(run, origin)
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 validation_losses(run)
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 loss_figure(figures, "windowed_losses", run, as_they_are)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **Is this curve normal?** For the kept run, yes: training loss and validation loss fall together, and faster where the learning rate is halved. A demo of a
 hundred papers learns them by heart, and its validation loss stops falling; the weights with the least validation loss are those that count.
@@ -1092,7 +1092,7 @@ One test paper, and how the sentences of its abstract are linked to sentences of
 `dataset`, here a few papers, where the kept run had 31,077; so the links are rougher than those that it has learned from.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 # papers of the ACL Anthology may be quoted from 2016 on
 recent = [dataset != "aclsum" or anthology_year(doc.id) >= 2016 for doc in documents]
 quotable = np.flatnonzero(recent).tolist()
@@ -1112,7 +1112,7 @@ def linked_sentences(document, prepared):
     return mark_transitions(document, found, places), matrix, places, in_summary
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 no_symbols = "no window, or windows that slide by themselves: no symbols"
 if prepared.options.window:
     sentences = source_sentences(marked_document, prepared.vocabulary)
@@ -1129,7 +1129,7 @@ if prepared.options.window:
     })  # fmt: skip
 links if prepared.options.window else no_symbols
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 target = prepared.vocabulary.decode(
     marked_document.target.tolist(), marked_document.unknown
 )
@@ -1145,7 +1145,7 @@ Passages([
     ("symbols in the training references", ", ".join(counted)),
 ])  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## Summaries
 
@@ -1153,7 +1153,7 @@ Beam search, two ways: as the article has it, which lets the model repeat itself
 shown; scores never see them.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 encoded = run.encode(documents, run.encoder)
 rules = {how: replace(decode, block_ngrams=size) for how, size in DECODINGS.items()}
 found = {}  # the best hypothesis of every paper, symbols and all
@@ -1161,7 +1161,7 @@ for how, rule in rules.items():
     parts = batches(summarizer, encoded, 10, vocabulary)
     found[how] = [best.ids for best in written(summarizer, parts, rule)]
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 rows = []
 for i in quotable[:2]:
     symbols = vocabulary.decode(found["no trigram twice"][i], encoded[i].unknown)
@@ -1170,21 +1170,21 @@ for i in quotable[:2]:
     rows += [("written", clip(" ".join(symbols), 130))]
 Passages(rows)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 Where the window and the attention go while the first of these summaries is written:
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 first, ids = encoded[quotable[0]], found["no trigram twice"][quotable[0]]
 path = largest_weights(summarizer, first, ids, len(vocabulary))
 box = {"window": ws or len(first.source), "stride": ss or 1}
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 caption = f"Maximum attention while the first summary is written ({preset} run)."
 figures.show(maximum_attention, caption, "windowed_attention", **path, **box)
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 ruled = found["no trigram twice"]
 pairs = f"{SLIDE},{SLIDE}"
 together = sum(pairs in ",".join(map(str, ids)) for ids in ruled)
@@ -1192,7 +1192,7 @@ slides = pd.Series([ids.count(SLIDE) for ids in ruled]).value_counts().sort_inde
 print(f"in {together} of {len(ruled)} summaries symbols stand one behind the other")
 slides.rename_axis("symbols").to_frame("summaries").T
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** For the kept run: a sentence or two are written from the first window, word by word along the text (the slanted runs of dots are copying); then symbols come one behind
 the other, and the rest is written from the last window. It is so in nearly all summaries. The windows between are passed over: most references of the corpus link to
@@ -1206,7 +1206,7 @@ words (marks alone are none): ROUGE rewards length.
 """
 
 
-# %%
+# %% slideshow={"slide_type": "subslide"}
 def in_sentences(ids, document):
     """Symbols without those that slide, as sentences."""
     return vocabulary.sentences([i for i in ids if i != SLIDE], document.unknown)
@@ -1225,14 +1225,14 @@ print(f"{preset} run: {len(documents)} test documents of {Path(dataset).name}")
 print(f"every summary cut to {longest} words")
 table
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **Why is the kept run so much worse here than on its own corpus** (below)? An article of that corpus has three sections, so that the last window is its conclusion; of these papers the model reads the
 first 1,540 words, which end somewhere in the methods, and writes from there. One more experiment: the same papers cut to introduction, second section and conclusion.
 """
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 def ends_with_its_conclusion(document):
     chosen_sections = choose_sections(document.section_names, 3)
     both = document.section_names, document.sections
@@ -1248,19 +1248,19 @@ rows["the same, of papers that end with their conclusion"] = summarize(
 )
 summary_table(rows, documents, options, longest, seed)[0]
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** More than five points of R-1 come back. What the model has learned is where in an article the conclusion stands, not what a conclusion is.
 
 On 200 test papers of the corpus that the kept run has learned from (`python -m lib.trained score windowed`):
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 own = kept_table("trained_windowed")
 print(setting(own))
 table_frame(own)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## A text far longer than any in training
 
@@ -1268,7 +1268,7 @@ The longest of the test papers, whole, where training saw the beginnings of its 
 every window as training had.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 longest_document = max(documents, key=lambda doc: sum(len(s) for s in doc.sentences))
 whole = replace(options, source_tokens=None, section_words=None)
 encoder = replace(run.encoder, options=whole)
@@ -1287,7 +1287,7 @@ started = time.perf_counter()
 seconds = time.perf_counter() - started
 path = largest_weights(summarizer, long_text, best.ids, len(vocabulary))
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 words_written = len(best.ids) - best.ids.count(SLIDE)
 last = int(max(path["windows"])) + 1
 Passages([
@@ -1296,14 +1296,14 @@ Passages([
     ("begins", clip(" ".join(vocabulary.decode(best.ids, long_text.unknown)), 80)),
 ])  # fmt: skip
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 box = {"window": ws or lengths[0], "stride": ss or 1}
 caption = (
     f"Maximum attention on {lengths[0]:,} words, more than any text in training had."
 )
 figures.show(maximum_attention, caption, "windowed_long", **path, **box)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** It slides further than any text in training let it, three windows at a time at first, as there; sooner or later it stays. Behind its last window it has no more to say, and the
 end symbol comes before the end of the text is reached.
@@ -1315,7 +1315,7 @@ comparable**, and shown so that nobody has to guess. If the fault described unde
 windowed rows were trained without sliding; the table does not tell.
 """
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 published = {
     ("CNN/DailyMail", "LEAD-3"): ("", "", "", 40.68, 17.76, 36.87),
     ("CNN/DailyMail", "CD_I"): (400, 100, "", 38.23, 16.88, 35.43),
@@ -1328,7 +1328,7 @@ published = {
     ("WikiHow", "WIKI_V"): (780, 125, "", 29.19, 10.14, 28.46),
 }
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 ours = [round(mean, 2) for mean in means[f"{system}, {next(iter(DECODINGS))}"].values()]
 sizes = options.source_tokens, options.summary_tokens, f"{ws}/{ss}" if ws else ""
 published[Path(dataset).name, f"this run ({preset})"] = (*sizes, *ours)
@@ -1336,7 +1336,7 @@ columns = ["T_x", "T_y", "ws/ss", "R-1", "R-2", "R-L"]
 names = pd.MultiIndex.from_tuples(published)
 pd.DataFrame(published.values(), index=names, columns=columns)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 6. Deviations
 
@@ -1366,87 +1366,369 @@ Where the sources are silent, disagree or cannot be meant as written, this is wh
 | kept run and demo | the author's sizes | the kept run: half the widths, 15,000 words, three sections of 520 words and 1,540 in all, batches of 16, Adam at 0.001, at least 230 symbols, also with no trigram twice; the demo: 400 source words, 80 summary words, windows of 120 by 100, a vocabulary of 1,000, width 64, 400 steps, at least 20 words |
 """
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 7. Exercises
 
-Fill the gap; the check tells whether it is right.
+Nine functions to write, five lines at most each. A check compares what you wrote with the library or with something computed in another way. It says how much is right, not what is; and it says the same of code that raises an exception.
+Open an answer's fold to see a solution. The part stands on its own set-up cell and needs nothing from above; `make class` makes notebooks of it, for students and for who teaches them (`teaching.md`).
+"""
 
-**1.** A text has `words` words. How many of them are seen by two windows at least? Windows of `ws` words slide by `ss`, and
-$ws\le2\,ss$.
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.synthetic import planted_facts
+from lib.data.text import EOS, SLIDE
+from lib.data.window_places import count_windows
+from lib.data.windows import mark_transitions
+from lib.exercises import Exercise
+from lib.models.windowed import Windowed, WindowedConfig
+from lib.page_tools import learn
+
+WINDOW, STRIDE = 8, 6
+
+
+def small_windowed(vocab_size=30, width=6, **changes):
+    """With random weights."""
+    torch.manual_seed(0)
+    sizes = {"embedding": width, "hidden": width, "window": WINDOW, "stride": STRIDE}
+    return Windowed(WindowedConfig(vocab_size, **{**sizes, **changes}))
+
+
+facts = planted_facts(
+    1, 0, windows=3, window=WINDOW, step=STRIDE, words=2, vocab_size=30
+)
+facts_batch = make_batch(facts, 30)
+windowed_model = small_windowed().double().requires_grad_(False)
+encoded_state = windowed_model.encode(facts_batch)
+decoded, _ = windowed_model.decode(facts_batch.target_input, encoded_state)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## Compute
+
+**1.** A text has `words` words. How many of them are seen by two windows? Windows of `ws` words slide by `ss`, $ws\le2\,ss$, and there are as many as (11) says. The check counts them one by one. (2 points)
 """
 
 
-# %%
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-1", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
 def seen_twice(words, ws, ss):
-    # your code
-    return None
-
-
-check_exercise(
-    1,
-    seen_twice,
-    [((8, 8, 6), 0), ((14, 8, 6), 2), ((20, 8, 6), 4), ((1160, 400, 380), 40)],
-)
-
-# %% [markdown]
-r"""
-<details><summary>Solution</summary>
-
-Neighbours share $ws-ss$ words, there are $n-1$ pairs of neighbours, and with $ws\le2\,ss$ no word is in three windows. The text never
-ends inside what two windows share, or the later of them would not be needed.
-
-```python
-def seen_twice(words, ws, ss):
+    ### BEGIN SOLUTION
+    # neighbours share ws - ss words; the text does not end inside what two windows
+    # share, or the later of them would not be needed
     n = 1 if words <= ws else 1 + -(-(words - ws) // ss)
     return (n - 1) * (ws - ss)
-```
+    ### END SOLUTION
 
-</details>
 
-**2.** Sentences of a summary were written from the windows in `windows` (never going back). Return the marked summary as a list: the number of a
-sentence (from 0) for the sentence, -1 for the symbol.
+# %% nbgrader={"grade": true, "grade_id": "windowed-1-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(1, points=2)
+
+
+def counted_twice(words, ws, ss):
+    seen = np.zeros(words, dtype=int)
+    for w in range(count_windows(words, ws, ss)):
+        seen[w * ss : w * ss + ws] += 1
+    return int((seen == 2).sum())
+
+
+asked.same("14 words", lambda: seen_twice(14, 8, 6), counted_twice(14, 8, 6))
+### BEGIN HIDDEN TESTS
+for case in ((8, 8, 6), (21, 8, 6), (1160, 400, 380), (33, 10, 10)):
+    wanted = counted_twice(*case)
+    asked.same(f"{case}", lambda case=case: seen_twice(*case), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**2.** The sentences of a summary, lists of ids, were written from the windows in `windows`, which never go back. Return the marked summary (12) as one list of ids, with `SLIDE` where the window moves on. `mark_transitions` is the library's. (2 points)
 """
 
 
-# %%
-
-
-def with_symbols(windows):
-    # your code
-    return None
-
-
-check_exercise(
-    2,
-    with_symbols,
-    [
-        (([0, 0],), [0, 1]),
-        (([0, 2],), [0, -1, -1, 1]),
-        (([1, 1, 2],), [-1, 0, 1, -1, 2]),
-    ],
-)
-
-# %% [markdown]
-r"""
-<details><summary>Solution</summary>
-
-```python
-def with_symbols(windows):
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-2", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def with_symbols(sentences, windows):
+    ### BEGIN SOLUTION
     marked, now = [], 0
-    for number, window in enumerate(windows):
-        marked += [-1] * (window - now) + [number]
+    for ids, window in zip(sentences, windows):
+        marked += [SLIDE] * (window - now) + ids
         now = window
     return marked
-```
+    ### END SOLUTION
 
-</details>
 
-**3.** (no check) Run the page with `variant="streamed"` and compare the validation losses. Which direction of the encoder is missed, and what
-in the synthetic task shows it?
+# %% nbgrader={"grade": true, "grade_id": "windowed-2-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(2, points=2)
 
+
+def marked_by_lib(sentences, windows):
+    lengths = np.array([len(s) for s in sentences])
+    ids = [word for sentence in sentences for word in sentence]
+    document = EncodedDocument.of("", [9], [1], ids)
+    return mark_transitions(document, lengths, windows).target.tolist()
+
+
+case = [[10, 11], [12]], [0, 2]
+asked.same("0 and 2", lambda: with_symbols(*case), marked_by_lib(*case))
+### BEGIN HIDDEN TESTS
+for windows in ([1, 1, 2], [0, 0, 0], [3, 3, 5]):
+    case = [[10], [11, 12], [13]], windows
+    wanted = marked_by_lib(*case)
+    asked.same(f"{windows}", lambda case=case: with_symbols(*case), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**3.** Return the attention (3), (4) of one step over **all** source words, $[T_x]$, 0 outside the window: from the state `s` $[d]$, the states `h` $[T_x, d]$, and the window `w` of `ws` words that slides by `ss`. (2 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-3", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def attention_in_window(s, h, w, ws, ss):
+    ### BEGIN SOLUTION
+    scores = h @ s
+    scores[: w * ss] = -torch.inf
+    scores[w * ss + ws :] = -torch.inf
+    return scores.softmax(0)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "windowed-3-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(3, points=2)
+x = windowed_model.embedding(facts_batch.target_input)
+first = encoded_state.hidden[None], encoded_state.cell[None]
+s, h = windowed_model.decoder(x, first)[0][0], encoded_state.words[0]
+
+
+def in_step(t):
+    return attention_in_window(s[t], h, int(decoded.windows[0, t]), WINDOW, STRIDE)
+
+
+asked.same("the first step", lambda: in_step(0), decoded.copy[0, 0])
+### BEGIN HIDDEN TESTS
+for t in (2, 3, len(s) - 1):
+    asked.same(f"step {t}", lambda t=t: in_step(t), decoded.copy[0, t])
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**4.** Return the window (13) at each step, a list, from the ids that enter the decoder, [BOS] first, for a text of `n` windows. The library's are in what its decoder returns. (2 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-4", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def windows_of_steps(inputs, n):
+    ### BEGIN SOLUTION
+    slid = np.cumsum([word == SLIDE for word in inputs])
+    return np.minimum(slid, n - 1).tolist()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "windowed-4-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(4, points=2)
+
+
+def windows_of_lib(ids):
+    output, _ = windowed_model.decode(torch.tensor([ids]), encoded_state)
+    return output.windows[0].tolist()  # of a text of 3 windows
+
+
+case = [9, 10, SLIDE, 11]
+asked.same("one move", lambda: windows_of_steps(case, 3), windows_of_lib(case))
+### BEGIN HIDDEN TESTS
+for case in ([SLIDE] * 5, [9, SLIDE, SLIDE, 10, SLIDE, 11], [9, 9]):
+    wanted = windows_of_lib(case)
+    asked.same(f"{len(case)}", lambda case=case: windows_of_steps(case, 3), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## Derive
+
+**5.** A word $u$ can be copied only: its probability is that of its places, $P_c(u)=\sum_{j:x_j=u}\alpha_{tj}$ (8). Derive $\partial\log P_c(u)/\partial e_{tj}$ for all words of the window (3), from `alpha` and `here`, which is 1 at the places of $u$ and 0 elsewhere. (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-5", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def push_on_the_scores(alpha, here):
+    ### BEGIN SOLUTION
+    # each place of u gets its share of P_c, and every place loses its weight
+    return alpha * here / (alpha @ here) - alpha
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "windowed-5-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(5, points=3)
+
+
+def by_autograd(e, here):
+    e = e.clone().requires_grad_()
+    return torch.autograd.grad((e.softmax(0) @ here).log(), e)[0]
+
+
+e, here = torch.randn(6).double(), torch.tensor([0, 1, 0, 0, 1, 0]).double()
+wanted = by_autograd(e, here)
+asked.same("two places", lambda: push_on_the_scores(e.softmax(0), here), wanted)
+### BEGIN HIDDEN TESTS
+one = torch.eye(6)[3].double()
+wanted = by_autograd(3 * e, one)
+asked.same("one place", lambda: push_on_the_scores((3 * e).softmax(0), one), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**6.** Static windowing (14) with $\kappa=0$ and a text of $T_{max}$ words that fills its `n` windows. Derive after how many words of the summary window `i` ends, $i=0,\dots,n-1$, for a summary of `budget` words. What does $\kappa$ change? (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-6", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def end_of_window(i, n, budget):
+    ### BEGIN SOLUTION
+    # every share is 1 / n; with κ > 0 the first windows, with the smaller
+    # exponents, get more
+    return (i + 1) * budget // n
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "windowed-6-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(6, points=3)
+
+
+def ends_of_lib(n, budget):
+    words = WINDOW + (n - 1) * STRIDE
+    static = {"windowing": "static", "steepness": 0.0, "longest": words}
+    batch = make_batch([EncodedDocument.of("", [9] * words, [words], [EOS])], 30)
+    return small_windowed(**static, budget=budget).encode(batch).window_ends[0].tolist()
+
+
+wanted = ends_of_lib(4, 100)
+asked.same("100", lambda: [end_of_window(i, 4, 100) for i in range(4)], wanted)
+### BEGIN HIDDEN TESTS
+for n, budget in ((3, 100), (7, 50)):
+    wanted, case = ends_of_lib(n, budget), [(i, n, budget) for i in range(n)]
+    asked.same(f"{n}", lambda case=case: [end_of_window(*c) for c in case], wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**7.** The embedding table $\mathbf E$ is the output layer too (7). How many weights does a model of `V` words, embeddings of `e` and encoder states of `H` numbers have? Give the table, the two LSTMs of the encoder, the decoder's (states of $2H$ numbers; PyTorch's have two biases for each gate), $W_a$, $W_e$, the switch and $b_v$, as one number. At the author's sizes it is 18.54 million. (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-7", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def weights_of_windowed(V, e, H):
+    ### BEGIN SOLUTION
+    d = 2 * H
+    lstms = 2 * 4 * H * (e + H + 2) + 4 * d * (e + d + 2)
+    between = d * (2 * d + 1) + e * (d + 1) + (2 * d + e + 1)
+    return V * e + lstms + between + V
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "windowed-7-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(7, points=3)
+
+
+def counted_weights(V, e, H):
+    return sum(p.numel() for p in Windowed(WindowedConfig(V, e, H)).parameters())
+
+
+wanted = counted_weights(30, 6, 4)
+asked.same("small", lambda: weights_of_windowed(30, 6, 4), wanted)
+### BEGIN HIDDEN TESTS
+for case in ((10, 3, 5), (100, 16, 8)):
+    wanted = counted_weights(*case)
+    asked.same(f"{case}", lambda case=case: weights_of_windowed(*case), wanted)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## Change the model, and predict
+
+**8.** With `encode="stream"` each window is encoded when it is entered. Compare the states of window 1, of three, with those of the text encoded whole: are the forward and the backward halves equal? And those of the **last** window? Four truth values: forward and backward of window 1, then of the last. (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-8", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def same_when_streamed():
+    ### BEGIN SOLUTION
+    # the forward LSTM goes on where it was; the backward one starts at the window's
+    # end, which is the text's end for the last window alone
+    return [True, False, True, True]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "windowed-8-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(8, points=3)
+
+
+def equal_halves(window):
+    streamed = Windowed(replace(windowed_model.config, encode="stream")).double()
+    streamed.load_state_dict(windowed_model.state_dict())
+    moved = torch.tensor([[SLIDE] * window])
+    held = streamed.decode(moved, streamed.encode(facts_batch))[1].held.states[0]
+    whole = encoded_state.words[0, window * STRIDE : window * STRIDE + WINDOW]
+    return [torch.allclose(a, b) for a, b in zip(held.chunk(2, 1), whole.chunk(2, 1))]
+
+
+asked.same("window 1", lambda: str(same_when_streamed()[:2]), str(equal_halves(1)))
+### BEGIN HIDDEN TESTS
+asked.same("the last", lambda: str(same_when_streamed()[2:]), str(equal_halves(2)))
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**9.** The task of section 1 with texts of three windows: a model with a window and the standard model, which attends to everything, train for 50 steps. Predict which one has the smaller loss (1), `"window"` or `"standard"`; both are given the summary with its symbols. Then the window is made **too short for the task**: it is 3 words, and a fact with its mark is 3 words long but begins anywhere. Which one now? (3 points)
+"""
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-9", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+def smaller_loss_of_facts():
+    ### BEGIN SOLUTION
+    # it has fewer places to choose from, if the right one is among them
+    return ["window", "standard"]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "windowed-9-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
+asked = Exercise(9, points=3)
+
+
+def loss_of_facts(window, stride):
+    model = small_windowed(20, width=24, window=window, stride=stride)
+    box = {"windows": 3, "window": 10, "step": 8, "words": 2, "vocab_size": 20}
+    made = (planted_facts(32, i, **box) for i in range(51))
+    *batches, last = (make_batch(documents, 20) for documents in made)
+    return learn(model, batches, 1e-2).loss(last)["nll"].item()
+
+
+standard = loss_of_facts(None, None)
+truth = ["standard", "window"][loss_of_facts(10, 8) < standard]
+asked.same("long enough", lambda: smaller_loss_of_facts()[0], truth)
+### BEGIN HIDDEN TESTS
+truth = ["standard", "window"][loss_of_facts(3, 3) < standard]
+asked.same("too short", lambda: smaller_loss_of_facts()[1], truth)
+### END HIDDEN TESTS
+asked.score()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**To go on with, without a check.** Run the page with `variant="streamed"` and compare the validation losses. Which direction of the encoder is missed, and what in the synthetic task shows it?
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
 # Where to go from here
 
 * `python -m lib.train windowed --dataset cnn_dailymail --preset CD_II --output runs/cd2` trains the article's windowed model on a

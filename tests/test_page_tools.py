@@ -1,13 +1,16 @@
 """What the pages use to check themselves: parameters, equations, exercises, figures."""
 
 import json
+import sys
+import warnings
 
 import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from lib.checks import CheckError, Checks, check_exercise, gradients
+from lib.checks import CheckError, Checks, gradients
 from lib.data.sections import CohanOptions
+from lib.exercises import Exercise
 from lib.figures import (
     PLOTS,
     attention_maps,
@@ -116,18 +119,65 @@ def test_gradients_are_compared():
         checks.gradients({"a": torch.ones(2)}, {"a": torch.zeros(2)}, "(12)")
 
 
-def test_an_exercise_is_checked_and_its_answer_not_told(capsys):
-    cases = [((2.0,), 4.0), ((torch.tensor([1.0, 3.0]),), [2.0, 6.0])]
-    for attempt in (lambda x: None, lambda x: x, lambda x: 2 * x, lambda x: 4.0, lambda x: x / 0, lambda x: "no"):
-        check_exercise(1, attempt, cases)
-    assert capsys.readouterr().out.splitlines() == [
-        "exercise 1: not done yet",
-        "exercise 1: 0 of 2 right; called with 2.0 it gives 2.0",
-        "exercise 1: 2 of 2 right",
-        "exercise 1: 1 of 2 right; called with [1.0, 3.0] it gives 4.0",
-        "exercise 1: 0 of 2 right; called with 2.0 it raises ZeroDivisionError: float division by zero",
-        "exercise 1: 0 of 2 right; called with 2.0 it raises TypeError: new(): invalid data type 'str'",
-    ]
+def not_written(x):
+    raise NotImplementedError
+
+
+def leaves(x):
+    raise SystemExit("bye")
+
+
+@pytest.mark.parametrize(
+    ("attempt", "points", "said"),
+    [
+        (not_written, 0.0, "exercise 1: not done yet"),
+        (lambda x: x, 0.0, "exercise 1: 0 of 2 right; one number: gives 2.0"),
+        (lambda x: 2 * x, 3.0, "exercise 1: 2 of 2 right"),
+        (lambda x: 4.0, 1.5, "exercise 1: 1 of 2 right; two numbers: gives 4.0"),
+        (
+            lambda x: [4.0] * len(x),
+            0.0,
+            "exercise 1: 0 of 2 right; one number: raises TypeError: object of type 'floa",
+        ),
+        (
+            lambda x: x / 0,
+            0.0,
+            "exercise 1: 0 of 2 right; one number: raises ZeroDivisionError: float division by ze",
+        ),
+        (lambda x: float("nan"), 0.0, "exercise 1: 0 of 2 right; one number: gives nan"),
+        (lambda x: None, 0.0, "exercise 1: 0 of 2 right; one number: raises TypeError"),
+        (leaves, 0.0, "exercise 1: 0 of 2 right; one number: raises SystemExit: bye"),
+    ],
+)
+def test_an_exercise_is_checked_and_its_answer_not_told(attempt, points, said, capsys):
+    asked = Exercise(1, points=3)
+    asked.same("one number", lambda: attempt(2.0), 4.0)
+    asked.same("two numbers", lambda: attempt(torch.tensor([1.0, 3.0])), [2.0, 6.0])
+    assert asked.score() == points
+    written = capsys.readouterr()
+    assert written.out.startswith(said) and written.out.count("\n") == 1 and not written.err
+    if points < 3:
+        assert "[2.0, 6.0]" not in written.out and "4.0" not in written.out.replace("gives 4.0", "")
+
+
+def test_what_an_exercise_takes_for_the_same():
+    def right(got, expected, **how):
+        asked = Exercise(1, points=1)
+        asked.same("", lambda: got, expected, **how)
+        return asked.score() == 1
+
+    assert right("larger", "larger") and not right("smaller", "larger") and not right(None, "larger")
+    assert right(True, True) and not right(1, True) and right([True, False], [True, False])
+    assert right(1 / 3, torch.tensor(1 / 3, dtype=torch.float64)), "a float has its 64 bits"
+    assert not right(0.1, 0.1 + 1e-8) and right(0.1, 0.1 + 1e-8, tolerance=1e-6) and right(1e9, 1e9 + 0.1)
+    assert right([torch.tensor(1.0), 2.0], [1, 2]) and not right([1.0], 1.0) and not right([1, 2, 3], [1, 2])
+
+
+def test_a_warning_in_an_exercise_is_not_shown(capsys):
+    """A grader takes whatever goes to stderr for a failure."""
+    asked = Exercise(1, points=1)
+    asked.same("", lambda: warnings.warn("careful", stacklevel=1) or print("oh", file=sys.stderr) or 1.0, 1.0)
+    assert asked.score() == 1 and not capsys.readouterr().err
 
 
 PANELS = [
