@@ -120,7 +120,9 @@ def run_facts(run: Run, origin: str) -> Passages:
 
 def validation_losses(run: Run, rows: int = 8) -> pd.DataFrame:
     """Losses on the validation documents, of about so many steps."""
-    found = pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split")
+    found = pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split").set_index("step")
+    if list(found) == ["loss", "nll"]:  # the one is the other
+        found = found[["nll"]]
     return found.iloc[:: max(1, len(found) // rows)].round(3)
 
 

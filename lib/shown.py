@@ -29,12 +29,18 @@ class ShownFigure:
         data, alt = base64.b64encode(self.picture).decode(), html.escape(self.alt, quote=True)
         width = int.from_bytes(self.picture[16:20], "big") // SHARP  # a PNG begins with its size
         image = f'<img src="data:image/png;base64,{data}" alt="{alt}" width="{width}" style="max-width: 100%">'
-        number, _, text = html.escape(self.caption).partition(". ")
-        caption = f'<figcaption style="max-width: 56rem"><b>{number}.</b> {text}</figcaption>'
+        text = re.sub(r"^Figure \d+\.", r"<b>\g<0></b>", html.escape(self.caption))
+        caption = f'<figcaption style="max-width: 56rem">{text}</figcaption>'
         return f'<figure style="margin: 0.5rem 0">{image}{caption}</figure>'
 
     def __repr__(self) -> str:
         return f"{self.caption} [{self.alt}]"
+
+
+def picture(plot: Callable[..., Figure], caption: str, **data) -> ShownFigure:
+    """A plot of `lib.figures` with a caption, without a number."""
+    data = rounded(data)
+    return ShownFigure(png(plot(**data)), alt_text(plot.__name__, data), caption)
 
 
 class PageFigures:
@@ -50,12 +56,10 @@ class PageFigures:
 
     def show(self, plot: Callable[..., Figure], caption: str, name: str = "", **data) -> ShownFigure:
         """A plot of `lib.figures` with its caption, at the end of a cell; kept if it has a name."""
-        data = rounded(data)
+        number = self._numbers.setdefault(name or caption, len(self._numbers) + 1)
         if name:
             draw(plot, name, self.folder, caption, **data)
-        number = self._numbers.setdefault(name or caption, len(self._numbers) + 1)
-        picture = (self.folder / f"{name}.png").read_bytes() if name else png(plot(**data))
-        return ShownFigure(picture, alt_text(plot.__name__, data), f"Figure {number}. {caption}")
+        return picture(plot, f"Figure {number}. {caption}", **data)
 
 
 @dataclass(frozen=True)
@@ -87,13 +91,15 @@ PIECE = re.compile(
 
 
 def table_html(frame: pd.DataFrame) -> str:
-    """A table as HTML, in which no line breaks inside a number, an interval or a number with its unit."""
+    """A table as HTML: no line breaks inside a number, an interval or a number with its unit, and texts begin at the
+    left."""
 
     def whole(cell: re.Match) -> str:
         head, text = cell[1], cell[2]
         if NUMBERS.fullmatch(text):
             return f'<{head} style="white-space: nowrap">{text}</{head}>'
-        return f"<{head}>{PIECE.sub(lambda piece: piece[0].replace(' ', '&nbsp;'), text)}</{head}>"
+        text = PIECE.sub(lambda piece: piece[0].replace(" ", "&nbsp;"), text)
+        return f'<{head} style="text-align: left">{text}</{head}>' if head == "td" else f"<{head}>{text}</{head}>"
 
     table = frame.to_html(border=0, max_cols=None, na_rep="", max_rows=60, notebook=True)
     return re.sub(r"<(td|th)>([^<]*)</\1>", whole, table)

@@ -68,6 +68,7 @@ dataset: str = ""  # a corpus (aclsum, arxiv, ...) or a folder of train, val, te
 preset: str = ""  # empty: the kept run; demo: half a minute on a CPU; paper: for a GPU
 variant: str = "+read"  # a row of Tables 1 and 2: hred to +read, Sent-CLF, TLM, ...
 steps: int = 0  # training steps; 0: as many as the preset says
+grid_steps: int = 0  # of each model of the λ grid (300: two minutes); 0: kept attention
 seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/
 
@@ -76,7 +77,9 @@ from lib.parameters import check_parameters
 
 check_parameters(globals())
 
+import json
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -93,7 +96,8 @@ from lib.data.synthetic import MARK, planted_at, planted_sentences
 from lib.data.text import BOS, UNK, Vocabulary
 from lib.extractive import lexrank, oracle, random_sentences
 from lib.diagrams import show_folded, show_model
-from lib.figures import attention_maps, word_maps
+from lib.figures import attention_maps, rounded, word_maps
+from lib.frames import Frames
 from lib.generate import beam_search, extract, source_sentences, summarize
 from lib.layers.pointer import PointerOutput
 from lib.make_tables import (
@@ -118,7 +122,8 @@ from lib.page_tools import (
 )  # fmt: skip
 from lib.papers import resolve
 from lib.score_runs import cut
-from lib.shown import PageFigures, Passages, show_tables
+from lib.shown import PageFigures, Passages, picture, show_tables
+from lib.storage import project_root, write_json
 from lib.trained import DECODINGS
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "+read", 0, 0)
@@ -130,7 +135,7 @@ corpus = load_corpus(
 )  # a name or folder that cannot be read ends the page here
 documents = unseen_papers(corpus, 50 if as_they_are else chosen.documents)
 # only the page as it is draws the committed figures
-figures = PageFigures(figures_folder(as_they_are))
+figures = PageFigures(figures_folder(as_they_are and grid_steps == 0))
 checks = Checks()
 show_tables()
 
@@ -194,8 +199,10 @@ def learn_planted(lambda_comp, lambda_read, steps=300):
     """Train on new random documents at every step."""
     torch.manual_seed(seed)
     model = Mem2Mem(
-        Mem2MemConfig(V, embedding=64, hidden=64, bottleneck=32, slots=4, compression=64,
-                      lambda_comp=lambda_comp, lambda_read=lambda_read)
+        Mem2MemConfig(
+            V, embedding=64, hidden=64, bottleneck=32, slots=4, compression=64,
+            lambda_comp=lambda_comp, lambda_read=lambda_read,
+        )
     )  # fmt: skip
     made = (planted_sentences(32, 1000 + step, vocab_size=V) for step in range(steps))
     batches = (make_batch(documents, V) for documents in made)
@@ -231,7 +238,22 @@ for name, (lambda_1, lambda_2) in settings.items():
     planted_models[name] = learn_planted(lambda_1, lambda_2)
     scores = planted_scores(planted_models[name], unseen)
     planted_rows[name] = {"λ1": lambda_1, "λ2": lambda_2, **scores}
-pd.DataFrame.from_dict(planted_rows, orient="index").round(2)
+planted = pd.DataFrame.from_dict(planted_rows, orient="index")
+planted.round(2)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+if as_they_are:  # what the text below says
+    both, neither = planted.loc["both"], planted.loc["neither"]
+    assert both["precision"] > 0.99 and both["recall"] > 0.99
+    assert both["strongest weight"] > 0.85 and neither["strongest weight"] < 0.4
+    assert (
+        both["nll"] == planted["nll"].min() and neither["nll"] == planted["nll"].max()
+    )
+    assert (
+        planted.loc["no L(read)", "precision"]
+        < 0.1
+        < planted.loc["no L(comp)", "recall"]
+    )
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -271,7 +293,7 @@ figures.show(
 r"""
 **What to see.** With both terms each head puts nine tenths of its weight on a marked sentence, and together they find all three
 (four heads, three sentences: one is chosen twice). With neither, the model learns as well, since the decoder can attend
-to the words directly, but less in the same time (0.63 against 0.26), and the memory stays a blur. The two terms do different work: $\mathcal L^{(comp)}$ alone makes the
+to the words directly, but less in the same time (the table's nll), and the memory stays a blur. The two terms do different work: $\mathcal L^{(comp)}$ alone makes the
 heads sharp, on sentences that mean nothing; $\mathcal L^{(read)}$ alone draws them to sentences that matter, with nothing to keep
 two from the same one: one of the three is missed.
 
@@ -295,6 +317,42 @@ words 5 and 10. Without it the slots that are read have little to do with what i
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
+r"""
+**Turn the two weights yourself.** Nine models that learned the task for 300 steps each, with $\lambda_1$ of $\mathcal L^{(comp)}$ and $\lambda_2$ of $\mathcal L^{(read)}$ at three values each, and the write attention of
+each on the document from above. They were trained beforehand; `-p grid_steps 300` trains them anew. Which of the two makes the rows dark, and which brings the dark squares over the triangles?
+What happens when one is much too large?
+"""
+
+# %%
+lambda_grid = {"λ1": ["0", "0.01", "0.1"], "λ2": ["0", "0.1", "1"]}
+kept_in = figures.folder if grid_steps else project_root() / "figures"
+if grid_steps:
+    kept_grid = {}
+    for choice in product(*lambda_grid.values()):
+        model = learn_planted(*map(float, choice), steps=grid_steps)
+        A, _ = planted_attention(model, shown)
+        scores = {**planted_scores(model, unseen), "attention": A.tolist()}
+        kept_grid[" ".join(choice)] = scores
+    kept_grid = rounded({"steps": grid_steps, **kept_grid})
+    write_json(kept_in / "mem2mem_lambdas.json", kept_grid)
+kept_grid = json.loads((kept_in / "mem2mem_lambdas.json").read_text("utf-8"))
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+turned = {}
+for choice in product(*lambda_grid.values()):
+    found = kept_grid[" ".join(choice)]
+    panel = {"title": "", "weights": found["attention"], "marked": planted_at(shown)}
+    caption = (
+        f"λ1 = {choice[0]}, λ2 = {choice[1]}: nll {found['nll']:.2f}, precision"
+        f" {found['precision']:.2f}, recall {found['recall']:.2f}"
+    )
+    looks = {"rows": "memory head", "columns": "sentence", "top": 1.0, "across": 1}
+    turned[choice] = picture(
+        attention_maps, caption, panels=[panel], **looks
+    )._repr_html_()
+Frames(lambda_grid, turned, ("0.01", "0.1"))
+
+# %% [markdown]
 r"""
 # 2. The equations, one by one
 
@@ -360,8 +418,8 @@ summary words at once.
 torch.manual_seed(1)
 model = Mem2Mem(
     Mem2MemConfig(
-        len(toy_vocabulary), embedding=5, hidden=6, bottleneck=4, slots=3, compression=4,
-        lambda_comp=0.3, lambda_read=0.7,
+        len(toy_vocabulary), embedding=5, hidden=6, bottleneck=4, slots=3,
+        compression=4, lambda_comp=0.3, lambda_read=0.7,
     )
 ).double()  # fmt: skip
 for parameter in model.parameters():
@@ -1211,6 +1269,7 @@ figures.show(
 rows = []
 if has_memory and summarizer.extracts:
     A = panels[0]["weights"]
+    assert not as_they_are or A.max(1).values.min() > 0.9, "nearly all of its weight"
     sentences = source_sentences(encoded[quotable[0]], vocabulary)
     for slot, j in enumerate(A.argmax(1).tolist()):
         held = f"{A[slot, j]:.2f} on sentence {j + 1}: {clip(sentences[j], 16)}"
@@ -1234,7 +1293,8 @@ if has_memory and summarizer.extracts:
             "sentence": f"{counted.index[0]} from {name}",
             "papers": f"{counted.iloc[0] / len(encoded):.0%}",
         }
-pd.DataFrame.from_dict(usual, orient="index").T
+assert not as_they_are or {row["papers"] for row in usual.values()} == {"100%"}
+pd.DataFrame.from_dict(usual, orient="index")
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""

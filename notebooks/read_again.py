@@ -216,7 +216,8 @@ toy_texts = [
     Document("a", "", [""], [["The cat saw a zebra.", "It ran."]], ["Cat saw zebra."]),
     Document("b", "", [""], [["A quokka sat."]], ["Quokka sat."]),
     Document(
-        "c", "", [""], [["The zebra ran and the zebra sat.", "The cat did not see it."]],
+        "c", "", [""],
+        [["The zebra ran and the zebra sat.", "The cat did not see it."]],
         ["Okapi, not zebra."],
     ),
 ]  # fmt: skip

@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from lib.checks import CheckError, Checks, gradients
+from lib.data.corpora import load_corpus
+from lib.data.documents import Document
 from lib.data.sections import CohanOptions
 from lib.exercises import Exercise
 from lib.figures import (
@@ -18,18 +20,29 @@ from lib.figures import (
     draw,
     histograms,
     interval_bars,
-    labelled_maps,
     lines,
     loss_curves,
     maximum_attention,
     redraw,
     signed_maps,
     use_style,
-    word_bars,
     word_maps,
+    word_points,
     word_weights,
 )
-from lib.page_tools import ShownSource, clip, figures_folder, learn, measured, show_source, summary_table
+from lib.page_tools import (
+    ShownSource,
+    clip,
+    figures_folder,
+    learn,
+    measured,
+    run_facts,
+    show_source,
+    summary_table,
+    unseen_papers,
+    validation_losses,
+)
+from lib.papers import open_run
 from lib.parameters import ParameterError, check_parameters
 from lib.storage import project_root, write_whole
 from tests.conftest import batch_of, tiny_model
@@ -189,49 +202,44 @@ METRICS = [
     {"step": 1, "split": "val", "nll": 3.0},
 ]
 DRAWN = {
-    attention_maps: {"panels": PANELS, "rows": "slot", "columns": "step", "title": "Title"},
-    loss_curves: {"metrics": METRICS, "title": "Losses"},
+    attention_maps: {"panels": PANELS, "rows": "slot", "columns": "step"},
+    loss_curves: {"metrics": METRICS},
     lines: {
         "panels": [
             {"series": {"a": [[1, 2], [1 / 3, 2.0]], "b": [[1, 2], [2.0, 2.5]]}, "xlabel": "x", "ylabel": "y",
-             "xscale": "log", "dashed": ["b"], "zero": True, "ticks": [1, 2]}
+             "xscale": "log", "dashed": ["b"], "zero": True, "ticks": [1, 2], "spread": {"a": [[0.3, 1], [0.4, 3]]}}
         ]
     },
-    word_bars: {"words": ["a", "b"], "heights": torch.tensor([1 / 3, 1.0]), "ylabel": "y", "title": "t"},
-    word_weights: {"words": ["a", "b"], "weights": torch.ones(2, 2) / 7, "rows": "head", "title": "t"},
+    word_points: {"words": ["a", "b"], "heights": torch.tensor([1 / 3, 1.0]), "ylabel": "y"},
+    word_weights: {"words": ["a", "b"], "weights": torch.ones(2, 2) / 7, "rows": "head"},
     signed_maps: {
         "panels": [{"title": "a", "values": -torch.eye(3) / 7}], "xlabel": "x", "ylabel": "y", "border": 0.5,
     },
     maximum_attention: {
         "places": torch.tensor([1, 4]), "weights": torch.tensor([0.3333333, 0.1]), "windows": torch.tensor([0, 1]),
-        "words": 6, "window": 3, "stride": 2, "title": "t",
+        "words": 6, "window": 3, "stride": 2,
     },
-    labelled_maps: {
+    word_maps: {
         "panels": [
             {"title": "longer than its panel", "values": torch.eye(2), "rows": ["a", "b"], "columns": ["x", "y"]},
-            {"title": "b", "values": -torch.eye(2), "rows": ["a", "b"], "columns": ["x", "y"]},
+            {"title": "b", "values": -torch.eye(2), "rows": ["a", "b"], "columns": ["x", "y"], "ylabel": "y"},
         ],
     },
-    interval_bars: {"rows": {"a": [1.0, 0.5, 2.0], "b": [2.0, 1 / 3, 3.0]}, "xlabel": "x", "title": "t"},
-    word_maps: {
-        "panels": [{"title": "a", "weights": torch.eye(3) / 7, "rows": list("abc"), "columns": list("xyz")}],
-        "title": "t",
-    },
+    interval_bars: {"rows": {"a": [1.0, 0.5, 2.0], "b": [2.0, 1 / 3, 3.0]}, "xlabel": "x"},
     histograms: {
         "panels": [{"edges": torch.tensor([0.0, 1 / 3, 1.0]), "counts": {"a": [1, 2]}, "xlabel": "x", "mark": 0.5}],
-        "title": "t",
     },
     dot_plots: {
         "panels": [{"title": "a", "pairs": [[1, 3], [3, 1]], "length": 3}, {"title": "b", "pairs": [], "length": 2}],
-        "unit": "word", "title": "t",
+        "unit": "word",
     },
 }  # fmt: skip
 
 
 def test_figures_are_kept_with_their_numbers(tmp_path):
-    draw(attention_maps, "maps", tmp_path, **DRAWN[attention_maps])
+    draw(attention_maps, "maps", tmp_path, "A caption.", **DRAWN[attention_maps])
     kept = json.loads((tmp_path / "maps.json").read_text())
-    assert kept["plot"] == "attention_maps" and kept["title"] == "Title"
+    assert kept["plot"] == "attention_maps" and kept["caption"] == "A caption."
     assert kept["panels"][0]["weights"][1] == [0, 1, 0] and kept["panels"][1]["weights"][0][0] == 0.3333
     assert (tmp_path / "maps.png").read_bytes().startswith(b"\x89PNG")
 
@@ -271,6 +279,7 @@ def test_nothing_of_a_committed_figure_is_cut():
     for path in sorted((project_root() / "figures").glob("*.json")):
         data = json.loads(path.read_text(encoding="utf-8"))
         if "plot" in data:
+            data.pop("caption")
             figure = PLOTS[data.pop("plot")](**data)
             assert cut_off(figure) == {}, path.name
             plt.close(figure)
@@ -357,13 +366,30 @@ def test_a_command_that_fails_is_not_measured(tmp_path):
 
 
 def test_summaries_are_compared_at_one_length():
-    long, short = [["one two three four five six"]], [["one two", "one two"]]
-    references = [["one two three."]]
-    table, numbers = summary_table({"long": long, "short": short}, references, CohanOptions(), words=3, seed=0)
-    assert numbers["long"]["R-1"]["mean"] == 100.0 and list(table["words"]) == ["3", "3"]
-    assert list(table["repeated trigrams"]) == ["0.0%", "0.0%"] and list(table["distinct summaries"]) == [
-        "100%",
-        "100%",
-    ]
-    table, _ = summary_table({"twice": [["a b c a b c"], ["a b c a b c"]]}, references * 2, CohanOptions(), 6, seed=0)
-    assert list(table.loc["twice", ["repeated trigrams", "distinct summaries"]]) == ["25.0%", "0%"]
+    text = Document("x", "", [""], [["One two three four five six seven."]], ["one two three."])
+    systems = {"long": [["one two three four five six"]], "short": [["one two", "one two"]]}
+    table, means = summary_table(systems, [text], CohanOptions(), words=3, seed=0)
+    assert means["long"]["R-1"] == 100.0 and means["short"]["R-1"] == pytest.approx(200 / 3, abs=1e-3)
+    assert list(table["words"]) == ["3", "3"] and list(table["repeated"]) == ["0%", "0%"]
+    assert list(table["distinct"]) == ["100%", "100%"]
+    table, _ = summary_table({"twice": [["a b c a b c"]] * 2}, [text] * 2, CohanOptions(), 6, seed=0)
+    assert list(table.loc["twice", ["repeated", "distinct", "copied"]]) == ["25%", "0%", "0%"]
+    table, _ = summary_table({"copy": [["one two three four five"]]}, [text], CohanOptions(), 6, seed=0)
+    assert table.loc["copy", "copied"] == "100%"
+
+
+def test_papers_that_kept_runs_have_learned_from_are_left_out():
+    corpus = load_corpus("pmc-sample")
+    every, unseen = list(corpus.split("test")), unseen_papers(corpus)
+    assert {d.id for d in every} - {d.id for d in unseen} == {"PMC4784345"} and len(unseen) == len(every) - 1
+    assert [d.id for d in unseen_papers(corpus, 2)] == [d.id for d in unseen[:2]]
+
+
+def test_the_facts_and_losses_of_a_run():
+    run = open_run(project_root() / "trained" / "windowed")
+    facts = dict(run_facts(run, "kept").rows)
+    assert facts["model"].startswith("dynamic: 2,759,321 parameters") and "window 400" in facts["options"]
+    losses = validation_losses(run)
+    assert list(losses) == ["nll"] and losses.index.name == "step" and 6 <= len(losses) <= 16
+    losses = validation_losses(open_run(project_root() / "trained" / "mem2mem"))
+    assert {"nll", "comp", "read"} <= set(losses)

@@ -19,6 +19,7 @@ from lib.storage import project_root
 
 ROOT = project_root()
 PAGES = sorted((ROOT / "notebooks").glob("*.py"))
+MODULES = {"ipython": "IPython"}  # of packages whose modules are written otherwise
 CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib", "huggingface_hub": "huggingface-hub"}
 
 
@@ -91,6 +92,40 @@ def test_a_page_is_plain_python_with_literal_parameters(page):
         assert "# " in line, "papermill --help-notebook shows the comment"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_code_of_a_page_is_seen_at_a_glance(page):
+    """Cells that are not folded: 20 lines of 88 columns."""
+    for cell in re.split(r"^(?=# %%)", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        mark, _, code = cell.partition("\n")
+        if mark.startswith("# %%") and "[markdown]" not in mark and "hide-input" not in mark:
+            shown = code.strip("\n").splitlines()
+            assert len(shown) <= 20 and max(map(len, shown), default=0) <= 88, code
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_every_picture_of_a_page_is_described(page):
+    """Pictures come from `figures.show`, `picture` and `show_model`, which describe them; and the page as it was
+    executed has no other."""
+    source = page.read_text(encoding="utf-8")
+    for call in (r"plt\.", r"\bdraw\(", r"\.savefig\(", r"_ = \w+_maps\(", r"imshow"):
+        assert not re.search(call, source), f"{page.name}: {call} draws a picture without a description"
+    outputs = [o for c in notebook(page)["cells"] for o in c.get("outputs", [])]
+    for output in outputs:
+        data = output.get("data", {})
+        assert not {"image/png", "image/svg+xml", "image/jpeg"} & set(data), "run: make notebooks"
+        for image in re.findall(r"<img\b[^>]*>", "".join(data.get("text/html", ""))):
+            assert re.search(r' alt="[^"]{20,}"', image), image[-200:]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_figures_of_a_page_are_numbered_in_order(page):
+    html = "".join(
+        "".join(o.get("data", {}).get("text/html", "")) for c in notebook(page)["cells"] for o in c.get("outputs", [])
+    )
+    numbers = [int(n) for n in re.findall(r"<figcaption[^>]*><b>Figure (\d+)\.</b> \S", html)]
+    assert numbers == list(range(1, len(numbers) + 1)) and numbers, "run: make notebooks"
+
+
 def test_every_page_is_in_the_readme():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert [page.stem for page in PAGES if f"(notebooks/{page.stem}.ipynb)" not in text] == []
@@ -110,17 +145,17 @@ def imported(tree):
 
 def test_every_import_of_lib_is_a_need():
     for folder, extras in (("lib", ["entities", "pages"]), ("notebooks", ["entities", "pages"])):
-        named = {need.replace("-", "_") for need in needs(*extras)}
+        named = {MODULES.get(need, need.replace("-", "_")) for need in needs(*extras)}
         found = {m.split(".")[0] for tree in modules(folder).values() for m in imported(tree)}
         assert found - named - set(sys.stdlib_module_names) == {"lib"}, folder
 
 
 def test_only_figures_need_what_pages_need():
     """`pip install .` is enough for all else."""
-    named, pages = ({need.replace("-", "_") for need in needs(*extras)} for extras in ([], ["pages"]))
+    named, pages = ({MODULES.get(n, n.replace("-", "_")) for n in needs(*extras)} for extras in ([], ["pages"]))
     for path, tree in modules("lib").items():
         if {m.split(".")[0] for m in imported(tree)} & (pages - named):
-            assert path.name in ("figures.py", "diagrams.py", "page_tools.py"), path
+            assert path.name in ("figures.py", "diagrams.py", "frames.py", "page_tools.py", "shown.py"), path
 
 
 def test_lib_imports_neither_pages_nor_tests():
@@ -156,7 +191,7 @@ LAYERS = (
     (
         "lib.train", "lib.corpora", "lib.score", "lib.summarize", "lib.human", "lib.summary_page", "lib.page_tools",
         "lib.figures", "lib.diagrams", "lib.checks", "lib.exercises", "lib.class_pages", "lib.parameters",
-        "lib.process_cost", "lib.trained", "lib.show_runs",
+        "lib.process_cost", "lib.trained", "lib.show_runs", "lib.alt_texts", "lib.shown", "lib.frames",
     ),
 )  # fmt: skip
 

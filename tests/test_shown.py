@@ -1,0 +1,133 @@
+"""What a page shows: figures that are described, tables whose numbers stay whole, passages, frames."""
+
+import io
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from PIL import Image
+
+from lib.alt_texts import alt_text
+from lib.figures import PLOTS, rounded, word_maps
+from lib.frames import Frames, window_frames
+from lib.shown import PageFigures, Passages, picture, show_tables, table_html
+from tests.test_page_tools import DRAWN
+
+PANEL = {"title": "α", "values": [[0.25, 0.75], [1.0, 0.0]], "rows": ["a", "b"], "columns": ["x", "y"]}
+
+
+@pytest.mark.parametrize("plot", PLOTS.values(), ids=PLOTS)
+def test_every_plot_is_described(plot):
+    told = alt_text(plot.__name__, rounded(DRAWN[plot]))
+    assert len(told) > 20 and told.endswith(".")
+    assert re.search(r"\d", told), "with its numbers"
+
+
+def test_descriptions_say_what_is_largest_and_where():
+    told = alt_text("word_maps", {"panels": [PANEL]})
+    assert told == "Heat maps. α: 2 rows (a, b) by 2 columns (x, y), from 0 to 1, the furthest from 0 at b, x."
+    told = alt_text("attention_maps", {"panels": [{"title": "h", "weights": [[0.1, 0.9]], "marked": [0]}]})
+    assert told.endswith("from 0.1 to 0.9, the furthest from 0 at row 1, column 2; marked columns: 1.")
+    told = alt_text("lines", {"panels": [{"series": {"s": [[1, 8], [2.0, 0.5]]}, "xlabel": "x", "ylabel": "y"}]})
+    assert "y over x: s from 2 at 1 to 0.5 at 8" in told
+
+
+def test_figures_are_numbered_once_and_described(tmp_path):
+    figures = PageFigures(tmp_path)
+    first = figures.show(word_maps, "One <map>.", "kept", panels=[PANEL])
+    second = figures.show(word_maps, "Another.", panels=[PANEL])
+    again = figures.show(word_maps, "One, changed.", "kept", panels=[PANEL])
+    assert [shown.caption for shown in (first, second, again)] == [
+        "Figure 1. One <map>.",
+        "Figure 2. Another.",
+        "Figure 1. One, changed.",
+    ]
+    html = first._repr_html_()
+    assert "<b>Figure 1.</b> One &lt;map&gt;.</figcaption>" in html and 'alt="Heat maps. α: 2 rows' in html
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept.json", "kept.png"]
+    width = int(re.search(r'width="(\d+)"', html)[1])
+    assert Image.open(io.BytesIO(first.picture)).width == pytest.approx(2 * width, abs=1), "sharp on any screen"
+    assert repr(second).startswith("Figure 2. Another. [Heat maps.")
+
+
+def test_no_line_breaks_inside_a_number():
+    frame = pd.DataFrame({"R-1": ["42.06 [41.10, 43.02]"], "what": ["by 1.2 [0.3, 2.0] points, p < 0.01"], "n": [3]})
+    html = table_html(frame)
+    assert '<td style="white-space: nowrap">42.06 [41.10, 43.02]</td>' in html
+    assert "by 1.2&nbsp;[0.3,&nbsp;2.0] points, p&nbsp;&lt;&nbsp;0.01" in html
+    assert '<td style="white-space: nowrap">3</td>' in html and '<td style="text-align: left">by' in html
+    assert "NaN" not in table_html(pd.DataFrame({"a": [np.nan, 1.0]}))
+
+
+def test_a_notebook_shows_tables_so():
+    shell = InteractiveShell.instance()
+    try:
+        show_tables()
+        data, _ = shell.display_formatter.format(pd.DataFrame({"a": ["1 [2, 3]"]}))
+        assert "white-space: nowrap" in data["text/html"]
+    finally:
+        InteractiveShell.clear_instance()
+
+
+def test_passages_wrap_between_words():
+    shown = Passages([("title", "A & B"), ("text", "word " * 60)])
+    lines = repr(shown).splitlines()
+    assert len(lines) > 3 and max(map(len, lines)) <= 100 and all(set(line.split()) <= {"word"} for line in lines[2:])
+    assert "A &amp; B" in shown._repr_html_()
+
+
+FRAMES = Frames(
+    {"a": ["0", "1"], "b": ["x", "y"]}, {(a, b): f"<i>{a}{b}</i>" for a in "01" for b in "xy"}, ("1", "x")
+)
+
+
+def test_a_slider_changes_what_is_seen():
+    first, second, shown = FRAMES.widget().children
+    assert (first.value, second.value, shown.value) == ("1", "x", "<i>1x</i>")
+    second.value = "y"
+    assert shown.value == "<i>1y</i>"
+    first.value = "0"
+    assert shown.value == "<i>0y</i>"
+
+
+def test_frames_without_a_kernel():
+    html = FRAMES._repr_html_()
+    assert all(html.count(frame) == 1 for frame in FRAMES.frames.values()) and "<script" not in html
+    checked = re.findall(r'id="([\w-]+)" checked', html)
+    name = re.match(r'<div id="([\w-]+)">', html)[1]
+    assert checked == [f"{name}-0-1", f"{name}-1-0"]
+    for a in "01":
+        for b in "01":
+            rule = f"#{name}-0-{a}:checked ~ #{name}-1-{b}:checked ~ #{name}-f-{a}-{b} {{display: block}}"
+            assert rule in html
+    assert FRAMES._repr_html_() != html, "two on a page do not share their buttons"
+
+
+@pytest.mark.parametrize(("served", "kind"), [(True, "VBox"), (False, "HTML")])
+def test_a_reader_gets_sliders_and_a_page_that_is_executed_frames(served, kind, monkeypatch):
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    if served:
+        monkeypatch.setenv("JPY_SESSION_NAME", "page.ipynb")
+    seen = []
+    monkeypatch.setattr("lib.frames.display", seen.append)
+    FRAMES._ipython_display_()
+    assert [type(shown).__name__ for shown in seen] == [kind]
+
+
+def test_a_choice_without_a_frame():
+    with pytest.raises(ValueError, match="one for each of 2 choices is needed, there are 1"):
+        Frames({"a": ["0", "1"]}, {("0",): ""}, ("0",))
+
+
+def test_a_window_over_a_text():
+    frames = window_frames(list("abcd"), ["u", "→"], [0, 1], [[1.0, 0, 0, 0], [0, 0, 0.25, 0]], 2, 2)
+    first, second = frames.frames.values()
+    framed = [re.findall(r"border-bottom[^>]*>(\w)<", html) for html in (first, second)]
+    assert framed == [["a", "b"], ["c", "d"]]
+    assert "rgba(0, 102, 168, 0.25)" in second and "window 2, written: u <b>→</b>" in second
+
+
+def test_a_picture_has_a_caption_and_no_number():
+    assert "<b>" not in picture(word_maps, "Only this.", panels=[PANEL])._repr_html_()
