@@ -113,7 +113,7 @@ def attention_maps(
     figure, axes = plt.subplots(down, across, figsize=(size * across, height * down), squeeze=False)
     for ax, panel in zip(axes.flat, panels):
         named = panel.get("columns", columns)
-        highest = top or max(PALEST, np.max(panel["weights"]))
+        highest = top or max(PALEST, np.asarray(panel["weights"]).max())
         image = _attention_map(ax, panel["weights"], panel["title"], rows, named, panel.get("marked", ()), highest)
         if not top:
             figure.colorbar(image, ax=ax, label="weight", shrink=0.9)

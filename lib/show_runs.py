@@ -99,8 +99,8 @@ def _maps(panel: Callable[[Summary, str], dict], name: str) -> Callable[..., Non
                 panels.append(panel(found, label if len(documents) == 1 else f"{label}, paper {number}"))
         top = max(float(p["weights"].max()) for p in panels)
         draw(
-            attention_maps, output.stem, output.parent,
-            panels=panels, rows="slot", columns="", title=figure.title, top=top,
+            attention_maps, output.stem, output.parent, figure.title,
+            panels=panels, rows="slot", columns="", top=top,
         )  # fmt: skip
 
     return drawn
@@ -113,9 +113,9 @@ def _largest(figure: RunFigure, runs: dict[str, Run], documents: Sequence[Docume
     config, words = run.config["model"], weights.shape[1]
     windows = found.attention.get("window", np.zeros(len(weights), dtype=int))
     draw(
-        maximum_attention, output.stem, output.parent,
+        maximum_attention, output.stem, output.parent, figure.title,
         places=weights.argmax(1), weights=weights.max(1), windows=windows, words=words,
-        window=config["window"] or words, stride=config["stride"] or 1, title=figure.title,
+        window=config["window"] or words, stride=config["stride"] or 1,
     )  # fmt: skip
 
 

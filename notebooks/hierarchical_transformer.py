@@ -61,19 +61,11 @@ normalisation are PyTorch's on both sides.
 """
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
-dataset: str = (
-    ""  # aclsum:paragraphs, multi_news, ... or a folder of clusters or shards
-)
-preset: str = (
-    ""  # demo: a minute on a CPU; paper, code: sizes of paper and code, for a GPU
-)
-variant: str = (
-    "HT"  # a row of Tables 2 and 3: HT + similarity graph, FT 600, T-DMCA, ...
-)
+dataset: str = ""  # aclsum:paragraphs, multi_news, ... or a folder of clusters
+preset: str = ""  # empty: the kept run; demo: a minute on a CPU; paper, code: for a GPU
+variant: str = "HT"  # a row of Tables 2 and 3: HT + similarity graph, FT 600, ...
 steps: int = 0  # training steps; 0: as many as the preset says
-study_steps: int = (
-    0  # of each row of Tables 2 and 3, half a minute or more each; 0: none
-)
+study_steps: int = 0  # of each row of Tables 2 and 3 (half a minute each); 0: none
 seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/
 
@@ -852,6 +844,7 @@ def eq25_similarity(paragraphs):
     return S
 
 
+# %%
 graph_texts = [
     "Ada Lovelace met Charles Babbage in London.",
     "However, the engine of Charles Babbage was not built.",

@@ -343,7 +343,7 @@ def test_loss_curves_of_terms_that_only_training_has():
         {"step": 1, "split": "train", "loss": 3.0, "nll": 2.0, "source_nll": 4.0, "seconds": 1.0},
         {"step": 1, "split": "val", "loss": 2.5, "nll": 2.5},
     ]
-    axes = [ax for ax in loss_curves(metrics, "x").axes if ax.get_title()]
+    axes = [ax for ax in loss_curves(metrics).axes if ax.get_title()]
     assert {ax.get_title(): len(ax.lines) for ax in axes} == {"nll": 2, "source_nll": 1}
 
 

@@ -112,7 +112,11 @@ def test_parameters_come_from_papermill(news, monkeypatch):
     monkeypatch.setenv("COMPANION_FIGURES", str(news / "figures"))
     parameters, code = corpus_part("read_again")
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    cells = [new_code_cell(parameters, metadata={"tags": ["parameters"]}), new_code_cell(code)]
+    cells = [
+        new_code_cell(parameters, metadata={"tags": ["parameters"]}),
+        new_code_cell(code),
+        new_code_cell("print(origin)"),
+    ]
     nbformat.write(new_notebook(cells=cells, metadata=kernel), news / "page.ipynb")
     given = ["-p", "dataset", str(news), "-p", "steps", "2", "-p", "output", str(news / "run")]
     command = [sys.executable, "-m", "papermill", "--no-progress-bar", str(news / "page.ipynb")]
