@@ -84,6 +84,11 @@ class Passages:
         )
 
 
+def wrapped(text: str) -> str:
+    """A text in lines that break between words, to be printed."""
+    return textwrap.fill(text, 88)
+
+
 NUMBERS = re.compile(r"[\s\d.,:;/%×±+\-–−()[\]*]*\d[\s\d.,:;/%×±+\-–−()[\]*]*")  # and nothing else
 PIECE = re.compile(
     r"[+\-−\d.,]+ \[[^\]]*\]|p (?:&lt; )?(?=\d)|\d (?:ms|s|h|GB|%)\b"

@@ -68,7 +68,6 @@ dataset: str = ""  # a corpus (aclsum, arxiv, ...) or a folder of train, val, te
 preset: str = ""  # empty: the kept run; demo: half a minute on a CPU; paper: for a GPU
 variant: str = "+read"  # a row of Tables 1 and 2: hred to +read, Sent-CLF, TLM, ...
 steps: int = 0  # training steps; 0: as many as the preset says
-grid_steps: int = 0  # of each model of the λ grid (300: two minutes); 0: kept attention
 seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/
 
@@ -77,9 +76,7 @@ from lib.parameters import check_parameters
 
 check_parameters(globals())
 
-import json
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -96,7 +93,7 @@ from lib.data.synthetic import MARK, planted_at, planted_sentences
 from lib.data.text import BOS, UNK, Vocabulary
 from lib.extractive import lexrank, oracle, random_sentences
 from lib.diagrams import show_folded, show_model
-from lib.figures import attention_maps, rounded, word_maps
+from lib.figures import attention_maps, word_maps
 from lib.frames import Frames
 from lib.generate import beam_search, extract, source_sentences, summarize
 from lib.layers.pointer import PointerOutput
@@ -122,8 +119,7 @@ from lib.page_tools import (
 )  # fmt: skip
 from lib.papers import resolve
 from lib.score_runs import cut
-from lib.shown import PageFigures, Passages, picture, show_tables
-from lib.storage import project_root, write_json
+from lib.shown import PageFigures, Passages, picture, show_tables, wrapped
 from lib.trained import DECODINGS
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "+read", 0, 0)
@@ -135,7 +131,7 @@ corpus = load_corpus(
 )  # a name or folder that cannot be read ends the page here
 documents = unseen_papers(corpus, 50 if as_they_are else chosen.documents)
 # only the page as it is draws the committed figures
-figures = PageFigures(figures_folder(as_they_are and grid_steps == 0))
+figures = PageFigures(figures_folder(as_they_are))
 checks = Checks()
 show_tables()
 
@@ -318,39 +314,38 @@ words 5 and 10. Without it the slots that are read have little to do with what i
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-**Turn the two weights yourself.** Nine models that learned the task for 300 steps each, with $\lambda_1$ of $\mathcal L^{(comp)}$ and $\lambda_2$ of $\mathcal L^{(read)}$ at three values each, and the write attention of
-each on the document from above. They were trained beforehand; `-p grid_steps 300` trains them anew. Which of the two makes the rows dark, and which brings the dark squares over the triangles?
-What happens when one is much too large?
+**Turn the two weights yourself.** The four models again, with the write attention and the read attention of each. Which weight makes the rows of the upper map dark? Which brings the dark squares
+over the triangles? Say it before you turn the other one.
 """
-
-# %%
-lambda_grid = {"λ1": ["0", "0.01", "0.1"], "λ2": ["0", "0.1", "1"]}
-kept_in = figures.folder if grid_steps else project_root() / "figures"
-if grid_steps:
-    kept_grid = {}
-    for choice in product(*lambda_grid.values()):
-        model = learn_planted(*map(float, choice), steps=grid_steps)
-        A, _ = planted_attention(model, shown)
-        scores = {**planted_scores(model, unseen), "attention": A.tolist()}
-        kept_grid[" ".join(choice)] = scores
-    kept_grid = rounded({"steps": grid_steps, **kept_grid})
-    write_json(kept_in / "mem2mem_lambdas.json", kept_grid)
-kept_grid = json.loads((kept_in / "mem2mem_lambdas.json").read_text("utf-8"))
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 turned = {}
-for choice in product(*lambda_grid.values()):
-    found = kept_grid[" ".join(choice)]
-    panel = {"title": "", "weights": found["attention"], "marked": planted_at(shown)}
+for name, (lambda_1, lambda_2) in settings.items():
+    A, psi = maps[name]
+    panels = [
+        {
+            "title": "write attention A",
+            "weights": A,
+            "marked": planted_at(shown),
+            "columns": "sentence",
+        },
+        {"title": "read attention ψ", "weights": psi, "columns": "decoding step"},
+    ]
+    row = planted.loc[name]
     caption = (
-        f"λ1 = {choice[0]}, λ2 = {choice[1]}: nll {found['nll']:.2f}, precision"
-        f" {found['precision']:.2f}, recall {found['recall']:.2f}"
+        f"λ1 = {lambda_1:g}, λ2 = {lambda_2:g}: nll {row['nll']:.2f}, precision {row['precision']:.2f},"
+        f" recall {row['recall']:.2f}"
     )
-    looks = {"rows": "memory head", "columns": "sentence", "top": 1.0, "across": 1}
-    turned[choice] = picture(
-        attention_maps, caption, panels=[panel], **looks
-    )._repr_html_()
-Frames(lambda_grid, turned, ("0.01", "0.1"))
+    looks = {
+        "rows": "memory head or slot",
+        "columns": "",
+        "top": 1.0,
+        "across": 1,
+        "size": 7.0,
+    }
+    seen = picture(attention_maps, caption, panels=panels, **looks)
+    turned[f"{lambda_1:g}", f"{lambda_2:g}"] = seen._repr_html_()
+Frames({"λ1": ["0", "0.01"], "λ2": ["0", "0.1"]}, turned, ("0.01", "0.1"))
 
 # %% [markdown]
 r"""
@@ -778,9 +773,9 @@ def eq03_combine(alpha, beta, sentence_of):
 
 word_weights = W["W_e"], W["W_d"], W["w_c cov"], W["v"]
 sentence_of = batch.sentence_of[b, :N]
-alpha, beta, gamma = [], [], []
 
 # %% slideshow={"slide_type": "skip"}
+alpha, beta, gamma = [], [], []
 for t in range(T):
     cov = eq16_coverage(alpha, N)
     alpha.append(eq17_word_attention(h_m[t], h_w, cov, *word_weights))
@@ -1205,7 +1200,7 @@ papers of its own corpus (`python -m lib.trained score mem2mem`) it is three poi
 
 # %% slideshow={"slide_type": "skip"}
 own = kept_table("trained_mem2mem")
-print(setting(own))
+print(wrapped(setting(own)))
 table_frame(own)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1364,7 +1359,7 @@ differences are real. These runs are kept (`figures/`, `papers.md`); the page do
 
 # %% slideshow={"slide_type": "subslide"}
 numbers_2 = kept_table("mem2mem_table2_sumpubmed")
-print(setting(numbers_2))
+print(wrapped(setting(numbers_2)))
 table_frame(numbers_2)
 
 # %% slideshow={"slide_type": "skip"}
@@ -1388,7 +1383,7 @@ And 632 papers of computational linguistics:
 
 # %% slideshow={"slide_type": "skip"}
 numbers_2 = kept_table("mem2mem_table2_scisummnet")
-print(setting(numbers_2))
+print(wrapped(setting(numbers_2)))
 table_frame(numbers_2)
 
 # %% slideshow={"slide_type": "skip"}

@@ -107,7 +107,7 @@ from lib.page_tools import (
     validation_losses,
 )  # fmt: skip
 from lib.papers import resolve
-from lib.shown import PageFigures, Passages, show_tables
+from lib.shown import PageFigures, Passages, show_tables, wrapped
 from lib.storage import project_root, write_json
 
 kept = (dataset, preset, variant, steps, seed) == (
@@ -1013,7 +1013,7 @@ the paper's headlines are on average. For the kept run the table is the stored o
 
 # %% slideshow={"slide_type": "skip"}
 if kept:
-    print(setting(kept_table("trained_read_again")))
+    print(wrapped(setting(kept_table("trained_read_again"))))
     scores = table_frame(kept_table("trained_read_again"))
 else:
     headlines = summarize(summarizer, test, vocabulary, decode, batch_size=64)

@@ -104,9 +104,9 @@ from lib.figures import dot_plots, histograms, lines, word_maps
 from lib.generate import DecodeConfig, beam_search
 from lib.metrics import repeated_ngrams, rouge
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from lib.page_tools import clip, figures_folder, learn
+from lib.page_tools import figures_folder, learn
 from lib.score_runs import cut
-from lib.shown import PageFigures, Passages, show_tables
+from lib.shown import PageFigures, Passages, show_tables, wrapped
 from lib.storage import trained_folder
 from lib.trained import DECODINGS
 from lib.training import TrainConfig
@@ -648,7 +648,7 @@ def repeated_share(words):
 
 run = lib.load(trained_folder("mem2mem"), device="cpu")
 papers = list(load_corpus("pmc-sample", errors="skip").split("test"))
-print(clip(papers[0].title, 30))
+print(wrapped(papers[0].title))
 summed_up = {}
 for how, size in DECODINGS.items():
     ruled = replace(run, decode=replace(run.decode, block_ngrams=size))

@@ -122,7 +122,7 @@ from lib.page_tools import (
     validation_losses,
 )  # fmt: skip
 from lib.papers import resolve
-from lib.shown import PageFigures, Passages, show_tables
+from lib.shown import PageFigures, Passages, show_tables, wrapped
 from lib.trained import DECODINGS
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "dynamic", 0, 0)
@@ -1282,7 +1282,7 @@ On 200 test papers of the corpus that the kept run has learned from (`python -m 
 
 # %% slideshow={"slide_type": "skip"}
 own = kept_table("trained_windowed")
-print(setting(own))
+print(wrapped(setting(own)))
 table_frame(own)
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
