@@ -180,7 +180,7 @@ Colours mean the same on every page, and an arrow carries the number of the equa
 in question lit.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("hierarchical_transformer")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1255,7 +1255,7 @@ figures.show(
     panels=panels, xlabel="dimension (word | paragraph)", ylabel="position", border=half - 0.5,
 )  # fmt: skip
 
-# %% [markdown] slideshow={"slide_type": "subslide"}
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Pooling: what each head takes from a paragraph
 """

@@ -143,7 +143,7 @@ Colours mean the same on every page, and an arrow carries the number of the equa
 in question lit.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("mem2mem")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1227,7 +1227,7 @@ for name, found in written.items():
 copied = {name: copied_ngrams(found, sources) for name, found in texts.items()}
 pd.DataFrame.from_dict(copied, orient="index").round(1).rename_axis(columns="n")
 
-# %% [markdown] slideshow={"slide_type": "subslide"}
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## The memory on a real paper
 """

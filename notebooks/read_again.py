@@ -135,7 +135,7 @@ Colours mean the same on every page, and an arrow carries the number of the equa
 in question lit.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("read_again")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1419,7 +1419,7 @@ asked.score()
 r"""
 ## Derive
 
-**5.** All scores $g$ and $k$ are 0. How probable is a word of $Y$ that stands `times` times in a text of `words` words? `size_of_Y` is $|Y|$. (3 points)
+**5.** All scores $g$ and $k$ (16) are 0. How probable is a word of $Y$ that stands `times` times in a text of `words` words? `size_of_Y` is $|Y|$. (3 points)
 """
 
 

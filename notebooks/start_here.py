@@ -1330,7 +1330,7 @@ asked.score()
 r"""
 ## Change the model, and predict
 
-**8.** The switch is held at $z=0$ in every step: the model can only copy. For each id of `summary`, [EOS] behind it not forgotten, say whether it can still be written from a text of the ids `source`: a list of truth values. Write it down before you run the check, which turns the bias of the toy model's switch to $-10^9$. (3 points)
+**8.** The switch (8) is held at $z=0$ in every step: the model can only copy. For each id of `summary`, [EOS] behind it not forgotten, say whether it can still be written from a text of the ids `source`: a list of truth values. Write it down before you run the check, which turns the bias of the toy model's switch to $-10^9$. (3 points)
 """
 
 

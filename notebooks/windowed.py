@@ -145,7 +145,7 @@ Colours mean the same on every page, and an arrow carries the number of the equa
 in question lit.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("windowed")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1680,7 +1680,7 @@ asked.score()
 r"""
 ## Change the model, and predict
 
-**8.** With `encode="stream"` each window is encoded when it is entered. Compare the states of window 1, of three, with those of the text encoded whole: are the forward and the backward halves equal? And those of the **last** window? Four truth values: forward and backward of window 1, then of the last. (3 points)
+**8.** With `encode="stream"` each window is encoded when it is entered. Compare the states (2) of window 1, of three, with those of the text encoded whole: are the forward and the backward halves equal? And those of the **last** window? Four truth values: forward and backward of window 1, then of the last. (3 points)
 """
 
 

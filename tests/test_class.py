@@ -94,6 +94,20 @@ def test_the_solutions_of_a_page_earn_every_point(page, capsys):
     assert len(re.findall(r"^exercise \d+: (\d+) of \1 right$", capsys.readouterr().out, re.MULTILINE)) == len(points)
 
 
+@pytest.mark.parametrize("page", TAUGHT, ids=lambda page: page.stem)
+def test_a_page_is_a_talk_of_twenty_to_thirty_slides(page):
+    cells = notebook(page)["cells"]
+    kinds = [cell["metadata"].get("slideshow", {}).get("slide_type", "-") for cell in cells]
+    assert 20 <= kinds.count("slide") + kinds.count("subslide") <= 30
+    assert set(kinds) == {"slide", "subslide", "skip", "notes", "-"}
+    for cell, how in zip(cells, kinds):
+        assert how == "skip" or not kind(cell), "no solution is shown"
+        if how == "notes":
+            assert cell["cell_type"] == "markdown"
+        if how == "-":  # goes on from the cell before it
+            assert "show_model(" in source(cell)
+
+
 def test_only_the_exercises_of_a_page_are_taken():
     text, code = (
         {"cell_type": "markdown", "metadata": {}},
