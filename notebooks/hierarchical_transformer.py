@@ -1574,14 +1574,14 @@ def position_of(i, j, d):
 asked = Exercise(2, points=2)
 
 
-def by_lib(i, j):
+def place_by_lib(i, j):
     return transformer.positions(torch.tensor(i), torch.tensor(j))
 
 
-asked.same("paragraph 2, word 5", lambda: position_of(2, 5, 16), by_lib(2, 5))
+asked.same("paragraph 2, word 5", lambda: position_of(2, 5, 16), place_by_lib(2, 5))
 ### BEGIN HIDDEN TESTS
 for i, j in ((0, 0), (7, 1), (30, 100)):
-    wanted = by_lib(i, j)
+    wanted = place_by_lib(i, j)
     asked.same(f"{i}, {j}", lambda i=i, j=j: position_of(i, j, 16), wanted)
 ### END HIDDEN TESTS
 asked.score()
@@ -1669,17 +1669,17 @@ def slope_of_ranking(q, y):
 asked = Exercise(5, points=3)
 
 
-def by_autograd(q, y):
+def ranking_slope(q, y):
     q = q.clone().requires_grad_()
     bce = torch.nn.functional.binary_cross_entropy_with_logits(q, y, reduction="sum")
     return torch.autograd.grad(bce, q)[0]
 
 
 q, y = torch.randn(5).double(), torch.rand(5).double()
-asked.same("soft labels", lambda: slope_of_ranking(q, y), by_autograd(q, y))
+asked.same("soft labels", lambda: slope_of_ranking(q, y), ranking_slope(q, y))
 ### BEGIN HIDDEN TESTS
 hard = y.round()
-wanted = by_autograd(9 * q, hard)
+wanted = ranking_slope(9 * q, hard)
 asked.same("hard labels", lambda: slope_of_ranking(9 * q, hard), wanted)
 ### END HIDDEN TESTS
 asked.score()

@@ -1735,16 +1735,16 @@ def gradient_of_compression(A):
 asked = Exercise(6, points=3)
 
 
-def by_autograd(A):
+def slope_of_comp(A):
     A = A.clone().requires_grad_()
     return torch.autograd.grad(compression_loss(A[None]).sum(), A)[0]
 
 
 A = torch.rand(3, 5).double()
-asked.same("3 x 5", lambda: gradient_of_compression(A), by_autograd(A))
+asked.same("3 x 5", lambda: gradient_of_compression(A), slope_of_comp(A))
 ### BEGIN HIDDEN TESTS
 B = torch.rand(6, 2).double()
-asked.same("6 x 2", lambda: gradient_of_compression(B), by_autograd(B))
+asked.same("6 x 2", lambda: gradient_of_compression(B), slope_of_comp(B))
 ### END HIDDEN TESTS
 asked.score()
 

@@ -1369,16 +1369,16 @@ asked = Exercise(3, points=2)
 g, k = reader.generate(reader_output.features)[0, 0], reader_output.copy[0, 0]
 
 
-def by_lib(word):
+def P_by_lib(word):
     asked_for = torch.full_like(short_batch.target, word)
     return reader.log_prob(reader_output, asked_for, reader_state)[0, 0].exp()
 
 
-wanted = by_lib(12)
+wanted = P_by_lib(12)
 asked.same("to be copied", lambda: generated_or_copied(12, g, k, WORDS), wanted)
 ### BEGIN HIDDEN TESTS
 for word in (5, 8):
-    wanted = by_lib(word)
+    wanted = P_by_lib(word)
     asked.same(f"{word}", lambda w=word: generated_or_copied(w, g, k, WORDS), wanted)
 ### END HIDDEN TESTS
 asked.score()
@@ -1469,7 +1469,7 @@ def push_on_the_copy_scores(g, k, here):
 asked = Exercise(6, points=3)
 
 
-def by_autograd(g, k, here):
+def copy_slope(g, k, here):
     k = k.clone().requires_grad_()
     log_P = (k.exp() @ here).log() - torch.cat([g, k]).logsumexp(0)
     return torch.autograd.grad(log_P, k)[0]
@@ -1477,11 +1477,11 @@ def by_autograd(g, k, here):
 
 g, k = torch.randn(6).double(), torch.randn(3).double()
 case = g, k, torch.tensor([1.0, 0.0, 1.0]).double()
-asked.same("two places", lambda: push_on_the_copy_scores(*case), by_autograd(*case))
+asked.same("two places", lambda: push_on_the_copy_scores(*case), copy_slope(*case))
 ### BEGIN HIDDEN TESTS
 g, k = torch.randn(9).double(), torch.randn(5).double()
 case = g, k, torch.eye(5)[2].double()
-asked.same("one place", lambda: push_on_the_copy_scores(*case), by_autograd(*case))
+asked.same("one place", lambda: push_on_the_copy_scores(*case), copy_slope(*case))
 ### END HIDDEN TESTS
 asked.score()
 

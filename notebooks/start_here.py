@@ -1097,6 +1097,7 @@ from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.page_tools import learn
 from lib.training import TrainConfig
 
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 torch.manual_seed(0)
 read_ids, made_of = (
     [4, 5, 12, 6, 12, 13],

@@ -1593,17 +1593,17 @@ def push_on_the_scores(alpha, here):
 asked = Exercise(5, points=3)
 
 
-def by_autograd(e, here):
+def score_slope(e, here):
     e = e.clone().requires_grad_()
     return torch.autograd.grad((e.softmax(0) @ here).log(), e)[0]
 
 
 e, here = torch.randn(6).double(), torch.tensor([0, 1, 0, 0, 1, 0]).double()
-wanted = by_autograd(e, here)
+wanted = score_slope(e, here)
 asked.same("two places", lambda: push_on_the_scores(e.softmax(0), here), wanted)
 ### BEGIN HIDDEN TESTS
 one = torch.eye(6)[3].double()
-wanted = by_autograd(3 * e, one)
+wanted = score_slope(3 * e, one)
 asked.same("one place", lambda: push_on_the_scores((3 * e).softmax(0), one), wanted)
 ### END HIDDEN TESTS
 asked.score()
@@ -1663,15 +1663,15 @@ def weights_of_windowed(V, e, H):
 asked = Exercise(7, points=3)
 
 
-def counted_weights(V, e, H):
+def weights_by_lib(V, e, H):
     return sum(p.numel() for p in Windowed(WindowedConfig(V, e, H)).parameters())
 
 
-wanted = counted_weights(30, 6, 4)
+wanted = weights_by_lib(30, 6, 4)
 asked.same("small", lambda: weights_of_windowed(30, 6, 4), wanted)
 ### BEGIN HIDDEN TESTS
 for case in ((10, 3, 5), (100, 16, 8)):
-    wanted = counted_weights(*case)
+    wanted = weights_by_lib(*case)
     asked.same(f"{case}", lambda case=case: weights_of_windowed(*case), wanted)
 ### END HIDDEN TESTS
 asked.score()

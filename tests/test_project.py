@@ -54,7 +54,7 @@ def test_environment_and_pyproject_need_the_same():
 def test_every_need_is_pinned():
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines if "==" in line}
-    assert set(needs("pages", "dev", "book")) <= pinned
+    assert set(needs("pages", "dev", "book", "class")) <= pinned
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
@@ -299,7 +299,7 @@ def test_the_makefile_helps():
         assert f"make {target} " in text
 
 
-@pytest.mark.parametrize("name", shown_in())
+@pytest.mark.parametrize("name", [*shown_in(), "teaching.md"])
 def test_tables_and_links_of_a_text(name):
     """Every row of a table has the columns of its head; every picture and file that is linked is there."""
     text = (ROOT / name).read_text(encoding="utf-8")
