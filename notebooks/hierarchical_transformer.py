@@ -844,7 +844,7 @@ def eq25_similarity(paragraphs):
     return S
 
 
-# %%
+# %% slideshow={"slide_type": "skip"}
 graph_texts = [
     "Ada Lovelace met Charles Babbage in London.",
     "However, the engine of Charles Babbage was not built.",
@@ -925,7 +925,7 @@ def encoder(rows, model, G=None):
     return model.encoder_norm(torch.cat(x)) if form == "code" else torch.cat(x)
 
 
-def look_back(x, part):
+def pieces_before(x, part):
     """Every place attends to itself and to those before it."""
     parts = [
         multi_head_attention(x[t : t + 1], x[: t + 1], part) for t in range(len(x))
@@ -938,10 +938,10 @@ def decoder_layer(y, words, layer, form):
     """Pieces written [T, d], words of the source [n, d] -> [T, d]."""
     (one, two, three), attend = layer.norms, multi_head_attention
     if form == "code":
-        y = y + look_back(one(y), layer.self_attention)
+        y = y + pieces_before(one(y), layer.self_attention)
         y = y + attend(two(y), words, layer.source_attention)
         return y + layer.feed_forward(three(y))
-    y = one(y + look_back(y, layer.self_attention))
+    y = one(y + pieces_before(y, layer.self_attention))
     y = two(y + attend(y, words, layer.source_attention))
     return three(y + layer.feed_forward(y))
 

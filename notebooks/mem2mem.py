@@ -237,7 +237,7 @@ for name, (lambda_1, lambda_2) in settings.items():
 planted = pd.DataFrame.from_dict(planted_rows, orient="index")
 planted.round(2)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 if as_they_are:  # what the text below says
     both, neither = planted.loc["both"], planted.loc["neither"]
     assert both["precision"] > 0.99 and both["recall"] > 0.99
@@ -318,7 +318,7 @@ r"""
 over the triangles? Say it before you turn the other one.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 turned = {}
 for name, (lambda_1, lambda_2) in settings.items():
     A, psi = maps[name]
@@ -347,7 +347,7 @@ for name, (lambda_1, lambda_2) in settings.items():
     turned[f"{lambda_1:g}", f"{lambda_2:g}"] = seen._repr_html_()
 Frames({"λ1": ["0", "0.01"], "λ2": ["0", "0.1"]}, turned, ("0.01", "0.1"))
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 2. The equations, one by one
 

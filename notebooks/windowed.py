@@ -311,7 +311,7 @@ The same step by step, on the text of three windows from above. The underlined w
 window jump behind each →.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 one_text = make_batch([example], V)
 config = DecodeConfig(beam=2, min_length=0, max_length=18)
 ((best, _),) = beam_search(fact_models["windows"], one_text, config)
@@ -324,7 +324,7 @@ window_frames(
     output.windows[0].tolist(), output.copy[0].tolist(), **BOX,
 )  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 2. The equations, one by one
 

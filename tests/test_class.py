@@ -99,7 +99,7 @@ def test_a_page_is_a_talk_of_twenty_to_thirty_slides(page):
     cells = notebook(page)["cells"]
     kinds = [cell["metadata"].get("slideshow", {}).get("slide_type", "-") for cell in cells]
     assert 20 <= kinds.count("slide") + kinds.count("subslide") <= 30
-    assert set(kinds) == {"slide", "subslide", "skip", "notes", "-"}
+    assert set(kinds) - {"-"} == {"slide", "subslide", "skip", "notes"}
     for cell, how in zip(cells, kinds):
         assert how == "skip" or not kind(cell), "no solution is shown"
         if how == "notes":

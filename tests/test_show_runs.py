@@ -2,11 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from lib import show_runs
 from lib.data.corpora import MANUAL, is_private, load_corpus
 from lib.papers import PAPERS, made_of_runs_named
+from lib.runs import Summary
 from lib.show_runs import samples, samples_text
 from lib.storage import project_root
 from lib.train import main as train_main
@@ -91,6 +93,12 @@ def test_the_memory_of_runs(runs, tmp_path, name, kind):
     assert found["top"] == pytest.approx(
         max(w for p in found["panels"] for row in p["weights"] for w in row), abs=1e-3
     )
+
+
+def test_a_row_of_a_panel_is_a_slot():
+    """Its columns are the words of the summary."""
+    found = Summary([], 0.0, [], [], [], {"slots": np.array([[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]])})
+    assert show_runs._slots(found, "")["weights"].tolist() == [[0.1, 0.2, 0.3], [0.9, 0.8, 0.7]]
 
 
 @pytest.mark.parametrize(("name", "label"), [("windowed_figure1", "standard"), ("windowed_figure2", "windows")])
