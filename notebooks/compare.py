@@ -276,9 +276,8 @@ for name in compared:
     path = project_root() / "runs" / "summaries" / f"{name}.jsonl"
     write_summaries(path, ids, systems[compared[name]], references, titles)
     print(f"{name:<25} {path.relative_to(project_root())}")
-command = "python -m lib.human"
-print(f"\n{command} sheet runs/rating --documents 20 Mem2Mem=FILE Windowed=FILE ...")
-print(f"{command} scores runs/rating")
+print("\npython -m lib.human sheet runs/rating --documents 20 Mem2Mem=FILE ...")
+print("python -m lib.human scores runs/rating")
 
 # %% [markdown]
 r"""
