@@ -289,7 +289,7 @@ def largest_weights(model, document, ids, vocab_size):
 
 shown = planted_facts(1, seed=3, windows=12, vocab_size=V)[0]
 config = DecodeConfig(beam=2, min_length=0, max_length=72)
-((best, _),) = beam_search(fact_models["windows"], make_batch([shown], V), config)
+((best, *_),) = beam_search(fact_models["windows"], make_batch([shown], V), config)
 path = largest_weights(fact_models["windows"], shown, best.ids, V)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
@@ -314,7 +314,7 @@ window jump behind each →.
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 one_text = make_batch([example], V)
 config = DecodeConfig(beam=2, min_length=0, max_length=18)
-((best, _),) = beam_search(fact_models["windows"], one_text, config)
+((best, *_),) = beam_search(fact_models["windows"], one_text, config)
 with torch.no_grad():
     output, _ = fact_models["windows"].decode(
         torch.tensor([BOS, *best.ids])[None], fact_models["windows"].encode(one_text)
