@@ -53,7 +53,7 @@ class Frames:
             labels = []
             for i, value in enumerate(values):
                 chosen = " checked" if value == first else ""
-                inputs.append(f'<input type="radio" hidden name="{name}-{a}" id="{name}-{a}-{i}"{chosen}>')
+                inputs.append(f'<input type="radio" name="{name}-{a}" id="{name}-{a}-{i}"{chosen}>')
                 labels.append(f'<label for="{name}-{a}-{i}">{escape(value)}</label>')
             rows.append(f"<p><b>{escape(axis)}</b> {' '.join(labels)}</p>")
         places = itertools.product(*(range(len(values)) for values in self.axes.values()))
@@ -69,7 +69,7 @@ class Frames:
             for i in range(len(values))
         )
         style = (
-            f"#{name} .frame {{display: none}} #{name} p {{margin: 0.3rem 0}} #{name} label {{display: inline-block; "
+            f"#{name} > input {{position: absolute; opacity: 0}} #{name} .frame {{display: none}} #{name} p {{margin: 0.3rem 0}} #{name} label {{display: inline-block; "
             f"padding: 0 0.5rem; margin: 0.1rem 0; border: 1px solid #b0b0b0; border-radius: 4px; cursor: pointer}} "
             f"{chosen} {{background: #0066a8; color: white}} {' '.join(f'#{name} > {rule}' for rule in rules)}"
         )
