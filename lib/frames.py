@@ -69,7 +69,8 @@ class Frames:
             for i in range(len(values))
         )
         style = (
-            f"#{name} > input {{position: absolute; opacity: 0}} #{name} .frame {{display: none}} #{name} p {{margin: 0.3rem 0}} #{name} label {{display: inline-block; "
+            f"#{name} > input {{position: absolute; opacity: 0}} #{name} .frame {{display: none}} "
+            f"#{name} p {{margin: 0.3rem 0}} #{name} label {{display: inline-block; "
             f"padding: 0 0.5rem; margin: 0.1rem 0; border: 1px solid #b0b0b0; border-radius: 4px; cursor: pointer}} "
             f"{chosen} {{background: #0066a8; color: white}} {' '.join(f'#{name} > {rule}' for rule in rules)}"
         )
