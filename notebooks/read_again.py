@@ -148,10 +148,10 @@ twice (17).
 
 ```python
 y = Y[word] if word in Y else p[first place of word] if word in text else Y[UNK]        # (15)
-beta = softmax([v_a · tanh(W_a s + U_a h2[i]) for i in range(n)])       # (14), with the state before
+beta = softmax([v_a @ tanh(W_a s + U_a h2[i]) for i in range(n)])       # (14), with the state before
 c = sum(beta[i] * h2[i] for i in range(n))         # (13)
 s, cell = LSTM([y; c], (s, cell))                  # (12)
-g = O s + b; k = [p[i] · W_k s for i in range(n)]  # (16)
+g = O s + b; k = [p[i] @ W_k s for i in range(n)]  # (16)
 Z = sum(exp(g)) + sum(exp(k))
 P(word) = ([word in Y] exp(g[word]) + sum(exp(k[i]) for i where x[i] == word)) / Z       # (17)
 ```

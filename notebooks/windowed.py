@@ -161,10 +161,10 @@ s_before = s
 s = LSTM(E[y], s)                                  # (5); y: the symbol before
 w = min(w + (y == SLIDE), n - 1)                   # (13); n from (11)
 inside = range(w * ss, min(w * ss + ws, T_x))
-alpha = softmax([s · h[j] for j in inside])        # (4), (3)
+alpha = softmax([s @ h[j] for j in inside])        # (4), (3)
 c = sum(alpha[j] * h[j] for j in inside)           # (3)
 a = W_a tanh([c; s]) + b; P_V = softmax(E (W_e a + b_e) + b_v)           # (7), (6)
-p = sigmoid(w_p · [a; s_before; E[y]] + b_p)                     # (8)
+p = sigmoid(w_p @ [a; s_before; E[y]] + b_p)                     # (8)
 P = p * P_V + (1 - p) * copies(alpha)      # (8); in search → has probability 0 in the last window
 ```
 """

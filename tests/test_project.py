@@ -12,6 +12,8 @@ from graphlib import TopologicalSorter
 import numpy as np
 import pytest
 import yaml
+from pygments.lexers import PythonLexer
+from pygments.token import Token
 
 from lib.make_tables import shown_in
 from lib.papers import PAPERS
@@ -100,6 +102,13 @@ def test_code_of_a_page_is_seen_at_a_glance(page):
         if mark.startswith("# %%") and "[markdown]" not in mark and "hide-input" not in mark:
             shown = code.strip("\n").splitlines()
             assert len(shown) <= 20 and max(map(len, shown), default=0) <= 88, code
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_pseudo_code_has_the_colours_of_python(page):
+    """The book is not built with code that its highlighter cannot read."""
+    for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        assert not [text for kind, text in PythonLexer().get_tokens(code) if kind is Token.Error], code
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
