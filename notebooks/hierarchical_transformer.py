@@ -62,7 +62,7 @@ normalisation are PyTorch's on both sides.
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = ""  # aclsum:paragraphs, multi_news, ... or a folder of clusters
-preset: str = ""  # empty: the kept run; demo: a minute on a CPU; paper, code: for a GPU
+preset: str = ""  # empty, demo: two minutes on a CPU; paper, code: for a GPU
 variant: str = "HT"  # a row of Tables 2 and 3: HT + similarity graph, FT 600, ...
 steps: int = 0  # training steps; 0: as many as the preset says
 study_steps: int = 0  # of each row of Tables 2 and 3 (half a minute each); 0: none
