@@ -95,6 +95,9 @@ PIECE = re.compile(
 )  # of a cell that has words as well
 
 
+LONG = 16  # characters of a name that is not squeezed into a column of single words
+
+
 def table_html(frame: pd.DataFrame) -> str:
     """A table as HTML: no line breaks inside a number, an interval or a number with its unit, and texts begin at the
     left."""
@@ -104,7 +107,9 @@ def table_html(frame: pd.DataFrame) -> str:
         if NUMBERS.fullmatch(text):
             return f'<{head} style="white-space: nowrap">{text}</{head}>'
         text = PIECE.sub(lambda piece: piece[0].replace(" ", "&nbsp;"), text)
-        return f'<{head} style="text-align: left">{text}</{head}>' if head == "td" else f"<{head}>{text}</{head}>"
+        if head == "td":
+            return f'<td style="text-align: left">{text}</td>'
+        return f'<th style="min-width: 9rem">{text}</th>' if len(text) > LONG else f"<th>{text}</th>"
 
     table = frame.to_html(border=0, max_cols=None, na_rep="", max_rows=60, notebook=True)
     return re.sub(r"<(td|th)>([^<]*)</\1>", whole, table)

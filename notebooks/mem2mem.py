@@ -281,7 +281,7 @@ figures.show(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** With both terms each head puts nearly nine tenths of its weight on a marked sentence, and together they find all three
+**What to see.** With both terms a head puts nearly nine tenths of its weight on one sentence, on average; it is a marked one, and together they find all three
 (four heads, three sentences: one is chosen twice). With neither, the model learns as well, since the decoder can attend
 to the words directly, but less in the same time (the table's nll), and the memory stays a blur. The two terms do different work: $\mathcal L^{(comp)}$ alone makes the
 heads sharp, on sentences that mean nothing; $\mathcal L^{(read)}$ alone draws them to sentences that matter, with nothing to keep

@@ -52,6 +52,11 @@ def test_figures_are_numbered_once_and_described(tmp_path):
     assert repr(second).startswith("Figure 2. Another. [Heat maps.")
 
 
+def test_a_long_name_is_not_squeezed():
+    html = table_html(pd.DataFrame({"R-1": [1.0, 2.0]}, index=["Lead", "Read-Again, as the paper decodes"]))
+    assert "<th>Lead</th>" in html and '<th style="min-width: 9rem">Read-Again, as the paper decodes</th>' in html
+
+
 def test_no_line_breaks_inside_a_number():
     frame = pd.DataFrame({"R-1": ["42.06 [41.10, 43.02]"], "what": ["by 1.2 [0.3, 2.0] points, p < 0.01"], "n": [3]})
     html = table_html(frame)
