@@ -31,7 +31,15 @@ def right(tmp_path_factory):
 @linux
 @pytest.mark.parametrize("seed", range(3))
 def test_kills_at_random_moments_change_no_byte(right, tmp_path, seed):
-    assert killed(np.random.default_rng(seed), right, tmp_path / "run", most=4).total() >= 1
+    count = killed(np.random.default_rng(seed), right, tmp_path / "run", most=4)
+    assert count["killed"] + count["by Ctrl-C"] >= 1
+
+
+@linux
+def test_a_run_that_ends_before_it_is_killed_is_begun_again(right, tmp_path, monkeypatch):
+    monkeypatch.setattr(right, "seconds", dict.fromkeys(right.seconds, 60.0))
+    count = killed(np.random.default_rng(0), right, tmp_path / "run", most=1)
+    assert count["too late"] >= 1 and count["killed"] + count["by Ctrl-C"] == 1
 
 
 @linux
