@@ -75,7 +75,7 @@ slides: $(CLASS)  ## build a talk of each page, which needs no network: slides/P
 	@mkdir -p slides/reveal
 	@packages=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
 	  && cp -R $$packages/sphinx_revealjs/_static/revealjs/dist $$packages/sphinx_revealjs/_static/revealjs/plugin slides/reveal \
-	  && cp $$packages/sphinx_mathjax_offline/static/mathjax/tex-svg-full.js slides/mathjax.js
+	  && cp $$packages/sphinx-mathjax-offline/static/mathjax/tex-svg-full.js slides/mathjax.js
 	$(BIN)/jupyter nbconvert --to slides --no-input --template talk --TemplateExporter.extra_template_basedirs=book \
 	  --SlidesExporter.reveal_url_prefix=reveal --output-dir slides $(TALKS)
 
