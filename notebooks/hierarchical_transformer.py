@@ -398,7 +398,7 @@ It learns, by cross entropy, the **ROUGE-2 recall** of the paragraph: the share 
 its labels are counted in words; in the toy clusters a word is a number.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("hierarchical_transformer", {1, 2, 3, 4, 5, 6})
 
 
@@ -469,7 +469,7 @@ $$x^0_{ij}=w_{ij}+pe_{ij}\tag{10}$$
 for the equations as they stand, `code` for what the authors ran.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("hierarchical_transformer", {7, 8, 9, 10})
 
 
@@ -561,7 +561,7 @@ $$x^l=\mathrm{LN}\big(h+\mathrm{FFN}(h)\big)\tag{12}$$
 and once more behind the last layer.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("hierarchical_transformer", {11, 12})
 
 
@@ -617,11 +617,11 @@ $$head^z_i=\mathrm{LN}\Big(W^z_c\sum_j\hat a^z_{ij}b^z_{ij}\Big)\tag{16}$$
 **The code** pools $\mathrm{LN}(x)$, has no $W^z_c$, and one normalisation for all heads.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("hierarchical_transformer", {13, 14, 15, 16})
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def eq15_pooling_weights(x, layer):
     """Words of one paragraph [n, d] -> weights [n, heads]."""
     a = layer.score(x)  # (13): a row of its weight is a head's W_a
@@ -664,7 +664,7 @@ for (name, w), row in zip(pooled.items(), rows):
         {"title": name, "values": w, "rows": ["head 1", "head 2"], "columns": columns}
     )
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 caption = (
     "(15) on the toy cluster: how much each head takes of each word of a paragraph."
 )
@@ -696,7 +696,7 @@ The paper does not say which head gives way, nor in which layers: here the first
 has the graphs.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("hierarchical_transformer", {17, 18, 19, 20, 24})
 
 
@@ -723,7 +723,7 @@ def eq24_weights(G, i):
     return G[i] / G[i].sum()
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def eq20_contexts(heads, layer, form, G=None):
     """[m, heads, d_head], and the weights [heads, m, m]."""
     contexts, weights = [], []
@@ -744,7 +744,7 @@ for k, (other, _) in enumerate(toy_rows):
     toy_graph[k, :size, :size] = torch.eye(size) + 0.3 * torch.rand(size, size)
 graphed = {form: seen_by_lib(model, toy_graph) for form, model in models.items()}
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 for form, model in models.items():
     layer = model.global_layers[0]
     heads = [eq16_heads(x, layer, form) for x in local_words[form]]
@@ -778,7 +778,7 @@ $$x^l_{ij}=\mathrm{LN}(g_{ij}+x_{ij})\tag{23}$$
 **The code** keeps $c_i$ in what is passed on: $x^l_{ij}=(x_{ij}+c_i)+\mathrm{FFN}(\mathrm{LN}(x_{ij}+c_i))$.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("hierarchical_transformer", {21, 22, 23})
 
 
@@ -826,7 +826,7 @@ The paper finds entities with spaCy. So does this page where spaCy and its small
 words count as entities. Each row has 1 on its diagonal, so that no row of (24) is empty.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("hierarchical_transformer", {25, 26})
 
 
@@ -1366,7 +1366,7 @@ speaks of none; its learning rate is by its own width of 512, where the others' 
 show_folded("T-DMCA in a picture", "t_dmca")
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def table_row(name):
     """Train a row for `study_steps`, and score it."""
     length = {"steps": study_steps, "validate_every": max(1, study_steps // 5)}
@@ -1387,7 +1387,7 @@ def table_row(name):
 
 tables = chosen.paper.tables.values()
 
-# %% slideshow={"slide_type": "skip"}
+# %% slideshow={"slide_type": "subslide"}
 names = dict.fromkeys(
     row.run.variant for table in tables for row in table.rows if row.run
 )

@@ -205,7 +205,7 @@ def learn_planted(lambda_comp, lambda_read, steps=300):
     return learn(model, batches, learning_rate=2e-3)
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 @torch.no_grad()
 def planted_scores(model, documents):
     batch = make_batch(documents, V)
@@ -221,7 +221,7 @@ def planted_scores(model, documents):
     }
 
 
-# %% slideshow={"slide_type": "skip"}
+# %% slideshow={"slide_type": "subslide"}
 settings = {
     "both": (0.01, 0.1),
     "neither": (0.0, 0.0),
@@ -470,7 +470,7 @@ $$h^{(w)}_1,\dots,h^{(w)}_N = \mathrm{GRU}_{sen}(x_1,\dots,x_N),\qquad s = [\ove
 The library runs all sentences of all documents as one packed batch; no padding is computed.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("mem2mem", {1})
 
 
@@ -508,7 +508,7 @@ $$h^{(s)}_1,\dots,h^{(s)}_L=\mathrm{GRU}_{doc}(s_1,\dots,s_L)\tag{2}$$
 $$\mathbf H=[h^{(s)}_1\ \dots\ h^{(s)}_L]^\top\in\mathbb R^{L\times d}\tag{4}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("mem2mem", {2, 4})
 
 
@@ -537,11 +537,11 @@ $$\mathbf A=\mathrm{softmax}\big(W_{a1}\tanh(W_{a2}\mathbf H^\top)\big)\in\mathb
 \mathbf M_E=\mathbf{AH}\in\mathbb R^{r\times d}\tag{5}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("mem2mem", {5})
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def eq05_compress(H, W_a1, W_a2):
     """H [L, d] -> write attention A [r, L], encoder memory M_E [r, d]."""
     A = torch.softmax(W_a1 @ torch.tanh(W_a2 @ H.T), dim=1)
@@ -561,7 +561,7 @@ source_words = toy_vocabulary.decode(toy[b].source.tolist(), toy[b].unknown)
 target_words = toy_vocabulary.decode(toy[b].target.tolist(), toy[b].unknown)
 target_words.append("[EOS]")
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 sentence_names = [f"sentence {j + 1}" for j in range(L)]
 slots = [f"slot {k + 1}" for k in range(3)]
 slot_names = {"rows": slots, "columns": list(range(1, d + 1))}
@@ -585,7 +585,7 @@ another row 0 only if they share none.
 $$\mathcal L^{(comp)}=\|\mathbf{AA}^\top-I\|_F^2\tag{6}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("mem2mem", {6})
 
 
@@ -633,7 +633,7 @@ Attn is Luong's attention; of his three scores the page uses *concat*, since (17
 $\mathrm{Attn}(q,k)=\mathrm{softmax}\big(v^\top\tanh(W_q q+W_k k)\big)$.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("mem2mem", {7})
 
 
@@ -674,11 +674,11 @@ $$u^k_t=\tanh\big(W_{u1}h^{(d)}_{t+1}+W_{u2}m_t+W_{u3}\mathbf M_D(k)\big)\tag{9}
 $$\mathbf M_D(k):=z^k_t\odot\mathbf M_D(k)+(1-z^k_t)\odot u^k_t\tag{10}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("mem2mem", {8, 9, 10})
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def eq08_gate(h_next, m, slot, W_z1, W_z2, W_z3):
     return torch.sigmoid(W_z1 @ h_next + W_z2 @ m + W_z3 @ slot)
 
@@ -719,7 +719,7 @@ lib_inputs = model.embedding(in_vocabulary(batch.target_input, len(toy_vocabular
 lib_h_d, _ = model.decoder(lib_inputs, state.hidden[None])
 lib_h_m, _, _ = model.condition(lib_h_d, state)
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 checks.close(psi, toy_output.read[b, :T], "(7)-(10)", "read attention of all steps")
 checks.close(h_m, lib_h_m[b, :T], "(7)-(10)", "h^(m) of all steps")
 read_map = {"title": "read attention ψ", "rows": slots, "columns": target_words}
@@ -744,11 +744,11 @@ The coverage makes $\alpha$ a recurrence over steps, the one that costs most: ev
 library keeps only the weights and computes the $\tanh$ again in the backward pass.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("mem2mem", {3, 16, 17})
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def eq16_coverage(alphas, words):
     """Weights of all earlier steps -> their sum [N]; zeros before the first."""
     return sum(alphas, torch.zeros(words).double())
@@ -778,7 +778,7 @@ for t in range(T):
 alpha, beta, gamma = torch.stack(alpha), torch.stack(beta), torch.stack(gamma)
 c = gamma @ h_w
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 lib_cov = toy_output.words[b, :T, :N].sum(0)
 checks.close(eq16_coverage(alpha, N), lib_cov, "(16)", "coverage after the last step")
 checks.close(alpha, toy_output.words[b, :T, :N], "(17)", "attention over words")
@@ -816,7 +816,7 @@ $$P=p_tP_g+(1-p_t)P_c\tag{15}$$
 (13) is printed with a softmax; of a single number that is always 1, so it must be a sigmoid.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("mem2mem", {13, 14, 15})
 
 
@@ -838,7 +838,7 @@ def eq14_copy(gamma, source, size):
     return P_c
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def eq15_mixture(z, P_g, P_c):
     """P_g has no mass on copy ids, and P_c none on words that the source lacks."""
     P_g = torch.cat([P_g, torch.zeros(len(P_c) - len(P_g)).double()])
@@ -851,7 +851,7 @@ P_c = torch.stack([eq14_copy(gamma[t], source, size) for t in range(T)])
 P_g = [vocabulary_distribution(h_m[t], c[t], W) for t in range(T)]
 P = torch.stack([eq15_mixture(z[t], P_g[t], P_c[t]) for t in range(T)])
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 checks.close(z, toy_output.switch[b, :T].sigmoid(), "(13)", "switch")
 lib_parts = toy_output.features, toy_output.switch, toy_output.copy
 found = (values[b, :T, None] for values in lib_parts)  # a row for each step
@@ -883,7 +883,7 @@ $$c^{(m)}_t=\sum_k\psi_{tk}\mathbf M_E(k),\quad c^{(s)}_t=\sum_j\beta_{tj}h^{(s)
 \mathcal L^{(read)}=\frac1T\sum_t\big\|c^{(m)}_t-c^{(s)}_t\big\|_2\tag{11}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("mem2mem", {11})
 
 
@@ -910,7 +910,7 @@ $$\mathcal L+\lambda_1\mathcal L^{(comp)}+\lambda_2\mathcal L^{(read)},\qquad
 \mathcal L=-\frac1T\sum_t\log P(y_t\mid y_{<t})\tag{12}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("mem2mem", {12})
 
 

@@ -165,7 +165,7 @@ Seven words, one of which is outside every vocabulary; the headline is that word
 write some word of its own.
 """
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 V = 12
 
 
@@ -183,7 +183,7 @@ def texts_with_a_stranger(count, seed):
     return made
 
 
-# %% slideshow={"slide_type": "skip"}
+# %% slideshow={"slide_type": "subslide"}
 def learn_to_copy(copy, steps=60):
     torch.manual_seed(seed)
     sizes = {"embedding": 16, "hidden": 16, "dropout": 0.0}
@@ -286,7 +286,7 @@ $$\begin{gathered}f_i,\ in_i,\ out_i=\sigma(W_{f,in,out}[\mathbf x_i,h^1_{i-1}])
 C_i=f_i\odot C_{i-1}+in_i\odot\tilde C_i,\qquad h^1_i=out_i\odot\tanh C_i\end{gathered}\tag{7}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("read_again", {1, 2, 3, 7})
 
 
@@ -320,11 +320,11 @@ state can grow without bound (see the checks below). `importance="sigmoid"` is t
 $$\alpha_i=\tanh\big(W_eh^1_i+U_eh^1_n+V_e\mathbf x_i\big)\tag{5}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("read_again", {5})
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def eq05_importance(h1_i, h1_n, x_i, model):
     W_e, b_e = model.importance_word.weight, model.importance_word.bias
     U_e, V_e = model.importance_text.weight, model.importance_input.weight
@@ -336,7 +336,7 @@ x = embeddings(model, toy[b])
 h1 = eq02_first_read(x, model.first_read)
 alpha = torch.stack([eq05_importance(h1[i], h1[-1], x[i], model) for i in range(n)])
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 checks.close(alpha, states["read-again gru"].importance[b, :n], "(5)", "importance")
 dimensions = [f"dimension {k + 1}" for k in range(d)]
 source_words = read.decode(toy[b].source_ids.tolist(), [])
@@ -360,7 +360,7 @@ PyTorch has no such cell. The library's scan computes the projections of all wor
 gradient of the recurrent weights in one product.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("read_again", {4, 6})
 
 
@@ -408,7 +408,7 @@ No skip connection here: the gates see the word, its first state and the text.
 $$h^2_i=\mathrm{LSTM}^2\big([\mathbf x_i,h^1_i,h^1_n],h^2_{i-1}\big)\tag{8}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("read_again", {8})
 
 
@@ -443,7 +443,7 @@ $$h_{global}=\tanh\big(W_rh^1_n+U_rh'^1_m+v_r\big)\tag{10}$$
 $$h^2_i=\mathrm{RNN}^2\big([\mathbf x_i,h^1_i,h^1_n,h_{global}],h^2_{i-1}\big)\tag{11}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("read_again", {9, 10, 11})
 
 
@@ -502,7 +502,7 @@ $$\mathbf y=\begin{cases}\mathbf Y[w]&w\in Y\\ \mathbf p_i=\tanh(W_ch^2_i+b_c)&w
 \mathbf Y[\mathrm{UNK}]&\text{otherwise}\end{cases}\tag{15}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("read_again", {15})
 
 
@@ -550,7 +550,7 @@ $$o_{it}=v_a^\top\tanh\big(W_as_{t-1}+U_ah^2_i\big)\tag{14}$$
 The paper does not say where the decoder starts: here from a layer with $\tanh$ on the encoder's last state.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("read_again", {12, 13, 14})
 
 
@@ -571,7 +571,7 @@ def eq12_next_state(y, c, s, cell, lstm):
     return s[0], cell[0]
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def decoder_states(y, h2, last, model):
     """Embeddings [T, e] of what enters -> states [T, d], attention [T, n]."""
     s = torch.tanh(model.bridge.weight @ last + model.bridge.bias)
@@ -587,7 +587,7 @@ def decoder_states(y, h2, last, model):
 toy_output, _ = model.decode(batch.target_input, state)
 s, beta = decoder_states(y, h2, h2[-1], model)
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 checks.close(
     beta, toy_output.attention[b, :T, :n], "(12)-(14)", "attention of all steps"
 )
@@ -611,11 +611,11 @@ $$g_w=\mathbf o_w^\top s_t+b_w,\qquad k_i=\mathbf p_i^\top W_ks_t\tag{16}$$
 $$P(w)=\frac1Z\Big([w\in Y]\,e^{g_w}+\sum_{i:x_i=w}e^{k_i}\Big)\tag{17}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("read_again", {16, 17})
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def eq16_scores(s_t, p, model):
     g = model.vocabulary.weight @ s_t + model.vocabulary.bias
     k = torch.stack([p_i @ (model.copy_query.weight @ s_t) for p_i in p])
@@ -633,7 +633,7 @@ def eq17_joint(g, k, source, unknown):
 scored = [eq16_scores(s[t], p, model) for t in range(T)]
 P = torch.stack([eq17_joint(g, k, source, len(toy[b].unknown)) for g, k in scored])
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 lib_words = [torch.full_like(batch.target, w) for w in range(P.shape[1])]
 lib_log_P = [model.log_prob(toy_output, words, state)[b, :T] for words in lib_words]
 lib_P = torch.stack(lib_log_P, 1).exp()
@@ -653,7 +653,7 @@ For every encoder: read, write, and the mean of $-\log P$ over the headline's wo
 $$\mathcal L=-\frac1T\sum_t\log P(y_t\mid y_{<t},x)\tag{18}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("read_again", {18})
 
 
@@ -1044,7 +1044,7 @@ project are parsed (nothing is imported), pairs that come twice are dropped, and
 """
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def study(variant, vocab_size=None):
     """Train one model for `study_steps` and score it on the first 400 test pairs."""
     length = {"steps": study_steps, "validate_every": study_steps, "seed": seed}
@@ -1083,7 +1083,7 @@ if study_steps:
         alpha = gru.encode(make_batch([looked_at], len(pairs.vocabulary))).importance[0]
     words = pairs.vocabulary.decode(looked_at.source.tolist(), looked_at.unknown)
 
-# %% slideshow={"slide_type": "skip"}
+# %% slideshow={"slide_type": "subslide"}
 kept_in = project_root() / "figures"
 if study_steps:
     kept_in = figures.folder

@@ -191,7 +191,7 @@ source, target = (
 Passages([("source", source), ("summary", target)])
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def without_symbols(documents):
     return [replace(d, target=d.target[d.target != SLIDE]) for d in documents]
 
@@ -257,7 +257,7 @@ fact_rows = {
     for windows, count in ((2, 50), (6, 50), (12, 20), (50, 10), (300, 2))
 }
 
-# %% slideshow={"slide_type": "skip"}
+# %% slideshow={"slide_type": "subslide"}
 places = pd.MultiIndex.from_tuples(fact_rows, names=["model", "windows"])
 pd.DataFrame(fact_rows.values(), index=places).round(2)
 
@@ -379,7 +379,7 @@ $$n=1\ \text{ if } T_x\le ws,\qquad n=1+\Big\lceil\frac{T_x-ws}{ss}\Big\rceil\ \
 The author's settings for CNN/DailyMail, 400/380 on 1,160 words, give three.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("windowed", {11})
 
 
@@ -423,11 +423,11 @@ information, factorised), or read from a file. His code differs from his article
 product. That is `aggregate="mean"`. For the toy, random vectors do.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("windowed", {9, 10})
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def eq10_sum_of_vectors(ids, vectors):
     """A word outside the vocabulary has no vector."""
     return sum(
@@ -458,7 +458,7 @@ sums = [
 ]
 alike = torch.tensor([[eq09_similarity(x, y) for y in sums[1]] for x in sums[0]])
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 in_summary = followed.target[: summary_lengths.sum()], summary_lengths
 in_source = followed.source, followed.sentence_lengths
 lib_alike = similarities(in_summary, in_source, toy_vectors)
@@ -478,7 +478,7 @@ words. A summary never goes back, so the window of a sentence is at least that o
 $\rightarrow$ is put in front of the sentence, as often as windows are passed.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("windowed", {12})
 
 
@@ -572,7 +572,7 @@ final hidden and cell states of both.
 $$h_j=[\overrightarrow h_j;\overleftarrow h_j],\qquad s_0=[\overrightarrow h_{T_x};\overleftarrow h_1]\tag{2}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("windowed", {2})
 
 
@@ -612,7 +612,7 @@ stays in its state. As in Luong et al. (2015), attention comes after the state i
 $$s_t=\mathrm{LSTM}(s_{t-1},y_{t-1})\tag{5}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("windowed", {5})
 
 
@@ -638,7 +638,7 @@ symbol never stands: under teacher forcing its window never slides. Its own comm
 $$w_t=\min\big(w_{t-1}+[y_{t-1}=\rightarrow],\ n-1\big),\qquad w_1=0\tag{13}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("windowed", {13})
 
 
@@ -674,11 +674,11 @@ w_t\,ss\le j,l<w_t\,ss+ws\tag{3}$$
 $$e_{tj}=s_t^\top h_j\tag{4}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("windowed", {3, 4})
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def eq04_scores(s_t, h):
     return torch.stack([s_t @ h_j for h_j in h])
 
@@ -704,7 +704,7 @@ target_words = toy_vocabulary.decode(toy[b].target.tolist(), toy[b].unknown)
 target_words = ["→" if word == SLIDE_SYMBOL else word for word in target_words]
 target_words.append("[EOS]")
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 caption = (
     "(3) and (4) on the toy document: attention, the text from left to right, the summary"
     " from top to bottom; the window moves behind each →."
@@ -730,11 +730,11 @@ P(u)=p_tP_{\mathcal V}(u)+(1-p_t)\sum_{j:x_j=u}\alpha_{tj}\tag{8}$$
 Only words of the window can be copied.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("windowed", {6, 7, 8})
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def eq07_logits(c_t, s_t, W):
     """Also returns a_t, which the switch needs."""
     a_t = W["W_a"] @ torch.tanh(torch.cat([c_t, s_t])) + W["b"]
@@ -769,7 +769,7 @@ steps = zip(c, s, before, y, alpha)
 predicted = [next_word(*of_step, source, size) for of_step in steps]
 p_gen, P = (torch.stack(parts) for parts in zip(*predicted))
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 checks.close(p_gen, toy_output.switch[b, :T_y].sigmoid(), "(8)", "switch")
 lib_parts = toy_output.features, toy_output.switch, toy_output.copy
 found = (values[b, :T_y, None] for values in lib_parts)  # a row for each step
@@ -798,7 +798,7 @@ documents. A word that is in neither the vocabulary nor the window cannot be wri
 $$\mathcal L=-\frac1{T_y}\sum_{t=1}^{T_y}\log P(y_t\mid y_{<t},c_t)\tag{1}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("windowed", {1})
 
 
@@ -842,7 +842,7 @@ starts at the window's last word, since it cannot have read what lies behind. Fo
 backward states are not. What is kept is one window a hypothesis.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("windowed", {"states", "window"})
 
 
@@ -883,7 +883,7 @@ $$share_i\propto e^{-\kappa(1+i\,\delta^i)}\cdot filled_i,\qquad
 end_i=\Big\lfloor\frac{T_x}{T_{max}}\,T_y\sum_{i'\le i}share_{i'}\Big\rfloor\tag{14}$$
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("windowed", {14})
 
 

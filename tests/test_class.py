@@ -104,6 +104,8 @@ def test_a_page_is_a_talk_of_twenty_to_thirty_slides(page):
         assert how == "skip" or not kind(cell), "no solution is shown"
         if how == "notes":
             assert cell["cell_type"] == "markdown"
+        if how in ("slide", "subslide") and cell["cell_type"] == "code":
+            assert cell["outputs"], "a talk shows no code, and this cell shows nothing else"
         if how == "-":  # goes on from the cell before it
             assert "show_model(" in source(cell)
 
