@@ -87,4 +87,4 @@ lint: $(READY)  ## check style and types, and that every page and its source are
 	  || { echo "$$page and its notebook differ: make notebooks"; exit 1; }; done
 
 clean:  ## remove what running made (runs, caches, the book), not the environment
-	rm -rf runs cache book/_build out.ipynb .pytest_cache .ruff_cache
+	rm -rf runs cache book/_build class slides out.ipynb .pytest_cache .ruff_cache
