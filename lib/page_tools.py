@@ -108,7 +108,7 @@ def run_for_page(
         )
     prepared = setup.prepare(corpus, progress=progress)
     run = open_run(train_or_load(setup, setup.build(prepared), prepared, output, progress).folder)
-    return run, f"trained here, on {len(prepared['train']):,} documents, {run.step:,} steps. {prepared.report}"
+    return run, f"trained here, on {len(prepared['train']):,} documents, {run.step:,} steps; {prepared.report}"
 
 
 def run_facts(run: Run, origin: str) -> Passages:
