@@ -93,7 +93,7 @@ class Undisturbed:
     def __init__(self, folder: Path):
         self.contents, self.seconds = {}, {}
         for paper in MODELS:
-            run(paper, folder / f"undisturbed {paper}")
+            assert finished(started(paper, folder / f"undisturbed {paper}")) == 0
             self.contents[paper] = contents(folder / f"undisturbed {paper}")
             begun = time.perf_counter()
             finished(started(paper, folder / f"again {paper}"))
