@@ -38,8 +38,8 @@ def use_style() -> None:
     plt.rcParams.update(STYLE)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
-def draw(plot: Callable[..., Figure], name: str, folder: str | Path, caption: str = "", **data) -> None:
-    """Draw a figure from `data`, rounded to four digits, and write NAME.png and NAME.json.
+def draw(plot: Callable[..., Figure], name: str, folder: str | Path, caption: str = "", **data) -> bytes:
+    """Draw a figure from `data`, rounded to four digits, and write NAME.png, which it returns, and NAME.json.
 
     Args:
         plot: a function of this file.
@@ -48,8 +48,10 @@ def draw(plot: Callable[..., Figure], name: str, folder: str | Path, caption: st
     """
     data = rounded(data)
     kept = json.dumps({"plot": plot.__name__, "caption": caption, **data}, ensure_ascii=False) + "\n"
-    write_whole(Path(folder) / f"{name}.png", png(plot(**data)))
+    drawn = png(plot(**data))
+    write_whole(Path(folder) / f"{name}.png", drawn)
     write_whole(Path(folder) / f"{name}.json", kept)
+    return drawn
 
 
 def redraw(folder: str | Path) -> list[str]:
