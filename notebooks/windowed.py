@@ -202,7 +202,7 @@ def learn_facts(mode, steps):
     standard = mode == "standard"
     box = {"window": None, "stride": None} if standard else {**BOX, "encode": mode}
     model = Windowed(WindowedConfig(V, embedding=32, hidden=32, **box))
-    made = (planted_facts(32, 1000 + i, 2 + i % 5, vocab_size=V) for i in range(steps))
+    made = (planted_facts(16, 1000 + i, 2 + i % 5, vocab_size=V) for i in range(steps))
     marked = (without_symbols(docs) if standard else docs for docs in made)
     return learn(model, (make_batch(docs, V) for docs in marked), learning_rate=5e-3)
 
@@ -996,7 +996,7 @@ r"""
 
 The three models of the task on longer and longer texts: numbers held from one step to the next (the state: what the encoder
 made and the decoder carries, without the text's ids), and the time for each symbol of a summary of one fact a window, with the
-time to encode the text shared out among them: the first hundred symbols, the median of five times, with the fastest and the slowest.
+time to encode the text shared out among them: the first hundred symbols, the median of three times, with the fastest and the slowest.
 """
 
 
@@ -1013,7 +1013,7 @@ def held_numbers(state):
 
 # %% slideshow={"slide_type": "skip"}
 @torch.no_grad()
-def cost_of(model, windows, symbols=100, times=5):
+def cost_of(model, windows, symbols=100, times=3):
     """Numbers held, and milliseconds a symbol, several times: one fact a window."""
     documents = planted_facts(1, seed=5, windows=windows, vocab_size=V)
     batch = make_batch(documents, V)
@@ -1068,7 +1068,7 @@ assert whole == windows and len(set(streamed_held)) == 1, "the text below says s
 axis = {"xlabel": "words of the text", "xscale": "log"}
 caption = (
     "What a longer text costs: the state that is carried from step to step, and the time of"
-    " a symbol: median of five times, the bar from the fastest to the slowest. The lines of"
+    " a symbol: median of three times, the bar from the fastest to the slowest. The lines of"
     " the two models that encode the whole text cover each other at the left."
 )
 figures.show(
@@ -1079,7 +1079,7 @@ figures.show(
 r"""
 **What to see.** Memory: encoding the whole text takes the same with windows as without (the lines cover each other); the streamed model
 holds the same 1,474 numbers for sixteen thousand words as for two hundred. Time: with windows a step looks at 20 words, with attention to everything at all of them. At this small width the
-rest of a step costs more than the attention does, so that the difference shows at the longest texts at most, and the spread of five timings says how little a single one is worth.
+rest of a step costs more than the attention does, so that the difference shows at the longest texts at most, and the spread of three timings says how little a single one is worth.
 A summary that grows with the text takes time in proportion with windows, and in proportion to the square of the length, once attention is what counts, without. At the author's sizes `make bench` measures whole processes (README): 10,000, 100,000 and
 1,000,000 words in the same peak memory.
 

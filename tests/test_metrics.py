@@ -34,6 +34,16 @@ def test_case_stems_and_empty_summaries():
         rouge([["a"], ["b"]], [["a"]])
 
 
+def test_stems_that_are_kept_are_rouge_scores_own():
+    documents = papers()[:3]
+    references = [d.summary for d in documents]
+    scorer = RougeScorer(list(METRICS.values()), use_stemmer=True)
+    for found in extracts(documents).values():
+        scores = [scorer.score("\n".join(r), "\n".join(f)) for f, r in zip(found, references)]
+        expected = [[100 * s[m].fmeasure for m in METRICS.values()] for s in scores]
+        assert rouge(found, references).tolist() == expected
+
+
 def test_rouge_is_the_official_scripts_but_for_stems():
     """Beside what ROUGE-1.5.5 gave: the same without stems, other stems with them."""
     kept = json.loads((project_root() / "figures" / "rouge_155.json").read_text())
