@@ -117,6 +117,9 @@ def attention_maps(
         named = panel.get("columns", columns)
         highest = top or max(PALEST, np.asarray(panel["weights"]).max())
         image = _attention_map(ax, panel["weights"], panel["title"], rows, named, panel.get("marked", ()), highest)
+        count = np.shape(panel["weights"])[1]
+        step = max(1, -(-count // int(2.6 * size)))  # as many numbers as the panel has room for
+        ax.set_xticks(range(0, count, step), map(str, range(1, count + 1, step)))
         if not top:
             figure.colorbar(image, ax=ax, label="weight", shrink=0.9)
     if top:
@@ -130,9 +133,6 @@ def _attention_map(ax: Axes, weights, title: str, rows: str, columns: str, marke
     image = ax.imshow(weights, cmap="Blues", vmin=0, vmax=top, aspect="auto", interpolation="nearest")
     ax.set(title=title, xlabel=columns, ylabel=rows, yticks=range(len(weights)))
     ax.set_yticklabels(map(str, range(1, len(weights) + 1)))
-    step = max(1, -(-weights.shape[1] // 12))
-    ax.set_xticks(range(0, weights.shape[1], step))
-    ax.set_xticklabels(map(str, range(1, weights.shape[1] + 1, step)))
     for column in marked:
         ax.plot(column, len(weights) - 0.42, "^", color="tab:red", markersize=7, clip_on=False)
     return image

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from lib.runs import Run, determining, run_config
 from lib.score_runs import score_systems
 from lib.shown import PageFigures, Passages, ShownFigure
 from lib.storage import digest, project_root, trained_folder
-from lib.training import train
+from lib.training import evaluate_loss, train
 
 
 def clip(text: str, words: int = 45) -> str:
@@ -134,6 +134,19 @@ def loss_figure(figures: PageFigures, name: str, run: Run, kept: bool) -> ShownF
         "batches (line) and on all validation documents (points)."
     )
     return figures.show(loss_curves, caption, name, metrics=losses, hours=run.hours if kept else 0.0)
+
+
+def nll_by_text(run: Run, documents: Sequence[Document]) -> pd.Series:
+    """Mean -log P of a word (piece) of the references, given their own texts, and given each the text of the next
+    document: what the exchange costs is what a model takes from the text."""
+    following = [*documents[1:], *documents[:1]]
+    others = [
+        replace(own, title=other.title, sections=other.sections, section_names=other.section_names)
+        for own, other in zip(documents, following)
+    ]
+    encoded = {"its own": run.encode(documents, run.encoder), "the next one's": run.encode(others, run.encoder)}
+    nll = {name: evaluate_loss(run.model, split, 8, len(run.vocabulary))["nll"] for name, split in encoded.items()}
+    return pd.Series(nll, name="nll")
 
 
 def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:

@@ -36,6 +36,7 @@ from lib.page_tools import (
     figures_folder,
     learn,
     measured,
+    nll_by_text,
     run_facts,
     show_source,
     summary_table,
@@ -383,6 +384,13 @@ def test_papers_that_kept_runs_have_learned_from_are_left_out():
     every, unseen = list(corpus.split("test")), unseen_papers(corpus)
     assert {d.id for d in every} - {d.id for d in unseen} == {"PMC4784345"} and len(unseen) == len(every) - 1
     assert [d.id for d in unseen_papers(corpus, 2)] == [d.id for d in unseen[:2]]
+
+
+def test_what_a_run_takes_from_the_text():
+    run, papers = open_run(project_root() / "trained" / "mem2mem"), unseen_papers(load_corpus("pmc-sample"), 3)
+    alone, found = nll_by_text(run, papers[:1]), nll_by_text(run, papers)
+    assert alone["its own"] == alone["the next one's"]
+    assert found["its own"] < found["the next one's"] - 0.5
 
 
 def test_the_facts_and_losses_of_a_run():

@@ -12,7 +12,7 @@ from lib.extractive import lexrank
 from lib.generate import DecodeConfig, source_sentences
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.models.tdmca import TDMCA, TDMCAConfig
-from lib.papers.paper import PageTable, Paper, Preset, Row, Samples, Table, Variant, against, baseline, trained
+from lib.papers.paper import Kept, PageTable, Paper, Preset, Row, Samples, Table, Variant, against, baseline, trained
 from lib.ranking import RANKED, encode_ranked, prepare_clusters
 from lib.training import TrainConfig
 
@@ -173,6 +173,7 @@ PAPER = Paper(
     baselines=cluster_baselines,
     tables=TABLES,
     samples=SAMPLES,
+    kept=Kept("sumpubmed", words=200, cut=200),
     page_tables={
         "hierarchical_table1": PageTable(
             "Hierarchical transformer, Table 1: ROUGE-L recall of the L' best paragraphs",
