@@ -297,7 +297,7 @@ def test_no_path_of_a_machine_in_what_is_committed():
     pattern = re.compile("/(?:" + "|".join(("home", "root", "work", "Users")) + r")/\w")
     for name in files.stdout.split():
         path = ROOT / name
-        if path.suffix in (".png", ".gz", ".safetensors") or not path.exists():
+        if path.suffix in (".png", ".gz", ".safetensors", ".model") or not path.exists():
             continue
         assert not pattern.search(path.read_text(encoding="utf-8")), name
 
