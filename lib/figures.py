@@ -118,7 +118,7 @@ def attention_maps(
         highest = top or max(PALEST, np.asarray(panel["weights"]).max())
         image = _attention_map(ax, panel["weights"], panel["title"], rows, named, panel.get("marked", ()), highest)
         count = np.shape(panel["weights"])[1]
-        step = max(1, -(-count // int(2.6 * size)))  # as many numbers as the panel has room for
+        step = max(1, -(-count // min(12, round(2.6 * size))))  # as many numbers as the panel has room for
         ax.set_xticks(range(0, count, step), map(str, range(1, count + 1, step)))
         if not top:
             figure.colorbar(image, ax=ax, label="weight", shrink=0.9)
