@@ -1,5 +1,7 @@
 """Read-Again (Zeng, Luo, Fidler and Urtasun 2016), and ABS, RAS and words-lvt2k beside it."""
 
+from dataclasses import replace
+
 from lib.data.headlines import HeadlineOptions, prepare_headlines
 from lib.generate import DecodeConfig
 from lib.models.abs import ABS
@@ -39,6 +41,13 @@ VARIANTS |= {
 VARIANTS |= {f"abs {encoder}": Variant(ABS, {"encoder": encoder}) for encoder in ("bag", "attention")}
 VARIANTS |= {"RAS-LSTM": _ras("lstm", 0.1), "RAS-Elman": _ras("elman", 0.5)}
 VARIANTS |= {f"words-lvt{n}k": _lvt(1_000 * n) for n in (2, 5)}
+# the size of the trained run that the project keeps
+_MEDIUM = Preset(
+    HeadlineOptions(sentences=4, summary_tokens=20, vocab_size=5_000, source_vocab_size=20_000, filtered=False),
+    {"embedding": 128, "hidden": 128, "dropout": 0.4, "importance": "sigmoid"},
+    train=TrainConfig(batch_size=32, epochs=8, learning_rate=1e-3, halve_after=5, log_every=50),
+    decode=DecodeConfig(beam=4, min_length=3, max_length=20),
+)
 PRESETS = {
     "paper": Preset(
         HeadlineOptions(),
@@ -56,23 +65,12 @@ PRESETS = {
         train=TrainConfig(batch_size=32, steps=500, learning_rate=3e-3, validate_every=100),
         decode=DecodeConfig(beam=4, min_length=3, max_length=20),
     ),
-    # the size of the trained run that the project keeps
-    "medium": Preset(
-        HeadlineOptions(
-            sentences=4, summary_tokens=20, vocab_size=5_000, source_vocab_size=20_000, filtered=False
-        ),
-        {"embedding": 128, "hidden": 128, "dropout": 0.4, "importance": "sigmoid"},
-        train=TrainConfig(batch_size=32, epochs=8, learning_rate=1e-3, halve_after=5, log_every=50),
-        decode=DecodeConfig(beam=4, min_length=3, max_length=20),
-    ),
+    "medium": _MEDIUM,
     # the size of the kept tables: one sentence, or the two of options 1 and 2, as in the paper
-    "small": Preset(
-        HeadlineOptions(
-            source_tokens=60, summary_tokens=20, vocab_size=2_500, source_vocab_size=20_000, filtered=False
-        ),
-        {"embedding": 128, "hidden": 128, "dropout": 0.4, "importance": "sigmoid"},
-        train=TrainConfig(batch_size=32, epochs=6, learning_rate=1e-3, halve_after=4, log_every=50),
-        decode=DecodeConfig(beam=4, min_length=3, max_length=20),
+    "small": replace(
+        _MEDIUM,
+        options=replace(_MEDIUM.options, sentences=1, source_tokens=60, vocab_size=2_500),
+        train=replace(_MEDIUM.train, epochs=6, halve_after=4),
     ),
     # papers in place of headlines: the demo of the other models
     "demo papers": Preset(
