@@ -57,11 +57,9 @@ class PageFigures:
     def show(self, plot: Callable[..., Figure], caption: str, name: str = "", **data) -> ShownFigure:
         """A plot of `lib.figures` with its caption, at the end of a cell; kept if it has a name."""
         number = self._numbers.setdefault(name or caption, len(self._numbers) + 1)
-        numbered = f"Figure {number}. {caption}"
-        if not name:
-            return picture(plot, numbered, **data)
-        drawn = draw(plot, name, self.folder, caption, **data)
-        return ShownFigure(drawn, alt_text(plot.__name__, rounded(data)), numbered)
+        data = rounded(data)
+        drawn = draw(plot, name, self.folder, caption, **data) if name else png(plot(**data))
+        return ShownFigure(drawn, alt_text(plot.__name__, data), f"Figure {number}. {caption}")
 
 
 @dataclass(frozen=True)
