@@ -117,9 +117,7 @@ def attention_maps(
         named = panel.get("columns", columns)
         highest = top or max(PALEST, np.asarray(panel["weights"]).max())
         image = _attention_map(ax, panel["weights"], panel["title"], rows, named, panel.get("marked", ()), highest)
-        count = np.shape(panel["weights"])[1]
-        step = max(1, -(-count // min(12, round(2.6 * size))))  # as many numbers as the panel has room for
-        ax.set_xticks(range(0, count, step), map(str, range(1, count + 1, step)))
+        _number_columns(ax, np.shape(panel["weights"])[1], most=min(12, round(2.6 * size)))
         if not top:
             figure.colorbar(image, ax=ax, label="weight", shrink=0.9)
     if top:
@@ -136,6 +134,12 @@ def _attention_map(ax: Axes, weights, title: str, rows: str, columns: str, marke
     for column in marked:
         ax.plot(column, len(weights) - 0.42, "^", color="tab:red", markersize=7, clip_on=False)
     return image
+
+
+def _number_columns(ax: Axes, count: int, most: int) -> None:
+    """From 1; at most so many have a number."""
+    step = max(1, -(-count // most))
+    ax.set_xticks(range(0, count, step), map(str, range(1, count + 1, step)))
 
 
 def loss_curves(metrics: list[dict], hours: float = 0.0) -> Figure:
