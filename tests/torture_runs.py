@@ -88,6 +88,12 @@ def finished(process) -> int:
     return process.exitcode
 
 
+def completed(paper: str, folder: Path) -> None:
+    """The training to its end, from where it was stopped, if it was."""
+    status = finished(started(paper, folder))
+    assert status == 0, f"{paper}: exit status {status} where nothing disturbs, in {folder}"
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     """All files of a run; of its losses all but the seconds. Without what a kill leaves under a temporary name."""
     found = {p.name: p.read_bytes() for p in folder.iterdir() if p.name != ".lock" and p.suffix != ".tmp"}
@@ -102,10 +108,10 @@ class Undisturbed:
     def __init__(self, folder: Path):
         self.contents, self.seconds = {}, {}
         for paper in MODELS:
-            assert finished(started(paper, folder / f"undisturbed {paper}")) == 0
+            completed(paper, folder / f"undisturbed {paper}")
             self.contents[paper] = contents(folder / f"undisturbed {paper}")
             begun = time.perf_counter()
-            finished(started(paper, folder / f"again {paper}"))
+            completed(paper, folder / f"again {paper}")
             self.seconds[paper] = time.perf_counter() - begun
             self.check(paper, folder / f"again {paper}", "the same twice")
 
@@ -137,7 +143,7 @@ def killed(random: np.random.Generator, right: Undisturbed, folder: Path, most: 
             break
         shutil.rmtree(folder)  # from the beginning: the machine has become faster
         seconds /= 2
-    assert finished(started(paper, folder)) == 0, f"{paper}: could not be resumed in {folder}"
+    completed(paper, folder)
     right.check(paper, folder, f"{landed} kills")
     return count
 
@@ -169,7 +175,7 @@ def disk_fills(random: np.random.Generator, right: Undisturbed, folder: Path) ->
         status = finished(elsewhere(_on_a_full_disk, paper, folder, int(random.integers(0, 40))))
         assert status in (0, STOPPED), f"{paper}: exit status {status} on a full disk, in {folder}"
         count["stopped in one line"] += status == STOPPED
-    assert finished(started(paper, folder)) == 0, f"{paper}: could not be resumed in {folder}"
+    completed(paper, folder)
     right.check(paper, folder, "a full disk")
     return count
 
