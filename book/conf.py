@@ -1,10 +1,14 @@
 """The book: the pages as they were executed, papers.md and the README as one static site, made by `make book`."""
 
 import os
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 from docutils import nodes
+
+sys.path.insert(0, str(Path(__file__).parent))
+from references import link_equations
 
 project = "Neural summarization of long texts"
 html_title = project
@@ -62,5 +66,6 @@ def name_remote_pictures(app, doctree):
 
 
 def setup(app):
+    app.connect("doctree-read", lambda _, doctree: link_equations(doctree))
     app.connect("doctree-read", keep_equations)
     app.connect("doctree-read", name_remote_pictures)

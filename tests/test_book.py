@@ -1,6 +1,8 @@
 """The book has every page, and once built (`make book`) shows all of it without a network."""
 
+import importlib
 import re
+import runpy
 from collections import Counter
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
@@ -30,6 +32,21 @@ def test_the_contents_name_every_page_once():
 def test_the_contents_name_files_that_are_there():
     for name in contents():
         assert [suffix for suffix in (".md", ".ipynb") if (ROOT / f"{name}{suffix}").exists()], name
+
+
+def test_numbers_in_the_text_lead_to_their_equations():
+    nodes = pytest.importorskip("docutils.nodes", reason="docutils is not installed: make workflow, or make book")
+    document = importlib.import_module("docutils.utils").new_document("page")
+    document += nodes.math_block("", r"a\tag{1}\qquad b\tag{S2}")
+    document += nodes.title("", "The gate (1)")
+    document += nodes.paragraph("", "As (1), (S2) and (3) say")
+    document[-1] += nodes.literal("", "f(1)")
+    runpy.run_path(str(ROOT / "book" / "references.py"))["link_equations"](document)
+    equation, title, paragraph = document.children
+    assert equation["ids"] == ["equation-1", "equation-s2"]
+    links = [(link.astext(), link["refid"]) for link in document.findall(nodes.reference)]
+    assert links == [("(1)", "equation-1"), ("(S2)", "equation-s2")]
+    assert paragraph.astext() == "As (1), (S2) and (3) sayf(1)" and title.astext() == "The gate (1)"
 
 
 def named_by_styles(text):
@@ -85,5 +102,7 @@ def test_the_built_book_has_its_mathematics_and_its_search(built):
         assert "\\begin{split}" not in text, f"{path.relative_to(SITE)}: an equation was rewritten"
         assert 'class="math' not in text or "tex-svg-full.js" in text, path
     assert (SITE / "_static" / "tex-svg-full.js").stat().st_size > 10**6
+    linked = {load for text in built.values() for load in re.findall(r'href="#(equation-[^"]+)"', text)}
+    assert len(linked) > 20
     index = (SITE / "searchindex.js").read_text(encoding="utf-8")
     assert all(f'"{name}"' in index for name in contents())
