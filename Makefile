@@ -36,9 +36,10 @@ torture: $(READY)  ## a quarter of an hour of damaged files, kills and full disk
 lab: $(READY)  ## open the pages in JupyterLab
 	$(BIN)/jupyter lab notebooks
 
-notebooks: $(READY)  ## build the pages from their .py sources and execute them
+notebooks: $(READY)  ## build the pages from their .py sources and execute them: figures too
 	$(BIN)/jupytext --to ipynb --update $(PAGES)
-	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(PAGES:.py=.ipynb)
+	COMPANION_FIGURES=$(CURDIR)/figures $(BIN)/jupyter nbconvert --to notebook --execute --inplace \
+	  --ExecutePreprocessor.record_timing=False $(PAGES:.py=.ipynb)
 
 figures: $(READY)  ## draw the models, every committed figure again from its numbers, and the tables in papers.md and README.md
 	$(BIN)/python -m lib.diagrams

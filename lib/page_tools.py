@@ -43,14 +43,10 @@ def clip(text: str, words: int = 45) -> str:
     return " ".join(parts[:words]) + (" ..." if len(parts) > words else "")
 
 
-def figures_folder(as_they_are: bool) -> Path:
-    """`figures` when a page runs with the parameters it was written with, otherwise `runs/figures`: a test or
-    somebody's experiment does not change the committed figures. The environment variable COMPANION_FIGURES names
-    another folder."""
-    if named := os.environ.get("COMPANION_FIGURES"):
-        return Path(named)
-    kept = as_they_are and "PYTEST_CURRENT_TEST" not in os.environ
-    return project_root() / ("figures" if kept else "runs/figures")
+def figures_folder() -> Path:
+    """Where a page keeps its figures: `runs/figures`, or the folder that the environment variable COMPANION_FIGURES
+    names. `make notebooks` names `figures`: nothing else changes committed figures."""
+    return Path(os.environ.get("COMPANION_FIGURES") or project_root() / "runs" / "figures")
 
 
 class ShownSource:

@@ -69,7 +69,7 @@ corpus = load_corpus(
 )  # a name or folder that cannot be read ends the page here
 texts = unseen_papers(corpus, documents)
 references = [document.summary for document in texts]
-figures = PageFigures(figures_folder(as_they_are))
+figures = PageFigures(figures_folder())
 show_tables()
 
 # %% [markdown]

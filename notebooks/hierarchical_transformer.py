@@ -169,7 +169,7 @@ if kept:
         resolve("hierarchical_transformer", preset, variant),
         load_corpus(dataset),
     )
-figures = PageFigures(figures_folder(as_they_are))
+figures = PageFigures(figures_folder())
 checks = Checks()
 show_tables()
 

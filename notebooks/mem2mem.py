@@ -131,7 +131,7 @@ corpus = load_corpus(
 )  # a name or folder that cannot be read ends the page here
 documents = unseen_papers(corpus, 50 if as_they_are else chosen.documents)
 # only the page as it is draws the committed figures
-figures = PageFigures(figures_folder(as_they_are))
+figures = PageFigures(figures_folder())
 checks = Checks()
 show_tables()
 

@@ -123,7 +123,7 @@ chosen = resolve("read_again", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(
     dataset, errors="skip"
 )  # a name or folder that cannot be read ends the page here
-figures = PageFigures(figures_folder(as_they_are))
+figures = PageFigures(figures_folder())
 checks = Checks()
 show_tables()
 

@@ -112,7 +112,7 @@ from lib.trained import DECODINGS
 from lib.training import TrainConfig
 
 # the committed figures are the page's as it is
-figures = PageFigures(figures_folder(seed == 0))
+figures = PageFigures(figures_folder())
 checks = Checks()
 show_tables()
 

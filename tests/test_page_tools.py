@@ -3,6 +3,7 @@
 import json
 import sys
 import warnings
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
@@ -309,13 +310,11 @@ def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert (tmp_path / "f").read_text() == "old"
 
 
-def test_only_a_page_as_it_is_draws_the_committed_figures(monkeypatch):
-    assert figures_folder(True) == figures_folder(False) == project_root() / "runs" / "figures", "under pytest"
-    monkeypatch.delenv("PYTEST_CURRENT_TEST")
-    assert figures_folder(True) == project_root() / "figures"
-    assert figures_folder(False) == project_root() / "runs" / "figures"
+def test_a_page_draws_committed_figures_only_where_it_is_told_to(monkeypatch):
+    monkeypatch.delenv("COMPANION_FIGURES", raising=False)
+    assert figures_folder() == project_root() / "runs" / "figures"
     monkeypatch.setenv("COMPANION_FIGURES", "/elsewhere")
-    assert str(figures_folder(True)) == "/elsewhere"
+    assert figures_folder() == Path("/elsewhere")
 
 
 def test_clip_and_source():
