@@ -119,8 +119,8 @@ from lib.models.hierarchical_transformer import (
 )
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
 from lib.page_tools import (
-    clip, figures_folder, learn, loss_figure, nll_by_text, run_facts, run_for_page, show_source, summary_table, train_or_load,
-    unseen_papers, validation_losses,
+    clip, figures_folder, learn, loss_figure, nll_by_text, run_facts, run_for_page,
+    show_source, summary_table, train_or_load, unseen_papers, validation_losses,
 )  # fmt: skip
 from lib.papers import open_run, resolve
 from lib.ranking import (
@@ -1221,7 +1221,7 @@ taken.round(2)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** The difference is a fraction of Mem2Mem's: this model has mostly learned what abstracts of such papers say. Mem2Mem can point at a word of the text and have it written from its first hours on;
+**What to see.** The difference is a fraction of Mem2Mem's: this model has mostly learned what abstracts of such papers say. Mem2Mem can point at a word of the text and have it written;
 nothing here copies (the column *copied* above is the share of 5-grams that stand in the text), and for each of 8,000 pieces the way from an attended state to the piece has to be learned. The paper had
 1.6 million clusters and 500,000 steps on four GPUs for it, this run 31,077 papers, three times.
 
@@ -1360,7 +1360,7 @@ for document in encoded_tests if has_heads else []:
     heights.append(weights.max().item() * len(weights))
 if has_heads:
     named = pd.cut(places, [-1, 0, 5, 11, 1000]).value_counts()
-    named.index = ["the title", "1 to 5", "6 to 11", "later"]
+    named.index = ["1, the title", "2 to 6", "7 to 12", "later"]
     print(f"the most watched paragraph has {np.mean(heights):.1f} times its share")
 named.rename_axis("paragraph").to_frame("papers").T if has_heads else no_heads
 

@@ -114,8 +114,8 @@ from lib.models.mem2mem import (
 )
 from lib.models.summarizer import Extractor
 from lib.page_tools import (
-    clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source, summary_table, unseen_papers,
-    validation_losses,
+    clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source,
+    summary_table, unseen_papers, validation_losses,
 )  # fmt: skip
 from lib.papers import resolve
 from lib.score_runs import cut

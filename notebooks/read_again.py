@@ -103,8 +103,8 @@ from lib.metrics import rouge, score_table
 from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 from lib.page_tools import (
-    clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source, train_or_load,
-    validation_losses,
+    clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source,
+    train_or_load, validation_losses,
 )  # fmt: skip
 from lib.papers import resolve
 from lib.shown import PageFigures, Passages, show_tables, wrapped

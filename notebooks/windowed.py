@@ -118,8 +118,8 @@ from lib.layers.pointer import PointerOutput
 from lib.make_tables import kept_table, setting, table_frame
 from lib.models.windowed import TiedPointer, Windowed, WindowedConfig
 from lib.page_tools import (
-    clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source, summary_table, unseen_papers,
-    validation_losses,
+    clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source,
+    summary_table, unseen_papers, validation_losses,
 )  # fmt: skip
 from lib.papers import resolve
 from lib.shown import PageFigures, Passages, show_tables, wrapped
