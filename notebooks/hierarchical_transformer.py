@@ -33,7 +33,7 @@ its heads can be replaced by a graph from elsewhere: **lexical similarity** or *
 
 Before this page: [Read-Again](read_again.ipynb); next: [all models on the same documents](compare.ipynb).
 
-With the parameters as they are, the page takes about a minute and a half on two CPU cores and needs no network: it opens the run that the project keeps
+With the parameters as they are, the page takes about a minute on two CPU cores and needs no network: it opens the run that the project keeps
 (`trained/hierarchical_transformer`) and lets it summarize papers that it has never seen. With any other `dataset`, `preset`, `variant`, `steps` or `seed` it trains
 a model first; that of `preset="demo"` is small, sees a hundred clusters, and then writes one text for everything.
 """
@@ -1250,8 +1250,9 @@ if not options.flat and not corpus.ranked:
     means = [np.mean([len(document.source) for document in found]) for found in both]
     print(f"{means[0]:.0f} pieces in place of {means[1]:.0f}")
     ruled = summarize(summarizer, longer, pieces, replace(decode, block_ngrams=3))
-    systems[f"{variant}, longer input, no trigram twice"] = ruled
-    table, _ = summary_table(systems, documents, options, longest, seed)
+    added = {f"{variant}, longer input, no trigram twice": ruled}
+    more_rows, _ = summary_table(added, documents, options, longest, seed)
+    systems, table = systems | added, pd.concat([table, more_rows])
 table
 
 # %% [markdown] slideshow={"slide_type": "slide"}
