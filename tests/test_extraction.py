@@ -11,6 +11,7 @@ from lib.data.documents import Document
 from lib.data.extracts import ExtractOptions, SequenceOptions
 from lib.extraction import pointer_training, prepare_extracts, prepare_sequences, summary_sentences, train_pointer
 from lib.models.sentence_extractors import SentencePointer
+from lib.papers import resolve
 from lib.runs import load_weights, read_metrics
 from lib.storage import cache_dir
 
@@ -93,3 +94,6 @@ def test_summaries_sentences_are_counted():
     assert summary_sentences(made) == 3
     rounded = Corpus.from_records(train=TRAINING, val=TRAINING[:1], test=TRAINING[:1])
     assert summary_sentences(prepare_extracts(rounded, EXTRACTS, progress=False)) == 3, "of 2.8"
+    row = resolve("mem2mem", "demo", "Sent-CLF")
+    assert row.build(made).config.sentences == 3
+    assert replace(row, config={**row.config, "sentences": 5}).build(made).config.sentences == 5, "as it is given"
