@@ -1,6 +1,5 @@
 import gzip
 import json
-import time
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -231,17 +230,16 @@ def test_manual_corpora_say_who_must_download_what(name):
 
 
 @pytest.mark.parametrize("name", ["arxiv", "pubmed", "cnn_dailymail", "multi_news"])
-def test_the_hub_out_of_reach_fails_fast_and_says_what_to_do(name, monkeypatch, tmp_path):
+def test_the_hub_out_of_reach_is_not_asked_again_and_says_what_to_do(name, monkeypatch, tmp_path):
     monkeypatch.setattr(corpora, "_hub_answers", lambda: False)
     import datasets
 
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
     datasets.disable_progress_bars()
-    started = time.monotonic()
     with pytest.raises(CorpusError) as error:
         load_corpus(name)
-    assert time.monotonic() - started < 5
+    assert datasets.config.HF_HUB_OFFLINE, "so that its client does not try again and again"
     message = str(error.value)
     for part in (corpora.HUB[name].repository, "cannot be reached", "aclsum", "folder", "HF_HOME"):
         assert part in message
