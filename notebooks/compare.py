@@ -62,7 +62,6 @@ from lib.storage import code_digest, digest, project_root, trained_folder, write
 from lib.trained import DECODINGS
 
 kept = not (dataset or preset or steps)
-as_they_are = kept and (documents, seed) == (30, 0)
 dataset, preset = dataset or ("pmc-sample" if kept else "aclsum"), preset or "demo"
 corpus = load_corpus(
     dataset, errors="skip"

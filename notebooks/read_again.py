@@ -117,7 +117,6 @@ kept = (dataset, preset, variant, steps, seed) == (
     0,
     0,
 )
-as_they_are = kept and study_steps == 0
 dataset, preset = dataset or "docstrings", preset or "demo"  # the studies' as well
 chosen = resolve("read_again", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(

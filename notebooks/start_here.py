@@ -111,7 +111,6 @@ from lib.storage import trained_folder
 from lib.trained import DECODINGS
 from lib.training import TrainConfig
 
-# the committed figures are the page's as it is
 figures = PageFigures(figures_folder())
 checks = Checks()
 show_tables()

@@ -11,13 +11,12 @@ from tests.torture_runs import (
     CONDITIONS,
     NAMES,
     Undisturbed,
+    completed,
     contents,
     disk_fills,
-    finished,
     killed,
     main,
     odd_names,
-    started,
     trained_at_once,
 )
 
@@ -57,7 +56,7 @@ def test_names_of_folders_and_the_working_directory_change_nothing(right, tmp_pa
 
 @linux
 def test_a_difference_is_found(right, tmp_path):
-    assert finished(started("mem2mem", tmp_path)) == 0
+    completed("mem2mem", tmp_path)
     right.check("mem2mem", tmp_path, "as it is")
     for path in (tmp_path / "best.safetensors", tmp_path / "metrics.jsonl"):
         whole = path.read_bytes()
