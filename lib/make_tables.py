@@ -11,6 +11,7 @@
 import argparse
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from lib.bootstrap import interval, paired_bootstrap
 from lib.commands import plain_errors
 from lib.measures import MEASURES
 from lib.papers import page_table_named, table_named
-from lib.papers.paper import Row, Table
+from lib.papers.paper import DECODINGS, Row, Table
 from lib.storage import project_root, trained_folder, write_json, write_whole
 from lib.suggestions import did_you_mean
 
@@ -40,11 +41,15 @@ def table_numbers(
 ) -> dict:
     """The same for any table; its scores have the parts that its rows name."""
     rows = [r for r in table.rows_for(corpus) if r.label in scored or not r.part or corpus in r.missing]
+    pairs = table.pairs
+    if table.decodings:
+        rows, pairs, scored = _in_both_decodings(rows, pairs, scored)
     parts = {r.label: [s["parts"][r.part] for s in scored[r.label]] for r in rows if r.label in scored}
     every = [s for found in scored.values() for s in found]
     if different := {s["corpus"] for s in every if s["ids"] != every[0]["ids"]}:
         where = ", ".join(sorted(different))
         raise ValueError(f"{table.title}: not all rows were scored on the same documents: {where}")
+    usual = next((s["decoding"] for s in every if "decoding" in s), "") if table.decodings else ""
     return {
         "title": table.title,
         "corpus": corpus,
@@ -52,15 +57,31 @@ def table_numbers(
         "split": every[0]["split"],
         "documents": len(every[0]["ids"]),
         "training documents": every[0]["training documents"],
+        **({"decoding": usual} if usual else {}),
         "columns": list(table.columns),
         "command": command,
         "rows": [_table_row(r, table, corpus, scored.get(r.label, []), parts.get(r.label)) for r in rows],
         "pairs": [
             {"first": a, "second": b, **_pair(table, parts[a], parts[b])}
-            for a, b in table.pairs
+            for a, b in pairs
             if a in parts and b in parts
         ],
     }
+
+
+def _in_both_decodings(
+    rows: list[Row], pairs: tuple[tuple[str, str], ...], scored: dict[str, list[dict]]
+) -> tuple[list[Row], tuple[tuple[str, str], ...], dict[str, list[dict]]]:
+    """Behind each row of a run's summaries one of the same run in the other decoding; such rows are compared too."""
+    expanded, of_both, others = [], dict(scored), {}
+    for row in rows:
+        expanded.append(row)
+        for how in DECODINGS if row.part == "summaries" and row.label in scored else ():
+            if all(how in s["parts"] for s in scored[row.label]):
+                others[row.label] = other = f"{row.label}, {how}"
+                expanded.append(replace(row, label=other, part=how, published={}))
+                of_both[other] = scored[row.label]
+    return expanded, (*pairs, *((others[a], others[b]) for a, b in pairs if a in others and b in others)), of_both
 
 
 def _table_row(row: Row, table: Table, corpus: str, scored: list[dict], parts: list[dict] | None) -> dict:
@@ -70,12 +91,20 @@ def _table_row(row: Row, table: Table, corpus: str, scored: list[dict], parts: l
     columns = {c: _column(table, parts, i) for i, c in enumerate(table.columns)}
     made["scores"] = {c: _plain(vars(interval(v, weights=w))) for c, (v, w) in columns.items()}
     made["words"] = round(float(np.mean([part["words"] for part in parts])), 1)
+    if table.decodings:
+        made["repeated"] = round(_repeated(parts), 1)
     if row.run:
         made["by seed"] = {c: [round(interval(v[i], weights=w[i]).mean, 2) for i in range(len(v))]
                            for c, (v, w) in columns.items()}  # fmt: skip
         made |= {key: scored[0][key] for key in ("parameters", "steps", "made_with")}
         made["seeds"] = [s["seed"] for s in scored]
     return made
+
+
+def _repeated(parts: list[dict]) -> float:
+    """Percent of the trigrams that the summary has said before."""
+    repeated, every = np.array([part["repeated"] for part in parts], dtype=float).reshape(-1, 2).sum(0)
+    return 100 * repeated / max(every, 1)
 
 
 def _pair(table: Table, first: list[dict], second: list[dict]) -> dict:
@@ -130,6 +159,7 @@ def table_frame(numbers: dict) -> pd.DataFrame:
             **(shown or dict.fromkeys(columns, "" if "missing" in row else "not built")),
             **({columns[0]: row["missing"]} if "missing" in row else {}),
             "words": f"{row['words']:.0f}" if "words" in row else "",
+            **({"repeated": f"{row['repeated']:.0f}%"} if "repeated" in row else {}),
             "published": published + f" ({corpus})" * (corpus != shown_corpus),
         }
     frame = pd.DataFrame.from_dict(rows, orient="index").fillna("")
@@ -187,6 +217,7 @@ def setting(numbers: dict) -> str:
         f"`{numbers['corpus']}`, {read}"
         f"{numbers['documents']:,} of its {numbers['split']} split scored; {trained}"
         f"95% bootstrap interval over documents{' and seeds' if runs else ''}."
+        + (f" {numbers['decoding'].capitalize()}, unless a row says otherwise." if "decoding" in numbers else "")
         + (f" Published: {published}." if published else "")
     )
 

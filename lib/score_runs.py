@@ -6,6 +6,7 @@ A file of scores holds the ROUGE and the copied n-grams of every document, so th
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from lib.generate import extract, summarize
 from lib.measures import COPIED
 from lib.metrics import count_words, distinct, is_word, limited_recall, ngram_counts, repeated_ngrams, rouge
 from lib.models.summarizer import Extractor
-from lib.papers.paper import Setup
+from lib.papers.paper import DECODINGS, Setup
 from lib.runs import Run
 
 
@@ -69,8 +70,12 @@ def cut(summary: Sequence[str], words: int, options: Options) -> list[str]:
 
 
 def score_run(run: Run, documents: Sequence[Document], split_name: str) -> tuple[dict, list[list[str]]]:
-    """Scores of a trained run on documents with references, and the summaries it wrote (an extractor: chose)."""
+    """Scores of a trained run on documents with references, and the summaries it wrote (an extractor: chose).
+
+    What it writes in the other of DECODINGS is a part of that name.
+    """
     encoded = run.encode(documents, run.encoder)
+    decoding, other = list(DECODINGS)[:: -1 if run.decode.block_ngrams else 1]
     started = time.perf_counter()
     if isinstance(run.model, Extractor):
         summaries = extract(run.model, encoded, run.vocabulary)
@@ -78,14 +83,18 @@ def score_run(run: Run, documents: Sequence[Document], split_name: str) -> tuple
         summaries = summarize(run.model, encoded, run.vocabulary, run.decode)
     seconds = time.perf_counter() - started
     systems = {"summaries": summaries}
-    if run.model.extracts and not isinstance(run.model, Extractor):
-        systems["extracts"] = extract(run.model, encoded, run.vocabulary)
+    if not isinstance(run.model, Extractor):
+        decode = replace(run.decode, block_ngrams=DECODINGS[other])
+        systems[other] = summarize(run.model, encoded, run.vocabulary, decode)
+        if run.model.extracts:
+            systems["extracts"] = extract(run.model, encoded, run.vocabulary)
     parts = score_systems(systems, documents, run.options)
     if isinstance(run.model, Extractor):
         parts["extracts"] = parts["summaries"]
     made = {
         "model": run.config["paper"],
         "variant": run.config["variant"],
+        "decoding": decoding,
         **about(run, run.config["corpus"], documents, split_name),
         "seconds": {"training": _seconds(run), "summary": round(seconds / len(documents), 4)},
         "parts": parts,

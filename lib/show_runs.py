@@ -21,11 +21,10 @@ from lib.data.documents import Document
 from lib.extractive import lead
 from lib.figures import attention_maps, draw, maximum_attention, use_style
 from lib.papers import made_of_runs_named
-from lib.papers.paper import RunFigure, Samples
+from lib.papers.paper import DECODINGS, RunFigure, Samples
 from lib.runs import Run, Summary
 from lib.storage import write_json, write_whole
 from lib.suggestions import did_you_mean
-from lib.trained import DECODINGS
 
 BEGINNING = 3  # sentences of a text that stand above what is written of it
 EXTRACTS = {"lead-3": lambda document: lead(document.sentences, 3)}  # rows that are no runs

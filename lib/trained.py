@@ -23,13 +23,12 @@ from lib.extractive import lexrank
 from lib.generate import DecodeConfig, summarize
 from lib.make_tables import markdown, render, table_numbers
 from lib.papers import PAPERS, paper
-from lib.papers.paper import Kept, Paper, Row, RunSpec, Table
+from lib.papers.paper import DECODINGS, Kept, Paper, Row, RunSpec, Table
 from lib.runs import Run, RunError, weights_of
 from lib.score_runs import about, cut, score_systems
 from lib.storage import trained_folder, write_json, write_whole
 
 MOST_BYTES = 12_000_000  # of a run's weights
-DECODINGS = {"as the paper decodes": 0, "no trigram twice": 3}  # size of the n-grams that are not repeated
 
 
 def keep_run(folder: Path) -> Path:

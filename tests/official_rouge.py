@@ -28,9 +28,9 @@ from lib.extractive import lexrank
 from lib.generate import summarize
 from lib.measures import METRICS
 from lib.metrics import rouge
+from lib.papers.paper import DECODINGS
 from lib.score_runs import cut
 from lib.storage import project_root, trained_folder, write_json
-from lib.trained import DECODINGS
 
 WORDS, DOCUMENTS = 200, 50
 OPTIONS = "-a -c 95 -r 1000 -n 2"  # and -m for stems: what is usual, but for measures that nobody here reports

@@ -105,6 +105,9 @@ def test_published_numbers():
 # ---------------------------------------------------------------------------------------------- scores and tables
 
 
+PLAIN = "as the paper decodes"
+
+
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory):
     """Two rows of Mem2Mem's tables, trained for two steps, and the baselines."""
@@ -131,10 +134,12 @@ def test_scores_of_a_run(scored):
     expected = rouge([line["summary"] for line in lines], [line["reference"] for line in lines])
     assert np.allclose(found["parts"]["summaries"]["rouge"], expected, atol=1e-3)
     assert found["steps"] == 2 and found["seed"] == 0 and found["parameters"] > 100_000
-    assert set(found["parts"]) == {"summaries", "extracts"} and found["made_with"]["code"]
+    assert set(found["parts"]) == {"summaries", PLAIN, "extracts"} and found["made_with"]["code"]
+    assert found["decoding"] == "no trigram twice" and not any(n for n, _ in found["parts"]["summaries"]["repeated"])
+    assert any(n for n, _ in found["parts"][PLAIN]["repeated"]), "where nothing forbids it, it says things twice"
     assert found["parts"]["extracts"]["rouge"] != found["parts"]["summaries"]["rouge"]
     assert min(n for n, _ in found["parts"]["extracts"]["copied"]["5"]) > 0, "heads copy whole sentences"
-    assert set(read(scored / "hred" / "scores.json")["parts"]) == {"summaries"}, "HRED has no heads"
+    assert set(read(scored / "hred" / "scores.json")["parts"]) == {"summaries", PLAIN}, "HRED has no heads"
 
 
 def test_scores_of_baselines(scored):
@@ -153,6 +158,13 @@ def test_scores_of_baselines(scored):
     assert 0 < found < every, "references share some 5-grams with their papers"
 
 
+def test_a_table_in_one_decoding_has_a_row_for_each_run(scored):
+    found = read(scored / "hred" / "scores.json")
+    numbers = make_table("mem2mem_table4", {"HRED": [found]}, "aclsum", "demo")
+    assert [r["label"] for r in numbers["rows"]] == ["HRED"]
+    assert "decoding" not in numbers and "repeated" not in numbers["rows"][0]
+
+
 def table_2(scored, corpus="aclsum"):
     given = {"hred": [read(scored / "hred" / "scores.json")] * 2, "+read": [read(scored / "read" / "scores.json")]}
     return make_table("mem2mem_table2", given, corpus, "demo", "snakemake -c2 mem2mem_table2")
@@ -160,13 +172,21 @@ def table_2(scored, corpus="aclsum"):
 
 def test_a_table(scored):
     numbers = table_2(scored)
-    assert [row["label"] for row in numbers["rows"]] == ["hred", "+read"] and numbers["documents"] == 3
-    row = numbers["rows"][0]
+    assert [row["label"] for row in numbers["rows"]] == ["hred", f"hred, {PLAIN}", "+read", f"+read, {PLAIN}"]
+    row, plain = numbers["rows"][:2]
+    assert numbers["documents"] == 3 and numbers["decoding"] == "no trigram twice" and "missing" not in plain
     expected = np.mean(read(scored / "hred" / "scores.json")["parts"]["summaries"]["rouge"], 0)
     assert [row["scores"][c]["mean"] for c in numbers["columns"]] == pytest.approx(expected, abs=0.01)
     assert row["by seed"]["R-1"] == pytest.approx([expected[0]] * 2, abs=0.01)
-    assert [(p["first"], p["second"]) for p in numbers["pairs"]] == [("hred", "+read")]
+    of_plain = read(scored / "hred" / "scores.json")["parts"][PLAIN]
+    means = np.mean(of_plain["rouge"], 0)
+    assert [plain["scores"][c]["mean"] for c in numbers["columns"]] == pytest.approx(means, abs=0.01)
+    said_before, every = np.sum(of_plain["repeated"], 0)
+    assert row["repeated"] == 0 and plain["repeated"] == pytest.approx(100 * said_before / every, abs=0.06)
+    pairs = [("hred", "+read"), (f"hred, {PLAIN}", f"+read, {PLAIN}")]
+    assert [(p["first"], p["second"]) for p in numbers["pairs"]] == pairs
     text = markdown(numbers)
+    assert "No trigram twice, unless a row says otherwise." in text and f"| {plain['repeated']:.0f}% |" in text
     assert f"| hred | {row['parameters']:,} |" in text
     assert "40.02 / 15.82 / 36.28" in text and "+read - hred" in text and "Published: pubmed." in text
     assert (

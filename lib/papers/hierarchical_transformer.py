@@ -135,6 +135,7 @@ TABLES = {
         ),
         (("FT 600, no ranking", "FT 600"), ("FT 800", "HT"), ("T-DMCA", "HT"), ("HT", "HT + similarity graph"),
          ("HT", "HT + discourse graph"), ("HT", "HT, longer input at test")),
+        decodings=True,
     ),
     "hierarchical_table3": Table(
         "Hierarchical transformer, Table 3: ablations",
@@ -145,6 +146,7 @@ TABLES = {
             _clusters("HT without global layers", 39.01, 22.97, 33.76),
         ),
         against("HT", *(f"HT without {x}" for x in ("paragraph positions", "multi-head pooling", "global layers"))),
+        decodings=True,
     ),
 }  # fmt: skip
 

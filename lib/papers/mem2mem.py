@@ -206,6 +206,7 @@ TABLES = {
         ),
         against("Mem2Mem", "Lead-10", "Sent-CLF", "Sent-PTR", "Attn-Seq2Seq", "Ptr-Gen-Seq2Seq", "Discourse-aware",
                 "TLM, abstractive", "TLM, hybrid"),
+        decodings=True,
     ),
     "mem2mem_table2": Table(
         "Mem2Mem, Table 2: one part after the other",
@@ -219,6 +220,7 @@ TABLES = {
         ),
         (("hred", "+encoder memory"), ("hred", "+decoder memory"), ("+decoder memory", "+transfer"),
          ("+transfer", "+comp"), ("+comp", "+read"), ("hred", "+read")),
+        decodings=True,
     ),
     "mem2mem_table3": Table(
         "Mem2Mem, Table 3: extraction without labels",

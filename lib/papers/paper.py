@@ -64,6 +64,8 @@ class Preset:
 
 # ------------------------------------------------------------------------------------------------------- tables
 
+DECODINGS = {"as the paper decodes": 0, "no trigram twice": 3}  # size of the n-grams that are not repeated
+
 
 @dataclass(frozen=True)
 class RunSpec:
@@ -106,6 +108,7 @@ class Table:
     rows: tuple[Row, ...]
     pairs: tuple[tuple[str, str], ...]  # labels of rows to compare: a paired bootstrap of the second minus the first
     measure: str = "rouge"  # of MEASURES
+    decodings: bool = False  # whether each run has a row for both of DECODINGS
     split_name: str = "test"
 
     @property

@@ -47,6 +47,13 @@ DEMO = Preset(
     decode=DecodeConfig(beam=3, min_length=20, max_length=80, block_ngrams=3),
     documents=100,
 )
+# between the two: the article's table in an hour on one CPU core; its rows keep their lengths
+SMALL = Preset(
+    ArticleOptions(source_tokens=780, vocab_size=5_000),
+    {"embedding": 64, "hidden": 64, "window": 400, "stride": 380},
+    train=TrainConfig(batch_size=16, epochs=1, learning_rate=2e-3, validate_every=150),
+    decode=DecodeConfig(beam=3, min_length=35, max_length=100, block_ngrams=3),
+)
 # for a trained run: four windows over the beginnings of three sections
 MEDIUM = Preset(
     ArticleOptions(source_tokens=1540, section_words=520, summary_tokens=200, vocab_size=15_000),
@@ -73,12 +80,26 @@ def _demo_row(row: Preset) -> Preset:
     return replace(DEMO, options=options, config=config, variant=row.variant)
 
 
+def _small_row(row: Preset) -> Preset:
+    """A row with its own lengths, in the widths, training and decoding of `SMALL`."""
+    words = row.options.summary_tokens
+    return replace(
+        row,
+        options=replace(row.options, vocab_size=SMALL.options.vocab_size),
+        config={**row.config, "embedding": SMALL.config["embedding"], "hidden": SMALL.config["hidden"]},
+        train=SMALL.train,
+        decode=replace(SMALL.decode, max_length=words),
+    )
+
+
 PRESETS = {
     "demo": DEMO,
+    "small": SMALL,
     "medium": MEDIUM,
     **ROWS,
     "paper": ROWS["CD_II"],
     **{f"demo {name}": _demo_row(row) for name, row in ROWS.items()},
+    **{f"small {name}": _small_row(row) for name, row in ROWS.items()},
 }
 
 _CNN = {"CD_I": (38.23, 16.88, 35.43), "CD_II": (37.08, 16.27, 34.28)}
@@ -98,6 +119,7 @@ TABLE = Table(
     ),
     (("CD_I", "CD_II"), ("WIKI_I", "WIKI_II"), ("WIKI_III", "WIKI_IV"), ("WIKI_III", "WIKI_V")),
     split_name="val",
+    decodings=True,
 )
 
 _STANDARD, _WINDOWED = (
