@@ -3,10 +3,14 @@
 import importlib
 import re
 import runpy
+import shutil
+import subprocess
+import sys
 from collections import Counter
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
+import jupytext
 import pytest
 import yaml
 
@@ -47,6 +51,55 @@ def test_numbers_in_the_text_lead_to_their_equations():
     links = [(link.astext(), link["refid"]) for link in document.findall(nodes.reference)]
     assert links == [("(1)", "equation-1"), ("(S2)", "equation-s2")]
     assert paragraph.astext() == "As (1), (S2) and (3) sayf(1)" and title.astext() == "The gate (1)"
+
+
+@pytest.fixture
+def published(tmp_path):
+    """README and pages of a project that was published, and published again elsewhere."""
+    (tmp_path / "notebooks").mkdir()
+    for path in (ROOT / "README.md", *(ROOT / "notebooks").glob("*.py")):
+        shutil.copy(path, tmp_path / path.relative_to(ROOT))
+    publish = runpy.run_path(str(ROOT / "book" / "publish.py"))["publish"]
+    for name in ("first/home", "some-body/long.texts"):
+        pages = publish(name, tmp_path)
+    assert len(pages) == len(list((ROOT / "notebooks").glob("*.py")))
+    with pytest.raises(ValueError, match=r"'https://github\.com/a/b' is not owner/name"):
+        publish("https://github.com/a/b", tmp_path)
+    return tmp_path
+
+
+def colab_cell(page):
+    (cell,) = [c for c in jupytext.read(page).cells if "google.colab" in c.source]
+    return cell
+
+
+def test_where_the_project_is_published_stands_in_readme_and_pages(published):
+    readme = (published / "README.md").read_text(encoding="utf-8")
+    assert readme.count("some-body/long.texts") == 2 and "first/home" not in readme
+    for page in (published / "notebooks").glob("*.py"):
+        before, after = (jupytext.read(path).cells for path in (ROOT / "notebooks" / page.name, page))
+        cell = colab_cell(page)
+        number = [c.source for c in after].index(cell.source)
+        assert after[number + 1].metadata["tags"] == ["parameters"], "it comes before anything is imported"
+        assert "github.com/some-body/long.texts project" in cell.source and cell.metadata["tags"] == ["hide-input"]
+        ours = [c.source for c in before if "google.colab" not in c.source]
+        assert [c.source for c in after if c is not after[number]] == ours, "nothing else changes"
+
+
+@pytest.mark.parametrize(("on_colab", "already_there"), [(False, False), (True, False), (True, True)])
+def test_a_page_on_colab_fetches_its_project_once(published, tmp_path, monkeypatch, on_colab, already_there):
+    commands = []
+    monkeypatch.setattr(subprocess, "run", lambda command, check: commands.append(command))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    if on_colab:
+        monkeypatch.setitem(sys.modules, "google.colab", sys)
+    if already_there:
+        (tmp_path / "project").mkdir()
+    exec(colab_cell(published / "notebooks" / "mem2mem.py").source, {})
+    fetched = on_colab and not already_there
+    assert [c[:2] for c in commands] == ([["git", "clone"], [sys.executable, "-m"]] if fetched else [])
+    assert (sys.path[0] == str(tmp_path / "project")) == on_colab
 
 
 def named_by_styles(text):
