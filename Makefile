@@ -87,8 +87,9 @@ lint: $(READY)  ## check style and types, and that every page and its source are
 	@for page in $(PAGES); do $(BIN)/jupytext --to py:percent --output - $${page%.py}.ipynb 2>/dev/null | diff - $$page \
 	  || { echo "$$page and its notebook differ: make notebooks"; exit 1; }; done
 
-publish: $(READY)  ## write where the project is published, REPOSITORY=owner/name, into README (badges) and pages (Colab)
+publish: $(READY)  ## write where the project is published, REPOSITORY=owner/name, into README (badges) and pages (Colab), and execute them
 	$(BIN)/python book/publish.py "$(REPOSITORY)"
+	$(MAKE) notebooks
 
 clean:  ## remove what running made (runs, caches, the book), not the environment
 	rm -rf runs cache book/_build class slides out.ipynb .pytest_cache .ruff_cache

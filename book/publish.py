@@ -5,8 +5,6 @@ make publish REPOSITORY=owner/name
 
 import argparse
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,18 +38,16 @@ _CELL = re.compile(r"# %% [^\n]*\n# Colab opens a page.*?(?=# %% )", re.DOTALL)
 _PARAMETERS = re.compile(r'(?=# %% [^\n]*tags=\["parameters"\])')
 
 
-def publish(repository: str, root: Path) -> list[Path]:
-    """Write a repository's name, "owner/name", into README and pages, in place of another one. Returns the pages.
+def publish(repository: str, root: Path) -> None:
+    """Write a repository's name, "owner/name", into README and pages, in place of another one.
 
     Raises ValueError for what is no such name.
     """
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
         raise ValueError(f"{repository!r} is not owner/name, as in github.com/owner/name")
-    readme, pages = root / "README.md", sorted((root / "notebooks").glob("*.py"))
-    _rewrite(readme, lambda text: _BADGES.sub(BADGES.format(repository), text))
-    for page in pages:
+    _rewrite(root / "README.md", lambda text: _BADGES.sub(BADGES.format(repository), text))
+    for page in (root / "notebooks").glob("*.py"):
         _rewrite(page, lambda text: _PARAMETERS.sub(CELL.format(repository), _CELL.sub("", text), count=1))
-    return pages
 
 
 def _rewrite(path: Path, change: Callable[[str], str]) -> None:
@@ -62,8 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repository", metavar="owner/name")
     with plain_errors():
-        pages = publish(parser.parse_args().repository, project_root())
-    subprocess.run([sys.executable, "-m", "jupytext", "--quiet", "--to", "ipynb", "--update", *pages], check=True)
+        publish(parser.parse_args().repository, project_root())
 
 
 if __name__ == "__main__":

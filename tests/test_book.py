@@ -61,8 +61,7 @@ def published(tmp_path):
         shutil.copy(path, tmp_path / path.relative_to(ROOT))
     publish = runpy.run_path(str(ROOT / "book" / "publish.py"))["publish"]
     for name in ("first/home", "some-body/long.texts"):
-        pages = publish(name, tmp_path)
-    assert len(pages) == len(list((ROOT / "notebooks").glob("*.py")))
+        publish(name, tmp_path)
     with pytest.raises(ValueError, match=r"'https://github\.com/a/b' is not owner/name"):
         publish("https://github.com/a/b", tmp_path)
     return tmp_path
