@@ -1,6 +1,7 @@
 """Compiled loops against PyTorch: the same numbers, whatever the lengths and the number of threads."""
 
 import math
+import re
 
 import numba
 import numpy as np
@@ -156,11 +157,13 @@ def test_what_was_in_new_memory_does_not_matter(monkeypatch):
     """The backward kernel as Python runs it, with new memory that is full of NaN."""
 
     class Poisoned:
+        empty = staticmethod(lambda shape, dtype: np.full(shape, np.nan, dtype))
         empty_like = staticmethod(lambda array: np.full_like(array, np.nan))
 
     monkeypatch.setattr(kernels, "np", Poisoned)
     monkeypatch.setattr(kernels, "_tanh", math.tanh)
-    monkeypatch.setattr(kernels, "_wide", lambda: None)
+    for hint in ("_wide", "_apart"):
+        monkeypatch.setattr(kernels, hint, lambda: None)
     random = np.random.default_rng(0)
     shapes = (2, 3, 4), (5, 4), (4,), (4,), (2, 5)  # queries, keys, w, v, coverage
     inputs = [random.normal(size=shape) for shape in shapes]
@@ -326,3 +329,70 @@ def test_single_precision_is_nowhere_double():
         for types in single:
             fresh.compile(types)
             assert "fpext" not in fresh.inspect_llvm(types), kernel.__name__
+
+
+def kernel_arguments():
+    """What each kernel is called with: one example, in single precision."""
+    number, counted = np.random.default_rng(0), np.arange(3)
+
+    def some(*shape):
+        return number.random(shape, dtype=np.float32)
+
+    n, steps, words, width = 4, 5, 7, 6
+    scan = some(1, steps, width), some(words, width), some(width), some(width), some(1, words), some(1, steps, words)
+    gates, kept, state = some(n, 3 * width), some(n, 4, width), some(n, width)
+    cells, held = some(n, 4 * width), some(n, 6, width)
+    scores, bias, by_row = some(3, 300), some(300), some(3)
+    made, slots, psi = some(n, 3, 3 * width), some(n, 3, width), some(n, 3)
+    copies = np.arange(6).reshape(3, 2)
+    return {
+        "coverage_forward": scan,
+        "coverage_backward": (*scan, scan[5], *scan[:5]),
+        "additive_forward": (scan[0][0], *scan[1:3], scan[5][0]),
+        "additive_backward": (scan[0][0], *scan[1:3], scan[5][0], scan[0][0], *scan[1:3]),
+        "gru_forward": (gates, gates, state, state, state, kept, state),
+        "gru_backward": (state, state, state, kept, state, gates, gates, state),
+        "lstm_forward": (cells, cells, state, state, state, held, state),
+        "lstm_backward": (state, held, state, state, cells),
+        "exponentials": (scores, bias, counted, by_row, by_row, by_row),
+        "peaks": (scores, bias, by_row, by_row, some(3, kernels.LANES)),
+        "best_words": (
+            scores,
+            some(3, kernels.LANES),
+            by_row,
+            copies,
+            some(3, 2),
+            counted,
+            counted,
+            bias,
+            psi[:3],
+            copies,
+        ),
+        "scale_exponentials": (scores, by_row, counted, by_row, bias),
+        "memory_read": (made, state, some(width), slots, psi, state),
+        "memory_read_backward": (made, some(width), slots, psi, psi, state, state, slots, some(width)),
+        "memory_write": (made, some(n, 2 * width), slots, slots),
+        "memory_write_backward": (made, slots, slots, some(n, 2 * width)),
+    }
+
+
+# whose loops take no two parts of one array, of which LLVM asks whether they overlap: that is the same everywhere
+WHOLE_ARRAYS = {"additive_backward", "memory_read_backward", "memory_write"}
+
+
+@pytest.mark.parametrize("kernel", kernels.KERNELS, ids=lambda k: k.__name__)
+def test_no_bit_depends_on_where_the_arrays_lie(kernel):
+    """LLVM would write each loop twice, and choose by the places of the arrays in memory, were it not told that they
+    are apart: short arrays that lie close together would take the loop that rounds otherwise."""
+    given = kernel_arguments()[kernel.__name__]
+    compiled_anew = numba.njit(fastmath=kernels.FAST, error_model="numpy")(
+        kernel.py_func
+    )  # of a cached one no code is kept
+    compiled_anew.compile(tuple(numba.typeof(x) for x in given))
+    code = compiled_anew.inspect_llvm(compiled_anew.signatures[0])
+    head = next(line for line in code.splitlines() if line.startswith("define") and kernel.__name__ in line)
+    data = re.findall(r"ptr ([^%]*)%arg\.\w+\.4\b", head)  # the fifth part of an array is where its numbers are
+    apart = ["noalias" in attributes for attributes in data]
+    assert apart == [x.dtype == np.float32 for x in given]
+    if kernel.__name__ in WHOLE_ARRAYS:
+        assert "vector.body" in code and "vector.memcheck" not in code

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, overload, register_jitable
 from torch import Tensor
@@ -27,6 +28,7 @@ from lib.threads import in_threads
 
 # sums of float32 in any order, so that loops become vector instructions; the order is fixed when it is compiled
 FAST = {"reassoc", "contract", "nsz", "arcp"}
+FURTHER = 64  # numbers that a vector loop takes at once: arrays that are so far apart are never taken to overlap
 KERNELS: list = []
 
 
@@ -46,6 +48,22 @@ def _widest(context):
 
 
 _wide: Any = intrinsic(_widest)
+
+
+def _no_alias(context):
+    """The arrays of a kernel's arguments do not overlap. Without it LLVM compares their places before each loop and
+    takes another one, which rounds otherwise, where short arrays merely lie close together."""
+
+    def hint(context, builder, signature, arguments):
+        for argument in builder.function.args:
+            if isinstance(getattr(argument.type, "pointee", None), (ir.FloatType, ir.DoubleType)):
+                argument.add_attribute("noalias")
+        return context.get_dummy_value()
+
+    return types.void(), hint
+
+
+_apart: Any = intrinsic(_no_alias)
 
 
 def _tanh(x):
@@ -145,6 +163,7 @@ def coverage_forward(queries, keys, w, v, coverage, alpha):
     queries: [K, T, A]; keys: [n, A]; w, v: [A]; coverage: [K, N] before the first step. What is behind the n words
     stays as it is.
     """
+    _apart()
     _wide()
     hypotheses, steps, width = queries.shape
     n = keys.shape[0]
@@ -169,10 +188,14 @@ def coverage_backward(queries, keys, w, v, coverage, alpha, d_alpha, d_queries, 
     The tanh is worked out again. With s = (1 - tanh²) d_score, all of them are sums of s, of s * coverage and of
     tanh * d_score; v is multiplied in at the end.
     """
+    _apart()
     _wide()
     hypotheses, steps, width = queries.shape
     n = keys.shape[0]
-    d_score, h, vw = np.empty_like(coverage[0]), np.empty_like(v), v * w
+    d_score, work = np.empty_like(coverage[0]), np.empty((2, width + FURTHER), v.dtype)
+    h, vw = work[0], work[1]
+    for a in range(width):
+        vw[a] = v[a] * w[a]
     for k in range(hypotheses):
         before = np.empty_like(alpha[k])
         before[0] = coverage[k]
@@ -214,6 +237,7 @@ def coverage_backward(queries, keys, w, v, coverage, alpha, d_alpha, d_queries, 
 @_kernel
 def additive_forward(queries, keys, v, scores):
     """scores [T, n] = v tanh(keys [n, A] + query) for queries [T, A]."""
+    _apart()
     for t in range(len(queries)):
         query = queries[t]
         for i in range(len(keys)):
@@ -226,6 +250,7 @@ def additive_forward(queries, keys, v, scores):
 @_kernel
 def additive_backward(queries, keys, v, d_scores, d_queries, d_keys, d_v):
     """Gradients of `additive_forward`, added to d_queries [T, A], d_keys [n, A] and d_v [A]."""
+    _apart()
     h = np.empty_like(v)
     for t in range(len(queries)):
         query, d_query = queries[t], d_queries[t]
@@ -252,6 +277,7 @@ def gru_forward(projected, before, alpha, hidden, previous, kept, states):
 
     alpha: [n, d], by which the update is multiplied, or None.
     """
+    _apart()
     for b in range(len(hidden)):
         width, x, g, h, k = hidden.shape[1], projected[b], before[b], hidden[b], kept[b]
         r, z, n, hn = k[0], k[1], k[2], k[3]
@@ -276,6 +302,7 @@ def gru_forward(projected, before, alpha, hidden, previous, kept, states):
 def gru_backward(d_states, alpha, previous, kept, d_hidden, d_projected, d_before, d_alpha):
     """The same step back: d_hidden [n, d] is of the new state and becomes that of the old one, but for what comes
     through the gates d_before [n, 3d]; d_projected and d_alpha are written."""
+    _apart()
     for b in range(len(d_hidden)):
         width, h, k, dh, dx, dg = d_hidden.shape[1], previous[b], kept[b], d_hidden[b], d_projected[b], d_before[b]
         r, z, n, hn, dr, dz, dn = k[0], k[1], k[2], k[3], dx[:width], dx[width : 2 * width], dx[2 * width :]
@@ -300,6 +327,7 @@ def lstm_forward(projected, before, hidden, cell, previous, kept, states):
     """One step of n sequences: gates [n, 4d] of the words and of the states before. `hidden` and `cell` [n, d] become
     the new ones, `states` gets the new hidden one as well; `previous` gets the old one, and `kept` [n, 6, d] i, f, g,
     o, the old cell and the tanh of the new one."""
+    _apart()
     for b in range(len(hidden)):
         width, x, y, h, c, k = hidden.shape[1], projected[b], before[b], hidden[b], cell[b], kept[b]
         i, f, g, o, old, squashed = k[0], k[1], k[2], k[3], k[4], k[5]
@@ -323,6 +351,7 @@ def lstm_forward(projected, before, hidden, cell, previous, kept, states):
 def lstm_backward(d_states, kept, d_hidden, d_cell, d_gates):
     """The same step back: d_hidden [n, d] is of the new state; d_cell becomes that of the old cell, and d_gates
     [n, 4d] is written."""
+    _apart()
     for b in range(len(d_hidden)):
         width, k, dh, dc, d = d_hidden.shape[1], kept[b], d_hidden[b], d_cell[b], d_gates[b]
         i, f, g, o, old, squashed = k[0], k[1], k[2], k[3], k[4], k[5]
@@ -367,6 +396,7 @@ def _largest(row, bias, lanes):
 def exponentials(scores, bias, index, largest, sums, right):
     """Of scores [M, V] + bias [V]: `largest` [M] of each row, `right` [M], that of the word `index` [M], and the
     `sums` [M] of exp(score - largest), which take the place of the scores."""
+    _apart()
     _wide()
     lanes = np.empty(LANES, scores.dtype)
     for m in range(len(scores)):
@@ -383,6 +413,7 @@ def exponentials(scores, bias, index, largest, sums, right):
 def peaks(scores, bias, tops, sums, maxima):
     """Add bias [V] to scores [R, V]; put the largest of each row into tops [R], the sum of exp(score - largest) into
     sums [R], and the largest of every LANES-th word into maxima [R, LANES]."""
+    _apart()
     _wide()
     for m in range(len(scores)):
         row = scores[m]
@@ -411,6 +442,7 @@ def best_words(scores, maxima, log_share, source, copies, barred, ends, mass, va
     row r must not have the words barred[ends[r - 1] : ends[r]]. maxima: of `peaks`. mass: zeros, one for every word;
     they are zeros again behind. Scores of copied and barred words become -inf.
     """
+    _apart()
     size, begin = scores.shape[1], 0
     for r in range(len(scores)):
         row, best, share = scores[r], values[r], log_share[r]
@@ -441,6 +473,7 @@ def best_words(scores, maxima, log_share, source, copies, barred, ends, mass, va
 @_kernel
 def scale_exponentials(scores, factors, index, slopes, d_bias):
     """Multiply rows of scores [M, V] by factors [M], add slopes [M] at `index` [M], and all rows to d_bias [V]."""
+    _apart()
     for m in range(len(scores)):
         row, factor = scores[m], factors[m]
         for i in range(len(d_bias)):
@@ -457,6 +490,7 @@ def scale_exponentials(scores, factors, index, slopes, d_bias):
 def memory_read(made, queries, v, memory, psi, reads):
     """Equation 7 of R rows: weights psi [R, r] and reads [R, d] of a memory [R, r, d] by queries [R, A]; the keys are
     the first A of made [R, r, A + 2d] and become their tanh."""
+    _apart()
     rows, slots, width = memory.shape
     for b in range(rows):
         query, read = queries[b], reads[b]
@@ -478,6 +512,7 @@ def memory_read(made, queries, v, memory, psi, reads):
 @_kernel
 def memory_read_backward(made, v, memory, psi, d_psi, d_reads, d_queries, d_memory, d_v):
     """Gradients of `memory_read`: added to d_memory, d_queries and d_v; that of the keys is put into `made`."""
+    _apart()
     rows, slots, width = memory.shape
     d_score = np.empty_like(psi[0])
     for b in range(rows):
@@ -504,6 +539,7 @@ def memory_read_backward(made, v, memory, psi, d_psi, d_reads, d_queries, d_memo
 def memory_write(made, shared, memory, after):
     """Equations 8 to 10 of R rows: `after` [R, r, d] of memory [R, r, d]; the last 2d of made [R, r, A + 2d] become
     gate and update. shared: [R, 2d], what does not depend on the slot."""
+    _apart()
     rows, slots, width = memory.shape
     first = made.shape[2] - 2 * width
     for b in range(rows):
@@ -522,6 +558,7 @@ def memory_write(made, shared, memory, after):
 def memory_write_backward(made, memory, d_memory, d_shared):
     """Gradients of `memory_write`: d_memory is of `after` and becomes that of `memory`, but for what comes through
     gate and update, whose gradients are put into `made` and added to d_shared [R, 2d]."""
+    _apart()
     rows, slots, width = memory.shape
     first = made.shape[2] - 2 * width
     for b in range(rows):
