@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, overload, register_jitable
 from torch import Tensor
@@ -56,7 +55,7 @@ def _no_alias(context):
 
     def hint(context, builder, signature, arguments):
         for argument in builder.function.args:
-            if isinstance(getattr(argument.type, "pointee", None), (ir.FloatType, ir.DoubleType)):
+            if str(argument.type) in ("float*", "double*"):
                 argument.add_attribute("noalias")
         return context.get_dummy_value()
 
