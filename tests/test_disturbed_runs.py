@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,6 +77,18 @@ def test_what_was_never_tried_is_no_success(monkeypatch, capsys):
     monkeypatch.setitem(some, "full disks", lambda *_: Counter())
     assert main(["--minutes", "0.0001"]) == 1
     assert "never tried: full disks. " in capsys.readouterr().out
+
+
+def test_runs_that_differ_stay_to_be_looked_at(tmp_path, monkeypatch, capsys):
+    def differs(_, __, folder):
+        folder.mkdir()
+        raise AssertionError(f"weights differ in {folder}")
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("tests.torture_runs.Undisturbed", lambda folder: None)
+    monkeypatch.setattr("tests.torture_runs.CONDITIONS", {"full disks": differs})
+    assert main(["--minutes", "0.01"]) == 1
+    assert Path(capsys.readouterr().out.split(" in ")[-1].strip()).is_dir()
 
 
 def test_two_trainings_at_once_finish(tmp_path, monkeypatch):

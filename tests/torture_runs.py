@@ -48,7 +48,7 @@ MODELS: dict[str, Callable] = {
     ),
 }
 # Forked, so that what is imported is there at once and kills hit the training; from a process that has done nothing
-# else, because what a process of tests has done before was seen to change the last bit of a run.
+# else.
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["tests.torture_runs"])
 STOPPED = 3  # exit status of a training that says in one line why it cannot go on
@@ -208,15 +208,15 @@ CONDITIONS = {"trainings that are stopped": killed, "full disks": disk_fills, "o
 
 
 def campaign(minutes: float, seed: int) -> dict[str, Counter]:
-    """Conditions in turn until the time is over; how often each was tried."""
+    """Conditions in turn until the time is over; how often each was tried. Runs that differ stay where they are."""
     random, tried = np.random.default_rng(seed), {what: Counter() for what in CONDITIONS}
-    with tempfile.TemporaryDirectory() as name:
-        right, number = Undisturbed(Path(name)), 0
-        until = time.monotonic() + 60 * minutes
-        while time.monotonic() < until:
-            for what, condition in CONDITIONS.items():
-                number += 1
-                tried[what] += condition(random, right, Path(name) / str(number))
+    folder, number = Path(tempfile.mkdtemp(prefix="torture-")), 0
+    right, until = Undisturbed(folder), time.monotonic() + 60 * minutes
+    while time.monotonic() < until:
+        for what, condition in CONDITIONS.items():
+            number += 1
+            tried[what] += condition(random, right, folder / str(number))
+    shutil.rmtree(folder)
     return tried
 
 
