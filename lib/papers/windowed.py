@@ -117,7 +117,13 @@ TABLE = Table(
         *(trained(k, k, published={"cnn_dailymail": v}, preset_row=True) for k, v in _CNN.items()),
         *(trained(k, k, published={"wikihow": v}, preset_row=True) for k, v in _WIKI.items()),
     ),
-    (("CD_I", "CD_II"), ("WIKI_I", "WIKI_II"), ("WIKI_III", "WIKI_IV"), ("WIKI_III", "WIKI_V")),
+    (
+        ("CD_I", "CD_II"),
+        ("WIKI_I", "WIKI_II"),
+        ("WIKI_III", "WIKI_IV"),
+        ("WIKI_III", "WIKI_V"),
+        ("WIKI_IV", "WIKI_V"),
+    ),
     split_name="val",
     decodings=True,
 )
