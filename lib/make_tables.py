@@ -238,10 +238,7 @@ def markdown(numbers: dict) -> str:
 
 def _grid(frame: pd.DataFrame, corner: str) -> str:
     lines = [[corner, *map(str, frame.columns)], ["---"] * (1 + len(frame.columns))]
-    lines += [
-        [f"`{name}`" if name.startswith("+") else name, *map(str, row)]
-        for name, row in zip(frame.index, frame.values)
-    ]
+    lines += [[re.sub(r"^\+[^,]*", r"`\g<0>`", name), *map(str, row)] for name, row in zip(frame.index, frame.values)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

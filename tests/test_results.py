@@ -187,6 +187,7 @@ def test_a_table(scored):
     assert [(p["first"], p["second"]) for p in numbers["pairs"]] == pairs
     text = markdown(numbers)
     assert "No trigram twice, unless a row says otherwise." in text and f"| {plain['repeated']:.0f}% |" in text
+    assert f"| `+read`, {PLAIN} |" in text
     assert f"| hred | {row['parameters']:,} |" in text
     assert "40.02 / 15.82 / 36.28" in text and "+read - hred" in text and "Published: pubmed." in text
     assert (
