@@ -49,7 +49,7 @@ def table_numbers(
     if different := {s["corpus"] for s in every if s["ids"] != every[0]["ids"]}:
         where = ", ".join(sorted(different))
         raise ValueError(f"{table.title}: not all rows were scored on the same documents: {where}")
-    usual = next((s["decoding"] for s in every if "decoding" in s), "") if table.decodings else ""
+    usual = next((s["decoding"] for s in every if table.decodings and DECODINGS.keys() & s["parts"]), "")
     return {
         "title": table.title,
         "corpus": corpus,

@@ -94,7 +94,7 @@ def score_run(run: Run, documents: Sequence[Document], split_name: str) -> tuple
     made = {
         "model": run.config["paper"],
         "variant": run.config["variant"],
-        "decoding": decoding,
+        **({} if isinstance(run.model, Extractor) else {"decoding": decoding}),
         **about(run, run.config["corpus"], documents, split_name),
         "seconds": {"training": _seconds(run), "summary": round(seconds / len(documents), 4)},
         "parts": parts,

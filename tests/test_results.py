@@ -165,6 +165,14 @@ def test_a_table_in_one_decoding_has_a_row_for_each_run(scored):
     assert "decoding" not in numbers and "repeated" not in numbers["rows"][0]
 
 
+def test_what_chooses_sentences_has_no_decoding(scored):
+    found = read(scored / "read" / "scores.json")
+    chosen = {**found, "parts": {"summaries": found["parts"]["extracts"]}, "decoding": PLAIN}
+    numbers = make_table("mem2mem_table1", {"Sent-CLF": [chosen], "Mem2Mem": [found]}, "aclsum", "demo")
+    assert [r["label"] for r in numbers["rows"] if "scores" in r] == ["Sent-CLF", "Mem2Mem", f"Mem2Mem, {PLAIN}"]
+    assert numbers["decoding"] == "no trigram twice"
+
+
 def table_2(scored, corpus="aclsum"):
     given = {"hred": [read(scored / "hred" / "scores.json")] * 2, "+read": [read(scored / "read" / "scores.json")]}
     return make_table("mem2mem_table2", given, corpus, "demo", "snakemake -c2 mem2mem_table2")
