@@ -1403,7 +1403,7 @@ table_frame(systems_1)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**What to see.** Copying and coverage are what tells Ptr-Gen from Attn-Seq2Seq, and they are worth five points of R-1; TLM copies nothing and is where Attn-Seq2Seq is. Mem2Mem is a little above Ptr-Gen and level with Discourse-aware. Sent-CLF is far above all, here
+**What to see.** Copying and coverage are what tells Ptr-Gen from Attn-Seq2Seq, and they are worth five points of R-1; TLM copies nothing and is where Attn-Seq2Seq is. Mem2Mem is a little above Ptr-Gen and level with Discourse-aware, and below Ptr-Gen as the paper decodes, when half of the trigrams of both have been said before. Sent-CLF is far above all, here
 as on the paper's PubMed: whole sentences of a paper, chosen well, are hard to beat, and its extracts are longer. Sent-PTR stops too early to be good. The trained run of this page has had nearly twenty times as many steps as these models.
 """
 
