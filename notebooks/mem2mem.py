@@ -1393,7 +1393,7 @@ paper's order does not show at this size; `papers.md` says more.
 r"""
 ## The systems of Table 1, small
 
-One seed and 600 steps of 16 papers, less than a third of the 31,077: enough to see what kind of systems these are. Extracts are whole sentences, summaries have 100 words at most.
+One seed and 600 steps of 16 papers, less than a third of the 31,077: enough to see what kind of systems these are. Extracts are whole sentences, summaries have 100 words at most, TLM's 160 symbols.
 """
 
 # %% slideshow={"slide_type": "skip"}
