@@ -88,7 +88,7 @@ def _table_row(row: Row, table: Table, corpus: str, scored: list[dict], parts: l
     made: dict[str, Any] = {"label": row.label, "published": {name: list(v) for name, v in row.published.items()}}
     if not parts:
         return made | ({"missing": row.reason(corpus)} if row.reason(corpus) else {})
-    columns = {c: _column(table, parts, i) for i, c in enumerate(table.columns)}
+    columns = {c: _column(table.measure, parts, c) for c in table.columns}
     made["scores"] = {c: _plain(vars(interval(v, weights=w))) for c, (v, w) in columns.items()}
     made["words"] = round(float(np.mean([part["words"] for part in parts])), 1)
     if table.decodings:
@@ -103,21 +103,22 @@ def _table_row(row: Row, table: Table, corpus: str, scored: list[dict], parts: l
 
 def _repeated(parts: list[dict]) -> float:
     """Percent of the trigrams that the summary has said before."""
-    repeated, every = np.array([part["repeated"] for part in parts], dtype=float).reshape(-1, 2).sum(0)
-    return 100 * repeated / max(every, 1)
+    repeated, every = _column("repetition", parts, "repeated")
+    return repeated.sum() / max(every.sum(), 1)
 
 
 def _pair(table: Table, first: list[dict], second: list[dict]) -> dict:
     found = {}
-    for i, column in enumerate(table.columns):
-        (a, wa), (b, wb) = _column(table, first, i), _column(table, second, i)
+    for column in table.columns:
+        (a, wa), (b, wb) = (_column(table.measure, parts, column) for parts in (first, second))
         found[column] = _plain(vars(paired_bootstrap(a, b, weights=(wa, wb))), digits=4)
     return found
 
 
-def _column(table: Table, parts: list[dict], number: int) -> np.ndarray:
-    """Values and weights of a column of the table: [2, runs, documents]."""
-    return np.stack([MEASURES[table.measure].numbers(part)[:, number] for part in parts], 1)
+def _column(measure: str, parts: list[dict], column: str) -> np.ndarray:
+    """Values and weights of a column of a measure: [2, runs, documents]."""
+    number = MEASURES[measure].columns.index(column)
+    return np.stack([MEASURES[measure].numbers(part)[:, number] for part in parts], 1)
 
 
 def _plain(values: dict, digits: int = 2) -> dict:

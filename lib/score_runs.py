@@ -75,26 +75,27 @@ def score_run(run: Run, documents: Sequence[Document], split_name: str) -> tuple
     What it writes in the other of DECODINGS is a part of that name.
     """
     encoded = run.encode(documents, run.encoder)
-    decoding, other = list(DECODINGS)[:: -1 if run.decode.block_ngrams else 1]
+    chooses, (plain, ruled) = isinstance(run.model, Extractor), DECODINGS
+    decoding, other = (ruled, plain) if run.decode.block_ngrams else (plain, ruled)
     started = time.perf_counter()
-    if isinstance(run.model, Extractor):
+    if chooses:
         summaries = extract(run.model, encoded, run.vocabulary)
     else:
         summaries = summarize(run.model, encoded, run.vocabulary, run.decode)
     seconds = time.perf_counter() - started
     systems = {"summaries": summaries}
-    if not isinstance(run.model, Extractor):
+    if not chooses:
         decode = replace(run.decode, block_ngrams=DECODINGS[other])
         systems[other] = summarize(run.model, encoded, run.vocabulary, decode)
         if run.model.extracts:
             systems["extracts"] = extract(run.model, encoded, run.vocabulary)
     parts = score_systems(systems, documents, run.options)
-    if isinstance(run.model, Extractor):
+    if chooses:
         parts["extracts"] = parts["summaries"]
     made = {
         "model": run.config["paper"],
         "variant": run.config["variant"],
-        **({} if isinstance(run.model, Extractor) else {"decoding": decoding}),
+        **({} if chooses else {"decoding": decoding}),
         **about(run, run.config["corpus"], documents, split_name),
         "seconds": {"training": _seconds(run), "summary": round(seconds / len(documents), 4)},
         "parts": parts,

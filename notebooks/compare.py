@@ -59,7 +59,7 @@ from lib.papers import PAPERS
 from lib.score_runs import score_systems
 from lib.shown import PageFigures, Passages, show_tables
 from lib.storage import code_digest, digest, project_root, trained_folder, write_json
-from lib.trained import DECODINGS
+from lib.papers.paper import DECODINGS
 
 kept = not (dataset or preset or steps)
 dataset, preset = dataset or ("pmc-sample" if kept else "aclsum"), preset or "demo"

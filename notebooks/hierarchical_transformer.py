@@ -133,7 +133,7 @@ from lib.ranking import (
 from lib.runs import kept_checkpoints, load_weights
 from lib.shown import PageFigures, Passages, show_tables, wrapped
 from lib.storage import project_root, trained_folder
-from lib.trained import DECODINGS
+from lib.papers.paper import DECODINGS
 from lib.training import evaluate_loss
 
 as_they_are = (dataset, preset, variant, steps, study_steps, seed) == (

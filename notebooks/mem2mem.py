@@ -120,7 +120,7 @@ from lib.page_tools import (
 from lib.papers import resolve
 from lib.score_runs import cut
 from lib.shown import PageFigures, Passages, picture, show_tables, wrapped
-from lib.trained import DECODINGS
+from lib.papers.paper import DECODINGS
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "+read", 0, 0)
 dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")

@@ -108,7 +108,7 @@ from lib.page_tools import figures_folder, learn
 from lib.score_runs import cut
 from lib.shown import PageFigures, Passages, show_tables, wrapped
 from lib.storage import trained_folder
-from lib.trained import DECODINGS
+from lib.papers.paper import DECODINGS
 from lib.training import TrainConfig
 
 figures = PageFigures(figures_folder())

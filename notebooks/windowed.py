@@ -123,7 +123,7 @@ from lib.page_tools import (
 )  # fmt: skip
 from lib.papers import resolve
 from lib.shown import PageFigures, Passages, show_tables, wrapped
-from lib.trained import DECODINGS
+from lib.papers.paper import DECODINGS
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "dynamic", 0, 0)
 dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")

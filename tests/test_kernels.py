@@ -304,8 +304,9 @@ def test_gradients_that_are_made_once_say_so():
         reads.sum().backward()
 
 
-def test_single_precision_is_nowhere_double():
-    """A number without a type in a kernel would make what it touches a double, and half as fast."""
+@pytest.fixture(scope="module")
+def compiled_code():
+    """What every kernel is compiled to, by its name and the types in single precision with which it is called."""
     torch.manual_seed(0)
     inputs, mask = scan_inputs(torch.float32)
     weights_and_gradients(_CompiledScan, inputs, mask)
@@ -320,79 +321,34 @@ def test_single_precision_is_nowhere_double():
         nothing = torch.zeros(3, 0)
         mixture = Mixture(x[0], alpha[0], None, lambda total: (-total, nothing), nothing.long())
         mixture.best(2, [[0], [], []], extra=1)
+    found = {}
     for kernel in kernels.KERNELS:
         single = [t for t in kernel.signatures if not any(getattr(a, "dtype", None) == numba.float64 for a in t)]
         assert single, f"{kernel.__name__} was not called"
-        fresh = numba.njit(
-            kernel.py_func, fastmath=kernels.FAST, error_model="numpy"
-        )  # the code of kept ones is hidden
+        fresh = numba.njit(kernel.py_func, fastmath=kernels.FAST, error_model="numpy")  # of kept ones it is hidden
         for types in single:
             fresh.compile(types)
-            assert "fpext" not in fresh.inspect_llvm(types), kernel.__name__
+            found[kernel.__name__, types] = fresh.inspect_llvm(types)
+    return found
 
 
-def kernel_arguments():
-    """What each kernel is called with: one example, in single precision."""
-    number, counted = np.random.default_rng(0), np.arange(3)
-
-    def some(*shape):
-        return number.random(shape, dtype=np.float32)
-
-    n, steps, words, width = 4, 5, 7, 6
-    scan = some(1, steps, width), some(words, width), some(width), some(width), some(1, words), some(1, steps, words)
-    gates, kept, state = some(n, 3 * width), some(n, 4, width), some(n, width)
-    cells, held = some(n, 4 * width), some(n, 6, width)
-    scores, bias, by_row = some(3, 300), some(300), some(3)
-    made, slots, psi = some(n, 3, 3 * width), some(n, 3, width), some(n, 3)
-    copies = np.arange(6).reshape(3, 2)
-    return {
-        "coverage_forward": scan,
-        "coverage_backward": (*scan, scan[5], *scan[:5]),
-        "additive_forward": (scan[0][0], *scan[1:3], scan[5][0]),
-        "additive_backward": (scan[0][0], *scan[1:3], scan[5][0], scan[0][0], *scan[1:3]),
-        "gru_forward": (gates, gates, state, state, state, kept, state),
-        "gru_backward": (state, state, state, kept, state, gates, gates, state),
-        "lstm_forward": (cells, cells, state, state, state, held, state),
-        "lstm_backward": (state, held, state, state, cells),
-        "exponentials": (scores, bias, counted, by_row, by_row, by_row),
-        "peaks": (scores, bias, by_row, by_row, some(3, kernels.LANES)),
-        "best_words": (
-            scores,
-            some(3, kernels.LANES),
-            by_row,
-            copies,
-            some(3, 2),
-            counted,
-            counted,
-            bias,
-            psi[:3],
-            copies,
-        ),
-        "scale_exponentials": (scores, by_row, counted, by_row, bias),
-        "memory_read": (made, state, some(width), slots, psi, state),
-        "memory_read_backward": (made, some(width), slots, psi, psi, state, state, slots, some(width)),
-        "memory_write": (made, some(n, 2 * width), slots, slots),
-        "memory_write_backward": (made, slots, slots, some(n, 2 * width)),
-    }
+def test_single_precision_is_nowhere_double(compiled_code):
+    """A number without a type in a kernel would make what it touches a double, and half as fast."""
+    for (name, _), code in compiled_code.items():
+        assert "fpext" not in code, name
 
 
 # whose loops take no two parts of one array, of which LLVM asks whether they overlap: that is the same everywhere
 WHOLE_ARRAYS = {"additive_backward", "memory_read_backward", "memory_write"}
 
 
-@pytest.mark.parametrize("kernel", kernels.KERNELS, ids=lambda k: k.__name__)
-def test_no_bit_depends_on_where_the_arrays_lie(kernel):
+def test_no_bit_depends_on_where_the_arrays_lie(compiled_code):
     """LLVM would write each loop twice, and choose by the places of the arrays in memory, were it not told that they
     are apart: short arrays that lie close together would take the loop that rounds otherwise."""
-    given = kernel_arguments()[kernel.__name__]
-    compiled_anew = numba.njit(fastmath=kernels.FAST, error_model="numpy")(
-        kernel.py_func
-    )  # of a cached one no code is kept
-    compiled_anew.compile(tuple(numba.typeof(x) for x in given))
-    code = compiled_anew.inspect_llvm(compiled_anew.signatures[0])
-    head = next(line for line in code.splitlines() if line.startswith("define") and kernel.__name__ in line)
-    data = re.findall(r"ptr ([^%]*)%arg\.\w+\.4\b", head)  # the fifth part of an array is where its numbers are
-    apart = ["noalias" in attributes for attributes in data]
-    assert apart == [x.dtype == np.float32 for x in given]
-    if kernel.__name__ in WHOLE_ARRAYS:
-        assert "vector.body" in code and "vector.memcheck" not in code
+    for (name, types), code in compiled_code.items():
+        head = next(line for line in code.splitlines() if line.startswith("define") and name in line)
+        data = re.findall(r"ptr ([^%]*)%arg\.\w+\.4\b", head)  # the fifth part of an array is where its numbers are
+        apart = ["noalias" in attributes for attributes in data]
+        assert apart == [t.dtype == numba.float32 for t in types if isinstance(t, numba.types.Array)], name
+        if name in WHOLE_ARRAYS:
+            assert "vector.body" in code and "vector.memcheck" not in code, name

@@ -36,33 +36,29 @@ def _kernel(function) -> Any:
     return KERNELS[-1]
 
 
-def _widest(context):
-    """For a kernel that has enough to do: the widest vectors there are, of which LLVM by itself takes half."""
+def _hint(tell: Callable) -> Any:
+    """What a kernel calls to tell LLVM something of its own function."""
 
-    def hint(context, builder, signature, arguments):
-        set.add(builder.function.attributes, '"prefer-vector-width"="512"')  # a name that llvmlite does not know
+    def told(context, builder, signature, arguments):
+        tell(builder.function)
         return context.get_dummy_value()
 
-    return types.void(), hint
+    return intrinsic(lambda context: (types.void(), told))
 
 
-_wide: Any = intrinsic(_widest)
+@_hint
+def _wide(function):
+    """For a kernel that has enough to do: the widest vectors there are, of which LLVM by itself takes half."""
+    set.add(function.attributes, '"prefer-vector-width"="512"')  # a name that llvmlite does not know
 
 
-def _no_alias(context):
+@_hint
+def _apart(function):
     """The arrays of a kernel's arguments do not overlap. Without it LLVM compares their places before each loop and
     takes another one, which rounds otherwise, where short arrays merely lie close together."""
-
-    def hint(context, builder, signature, arguments):
-        for argument in builder.function.args:
-            if str(argument.type) in ("float*", "double*"):
-                argument.add_attribute("noalias")
-        return context.get_dummy_value()
-
-    return types.void(), hint
-
-
-_apart: Any = intrinsic(_no_alias)
+    for argument in function.args:
+        if str(argument.type) in ("float*", "double*"):
+            argument.add_attribute("noalias")
 
 
 def _tanh(x):
