@@ -124,6 +124,8 @@ class Run:
             return text
         if isinstance(text, str):
             return parse_text(text, name, paragraphs=self.paragraphs)
+        if not isinstance(text, dict):
+            raise ValueError(f"a text is a string, a record or a document, not {type(text).__name__}")
         return to_document({"id": name, **text}, reference=False)
 
     def summarize(
@@ -200,7 +202,9 @@ def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> n
     path = Path(folder) / f"{which}.safetensors"
     if which == "best" and not path.exists():
         path = path.with_name("last.safetensors")  # a run without validation documents
-    if not path.exists():
+    if not path.is_file():
+        if there := checkpoints(folder):
+            raise RunError(f"{folder} holds no weights {which!r}; there are: {', '.join(there)}")
         raise RunError(f"{folder} holds no weights; make them with python -m lib.train ... --output {folder}")
     put_weights(model, load_tensors(path), path)
     return model

@@ -22,8 +22,8 @@ from lib.data.documents import Document
 from lib.extractive import lexrank
 from lib.generate import DecodeConfig, summarize
 from lib.make_tables import markdown, render, table_numbers
-from lib.papers import PAPERS, paper
-from lib.papers.paper import DECODINGS, Kept, Paper, Row, RunSpec, Table
+from lib.papers import PAPERS
+from lib.papers.paper import DECODINGS, Kept, Row, RunSpec, Table, choose
 from lib.runs import Run, RunError, weights_of
 from lib.score_runs import about, cut, score_systems
 from lib.storage import trained_folder, write_json, write_whole
@@ -34,14 +34,18 @@ MOST_BYTES = 12_000_000  # of a run's weights
 def keep_run(folder: Path) -> Path:
     """Copy what using a run takes, its weights in 16 bits (float16).
 
-    Raises RunError for a folder without a run, or one whose weights are too large for the repository.
+    Raises RunError for a folder without a run, a run of a variant that is not kept, or weights that are too large for
+    the repository.
     """
     run = lib.load(folder, device="cpu")
+    names = {variant: name for name, variant in PAPERS[run.config["paper"]].kept_runs.items()}
+    if run.config["variant"] not in names:
+        raise RunError(f"{folder}: a run of {run.config['variant']}; the project keeps those of {', '.join(names)}")
     weights = weights_of(run.model)
     content = save({name: _half(value) for name, value in weights.items()}, {"meta": json.dumps({"step": run.step})})
     if len(content) > MOST_BYTES:
         raise RunError(f"{folder}: {len(content) / 1e6:.1f} MB of weights in 16 bits, {MOST_BYTES / 1e6:.0f} at most")
-    to = trained_folder(run.config["paper"])
+    to = trained_folder(names[run.config["variant"]])
     write_whole(to / "best.safetensors", content)
     write_json(to / "config.json", {**run.config, "weights": "best"})
     write_whole(to / "metrics.jsonl", "".join(json.dumps(m) + "\n" for m in run.metrics))
@@ -57,22 +61,20 @@ def _half(value: torch.Tensor) -> torch.Tensor:
 
 
 def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
-    """The table of a kept run on test documents of a corpus: by default those of its own.
+    """The table of a kept run, by its folder's name, on test documents of a corpus: by default those of its own.
 
-    Raises ValueError for a paper of which no run is kept, RunError where the folder holds none.
+    Raises ValueError for a run that is not kept, RunError where the folder holds none.
     """
-    of = paper(name)
-    if of.kept is None:
-        raise ValueError(
-            f"no trained run of {name} is kept; there are: {', '.join(p for p in PAPERS if PAPERS[p].kept)}"
-        )
-    run, count = lib.load(trained_folder(name)), documents or of.kept.documents
-    texts = list(load_corpus(dataset or of.kept.dataset).split("test", count))
-    systems = dict(_systems(of, of.kept, run, texts))
-    parts = score_systems(systems, texts, run.options, of.kept.cut)
-    made = {**about(run, dataset or of.kept.dataset, texts, "test"), "parts": parts}
+    runs = {found: (of, of.kept) for of in PAPERS.values() if of.kept for found in of.kept_runs}
+    of, kept = runs[choose(name, runs, "trained run")]
+    run, count = lib.load(trained_folder(name)), documents or kept.documents
+    texts = list(load_corpus(dataset or kept.dataset).split("test", count))
+    title = of.title if name == of.name else of.kept_runs[name]
+    systems = dict(_systems(title, kept, run, texts))
+    parts = score_systems(systems, texts, run.options, kept.cut)
+    made = {**about(run, dataset or kept.dataset, texts, "test"), "parts": parts}
     command = f"python -m lib.trained score {name}" + (f" --dataset {made['corpus']}" if dataset else "")
-    table = table_of(of, systems)
+    table = table_of(title, systems)
     numbers = table_numbers(
         table, {label: [made] for label in systems}, made["corpus"], run.config["preset"], command
     )
@@ -81,21 +83,21 @@ def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
     return {"table": "trained", **numbers, "hours": round(run.hours, 2)}
 
 
-def table_of(of: Paper, systems) -> Table:
+def table_of(title: str, systems) -> Table:
     """The model's rows first, the references last."""
     plain, ruled, *others, references = systems
     rows = [Row(label, run=RunSpec(), part=label) for label in (plain, ruled)]
     rows += [Row(label, part=label) for label in (*others, references)]
     pairs = [(other, own) for own in (plain, ruled) for other in others] + [(plain, ruled)]
-    return Table(f"{of.title}, the trained run", tuple(rows), tuple(pairs), measure="repetition")
+    return Table(f"{title}, the trained run", tuple(rows), tuple(pairs), measure="repetition")
 
 
-def _systems(of: Paper, kept: Kept, run: Run, texts: list[Document]) -> Iterator[tuple[str, list[list[str]]]]:
+def _systems(title: str, kept: Kept, run: Run, texts: list[Document]) -> Iterator[tuple[str, list[list[str]]]]:
     """Name and summaries of each."""
     encoded = run.encode(texts, run.encoder)
     for how, size in DECODINGS.items():
         decode: DecodeConfig = replace(run.decode, block_ngrams=size)
-        yield f"{of.title}, {how}", summarize(run.model, encoded, run.vocabulary, decode)
+        yield f"{title}, {how}", summarize(run.model, encoded, run.vocabulary, decode)
     yield f"Lead, {kept.words} words", [cut(d.sentences, kept.words, run.options) for d in texts]
     if kept.cut is not None:  # a headline is no choice of sentences
         yield f"LexRank, {kept.words} words", [lexrank(d.sentences, kept.words) for d in texts]
@@ -110,10 +112,10 @@ def main(arguments: list[str] | None = None) -> None:
         prog="python -m lib.trained", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    kept = commands.add_parser("keep", help="a run, in 16 bits, under its paper's name")
+    kept = commands.add_parser("keep", help="a run, in 16 bits, under its name")
     kept.add_argument("folder", type=Path, help="that lib.train wrote")
     scored = commands.add_parser("score", help="the table of a kept run")
-    scored.add_argument("name", help="of a paper")
+    scored.add_argument("name", help="of its folder")
     scored.add_argument("--dataset", default="", help="by default the corpus that it was trained on")
     scored.add_argument("--documents", type=int, help="the first so many; by default 200")
     scored.add_argument("--output", type=Path, help="by default table.json beside the run")

@@ -216,6 +216,8 @@ def _held(folder: Path, rank: int, world: int) -> Iterator[None]:
 def check_output(folder: str | Path, resume: bool) -> None:
     """What can be told of a run's folder before the corpus is there. Raises RunError where a run cannot be written or
     would be overwritten, OSError for a name that cannot be."""
+    if not str(folder).strip():
+        raise RunError("the output folder has no name: give one, such as runs/mine")
     folder = Path(folder)
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not there.is_dir():

@@ -67,7 +67,7 @@ def test_what_is_too_large_for_the_repository_is_refused(runs, kept_in, monkeypa
 
 def test_the_table_of_a_kept_run(runs, kept_in, monkeypatch):
     trained.main(["keep", str(runs / "windowed")])
-    monkeypatch.setattr(trained, "paper", lambda name: replace(PAPERS[name], kept=Kept("aclsum", 20, 20, 3)))
+    monkeypatch.setitem(PAPERS, "windowed", replace(PAPERS["windowed"], kept=Kept("aclsum", 20, 20, 3)))
     trained.main(["score", "windowed"])
     numbers = json.loads((kept_in / "windowed" / "table.json").read_text())
     rows = {row["label"]: row for row in numbers["rows"]}
@@ -82,9 +82,27 @@ def test_the_table_of_a_kept_run(runs, kept_in, monkeypatch):
 
 
 def test_scores_need_a_paper_of_which_a_run_is_kept(kept_in, monkeypatch):
-    monkeypatch.setattr(trained, "paper", lambda name: replace(PAPERS[name], kept=None))
-    with pytest.raises(SystemExit, match="no trained run of windowed is kept"):
+    monkeypatch.setitem(PAPERS, "windowed", replace(PAPERS["windowed"], kept=None))
+    with pytest.raises(SystemExit, match=r"unknown trained run 'windowed'.*There are: mem2mem, read_again"):
         trained.main(["score", "windowed"])
+
+
+def test_runs_of_other_variants_have_names_of_their_own(runs, kept_in, monkeypatch):
+    of = PAPERS["windowed"]
+    monkeypatch.setitem(PAPERS, of.name, replace(of, kept=replace(of.kept, also={"standard": "windowed_standard"})))
+    config, now = json.loads((runs / "windowed" / "config.json").read_text()), [""]
+    monkeypatch.setattr(lib, "load", lambda folder, load=lib.load, **how: _renamed(load(folder, **how), now[0]))
+    for variant, name in ((config["variant"], "windowed"), ("standard", "windowed_standard")):
+        now[0] = variant
+        trained.main(["keep", str(runs / "windowed")])
+        assert (kept_in / name / "config.json").is_file()
+    monkeypatch.setitem(PAPERS, of.name, of)
+    with pytest.raises(SystemExit, match=f"a run of standard; the project keeps those of {config['variant']}"):
+        trained.main(["keep", str(runs / "windowed")])
+
+
+def _renamed(run, variant):
+    return replace(run, config={**run.config, "variant": variant})
 
 
 def test_hours_do_not_count_pauses(tmp_path):
@@ -118,8 +136,9 @@ def test_cut_and_distinct():
 @pytest.mark.parametrize("folder", KEPT, ids=lambda path: path.name)
 def test_a_run_of_the_project(folder):
     """It opens, has learned, fits into the repository, and its card tells what a reader has to know."""
-    run, of = lib.load(folder), PAPERS[folder.name]
-    assert of.kept is not None and run.config["paper"] == of.name and run.config["preset"] == "medium"
+    run = lib.load(folder)
+    of = PAPERS[run.config["paper"]]
+    assert of.kept_runs[folder.name] == run.config["variant"] and run.config["preset"] == "medium"
     assert sum(p.stat().st_size for p in folder.iterdir()) < 13_500_000
     assert (folder / "best.safetensors").stat().st_size <= trained.MOST_BYTES
     losses = [m["nll"] for m in run.metrics if m["split"] == "val"]

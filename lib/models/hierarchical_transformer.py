@@ -138,6 +138,7 @@ def _softmax_inside(scores: Tensor, row: Tensor, rows: int) -> Tensor:
 
 @dataclass(frozen=True)
 class HierarchicalTransformerState(DecoderState):
+    words: Tensor  # [B, N, d] the pieces of all paragraphs in order
     mask: Tensor  # [B, N]
     source: tuple[tuple[Tensor, Tensor], ...]  # keys and values [B, heads, N, s] for each decoder layer
     between: tuple[Tensor, ...]  # [B, heads, P, P] attention between paragraphs of each global layer
@@ -184,8 +185,9 @@ class HierarchicalTransformer(PieceModel):
             pooling.append(_in_place(weights.detach(), rows, batch))
         if self.config.form == "code":
             x = self.encoder_norm(x)
-        words = _in_place(x, rows, batch)  # [B, N, d]: the pieces of all paragraphs in order
+        words = _in_place(x, rows, batch)  # [B, N, d]
         return HierarchicalTransformerState(
+            words=words,
             mask=batch.source_mask,
             source=tuple(layer.source_attention.keys_and_values(words) for layer in self.decoder_layers),
             between=tuple(between),

@@ -161,6 +161,9 @@ class Kept:
     words: int  # of Lead and LexRank
     cut: int | None = None  # words after which every summary is cut
     documents: int = 200  # of the test split
+    also: Mapping[str, str] = field(
+        default_factory=dict
+    )  # other variants of which a run is kept -> its folder's name
 
 
 def baseline(label: str, part: str, **published) -> Row:
@@ -261,6 +264,8 @@ class Paper:
         _known(f"{self.name}: from_corpus", set(self.from_corpus), _fields(self.options_class) & configs)
         for name in (*self.comparison, *self.comparison.values()):
             choose(name, self.presets, f"preset to compare {self.name} in")
+        for variant in self.kept_runs.values():
+            choose(variant, self.variants, f"variant of {self.name} of which a run is kept")
         for table in self.tables.values():
             choose(table.measure, MEASURES, f"measure of {table.title}")
             for label in (label for pair in table.pairs for label in pair):
@@ -277,6 +282,13 @@ class Paper:
         """Whether a row's run is of the model of which the project keeps a trained run."""
         variant = self.presets[run.variant].variant if run.preset_row else run.variant
         return self.kept is not None and (variant or self.usual) == self.usual
+
+    @property
+    def kept_runs(self) -> dict[str, str]:
+        """The names of the folders of the trained runs that the project keeps -> their variants."""
+        if self.kept is None:
+            return {}
+        return {self.name: self.usual, **{name: variant for variant, name in self.kept.also.items()}}
 
     def run_name(self, run: RunSpec, preset: str) -> str:
         """Of a run's folder. Rows that differ only in how they are scored share it."""

@@ -1,0 +1,104 @@
+"""The hierarchical transformer that copies: word by word, in parts, padded, and its limiting cases."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from lib.data.text import BOS, EOS
+from lib.generate import DecodeConfig
+from lib.models.copying_transformer import CopyingTransformer, CopyingTransformerConfig
+from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
+from tests.conftest import VOCAB, batch_of, check_beam_search, check_hypotheses, check_padding, check_parts, document
+
+SIZES = {"width": 8, "heads": 2, "inner": 12, "local_layers": 1, "global_layers": 1}
+PARAGRAPHS = [[4, 5, 9, 6], [7, 8], [9, 4, 10]]
+SOURCE = [word for paragraph in PARAGRAPHS for word in paragraph]
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    model = CopyingTransformer(CopyingTransformerConfig(VOCAB, **SIZES)).double()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.4)
+    return model.eval()
+
+
+def naive_probabilities(model, features, words, ids):
+    """(C1), (C2) and the mixture, for one position."""
+    scores = [features @ (model.copy_attention.key.weight @ h) / math.sqrt(len(features)) for h in words]
+    gamma = torch.stack(scores).softmax(0)
+    context = sum(g * h for g, h in zip(gamma, words))
+    z = torch.sigmoid(model.switch.weight[0] @ torch.cat([features, context]) + model.switch.bias[0])
+    p = z * (model.embedding.weight @ features + model.bias).softmax(0)
+    for g, word in zip(gamma, ids):
+        p = p.index_add(0, torch.tensor([word]), ((1 - z) * g)[None])
+    return p
+
+
+def test_word_by_word(model):
+    target = [5, 4, 9, EOS]
+    batch = batch_of(document(PARAGRAPHS, target))
+    state = model.encode(batch)
+    features = HierarchicalTransformer.decode(model, batch.target_input, state)[0].features[0]
+    rows = [naive_probabilities(model, f, state.words[0], SOURCE) for f in features]
+    expected = -sum(p[word].log() for p, word in zip(rows, target)) / len(target)
+    losses = model.loss(batch)
+    assert torch.allclose(losses["nll"], expected, rtol=0, atol=1e-12)
+    parameters = list(model.parameters())
+    pairs = zip(*(torch.autograd.grad(x, parameters, retain_graph=True) for x in (losses["loss"], expected)))
+    assert all(torch.allclose(a, b, rtol=0, atol=1e-10) for a, b in pairs)
+    output, _ = model.decode(torch.tensor([[BOS]]), state)
+    assert torch.allclose(model.distribution(output, state, 0)[0], rows[0], rtol=0, atol=1e-12)
+    seen = model.attention_weights(batch.target_input, state)
+    assert torch.equal(seen["copy"], model.decode(batch.target_input, state)[0].copy)
+    assert seen["generate"].shape == (1, len(target))
+
+
+def test_what_always_generates_is_the_model_without_copying(model):
+    """A switch at 1, and the parameters of the other."""
+    plain = HierarchicalTransformer(HierarchicalTransformerConfig(VOCAB, **SIZES)).double().eval()
+    missing = plain.load_state_dict(model.state_dict(), strict=False)
+    assert missing.missing_keys == [] and missing.unexpected_keys == [
+        "copy_attention.key.weight", "switch.weight", "switch.bias",
+    ]  # fmt: skip
+    with torch.no_grad():
+        model.switch.weight.zero_()
+        model.switch.bias.fill_(1e3)
+    batch = batch_of(document(PARAGRAPHS, [5, 4, 9, EOS]))
+    assert torch.allclose(model.loss(batch)["nll"], plain.loss(batch)["nll"], rtol=0, atol=1e-12)
+
+
+def test_what_always_copies_writes_the_source(model):
+    with torch.no_grad():
+        model.switch.weight.zero_()
+        model.switch.bias.fill_(-1e3)
+    state = model.encode(batch_of(document(PARAGRAPHS, [5, EOS])))
+    p = model.distribution(model.decode(torch.tensor([[BOS]]), state)[0], state, 0)[0]
+    assert p.nonzero().flatten().tolist() == sorted(set(SOURCE))
+    assert p.sum().item() == pytest.approx(1)
+
+
+def test_padding_changes_nothing(model):
+    check_padding(model)
+
+
+def test_one_call_with_many_words_equals_many_calls(model):
+    check_parts(model, ((1,) * 5, (2, 3), (4, 1)))
+
+
+def test_hypotheses_share_their_document(model):
+    check_hypotheses(model)
+
+
+def test_beam_search(model):
+    config = DecodeConfig(beam=3, min_length=1, max_length=5, length_penalty=0.4, length_offset=5)
+    check_beam_search(model, config)
+
+
+def test_labels_are_not_smoothed():
+    with pytest.raises(ValueError, match="smoothing must be 0"):
+        replace(CopyingTransformerConfig(), smoothing=0.1)
