@@ -61,10 +61,14 @@ def _lines(panels: Sequence[dict], **_: Any) -> str:
     return "Line plots. " + _joined(panels, describe)
 
 
-def _word_points(words: Sequence[str], heights: Sequence[float], ylabel: str) -> str:
-    highest, lowest = words[int(np.argmax(heights))], words[int(np.argmin(heights))]
-    low, high = min(heights), max(heights)
-    return f"Points, {ylabel} of {len(words)} words: from {low:.3g} ({lowest}) to {high:.3g} ({highest})."
+def _shaded_words(panels: Sequence[dict], label: str, **_: Any) -> str:
+    def describe(panel: dict) -> str:
+        order, words = np.argsort(panel["weights"], kind="stable"), panel["words"]
+        (low, *_), (*_, high) = order, order
+        ends = f"from {panel['weights'][low]:.3g} ({words[low]}) to {panel['weights'][high]:.3g} ({words[high]})"
+        return f"{label} of {len(words)} words, {ends}"
+
+    return "Texts with shaded words. " + _joined(panels, describe)
 
 
 def _word_weights(words: Sequence[str], weights: Any, rows: str) -> str:
@@ -104,6 +108,6 @@ def _dot_plots(panels: Sequence[dict], unit: str) -> str:
 
 DESCRIBED: dict[str, Callable[..., str]] = {
     "attention_maps": _maps, "word_maps": _maps, "signed_maps": _maps, "loss_curves": _losses, "lines": _lines,
-    "word_points": _word_points, "word_weights": _word_weights, "maximum_attention": _maximum_attention,
+    "shaded_words": _shaded_words, "word_weights": _word_weights, "maximum_attention": _maximum_attention,
     "interval_bars": _interval_bars, "histograms": _histograms, "dot_plots": _dot_plots,
 }  # fmt: skip

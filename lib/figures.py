@@ -13,9 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import matplotlib.cm
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from lib.storage import project_root, write_whole
@@ -193,12 +195,37 @@ def lines(panels: list[dict], width: float = 5.0) -> Figure:
     return figure
 
 
-def word_points(words: list[str], heights: list[float], ylabel: str) -> Figure:
-    """A point for every word of a text, on an axis that begins and ends with the points."""
-    figure, ax = plt.subplots(figsize=(9, 2.6))
-    ax.plot(range(len(words)), heights, "o:", linewidth=1)
-    ax.set(ylabel=ylabel, xlim=(-0.6, len(words) - 0.4))
-    ax.set_xticks(range(len(words)), words, rotation=90)
+LETTER = 0.602 * SIZE / 72  # inches of a letter of the monospaced font
+
+
+def shaded_words(panels: list[dict], label: str, across: int = 84) -> Figure:
+    """Texts whose words have shades, from the least weight of all to the largest; each panel is {"title", "words",
+    "weights"}. across: letters of a line."""
+    every = [weight for panel in panels for weight in panel["weights"]]
+    shade = matplotlib.cm.ScalarMappable(Normalize(min(every), max(every)), "Blues")
+    texts, row = [], 0.0
+    for panel in panels:
+        texts.append((row, 0, panel["title"], "none"))
+        column, row = 0, row + 1.3
+        for word, weight in zip(panel["words"], panel["weights"]):
+            if column and column + len(word) > across:
+                column, row = 0, row + 1.3
+            texts.append((row, column, word, shade.to_rgba(weight)))
+            column += len(word) + 1
+        row += 2
+    width, height = across * LETTER, 0.19 * row
+    figure = plt.figure(figsize=(width + 1.2, height), layout="none")
+    ax = figure.add_axes((0.1 / (width + 1.2), 0, width / (width + 1.2), 1))
+    ax.set(xlim=(0, across), ylim=(row - 1, -1))
+    ax.axis("off")
+    for row, column, word, colour in texts:
+        dark = colour != "none" and sum(colour[:3]) < 1.65
+        ax.text(
+            column, row, word, family="monospace", weight="bold" if colour == "none" else "normal", va="center",
+            color="white" if dark else "black", bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.5},
+        )  # fmt: skip
+    bar = figure.add_axes(((width + 0.4) / (width + 1.2), 0.15, 0.12 / (width + 1.2), 0.7))
+    figure.colorbar(shade, cax=bar, label=label)
     return figure
 
 
@@ -324,7 +351,7 @@ def dot_plots(panels: list[dict], unit: str) -> Figure:
 PLOTS = {
     plot.__name__: plot
     for plot in (
-        attention_maps, loss_curves, lines, word_points, word_weights, word_maps, signed_maps, maximum_attention,
+        attention_maps, loss_curves, lines, shaded_words, word_weights, word_maps, signed_maps, maximum_attention,
         interval_bars, histograms, dot_plots,
     )
 }  # fmt: skip

@@ -19,7 +19,7 @@ from lib.commands import plain_errors
 from lib.data.corpora import is_private, load_corpus
 from lib.data.documents import Document
 from lib.extractive import lead
-from lib.figures import attention_maps, draw, maximum_attention, use_style
+from lib.figures import attention_maps, draw, maximum_attention, shaded_words, use_style
 from lib.papers import made_of_runs_named
 from lib.papers.paper import DECODINGS, RunFigure, Samples
 from lib.runs import Run, Summary
@@ -88,13 +88,19 @@ def _slots(found: Summary, title: str) -> dict:
     return {"title": title, "weights": found.attention["slots"].T, "columns": "word of the summary"}  # [r, T]
 
 
+def _seen(run: Run, documents: Sequence[Document], name: str) -> list[Summary]:
+    """Summaries with what the run looked at, `name` among it."""
+    found = run.summarize(documents, attention=True)
+    if any(name not in summary.attention for summary in found):
+        raise ValueError(f"{run.folder}: a {run.config['variant']} run has no {name} to draw")
+    return found
+
+
 def _maps(panel: Callable[[Summary, str], dict], name: str) -> Callable[..., None]:
     def drawn(figure: RunFigure, runs: dict[str, Run], documents: Sequence[Document], output: Path) -> None:
         panels = []
         for label, run in runs.items():
-            for number, found in enumerate(run.summarize(documents, attention=True), 1):
-                if name not in found.attention:
-                    raise ValueError(f"{run.folder}: a {run.config['variant']} run has no {name} to draw")
+            for number, found in enumerate(_seen(run, documents, name), 1):
                 panels.append(panel(found, label if len(documents) == 1 else f"{label}, paper {number}"))
         top = max(float(p["weights"].max()) for p in panels)
         draw(
@@ -118,8 +124,20 @@ def _largest(figure: RunFigure, runs: dict[str, Run], documents: Sequence[Docume
     )  # fmt: skip
 
 
-# by the name of what is shown: heads [r, L] and slots [T, r] of a memory, the largest of the weights of words [T, N]
-MAPS = {"heads": _maps(_heads, "heads"), "slots": _maps(_slots, "slots"), "largest": _largest}
+def _importance(figure: RunFigure, runs: dict[str, Run], documents: Sequence[Document], output: Path) -> None:
+    (run,) = runs.values()
+    panels = []
+    for found in _seen(run, documents, "importance"):
+        words = [word.strip() for sentence in found.source for word in sentence]
+        panels.append({"title": str(found), "words": words, "weights": found.attention["importance"]})
+    draw(shaded_words, output.stem, output.parent, figure.title, panels=panels, label="mean α")
+
+
+# by the name of what is shown: heads [r, L] and slots [T, r] of a memory, the largest of the weights of words [T, N],
+# the importance [N] of the words of a text
+MAPS = {
+    "heads": _maps(_heads, "heads"), "slots": _maps(_slots, "slots"), "largest": _largest, "importance": _importance,
+}  # fmt: skip
 
 # -------------------------------------------------------------------------------------------------- command line
 

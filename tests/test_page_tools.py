@@ -25,10 +25,10 @@ from lib.figures import (
     loss_curves,
     maximum_attention,
     redraw,
+    shaded_words,
     signed_maps,
     use_style,
     word_maps,
-    word_points,
     word_weights,
 )
 from lib.page_tools import (
@@ -212,7 +212,13 @@ DRAWN = {
              "xscale": "log", "dashed": ["b"], "zero": True, "ticks": [1, 2], "spread": {"a": [[0.3, 1], [0.4, 3]]}}
         ]
     },
-    word_points: {"words": ["a", "b"], "heights": torch.tensor([1 / 3, 1.0]), "ylabel": "y"},
+    shaded_words: {
+        "panels": [
+            {"title": "a", "words": ["b", "c"], "weights": torch.tensor([1 / 3, 1.0])},
+            {"title": "d", "words": ["e"] * 60, "weights": [0.5] * 60},
+        ],
+        "label": "y",
+    },
     word_weights: {"words": ["a", "b"], "weights": torch.ones(2, 2) / 7, "rows": "head"},
     signed_maps: {
         "panels": [{"title": "a", "values": -torch.eye(3) / 7}], "xlabel": "x", "ylabel": "y", "border": 0.5,

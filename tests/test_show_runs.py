@@ -18,7 +18,7 @@ NAMES = [name for of in PAPERS.values() for name in (*of.samples, *of.run_figure
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Runs of five rows, trained for two steps."""
+    """Runs of six rows, trained for two steps."""
     folder = tmp_path_factory.mktemp("runs")
     wanted = {
         "read": ["mem2mem", "--preset", "demo"],
@@ -26,6 +26,7 @@ def runs(tmp_path_factory):
         "hred": ["mem2mem", "--preset", "demo", "--variant", "hred"],
         "standard": ["windowed", "--preset", "demo CD_I"],
         "windows": ["windowed", "--preset", "demo CD_II"],
+        "gru": ["read_again", "--preset", "demo papers", "--variant", "read-again gru + copy"],
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COMPANION_CACHE", str(folder / "cache"))
@@ -113,6 +114,30 @@ def test_the_largest_weights(runs, tmp_path, name, label):
         assert set(found["windows"]) == {0} and found["window"] == found["words"]
     else:
         assert found["windows"] == summary.attention["window"].tolist() and found["window"] == 120
+
+
+def test_the_importance_of_words(runs, tmp_path):
+    """Above each text what is written of it."""
+    given = [f"Read-Again GRU + copy={runs / 'gru'}", "--documents", 2]
+    found = shown("attention", "read_again_figure4", *given, output=tmp_path / "f.png")
+    run = show_runs.lib.load(runs / "gru", device="cpu")
+    summaries = run.summarize(load_corpus("aclsum").split("test", 2), attention=True)
+    for panel, summary in zip(found["panels"], summaries, strict=True):
+        words = [word.strip() for sentence in summary.source for word in sentence]
+        assert panel["title"] == str(summary) and panel["words"] == words
+        assert panel["weights"] == pytest.approx(summary.attention["importance"], abs=1e-4)
+
+
+def test_the_kept_importance_is_what_the_page_says():
+    """What happened is more important than the names, articles and marks."""
+    kept = project_root() / "figures" / "read_again_figure4.json"
+    panels = json.loads(kept.read_text(encoding="utf-8"))["panels"]
+    order = [[word for _, word in sorted(zip(panel["weights"], panel["words"]))] for panel in panels]
+    assert order[0][1] == "norbalt" and order[2][1] == "kestrel" and all("." in words[:2] for words in order)
+    assert {"price", "raised"} == set(order[2][-2:]) and {"strike", "talks"} == set(order[4][-2:])
+    assert {"rate", "cut"} == set(order[1][-2:]) and "cocoa" in order[3][-3:] and "delayed" in order[3][-3:]
+    every = [weight for panel in panels for weight in panel["weights"]]
+    assert 0.55 < min(every) < 0.57 and 0.70 < max(every) < 0.72
 
 
 def test_what_cannot_be_shown(runs, tmp_path):

@@ -8,7 +8,19 @@ from lib.models.abs import ABS
 from lib.models.large_vocabulary import LargeVocabulary
 from lib.models.ras import RAS
 from lib.models.read_again import ENCODERS, ReadAgain
-from lib.papers.paper import Kept, PageTable, Paper, Preset, Row, Samples, Table, Variant, baseline, trained
+from lib.papers.paper import (
+    Kept,
+    PageTable,
+    Paper,
+    Preset,
+    Row,
+    RunFigure,
+    Samples,
+    Table,
+    Variant,
+    baseline,
+    trained,
+)
 from lib.training import TrainConfig
 
 
@@ -177,6 +189,15 @@ SAMPLES = {
     )
 }
 
+RUN_FIGURES = {
+    "read_again_figure4": RunFigure(
+        "Read-Again, Figure 4: the importance of words, above each text what is written of it",
+        (trained("Read-Again GRU + copy", "read-again gru + copy", published={}, vocabulary=_y(15, 500)),),
+        attention="importance",
+        documents=6,
+    )
+}
+
 PAPER = Paper(
     "read_again",
     "Read-Again",
@@ -198,7 +219,7 @@ PAPER = Paper(
             },
         )
     },
-    figures={"read_again_figure4": "read_again_importance"},
     samples=SAMPLES,
+    run_figures=RUN_FIGURES,
     kept=Kept("reuters", words=8, documents=1_106),
 )
