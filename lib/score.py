@@ -76,9 +76,7 @@ def _run(args: argparse.Namespace) -> tuple[dict, Path]:
     made, summaries = score_run(run, documents, args.split)
     output = args.output or args.folder / "scores.json"
     beside = output.with_name(output.stem.replace("scores", "summaries") + ".jsonl")
-    ids, titles = [d.id for d in documents], [d.title for d in documents]
-    sources = [[" ".join(section) for section in d.sections] for d in documents]
-    write_summaries(beside, ids, summaries, [d.summary for d in documents], titles, sources)
+    write_summaries(beside, documents, summaries)
     return made, output
 
 

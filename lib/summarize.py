@@ -11,8 +11,10 @@ side: pointing at a word of the summary shows where the model looked.
 """
 
 import argparse
+import gzip
 import json
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -45,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _summarize(args: argparse.Namespace) -> None:
     named = list(read_texts(args.files))
+    if not named:
+        raise CorpusError(f"{', '.join(map(str, args.files))}: there is nothing to summarize")
     run = lib.load(args.run, args.weights, args.device)
     names, texts = [name for name, _ in named], [text for _, text in named]
     documents = run.documents(texts, names)
@@ -69,10 +73,13 @@ def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
         yield "standard input", sys.stdin.read()
     for path in files:
         if path.name.endswith((".jsonl", ".jsonl.gz")):
-            for number, found in read_json_lines(path):
-                if isinstance(found, ValueError):
-                    raise CorpusError(f"{path}, line {number}: {found}")
-                yield f"{path.name}, line {number}", found
+            try:
+                for number, found in read_json_lines(path):
+                    if isinstance(found, ValueError):
+                        raise CorpusError(f"{path}, line {number}: {found}")
+                    yield f"{path.name}, line {number}", found
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                raise CorpusError(f"{path} cannot be read ({error}): it was cut short, or is no gzip file") from None
         else:
             try:
                 yield path.name, path.read_text(encoding="utf-8")

@@ -198,6 +198,21 @@ def test_a_corpus_of_other_options_is_refused(folder, tmp_path):
         prepare(load_corpus(folder), ArticleOptions(), folder=tmp_path / "p", progress=False)
 
 
+def test_a_named_folder_gives_no_other_corpus(folder, tmp_path):
+    """Other files, options and limits of the same class are refused, and what is there stays."""
+    place, corpus = tmp_path / "p", load_corpus(folder)
+    made = prepare(corpus, OPTIONS, folder=place, progress=False)
+    others = [
+        lambda: prepare(corpus, replace(OPTIONS, section_tokens=3), folder=place, progress=False),
+        lambda: prepare(corpus, OPTIONS, limit=1, folder=place, progress=False),
+        lambda: prepare(load_corpus("aclsum"), OPTIONS, folder=place, progress=False),
+    ]
+    for other in others:
+        with pytest.raises(CorpusError, match="from other files, with other options or by other code"):
+            other()
+    assert prepare(corpus, OPTIONS, folder=place, progress=False).fingerprint == made.fingerprint
+
+
 def test_nothing_else_is_deleted(folder, tmp_path):
     """A folder named by mistake keeps what it holds, and nothing is prepared for it."""
     (tmp_path / "thesis").mkdir()

@@ -11,6 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from lib.data.documents import Document
 from lib.human.__main__ import main
 from lib.human.ratings import BEST_WORST, QUESTIONS, Rating, agreement, by_system, compare_systems, read_ratings
 from lib.human.sheets import CRITERIA, RatingError, read_rows, read_summaries, write_summaries
@@ -19,11 +20,22 @@ IDS = [f"d{i}" for i in range(6)]
 SYSTEMS = ("good", "fair", "poor", "bad")
 
 
+def write(path, summaries, references, titles=None, sources=None, ids=IDS):
+    """Without sources: as a file of the reader's own may be."""
+    titles, texts = titles or [""] * len(ids), sources or [[]] * len(ids)
+    rows = zip(ids, titles, texts, references)
+    documents = [Document(i, title, [""] * len(text), [[part] for part in text], of) for i, title, text, of in rows]
+    write_summaries(path, documents, summaries)
+    if sources is None:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+        path.write_text("".join(json.dumps({k: v for k, v in x.items() if k != "source"}) + "\n" for x in lines))
+
+
 @pytest.fixture
 def folder(tmp_path):
     for system in SYSTEMS:
         summaries = [[f"{system} summary of {i}.", "It ends."] for i in IDS]
-        write_summaries(tmp_path / f"{system}.jsonl", IDS, summaries, [["The reference."]] * 6)
+        write(tmp_path / f"{system}.jsonl", summaries, [["The reference."]] * 6)
     main(["sheet", str(tmp_path / "r"), "--documents", "4", *(f"{s}={tmp_path / s}.jsonl" for s in SYSTEMS)])
     return tmp_path / "r"
 
@@ -138,7 +150,7 @@ def test_a_summary_is_shown_once_beside_its_document_and_its_reference(tmp_path)
     for system in SYSTEMS:
         sources = [["First paragraph.", f"Paragraph two of {i}."] for i in IDS]
         summaries = [[f"{system} summary of {i}."] for i in IDS]
-        write_summaries(tmp_path / f"{system}.jsonl", IDS, summaries, [["Reference."]] * 6, ["T"] * 6, sources)
+        write(tmp_path / f"{system}.jsonl", summaries, [["Reference."]] * 6, ["T"] * 6, sources)
     main(["sheet", str(tmp_path / "r"), "--documents", "2", *(f"{s}={tmp_path / s}.jsonl" for s in SYSTEMS)])
     form, rows = (tmp_path / "r" / "form.html").read_text(), rows_in(tmp_path / "r" / "ratings.csv")
     for row in rows:
@@ -157,7 +169,7 @@ def test_no_cell_is_a_formula_and_none_is_lost(tmp_path):
     ids = [f"{text}{i}" for i, text in enumerate(FORMULAS)]
     for system in "ab":
         summaries = [[f"{text} of {system}"] for text in FORMULAS]
-        write_summaries(tmp_path / f"{system}.jsonl", ids, summaries, [[text] for text in FORMULAS], FORMULAS)
+        write(tmp_path / f"{system}.jsonl", summaries, [[text] for text in FORMULAS], FORMULAS, ids=ids)
     folder, given = tmp_path / "r", [f"{s}={tmp_path / s}.jsonl" for s in "ab"]
     main(["sheet", str(folder), *given, "--documents", "10", "--criteria", "=x", "b"])
     fill(folder / "questions.csv", lambda row: {"question": "=2+3", "answer": "-5"})
@@ -249,6 +261,25 @@ def test_files_that_cannot_be_used(tmp_path, folder):
         (folder / "key.json").write_text(text)
         with pytest.raises(SystemExit, match=r"^error: .*key\.json is damaged"):
             main(["scores", str(folder)])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ratings": {"r1": 5}},
+        {"ratings": {"r1": ["d0", "nobody"]}},
+        {"best_worst": {"b1": 5}},
+        {"best_worst": {"b1": {"A": "nobody"}}},
+        {"summaries": {}},
+    ],
+    ids=str,
+)
+def test_a_key_that_is_damaged_inside(folder, change):
+    path = folder / "key.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    for command in ("scores", "answers"):
+        with pytest.raises(SystemExit, match=r"^error: .*key\.json is damaged"):
+            main([command, str(folder)])
 
 
 @pytest.mark.parametrize(
@@ -355,7 +386,7 @@ def test_the_form_is_filled_in_and_read_back(folder):
 @pytest.mark.parametrize("text", ["<!--<script>", "</script><b>x</b>", "<!-- <script> -->", "\u2028 SHEETS"])
 def test_texts_that_look_like_markup(tmp_path, text):
     for system in "ab":
-        write_summaries(tmp_path / f"{system}.jsonl", IDS, [[f"{system} {text}"]] * 6, [[text]] * 6, [text] * 6)
+        write(tmp_path / f"{system}.jsonl", [[f"{system} {text}"]] * 6, [[text]] * 6, [text] * 6)
     main(["sheet", str(tmp_path / "r"), "--documents", "2", *(f"{s}={tmp_path / s}.jsonl" for s in "ab")])
     shown, saved = filled_in_by_chromium(tmp_path / "r" / "form.html")
     assert shown.count('class="done"') == 2 * 2 + 2 and len(saved.splitlines()) == 1 + 2 * 2 * 4 + 2 * 2

@@ -96,6 +96,10 @@ def test_the_page_shows_what_the_model_saw(run, tmp_path, capsys):
         ("latin.txt", "caf\u00e9.".encode("latin-1"), "latin.txt: not UTF-8 "),
         ("bad.jsonl", b'{"sections": [["A."]]}\n{"sections"\n', "bad.jsonl, line 2: not JSON"),
         ("keys.jsonl", b'{"title": "A."}\n', "keys.jsonl, line 1: no known "),
+        ("number.jsonl", b"5\n", "number.jsonl, line 1: a text is a string, a record or a document, not int"),
+        ("none.jsonl", b"null\n", "none.jsonl, line 1: a text is"),
+        ("nothing.jsonl", b"", "nothing.jsonl: there is nothing to summarize"),
+        ("plain.jsonl.gz", b"x", "plain.jsonl.gz cannot be read"),
     ],
 )
 def test_texts_that_cannot_be_read(run, tmp_path, capsys, name, content, message):
@@ -111,3 +115,6 @@ def test_no_run_and_no_file(run, tmp_path):
         main([str(tmp_path), str(run / "config.json")])
     with pytest.raises(SystemExit, match=r"error: .*gone\.txt"):
         main([str(run), str(tmp_path / "gone.txt")])
+    (tmp_path / "a.txt").write_text(TEXT)
+    with pytest.raises(SystemExit, match=r"holds no weights 'foo'; there are: best\.safetensors, last\.safetensors"):
+        main([str(run), str(tmp_path / "a.txt"), "--weights", "foo"])

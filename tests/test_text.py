@@ -167,6 +167,16 @@ def test_an_underlined_title():
     assert document.sections == [["One.", "No heading here"], ["Two."], ["Three."]]
 
 
+@pytest.mark.parametrize("marks", ["[", "![", "[a](", "[a]( ", "*a ", "`a "])
+def test_marks_that_nothing_ends_take_no_longer(marks):
+    """In time that grows with the text and not with its square."""
+    code = "import sys; from lib.data.documents import parse_text; parse_text(sys.stdin.read())"
+    subprocess.run(
+        [sys.executable, "-c", code], input="A text. " + marks * 50_000, text=True, timeout=60, cwd=project_root(),
+        check=True,
+    )  # fmt: skip
+
+
 def test_a_heading_behind_text_is_no_title():
     document = parse_text("One.\n\n# Late\n\nTwo.")
     assert (document.title, document.section_names) == ("", ["", "Late"])

@@ -17,6 +17,8 @@ import torch
 from filelock import FileLock
 
 from lib import training
+from lib.data.corpora import load_corpus
+from lib.data.documents import CorpusError
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.models.windowed import Windowed, WindowedConfig
@@ -24,7 +26,7 @@ from lib.papers import PAPERS, resolve
 from lib.runs import Recipe, RunError, kept_checkpoints, load_tensors, load_weights, read_meta, read_metrics
 from lib.storage import project_root
 from lib.train import main, parse
-from lib.training import TrainConfig, _optimizer, train
+from lib.training import TrainConfig, _optimizer, check_output, train
 from tests.conftest import make_planted_corpus
 
 MEM2MEM, WINDOWED = Recipe("mem2mem", "+read"), Recipe("windowed", "dynamic")
@@ -188,6 +190,14 @@ def test_a_kill_while_writing_leaves_the_last_checkpoint(planted_corpus, tmp_pat
 def test_a_metrics_line_that_was_cut_short_is_dropped(tmp_path):
     (tmp_path / "metrics.jsonl").write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "lo')
     assert read_metrics(tmp_path) == [{"step": 1, "loss": 2.0}]
+
+
+def test_names_of_nothing_are_refused():
+    for name in ("", " "):
+        with pytest.raises(RunError, match="the output folder has no name"):
+            check_output(name, resume=False)
+        with pytest.raises(CorpusError, match="the corpus has no name"):
+            load_corpus(name)
 
 
 def test_damaged_and_missing_weights(tmp_path):

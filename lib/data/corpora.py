@@ -346,6 +346,8 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     Raises:
         CorpusError: unknown name, nothing to read, the Hub cannot be reached and holds no cached copy.
     """
+    if not str(dataset).strip():
+        raise CorpusError("the corpus has no name: give one, or a folder")
     if (folder := _folder_named(dataset)) is not None:
         return _folder(folder, errors)
     if dataset in ("aclsum", CLUSTERS):

@@ -168,8 +168,8 @@ _NUMBERED = re.compile(r"\d+(?:\.\d+)*\.? ")
 # What Markdown adds to words, and what is left of it, in this order.
 _MARKUP = [
     (re.compile(r"^ {0,3}(?:[-*+>] +|(?:[-*_] *){3,}$)", re.MULTILINE), ""),  # items, quotes, rules
-    (re.compile(r"!\[[^\]]*\]\([^)]*\)"), ""),  # images
-    (re.compile(r"\[([^\]]+)\]\([^)\s]*(?: [^)]*)?\)"), r"\1"),  # links
+    (re.compile(r"!\[[^\[\]]*\]\([^()]*\)"), ""),  # images
+    (re.compile(r"\[([^\[\]]+)\]\([^()\s]*(?: [^()]*)?\)"), r"\1"),  # links
     (re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*]+?)(?<=\S)\1(?![\w*])"), r"\2"),
     (re.compile(r"(?<!\w)(_{1,3})(?=\S)([^_]+?)(?<=\S)\1(?!\w)"), r"\2"),
     (re.compile(r"(?<!`)`([^`\n]+)`(?![`\w])"), r"\1"),  # code

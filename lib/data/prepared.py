@@ -136,8 +136,9 @@ class PreparedCorpus:
         encoder = [self.vocabulary.words, self.encoder.digest()] if more else [self.vocabulary.words]
         return digest([*encoder, *(self.splits[name].fingerprint() for name in sorted(self.splits))])
 
-    def save(self, folder: str | Path) -> Path:
-        """Write the folder whole: it appears under its name when everything is in it.
+    def save(self, folder: str | Path, made_of: str = "") -> Path:
+        """Write the folder whole: it appears under its name when everything is in it. made_of: a digest of what it
+        was made of, for `cached_corpus`.
 
         Raises CorpusError where it would take the place of something else than a prepared corpus.
         """
@@ -157,6 +158,7 @@ class PreparedCorpus:
             "fingerprint": self.fingerprint,
             "report": self.report,
             "left_out": self.left_out,
+            "made_of": made_of,
         }
         write_json(building / "prepared.json", description)
         shutil.rmtree(folder, ignore_errors=True)
@@ -211,7 +213,7 @@ def prepare(
         corpus: a `lib.data.corpora.Corpus`.
         options: of a paper's own preprocessing, whose `example` gives words.
         limit: at most so many documents of each split.
-        folder: empty, new, or with a corpus that was prepared for the same class of options.
+        folder: empty, new, or with what was prepared there from the same corpus, options and limit.
         workers: processes; by default one a core on Linux and one elsewhere. Their number changes no result.
     """
     key = [corpus.identity, code_of(type(corpus)), asdict(options), limit]
@@ -277,8 +279,8 @@ def cached_corpus(
     Of several processes that want the same corpus one makes it, and the others wait. Raises CorpusError for a folder
     that holds something else.
     """
-    made_for = digest([key, kind.__name__, code_of(kind, make)])
-    folder = Path(folder or cache_dir() / f"{name}-{made_for}")
+    made_of, made_for = digest([key, kind.__name__]), digest([key, kind.__name__, code_of(kind, make)])
+    named, folder = folder is not None, Path(folder or cache_dir() / f"{name}-{made_for}")
     try:
         if not (folder / "prepared.json").exists():
             _check_replaceable(folder)
@@ -287,13 +289,19 @@ def cached_corpus(
                 if not (folder / "prepared.json").exists():
                     remove_leftovers(folder.parent, folder.name)
                     parts = _parts(folder, made_for)
-                    make(parts).save(folder)
+                    make(parts).save(folder, made_of)
                     shutil.rmtree(parts)
     except OSError as error:
         raise CorpusError(
             f"{folder} cannot be prepared ({error}). COMPANION_CACHE names another place for prepared corpora."
         ) from None
-    return PreparedCorpus.load(folder, kind)
+    found = PreparedCorpus.load(folder, kind)
+    if named and json.loads((folder / "prepared.json").read_text(encoding="utf-8")).get("made_of") != made_of:
+        raise CorpusError(
+            f"{folder} holds {found.name} as it was prepared from other files, with other options or by other code: "
+            "name another folder, or remove this one to make it anew"
+        )
+    return found
 
 
 def _parts(folder: Path, made_for: str) -> Path:

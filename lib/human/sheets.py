@@ -11,7 +11,7 @@ from string import ascii_uppercase as LETTERS
 
 import numpy as np
 
-from lib.data.documents import CorpusError
+from lib.data.documents import CorpusError, Document
 from lib.data.readers import read_json_lines
 from lib.storage import write_json, write_whole
 
@@ -33,20 +33,15 @@ class RatingError(ValueError):
     """A file of ratings that cannot be used: says which, where and why."""
 
 
-def write_summaries(
-    path: str | Path,
-    ids: Sequence[str],
-    summaries: Sequence[list[str]],
-    references: Sequence[list[str]],
-    titles: Sequence[str] | None = None,
-    sources: Sequence[list[str]] | None = None,
-) -> Path:
+def write_summaries(path: str | Path, documents: Sequence[Document], summaries: Sequence[list[str]]) -> Path:
     """Summaries of one system as JSON lines of {id, title, summary, reference, source}: what `sheet` takes. `source`
-    is the document, paragraph by paragraph, for those who judge what a summary leaves out."""
-    given = {"id": ids, "title": titles, "summary": summaries, "reference": references, "source": sources}
-    columns = {name: values for name, values in given.items() if values is not None}
-    rows = (dict(zip(columns, row)) for row in zip(*columns.values(), strict=True))
-    return write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    is the document, section by section, for those who judge what a summary leaves out."""
+    lines = []
+    for document, summary in zip(documents, summaries, strict=True):
+        row = {"id": document.id, "title": document.title, "summary": summary, "reference": document.summary}
+        row["source"] = [" ".join(section) for section in document.sections]
+        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+    return write_whole(path, "".join(lines))
 
 
 def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
@@ -202,11 +197,19 @@ def read_key(folder: str | Path) -> dict:
     kinds |= {"summaries": dict, "seed": int}
     try:
         key = json.loads(path.read_text(encoding="utf-8"))
-        if all(isinstance(key[name], kind) for name, kind in kinds.items()):
+        if all(isinstance(key[name], kind) for name, kind in kinds.items()) and _is_whole(key):
             return key
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     raise RatingError(f"{path} is damaged. Without it nobody can tell whose summaries were rated.")
+
+
+def _is_whole(key: dict) -> bool:
+    """Whether items are of the documents and systems that were drawn, and every summary is there."""
+    documents, systems = set(key["documents"]), set(key["systems"])
+    pairs = all(document in documents and system in systems for document, system in key["ratings"].values())
+    letters = all(set(order.values()) <= systems for order in key["best_worst"].values())
+    return pairs and letters and all(documents <= set(key["summaries"][system]) for system in systems)
 
 
 def read_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -237,7 +240,7 @@ def _write_csv(path: Path, rows: list[dict[str, str]]) -> None:
     write_whole(path, out.getvalue())
 
 
-FORMULA = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula, and runs it
+FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # a spreadsheet takes a cell that begins so for a formula, and runs it
 
 
 def _as_text(cell: str) -> str:
