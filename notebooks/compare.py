@@ -266,15 +266,14 @@ methods. Read-Again, made for dispatches of 1987, makes a dispatch of it.
 
 # 5. Let people judge
 
-The summaries of every system are written as lines of JSON. One command draws documents and writes a form for a browser and the same as
+The summaries of every system are written as lines of JSON, each beside its document. One command draws documents and writes a form for a browser and the same as
 CSV, blinded; another reads it back, with the agreement of the raters (`python -m lib.human --help`):
 """
 
 # %%
-ids, titles = zip(*((text.id, text.title) for text in texts))
 for name in compared:
     path = project_root() / "runs" / "summaries" / f"{name}.jsonl"
-    write_summaries(path, ids, systems[compared[name]], references, titles)
+    write_summaries(path, texts, systems[compared[name]])
     print(f"{name:<25} {path.relative_to(project_root())}")
 print("\npython -m lib.human sheet runs/rating --documents 20 Mem2Mem=FILE ...")
 print("python -m lib.human scores runs/rating")

@@ -1301,7 +1301,7 @@ The paper's figures 3 and 4 show one document each. Of the kept run, for four of
 
 ![Read attention of the trained run for four papers: slot 9 is read throughout, slots 1, 3 and 7 at the beginning](../figures/mem2mem_trained_figure4.png)
 
-*The paper's figure 4 (a) in part: reads move from the slots of the introduction (1, 3 and 7) to those of the end, as the paper says, and all slots are in use; but slot 9 takes three to five tenths of the
+*The paper's figure 4 (a) in part: reads move from the slots of the introduction (1, 3 and 7) to those of the end, as the paper says, and all slots are in use; but slot 9 takes two to six tenths of the
 weight at every word.*
 
 # 4. The paper's numbers and this run's
@@ -1403,7 +1403,7 @@ table_frame(systems_1)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**What to see.** Copying and coverage are what tells Ptr-Gen from Attn-Seq2Seq, and they are worth five points of R-1; TLM copies nothing and is where Attn-Seq2Seq is. Mem2Mem is a little above Ptr-Gen and level with Discourse-aware, and below Ptr-Gen as the paper decodes, when half of the trigrams of both have been said before. Sent-CLF is far above all, here
+**What to see.** Copying and coverage are what tells Ptr-Gen from Attn-Seq2Seq, and they are worth five points of R-1; TLM copies nothing and is where Attn-Seq2Seq is. Mem2Mem is a little above Ptr-Gen and 0.6 points below Discourse-aware, and below Ptr-Gen as the paper decodes, when half of the trigrams of both have been said before. Sent-CLF is far above all, here
 as on the paper's PubMed: whole sentences of a paper, chosen well, are hard to beat, and its extracts are longer. Sent-PTR stops too early to be good. The trained run of this page has had nearly twenty times as many steps as these models.
 """
 
@@ -1516,7 +1516,7 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | bias in (13) | none | one |
 | coverage loss, input feeding, dropout | not stated | none; coverage is an input of (17) only |
 | `+encoder memory` | how the decoder takes it in is not stated | $\mathbf M_E$ is read at every step by (7) and never written; the other reading is a third attention, without $h^{(m)}$ |
-| `+decoder memory` | memory without transfer | starts from zeros, and so has one vector in $r$ copies (see above) |
+| `+decoder memory` | memory without transfer, from zeros | no encoder memory is made; one vector in $r$ copies (see above) |
 | (11), the norm | has no gradient at 0 | the gradient there is 0 |
 | loss of a batch | not stated | mean over documents of each document's mean over words |
 | sections | four of 500 words | introduction, the next two, conclusion (Cohan et al.); a text without sections keeps its first 2,000 words |
@@ -1538,6 +1538,7 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | Attn-Seq2Seq, Ptr-Gen-Seq2Seq | results of others, with their sizes | HRED's layers and sizes |
 | Discourse-aware, padding | attended to in the released code | masked |
 | Discourse-aware, sections | padded to a rectangle, begin cut twice | as they are |
+| Discourse-aware, training | Adagrad at 0.15, dropout in LSTMs | as Mem2Mem's rows |
 | Discourse-aware, coverage | an option, off | on |
 | Discourse-aware, parameters | 14.3M | 14,612,433 at the same widths |
 | Sent-CLF, Sent-PTR: labels | two sentences with the highest ROUGE | the highest R-1 F1 + R-2 F1 |
@@ -1552,7 +1553,7 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | TLM: loss | mean over pieces | mean over papers of means over pieces |
 | TLM: batch | 256 sequences | 64 papers |
 | TLM: dropout | not stated | 0.1 |
-| TLM: generation at the smaller presets | top-k sampling | beam of 4, no trigram twice |
+| TLM: generation at the smaller presets | top-k sampling | beam of 4, with and without repeated trigrams |
 | TLM, hybrid | its extractor is trained once | trained while the corpus is prepared |
 
 </details>
