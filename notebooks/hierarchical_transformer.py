@@ -1248,6 +1248,9 @@ $P_g$ is the softmax over all pieces of the model without copying. `variant="HT 
 the same corpus, sizes and batches as the one above, and 16,641 parameters more; it is kept as it was after 3,000 of 5,826 steps. On the same 200 test papers:
 """
 
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+show_folded("Copying in a picture", "copying_transformer")
+
 # %% slideshow={"slide_type": "subslide"}
 copying = kept_table("trained_hierarchical_transformer_copying")
 print(wrapped(setting(copying)))

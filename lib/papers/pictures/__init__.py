@@ -2,6 +2,7 @@
 
 from lib.papers.pictures import (
     abs,
+    copying_transformer,
     hierarchical_transformer,
     mem2mem,
     ras,
@@ -24,6 +25,6 @@ MODELS: dict[str, ModelPicture] = {
 COMPARED: dict[str, dict[str, ModelPicture]] = {
     "mem2mem": {"sentence_extractors": sentence_extractors.PICTURE, "tlm": tlm.PICTURE},
     "read_again": {"abs": abs.PICTURE, "ras": ras.PICTURE, "words_lvt": words_lvt.PICTURE},
-    "hierarchical_transformer": {"t_dmca": t_dmca.PICTURE},
+    "hierarchical_transformer": {"copying_transformer": copying_transformer.PICTURE, "t_dmca": t_dmca.PICTURE},
 }
 PICTURES = MODELS | {name: picture for found in COMPARED.values() for name, picture in found.items()}
