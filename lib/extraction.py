@@ -41,7 +41,7 @@ def _prepare(corpus, options: ExtractOptions, limit: int | None, progress: bool,
     for name in SPLITS:
         documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
         splits[name] = encode_split(parts, name, documents, partial(_labelled, options=options), pieces)
-    return PreparedCorpus(corpus.name, TextEncoder(options, pieces), splits, corpus.report(), corpus.left_out())
+    return PreparedCorpus(corpus.name, TextEncoder(options, pieces), splits, corpus.report(), corpus.remarks())
 
 
 def _labelled(documents: list[Document], pieces: Pieces, options: ExtractOptions) -> list[EncodedDocument]:
@@ -107,7 +107,7 @@ def _sequences(
         splits[name] = encode_split(parts, name, pairs, encode, pieces)
     weights = None if pointer is None else {n: v.cpu().numpy() for n, v in pointer.state_dict().items()}
     encoder = TextEncoder(options, pieces, ranker=weights)
-    return PreparedCorpus(corpus.name, encoder, splits, found.report, found.left_out)
+    return PreparedCorpus(corpus.name, encoder, splits, found.report, found.remarks)
 
 
 def _chosen(split: Sequence[EncodedDocument], pieces: Pieces, pointer: SentencePointer | None) -> Iterable[list[int]]:

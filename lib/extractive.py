@@ -40,6 +40,8 @@ def lexrank(sentences: Sequence[str], words: int, threshold: float | None = 0.1,
     `threshold`; where there is none (continuous LexRank), by the weight of their cosine. Centrality is the stationary
     distribution of a walk that follows edges with probability `damping`.
     """
+    if not sentences:
+        return []
     vectors = sparse_tfidf([_words(s) for s in sentences])
     follow = _along_cosines(vectors) if threshold is None else _along_edges(vectors, threshold)
     rank, degrees = np.full(len(sentences), 1 / len(sentences)), follow(np.ones(len(sentences)))

@@ -258,8 +258,11 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def put_weights(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Into `model`, of the tensors of the checkpoint `path`. Raises RunError when they are of another model."""
+    """Into `model`, of the tensors of the checkpoint `path`. Raises RunError when they are of another model, or no
+    numbers."""
     weights = under("model", tensors)
+    if broken := [name for name, value in weights.items() if not value.isfinite().all()]:
+        raise RunError(f"{path} is damaged: {broken[0]} holds values that are no finite numbers")
     weights |= {name: weights[kept] for name, kept in tied(model).items() if kept in weights}
     try:
         model.load_state_dict(weights)

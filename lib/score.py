@@ -25,7 +25,7 @@ from lib.papers import PAPERS, resolve
 from lib.papers.paper import corpus_for
 from lib.runs import Run
 from lib.score_runs import score_baselines, score_run
-from lib.storage import write_whole
+from lib.storage import check_writable, write_whole
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -54,7 +54,9 @@ def main(arguments: list[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     with plain_errors():
         _check_numbers(args)
-        made, output = {"run": _run, "baselines": _baselines}[args.command](args)
+        output = args.output or args.folder / "scores.json"
+        check_writable(output)
+        made = {"run": _run, "baselines": _baselines}[args.command](args, output)
         write_whole(output, json.dumps(made, ensure_ascii=False) + "\n")
         for name, part in made["parts"].items():
             print(f"{output}: {name}, ROUGE", " / ".join(f"{x:.2f}" for x in np.mean(part["rouge"], 0)))
@@ -66,7 +68,7 @@ def _check_numbers(args: argparse.Namespace) -> None:
             raise ValueError(f"--{name} must be at least 1, not {value}")
 
 
-def _run(args: argparse.Namespace) -> tuple[dict, Path]:
+def _run(args: argparse.Namespace, output: Path) -> dict:
     run = lib.load(args.folder)
     decode = run.decode if args.max_length is None else replace(run.decode, max_length=args.max_length)
     run = replace(run, encoder=replace(run.encoder, options=_scaled(run, args.scaled)), decode=decode)
@@ -74,10 +76,9 @@ def _run(args: argparse.Namespace) -> tuple[dict, Path]:
     limit = min((n for n in (args.documents, args.limit, theirs) if n is not None), default=None)
     documents = list(corpus_for(args.dataset, args.errors, args.test).split(args.split, limit))
     made, summaries = score_run(run, documents, args.split)
-    output = args.output or args.folder / "scores.json"
     beside = output.with_name(output.stem.replace("scores", "summaries") + ".jsonl")
     write_summaries(beside, documents, summaries)
-    return made, output
+    return made
 
 
 def _scaled(run: Run, given: Iterable[str]):
@@ -93,13 +94,13 @@ def _scaled(run: Run, given: Iterable[str]):
     return replace(run.options, **changes)
 
 
-def _baselines(args: argparse.Namespace) -> tuple[dict, Path]:
+def _baselines(args: argparse.Namespace, output: Path) -> dict:
     setup = resolve(args.paper, args.preset)
     corpus = setup.open_corpus(args.dataset, args.errors, args.limit, args.test, progress=False)
     encoded = list(islice(iter(corpus[args.split]), args.documents))
     texts = corpus_for(args.dataset, args.errors, args.test).split(args.split)
     documents = _matching(texts, [d.id for d in encoded])
-    return score_baselines(setup, corpus, documents, encoded, args.split), args.output
+    return score_baselines(setup, corpus, documents, encoded, args.split)
 
 
 def _matching(texts: Iterable[Document], ids: list[str]) -> list[Document]:

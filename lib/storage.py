@@ -1,6 +1,7 @@
 """Folders of the project, and files that are written whole or not at all."""
 
 import ast
+import errno
 import glob
 import hashlib
 import importlib.util
@@ -56,6 +57,17 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def check_writable(path: str | Path) -> None:
+    """Raises OSError where `write_whole` would after all the work."""
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_beside(path)
+    temporary.touch()
+    temporary.unlink()
 
 
 def to_disk(path: Path) -> None:

@@ -27,6 +27,7 @@ from lib.data.documents import CorpusError
 from lib.data.readers import read_json_lines
 from lib.papers import paper
 from lib.runs import Run, Summary
+from lib.storage import check_writable
 from lib.summary_page import ShownDocument, write_page
 
 
@@ -46,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _summarize(args: argparse.Namespace) -> None:
+    if args.html:
+        check_writable(args.html)
     named = list(read_texts(args.files))
     if not named:
         raise CorpusError(f"{', '.join(map(str, args.files))}: there is nothing to summarize")

@@ -26,7 +26,7 @@ from lib.papers import PAPERS
 from lib.papers.paper import DECODINGS, Kept, Row, RunSpec, Table, choose
 from lib.runs import Run, RunError, weights_of
 from lib.score_runs import about, cut, score_systems
-from lib.storage import trained_folder, write_json, write_whole
+from lib.storage import check_writable, trained_folder, write_json, write_whole
 
 MOST_BYTES = 12_000_000  # of a run's weights
 
@@ -124,6 +124,8 @@ def main(arguments: list[str] | None = None) -> None:
         if args.command == "keep":
             print(keep_run(args.folder))
             return
+        if args.output:
+            check_writable(args.output)
         numbers = score(args.name, args.dataset, args.documents)
         write_json(args.output or trained_folder(args.name) / "table.json", numbers)
         render()

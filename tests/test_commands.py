@@ -118,6 +118,12 @@ def test_numbers_of_documents_to_score(tmp_path, option):
     refused(score.main, baselines, f"{option} must be at least 1, not 0")
 
 
+def test_scores_that_cannot_be_written(tmp_path):
+    """Said before the work: there is no such corpus to be read."""
+    arguments = ["baselines", "mem2mem", "--dataset", str(tmp_path / "none"), "--output", str(tmp_path)]
+    refused(score.main, arguments, f"error: {tmp_path}: Is a directory")
+
+
 def test_files_that_cannot_be_read_or_written(tmp_path):
     refused(summarize.main, [tmp_path / "gone", tmp_path / "a.txt"], "a.txt: No such file or directory")
     (tmp_path / "file").write_text("x")

@@ -1,6 +1,7 @@
 """Files and records that are damaged or odd: each is refused by file and line, or left out alone."""
 
 import datetime
+import hashlib
 import json
 
 import pyarrow as pa
@@ -204,6 +205,27 @@ def test_values_that_python_cannot_hold(tmp_path):
     assert count == 3 and [line for line, _ in left_out] == [2]
     rows = [row for _, row in read_parquet(tmp_path / "train.parquet")]
     assert rows[2]["day"] == datetime.date(1970, 1, 2)
+
+
+def test_two_columns_of_one_name(tmp_path):
+    one = pa.array([GOOD["text"]])
+    parquet.write_table(pa.table([one, one, one], names=["text", "text", "summary"]), tmp_path / "train.parquet")
+    for errors in ("raise", "skip"):
+        with pytest.raises(CorpusError, match=r"train\.parquet: two columns are named 'text'"):
+            list(load_corpus(tmp_path, errors).split("train"))
+
+
+def test_stories_that_are_not_there(tmp_path):
+    """CNN's without the Daily Mail's: what the lists name and no folder holds is counted."""
+    urls = ["http://a.example/1", "http://a.example/2"]
+    for folder in ("url_lists", "cnn_stories"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "url_lists" / "all_train.txt").write_text("\n".join(urls))
+    there, missing = (hashlib.sha1(url.encode()).hexdigest() for url in urls)
+    (tmp_path / "cnn_stories" / f"{there}.story").write_text("A text of two.\n\n@highlight\n\nTwo words")
+    error, count, left_out = outcome(tmp_path)
+    assert f"all_train.txt, line 2: no file {missing}.story of {urls[1]}" in error
+    assert count == 1 and [line for line, _ in left_out] == [2]
 
 
 def test_a_folder_in_place_of_a_file(tmp_path):

@@ -285,6 +285,17 @@ def test_a_corpus_outlives_its_files(folder, tmp_path):
     assert PreparedCorpus.load(prepared.save(tmp_path / "again"), CohanOptions).fingerprint == before
 
 
+def test_options_that_someone_changed(folder, tmp_path):
+    """What a corpus says of itself is checked, too: with other options new texts would be read otherwise."""
+    prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    path = tmp_path / "p" / "prepared.json"
+    description = json.loads(path.read_text())
+    description["options"]["summary_tokens"] += 1
+    path.write_text(json.dumps(description))
+    with pytest.raises(CorpusError, match=r"damaged \(prepared.json is not what was written\). Remove the folder"):
+        PreparedCorpus.load(tmp_path / "p", CohanOptions)
+
+
 @pytest.mark.parametrize("name", ["vocabulary.txt", "train.texts.bin", "val.source.bin"])
 def test_a_corpus_is_checked_when_it_is_opened(folder, tmp_path, name):
     """An empty vocabulary, or a byte that is another: of files of the right size, too."""
@@ -321,8 +332,8 @@ def test_records_that_were_skipped_make_another_corpus(folder, tmp_path):
     with open(folder / "train.jsonl", "a") as file:
         file.write("\n{broken\n[1]\n")
     skipped = [prepare(load_corpus(folder, errors="skip"), OPTIONS, progress=False) for _ in range(2)]
-    assert all(corpus.left_out.startswith("2 records were left out: ") for corpus in skipped)
-    assert "train.jsonl, line 4: not JSON" in skipped[1].left_out and skipped[1].left_out in skipped[1].report
+    assert all(corpus.remarks.startswith("2 records were left out: ") for corpus in skipped)
+    assert "train.jsonl, line 4: not JSON" in skipped[1].remarks and skipped[1].remarks in skipped[1].report
     with pytest.raises(CorpusError, match="line 4: not JSON"):
         prepare(load_corpus(folder), OPTIONS, progress=False)
 

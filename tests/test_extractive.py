@@ -37,7 +37,7 @@ def test_random_sentences_are_seeded_and_in_order():
 
 def test_lexrank_chooses_the_centre_and_keeps_order():
     text = ["aa x1 x2", "bb y1 y2", "aa bb cc dd", "cc z1 z2", "dd w1 w2"]  # a star
-    assert lexrank(text, words=1) == ["aa bb cc dd"]
+    assert lexrank(text, words=1) == ["aa bb cc dd"] and lexrank([], words=1) == []
     assert lexrank(text, words=5) == ["aa x1 x2", "aa bb cc dd"]
     assert lexrank(text, words=99) == text
     assert lexrank(["only one"], words=50) == ["only one"]

@@ -321,6 +321,20 @@ def test_other_mistakes_are_named(folder, tmp_path):
         main(["scores", str(folder)])
 
 
+def test_one_person_says_one_thing(folder):
+    """Two people's sheets put into one file, or a form that was joined with another."""
+    fill(folder / "ratings.csv", lambda row: {"fluency": "4"} if row["item"] == "r2" else {})
+    rows = (folder / "ratings.csv").read_bytes().splitlines(keepends=True)
+    (folder / "ratings.csv").write_bytes(b"".join([*rows, rows[2]]))
+    with pytest.raises(RatingError, match=rf"line {len(rows) + 1}: item 'r2' is filled in twice, in line 3 too"):
+        read_ratings(folder)
+    (folder / "ratings.csv").write_bytes(b"".join(rows))
+    line = "ratings,r2,fluency,{}\n"
+    (folder / "form-ann.csv").write_text("sheet,item,field,value\n" + line.format(4) + line.format(5))
+    with pytest.raises(RatingError, match=r"form-ann\.csv, line 3: fluency of item 'r2' is filled in twice"):
+        read_ratings(folder)
+
+
 @pytest.mark.parametrize("value", ["6", "1.5", "good", "12", "23", "45", "0"])
 def test_a_rating_is_one_to_five(folder, value):
     fill(folder / "ratings.csv", lambda row: {"fluency": value} if row["item"] == "r2" else {})

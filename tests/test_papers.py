@@ -149,7 +149,7 @@ def test_tables_by_name():
 def test_what_was_left_out_is_told(tmp_path, capsys):
     """Whoever prepares a corpus, or takes it from the cache or from a folder: how many records, and the reasons."""
     for split_name in ("train", "val", "test"):
-        lines = [json.dumps({"document": "A text. Two.", "summary": "One."})] * 3
+        lines = [json.dumps({"id": n % 2, "document": "A text. Two.", "summary": "One."}) for n in range(3)]
         (tmp_path / f"{split_name}.jsonl").write_text("\n".join([*lines, "{broken"]))
     setup, wanted = resolve("mem2mem", "demo"), "3 records were left out: "
     for folder in (tmp_path, tmp_path, setup.open_corpus(str(tmp_path), "skip", progress=False).save(tmp_path / "p")):
@@ -158,6 +158,7 @@ def test_what_was_left_out_is_told(tmp_path, capsys):
         setup.open_corpus(str(folder), "skip", progress=False)
         told = capsys.readouterr().err
         assert wanted in told and "train.jsonl, line 4: not JSON" in told and told.count("\n") == 1
+        assert "3 documents have the id of an earlier one in their split, such as '0'" in told
     setup.open_corpus(str(tmp_path), "skip", progress=False)
     assert not capsys.readouterr().err, "once"
     setup.open_corpus("pmc-sample", limit=1, progress=False)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 import lib
 from lib import score
@@ -16,7 +16,7 @@ from lib.data.text import SLIDE, SLIDE_SYMBOL
 from lib.generate import extract, summarize
 from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, resolve
-from lib.runs import RunError, load_weights
+from lib.runs import RunError, load_weights, read_meta
 from lib.storage import cache_dir
 from lib.training import train
 from tests.conftest import same_document
@@ -402,6 +402,17 @@ def test_weights_that_are_damaged_missing_or_of_another_model(broken, made):
         if weights.name != "ranker.safetensors":
             weights.unlink()
     refused(broken, str(broken), "weights")
+
+
+def test_weights_that_are_no_numbers(broken, made):
+    """A byte that is another makes a number of 10^38, or none."""
+    name = "best-3" if made.setup.train.keep_best > 1 else "best"
+    path = broken / f"{name}.safetensors"
+    tensors, meta = load_file(path), read_meta(path)
+    last = [name for name in tensors if name.startswith("model.")][-1]
+    tensors[last].flat[-1] = np.nan
+    save_file(tensors, path, {"meta": json.dumps(meta)})
+    refused(broken, str(path), f"{last.removeprefix('model.')} holds values that are no finite numbers")
 
 
 def test_weights_of_another_size(broken):

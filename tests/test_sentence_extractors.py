@@ -332,7 +332,7 @@ def folder(tmp_path):
 def test_what_was_left_out_is_told(folder, prepared_by):
     kind = ExtractOptions if prepared_by is prepare_extracts else partial(SequenceOptions, extracts=False)
     corpus = prepared_by(load_corpus(folder, errors="skip"), kind(vocab_size=60), progress=False)
-    assert corpus.left_out.startswith("1 record was left out: ") and "line 4: not JSON" in corpus.left_out
+    assert corpus.remarks.startswith("1 record was left out: ") and "line 4: not JSON" in corpus.remarks
 
 
 def test_a_split_that_is_not_there_is_missed_at_once(folder, monkeypatch):

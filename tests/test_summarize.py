@@ -110,6 +110,17 @@ def test_texts_that_cannot_be_read(run, tmp_path, capsys, name, content, message
     assert capsys.readouterr().out == ""
 
 
+def test_a_page_that_cannot_be_written(run, tmp_path, capsys):
+    """Said before the work, not after it; what is there stays as it is."""
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "folder").mkdir()
+    for place in (tmp_path / "folder", tmp_path / "a.txt" / "page.html"):
+        with pytest.raises(SystemExit, match=f"error: {place}|error: {place.parent}"):
+            main([str(run), str(tmp_path / "a.txt"), "--html", str(place)])
+    assert capsys.readouterr().out == "" and (tmp_path / "a.txt").read_text() == TEXT
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.txt", "folder"]
+
+
 def test_no_run_and_no_file(run, tmp_path):
     with pytest.raises(SystemExit, match=r"holds no run: there is no config\.json"):
         main([str(tmp_path), str(run / "config.json")])

@@ -132,7 +132,7 @@ def _encode_clusters(
     for name in SPLITS:
         documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
         splits[name] = encode_split(parts, name, documents, partial(encode_wide, options=options), pieces)
-    return PreparedCorpus(corpus.name, TextEncoder(options, pieces), splits, corpus.report(), corpus.left_out())
+    return PreparedCorpus(corpus.name, TextEncoder(options, pieces), splits, corpus.report(), corpus.remarks())
 
 
 def clusters(corpus, split_name: str, options: ClusterOptions, limit: int | None = None) -> Iterator[Cluster]:

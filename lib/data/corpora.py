@@ -292,12 +292,16 @@ class Corpus:
         count = "1 record was" if len(skipped) == 1 else f"{len(skipped)} records were"
         return f"{count} left out: {shown}" + ("; and more" if len(skipped) > 3 else "")
 
-    def report(self) -> str:
-        """`left_out`, ids that come again, and what a reader should know of this copy, for a page or a log."""
-        found = [self.left_out() or "no record was left out"]
+    def remarks(self, nothing: str = "") -> str:
+        """`left_out`, or `nothing` where no record was, and ids that come again."""
+        found = [self.left_out() or nothing]
         if again := self.repeated:
             found.append(f"{len(again)} documents have the id of an earlier one in their split, such as {again[0]!r}")
-        return f"{'. '.join(found)}. {self.note}".strip()
+        return ". ".join(filter(None, found))
+
+    def report(self) -> str:
+        """`remarks`, and what a reader should know of this copy, for a page or a log."""
+        return f"{self.remarks('no record was left out')}. {self.note}".strip()
 
 
 def _written(record) -> str:

@@ -115,7 +115,7 @@ class PreparedCorpus:
     encoder: TextEncoder
     splits: dict[str, Split]
     report: str = ""
-    left_out: str = ""  # how many records were, and the first reasons; empty where none was
+    remarks: str = ""  # on records that were left out and ids that come again; empty where there are none
 
     def __getitem__(self, split_name: str) -> Split:
         return self.splits[split_name]
@@ -157,10 +157,10 @@ class PreparedCorpus:
             "documents": {name: len(split) for name, split in self.splits.items()},
             "fingerprint": self.fingerprint,
             "report": self.report,
-            "left_out": self.left_out,
+            "remarks": self.remarks,
             "made_of": made_of,
         }
-        write_json(building / "prepared.json", description)
+        write_json(building / "prepared.json", {**description, "digest": digest(description)})
         shutil.rmtree(folder, ignore_errors=True)
         building.rename(folder)
         return folder
@@ -171,11 +171,13 @@ class PreparedCorpus:
         folder = Path(folder)
         try:
             description = json.loads((folder / "prepared.json").read_text(encoding="utf-8"))
+            if description.pop("digest") != digest(description):
+                raise ValueError("prepared.json is not what was written")
             name, made_for = description["corpus"], description["options_class"]
             if made_for == kind.__name__:
                 splits = {split_name: Split.load(folder, split_name) for split_name in description["documents"]}
                 encoder = TextEncoder.load(folder, kind(**description["options"]))
-                found = cls(name, encoder, splits, description["report"], description.get("left_out", ""))
+                found = cls(name, encoder, splits, description["report"], description["remarks"])
                 if found.fingerprint != description["fingerprint"]:
                     raise ValueError("its files are not those that were written")
                 return found
@@ -248,7 +250,7 @@ def _prepare(
         most = len(vocabulary) + max(lengths[name], default=0)
         splits[name] = Split.write(parts, name, documents, most)
     options.check(corpus.name, splits["train"].sentence_counts)
-    return PreparedCorpus(corpus.name, TextEncoder(options, vocabulary), splits, corpus.report(), corpus.left_out())
+    return PreparedCorpus(corpus.name, TextEncoder(options, vocabulary), splits, corpus.report(), corpus.remarks())
 
 
 def check_splits(corpus) -> None:

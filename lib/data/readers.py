@@ -91,8 +91,9 @@ def read_parquet(path: Path) -> Records:
     import pyarrow.parquet as parquet
 
     try:
-        number = 0
-        for batch in parquet.ParquetFile(path).iter_batches(batch_size=64):
+        number, file = 0, parquet.ParquetFile(path)
+        _check_names(file.schema_arrow.names, str(path))
+        for batch in file.iter_batches(batch_size=64):
             for record in _rows(batch):
                 number += 1
                 yield number, record
@@ -143,9 +144,13 @@ def _csv_rows(file) -> Iterator[tuple[int, list[str] | ValueError]]:
 def _header(row: list[str] | ValueError, path: Path) -> list[str]:
     if isinstance(row, ValueError):
         raise CorpusError(f"{path}, header: {row}")
-    if repeated := [name for name in row if row.count(name) > 1]:
-        raise CorpusError(f"{path}, header: two columns are named {repeated[0]!r}")
+    _check_names(row, f"{path}, header")
     return row
+
+
+def _check_names(columns: list[str], where: str) -> None:
+    if repeated := [name for name in columns if columns.count(name) > 1]:
+        raise CorpusError(f"{where}: two columns are named {repeated[0]!r}")
 
 
 def _csv_record(row: list[str] | ValueError, header: list[str]) -> dict | ValueError:
@@ -243,8 +248,8 @@ def read_stories(folder: Path, urls: Path) -> Records:
     stories = {path.stem: path for path in folder.glob("*_stories/*.story")}
     for number, url in enumerate(urls.read_text(encoding="utf-8-sig").split(), 1):
         name = hashlib.sha1(url.encode()).hexdigest()
-        if name in stories:
-            yield number, _story(stories[name])
+        path = stories.get(name)
+        yield number, ValueError(f"no file {name}.story of {url}") if path is None else _story(path)
 
 
 def _story(path: Path) -> dict | ValueError:

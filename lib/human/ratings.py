@@ -47,18 +47,29 @@ def _given(folder: Path, kind: str, key: dict) -> Iterator[tuple[str, Path, int,
     """(rater, file, line, item, what was filled in) of a kind of sheet, from CSV sheets and from saved forms."""
     columns = {"ratings": tuple(key["criteria"]), "best_worst": ("best", "worst"), "answers": ("mark",)}[kind]
     for path in sorted(folder.glob(f"{kind}*.csv")):
+        lines: dict[str, int] = {}
         for line, row in read_rows(path, ("item", *columns)):
             given = {name: row[name].strip() for name in columns}
             if any(given.values()):
+                _once(lines, row["item"], f"item {row['item']!r}", path, line)
                 yield path.stem.removeprefix(kind).strip("-_"), path, line, row["item"], given
     for path in sorted(folder.glob("form-*.csv")):
         items: dict[str, tuple[int, dict[str, str]]] = {}
+        fields: dict[tuple[str, str], int] = {}
         for line, row in read_rows(path, ("sheet", "item", "field", "value")):
             if row["sheet"] == kind and row["field"] in columns:
+                _once(fields, (row["item"], row["field"]), f"{row['field']} of item {row['item']!r}", path, line)
                 _, given = items.setdefault(row["item"], (line, dict.fromkeys(columns, "")))
                 given[row["field"]] = row["value"].strip()
         for item, (line, given) in items.items():
             yield path.stem.removeprefix("form-"), path, line, item, given
+
+
+def _once(lines: dict, name, what: str, path: Path, line: int) -> None:
+    """Of one person, one value. lines: those that it was given in before."""
+    if name in lines:
+        raise RatingError(f"{path}, line {line}: {what} is filled in twice, in line {lines[name]} too")
+    lines[name] = line
 
 
 def _criteria(key: dict, where: str, item: str, given: dict[str, str]) -> Iterator[tuple]:

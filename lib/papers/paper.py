@@ -415,9 +415,9 @@ def corpus_for(dataset: str, errors: str = "raise", test: str = "") -> Corpus:
 
 
 def _told(corpus: PreparedCorpus) -> PreparedCorpus:
-    """A corpus, of which a reader is told what was left out of it."""
-    if corpus.left_out:
-        _tell_once(f"{corpus.name}: {corpus.left_out}")
+    """A corpus, of which a reader is told what was left out of it, and which ids come again."""
+    if corpus.remarks:
+        _tell_once(f"{corpus.name}: {corpus.remarks}")
     return corpus
 
 
