@@ -7,8 +7,8 @@ GENERATED, COPIED = "piece generated", "piece copied"
 PICTURE = ModelPicture(
     "Hierarchical transformer with copying",
     "The hierarchical transformer with copying. The features of the decoder give a piece of the vocabulary, as "
-    "without copying, and look among the encoder's pieces for one to copy, equation C1. A switch, made of the features and "
-    "of what was attended to, mixes the two to the next piece, C2.",
+    "without copying, and look among the encoder's pieces for one to copy, equation C1. A switch, made of the "
+    "features and of what was attended to, mixes the two to the next piece, C2.",
     {
         "encoder's pieces": Box("states", 0, 0, "$h_i$"),
         "pieces written": Box("text", 0, 1),
