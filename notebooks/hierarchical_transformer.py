@@ -1170,7 +1170,7 @@ table if checkpoints else "the kept run has its best weights"
 r"""
 ## Summaries and scores
 
-Beam search with 5 hypotheses, which are compared by $\log P(y)\,/\,\big((5+|y|)/6\big)^{0.4}$ (the length penalty: without it the shortest hypothesis wins), as in the paper, and the same with a rule that no trigram is written twice. ROUGE F1 in percent, with a
+Beam search with 5 hypotheses, which are compared by $\log P(y)\,/\,\big((5+|y|)/6\big)^{0.4}$ (the length penalty: without it the shortest hypothesis wins), as in the paper, and the same with a rule that no trigram of pieces is written twice. ROUGE F1 in percent, with a
 seeded 95% bootstrap interval over test clusters. *Lead* is the first words of the text; *LexRank*, its graph weighted by cosine, picks paragraphs; the oracle
 sees the reference. All are cut to as many words.
 """
