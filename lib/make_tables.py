@@ -254,10 +254,13 @@ def shown_in() -> list[str]:
     return ["papers.md", "README.md", *(str(path.relative_to(project_root())) for path in cards)]
 
 
-def keep(path: Path) -> Path:
-    """Put a table into figures/ and where it is shown. Raises ValueError when no file has a place for it."""
+def keep(path: Path, size: str = "") -> Path:
+    """Put a table into figures/ and where it is shown. Raises ValueError when no file has a place for it.
+
+    size: at the end of its name, where the same table of the same corpus is kept in several.
+    """
     numbers = json.loads(path.read_text(encoding="utf-8"))
-    name = f"{numbers['table']}_{numbers['corpus']}" if "corpus" in numbers else numbers["table"]
+    name = "_".join(filter(None, (numbers["table"], numbers.get("corpus"), size)))
     if not any(_place(name).search(text) for text in _texts().values()):
         files = " and ".join(shown_in())
         raise ValueError(f"{files} have no place for {name}: put {_BLOCK.format(name, '')!r} where it should stand")
@@ -329,6 +332,7 @@ def main(arguments: list[str] | None = None) -> None:
         command.add_argument("--output", required=True, type=Path, help="NAME.json; NAME.md is written beside it")
     kept = commands.add_parser("keep", help="put tables into figures/, and papers.md or README.md")
     kept.add_argument("tables", nargs="+", type=Path)
+    kept.add_argument("--size", default="", metavar="NAME", help="kept as TABLE_CORPUS_NAME, beside TABLE_CORPUS")
     commands.add_parser("render", help="write the kept tables into papers.md and README.md again")
     args = parser.parse_args(arguments)
     with plain_errors():
@@ -361,7 +365,7 @@ def _write_table(path: Path, numbers: dict) -> None:
 
 def _keep(args: argparse.Namespace) -> None:
     for path in args.tables:
-        print(keep(path))
+        print(keep(path, args.size))
 
 
 def _render(args: argparse.Namespace) -> None:
