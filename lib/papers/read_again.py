@@ -177,7 +177,7 @@ TABLES = {
         tuple((f"Read-Again LSTM, {n}K", f"Read-Again LSTM + copy, {n}K") for n in (2, 5, 15, 30, 69)),
     ),
     # the paper says it and has no table of it
-    "read_again_importance": Table(
+    "read_again_table_importance": Table(
         "Read-Again, (5): the importance of a word as one value or as a vector",
         tuple(
             trained(f"{label}{suffix}", f"read-again gru{kind}{suffix}", published={}, vocabulary=_y(15, 500))
