@@ -1202,7 +1202,7 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | encoder's vocabulary | not stated | a table of its own, 110,000 words of 5 occurrences or more |
 | words under 5 occurrences | become UNK | unknown to the encoder; still copied as they are written |
 | (5), tanh | may be negative | the same; `importance="sigmoid"` is an option, and the demo's |
-| (5), a number or a vector | a vector, found better than a number | a vector; a number a word with `variant="read-again gru, single importance"` |
+| (5), a number or a vector | a vector, found better than a number | a vector; level here (`papers.md`) with a number a word, `variant="read-again gru, single importance"` |
 | dropout | in all activation layers | on all that enters or leaves a recurrent layer |
 | biases | 0.1 | 0.1, of PyTorch's two the one of the state before is 0 |
 | filters | as Rush et al. | the same, on training and validation pairs; not on docstrings |
