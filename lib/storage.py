@@ -60,14 +60,14 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
 
 
 def check_writable(path: str | Path) -> None:
-    """Raises OSError where `write_whole` would after all the work."""
+    """Raises OSError where `write_whole` would after all the work: a folder is there, or none can be made."""
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_beside(path)
-    temporary.touch()
-    temporary.unlink()
+    folder = next(parent for parent in path.parents if parent.exists())
+    reason = errno.ENOTDIR if not folder.is_dir() else errno.EACCES if not os.access(folder, os.W_OK) else 0
+    if reason:
+        raise OSError(reason, os.strerror(reason), str(folder))
 
 
 def to_disk(path: Path) -> None:

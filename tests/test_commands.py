@@ -122,6 +122,8 @@ def test_scores_that_cannot_be_written(tmp_path):
     """Said before the work: there is no such corpus to be read."""
     arguments = ["baselines", "mem2mem", "--dataset", str(tmp_path / "none"), "--output", str(tmp_path)]
     refused(score.main, arguments, f"error: {tmp_path}: Is a directory")
+    refused(score.main, ["run", tmp_path / "none", "--dataset", "aclsum"], f"{tmp_path / 'none'} holds no run")
+    assert not list(tmp_path.iterdir()), "no folder for a name that was mistyped"
 
 
 def test_files_that_cannot_be_read_or_written(tmp_path):
