@@ -223,9 +223,10 @@ def test_stories_that_are_not_there(tmp_path):
     (tmp_path / "url_lists" / "all_train.txt").write_text("\n".join(urls))
     there, missing = (hashlib.sha1(url.encode()).hexdigest() for url in urls)
     (tmp_path / "cnn_stories" / f"{there}.story").write_text("A text of two.\n\n@highlight\n\nTwo words")
-    error, count, left_out = outcome(tmp_path)
-    assert f"all_train.txt, line 2: no file {missing}.story of {urls[1]}" in error
-    assert count == 1 and [line for line, _ in left_out] == [2]
+    for errors in ("raise", "skip"):
+        corpus = load_corpus(tmp_path, errors)
+        assert len(list(corpus.split("train"))) == 1 and "1 record was left out: " in corpus.remarks()
+        assert f"all_train.txt, line 2: no file {missing}.story of {urls[1]}" in corpus.remarks()
 
 
 def test_a_folder_in_place_of_a_file(tmp_path):

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 
 from lib.data import docstrings
-from lib.data.documents import SPLITS, CorpusError, Document, to_document
+from lib.data.documents import SPLITS, Absent, CorpusError, Document, to_document
 from lib.data.pieces import Pieces
 from lib.data.readers import Records, Source, articles_of, find_split, shard_pieces
 from lib.data.releases import RELEASES
@@ -170,8 +170,8 @@ Given = Iterable[dict | Document]
 class Corpus:
     """Documents by split, read anew each time they are asked for.
 
-    `skipped` holds what the last pass over each split left out (`errors="skip"`), `repeated` the ids that it found
-    more than once. `identity` names all that determines the documents.
+    `skipped` holds what the last pass over each split left out (`errors="skip"`, and `Absent` records), `repeated`
+    the ids that it found more than once. `identity` names all that determines the documents.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class Corpus:
                     yield document
                 except ValueError as reason:
                     problem = Skipped(str(path), line, str(reason))
-                    if self._errors == "raise":
+                    if self._errors == "raise" and not isinstance(reason, Absent):
                         raise CorpusError(f"{problem}. Mend the line, or load with errors='skip'.") from None
                     first = first or problem
                     skipped.append(problem)

@@ -13,6 +13,10 @@ class CorpusError(ValueError):
     """A corpus that cannot be read: says what, where (file and line) and what to do."""
 
 
+class Absent(ValueError):
+    """A record that a list names and no file holds: left out and counted, whatever `errors` says."""
+
+
 @dataclass(frozen=True)
 class Document:
     """A document and its summary, in sentences. Text keeps its case; models do their own preprocessing."""

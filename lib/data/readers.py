@@ -17,7 +17,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from lib.data.documents import CorpusError
+from lib.data.documents import Absent, CorpusError
 from lib.data.pieces import Pieces
 from lib.data.releases import RELEASES
 from lib.data.text import TITLE_END
@@ -249,7 +249,7 @@ def read_stories(folder: Path, urls: Path) -> Records:
     for number, url in enumerate(urls.read_text(encoding="utf-8-sig").split(), 1):
         name = hashlib.sha1(url.encode()).hexdigest()
         path = stories.get(name)
-        yield number, ValueError(f"no file {name}.story of {url}") if path is None else _story(path)
+        yield number, Absent(f"no file {name}.story of {url}") if path is None else _story(path)
 
 
 def _story(path: Path) -> dict | ValueError:
