@@ -64,10 +64,18 @@ def check_writable(path: str | Path) -> None:
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    folder = next(parent for parent in path.parents if parent.exists())
-    reason = errno.ENOTDIR if not folder.is_dir() else errno.EACCES if not os.access(folder, os.W_OK) else 0
-    if reason:
-        raise OSError(reason, os.strerror(reason), str(folder))
+    if reason := unwritable(path.parent):
+        raise reason
+
+
+def unwritable(folder: Path) -> OSError | None:
+    """Why nothing can be written in a folder, which need not be there yet; None where it can."""
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        return NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(there))
+    if not os.access(there, os.W_OK | os.X_OK):
+        return PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(there))
+    return None
 
 
 def to_disk(path: Path) -> None:

@@ -49,7 +49,7 @@ from lib.runs import (
     under,
     weights_of,
 )
-from lib.storage import cache_dir, digest, of_the_system, remove_leftovers, write_json, write_whole
+from lib.storage import cache_dir, digest, of_the_system, remove_leftovers, unwritable, write_json, write_whole
 from lib.threads import in_threads, threads_on, torch_threads
 
 
@@ -219,11 +219,10 @@ def check_output(folder: str | Path, resume: bool) -> None:
     if not str(folder).strip():
         raise RunError("the output folder has no name: give one, such as runs/mine")
     folder = Path(folder)
-    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    if not there.is_dir():
-        raise RunError(f"{there} is a file: a run is a folder. Choose another output folder.")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise RunError(f"{there} cannot be written: no permission. Choose another output folder.")
+    if reason := unwritable(folder):
+        if isinstance(reason, NotADirectoryError):
+            raise RunError(f"{reason.filename} is a file: a run is a folder. Choose another output folder.")
+        raise RunError(f"{reason.filename} cannot be written: no permission. Choose another output folder.")
     if (folder / "config.json").exists():
         if not resume:
             raise RunError(f"{folder} holds a run already: resume it, or choose another output folder")
