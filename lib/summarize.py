@@ -11,10 +11,8 @@ side: pointing at a word of the summary shows where the model looked.
 """
 
 import argparse
-import gzip
 import json
 import sys
-import zlib
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -24,7 +22,7 @@ from tqdm import tqdm
 import lib
 from lib.commands import plain_errors
 from lib.data.documents import CorpusError
-from lib.data.readers import read_json_lines
+from lib.data.readers import GZIP_DAMAGE, read_json_lines
 from lib.papers import paper
 from lib.runs import Run, Summary
 from lib.storage import check_writable
@@ -81,7 +79,7 @@ def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
                     if isinstance(found, ValueError):
                         raise CorpusError(f"{path}, line {number}: {found}")
                     yield f"{path.name}, line {number}", found
-            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            except GZIP_DAMAGE as error:
                 raise CorpusError(f"{path} cannot be read ({error}): it was cut short, or is no gzip file") from None
         else:
             try:

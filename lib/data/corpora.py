@@ -6,11 +6,9 @@ corpus = load_corpus("my/folder")         # {train,val,test} files in any layout
 for document in corpus.split("train"): ...
 """
 
-import gzip
 import importlib.metadata
 import json
 import warnings
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
@@ -21,7 +19,7 @@ from pathlib import Path
 from lib.data import docstrings
 from lib.data.documents import SPLITS, Absent, CorpusError, Document, to_document
 from lib.data.pieces import Pieces
-from lib.data.readers import Records, Source, articles_of, find_split, shard_pieces
+from lib.data.readers import GZIP_DAMAGE, Records, Source, articles_of, find_split, shard_pieces
 from lib.data.releases import RELEASES
 from lib.data.text import split_sentences
 from lib.storage import contents_digest, digest, project_root
@@ -325,7 +323,7 @@ def _guarded(source: Source) -> Records:
     path = source.path
     try:
         yield from source.read()
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+    except GZIP_DAMAGE as error:
         raise CorpusError(
             f"{path}: damaged gzip data ({' '.join(str(error).split())}). Download the file again."
         ) from None

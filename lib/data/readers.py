@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,7 @@ from lib.data.pieces import Pieces
 from lib.data.releases import RELEASES
 from lib.data.text import TITLE_END
 
+GZIP_DAMAGE = (gzip.BadGzipFile, EOFError, zlib.error)  # what reading damaged gzip data raises
 Records = Iterator[tuple[int, dict | ValueError]]  # a ValueError stands for a record that cannot be read
 
 

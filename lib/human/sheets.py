@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import zlib
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -12,7 +11,7 @@ from string import ascii_uppercase as LETTERS
 import numpy as np
 
 from lib.data.documents import CorpusError, Document
-from lib.data.readers import read_json_lines
+from lib.data.readers import GZIP_DAMAGE, read_json_lines
 from lib.storage import write_json, write_whole
 
 CRITERIA = {  # Mem2Mem's (section 5.7), each from 1 to 5; its Table 5 heads the third column REL
@@ -55,7 +54,7 @@ def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
             if made["id"] in found:
                 raise RatingError(f"{path}, line {number}: a second summary of the document {made['id']!r}")
             found[made["id"]] = made
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, *GZIP_DAMAGE) as error:
         raise RatingError(f"{path} cannot be read ({error}): it was cut short, or is no gzip file") from None
     except CorpusError as error:
         raise RatingError(str(error)) from None
