@@ -69,7 +69,7 @@ def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
     of, kept = runs[choose(name, runs, "trained run")]
     run, count = lib.load(trained_folder(name)), documents or kept.documents
     texts = list(load_corpus(dataset or kept.dataset).split("test", count))
-    title = of.title if name == of.name else of.kept_runs[name]
+    title = of.title_of(of.kept_runs[name])
     systems = dict(_systems(title, kept, run, texts))
     parts = score_systems(systems, texts, run.options, kept.cut)
     made = {**about(run, dataset or kept.dataset, texts, "test"), "parts": parts}

@@ -104,15 +104,11 @@ def kept_run(folder, paper):
     return run, f"{run.hours:.1f} h"
 
 
-def kept_title(paper, variant):
-    return paper.title if variant == paper.usual else variant
-
-
 # %%
 chosen = {paper.title: (name, paper) for name, paper in PAPERS.items()}
 if kept:
     chosen = {
-        kept_title(paper, variant): (folder, paper)
+        paper.title_of(variant): (folder, paper)
         for paper in PAPERS.values()
         for folder, variant in paper.kept_runs.items()
     }

@@ -89,7 +89,7 @@ def test_scores_need_a_paper_of_which_a_run_is_kept(kept_in, monkeypatch):
 
 def test_runs_of_other_variants_have_names_of_their_own(runs, kept_in, monkeypatch):
     of = PAPERS["windowed"]
-    monkeypatch.setitem(PAPERS, of.name, replace(of, kept=replace(of.kept, also={"standard": "windowed_standard"})))
+    monkeypatch.setitem(PAPERS, of.name, replace(of, kept=replace(of.kept, also={"windowed_standard": "standard"})))
     config, now = json.loads((runs / "windowed" / "config.json").read_text()), [""]
     monkeypatch.setattr(lib, "load", lambda folder, load=lib.load, **how: _renamed(load(folder, **how), now[0]))
     for variant, name in ((config["variant"], "windowed"), ("standard", "windowed_standard")):

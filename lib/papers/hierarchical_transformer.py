@@ -177,7 +177,7 @@ PAPER = Paper(
     baselines=cluster_baselines,
     tables=TABLES,
     samples=SAMPLES,
-    kept=Kept("sumpubmed", 200, 200, also={"HT + copying": "hierarchical_transformer_copying"}),
+    kept=Kept("sumpubmed", 200, 200, also={"hierarchical_transformer_copying": "HT + copying"}),
     page_tables={
         "hierarchical_table1": PageTable(
             "Hierarchical transformer, Table 1: ROUGE-L recall of the L' best paragraphs",

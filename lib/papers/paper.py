@@ -161,9 +161,8 @@ class Kept:
     words: int  # of Lead and LexRank
     cut: int | None = None  # words after which every summary is cut
     documents: int = 200  # of the test split
-    also: Mapping[str, str] = field(
-        default_factory=dict
-    )  # other variants of which a run is kept -> its folder's name
+    # names of the folders of runs of other variants that are kept -> those variants
+    also: Mapping[str, str] = field(default_factory=dict)
 
 
 def baseline(label: str, part: str, **published) -> Row:
@@ -288,7 +287,11 @@ class Paper:
         """The names of the folders of the trained runs that the project keeps -> their variants."""
         if self.kept is None:
             return {}
-        return {self.name: self.usual, **{name: variant for variant, name in self.kept.also.items()}}
+        return {self.name: self.usual, **self.kept.also}
+
+    def title_of(self, variant: str) -> str:
+        """Of a kept run: the paper's own of the variant that it is known by, otherwise the variant's."""
+        return self.title if variant == self.usual else variant
 
     def run_name(self, run: RunSpec, preset: str) -> str:
         """Of a run's folder. Rows that differ only in how they are scored share it."""
