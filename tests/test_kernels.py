@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from lib.layers import kernels
 from lib.layers.attention import _AdditiveScores, _CompiledScores
 from lib.layers.coverage import _CompiledScan, _CoverageScan
+from lib.layers.dropout import Dropout
 from lib.layers.gru import GRU, GatedGRU, gru_scan
 from lib.layers.kernels import _rational_tanh, compiled, for_each_document
 from lib.layers.lstm import LSTM
@@ -81,6 +82,18 @@ def test_compiled_functions(name, exact, close):
         assert isinstance(single, float) and abs(single / exact(np.float64(np.float32(x))) - 1 if x else 0) < close
         assert compiled_one(x) == pytest.approx(exact(x), rel=1e-15)
     assert compiled_one(np.float32(-1e30)) == pytest.approx(exact(-87.0), abs=1e-6)
+
+
+def test_bfloat16_is_the_nearest():
+    """As PyTorch's: of two that are as near the even one."""
+    random = torch.randint(-(2**31), 2**31, (9_999,), dtype=torch.int32).view(torch.float32)
+    halfway = ((random.view(torch.int32) & -0x10000) + 0x8000).view(torch.float32)
+    wide = torch.cat([random, halfway, torch.tensor([0.0, -0.0, torch.inf, -torch.inf, 1e-40])])
+    wide = wide[~wide.isnan()]
+    found = torch.empty(len(wide), dtype=torch.bfloat16)
+    keep = np.zeros(len(wide), np.int16), np.int16(0), np.float32(1)
+    kernels.drop(wide.numpy(), *keep, found.view(torch.int16).numpy())
+    assert torch.equal(found, wide.bfloat16())
 
 
 def test_padding_is_not_read():
@@ -321,6 +334,9 @@ def compiled_code():
         nothing = torch.zeros(3, 0)
         mixture = Mixture(x[0], alpha[0], None, lambda total: (-total, nothing), nothing.long())
         mixture.best(2, [[0], [], []], extra=1)
+    for dtype in (torch.float32, torch.bfloat16):
+        scores = torch.randn(2, 3, 4, 5, dtype=dtype, requires_grad=True)
+        (Dropout(0.3)(scores) + Dropout(0.3).softmax(scores, mask[:2, None, None, :5])).sum().backward()
     found = {}
     for kernel in kernels.KERNELS:
         single = [t for t in kernel.signatures if not any(getattr(a, "dtype", None) == numba.float64 for a in t)]
@@ -349,6 +365,7 @@ def test_no_bit_depends_on_where_the_arrays_lie(compiled_code):
         head = next(line for line in code.splitlines() if line.startswith("define") and name in line)
         data = re.findall(r"ptr ([^%]*)%arg\.\w+\.4\b", head)  # the fifth part of an array is where its numbers are
         apart = ["noalias" in attributes for attributes in data]
-        assert apart == [t.dtype == numba.float32 for t in types if isinstance(t, numba.types.Array)], name
+        told = (numba.float32, numba.int16)
+        assert apart == [t.dtype in told for t in types if isinstance(t, numba.types.Array)], name
         if name in WHOLE_ARRAYS:
             assert "vector.body" in code and "vector.memcheck" not in code, name

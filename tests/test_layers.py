@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from lib.layers.attention import Attention, masked_softmax
 from lib.layers.coverage import CoverageAttention
-from lib.layers.dropout import Dropout
+from lib.layers.dropout import Dropout, random_numbers
 from lib.layers.pointer import PointerGenerator, PointerOutput, _VocabularyNLL, joint_nll, softmax_nll
 from lib.layers.transformer import attend
 
@@ -256,6 +256,72 @@ def test_dropout_drops_its_share_and_scales_the_rest():
     assert not torch.equal(dropout(x), y)
     assert torch.equal(dropout.eval()(x), x)
     assert torch.equal(Dropout(0.0)(x), x)
+
+
+DTYPES = {torch.float64: 1e-14, torch.float32: 1e-6, torch.bfloat16: 8e-3}
+
+
+def drawn(dropout, shape):
+    """What the next dropout keeps, and by which factor: of ones."""
+    return dropout(torch.ones(shape, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dropout_in_each_type(dtype):
+    """Of what is not contiguous as well, in both directions the same numbers, and bfloat16 to its last bit."""
+    dropout, x = Dropout(0.3), torch.randn(9, 33).to(dtype).T.requires_grad_()
+    with random_numbers(7):
+        factors = drawn(dropout, x.shape).to(torch.promote_types(dtype, torch.float32))
+    with random_numbers(7):
+        y = dropout(x)
+    slope = torch.randn(x.shape).to(dtype)
+    (gradient,) = torch.autograd.grad(y, x, slope)
+    assert y.dtype == dtype and torch.equal(y, (x * factors).to(dtype)) and y.stride() == x.stride()
+    assert gradient.dtype == dtype and torch.equal(gradient, (slope * factors).to(dtype))
+
+
+MASKS = {
+    "of all": (5, 70),
+    "of words": (3, 1, 1, 70),
+    "of each": (3, 1, 5, 70),
+    "of heads": (3, 4, 5, 70),
+    "one": (1, 1),
+}
+
+
+@pytest.mark.parametrize(("dtype", "close"), DTYPES.items())
+@pytest.mark.parametrize("shape", MASKS.values(), ids=MASKS)
+def test_dropout_of_a_softmax(dtype, close, shape):
+    """The softmax and then dropout, and their gradients; no number of what is not seen is read."""
+    torch.manual_seed(0)
+    dropout, mask = Dropout(0.3), torch.rand(shape) > 0.3
+    mask[..., 0] = True
+    scores = torch.where(mask, 9 * torch.randn(3, 4, 5, 70), torch.nan).to(dtype).requires_grad_()
+    with random_numbers(7):
+        factors = drawn(dropout, scores.shape)
+    with random_numbers(7):
+        weights = dropout.softmax(scores, mask)
+    exact = scores.detach().double().requires_grad_()
+    expected = exact.masked_fill(~mask, -torch.inf).softmax(-1) * factors
+    assert weights.dtype == dtype and (weights - expected).abs().max() < close
+    assert (weights[~mask.expand(scores.shape)] == 0).all()
+    slope = torch.randn(scores.shape).to(dtype)
+    (gradient,) = torch.autograd.grad(weights, scores, slope)
+    (right,) = torch.autograd.grad(expected, exact, slope.double())
+    assert gradient.dtype == dtype and (gradient - right).abs().max() < 3 * close
+
+
+def test_threads_change_no_bit_of_dropout():
+    scores, found, before = torch.randn(5, 2, 9, 40, requires_grad=True), [], torch.get_num_threads()
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            with random_numbers(7):
+                weights = Dropout(0.3).softmax(scores, torch.ones(1, dtype=torch.bool))
+            found.append((weights, *torch.autograd.grad(weights, scores, scores.detach())))
+    finally:
+        torch.set_num_threads(before)
+    assert all(torch.equal(a, b) for a, b in zip(*found))
 
 
 def test_attention_with_dropout_is_attention():

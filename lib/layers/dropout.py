@@ -1,4 +1,5 @@
-"""Dropout whose random numbers are cheap on a CPU, and a thread's own."""
+"""Dropout whose random numbers are cheap on a CPU, and a thread's own; there it is one pass, and so is dropout of the
+weights of attention together with their softmax."""
 
 import threading
 from collections.abc import Iterator
@@ -7,6 +8,8 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 from torch import Tensor, nn
+
+from lib.layers.kernels import compiled, drop, dropped_softmax, dropped_softmax_backward, for_each_document
 
 _this_thread = threading.local()
 
@@ -28,13 +31,92 @@ def seed_of(*seeds: int) -> int:
 
 
 class Dropout(nn.Dropout):
-    """torch.nn.Dropout, whose random numbers take half of a small model's training step on a CPU: there, one draw of
-    64 bits decides for four numbers. The probability is p to the nearest 1/65,536."""
+    """torch.nn.Dropout, which takes half of a small model's training step on a CPU: there, one draw of 64 bits
+    decides for four numbers, in a compiled loop. The probability is p to the nearest 1/65,536."""
 
     def forward(self, x: Tensor) -> Tensor:
-        if not self.training or not self.p or x.device.type != "cpu":
+        if not self.training or not self.p or not _compiled(x):
             return super().forward(x)
-        dropped, generator = round(self.p * 2**16), getattr(_this_thread, "generator", None)
+        return _Dropped.apply(x, *self._draws(x))
+
+    def softmax(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """Dropout, in training on a CPU, of the softmax of scores [B, h, m, n] where `mask` is true, whose shape can
+        be expanded to theirs. What is between is in float32 for scores in bfloat16."""
+        seen = mask[(None,) * (4 - mask.dim())].to(torch.int16)
+        seen = seen.expand(*seen.shape[:3], scores.shape[3])
+        return _DroppedSoftmax.apply(scores, seen, *self._draws(scores))
+
+    def _draws(self, x: Tensor) -> tuple[Tensor, int]:
+        """16 random bits for each number, and how many of the 65,536 that they can be drop it."""
+        generator = getattr(_this_thread, "generator", None)
         draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None, generator=generator)
-        keep = draws.view(torch.int16)[: x.numel()].view(x.shape) >= dropped - 2**15
-        return x * keep.to(x.dtype).mul_(2**16 / (2**16 - dropped))
+        return draws.view(torch.int16)[: x.numel()].view(x.shape), round(self.p * 2**16)
+
+
+def _compiled(x: Tensor) -> bool:
+    return compiled(x) or (x.device.type == "cpu" and x.dtype == torch.bfloat16)
+
+
+def _arrays(*tensors: Tensor) -> list:
+    """As the kernels see them: bfloat16 as its bits."""
+    whole = (x.detach().contiguous() for x in tensors)
+    return [(x.view(torch.int16) if x.dtype == torch.bfloat16 else x).numpy() for x in whole]
+
+
+def _rule(dropped: int, dtype: torch.dtype) -> tuple:
+    """The least draw that keeps a number, and the factor of what is kept, which keeps the mean."""
+    wide = np.float64 if dtype == torch.float64 else np.float32
+    return np.int16(dropped - 2**15), wide(2**16 / (2**16 - dropped))
+
+
+class _Dropped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, draws, dropped):
+        ctx.save_for_backward(draws)
+        ctx.dropped = dropped
+        return _drop(x, draws, dropped)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, d_out):
+        return _drop(d_out, *ctx.saved_tensors, ctx.dropped), None, None
+
+
+def _drop(x: Tensor, draws: Tensor, dropped: int) -> Tensor:
+    out = x.new_empty(x.shape)
+    values, drawn, made = (array.reshape(-1) for array in _arrays(x, draws, out))
+    drop(values, drawn, *_rule(dropped, x.dtype), made)
+    return out if x.is_contiguous() else torch.empty_like(x).copy_(out)
+
+
+class _DroppedSoftmax(torch.autograd.Function):
+    """Keeps the scores; documents are shared out among threads."""
+
+    @staticmethod
+    def forward(ctx, scores, seen, draws, dropped):
+        weights, ctx.dropped = scores.new_empty(scores.shape), dropped
+        wide = torch.promote_types(scores.dtype, torch.float32)
+        tops, sums = scores.new_empty(2, *scores.shape[:3], dtype=wide)
+        ctx.save_for_backward(scores, seen, draws, tops, sums)
+        s, see, drawn, w, t, z = _arrays(scores, seen, draws, weights, tops, sums)
+        rule = _rule(dropped, scores.dtype)
+
+        def of_document(b: int, n: int) -> None:
+            dropped_softmax(s[b], see[b % len(see)], drawn[b], *rule, w[b], t[b], z[b])
+
+        for_each_document(of_document, [scores.shape[3]] * len(s))
+        return weights
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, d_weights):
+        scores, *_ = ctx.saved_tensors
+        d_scores = scores.new_empty(scores.shape)
+        s, see, drawn, t, z, dw, ds = _arrays(*ctx.saved_tensors, d_weights, d_scores)
+        rule = _rule(ctx.dropped, scores.dtype)
+
+        def of_document(b: int, n: int) -> None:
+            dropped_softmax_backward(s[b], see[b % len(see)], drawn[b], *rule, t[b], z[b], dw[b], ds[b])
+
+        for_each_document(of_document, [scores.shape[3]] * len(s))
+        return d_scores, None, None, None

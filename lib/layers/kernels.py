@@ -1,5 +1,6 @@
 """Compiled loops for a CPU: additive attention, with coverage or without, the gates of GRUs, a memory that is read
-and written at every step, the softmax over a vocabulary, and the best words of a distribution that is never made.
+and written at every step, the softmax over a vocabulary, the best words of a distribution that is never made, and
+dropout, of the weights of attention together with their softmax.
 
 What PyTorch does in a dozen calls, each over all numbers, is one pass here, and what is between stays in registers or
 the first cache. Attention works on one document, and documents are shared out among threads: no number depends on how
@@ -57,7 +58,7 @@ def _apart(function):
     """The arrays of a kernel's arguments do not overlap. Without it LLVM compares their places before each loop and
     takes another one, which rounds otherwise, where short arrays merely lie close together."""
     for argument in function.args:
-        if str(argument.type) in ("float*", "double*"):
+        if str(argument.type) in ("float*", "double*", "i16*"):
             argument.add_attribute("noalias")
 
 
@@ -111,16 +112,46 @@ def _exp_of(x):
     return lambda x: math.exp(x)
 
 
-def _bits(context, bits):
-    """The float32 whose bits are an int32."""
+def _same_bits(result, argument) -> Any:
+    """A number of another type that has the same bits."""
 
     def cast(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], context.get_value_type(types.float32))
+        return builder.bitcast(arguments[0], context.get_value_type(result))
 
-    return types.float32(types.int32), cast
+    return intrinsic(lambda context, value: (result(argument), cast))
 
 
-_float_of_bits: Any = intrinsic(_bits)
+_float_of_bits = _same_bits(types.float32, types.int32)
+_bits_of_float = _same_bits(types.int32, types.float32)
+
+
+def _wider(x):
+    raise NotImplementedError
+
+
+@overload(_wider, inline="always")
+def _wider_of(x):
+    """bfloat16, which numpy does not have, comes as its 16 bits: the upper half of a float32."""
+    if x == types.int16:
+        return lambda x: _float_of_bits(np.int32(np.int32(x) << np.int32(16)))
+    return lambda x: x
+
+
+def _narrower(x, like):
+    raise NotImplementedError
+
+
+@overload(_narrower, inline="always")
+def _narrower_of(x, like):
+    """What an array such as `like` holds: for bfloat16 the nearest, of two that are as near the even one."""
+    return _nearest_bfloat if like.dtype == types.int16 else lambda x, like: x
+
+
+@register_jitable
+def _nearest_bfloat(x, like):
+    bits = _bits_of_float(x)
+    odd = (bits >> np.int32(16)) & np.int32(1)
+    return np.int16((bits + np.int32(0x7FFF) + odd) >> np.int32(16))
 
 
 @register_jitable
@@ -569,6 +600,99 @@ def memory_write_backward(made, memory, d_memory, d_shared):
                 d[i] *= gate
             for i in range(2 * width):
                 add[i] += made[b, j, first + i]
+
+
+# ------------------------------------------------------------------------------------------------------- dropout
+
+
+@_kernel
+def drop(values, draws, least, factor, out):
+    """Flat `values` times `factor`, but 0 where the draw, of 16 bits, is below `least`."""
+    _apart()
+    for i in range(len(values)):
+        out[i] = _narrower(_wider(values[i]) * (factor if draws[i] >= least else factor - factor), out)
+
+
+@register_jitable
+def _widened(score, see, row):
+    """Scores that are seen, and no number to speak of in place of the others and up to the end of the row."""
+    nothing = row.dtype.type(-1e38)
+    for i in range(len(score)):
+        row[i] = _wider(score[i]) if see[i] != 0 else nothing
+    for i in range(len(score), len(row)):
+        row[i] = nothing
+
+
+@register_jitable
+def _top(row, lanes):
+    """The largest number of a row whose length is a multiple of that of `lanes`, which are used for it."""
+    lanes[:] = row[0]
+    for first in range(0, len(row), len(lanes)):
+        for i in range(len(lanes)):
+            lanes[i] = max(lanes[i], row[first + i])
+    top = lanes[0]
+    for i in range(1, len(lanes)):
+        top = max(top, lanes[i])
+    return top
+
+
+@register_jitable
+def _exponentials(row, top):
+    """In place; their sum."""
+    total = top - top
+    for i in range(len(row)):
+        row[i] = _exp(row[i] - top)
+        total += row[i]
+    return total
+
+
+@_kernel
+def dropped_softmax(scores, seen, draws, least, factor, weights, tops, sums):
+    """weights [h, m, n]: the softmax of the scores that are seen, dropped as by `drop`. Of each row `tops` [h, m]
+    gets the largest score, `sums` that of exp(score - largest).
+
+    seen: [h or 1, m or 1, n], not 0 where a score is; of 16 bits, as the draws are, for `_apart`.
+    """
+    _apart()
+    _wide()
+    heads, queries, n = scores.shape
+    longer = -(-n // FURTHER) * FURTHER  # whole vectors alone
+    work = np.empty(longer + 16, sums.dtype)
+    row, lanes, nothing = work[:longer], work[longer:], factor - factor
+    for h in range(heads):
+        for m in range(queries):
+            see, draw, weight = seen[h % len(seen), m % seen.shape[1]], draws[h, m], weights[h, m]
+            _widened(scores[h, m], see, row)
+            tops[h, m] = _top(row, lanes)
+            sums[h, m] = _exponentials(row, tops[h, m])
+            scale = factor / sums[h, m]
+            for i in range(n):
+                kept = see[i] != 0 and draw[i] >= least
+                weight[i] = _narrower(row[i] * (scale if kept else nothing), weight)
+
+
+@_kernel
+def dropped_softmax_backward(scores, seen, draws, least, factor, tops, sums, d_weights, d_scores):
+    """The gradient d_scores [h, m, n] of `dropped_softmax`; the softmax is worked out again."""
+    _apart()
+    _wide()
+    heads, queries, n = scores.shape
+    longer = -(-n // FURTHER) * FURTHER
+    work = np.empty(2 * longer, sums.dtype)
+    row, slope, nothing = work[:longer], work[longer:], factor - factor
+    for h in range(heads):
+        for m in range(queries):
+            see, draw = seen[h % len(seen), m % seen.shape[1]], draws[h, m]
+            d_weight, d_score = d_weights[h, m], d_scores[h, m]
+            _widened(scores[h, m], see, row)
+            _exponentials(row, tops[h, m])
+            share, mean = np.float32(1) / sums[h, m], nothing
+            for i in range(n):
+                row[i] *= share if see[i] != 0 else nothing
+                slope[i] = _wider(d_weight[i]) * (factor if draw[i] >= least else nothing)
+                mean += row[i] * slope[i]
+            for i in range(n):
+                d_score[i] = _narrower(row[i] * (slope[i] - mean), d_score)
 
 
 # ------------------------------------------------------------------------------------------------------- tensors

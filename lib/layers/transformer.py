@@ -29,9 +29,9 @@ def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout
         wide_q, wide_keys, wide_values = full_precision(q, keys, values)
         with torch.autocast("cpu", enabled=False):
             return F.scaled_dot_product_attention(wide_q, wide_keys, wide_values, mask).to(q.dtype)
-    (scores,) = full_precision(q * q.shape[-1] ** -0.5 @ keys.transpose(-1, -2))
-    weights = (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(-1)
-    return dropout(weights).to(values.dtype) @ values
+    scores = q * q.shape[-1] ** -0.5 @ keys.transpose(-1, -2)
+    seen = torch.ones(scores.shape[-1], dtype=torch.bool) if mask is None else mask
+    return dropout.softmax(scores, seen) @ values
 
 
 def attend_both(

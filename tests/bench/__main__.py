@@ -138,6 +138,13 @@ def work(folder: Path) -> dict:
             close=2e-3,
         ),
         "bfloat16": lambda: ways("the same with products in bfloat16 or float32", equal, "bf16", "lib", close=2e-3),
+        "dropout": lambda: ways(
+            "the trained hierarchical transformer's sizes: batch 16, target 256, dropout compiled or PyTorch's",
+            {"model": "medium_transformer", "batch": 16, "source": 22, "target": 256},
+            "bf16",
+            "dropout",
+            close=2e-3,
+        ),
         "kernels": lambda: ways(
             "Mem2Mem at the paper's sizes, batch 16, with compiled loops and threads or as it was before them",
             whole,

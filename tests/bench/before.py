@@ -2,10 +2,12 @@
 its packed GRU for 128 sentences at a time (at each step back it clears a gradient as large as all words)."""
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from lib.layers import attention, coverage, gru, pointer
+from lib.layers.attention import masked_softmax
+from lib.layers.dropout import Dropout
 from lib.models import mem2mem
 
 TOGETHER = 128  # sentences
@@ -35,3 +37,14 @@ def in_parts(gru, packed: PackedSequence):
         last.append(ended)
     states, order = torch.cat(states), torch.cat(places)
     return PackedSequence(torch.empty_like(states).index_copy(0, order, states), sizes), torch.cat(last, 1)
+
+
+def without_compiled_dropout() -> None:
+    """From here on dropout, of the same places, is PyTorch's operations, and so is the softmax before it."""
+    Dropout.forward = dropped
+    Dropout.softmax = lambda self, scores, mask: dropped(self, masked_softmax(scores, mask)).to(scores.dtype)
+
+
+def dropped(dropout: Dropout, x: Tensor) -> Tensor:
+    draws, count = dropout._draws(x)
+    return x * (draws >= count - 2**15).to(x.dtype).mul_(2**16 / (2**16 - count))

@@ -37,7 +37,7 @@ from lib.papers import PAPERS
 from lib.runs import Recipe
 from lib.threads import torch_threads
 from lib.training import TrainConfig, backward_in_threads
-from tests.bench.before import without_kernels
+from tests.bench.before import without_compiled_dropout, without_kernels
 from tests.bench.textbook import (
     PointerGeneratorLSTM,
     TextbookHierarchicalTransformer,
@@ -79,6 +79,9 @@ def build(model: str):
     if model == "hierarchical_transformer":
         # without dropout, so that both ways give the same loss
         return TextbookHierarchicalTransformer(HierarchicalTransformerConfig(dropout=0.0))
+    if model == "medium_transformer":  # as the trained runs are
+        sizes = {"width": 128, "heads": 4, "inner": 512, "local_layers": 3}
+        return TextbookHierarchicalTransformer(HierarchicalTransformerConfig(8_000, **sizes))
     if model == "pointer_generator":
         return PointerGeneratorLSTM(VOCAB)
     if model == "mem2mem":
@@ -91,7 +94,8 @@ def build(model: str):
 def train(model: str, way: str, batch: int, source: int, target: int, repeats: int = 3, equal: bool = False) -> dict:
     """Seconds of forward, backward and update; the loss of the first step; floating-point operations of products.
 
-    way: "lib", "bf16" (its products in bfloat16), "before" (see `before.py`) or "textbook".
+    way: "lib", "bf16" (its products in bfloat16), "dropout" (the same, but see `before.py`), "before" (likewise) or
+    "textbook".
     """
     step = _step(model, way, batch, source, target, equal)
     before = _peak()
@@ -101,11 +105,13 @@ def train(model: str, way: str, batch: int, source: int, target: int, repeats: i
 
 
 def _step(model: str, way: str, batch: int, source: int, target: int, equal: bool = False) -> Callable[[], float]:
-    network, shared = build(model), way in ("lib", "bf16")
+    network, shared = build(model), way in ("lib", "bf16", "dropout")
     loss = network.textbook_loss if way == "textbook" else network.loss
+    if way == "dropout":
+        without_compiled_dropout()
     if not shared:
         without_kernels(network)
-    if model == "hierarchical_transformer":  # source: paragraphs
+    if model.endswith("transformer"):  # source: paragraphs
         vocab_size = network.config.vocab_size
         items = clusters(batch, source, target, vocab_size, equal)
     else:
@@ -117,7 +123,7 @@ def _step(model: str, way: str, batch: int, source: int, target: int, equal: boo
     weights = [len(share) / batch for share in shares]
 
     def losses_of(share) -> dict:
-        with torch.autocast("cpu", torch.bfloat16, enabled=way == "bf16"):
+        with torch.autocast("cpu", torch.bfloat16, enabled=way in ("bf16", "dropout")):
             return loss(make_batch(share, vocab_size))
 
     def step() -> float:
