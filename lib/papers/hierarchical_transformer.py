@@ -1,6 +1,7 @@
 """The hierarchical transformer (Liu and Lapata 2019), flat transformers and T-DMCA beside it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from lib.data.batch import EncodedDocument
@@ -51,11 +52,21 @@ VARIANTS = {
         options=_sequence(3000),
         train={name: {"learning_rate": _noam(n, TDMCAConfig.width)} for name, n in (("paper", 2), ("code", 3))},
     ),
-    "HT + copying": Variant(CopyingTransformer),
 }
+COPYING = (
+    "HT", "HT + similarity graph", "HT without paragraph positions", "HT without multi-head pooling",
+    "HT without global layers", "FT 600",
+)  # fmt: skip
+VARIANTS |= {f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer) for name in COPYING}
+
 _WRITTEN = {"length_penalty": 0.4, "length_offset": 5, "forbidden": (PAD, UNK, BOS, TITLE_END, PARAGRAPH_END)}
 _NOAM = {"warmup": 8_000, "beta2": 0.998, "max_norm": None}
 _CODE = {**_NOAM, "epsilon": 1e-9}  # of which the paper does not speak
+_ARTICLES = ClusterOptions(  # whose paragraphs stand in order
+    paragraphs=22, paragraph_tokens=110, paragraph_words=70, section_words=520, summary_tokens=256, vocab_size=8_000,
+    ranking="order", lower=True,
+)  # fmt: skip
+_ABSTRACTS = DecodeConfig(beam=5, min_length=230, max_length=256, block_ngrams=3, **_WRITTEN)
 # batches: 10,500 pieces on each of 4 GPUs, 4 times before an update, as the authors' code does it
 _BATCHES = {"batch_size": 512, "batch_tokens": 168_000, "accumulate": 16, "validate_every": 10_000, "keep_best": 5}
 PRESETS = {
@@ -82,18 +93,25 @@ PRESETS = {
         decode=DecodeConfig(beam=5, min_length=60, max_length=160, block_ngrams=3, **_WRITTEN),
         documents=100,
     ),
-    # for a trained run: papers whose paragraphs stand in order
+    # for a trained run
     "medium": Preset(
-        ClusterOptions(
-            paragraphs=22, paragraph_tokens=110, paragraph_words=70, section_words=520, summary_tokens=256,
-            vocab_size=8_000, ranking="order", lower=True,
-        ),
+        _ARTICLES,
         {"width": 128, "heads": 4, "inner": 512, "local_layers": 3},
         train=TrainConfig(
             batch_size=16, epochs=3, learning_rate=0.08, validate_every=500, save_every=250, log_every=50, bf16=True,
             **{**_CODE, "warmup": 1_000},
         ),
-        decode=DecodeConfig(beam=5, min_length=230, max_length=256, block_ngrams=3, **_WRITTEN),
+        decode=_ABSTRACTS,
+    ),
+    # for the rows of a table
+    "small": Preset(
+        replace(_ARTICLES, paragraphs=12),
+        {"width": 64, "heads": 4, "inner": 256, "local_layers": 3},
+        train=TrainConfig(
+            batch_size=16, steps=2_000, learning_rate=0.05, validate_every=500, log_every=50, bf16=True,
+            **{**_CODE, "warmup": 400},
+        ),
+        decode=_ABSTRACTS,
     ),
 }  # fmt: skip
 
@@ -148,6 +166,16 @@ TABLES = {
             _clusters("HT without global layers", 39.01, 22.97, 33.76),
         ),
         against("HT", *(f"HT without {x}" for x in ("paragraph positions", "multi-head pooling", "global layers"))),
+        decodings=True,
+    ),
+    "hierarchical_table_copying": Table(
+        "Hierarchical transformer with copying, which is ours: what Tables 2 and 3 compare",
+        (
+            baseline("Lead", "lead"),
+            baseline("LexRank", "lexrank"),
+            *(trained(name, f"{name} + copying", published={}) for name in ("FT 600", *COPYING[:-1])),
+        ),
+        (("FT 600", "HT"), ("HT", "HT + similarity graph"), *against("HT", *COPYING[2:5])),
         decodings=True,
     ),
 }  # fmt: skip
