@@ -79,7 +79,8 @@ class _Dropped(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, d_out):
-        return _drop(d_out, *ctx.saved_tensors, ctx.dropped), None, None
+        (draws,) = ctx.saved_tensors
+        return _drop(d_out, draws, ctx.dropped), None, None
 
 
 def _drop(x: Tensor, draws: Tensor, dropped: int) -> Tensor:
