@@ -9,6 +9,7 @@ from lib.layers.coverage import CoverageAttention
 from lib.layers.dropout import Dropout, random_numbers
 from lib.layers.pointer import PointerGenerator, PointerOutput, _VocabularyNLL, joint_nll, softmax_nll
 from lib.layers.transformer import attend
+from lib.threads import torch_threads
 
 MASK = torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] + [False] * 4])  # [B, N]
 
@@ -312,15 +313,11 @@ def test_dropout_of_a_softmax(dtype, close, shape):
 
 
 def test_threads_change_no_bit_of_dropout():
-    scores, found, before = torch.randn(5, 2, 9, 40, requires_grad=True), [], torch.get_num_threads()
-    try:
-        for threads in (1, 3):
-            torch.set_num_threads(threads)
-            with random_numbers(7):
-                weights = Dropout(0.3).softmax(scores, torch.ones(1, dtype=torch.bool))
+    scores, found = torch.randn(5, 2, 9, 40, requires_grad=True), []
+    for threads in (1, 3):
+        with torch_threads(threads), random_numbers(7):
+            weights = Dropout(0.3).softmax(scores, torch.ones(1, dtype=torch.bool))
             found.append((weights, *torch.autograd.grad(weights, scores, scores.detach())))
-    finally:
-        torch.set_num_threads(before)
     assert all(torch.equal(a, b) for a, b in zip(*found))
 
 

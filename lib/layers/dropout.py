@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lib.layers.kernels import compiled, drop, dropped_softmax, dropped_softmax_backward, for_each_document
+from lib.layers.kernels import arrays, compiled, drop, dropped_softmax, dropped_softmax_backward, for_each_document
 
 _this_thread = threading.local()
 
@@ -43,7 +43,7 @@ class Dropout(nn.Dropout):
         """Dropout, in training on a CPU, of the softmax of scores [B, h, m, n] where `mask` is true, whose shape can
         be expanded to theirs. What is between is in float32 for scores in bfloat16."""
         seen = mask[(None,) * (4 - mask.dim())].to(torch.int16)
-        seen = seen.expand(*seen.shape[:3], scores.shape[3])
+        seen = seen.expand(*seen.shape[:3], scores.shape[3]).contiguous()
         return _DroppedSoftmax.apply(scores, seen, *self._draws(scores))
 
     def _draws(self, x: Tensor) -> tuple[Tensor, int]:
@@ -55,12 +55,6 @@ class Dropout(nn.Dropout):
 
 def _compiled(x: Tensor) -> bool:
     return compiled(x) or (x.device.type == "cpu" and x.dtype == torch.bfloat16)
-
-
-def _arrays(*tensors: Tensor) -> list:
-    """As the kernels see them: bfloat16 as its bits."""
-    whole = (x.detach().contiguous() for x in tensors)
-    return [(x.view(torch.int16) if x.dtype == torch.bfloat16 else x).numpy() for x in whole]
 
 
 def _rule(dropped: int, dtype: torch.dtype) -> tuple:
@@ -85,7 +79,7 @@ class _Dropped(torch.autograd.Function):
 
 def _drop(x: Tensor, draws: Tensor, dropped: int) -> Tensor:
     out = x.new_empty(x.shape)
-    values, drawn, made = (array.reshape(-1) for array in _arrays(x, draws, out))
+    values, drawn, made = (array.reshape(-1) for array in arrays(x, draws, out))
     drop(values, drawn, *_rule(dropped, x.dtype), made)
     return out if x.is_contiguous() else torch.empty_like(x).copy_(out)
 
@@ -99,7 +93,7 @@ class _DroppedSoftmax(torch.autograd.Function):
         wide = torch.promote_types(scores.dtype, torch.float32)
         tops, sums = scores.new_empty(2, *scores.shape[:3], dtype=wide)
         ctx.save_for_backward(scores, seen, draws, tops, sums)
-        s, see, drawn, w, t, z = _arrays(scores, seen, draws, weights, tops, sums)
+        s, see, drawn, w, t, z = arrays(scores, seen, draws, weights, tops, sums)
         rule = _rule(dropped, scores.dtype)
 
         def of_document(b: int, n: int) -> None:
@@ -113,7 +107,7 @@ class _DroppedSoftmax(torch.autograd.Function):
     def backward(ctx, d_weights):
         scores, *_ = ctx.saved_tensors
         d_scores = scores.new_empty(scores.shape)
-        s, see, drawn, t, z, dw, ds = _arrays(*ctx.saved_tensors, d_weights, d_scores)
+        s, see, drawn, t, z, dw, ds = arrays(*ctx.saved_tensors, d_weights, d_scores)
         rule = _rule(ctx.dropped, scores.dtype)
 
         def of_document(b: int, n: int) -> None:

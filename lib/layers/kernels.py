@@ -704,9 +704,13 @@ def compiled(values: Tensor) -> bool:
 
 
 def arrays(*tensors: Tensor | None) -> list:
-    """As the kernels see them; what no kernel works on stays as it is. A tensor that is not contiguous is copied:
-    what a kernel writes must be new memory (`new_empty`; `empty_like` keeps strides)."""
-    return [x if x is None or not compiled(x) else x.detach().contiguous().numpy() for x in tensors]
+    """As the kernels see them: bfloat16 as its bits, None as it is. A tensor that is not contiguous is copied: what a
+    kernel writes must be new memory (`new_empty`; `empty_like` keeps strides)."""
+    return [None if x is None else _array(x.detach().contiguous()) for x in tensors]
+
+
+def _array(x: Tensor) -> np.ndarray:
+    return (x.view(torch.int16) if x.dtype == torch.bfloat16 else x).numpy()
 
 
 def ready(kernel: Any) -> bool:

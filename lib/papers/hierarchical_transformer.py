@@ -53,11 +53,9 @@ VARIANTS = {
         train={name: {"learning_rate": _noam(n, TDMCAConfig.width)} for name, n in (("paper", 2), ("code", 3))},
     ),
 }
-COPYING = (
-    "HT", "HT + similarity graph", "HT without paragraph positions", "HT without multi-head pooling",
-    "HT without global layers", "FT 600",
-)  # fmt: skip
-VARIANTS |= {f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer) for name in COPYING}
+_ABLATIONS = [f"HT without {part}" for part in ("paragraph positions", "multi-head pooling", "global layers")]
+_COPYING = ["FT 600", "HT", "HT + similarity graph", *_ABLATIONS]
+VARIANTS |= {f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer) for name in _COPYING}
 
 _WRITTEN = {"length_penalty": 0.4, "length_offset": 5, "forbidden": (PAD, UNK, BOS, TITLE_END, PARAGRAPH_END)}
 _NOAM = {"warmup": 8_000, "beta2": 0.998, "max_norm": None}
@@ -165,7 +163,7 @@ TABLES = {
             _clusters("HT without multi-head pooling", 39.90, 24.34, 34.61),
             _clusters("HT without global layers", 39.01, 22.97, 33.76),
         ),
-        against("HT", *(f"HT without {x}" for x in ("paragraph positions", "multi-head pooling", "global layers"))),
+        against("HT", *_ABLATIONS),
         decodings=True,
     ),
     "hierarchical_table_copying": Table(
@@ -173,9 +171,9 @@ TABLES = {
         (
             baseline("Lead", "lead"),
             baseline("LexRank", "lexrank"),
-            *(trained(name, f"{name} + copying", published={}) for name in ("FT 600", *COPYING[:-1])),
+            *(trained(name, f"{name} + copying", published={}) for name in _COPYING),
         ),
-        (("FT 600", "HT"), ("HT", "HT + similarity graph"), *against("HT", *COPYING[2:5])),
+        (("FT 600", "HT"), ("HT", "HT + similarity graph"), *against("HT", *_ABLATIONS)),
         decodings=True,
     ),
 }  # fmt: skip

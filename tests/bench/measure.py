@@ -80,8 +80,9 @@ def build(model: str):
         # without dropout, so that both ways give the same loss
         return TextbookHierarchicalTransformer(HierarchicalTransformerConfig(dropout=0.0))
     if model == "medium_transformer":  # as the trained runs are
-        sizes = {"width": 128, "heads": 4, "inner": 512, "local_layers": 3}
-        return TextbookHierarchicalTransformer(HierarchicalTransformerConfig(8_000, **sizes))
+        medium = PAPERS["hierarchical_transformer"].presets["medium"]
+        config = HierarchicalTransformerConfig(medium.options.vocab_size, **medium.config)
+        return TextbookHierarchicalTransformer(config)
     if model == "pointer_generator":
         return PointerGeneratorLSTM(VOCAB)
     if model == "mem2mem":
