@@ -354,6 +354,14 @@ def test_single_precision_is_nowhere_double(compiled_code):
         assert "fpext" not in code, name
 
 
+def test_a_kernel_is_one_function(compiled_code):
+    """Of a function that it calls, a process that compiles takes the copy compiled for itself, one that loads what
+    was kept the copy within the kernel: they round otherwise."""
+    for (name, _), code in compiled_code.items():
+        ours = re.findall(r"^define .*@\S*lib6layers7kernels\d+(\w+?)B\d", code, re.MULTILINE)
+        assert ours and set(ours) == {name}
+
+
 # whose loops take no two parts of one array, of which LLVM asks whether they overlap: that is the same everywhere
 WHOLE_ARRAYS = {"additive_backward", "memory_read_backward", "memory_write"}
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 from numba import njit, types
-from numba.extending import intrinsic, overload, register_jitable
+from numba.extending import intrinsic, overload
 from torch import Tensor
 
 from lib.threads import in_threads
@@ -35,6 +35,13 @@ KERNELS: list = []
 def _kernel(function) -> Any:
     KERNELS.append(njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")(function))
     return KERNELS[-1]
+
+
+def _inlined(function) -> Any:
+    """Part of each kernel that calls it. A function of its own would be in two copies, which round otherwise: one for
+    the process that compiles, one in the kernel that is kept."""
+    overload(function, inline="always", strict=False)(lambda *arguments: function)
+    return function
 
 
 def _hint(tell: Callable) -> Any:
@@ -73,7 +80,6 @@ def _tanh_of(x):
     return lambda x: math.tanh(x)
 
 
-@register_jitable
 def _rational_tanh(x):
     """x P(x²) / Q(x²) for |x| up to 9, fitted by least squares to the least relative error, 2e-8."""
     x = min(max(x, np.float32(-9)), np.float32(9))
@@ -147,14 +153,12 @@ def _narrower_of(x, like):
     return _nearest_bfloat if like.dtype == types.int16 else lambda x, like: x
 
 
-@register_jitable
 def _nearest_bfloat(x, like):
     bits = _bits_of_float(x)
     odd = (bits >> np.int32(16)) & np.int32(1)
     return np.int16((bits + np.int32(0x7FFF) + odd) >> np.int32(16))
 
 
-@register_jitable
 def _polynomial_exp(x):
     """2^n (1 + r + r² p(r)) with x = n log 2 + r for x from -87 to 88, fitted like the tanh; right to 3e-7 of it."""
     x = min(max(x, np.float32(-87)), np.float32(88))
@@ -168,7 +172,7 @@ def _polynomial_exp(x):
     return (np.float32(1) + r + r * r * p) * _float_of_bits(np.int32((np.int32(n) + np.int32(127)) << np.int32(23)))
 
 
-@register_jitable
+@_inlined
 def _softmax(scores, n):
     """In place, over the first n."""
     largest = scores[0]
@@ -398,10 +402,9 @@ def lstm_backward(d_states, kept, d_hidden, d_cell, d_gates):
 LANES = 256  # numbers whose maxima are kept apart, so that looking for the largest becomes vector instructions
 
 
-@register_jitable
+@_inlined
 def _largest(row, bias, lanes):
     """Add bias [V] to a row of scores [V]; the largest, and in `lanes` the largest of every LANES-th."""
-    _wide()
     blocks = len(bias) // LANES * LANES
     lanes[:] = row[0] + bias[0]
     for first in range(0, blocks, LANES):
@@ -450,14 +453,14 @@ def peaks(scores, bias, tops, sums, maxima):
         tops[m], sums[m] = top, total
 
 
-@register_jitable
+@_inlined
 def _insert(value, word, values, words):
     """Into values, sorted with the largest first, whose last one leaves."""
-    place = len(values) - 1
-    while place and values[place - 1] < value:
+    for place in range(len(values) - 1, -1, -1):
+        if place == 0 or values[place - 1] >= value:
+            values[place], words[place] = value, word
+            break
         values[place], words[place] = values[place - 1], words[place - 1]
-        place -= 1
-    values[place], words[place] = value, word
 
 
 @_kernel
@@ -613,7 +616,7 @@ def drop(values, draws, least, factor, out):
         out[i] = _narrower(_wider(values[i]) * (factor if draws[i] >= least else factor - factor), out)
 
 
-@register_jitable
+@_inlined
 def _widened(score, see, row):
     """Scores that are seen, and no number to speak of in place of the others and up to the end of the row."""
     nothing = row.dtype.type(-1e38)
@@ -623,7 +626,7 @@ def _widened(score, see, row):
         row[i] = nothing
 
 
-@register_jitable
+@_inlined
 def _top(row, lanes):
     """The largest number of a row whose length is a multiple of that of `lanes`, which are used for it."""
     lanes[:] = row[0]
@@ -636,7 +639,7 @@ def _top(row, lanes):
     return top
 
 
-@register_jitable
+@_inlined
 def _exponentials(row, top):
     """In place; their sum."""
     total = top - top
