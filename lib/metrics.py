@@ -72,7 +72,9 @@ def longest_common_recall(texts: Sequence[str], references: Sequence[list[str]])
 
 def _longest_common(text: list[str], wanted: list[str]) -> int:
     """Length of the longest common subsequence: a bit for each wanted word (Hyyrö 2004)."""
-    places = {word: sum(1 << i for i, w in enumerate(wanted) if w == word) for word in set(wanted)}
+    places = dict.fromkeys(wanted, 0)
+    for i, word in enumerate(wanted):
+        places[word] |= 1 << i
     everything = row = (1 << len(wanted)) - 1
     for word in text:
         matched = row & places.get(word, 0)

@@ -147,7 +147,7 @@ def nll_by_text(run: Run, documents: Sequence[Document]) -> pd.Series:
 
 def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
     """Train a small model on batches that are made as they come: Adam, gradients clipped at norm 2."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, foreach=True)  # to the bit, in fewer calls
     for batch in batches:
         loss = model.loss(batch)["loss"]
         optimizer.zero_grad()

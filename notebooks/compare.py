@@ -140,7 +140,7 @@ pd.DataFrame.from_dict(read, orient="index").T
 # %% [markdown]
 r"""
 Each model keeps its own paper's preprocessing, so each reads another part of a paper. Read-Again was made for headlines: its kept run has learned from news, reads the beginning
-and writes some ten words; it is here because the comparison would not be one of the four papers without it.
+and writes some ten words; it is here because the comparison would not be one of the four papers without it. *training* is hours of one core; of *HT + copying*, of two.
 
 # 2. One table
 
@@ -204,8 +204,8 @@ r"""
 **What to see.** On these papers, which none of the models has learned from, LexRank and Mem2Mem with no trigram twice are level, and both far above Lead. The windowed model is six points below Mem2Mem, although on
 the corpus of both they are equal (48.2 and 48.4 R-1): it has learned where in an article of that corpus the conclusion stands, and here something else stands there ([its page](windowed.ipynb) measures that). As their papers decode,
 they repeat themselves: four in ten of Mem2Mem's trigrams and six in ten of the windowed model's have been said before. The hierarchical transformer, with as many papers to learn from, is eight points below
-Lead: nothing in it copies, and it takes little from the text ([its page](hierarchical_transformer.ipynb) measures that). With copying, which is ours and not the paper's (*HT + copying*), it is level with Lead here and seven points above it on the corpus that it has
-learned from; its 230 to 256 pieces make fewer words of these papers than of those (154 and 177), for new names take many pieces. Read-Again answers with seven words of news, as it was taught; a summary of this length nothing can make of them.
+Lead: nothing in it copies, and it takes little from the text ([its page](hierarchical_transformer.ipynb) measures that). With copying, which is ours and not the paper's (*HT + copying*), it is level with Lead here and eight points above it on the corpus that it has
+learned from; its 230 to 256 pieces make fewer words of these papers than of those (156 and 178), for new names take many pieces. Read-Again answers with seven words of news, as it was taught; a summary of this length nothing can make of them.
 
 # 3. Which differences are real
 
