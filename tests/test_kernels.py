@@ -235,6 +235,17 @@ def test_recurrent_layers_are_pytorchs(kind, packed, bidirectional, started):
         assert a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("steps", [1, 7])
+def test_without_gradients_an_lstm_reads_the_same(steps):
+    torch.manual_seed(0)
+    layer, inputs, start = LSTM(5, 4).double(), torch.randn(3, steps, 5).double(), torch.randn(2, 1, 3, 4).double()
+    states, last = layer(inputs, tuple(start))
+    with torch.no_grad():
+        found, ends = layer(inputs, tuple(start))
+    for a, b in zip((found, *ends), (states, *last), strict=True):
+        assert torch.allclose(a, b, rtol=0, atol=1e-13)
+
+
 @pytest.mark.parametrize("kind", THEIRS)
 def test_a_sequence_that_is_in_no_batch(kind):
     torch.manual_seed(0)

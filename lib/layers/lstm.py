@@ -20,9 +20,14 @@ class LSTM(nn.LSTM):
     def forward(self, inputs, hx: tuple[Tensor, Tensor] | None = None):
         """States of [B, N, e] or of a packed sequence, and the last ones with their cells [directions, B, d]; hx: the
         first ones."""
-        if not compiled(self.weight_hh_l0):
-            return super().forward(inputs, hx)
-        return over_steps(self, self._read, inputs, hx or ())
+        if compiled(self.weight_hh_l0) and self._pays(inputs):
+            return over_steps(self, self._read, inputs, hx or ())
+        return super().forward(inputs, hx)
+
+    @staticmethod
+    def _pays(inputs) -> bool:
+        """Without gradients PyTorch is twice as fast, but for packed sequences and for a single step."""
+        return torch.is_grad_enabled() or isinstance(inputs, PackedSequence) or inputs.shape[-2] == 1
 
     def _read(self, words: Tensor, sizes: list[int], start: list[Tensor], direction: int) -> tuple[Tensor, ...]:
         weight_ih, weight, bias_ih, bias = self.all_weights[direction]
