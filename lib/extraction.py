@@ -37,7 +37,7 @@ def prepare_extracts(
 def _prepare(corpus, options: ExtractOptions, limit: int | None, progress: bool, parts: Path) -> PreparedCorpus:
     check_splits(corpus)
     texts = ((*document.sentences, *document.summary) for document in corpus.split("train", limit))
-    pieces, splits = learn_pieces(texts, options, kind="bpe"), {}
+    pieces, splits = learn_pieces(texts, options, corpus.name, progress, "bpe"), {}
     for name in SPLITS:
         documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
         splits[name] = encode_split(parts, name, documents, partial(_labelled, options=options), pieces)

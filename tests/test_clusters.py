@@ -1,6 +1,7 @@
 """Clusters of paragraphs: layouts, pieces, shards of WikiSum, ranking, choosing and graphs."""
 
 import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -26,6 +27,7 @@ from lib.data.clusters import (
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, to_document
 from lib.data.graphs import capitalised_names, discourse_graph, entity_finder, similarity_graph
+from lib.data.piece_corpora import learn_pieces
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus
 from lib.data.synthetic import planted_clusters
@@ -150,6 +152,20 @@ def test_what_is_no_model_is_refused(tmp_path):
         Pieces(b"nonsense")
     with pytest.raises(CorpusError, match="cannot be learned"):
         Pieces.train([], 100)
+
+
+def test_learning_pieces_says_what_takes_long(monkeypatch, capsys):
+    random = np.random.default_rng(2)
+    texts, options = [[text(random, 12)] for _ in range(200)], ClusterOptions(vocab_size=80)
+    learn_pieces(texts, options, "mine", progress=True)
+    assert capsys.readouterr().out == ""  # within two seconds
+    for module in ("lib.data.prepared", "lib.data.piece_corpora"):
+        monkeypatch.setattr(f"{module}.LONG", 0)
+    learn_pieces(texts, options, "mine", progress=False)
+    assert capsys.readouterr().out == ""
+    learn_pieces(texts, options, "mine", progress=True)
+    said = capsys.readouterr().out
+    assert re.search("mine, train, read for pieces: .* documents.*mine: learning 80 pieces", said, re.DOTALL)
 
 
 # -------------------------------------------------------------------------------------------- encoded clusters

@@ -128,7 +128,7 @@ def _encode_clusters(
 ) -> PreparedCorpus:
     check_splits(corpus)
     texts = ((c.title, *c.paragraphs, *c.summary) for c in clusters(corpus, "train", options, limit))
-    pieces, splits = corpus.pieces or learn_pieces(texts, options), {}
+    pieces, splits = corpus.pieces or learn_pieces(texts, options, corpus.name, progress), {}
     for name in SPLITS:
         documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
         splits[name] = encode_split(parts, name, documents, partial(encode_wide, options=options), pieces)

@@ -1,6 +1,8 @@
 """What corpora in pieces share: the pieces learned, summaries in them, and splits encoded by several processes."""
 
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -9,7 +11,7 @@ from typing import TypeVar
 from lib.data.batch import EncodedDocument
 from lib.data.options import Options
 from lib.data.pieces import Pieces
-from lib.data.prepared import chunked
+from lib.data.prepared import LONG, chunked, noted, watched
 from lib.data.processes import default_workers, in_processes
 from lib.data.split import Split
 from lib.data.text import EOS, SENTENCE_END
@@ -17,9 +19,23 @@ from lib.data.text import EOS, SENTENCE_END
 Text = TypeVar("Text")
 
 
-def learn_pieces(texts: Iterable[Sequence[str]], options: Options, kind: str = "unigram") -> Pieces:
-    """Pieces of the training documents, `options.vocab_size` of them. texts: those of each document."""
-    return Pieces.train(chain.from_iterable(cased(found, options) for found in texts), options.vocab_size, kind=kind)
+def learn_pieces(
+    texts: Iterable[Sequence[str]], options: Options, name: str, progress: bool, kind: str = "unigram"
+) -> Pieces:
+    """Pieces of the training documents, `options.vocab_size` of them. texts: those of each document.
+
+    With `progress`, what takes long is said: a bar while documents of the corpus `name` are read, then a line.
+    """
+    with ExitStack() as shown:
+
+        def read() -> Iterator[str]:
+            begun = time.monotonic()
+            for found in watched(texts, f"{name}, train, read for pieces", progress):
+                yield from cased(found, options)
+            if time.monotonic() - begun > LONG:
+                shown.enter_context(noted(f"{name}: learning {options.vocab_size:,} pieces", progress))
+
+        return Pieces.train(read(), options.vocab_size, kind=kind)
 
 
 def cased(texts: Sequence[str], options: Options) -> list[str]:

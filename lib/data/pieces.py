@@ -46,8 +46,8 @@ class Pieces(Vocabulary):
         self._theirs = {int(ours): i for i, ours in enumerate(self._ours)}
 
     @classmethod
-    def train(cls, texts: Iterable[str], size: int, sentences: int = 2_000_000, kind: str = "unigram") -> "Pieces":
-        """Learn `size` pieces, special symbols counted in, from at most `sentences` of the texts.
+    def train(cls, texts: Iterable[str], size: int, most: int = 200_000, kind: str = "unigram") -> "Pieces":
+        """Learn `size` pieces, special symbols counted in, from at most `most` of the texts.
 
         kind: SentencePiece's model, "unigram" or "bpe" (byte pairs). A small corpus may give fewer pieces. Raises
         CorpusError for texts without letters, or with more of them than pieces.
@@ -65,7 +65,7 @@ class Pieces(Vocabulary):
         try:
             sentencepiece.SentencePieceTrainer.Train(
                 sentence_iterator=kept(), model_writer=out, vocab_size=size, model_type=kind,
-                hard_vocab_limit=False, input_sentence_size=sentences, shuffle_input_sentence=True,
+                hard_vocab_limit=False, input_sentence_size=most, shuffle_input_sentence=True,
                 pad_id=0, unk_id=1, bos_id=2, eos_id=3, pad_piece=pad, unk_piece=unk, bos_piece=bos, eos_piece=eos,
                 control_symbols=list(CLUSTER_SYMBOLS), num_threads=_THREADS, minloglevel=2,
             )  # fmt: skip

@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import islice
@@ -260,11 +261,19 @@ def check_splits(corpus) -> None:
         next(corpus.split(name))
 
 
+LONG = 2  # seconds: what takes less is done in silence
+
+
 def watched(documents: Iterable, name: str, progress: bool, total: int | None = None) -> Iterable:
     """The documents, with a bar that says how many there were, and how long the rest of `total` takes: only if it
-    takes more than two seconds."""
+    takes `LONG`."""
     bar = {"desc": name, "unit": " documents", "mininterval": 1, "ncols": 80, "total": total}
-    return tqdm(documents, disable=not progress, leave=False, delay=2, file=sys.stdout, **bar)
+    return tqdm(documents, disable=not progress, leave=False, delay=LONG, file=sys.stdout, **bar)
+
+
+def noted(what: str, progress: bool) -> AbstractContextManager:
+    """A line that stands as long as the context is open."""
+    return tqdm(desc=what, bar_format="{desc}", disable=not progress, leave=False, file=sys.stdout)
 
 
 def cached_corpus(
