@@ -29,7 +29,7 @@ write** them while it writes the summary.
 | 3 | a model that has learned: its losses over hours, its summaries, scores beside baselines, pictures of its memory | 20 |
 | 4 to 6 | the published numbers, what deviates from the paper, exercises | 15 |
 
-Equations stand in the order in which a document flows through the model, so (3) comes after (10), and the two losses last. Next page: [Windowed attention](windowed.ipynb).
+Equations stand in the order in which a document flows through the model, so (3) comes after (10), and the two losses last. Before this page: [Read-Again](read_again.ipynb); next: [Hierarchical transformers](hierarchical_transformer.ipynb).
 
 With the parameters as they are, the page takes about a minute on two CPU cores and needs no network: it opens the run that the project
 keeps (`trained/mem2mem`, a third of the paper's size) and lets it summarize papers that it has never seen. With any other `dataset`,
@@ -280,7 +280,7 @@ figures.show(
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** With both terms a head puts nearly nine tenths of its weight on one sentence, on average; it is a marked one, and together they find all three
-(four heads, three sentences: one is chosen twice). With neither, the model learns as well, since the decoder can attend
+(four heads, three sentences: one is chosen twice). With neither, the model learns too (its nll is larger here), since the decoder can attend
 to the words directly, and the memory stays a blur. (Which of the four is ahead in nll after so few steps is chance: with `-p seed 1` it is another one.) The two terms do different work: $\mathcal L^{(comp)}$ alone makes the
 heads sharp, on sentences that mean nothing; $\mathcal L^{(read)}$ alone draws them to sentences that matter, with nothing to keep
 two from the same one: one of the three is missed.
@@ -1197,7 +1197,7 @@ table_frame(own)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-The paper's PubMed numbers (below) are those of another corpus, of whole abstracts and of all 3,016 words of a paper: they are not comparable with these.
+The paper's PubMed numbers (below) are those of another corpus, from up to 2,000 words of a paper (four sections of 500; papers have 3,016 on average) and of abstracts of up to 200: they are not comparable with these.
 
 How much of the output is copied: the share of its n-grams that stand in the whole article, as in the paper's Table 4; the
 model sees a shortened one.
@@ -1359,7 +1359,7 @@ pairs_frame(numbers_2)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-What is copied by these runs, as in Table 4:
+What is copied by these runs, as in Table 4, but counted against the 400 words that the models read and not against the whole article:
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1402,8 +1402,8 @@ pairs_frame(numbers_2)
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** On the larger corpus, each document seen twice, no row is ahead of HRED. After eight epochs of all of it models with a memory in the decoder
-repeat less than HRED, in both seeds, but ROUGE cannot tell them apart; of the first seed alone *+decoder memory* was 0.9 points of R-1 above HRED (p < 0.01), and with the second it is 0.3 (p 0.58). What the paper adds to it adds nothing here. The heads choose better sentences than Lead, as in the paper, but not better
-than LexRank, which reads the whole paper; and the full model copies less than HRED, as in the paper. On the smaller corpus, each document seen six times, the full model is
+repeat less than HRED, in both seeds, but ROUGE cannot tell them apart; of the first seed alone *+decoder memory* was, as the paper decodes, 0.9 points of R-1 above HRED (p < 0.01), and with the second it is 0.3 (p 0.58). What the paper adds to it adds nothing here. The heads choose better sentences than Lead, as in the paper, but not better
+than LexRank, which reads the whole paper; and the full model copies fewer 5-grams than HRED, as in the paper (p 0.04; of longer ones both copy next to nothing). On the smaller corpus, each document seen six times, the full model is
 ahead of HRED, but *+decoder memory* is ahead of the full model, and the rows that are ahead write longer summaries, which F1 rewards. The
 paper's order does not show at this size; `papers.md` says more.
 """

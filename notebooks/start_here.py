@@ -64,7 +64,7 @@ compares them with the library `lib`, which does the same for batches, and stops
 | $a_{ti},\ \alpha_{ti}$ | scalar | score, and attention weight, of source word $i$ at step $t$ |
 | $c_t$ | $d$ | context: what is read from the text at step $t$ |
 | $P_g,\ P_c,\ P$ | words | probability of generating a word, of copying it, and both together |
-| $p_t$ | scalar | probability that step $t$ generates rather than copies |
+| $p_t$ | scalar | probability that step $t$ generates rather than copies; in code, pictures and exercises $z$ |
 | $cov_{ti}$ | scalar | coverage: the attention that word $i$ has had before step $t$ |
 | $W,\ b,\ v$ | | weights, with an index that says of what |
 | $k,\ k_0$ | | training step; steps of warm-up |
@@ -323,7 +323,7 @@ $$p_t=\sigma\big(w_c^\top c_t+w_s^\top s_t+w_x^\top E[y_{t-1}]+b_z\big)\tag{8}$$
 
 $$P(w)=p_t\,P_g(w)+(1-p_t)\,P_c(w)\tag{9}$$
 
-$P$ is a distribution over a larger set than the vocabulary: the 27 words *and* the unknown words of this text. That is what **extended ids** are: 27 is *zebra* here and
+In code and exercises $p_t$ is `z`. $P$ is a distribution over a larger set than the vocabulary: the 27 words *and* the unknown words of this text. That is what **extended ids** are: 27 is *zebra* here and
 may be *lynx* in the next text. $P_g$ is 0 at them, $P_c$ is 0 at words that the text lacks, and the sum is 1. When a copied word is fed back as $y_{t-1}$ it is embedded as [UNK],
 for no row of the table is its own.
 
