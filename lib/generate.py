@@ -237,7 +237,7 @@ def choices(model: Extractor, batches: Iterable[Batch]) -> list[list[int]]:
 def batches(model: Summarizer | Extractor, split, batch_size: int, vocabulary: Vocabulary) -> Iterator[Batch]:
     """A split in batches, at least one for every thread."""
     threads = threads_on(next(model.parameters()).device)
-    return in_order(split, min(batch_size, -(-len(split) // threads)), len(vocabulary))
+    return in_order(split, max(1, min(batch_size, -(-len(split) // threads))), len(vocabulary))
 
 
 def source_sentences(document: EncodedDocument, vocabulary: Vocabulary) -> list[str]:

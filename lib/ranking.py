@@ -97,13 +97,13 @@ def prepare_clusters(
     ranking = "order" if corpus.ranked else options.ranking
     graph = entity_finder()[1] if options.graph == "discourse" else options.graph
 
-    def make(_: Path) -> PreparedCorpus:
+    def make(parts: Path) -> PreparedCorpus:
         weights = None
         if ranking == "learned":
             scores, weights = learned_ranking(wide, options, progress)
         else:
             scores = {name: SCORES[ranking](split, wide.vocabulary) for name, split in wide.splits.items()}
-        made = choose_paragraphs(wide, scores, options, corpus)
+        made = choose_paragraphs(wide, scores, options, parts, corpus)
         return replace(made, encoder=replace(made.encoder, ranker=weights))
 
     return cached_corpus("ranked", [wide.fingerprint, asdict(options), ranking, graph], ClusterOptions, make)

@@ -173,12 +173,14 @@ class Run:
 
     @torch.no_grad()
     def _attention(self, document: EncodedDocument, ids: list[int]) -> dict[str, np.ndarray]:
-        """While the model reads its own summary: what it looked at before it wrote each symbol."""
+        """While the model reads its own summary: what it looked at before it wrote each symbol. One that is empty is
+        read as one [BOS], of which nothing but what is of the document is kept."""
         device = next(self.model.parameters()).device
         batch: Batch = make_batch([document], len(self.vocabulary)).to(device)
-        tokens = torch.tensor([[BOS, *ids[:-1]]], device=device)[:, : len(ids)]
+        tokens = torch.tensor([[BOS, *ids[:-1]]], device=device)
         seen = self.model.attention_weights(tokens, self.model.encode(batch))
-        return {name: value[0].float().cpu().numpy() for name, value in seen.items()}
+        found = {name: value[0].float().cpu().numpy() for name, value in seen.items()}
+        return {name: value if name in PER_DOCUMENT else value[: len(ids)] for name, value in found.items()}
 
 
 PER_DOCUMENT = ("heads", "importance", "windows")  # attention that is not of a word of the summary
@@ -202,12 +204,22 @@ def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> n
     path = Path(folder) / f"{which}.safetensors"
     if which == "best" and not path.exists():
         path = path.with_name("last.safetensors")  # a run without validation documents
+        _check_trained(path)
     if not path.is_file():
         if there := checkpoints(folder):
             raise RunError(f"{folder} holds no weights {which!r}; there are: {', '.join(there)}")
         raise RunError(f"{folder} holds no weights; make them with python -m lib.train ... --output {folder}")
     put_weights(model, load_tensors(path), path)
     return model
+
+
+def _check_trained(last: Path) -> None:
+    """Raises RunError for a run that has validation documents, and was stopped before it came to them."""
+    if last.is_file() and read_config(last.parent)["documents"].get("val"):
+        raise RunError(
+            f"{last.parent} holds no best weights: it was stopped after {read_meta(last)['step']} steps, before a "
+            "first validation. Train it on with --resume, or ask for the weights 'last'"
+        )
 
 
 def _check_vocabulary(model: nn.Module, folder: str | Path) -> None:

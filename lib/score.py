@@ -72,10 +72,12 @@ def _run(args: argparse.Namespace, output: Path) -> dict:
     run = lib.load(args.folder)
     decode = run.decode if args.max_length is None else replace(run.decode, max_length=args.max_length)
     run = replace(run, encoder=replace(run.encoder, options=_scaled(run, args.scaled)), decode=decode)
-    theirs = None if args.test else run.config["documents"].get(args.split)  # as many as in training
+    corpus = Path(args.test or args.dataset).name
+    own = corpus == Path(run.config["corpus"]).name
+    theirs = run.config["documents"].get(args.split) if own else None  # as many as there were in training
     limit = min((n for n in (args.documents, args.limit, theirs) if n is not None), default=None)
     documents = list(corpus_for(args.dataset, args.errors, args.test).split(args.split, limit))
-    made, summaries = score_run(run, documents, args.split)
+    made, summaries = score_run(run, documents, args.split, corpus)
     beside = output.with_name(output.stem.replace("scores", "summaries") + ".jsonl")
     write_summaries(beside, documents, summaries)
     return made

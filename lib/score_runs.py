@@ -69,10 +69,10 @@ def cut(summary: Sequence[str], words: int, options: Options) -> list[str]:
     return kept
 
 
-def score_run(run: Run, documents: Sequence[Document], split_name: str) -> tuple[dict, list[list[str]]]:
+def score_run(run: Run, documents: Sequence[Document], split_name: str, corpus: str) -> tuple[dict, list[list[str]]]:
     """Scores of a trained run on documents with references, and the summaries it wrote (an extractor: chose).
 
-    What it writes in the other of DECODINGS is a part of that name.
+    corpus: the name of what the documents are of. What it writes in the other of DECODINGS is a part of that name.
     """
     encoded = run.encode(documents, run.encoder)
     chooses, (plain, ruled) = isinstance(run.model, Extractor), DECODINGS
@@ -96,7 +96,7 @@ def score_run(run: Run, documents: Sequence[Document], split_name: str) -> tuple
         "model": run.config["paper"],
         "variant": run.config["variant"],
         **({} if chooses else {"decoding": decoding}),
-        **about(run, run.config["corpus"], documents, split_name),
+        **about(run, corpus, documents, split_name),
         "seconds": {"training": _seconds(run), "summary": round(seconds / len(documents), 4)},
         "parts": parts,
     }
@@ -148,4 +148,4 @@ def _setting(corpus: str, documents: Sequence[Document], split_name: str, traini
 
 def _seconds(run: Run) -> float:
     """That the last start of a run trained."""
-    return [m["seconds"] for m in run.metrics if "seconds" in m][-1]
+    return next((m["seconds"] for m in reversed(run.metrics) if "seconds" in m), 0.0)

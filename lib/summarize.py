@@ -44,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _summarize(args)
 
 
+AT_ONCE = 64  # documents: where a model looked takes megabytes for each
+
+
 def _summarize(args: argparse.Namespace) -> None:
     if args.html:
         check_writable(args.html)
@@ -54,16 +57,22 @@ def _summarize(args: argparse.Namespace) -> None:
     names, texts = [name for name, _ in named], [text for _, text in named]
     documents = run.documents(texts, names)
     wanted = bool(args.html or args.json)
-    summaries = run.summarize(documents, attention=wanted, progress=_bar)
-    for number, (name, summary) in enumerate(zip(names, summaries)):
-        if args.json:
-            print(json.dumps(record(name, summary), ensure_ascii=False))
-        else:
-            heading = f"{'' if number == 0 else chr(10)}{name}\n" if len(names) > 1 else ""
-            print(heading + "\n".join(summary.sentences))
+    shown = []
+    for start in range(0, len(names), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        summaries = run.summarize(documents[part], attention=wanted, progress=_bar)
+        for number, (name, summary) in enumerate(zip(names[part], summaries), start):
+            if args.json:
+                print(json.dumps(record(name, summary), ensure_ascii=False))
+            else:
+                heading = f"{'' if number == 0 else chr(10)}{name}\n" if len(names) > 1 else ""
+                print(heading + "\n".join(summary.sentences))
+        sys.stdout.flush()  # what is made is not lost
+        if args.html:
+            of_part = zip(names[part], documents[part], summaries)
+            shown += [_shown(run, document.title or name, summary) for name, document, summary in of_part]
     if args.html:
         of = f"{paper(run.config['paper']).title}, {run.config['variant']}"
-        shown = [_shown(run, d.title or name, s) for name, d, s in zip(names, documents, summaries)]
         page = write_page(args.html, of, shown)
         print(f"{page}: {len(shown)} summaries, and where the model looked", file=sys.stderr)
 

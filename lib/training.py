@@ -370,7 +370,7 @@ class _Loop:
     def _step(self, model: Any) -> dict[str, torch.Tensor]:
         model.train()
         self.optimizer.zero_grad(set_to_none=True)
-        if self.world > 1:  # else every process would drop the same places
+        if self.world > 1 or self.device.type != "cpu":  # each process its own places, and a resumed run those it had
             torch.manual_seed(seed_of(self.config.seed, self.step, self.rank))
         mine = self.sampler.batch(self.step)[self.rank :: self.world]
         parts = np.array_split(mine, min(self.config.accumulate, len(mine)))

@@ -1539,7 +1539,7 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**9.** In the planted task of `lib.data.synthetic` the headline is the words of one marked sentence, here of three with four words each. A model with copying and one without train for 40 steps. Predict which has the smaller loss (18), `"copying"` or `"without"`, when all words are in $Y$, and when $Y$ has nothing but symbols and marks, so that a model without copying is asked for [UNK]. (3 points)
+**9.** In the planted task of `lib.data.synthetic` the headline is the words of one marked sentence, here of four with six words each. A model with copying and one without train for 30 steps. Predict which has the smaller loss (18), `"copying"` or `"without"`, when all words are in $Y$, and when $Y$ has nothing but symbols and marks, so that a model without copying is asked for [UNK]. (3 points)
 """
 
 
@@ -1560,7 +1560,7 @@ asked = Exercise(9, points=3)
 def planted_loss(copy, size):
     sizes = {"embedding": 16, "hidden": 16, "copy": copy, "vocab_size": size}
     model = small_reader(**sizes, source_vocab_size=size)
-    made = (planted_sentences(16, i, 3, 4, 1, 30) for i in range(41))
+    made = (planted_sentences(16, i, 4, 6, 1, 30) for i in range(31))
     *batches, last = (make_batch(documents, size) for documents in made)
     return learn(model, batches, 1e-2).loss(last)["loss"].item()
 

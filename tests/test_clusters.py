@@ -171,7 +171,7 @@ def test_learning_pieces_says_what_takes_long(monkeypatch, capsys):
 # -------------------------------------------------------------------------------------------- encoded clusters
 
 
-def test_title_paragraphs_and_summary_in_pieces(folder):
+def test_title_paragraphs_and_summary_in_pieces(folder, tmp_path):
     corpus = load_corpus(folder)
     wide = encode_clusters(corpus, OPTIONS)
     assert wide.options.ranking == "learned", "what is chosen later does not determine it"
@@ -191,7 +191,7 @@ def test_title_paragraphs_and_summary_in_pieces(folder):
         assert item.labels == pytest.approx(recalls), "of words, of whole paragraphs"
     assert max(max(item.labels) for split in wide.splits.values() for item in split) > 0
     scores = {name: order_scores(split, wide.vocabulary) for name, split in wide.splits.items()}
-    assert choose_paragraphs(wide, scores, OPTIONS)["test"][0].labels is None, "the ranker alone needs them"
+    assert choose_paragraphs(wide, scores, OPTIONS, tmp_path)["test"][0].labels is None, "the ranker alone needs them"
 
 
 def test_it_is_kept_and_loaded(folder):
@@ -202,17 +202,17 @@ def test_it_is_kept_and_loaded(folder):
     assert again["train"][3].source.tolist() == wide["train"][3].source.tolist()
 
 
-def test_the_best_paragraphs_in_their_order(folder):
+def test_the_best_paragraphs_in_their_order(folder, tmp_path):
     wide = encode_clusters(load_corpus(folder), OPTIONS)
     scores = {name: [np.array([0.1, 0.9, 0.5, 0.9, 0.0]) for _ in split] for name, split in wide.splits.items()}
-    chosen = choose_paragraphs(wide, scores, OPTIONS)
+    chosen = choose_paragraphs(wide, scores, OPTIONS, tmp_path)
     for before, after in zip(wide["test"], chosen["test"]):
         rows = rows_of(before)
         expected = [rows[0], rows[2], rows[4], rows[3]]
         assert [r.tolist() for r in rows_of(after)] == [r.tolist() for r in expected]
-    cut = choose_paragraphs(wide, scores, replace(OPTIONS, source_tokens=20))["test"][0]
+    cut = choose_paragraphs(wide, scores, replace(OPTIONS, source_tokens=20), tmp_path)["test"][0]
     assert cut.source.tolist() == chosen["test"][0].source[:20].tolist() and (cut.sentence_lengths > 0).all()
-    flat = choose_paragraphs(wide, scores, replace(OPTIONS, flat=True))["test"][0]
+    flat = choose_paragraphs(wide, scores, replace(OPTIONS, flat=True), tmp_path)["test"][0]
     rows = rows_of(wide["test"][0])
     joined = [*rows[0], *rows[2], PARAGRAPH_END, *rows[4], PARAGRAPH_END, *rows[3]]
     assert flat.source.tolist() == joined and flat.sentence_lengths.tolist() == [len(joined)]

@@ -61,7 +61,6 @@ def test_pytorch_alone_gives_the_same(cached, monkeypatch):
     whole = model.loss(batch_of())["loss"]
     for module in ("layers.attention", "layers.coverage", "layers.gru", "layers.pointer", "models.mem2mem"):
         monkeypatch.setattr(f"lib.{module}.compiled", lambda values: False)
-    monkeypatch.setattr("lib.layers.gru.arrays", lambda *tensors: tensors)
     monkeypatch.setattr("lib.layers.attention.CACHED", cached)
     monkeypatch.setattr("lib.layers.coverage.CACHED", cached)
     parts = model.loss(batch_of())["loss"]

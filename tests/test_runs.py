@@ -7,12 +7,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file, save_file
 
 import lib
 from lib import score
+from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus
-from lib.data.text import SLIDE, SLIDE_SYMBOL
+from lib.data.text import EOS, SLIDE, SLIDE_SYMBOL
 from lib.generate import extract, summarize
 from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, resolve
@@ -197,6 +199,23 @@ def test_the_importance_of_words(tmp_path):
     assert importance.shape == (sum(map(len, summary.source)),) and ((importance > 0) & (importance < 1)).all()
 
 
+def learns_as_on_a_gpu(made):
+    """A step in bfloat16, and one by PyTorch's operations alone: the loss of the compiled kernels."""
+    split, model = made.corpus["train"], made.model.eval()
+    batch = make_batch([split[i] for i in range(2)], len(made.corpus.vocabulary))
+    exact = model.loss(batch)["loss"].item()
+    with torch.autocast("cpu", torch.bfloat16):
+        model.loss(batch)["loss"].backward()
+        assert model.loss(batch)["loss"].item() == pytest.approx(exact, rel=0.02)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("attention", "coverage", "dropout", "gru", "lstm", "pointer"):
+            patch.setattr(f"lib.layers.{module}.compiled", lambda values: False)
+        patch.setattr("lib.models.mem2mem.compiled", lambda values: False)
+        loss = model.loss(batch)["loss"]
+        loss.backward()
+    assert loss.item() == pytest.approx(exact, rel=1e-5)
+
+
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_variant_opens(paper, tmp_path):
     """Its config and what it reads come back from JSON as they were; it summarizes and says where it looked."""
@@ -218,6 +237,42 @@ def test_every_variant_opens(paper, tmp_path):
         assert [summary.sentences for summary in found] == expected, variant
         if how and variant not in ("T-DMCA", "TLM", "TLM + extracts"):  # which read text and summary as one sequence
             assert all(np.allclose(s.attention["words"].sum(-1), 1, atol=1e-5) for s in found), variant
+        learns_as_on_a_gpu(made)
+
+
+def test_a_summary_without_a_word(made, monkeypatch):
+    """The end at once: what the model looked at before each word is of no word, and the other summaries are not lost."""
+    run = lib.load(made.folder)
+    found = lib.runs.written
+    monkeypatch.setattr("lib.runs.written", lambda *given: [replace(best, ids=[]) for best in found(*given)])
+    summaries = run.summarize(made.texts, attention=True)
+    assert [str(summary) for summary in summaries] == [""] * len(made.texts)
+    assert all(len(summary.attention["words"]) == 0 and summary.copied == [] for summary in summaries)
+    assert run.summarize([]) == []
+
+
+def test_a_run_that_was_stopped_before_its_first_validation(made, tmp_path):
+    folder = shutil.copytree(made.folder, tmp_path / "run")
+    for path in folder.glob("best*.safetensors"):
+        path.unlink()
+    with pytest.raises(RunError, match=r"stopped after 3 steps, before a first validation.* 'last'"):
+        lib.load(folder, "best")
+    assert lib.load(folder, "last").step == 3
+    config = json.loads((folder / "config.json").read_text())
+    config["documents"]["val"] = 0  # which has no validation, and no best weights
+    (folder / "config.json").write_text(json.dumps(config))
+    assert lib.load(folder, "best").step == 3
+
+
+@pytest.mark.parametrize("made", ["mem2mem"], indirect=True)
+def test_scores_on_another_corpus(made, tmp_path):
+    """All its documents, whatever the number of the run's own, and under its name."""
+    for corpus, count in (("aclsum", 5), ("pmc-sample", 7)):
+        output = tmp_path / f"{corpus}.json"
+        few = ["--documents", "7"]
+        score.main(["run", str(made.folder), "--dataset", corpus, *few, "--output", str(output)])
+        found = json.loads(output.read_text())
+        assert (found["corpus"], len(found["ids"])) == (corpus, count)
 
 
 def test_weights_by_name(made):

@@ -63,6 +63,18 @@ def test_several_texts_and_a_corpus(run, tmp_path, capsys):
     assert lines[1 : headings[1] - 1] == lib.load(run).summarize([TEXT])[0].sentences
 
 
+def test_many_texts_are_summarized_in_parts(run, tmp_path, capsys, monkeypatch):
+    """As they are made, and as all at once."""
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps(r) + "\n" for r in RECORDS[:5]))
+    found = []
+    for at_once in (64, 2):
+        monkeypatch.setattr("lib.summarize.AT_ONCE", at_once)
+        for how in ([], ["--json"], ["--html", str(tmp_path / "x.html")]):
+            main([str(run), str(tmp_path / "b.jsonl"), *how])
+        found.append((capsys.readouterr().out, (tmp_path / "x.html").read_text()))
+    assert found[0] == found[1] and found[0][0].count("b.jsonl, line 5") == 3
+
+
 def test_standard_input_as_json(run, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO(TEXT))
     main([str(run), "--json"])

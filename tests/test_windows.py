@@ -139,6 +139,19 @@ def test_vectors_from_a_file(tmp_path):
         read_vectors(tmp_path / "none.vec", vocabulary)
 
 
+def test_vectors_that_are_changed_are_read_again(tmp_path):
+    """The same file with other numbers: other marks, and no corpus of the cache."""
+    random, path = np.random.default_rng(0), tmp_path / "x.vec"
+    words = ["the", "of", "and", "to", "model", "we", "in", "a", "is", "for"]
+    options = ArticleOptions(source_tokens=300, vocab_size=500, window=100, stride=80, vectors=str(path))
+    found = []
+    for _ in range(2):
+        path.write_text("".join(f"{word} {' '.join(map(str, random.normal(size=4)))}\n" for word in words))
+        found.append(prepare_windowed(load_corpus("aclsum"), options, 20, progress=False).fingerprint)
+    assert found[0] != found[1]
+    assert prepare_windowed(load_corpus("aclsum"), options, 20, progress=False).fingerprint == found[1]
+
+
 def test_a_corpus_with_marks(tmp_path):
     """Marks change the targets and nothing else; the result is kept."""
     options = ArticleOptions(source_tokens=300, summary_tokens=60, vocab_size=500, window=100, stride=80)

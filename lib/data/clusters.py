@@ -185,20 +185,23 @@ def ranked(scores: np.ndarray) -> np.ndarray:
 
 
 def choose_paragraphs(
-    wide: PreparedCorpus, scores: dict[str, list[np.ndarray]], options: ClusterOptions, corpus=None
+    wide: PreparedCorpus, scores: dict[str, list[np.ndarray]], options: ClusterOptions, parts: Path, corpus=None
 ) -> PreparedCorpus:
     """Title and best paragraphs of every document, cut to `source_tokens`, as rows or as one flat sequence.
 
     Args:
         wide: what `encode_clusters` gives. Of `options`, what the paragraphs themselves were made with is its own.
         scores: of the paragraphs, by split.
+        parts: the folder that is to hold the documents.
         corpus: the texts, which a discourse graph needs; in the order of `wide`.
     """
     options = replace(wide.options, **{name: getattr(options, name) for name in _LATER})
     splits = {}
     for name, split in wide.splits.items():
         texts = corpus.split(name) if corpus is not None and options.graph == "discourse" else None
-        splits[name] = Split.of(choose_rows(split, scores[name], options, wide.vocabulary, texts))
+        chosen = _chosen_rows(split, scores[name], options, wide.vocabulary, texts)
+        longest = int(split.source_lengths.max(initial=0)) + options.paragraphs
+        splits[name] = Split.write(parts, name, chosen, max(len(wide.vocabulary), longest))
     return replace(wide, encoder=replace(wide.encoder, options=options), splits=splits)
 
 
@@ -213,8 +216,18 @@ def choose_rows(
 
     scores: of each document's paragraphs. texts: the documents before they were encoded, for a discourse graph.
     """
+    return list(_chosen_rows(documents, scores, options, pieces, texts))
+
+
+def _chosen_rows(
+    documents: Sequence[EncodedDocument],
+    scores: Sequence[np.ndarray],
+    options: ClusterOptions,
+    pieces: Vocabulary,
+    texts: Iterable[Document] | None,
+) -> Iterator[EncodedDocument]:
     graphs = _graphs(documents, options, pieces, texts)
-    return [_choose(d, s, g, options) for d, s, g in zip(documents, scores, graphs, strict=True)]
+    return (_choose(d, s, g, options) for d, s, g in zip(documents, scores, graphs, strict=True))
 
 
 def _choose(

@@ -5,7 +5,9 @@ The encoder knows many words; the decoder writes few, the most frequent ones of 
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
@@ -73,29 +75,36 @@ def prepare_headlines(corpus, options: HeadlineOptions, limit: int | None = None
     """`prepare` for the encoder's vocabulary, then the decoder's. Kept in the cache like its result."""
     wide = prepare(corpus, replace(options, vocab_size=options.source_vocab_size), limit, **keep)
     key = [wide.fingerprint, asdict(options)]
-    return cached_corpus("headlines", key, HeadlineOptions, lambda _: narrow(wide, options))
+    return cached_corpus("headlines", key, HeadlineOptions, lambda parts: narrow(wide, options, parts))
 
 
-def narrow(wide: PreparedCorpus, options: HeadlineOptions) -> PreparedCorpus:
-    """A corpus in the decoder's vocabulary, each document with `source_ids` of the encoder's.
+def narrow(wide: PreparedCorpus, options: HeadlineOptions, parts: Path) -> PreparedCorpus:
+    """A corpus in the decoder's vocabulary, each document with `source_ids` of the encoder's, in files of `parts`.
 
     Both vocabularies come from the training pairs that are kept; a word of fewer occurrences than `options.fewest` is
     unknown to the encoder.
     """
-    pairs = {name: [_in_words(wide, document) for document in split] for name, split in wide.splits.items()}
-    kept = {
-        name: [e for e in found if name == "test" or not options.filtered or fits(e.words, e.summary)]
-        for name, found in pairs.items()
-    }
-    headlines = Counter(word for example in kept["train"] for word in example.summary)
+
+    def kept(name: str) -> Iterator[Example]:
+        for example in (_in_words(wide, document) for document in wide[name]):
+            if name == "test" or not options.filtered or fits(example.words, example.summary):
+                yield example
+
+    headlines, both = Counter[str](), Counter[str]()
+    for example in kept("train"):
+        headlines.update(example.summary)
+        both.update(example.words)
     headlines.pop(SPECIALS[UNK], None)  # what neither the text nor the encoder's vocabulary has
-    both = Counter(word for example in kept["train"] for word in example.words) + headlines
+    both += headlines
     read = Vocabulary.from_counts(
         Counter({word: n for word, n in both.items() if n >= options.fewest}), options.source_vocab_size
     )
     encoder = TextEncoder(options, Vocabulary.from_counts(headlines, options.vocab_size), read)
-    splits = {name: Split.of([encoder.encode(example) for example in examples]) for name, examples in kept.items()}
-    dropped = {name: len(pairs[name]) - len(kept[name]) for name in pairs if len(pairs[name]) > len(kept[name])}
+    splits = {}
+    for name, split in wide.splits.items():
+        most = len(read) + len(headlines) + int(split.source_lengths.max(initial=0))
+        splits[name] = Split.write(parts, name, map(encoder.encode, kept(name)), most)
+    dropped = {name: n for name, split in wide.splits.items() if (n := len(split) - len(splits[name]))}
     report = f"{wide.report} Left out by the filters: {dropped or 'none'}. The encoder knows {len(read):,} words."
     return replace(wide, encoder=encoder, splits=splits, report=report)
 

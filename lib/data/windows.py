@@ -20,6 +20,7 @@ from lib.data.prepared import PreparedCorpus, cached_corpus, prepare
 from lib.data.split import Split
 from lib.data.text import EOS, PAD, SLIDE, SLIDE_SYMBOL, SPECIALS, Vocabulary
 from lib.data.window_places import check_window, window_of
+from lib.storage import contents_digest
 
 
 @dataclass(frozen=True)
@@ -186,20 +187,25 @@ def prepare_windowed(corpus, options: ArticleOptions, limit: int | None = None, 
     plain = prepare(corpus, replace(options, window=None, stride=None), limit, **keep)
     if options.window is None:
         return plain
-    key = [plain.fingerprint, asdict(options)]
-    return cached_corpus("windows", key, ArticleOptions, lambda _: with_transitions(plain, options))
+    read = Path(options.vectors)
+    contents = contents_digest(read.parent, [read]) if read.is_file() else ""
+    key = [plain.fingerprint, asdict(options), contents]
+    return cached_corpus("windows", key, ArticleOptions, lambda parts: with_transitions(plain, options, parts))
 
 
-def with_transitions(plain: PreparedCorpus, options: ArticleOptions) -> PreparedCorpus:
-    """A corpus with [SLIDE] in the summaries of every split; word vectors are read, or learned from "train"."""
+def with_transitions(plain: PreparedCorpus, options: ArticleOptions, parts: Path) -> PreparedCorpus:
+    """A corpus with [SLIDE] in the summaries of every split, in files of `parts`; word vectors are read, or learned
+    from "train"."""
     vectors = vectors_for(plain, options)
+
+    def marked(document: EncodedDocument) -> EncodedDocument:
+        lengths = target_sentences(document, options.lower)
+        return mark_transitions(document, lengths, link(document, lengths, vectors, options))
+
     splits = {}
     for name, split in plain.splits.items():
-        documents = []
-        for document in split:
-            lengths = target_sentences(document, options.lower)
-            documents.append(mark_transitions(document, lengths, link(document, lengths, vectors, options)))
-        splits[name] = Split.of(documents)
+        most = len(plain.vocabulary) + int(split.source_lengths.max(initial=0))
+        splits[name] = Split.write(parts, name, map(marked, split), most)
     return replace(plain, encoder=replace(plain.encoder, options=options), splits=splits)
 
 

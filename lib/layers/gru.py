@@ -1,5 +1,7 @@
 """GRUs that are compiled on a CPU: PyTorch's, and one whose update can be held back (Read-Again, 4 and 6)."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -77,12 +79,10 @@ class _Scan(torch.autograd.Function):
         words, width = len(projected), weight.shape[1]
         states, previous = (projected.new_empty(words, width) for _ in range(2))
         kept, before = projected.new_empty(words, 4, width), projected.new_empty(len(start), 3 * width)
-        hidden, ctx.steps = (
-            start.clone(memory_format=torch.contiguous_format),
-            steps,
-        )  # sequences that have not begun, or have ended, keep theirs
+        hidden = start.clone(memory_format=torch.contiguous_format)  # who has not begun, or has ended, keeps its own
+        ctx.steps = steps
         step = gru_forward if compiled(weight) else _forward_step
-        x, a, g, h, p, k, s = arrays(projected, alpha, before, hidden, previous, kept, states)
+        x, a, g, h, p, k, s = _seen(projected, alpha, before, hidden, previous, kept, states)
         for at in steps:
             n = at.stop - at.start
             torch.addmm(bias, hidden[:n], weight.T, out=before[:n])
@@ -95,18 +95,21 @@ class _Scan(torch.autograd.Function):
     def backward(ctx, d_states, d_last):
         alpha, weight, previous, kept = ctx.saved_tensors
         d_projected, d_before = (previous.new_empty(len(previous), len(weight)) for _ in range(2))
-        d_alpha, d_hidden = (
-            None if alpha is None else alpha.new_empty(alpha.shape),
-            d_last.clone(memory_format=torch.contiguous_format),
-        )
+        d_alpha = None if alpha is None else alpha.new_empty(alpha.shape)
+        d_hidden = d_last.clone(memory_format=torch.contiguous_format)
         step = gru_backward if compiled(weight) else _backward_step
-        d, a, p, k, dh, dx, dg, da = arrays(d_states, alpha, previous, kept, d_hidden, d_projected, d_before, d_alpha)
+        d, a, p, k, dh, dx, dg, da = _seen(d_states, alpha, previous, kept, d_hidden, d_projected, d_before, d_alpha)
         for at in reversed(ctx.steps):
             n = at.stop - at.start
             gated = (None, None) if alpha is None else (a[at], da[at])
             step(d[at], gated[0], p[at], k[at], dh[:n], dx[at], dg[at], gated[1])
             d_hidden[:n].addmm_(d_before[at], weight)
         return d_projected, d_alpha, d_hidden, d_before.T @ previous, d_before.sum(0), None
+
+
+def _seen(*tensors: Tensor | None) -> Sequence:
+    """As the kernels see them, or as they are where there are none."""
+    return arrays(*tensors) if compiled(tensors[0]) else tensors
 
 
 def _forward_step(projected, before, alpha, hidden, previous, kept, states) -> None:

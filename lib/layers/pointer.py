@@ -256,7 +256,7 @@ class _VocabularyNLL(torch.autograd.Function):
             if joint:
                 normaliser, vocabulary = torch.logaddexp(normaliser, other[part]), normaliser
                 log_p = either - normaliser
-            total -= weights[part] @ log_p
+            total -= (weights[part] * log_p).sum()  # no product, which autocast would round to bfloat16
             if ctx.gradients is None:
                 continue
             slope = -weights[part] * (generated - either).exp()  # of the loss by the target's score

@@ -119,11 +119,12 @@ class DiscourseAware(PointerModel):
             packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
             states, (last, last_cell) = self.word_encoder(packed, (hidden[:, owner], cell[:, owner]))
             states, _ = pad_packed_sequence(states, batch_first=True)  # [A, J, d]
-            hidden, cell = hidden.index_copy(1, owner, last), cell.index_copy(1, owner, last_cell)
+            hidden = hidden.index_copy(1, owner, last.to(hidden.dtype))
+            cell = cell.index_copy(1, owner, last_cell.to(cell.dtype))
             inside = mask[:, : states.shape[1]]
-            words = words.index_copy(0, place[:, : states.shape[1]][inside], states[inside])
+            words = words.index_copy(0, place[:, : states.shape[1]][inside], states[inside].to(words.dtype))
             section = torch.relu(self.reduce_section(last.transpose(0, 1).flatten(1)))
-            vectors = vectors.index_put((owner, torch.full_like(owner, number)), section)
+            vectors = vectors.index_put((owner, torch.full_like(owner, number)), section.to(vectors.dtype))
         return words.view(*batch.source.shape, -1), vectors
 
     # ---------------------------------------------------------------------------------------------- decoder

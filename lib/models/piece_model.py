@@ -53,7 +53,7 @@ class PieceModel(SoftmaxModel):
         target = in_vocabulary(target[counted], self.config.vocab_size)
         right = (features * self.embedding(target)).sum(-1) + bias[target]
         whole, pad = features @ weight.sum(0) + bias.sum(), features @ weight[PAD] + bias[PAD]
-        right, whole, pad = (weights @ scores for scores in full_precision(right, whole, pad))
+        right, whole, pad = ((weights * scores).sum() for scores in full_precision(right, whole, pad))
         others = (whole - right - pad) / (self.config.vocab_size - 2) - (nll + right)  # log P, on average
         return (1 - self.config.smoothing) * nll - self.config.smoothing * others
 
