@@ -14,7 +14,7 @@ import lib
 from lib import score
 from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus
-from lib.data.text import EOS, SLIDE, SLIDE_SYMBOL
+from lib.data.text import SLIDE, SLIDE_SYMBOL
 from lib.generate import extract, summarize
 from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, resolve
@@ -241,7 +241,7 @@ def test_every_variant_opens(paper, tmp_path):
 
 
 def test_a_summary_without_a_word(made, monkeypatch):
-    """The end at once: what the model looked at before each word is of no word, and the other summaries are not lost."""
+    """The end at once: what it looked at before each word is of no word, and the other summaries are not lost."""
     run = lib.load(made.folder)
     found = lib.runs.written
     monkeypatch.setattr("lib.runs.written", lambda *given: [replace(best, ids=[]) for best in found(*given)])
