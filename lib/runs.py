@@ -173,14 +173,13 @@ class Run:
 
     @torch.no_grad()
     def _attention(self, document: EncodedDocument, ids: list[int]) -> dict[str, np.ndarray]:
-        """While the model reads its own summary: what it looked at before it wrote each symbol. One that is empty is
-        read as one [BOS], of which nothing but what is of the document is kept."""
+        """While the model reads its own summary: what it looked at before it wrote each symbol, and before the end of
+        one that is empty."""
         device = next(self.model.parameters()).device
         batch: Batch = make_batch([document], len(self.vocabulary)).to(device)
         tokens = torch.tensor([[BOS, *ids[:-1]]], device=device)
         seen = self.model.attention_weights(tokens, self.model.encode(batch))
-        found = {name: value[0].float().cpu().numpy() for name, value in seen.items()}
-        return {name: value if name in PER_DOCUMENT else value[: len(ids)] for name, value in found.items()}
+        return {name: value[0].float().cpu().numpy() for name, value in seen.items()}
 
 
 PER_DOCUMENT = ("heads", "importance", "windows")  # attention that is not of a word of the summary

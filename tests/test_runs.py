@@ -205,8 +205,10 @@ def learns_as_on_a_gpu(made):
     batch = make_batch([split[i] for i in range(2)], len(made.corpus.vocabulary))
     exact = model.loss(batch)["loss"].item()
     with torch.autocast("cpu", torch.bfloat16):
-        model.loss(batch)["loss"].backward()
-        assert model.loss(batch)["loss"].item() == pytest.approx(exact, rel=0.02)
+        loss = model.loss(batch)["loss"]
+        loss.backward()
+    assert loss.item() == pytest.approx(exact, rel=0.02)
+    assert loss != loss.bfloat16(), "the sum over words is not rounded"
     with pytest.MonkeyPatch.context() as patch:
         for module in ("attention", "coverage", "dropout", "gru", "lstm", "pointer"):
             patch.setattr(f"lib.layers.{module}.compiled", lambda values: False)
