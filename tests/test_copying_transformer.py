@@ -54,7 +54,8 @@ def test_word_by_word(model):
     output, _ = model.decode(torch.tensor([[BOS]]), state)
     assert torch.allclose(model.distribution(output, state, 0)[0], rows[0], rtol=0, atol=1e-12)
     seen = model.attention_weights(batch.target_input, state)
-    assert torch.equal(seen["copy"], model.decode(batch.target_input, state)[0].copy)
+    assert torch.equal(seen["words"], model.decode(batch.target_input, state)[0].copy)
+    assert torch.allclose(seen["units"].sum(-1), seen["words"].sum(-1)) and seen["units"].shape[2] > 1
     assert seen["generate"].shape == (1, len(target))
 
 

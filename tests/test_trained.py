@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 import lib
-from lib import trained
+from lib import summarize, trained
 from lib.data.documents import Document
 from lib.metrics import repeated_ngrams
 from lib.papers import PAPERS
@@ -150,6 +150,15 @@ def test_a_run_of_the_project(folder):
     table = json.loads((folder / "table.json").read_text())
     own = next(row for row in table["rows"] if row["label"].endswith("no trigram twice"))
     assert own["steps"] == run.step and own["scores"]["distinct"]["mean"] > 93
+
+
+@pytest.mark.parametrize("folder", KEPT, ids=lambda path: path.name)
+def test_the_page_of_a_run_of_the_project(folder, tmp_path, capsys):
+    """What every kept run looks at can be drawn."""
+    (tmp_path / "a.txt").write_text("Norbalt said it will buy Tessera. The mine holds copper. It is in the north.")
+    summarize.main([str(folder), str(tmp_path / "a.txt"), "--html", str(tmp_path / "a.html")])
+    assert "1 summaries, and where the model looked" in capsys.readouterr().err
+    assert (tmp_path / "a.html").stat().st_size > 10_000
 
 
 def test_kept_runs_are_small():

@@ -19,6 +19,7 @@ from lib.models.hierarchical_transformer import (
     HierarchicalTransformer,
     HierarchicalTransformerConfig,
     HierarchicalTransformerState,
+    with_paragraphs,
 )
 from lib.models.summarizer import PointerModel
 
@@ -79,7 +80,7 @@ class CopyingTransformer(PointerModel, HierarchicalTransformer):
         return PointerOutput(features, switch, copy, per_hypothesis(state.ids, len(tokens))), state
 
     def attention_weights(self, tokens: Tensor, state: Any) -> dict[str, Tensor]:
-        """As without copying, and "generate" and "copy" [B, T, N]."""
+        """The pointer's, as of every model that copies, and "generate"."""
         output, _ = self.decode(tokens, state)
         seen = self.seen(output, state)
-        return {**super().attention_weights(tokens, state), "generate": seen["generate"], "copy": seen["words"]}
+        return {**seen, **with_paragraphs(seen["words"], state)}

@@ -230,9 +230,13 @@ class HierarchicalTransformer(PieceModel):
             self.decode(tokens, state)
         finally:
             hook.remove()
-        words = seen[0].mean(1)  # [B, T, N]
-        units = words.new_zeros(*words.shape[:2], int(state.paragraph_of.max()) + 1)
-        return {"words": words, "units": units.scatter_add(2, state.paragraph_of[:, None].expand_as(words), words)}
+        return with_paragraphs(seen[0].mean(1), state)
+
+
+def with_paragraphs(words: Tensor, state: HierarchicalTransformerState) -> dict[str, Tensor]:
+    """Weights of words [B, T, N], and their sums over each paragraph [B, T, L] as "units"."""
+    units = words.new_zeros(*words.shape[:2], int(state.paragraph_of.max()) + 1)
+    return {"words": words, "units": units.scatter_add(2, state.paragraph_of[:, None].expand_as(words), words)}
 
 
 def _in_place(values: Tensor, rows: Ragged, batch: Batch) -> Tensor:
