@@ -301,7 +301,7 @@ figures.show(
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** With the read loss the slots that are read change where the summary moves on to the next sentence, after
-words 5 and 10. Without it the slots that are read have little to do with what is being written.
+words 5 and 10; with both terms it is one slot for the first sentence and one for the last, and all four alike for the second. Without it the slots that are read have little to do with what is being written.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
