@@ -1548,13 +1548,13 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | entities | spaCy's | | the same where it is installed, otherwise runs of capitalised words |
 | discourse markers | connect two adjacent paragraphs | | anywhere in the later one |
 | the title | read with the paragraphs | in front of the text, ended by a symbol | first row, ended by `<T>`, at position 0 |
-| L', lengths | 24 paragraphs, about 1,600 pieces | a limit of pieces | 24, of 200 pieces each; sections are cut after 100 words |
+| L', lengths | 24 paragraphs, about 1,600 pieces | a limit of pieces | 24, of 200 pieces each; sections are cut into paragraphs of at most 100 words (kept runs and `small`: 70) |
 | batch | not stated | 10,500 pieces a GPU, 4 GPUs, 4 times | 168,000 pieces in 16 parts |
 | ranker | Adagrad, 0.15; steps, batch not stated | not published | the same; 20,000 steps of 8 clusters, width 256 |
 | five best checkpoints | mean of their results | average of weights not used | their weights averaged |
 | dropout | before all linear layers | after each part, on embeddings and attention | `form` |
 | Adam's epsilon | not stated | 1e-9 | 1e-8 in `paper`, 1e-9 in `code` |
-| beam search | the end symbol | ends when the best hypothesis ends | ends when no open hypothesis can rank among the best |
+| beam search | the end symbol | ends when the best hypothesis ends | ends when five have ended and the best open one ranks, at its present length, no higher than the worst of them |
 | case | not stated | kept | kept; ROUGE is without |
 | labels of the ranker, tf-idf, (25) | not stated of what | | of lower-cased words; the models read pieces |
 | LexRank | tf-idf cosine; damping, threshold not stated | | 0.85 and none |

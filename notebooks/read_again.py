@@ -314,7 +314,7 @@ r"""
 
 From the word's own state, the state of the whole text, and the word. It is a vector: each dimension of the second read has
 an importance of its own. With $\tanh$ it may be negative; then (6) multiplies the old state by more than 1, and over a text the
-state can grow without bound (see the checks below). `importance="sigmoid"` is the option that cannot, and the demo's.
+state can grow without bound (see the checks below). `importance="sigmoid"` is the option that cannot, and that of all presets but `paper`.
 
 $$\alpha_i=\tanh\big(W_eh^1_i+U_eh^1_n+V_e\mathbf x_i\big)\tag{5}$$
 """
@@ -1200,11 +1200,11 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | more than two sentences | said to be easy | as many places as configured; empty ones are zeros |
 | encoder's vocabulary | not stated | a table of its own, 110,000 words of 5 occurrences or more |
 | words under 5 occurrences | become UNK | unknown to the encoder; still copied as they are written |
-| (5), tanh | may be negative | the same; `importance="sigmoid"` is an option, and the demo's |
+| (5), tanh | may be negative | the same; `importance="sigmoid"` is an option, and that of all presets but `paper` |
 | (5), a number or a vector | a vector, found better than a number | a vector; level here (`papers.md`) with a number a word, `variant="read-again gru, single importance"` |
 | dropout | in all activation layers | on all that enters or leaves a recurrent layer |
 | biases | 0.1 | 0.1, of PyTorch's two the one of the state before is 0 |
-| filters | as Rush et al. | the same, on training and validation pairs; not on docstrings |
+| filters | as Rush et al. | the same, on training and validation pairs, in the preset `paper`; not on docstrings and on Reuters |
 | decoder's vocabulary | not stated | the most frequent words of the headlines |
 | Gigaword's test pairs | a random 2,000 | whichever the corpus has |
 | ROUGE | by which program is not stated | rouge-score |

@@ -1408,10 +1408,10 @@ Where the sources are silent, disagree or cannot be meant as written, this is wh
 | loss of a batch | code: mean over all words | mean over documents of each document's mean |
 | batch | 12 x 100 target words | 12 documents |
 | embeddings | fastText, rows of length 1, trained further | random rows of length 1, trained |
-| generation | beam 3, mean log-probability | the same; [UNK] is never written |
+| generation | beam 3, mean log-probability | the same, the kept run with a beam of 4; [UNK] is never written |
 | ROUGE | by which program is not stated | rouge-score |
 | the article's pictures | standard model and windows on one example, and its text | `windowed_figure1`, `windowed_figure2`, `windowed_text`, of any corpus |
-| kept run and demo | the author's sizes | the kept run: half the widths, 15,000 words, three sections of 520 words and 1,540 in all, batches of 16, Adam at 0.001, at least 230 symbols, also with no trigram twice; the demo: 400 source words, 80 summary words, windows of 120 by 100, a vocabulary of 1,000, width 64, 400 steps, at least 20 words; `small` and its kept table: the article's lengths, width 64, a vocabulary of 5,000, batches of 16, Adam at 0.002, one epoch, at least 35 symbols, both decodings |
+| kept run and demo | the author's sizes | the kept run: half the widths, 15,000 words, three sections of 520 words and 1,540 in all, batches of 16, Adam at 0.001, at least 230 symbols, also with no trigram twice; the demo: 400 source words, 80 summary words, windows of 120 by 100, a vocabulary of 1,000, embeddings of 64 and states of 2 x 32, 400 steps, at least 20 words; `small` and its kept table: the article's lengths, embeddings of 64 and states of 2 x 64, a vocabulary of 5,000, batches of 16, Adam at 0.002, one epoch, at least 35 symbols, both decodings |
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
