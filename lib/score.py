@@ -72,12 +72,13 @@ def _run(args: argparse.Namespace, output: Path) -> dict:
     run = lib.load(args.folder)
     decode = run.decode if args.max_length is None else replace(run.decode, max_length=args.max_length)
     run = replace(run, encoder=replace(run.encoder, options=_scaled(run, args.scaled)), decode=decode)
-    corpus = Path(args.test or args.dataset).name
-    own = corpus == Path(run.config["corpus"]).name
-    theirs = run.config["documents"].get(args.split) if own else None  # as many as there were in training
-    limit = min((n for n in (args.documents, args.limit, theirs) if n is not None), default=None)
+    corpus = Path(args.test or args.dataset)
+    limits = [n for n in (args.documents, args.limit) if n is not None]
+    if not limits and corpus.resolve() == Path(run.config["corpus"]).resolve():
+        limits = [run.config["documents"][args.split]]  # as many as there were in training
+    limit = min(limits, default=None)
     documents = list(corpus_for(args.dataset, args.errors, args.test).split(args.split, limit))
-    made, summaries = score_run(run, documents, args.split, corpus)
+    made, summaries = score_run(run, documents, args.split, corpus.name)
     beside = output.with_name(output.stem.replace("scores", "summaries") + ".jsonl")
     write_summaries(beside, documents, summaries)
     return made

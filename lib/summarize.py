@@ -80,7 +80,7 @@ def _summarize(args: argparse.Namespace) -> None:
 def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
     """Texts of files, or of standard input, with their names. Raises CorpusError with file and line."""
     if not files:
-        yield "standard input", sys.stdin.read()
+        yield "standard input", sys.stdin.read().removeprefix("\ufeff")
     for path in files:
         if path.name.endswith((".jsonl", ".jsonl.gz")):
             try:
@@ -92,7 +92,7 @@ def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
                 raise CorpusError(f"{path} cannot be read ({error}): it was cut short, or is no gzip file") from None
         else:
             try:
-                yield path.name, path.read_text(encoding="utf-8")
+                yield path.name, path.read_text(encoding="utf-8-sig")
             except UnicodeDecodeError as error:
                 raise CorpusError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
 

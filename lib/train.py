@@ -57,13 +57,15 @@ class Command:
 def parse(arguments: Sequence[str] | None = None) -> tuple[Any, Setup]:
     """The command, and what it trains. Raises ValueError for a paper, preset or variant that does not exist."""
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for name in ("output", "dataset", "preset", "variant", "errors", "limit", "device"):
+    for name in ("output", "dataset", "preset", "variant", "errors", "limit", "device", "epochs", "steps"):
         first.add_argument(f"--{name}", default="paper" if name == "preset" else None)
     names, others = first.parse_known_args(arguments)
     paper = next((word for word in others if word in PAPERS), others[0] if others else "-")
     setup, kind = None, Command
     if not paper.startswith("-"):  # the preset's values are the defaults of what follows
         setup = resolve(paper, names.preset, names.variant)
+        if names.epochs and not names.steps:  # a preset's steps are not meant
+            setup = replace(setup, train=replace(setup.train, steps=None))
         defaults = {
             "train": setup.train,
             "decode": setup.decode,

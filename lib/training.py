@@ -305,13 +305,13 @@ class _Loop:
         self.rises = self._rises()
 
     def _check_same(self, stored: dict) -> None:
-        """A stored run may be continued to more steps; all else must be equal."""
+        """A stored run may be continued to more steps, with its corpus in another place; all else must be equal."""
         there, now = (_flat(determining(config)) for config in (stored, self.record))
         there = {**self._defaults(), **there}
-        length = {"train.steps", "train.epochs"}
+        free = {"train.steps", "train.epochs", "train.save_every", "corpus"}  # "data" says what the corpus holds
         differing = [
             f"{key} is {there.get(key)!r} there and {now.get(key)!r} now"
-            for key in sorted((there.keys() | now.keys()) - length)
+            for key in sorted((there.keys() | now.keys()) - free)
             if there.get(key) != now.get(key)
         ]
         if differing:

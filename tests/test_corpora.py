@@ -311,3 +311,6 @@ def test_a_corpus_can_be_tested_on_another(tmp_path):
     assert [d.id for s in ("train", "val", "test") for d in both.split(s)] == ["a-train", "a-val", "b-test"]
     assert both.identity not in (first.identity, other.identity)
     assert [d.id for d in first.split("test")] == ["a-test"], "the first is as it was"
+    (tmp_path / "b" / "test.jsonl").rename(tmp_path / "b" / "train.jsonl")
+    with pytest.raises(CorpusError, match="no split 'test'; there are train"):
+        first.tested_on(load_corpus(tmp_path / "b"))

@@ -163,11 +163,13 @@ def test_texts_and_summaries(tmp_path):
     """Plain text and Markdown, shared out by their names or in folders of their own."""
     for n in range(20):
         (tmp_path / f"note{n}.md").write_text(f"# Note {n}\n\n## Start\n\nThe text of note {n} is short. It ends.\n")
-        (tmp_path / f"note{n}.summary.txt").write_text(f"Note {n} in one sentence.\n")
+        mark = "\ufeff" if n % 2 else ""  # as some editors save texts
+        (tmp_path / f"note{n}.summary.txt").write_text(f"{mark}Note {n} in one sentence.\n", encoding="utf-8")
     corpus = load_corpus(tmp_path)
     found = {s: ids(corpus, s) for s in SPLITS}
     assert [len(found[s]) for s in SPLITS] == [16, 2, 2]
     assert sorted(i for names in found.values() for i in names) == sorted(f"note{n}" for n in range(20))
+    assert all(d.summary[0].startswith("Note") for s in SPLITS for d in corpus.split(s))
     document = next(corpus.split("val"))
     assert document.section_names == ["Start"] and document.summary[0].endswith("in one sentence.")
     for split_name in SPLITS:

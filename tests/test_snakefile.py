@@ -51,6 +51,13 @@ def test_every_table_and_figure_has_a_rule(workplace):
     assert "mem2mem--read--2/trained" in listed and "scores-val.json" in listed and "scores-scaled.json" in listed
 
 
+def test_an_unknown_setting_is_refused(workplace):
+    run = subprocess.run(command("-n", "--config", "step=3"), cwd=workplace, capture_output=True, text=True)
+    assert (
+        run.returncode and "--config has no step; there are dataset, preset, seeds, steps" in run.stdout + run.stderr
+    )
+
+
 def test_papers_sizes_and_other_corpora(workplace):
     listed = snakemake(
         workplace,

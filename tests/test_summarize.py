@@ -8,7 +8,7 @@ import pytest
 import lib
 from lib.data.corpora import Corpus
 from lib.papers import resolve
-from lib.summarize import main
+from lib.summarize import main, read_texts
 from lib.training import train
 from tests.test_summary_page import data_in
 
@@ -73,6 +73,16 @@ def test_many_texts_are_summarized_in_parts(run, tmp_path, capsys, monkeypatch):
             main([str(run), str(tmp_path / "b.jsonl"), *how])
         found.append((capsys.readouterr().out, (tmp_path / "x.html").read_text()))
     assert found[0] == found[1] and found[0][0].count("b.jsonl, line 5") == 3
+
+
+def test_a_byte_order_mark_is_no_word(run, tmp_path, capsys):
+    for name, mark in (("a.md", ""), ("b.md", "\ufeff")):
+        (tmp_path / name).write_text(mark + TEXT, encoding="utf-8")
+        main([str(run), str(tmp_path / name)])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[: len(lines) // 2] == lines[len(lines) // 2 :]
+    (found,) = read_texts([tmp_path / "b.md"])
+    assert found == ("b.md", TEXT)
 
 
 def test_standard_input_as_json(run, capsys, monkeypatch):

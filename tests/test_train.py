@@ -666,6 +666,19 @@ def test_fields_of_training_decoding_model_and_preprocessing():
     assert setup.options == replace(preset.options, section_tokens=10, unit="section")
 
 
+def test_epochs_stand_in_for_the_steps_of_a_preset():
+    setup = parsed("mem2mem", "--preset", "demo", "--epochs", "2")
+    assert (setup.train.epochs, setup.train.steps) == (2, None)
+    setup = parsed("mem2mem", "--preset", "demo", "--epochs", "2", "--steps", "7")
+    assert (setup.train.epochs, setup.train.steps) == (2, 7)
+
+
+def test_a_run_goes_on_where_its_corpus_has_moved(planted_corpus, tmp_path):
+    moved, often = replace(planted_corpus, name="elsewhere/planted"), replace(CONFIG, save_every=1)
+    train(MEM2MEM, model(), planted_corpus, replace(CONFIG, steps=4), tmp_path, progress=False)
+    assert train(MEM2MEM, model(), moved, often, tmp_path, resume=True, progress=False).step == CONFIG.steps
+
+
 def test_a_window_is_the_models_and_the_summaries():
     """One value, given once: what the model sees, and what [SLIDE] in the summaries is made for."""
     setup = parsed("windowed", "--preset", "demo", "--model.window", "50", "--model.stride", "40")

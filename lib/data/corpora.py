@@ -269,6 +269,8 @@ class Corpus:
 
     def tested_on(self, other: "Corpus") -> "Corpus":
         """This corpus with the test documents of another: DUC 2004 has no others."""
+        if "test" not in other._records:
+            raise CorpusError(f"{other.name}: no split 'test'; there are {', '.join(other._records)}")
         records = {**self._records, "test": other._records["test"]}
         identity = f"{self._contents} {other._contents}"
         return Corpus(self.name, records, identity, self._errors, self.note, self.pieces)

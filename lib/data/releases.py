@@ -75,13 +75,13 @@ def _sumpubmed(folder: Path, split_name: str) -> Found:
     def read(path: Path) -> dict | None:
         name = path.stem.replace("text_", "sumpubmed-")
         abstract = folder / "abstract" / path.name.replace("text", "abstract")
-        summary = " ".join(text for _, text in _headed(abstract.read_text(encoding="utf-8")))
+        summary = " ".join(text for _, text in _headed(abstract.read_text(encoding="utf-8-sig")))
         if summary in seen:
             return None
         seen.add(summary)
         if listed.get(name, "train") != split_name or _words(summary) < 50:
             return None
-        sections = _headed(path.read_text(encoding="utf-8"))
+        sections = _headed(path.read_text(encoding="utf-8-sig"))
         if sum(_words(text) for _, text in sections) < 400:
             return None
         names, texts = zip(*sections)
@@ -358,8 +358,8 @@ def _texts_of(folder: Path, split_name: str) -> Found:
     summaries = dict(pairs)
 
     def read(path: Path) -> dict:
-        found = parse_text(path.read_text(encoding="utf-8"), path.stem)
-        summary = parse_text(summaries[path].read_text(encoding="utf-8")).sentences
+        found = parse_text(path.read_text(encoding="utf-8-sig"), path.stem)
+        summary = parse_text(summaries[path].read_text(encoding="utf-8-sig")).sentences
         record = {"id": found.id, "title": found.title, "section_names": found.section_names}
         return {**record, "sections": found.sections, "abstract_text": summary}
 
