@@ -268,7 +268,7 @@ def test_a_run_that_was_stopped_before_its_first_validation(made, tmp_path):
 
 @pytest.mark.parametrize("made", ["mem2mem"], indirect=True)
 def test_scores_on_another_corpus(made, tmp_path):
-    """As many as are asked for, whatever the number of the run's own, which is that of its own corpus; by its name."""
+    """As many documents as are asked for, of its own corpus by default as many as in training; under its name."""
     seven = ["--documents", "7"]
     for corpus, asked, count in (("aclsum", [], 5), ("aclsum", seven, 7), ("pmc-sample", seven, 7)):
         output = tmp_path / f"{corpus}.json"

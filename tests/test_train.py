@@ -649,7 +649,8 @@ def test_each_field_by_its_name(part):
             words = [f"--{option}", *map(str, wanted if isinstance(value, tuple) else [wanted])]
         after = parsed(*given, *words)
         found = {"model": after.model_config()}.get(part) or getattr(after, part)
-        assert asdict(found) == {**asdict(config), field.name: wanted}, field.name
+        instead = {"steps": None} if field.name == "epochs" else {}
+        assert asdict(found) == {**asdict(config), **instead, field.name: wanted}, field.name
 
 
 def test_fields_of_training_decoding_model_and_preprocessing():
