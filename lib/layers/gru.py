@@ -107,9 +107,9 @@ class _Scan(torch.autograd.Function):
         return d_projected, d_alpha, d_hidden, d_before.T @ previous, d_before.sum(0), None
 
 
-def _seen(*tensors: Tensor | None) -> Sequence:
+def _seen(first: Tensor, *others: Tensor | None) -> Sequence:
     """As the kernels see them, or as they are where there are none."""
-    return arrays(*tensors) if compiled(tensors[0]) else tensors
+    return arrays(first, *others) if compiled(first) else (first, *others)
 
 
 def _forward_step(projected, before, alpha, hidden, previous, kept, states) -> None:
