@@ -128,7 +128,7 @@ def encode_ranked(documents: Sequence[Document], encoder: TextEncoder) -> list[E
         scores = learned_scores(model.eval(), wide)
     else:
         scores = SCORES["order" if options.ranking == "learned" else options.ranking](wide, pieces)
-    return choose_rows(wide, scores, options, pieces, documents)
+    return list(choose_rows(wide, scores, options, pieces, documents))
 
 
 def best_paragraphs(split: Sequence[EncodedDocument], scores: list[np.ndarray], vocabulary, count: int) -> list[str]:

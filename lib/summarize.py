@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 import lib
 from lib.commands import plain_errors
-from lib.data.documents import CorpusError
+from lib.data.documents import CorpusError, Document
 from lib.data.readers import GZIP_DAMAGE, read_json_lines
 from lib.papers import paper
 from lib.runs import Run, Summary
@@ -58,23 +58,24 @@ def _summarize(args: argparse.Namespace) -> None:
     documents = run.documents(texts, names)
     wanted = bool(args.html or args.json)
     shown = []
-    for start in range(0, len(names), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
-        summaries = run.summarize(documents[part], attention=wanted, progress=_bar)
-        for number, (name, summary) in enumerate(zip(names[part], summaries), start):
-            if args.json:
-                print(json.dumps(record(name, summary), ensure_ascii=False))
-            else:
-                heading = f"{'' if number == 0 else chr(10)}{name}\n" if len(names) > 1 else ""
-                print(heading + "\n".join(summary.sentences))
-        sys.stdout.flush()  # what is made is not lost
+    for number, (name, document, summary) in enumerate(zip(names, documents, _in_parts(run, documents, wanted))):
+        if args.json:
+            line = json.dumps(record(name, summary), ensure_ascii=False)
+        else:
+            heading = f"{'' if number == 0 else chr(10)}{name}\n" if len(names) > 1 else ""
+            line = heading + "\n".join(summary.sentences)
+        print(line, flush=True)  # what is made is not lost
         if args.html:
-            of_part = zip(names[part], documents[part], summaries)
-            shown += [_shown(run, document.title or name, summary) for name, document, summary in of_part]
+            shown.append(_shown(run, document.title or name, summary))
     if args.html:
         of = f"{paper(run.config['paper']).title}, {run.config['variant']}"
         page = write_page(args.html, of, shown)
         print(f"{page}: {len(shown)} summaries, and where the model looked", file=sys.stderr)
+
+
+def _in_parts(run: Run, documents: Sequence[Document], attention: bool) -> Iterator[Summary]:
+    for start in range(0, len(documents), AT_ONCE):
+        yield from run.summarize(documents[start : start + AT_ONCE], attention=attention, progress=_bar)
 
 
 def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:

@@ -382,6 +382,27 @@ def test_measured_numbers_are_kept():
         assert near.size and near[0] <= value + 1.001 * half, number
 
 
+def decimals(text):
+    return Counter(map(float, re.findall(r"\d+\.\d+", text)))
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_tables_written_by_hand_have_the_pages_numbers(name):
+    """All numbers of a table of papers.md that no command writes stand in one output of the committed page."""
+    parts = re.split("^## ", (ROOT / "papers.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    (paper,) = (part for part in parts if f"notebooks/{name}.ipynb" in part and "### Measured here" in part)
+    measured = re.search("### Measured here(.*?)###", paper, re.DOTALL)[1]
+    by_hand = re.sub("<!-- table .*?<!-- end -->", "", measured, flags=re.DOTALL)
+    tables = [decimals(table) for table in re.findall(r"(?:^\|.*\n)+", by_hand, re.MULTILINE)]
+    cells = notebook(ROOT / "notebooks" / name)["cells"]
+    outputs = [out.get("data", {}).get("text/plain", "") for cell in cells for out in cell.get("outputs", [])]
+    shown = [decimals("".join(text)) for text in outputs]
+    assert tables
+    for table in tables:
+        best = max(shown, key=lambda found: (found & table).total())
+        assert table <= best, f"the page has no output with {sorted(table - best)}"
+
+
 @pytest.mark.parametrize(
     ("page", "parameters", "message"),
     [

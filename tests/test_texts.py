@@ -2,16 +2,13 @@
 
 import importlib.util
 import inspect
-import json
 import pkgutil
 import re
-from collections import Counter
 
 import pytest
 
 import lib
 from lib.make_tables import shown_in
-from lib.papers import PAPERS
 from lib.storage import project_root
 
 TEXTS = [project_root() / name for name in shown_in()]
@@ -55,27 +52,6 @@ def test_every_name_is_there(path, classes):
 def test_every_command_is_there(path):
     for module in set(re.findall(r"python -m (lib\.\w+|tests\.\w+)", path.read_text(encoding="utf-8"))):
         assert importlib.util.find_spec(module), module
-
-
-def decimals(text):
-    return Counter(map(float, re.findall(r"\d+\.\d+", text)))
-
-
-@pytest.mark.parametrize("name", PAPERS)
-def test_tables_written_by_hand_have_the_pages_numbers(name):
-    """All numbers of a table of papers.md that no command writes stand in one output of the committed page."""
-    parts = re.split("^## ", (project_root() / "papers.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    (paper,) = (part for part in parts if f"notebooks/{name}.ipynb" in part and "### Measured here" in part)
-    measured = re.search("### Measured here(.*?)###", paper, re.DOTALL)[1]
-    by_hand = re.sub("<!-- table .*?<!-- end -->", "", measured, flags=re.DOTALL)
-    tables = [decimals(table) for table in re.findall(r"(?:^\|.*\n)+", by_hand, re.MULTILINE)]
-    page = json.loads((project_root() / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))
-    outputs = [out.get("data", {}).get("text/plain", "") for cell in page["cells"] for out in cell.get("outputs", [])]
-    shown = [decimals("".join(text)) for text in outputs]
-    assert tables
-    for table in tables:
-        best = max(shown, key=lambda found: (found & table).total())
-        assert table <= best, f"the page has no output with {sorted(table - best)}"
 
 
 def test_the_python_of_the_readme_trains_and_summarizes(tmp_path, monkeypatch, capsys):

@@ -199,9 +199,9 @@ def choose_paragraphs(
     splits = {}
     for name, split in wide.splits.items():
         texts = corpus.split(name) if corpus is not None and options.graph == "discourse" else None
-        chosen = _chosen_rows(split, scores[name], options, wide.vocabulary, texts)
-        longest = int(split.source_lengths.max(initial=0)) + options.paragraphs
-        splits[name] = Split.write(parts, name, chosen, max(len(wide.vocabulary), longest))
+        chosen = choose_rows(split, scores[name], options, wide.vocabulary, texts)
+        most = max(len(wide.vocabulary), split.longest + options.paragraphs)  # a mark behind each in a flat sequence
+        splits[name] = Split.write(parts, name, chosen, most)
     return replace(wide, encoder=replace(wide.encoder, options=options), splits=splits)
 
 
@@ -211,21 +211,11 @@ def choose_rows(
     options: ClusterOptions,
     pieces: Vocabulary,
     texts: Iterable[Document] | None = None,
-) -> list[EncodedDocument]:
+) -> Iterator[EncodedDocument]:
     """Title and best paragraphs of documents as `encode_wide` gives them, with a graph where `options` name one.
 
     scores: of each document's paragraphs. texts: the documents before they were encoded, for a discourse graph.
     """
-    return list(_chosen_rows(documents, scores, options, pieces, texts))
-
-
-def _chosen_rows(
-    documents: Sequence[EncodedDocument],
-    scores: Sequence[np.ndarray],
-    options: ClusterOptions,
-    pieces: Vocabulary,
-    texts: Iterable[Document] | None,
-) -> Iterator[EncodedDocument]:
     graphs = _graphs(documents, options, pieces, texts)
     return (_choose(d, s, g, options) for d, s, g in zip(documents, scores, graphs, strict=True))
 

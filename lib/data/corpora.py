@@ -217,9 +217,12 @@ class Corpus:
         """
         if limit is not None and limit < 1:
             raise CorpusError(f"limit must be at least 1, not {limit}; without it there is none")
-        if split_name not in self._records:
-            raise CorpusError(f"{self.name}: no split {split_name!r}; there are {', '.join(self._records)}")
+        self._check_split(split_name)
         return islice(self._documents(split_name), limit)
+
+    def _check_split(self, name: str) -> None:
+        if name not in self._records:
+            raise CorpusError(f"{self.name}: no split {name!r}; there are {', '.join(self._records)}")
 
     def _documents(self, split_name: str) -> Iterator[Document]:
         self._skipped[split_name] = skipped = []
@@ -269,8 +272,7 @@ class Corpus:
 
     def tested_on(self, other: "Corpus") -> "Corpus":
         """This corpus with the test documents of another: DUC 2004 has no others."""
-        if "test" not in other._records:
-            raise CorpusError(f"{other.name}: no split 'test'; there are {', '.join(other._records)}")
+        other._check_split("test")
         records = {**self._records, "test": other._records["test"]}
         identity = f"{self._contents} {other._contents}"
         return Corpus(self.name, records, identity, self._errors, self.note, self.pieces)

@@ -102,7 +102,7 @@ def narrow(wide: PreparedCorpus, options: HeadlineOptions, parts: Path) -> Prepa
     encoder = TextEncoder(options, Vocabulary.from_counts(headlines, options.vocab_size), read)
     splits = {}
     for name, split in wide.splits.items():
-        most = len(read) + len(headlines) + int(split.source_lengths.max(initial=0))
+        most = max(len(read), len(encoder.vocabulary)) + split.longest
         splits[name] = Split.write(parts, name, map(encoder.encode, kept(name)), most)
     dropped = {name: n for name, split in wide.splits.items() if (n := len(split) - len(splits[name]))}
     report = f"{wide.report} Left out by the filters: {dropped or 'none'}. The encoder knows {len(read):,} words."

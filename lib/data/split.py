@@ -52,6 +52,11 @@ class Split(Sequence):
         return self._counts["source"]
 
     @property
+    def longest(self) -> int:
+        """Words or pieces of the longest source."""
+        return int(self.source_lengths.max(initial=0))
+
+    @property
     def sentence_counts(self) -> np.ndarray:
         return self._counts["sentence_lengths"]
 

@@ -204,8 +204,7 @@ def with_transitions(plain: PreparedCorpus, options: ArticleOptions, parts: Path
 
     splits = {}
     for name, split in plain.splits.items():
-        most = len(plain.vocabulary) + int(split.source_lengths.max(initial=0))
-        splits[name] = Split.write(parts, name, map(marked, split), most)
+        splits[name] = Split.write(parts, name, map(marked, split), len(plain.vocabulary) + split.longest)
     return replace(plain, encoder=replace(plain.encoder, options=options), splits=splits)
 
 
