@@ -1,6 +1,5 @@
 """Extractive summaries that need no training: Lead, random, LexRank, the greedy oracle."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -9,6 +8,7 @@ from scipy.sparse import csr_array
 
 from lib.data.documents import Document
 from lib.data.graphs import sparse_tfidf
+from lib.data.text import counted_words
 
 
 def lead(sentences: Sequence[str], count: int) -> list[str]:
@@ -42,7 +42,7 @@ def lexrank(sentences: Sequence[str], words: int, threshold: float | None = 0.1,
     """
     if not sentences:
         return []
-    vectors = sparse_tfidf([_words(s) for s in sentences])
+    vectors = sparse_tfidf([counted_words(s) for s in sentences])
     follow = _along_cosines(vectors) if threshold is None else _along_edges(vectors, threshold)
     rank, degrees = np.full(len(sentences), 1 / len(sentences)), follow(np.ones(len(sentences)))
     for _ in range(100):
@@ -81,14 +81,12 @@ def _along_edges(vectors: csr_array, threshold: float) -> Follow:
     return follow
 
 
-def _words(sentence: str) -> list[str]:
-    return re.findall(r"[a-z0-9]+", sentence.lower())
-
-
 def oracle(sentences: Sequence[str], reference: Sequence[str], count: int | None = None) -> list[str]:
     """Sentences chosen one by one for the largest R-1 F1 + R-2 F1 against the reference, until nothing improves it
     (Nallapati et al. 2017) or `count` are chosen. In document order; words are lower-cased and not stemmed."""
-    overlaps = [_Overlap([_words(s) for s in sentences], [_words(r) for r in reference], n) for n in (1, 2)]
+    overlaps = [
+        _Overlap([counted_words(s) for s in sentences], [counted_words(r) for r in reference], n) for n in (1, 2)
+    ]
     chosen: list[int] = []
     best = 0.0
     while len(chosen) < (count or len(sentences)):
@@ -110,9 +108,9 @@ def matches(sentences: Sequence[str], reference: Sequence[str], each: int = 2) -
 
     A sentence that shares no word is not chosen; where none does, the first stands for all.
     """
-    source = [_words(s) for s in sentences]
+    source = [counted_words(s) for s in sentences]
     chosen: set[int] = set()
-    for words in map(_words, reference):
+    for words in map(counted_words, reference):
         scores = np.sum([_Overlap(source, [words], n).f1_with_each() for n in (1, 2)], 0)
         chosen |= {int(i) for i in np.argsort(-scores, kind="stable")[:each] if scores[i] > 0}
     return sorted(chosen) or [0]

@@ -12,17 +12,21 @@ from rouge_score.tokenize import tokenize
 from rouge_score.tokenizers import Tokenizer
 
 from lib.bootstrap import Interval, interval
+from lib.data.text import counted_words, mostly_ascii
 from lib.measures import METRICS
 
 
 class _Stems(Tokenizer):
-    """rouge-score's words, stemmed as it does, but each once: stems take most of the time that scores take."""
+    """rouge-score's words, stemmed as it does, but each once: stems take most of the time that scores take.
+
+    It knows ASCII letters and digits alone; a text in other letters has `counted_words`, without stems.
+    """
 
     def __init__(self):
         self.stem = lru_cache(maxsize=2**17)(PorterStemmer().stem)
 
     def tokenize(self, text: str) -> list[str]:
-        return tokenize(text, self)
+        return tokenize(text, self) if mostly_ascii(text) else counted_words(text)
 
 
 _STEMS = _Stems()

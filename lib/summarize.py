@@ -2,27 +2,28 @@
 
     python -m lib.summarize runs/arxiv paper.md notes.txt
     cat paper.txt | python -m lib.summarize runs/arxiv
-    python -m lib.summarize runs/arxiv papers.jsonl --json > summaries.jsonl
+    python -m lib.summarize runs/arxiv papers.jsonl more.csv --json > summaries.jsonl
     python -m lib.summarize runs/arxiv paper.md --html paper.html
 
-A text file may be plain or Markdown; a heading begins a section. A .jsonl file holds a document a line, with sections
-or paragraphs, as corpora do; a reference is not needed. --html writes one page that shows text and summary side by
-side: pointing at a word of the summary shows where the model looked.
+A text file may be plain or Markdown; a heading begins a section. JSON lines (.jsonl, .json, or on standard input),
+.csv and .parquet hold records, with sections or paragraphs, as corpora do; a reference is not needed. --html writes
+one page that shows text and summary side by side: pointing at a word of the summary shows where the model looked.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
 import lib
 from lib.commands import plain_errors
 from lib.data.documents import CorpusError, Document
-from lib.data.readers import GZIP_DAMAGE, read_json_lines
+from lib.data.readers import GZIP_DAMAGE, parse_json, records_reader
 from lib.papers import paper
 from lib.runs import Run, Summary
 from lib.storage import check_writable
@@ -34,7 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m lib.summarize", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("run", type=Path, help="the folder of a run, which lib.train wrote")
-    parser.add_argument("files", nargs="*", type=Path, help="texts or .jsonl corpora; none: standard input")
+    parser.add_argument(
+        "files", nargs="*", type=Path, help="texts, or records in .jsonl, .json, .csv, .parquet; none: standard input"
+    )
     parser.add_argument("--json", action="store_true", help="a line of JSON for each: sentences, score, copied words")
     parser.add_argument("--html", type=Path, metavar="OUT", help="write a page that shows where the model looked")
     parser.add_argument("--weights", default="", help="best, last, best-STEP or average; by default the run's own")
@@ -81,14 +84,11 @@ def _in_parts(run: Run, documents: Sequence[Document], attention: bool) -> Itera
 def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
     """Texts of files, or of standard input, with their names. Raises CorpusError with file and line."""
     if not files:
-        yield "standard input", sys.stdin.read().removeprefix("\ufeff")
+        yield from _from_input(sys.stdin.read().removeprefix("\ufeff"))
     for path in files:
-        if path.name.endswith((".jsonl", ".jsonl.gz")):
+        if read := records_reader(path):
             try:
-                for number, found in read_json_lines(path):
-                    if isinstance(found, ValueError):
-                        raise CorpusError(f"{path}, line {number}: {found}")
-                    yield f"{path.name}, line {number}", found
+                yield from _records(path, read(path))
             except GZIP_DAMAGE as error:
                 raise CorpusError(f"{path} cannot be read ({error}): it was cut short, or is no gzip file") from None
         else:
@@ -96,6 +96,24 @@ def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
                 yield path.name, path.read_text(encoding="utf-8-sig")
             except UnicodeDecodeError as error:
                 raise CorpusError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
+
+
+def _from_input(text: str) -> Iterator[tuple[str, str | dict]]:
+    """A text, or JSON lines where the first is a record."""
+    lines = enumerate(text.encode(errors="surrogateescape").split(b"\n"), 1)
+    found = ((number, parse_json(line)) for number, line in lines if line.strip())
+    first = next(found, (0, None))
+    if isinstance(first[1], dict):
+        yield from _records(Path("standard input"), chain([first], found))
+    else:
+        yield "standard input", text
+
+
+def _records(path: Path, found: Iterable[tuple[int, Any]]) -> Iterator[tuple[str, Any]]:
+    for number, value in found:
+        if isinstance(value, ValueError):
+            raise CorpusError(f"{path}, line {number}: {value}")
+        yield f"{path.name}, line {number}", value
 
 
 def record(name: str, summary: Summary) -> dict:

@@ -11,6 +11,7 @@ with the preset's value.
 """
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, make_dataclass, replace
 from typing import Any, Literal
@@ -112,6 +113,9 @@ def _train(command: Any, setup: Setup) -> Run:
         where = {"errors": command.errors, "limit": command.limit}
         if rank == 0:  # the others load what it prepares
             corpus = setup.open_corpus(command.dataset, **where)
+            if command.limit is None and len(corpus["train"]) == setup.documents:
+                taken = f"preset {command.preset!r} takes at most {setup.documents} documents of each split"
+                print(f"{taken}; --limit takes another number", file=sys.stderr)
         wait_for_all(world)
         if rank > 0:
             corpus = setup.open_corpus(command.dataset, **where, progress=False)

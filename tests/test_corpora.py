@@ -1,5 +1,6 @@
 import gzip
 import json
+import math
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -99,6 +100,22 @@ def test_a_document_with_one_sentence():
 def test_empty_sections_are_left_out():
     document = to_document({**GOOD, "sections": [[""], ["E f."]]})
     assert document.section_names == ["End"]
+
+
+def test_ids_are_text():
+    """A table with gaps has its whole numbers as floats, and NaN for none."""
+    record = {"text": "A.", "summary": "B."}
+    given = [
+        {"id": 7.0},
+        {"id": 7.5},
+        {"id": math.nan, "url": "u"},
+        {"id": math.nan},
+        {},
+        {"article_id": 3, "id": "x"},
+    ]
+    assert [to_document({**record, **ids}, 9).id for ids in given] == ["7", "7.5", "u", "9", "9", "3"]
+    with pytest.raises(ValueError, match="'id' must hold text, found list"):
+        to_document({**record, "id": []})
 
 
 # ---------------------------------------------------------------------------------------------------- folders

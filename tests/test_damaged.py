@@ -3,6 +3,8 @@
 import datetime
 import hashlib
 import json
+import subprocess
+import sys
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -11,7 +13,7 @@ import torch
 
 from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import CorpusError, to_document
-from lib.data.pieces import Pieces
+from lib.data.pieces import Pieces, _sample
 from lib.data.readers import read_csv, read_json_lines, read_parquet
 
 GOOD = {"text": "One two. Three.", "summary": "Short."}
@@ -37,7 +39,7 @@ def outcome(folder, split_name: str = "train") -> tuple[str, int, list[tuple[int
         ('{"text": ' + "[" * 50_000 + "]" * 50_000 + ', "summary": "x"}', "too deep to be read"),
         ('{"text": "a b", "summary": "x", "n": ' + "9" * 5_000 + "}", "a number of more than 4,300 digits"),
         (r'{"text": "a \udfff b", "summary": "x"}', r"'text' holds '\udfff', half of a character"),
-        (r'{"id": "\ud800", "text": "a b", "summary": "x"}', r"'article_id' holds '\ud800', half of a character"),
+        (r'{"id": "\ud800", "text": "a b", "summary": "x"}', r"'id' holds '\ud800', half of a character"),
         ('{"text": 5, "summary": "x"}', "'text' must hold text, found int"),
         ('{"text": "a b", "summary": 3.5}', "'summary' must hold text, found float"),
         ('{"sections": [5], "abstract_text": "x"}', "'sections' must hold text, found int"),
@@ -132,7 +134,7 @@ def test_the_splits_that_ids_repeat_in_are_counted(tmp_path):
     [
         (b'"text 3,s3', r"the row goes to line 6 and is no CSV .*a quote that begins a field must", 2),
         (b'"te"xt 3,s3', r"the row goes to line 5 and is no CSV", 1),
-        (b"text, 3,s3", "3 fields where the header has 2: a text with commas", 1),
+        (b"text, 3,s3", "3 fields where the header has 2: a text that holds what sets fields apart", 1),
         (b"text 3", "1 fields where the header has 2", 1),
         ("caf\u00e9 3,s3".encode("latin-1"), "not UTF-8: it holds the byte 0xe9", 1),
         (b"text\0 3,s3", "'document' holds a null byte", 1),
@@ -161,6 +163,13 @@ def test_rows_of_csv(tmp_path):
     assert list(read_csv(path)) == [(2, {"a": 'x, "y"\r\nz', "b": "1"}), (5, {"a": '5" pipe', "b": "2"})]
     path.write_text("a,b\rx,1\ry,2\r", newline="")
     assert [record for _, record in read_csv(path)] == [{"a": "x", "b": "1"}, {"a": "y", "b": "2"}]
+    path.write_text('a;b;"c,d"\n"x; y";1;2,3\n')
+    assert list(read_csv(path)) == [(2, {"a": "x; y", "b": "1", "c,d": "2,3"})]
+    path.write_text("a\tb\nx; y, z\t1\n")
+    assert list(read_csv(path)) == [(2, {"a": "x; y, z", "b": "1"})]
+    path.write_text("a,b\nx,1\n", encoding="utf-16")
+    with pytest.raises(CorpusError, match=r"x\.csv: it is in UTF-16\. Save it as UTF-8"):
+        list(read_csv(path))
     path.write_text("a,a\nx,1\n")
     with pytest.raises(CorpusError, match=r"x\.csv, header: two columns are named 'a'"):
         list(read_csv(path))
@@ -342,3 +351,22 @@ def test_pieces_are_the_same_on_every_machine(monkeypatch):
         monkeypatch.setattr("os.cpu_count", lambda count=count: count)
         found.append(Pieces.train(texts, 60).model)
     assert found[0] == found[1] == found[2]
+
+
+def test_pieces_of_a_sample_are_the_same_in_every_process():
+    """SentencePiece itself would choose other texts in each."""
+    code = (
+        "from lib.data.pieces import Pieces; texts = [f'{n:05d}' for n in range(9000)]; "
+        "print(Pieces.train(texts, 60, most=40).words)"
+    )
+    found = {
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout for _ in "ab"
+    }
+    assert len(found) == 1 and "0" in found.pop()
+
+
+def test_every_text_has_the_same_chance():
+    texts = [str(n) for n in range(1000)]
+    assert _sample(texts, 1000) == texts and _sample([], 5) == []
+    kept = _sample(texts, 500)
+    assert len(set(kept)) == 500 and 200 < sum(int(t) < 500 for t in kept) < 300

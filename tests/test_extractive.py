@@ -7,7 +7,7 @@ import torch
 from lib.data.corpora import load_corpus
 from lib.data.graphs import sparse_tfidf, tfidf
 from lib.data.text import Vocabulary
-from lib.extractive import _along_cosines, _along_edges, lead, lexrank, oracle, random_sentences
+from lib.extractive import _along_cosines, _along_edges, lead, lexrank, matches, oracle, random_sentences
 from lib.generate import extract, source_sentences
 from lib.metrics import rouge
 from lib.models.mem2mem import memory_sentences
@@ -110,6 +110,12 @@ def test_edges_are_a_product_with_their_matrix(cells, monkeypatch):
 
 def test_oracle_finds_the_summary():
     assert oracle(TEXT, ["Dogs eat fish and meat.", "The weather is fine today"]) == [TEXT[1], TEXT[3]]
+
+
+def test_texts_in_other_letters():
+    texts = ["Погода сегодня хорошая.", "Кошки едят рыбу.", "Собаки, кошки едят рыбу и мясо.", "Собаки едят мясо."]
+    assert oracle(texts, ["Кошки едят рыбу."]) == texts[1:2]
+    assert lexrank(texts, 5) == texts[2:3] and matches(texts, ["Собаки едят"], each=1) == [3]
 
 
 def test_oracle_stops_when_nothing_improves_and_at_its_limit():

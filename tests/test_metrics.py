@@ -34,6 +34,13 @@ def test_case_stems_and_empty_summaries():
         rouge([["a"], ["b"]], [["a"]])
 
 
+def test_texts_in_other_letters_are_scored():
+    """rouge-score itself finds no word in them."""
+    scores = rouge([["Кошки любят молоко."], ["猫喜欢奶"]], [["Кошки не любят рыбу."], ["猫喜欢鱼"]])
+    assert scores[0].tolist() == pytest.approx([100 * 4 / 7, 0, 100 * 4 / 7])
+    assert scores[1].tolist() == pytest.approx([75, 100 * 2 / 3, 75])
+
+
 def test_stems_that_are_kept_are_rouge_scores_own():
     documents = papers()[:3]
     references = [d.summary for d in documents]

@@ -3,6 +3,7 @@
 import io
 import json
 
+import pandas as pd
 import pytest
 
 import lib
@@ -61,6 +62,30 @@ def test_several_texts_and_a_corpus(run, tmp_path, capsys):
     headings = [lines.index(name) for name in ("a.txt", "b.jsonl, line 1", "b.jsonl, line 2")]
     assert headings == sorted(headings) and headings[0] == 0
     assert lines[1 : headings[1] - 1] == lib.load(run).summarize([TEXT])[0].sentences
+
+
+def test_records_in_every_kind_of_file(run, tmp_path, capsys, monkeypatch):
+    """What is no text is not read as one: the same records in four files and on standard input."""
+    lines = "".join(json.dumps({"text": f"We read text {i}. It is long.", "id": i}) + "\n" for i in range(2))
+    table = pd.read_json(io.StringIO(lines), lines=True)
+    (tmp_path / "a.json").write_text(json.dumps(table.to_dict("records")))
+    (tmp_path / "a.jsonl").write_text(lines)
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.to_parquet(tmp_path / "a.parquet")
+    found = []
+    for name in ("a.jsonl", "a.json", "a.csv", "a.parquet"):
+        main([str(run), str(tmp_path / name), "--json"])
+        found.append([json.loads(line) for line in capsys.readouterr().out.splitlines()])
+    monkeypatch.setattr("sys.stdin", io.StringIO("\ufeff" + lines))
+    main([str(run), "--json"])
+    found.append([json.loads(line) for line in capsys.readouterr().out.splitlines()])
+    assert [f[1]["name"] for f in found[::4]] == ["a.jsonl, line 2", "standard input, line 2"]
+    assert all([r["sentences"] for r in f] == [r["sentences"] for r in found[0]] != [[], []] for f in found)
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines + '{"text"'))
+    with pytest.raises(SystemExit, match="error: standard input, line 3: not JSON"):
+        main([str(run), "--json"])
+    monkeypatch.setattr("sys.stdin", io.StringIO("{ a brace begins a text }"))
+    assert list(read_texts([])) == [("standard input", "{ a brace begins a text }")]
 
 
 def test_many_texts_are_summarized_in_parts(run, tmp_path, capsys, monkeypatch):
@@ -144,10 +169,10 @@ def test_a_page_that_cannot_be_written(run, tmp_path, capsys):
 
 
 def test_no_run_and_no_file(run, tmp_path):
+    (tmp_path / "a.txt").write_text(TEXT)
     with pytest.raises(SystemExit, match=r"holds no run: there is no config\.json"):
-        main([str(tmp_path), str(run / "config.json")])
+        main([str(tmp_path), str(tmp_path / "a.txt")])
     with pytest.raises(SystemExit, match=r"error: .*gone\.txt"):
         main([str(run), str(tmp_path / "gone.txt")])
-    (tmp_path / "a.txt").write_text(TEXT)
     with pytest.raises(SystemExit, match=r"holds no weights 'foo'; there are: best\.safetensors, last\.safetensors"):
         main([str(run), str(tmp_path / "a.txt"), "--weights", "foo"])

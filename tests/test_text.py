@@ -7,7 +7,7 @@ from importlib import resources
 import pytest
 
 from lib.data.documents import Document, parse_text
-from lib.data.text import EOS, SPECIALS, UNK, Vocabulary, split_sentences, tokenize
+from lib.data.text import EOS, SPECIALS, UNK, Vocabulary, counted_words, split_sentences, tokenize
 from lib.storage import project_root
 
 
@@ -22,6 +22,11 @@ from lib.storage import project_root
         ("no full stop", 1),
         ("   ", 0),
         ("He asked: “Why?” She left.", 2),
+        ("lower case goes on here. so it does? yes.", 3),
+        ("As Wubben et al. (2012) found. Štajner et al. (2014) did, too.", 2),
+        ("Первое предложение (СНГ). Второе: и др. примеры! Третье", 3),
+        ("هذه جملة عن DNA. هذه ثانية؟ وثالثة", 3),
+        ("यह पहला वाक्य DNA का है। यह दूसरा है।", 2),
     ],
 )
 def test_sentences(text, count):
@@ -88,6 +93,16 @@ def _ends(sentences: list[str]) -> set[int]:
 )
 def test_words(text, words):
     assert tokenize(text) == words
+
+
+def test_counted_words():
+    """ROUGE's, unless most letters are others: these texts had none, and a score of 0."""
+    assert counted_words("The naïve β-cell, 3.5 LaTeX_1") == ["the", "na", "ve", "cell", "3", "5", "latex", "1"]
+    assert counted_words("Модель GRU-2 «читает».") == ["модель", "gru", "2", "читает"]
+    assert counted_words("यह हिन्दी है।") == ["यह", "हिन्दी", "है"]
+    assert counted_words("模型GRU读テ。") == ["模", "型", "gru", "读", "テ"]
+    assert counted_words("αβ ab") == ["ab"] and counted_words("αβγ ab") == ["αβγ", "ab"]
+    assert counted_words("…") == counted_words("") == []
 
 
 def test_tokenised_text_stays():

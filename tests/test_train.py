@@ -436,6 +436,18 @@ def test_command_line_errors_are_one_line(tmp_path, arguments, message):
     assert "Traceback" not in result.stderr
 
 
+def test_a_preset_says_that_it_leaves_documents_out(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COMPANION_CACHE", str(tmp_path / "cache"))
+    record = json.dumps({"text": "A long text. It goes on.", "summary": "A text."}) + "\n"
+    for name in ("train", "val", "test"):
+        (tmp_path / f"{name}.jsonl").write_text(101 * record)
+    arguments = ["mem2mem", "--preset", "demo", "--dataset", str(tmp_path), "--steps", "1", "--batch-size", "1"]
+    main([*arguments, "--output", str(tmp_path / "all")])
+    assert "preset 'demo' takes at most 100 documents of each split; --limit takes" in capsys.readouterr().err
+    main([*arguments, "--output", str(tmp_path / "given"), "--limit", "100"])
+    assert "takes at most" not in capsys.readouterr().err
+
+
 def test_warm_up():
     config = TrainConfig(learning_rate=2.0, warmup=4)
     assert [config.rate(s) for s in (1, 4, 16)] == pytest.approx([2 / 8, 2 / 2, 2 / 4])

@@ -244,7 +244,9 @@ class Corpus:
                 except ValueError as reason:
                     problem = Skipped(str(path), line, str(reason))
                     if self._errors == "raise" and not isinstance(reason, Absent):
-                        raise CorpusError(f"{problem}. Mend the line, or load with errors='skip'.") from None
+                        raise CorpusError(
+                            f"{problem}. Mend the line, or leave such records out: errors='skip' (--errors skip)."
+                        ) from None
                     first = first or problem
                     skipped.append(problem)
             if not ended:

@@ -155,13 +155,18 @@ def _text(value, key: str) -> str:
 
 
 def _string(record: dict, keys: tuple[str, ...], default: str) -> str:
-    value = next((record[k] for k in keys if record.get(k) is not None), default)
-    if not isinstance(value, int):
-        return _text(value, keys[0])
+    """The text of the first of these keys that has a value: no value is None, and NaN in a table."""
+    key, value = next(
+        ((k, record[k]) for k in keys if record.get(k) is not None and record[k] == record[k]), ("", default)
+    )
+    if isinstance(value, float) and value.is_integer():  # a table with gaps has 7.0 for 7
+        value = int(value)
+    if not isinstance(value, int | float):
+        return _text(value, key)
     try:
         return str(value)
     except ValueError:
-        raise ValueError(f"{keys[0]!r} is a number of more than {sys.get_int_max_str_digits():,} digits") from None
+        raise ValueError(f"{key!r} is a number of more than {sys.get_int_max_str_digits():,} digits") from None
 
 
 # ---------------------------------------------------------------------------------------- plain text and Markdown

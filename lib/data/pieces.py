@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import sentencepiece
@@ -52,26 +53,16 @@ class Pieces(Vocabulary):
         kind: SentencePiece's model, "unigram" or "bpe" (byte pairs). A small corpus may give fewer pieces. Raises
         CorpusError for texts without letters, or with more of them than pieces.
         """
-        out, failed = io.BytesIO(), []
-
-        def kept() -> Iterator[str]:
-            try:
-                yield from texts
-            except Exception as error:  # of which SentencePiece would say nothing
-                failed.append(error)
-                raise
-
+        out, kept = io.BytesIO(), _sample(texts, most)
         pad, unk, bos, eos = SPECIALS
         try:
             sentencepiece.SentencePieceTrainer.Train(
-                sentence_iterator=kept(), model_writer=out, vocab_size=size, model_type=kind,
-                hard_vocab_limit=False, input_sentence_size=most, shuffle_input_sentence=True,
+                sentence_iterator=iter(kept), model_writer=out, vocab_size=size, model_type=kind,
+                hard_vocab_limit=False,
                 pad_id=0, unk_id=1, bos_id=2, eos_id=3, pad_piece=pad, unk_piece=unk, bos_piece=bos, eos_piece=eos,
                 control_symbols=list(CLUSTER_SYMBOLS), num_threads=_THREADS, minloglevel=2,
             )  # fmt: skip
         except RuntimeError:
-            if failed:
-                raise failed[0] from None
             raise CorpusError(
                 f"{size} pieces cannot be learned from these texts: there must be texts of at most 4,192 bytes with "
                 "something to read in them, and more pieces than different characters. Take more documents, or a "
@@ -125,6 +116,20 @@ class Pieces(Vocabulary):
             return cls(Path(path).read_bytes())
         except CorpusError:
             raise CorpusError(f"{path}: not a SentencePiece model, or damaged") from None
+
+
+def _sample(texts: Iterable[str], most: int) -> list[str]:
+    """At most so many of the texts, each with the same chance (Vitter's algorithm R), and always the same ones.
+
+    SentencePiece's own choice is another in every process, whatever its seed.
+    """
+    random, kept = Random(0), []
+    for count, text in enumerate(texts):
+        if count < most:
+            kept.append(text)
+        elif (place := random.randrange(count + 1)) < most:
+            kept[place] = text
+    return kept
 
 
 def _until_end(ids: Iterable[int]) -> Iterator[int]:

@@ -41,8 +41,7 @@ def read_json_lines(path: Path) -> Records:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as file:
         first = file.readline()
-        if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise CorpusError(f"{path}: it is in UTF-16. Save it as UTF-8.")
+        _check_utf16(first, path)
         if first.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
             records = _json_array(first.removeprefix(codecs.BOM_UTF8), file, path)
             if records is not None:
@@ -52,7 +51,12 @@ def read_json_lines(path: Path) -> Records:
         for number, line in enumerate(file, 1):
             line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             if line.strip():
-                yield number, _parse(line)
+                yield number, parse_json(line)
+
+
+def _check_utf16(first: bytes, path: Path) -> None:
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise CorpusError(f"{path}: it is in UTF-16. Save it as UTF-8.")
 
 
 def _json_array(first: bytes, file, path: Path) -> list | None:
@@ -60,20 +64,20 @@ def _json_array(first: bytes, file, path: Path) -> list | None:
 
     first: the first line, behind which `file` stands.
     """
-    alone = _parse(first)
+    alone = parse_json(first)
     if isinstance(alone, list):
         return None if any(line.strip() for line in file) else alone
     rest = file.read()
-    records = _parse((first + rest).replace(b"\n", b" ").replace(b"\r", b" "))
+    records = parse_json((first + rest).replace(b"\n", b" ").replace(b"\r", b" "))
     if not isinstance(records, ValueError):
         return records
-    if isinstance(_parse(rest.lstrip().split(b"\n", 1)[0]), dict):
+    if isinstance(parse_json(rest.lstrip().split(b"\n", 1)[0]), dict):
         return None
     raise CorpusError(f"{path}: {records}. It starts as one JSON array; JSON lines are read too.")
 
 
-def _parse(line: bytes) -> Any:
-    """What a line holds; the reason as a ValueError where it cannot be read."""
+def parse_json(line: bytes) -> Any:
+    """What a line of JSON holds; the reason as a ValueError where it cannot be read."""
     if b"\0" in line:
         return ValueError("the line holds a null byte")
     try:
@@ -116,11 +120,16 @@ def _rows(batch) -> list[dict | ValueError]:
 def read_csv(path: Path) -> Records:
     """Rows of a CSV file with a header, each under the number of its first line; quoted fields may hold line breaks.
 
-    A row must have as many fields as the header, and a quote that begins a field must have one that ends it.
+    Fields are set apart by what the first line has most of: commas, semicolons or tabs. A row must have as many
+    fields as the header, and a quote that begins a field must have one that ends it.
     """
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    with open(path, "rb") as file:
+        first = file.readline()
+    _check_utf16(first, path)
+    delimiter = max(",;\t", key=lambda mark: first.count(mark.encode()))
     with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        rows, header = _csv_rows(file), None
+        rows, header = _csv_rows(file, delimiter), None
         for number, row in rows:
             if header is None:
                 header = _header(row, path)
@@ -128,8 +137,8 @@ def read_csv(path: Path) -> Records:
                 yield number, _csv_record(row, header)
 
 
-def _csv_rows(file) -> Iterator[tuple[int, list[str] | ValueError]]:
-    rows = csv.reader(file, strict=True)
+def _csv_rows(file, delimiter: str) -> Iterator[tuple[int, list[str] | ValueError]]:
+    rows = csv.reader(file, strict=True, delimiter=delimiter)
     while True:
         first = rows.line_num + 1
         try:
@@ -159,7 +168,7 @@ def _csv_record(row: list[str] | ValueError, header: list[str]) -> dict | ValueE
     if isinstance(row, ValueError):
         return row
     if len(row) != len(header):
-        quoted = "a text with commas, quotes or line breaks must stand in quotes"
+        quoted = "a text that holds what sets fields apart, quotes or line breaks must stand in quotes"
         return ValueError(f"{len(row)} fields where the header has {len(header)}: {quoted}")
     return _not_utf8("".join(row)) or dict(zip(header, row))
 
@@ -169,6 +178,15 @@ def _not_utf8(text: str) -> ValueError | None:
     if found := re.search("[\udc80-\udcff]", text):
         return ValueError(f"not UTF-8: it holds the byte {ord(found[0]) - 0xDC00:#x}")
     return None
+
+
+_JSON_FILES = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
+READERS = {**dict.fromkeys(_JSON_FILES, read_json_lines), ".csv": read_csv, ".parquet": read_parquet}
+
+
+def records_reader(path: Path) -> Callable[[Path], Records] | None:
+    """What reads a file of records, by the end of its name; None for others, which are texts."""
+    return next((read for ending, read in READERS.items() if path.name.endswith(ending)), None)
 
 
 def _lines(path: Path) -> Iterator[str | ValueError]:
@@ -309,7 +327,7 @@ def shard_pieces(folder: Path) -> Pieces:
 # ------------------------------------------------------------------------------------------------ a folder's splits
 
 SPLIT_NAMES = {"train": ("train",), "val": ("val", "valid", "validation", "dev"), "test": ("test",)}
-_JSON = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".txt", ".txt.gz")
+_JSON = (*_JSON_FILES, ".txt", ".txt.gz")
 
 
 def find_split(folder: Path, split_name: str) -> list[Source]:

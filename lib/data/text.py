@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from unicodedata import category
 
 from lib.storage import write_whole
 
@@ -21,15 +22,14 @@ _ABBREVIATIONS = frozenset(
 _MAY_END = frozenset({"etc", "al", "no", "inc", "corp", "ltd", "jr", "sr"})
 
 _CANDIDATE = re.compile(
-    r"""[.?!]
+    r"""[.?!؟۔।]
         (?P<close>["'”’)\]]*)
         (?P<space>\s++)
         (?=(?P<next>\S+))""",
     re.VERBOSE,
 )
 _BEFORE_A_WORD = frozenset("\"'”’)]")  # as white space is
-_OPENING = re.compile(r"[\"'“‘(\[]*(?:[A-Z0-9À-ÞΑ-Ω@]|<[a-z])")
-_OPENING_UNCASED = re.compile(r"[\"'“‘(\[]*(?:\w|@|<[a-z])")
+_OPENING = re.compile(r"[\"'“‘(\[]*(?:(?P<first>[^\W_])|@|<[a-z])")
 _STARTERS = frozenset(
     """The This These Those There That It In We Our For However Thus To As At On By A An If When While Although Since
     Such Here They Moreover Furthermore Finally First Second""".split()  # noqa: SIM905
@@ -39,10 +39,10 @@ _STARTERS = frozenset(
 def split_sentences(text: str) -> list[str]:
     """Split plain text into sentences, by rule: no model, no download.
 
-    A sentence ends at `.`, `?` or `!` before white space and an upper-case letter or digit (any letter, where the
-    text was lower-cased), unless the word before is a known abbreviation or an initial. In text that is already
-    tokenised (` . `) the mark ends the sentence whatever follows. Joining the result by spaces gives the text back,
-    up to white space.
+    A sentence ends at `.`, `?` or `!` (and their like in Arabic and Devanagari) before white space and a digit or a
+    letter that is not in lower case (any letter, where the text was lower-cased), unless the word before is a known
+    abbreviation or an initial. In text that is already tokenised (` . `) the mark ends the sentence whatever follows.
+    Joining the result by spaces gives the text back, up to white space.
     """
     sentences, start, cased = [], 0, text != text.lower()
     for match in _CANDIDATE.finditer(text):
@@ -71,7 +71,7 @@ def _ends_sentence(match: re.Match, text: str, cased: bool, start: int) -> bool:
             return False
         if word.isdigit() and len(words) > 1 and words[-2] in {".", ";", ":"}:
             return False  # "; 2 . the second item"
-    elif not (_OPENING if cased else _OPENING_UNCASED).match(following):
+    elif not _opens(following, cased):
         return False
     if mark != ".":
         return True
@@ -80,6 +80,12 @@ def _ends_sentence(match: re.Match, text: str, cased: bool, start: int) -> bool:
     if re.fullmatch(r"(?:\w+\.)*[^\W\d]", word) or ("." in word.strip(".") and word.replace(".", "").isalpha()):
         return following in _STARTERS  # an initial, U.S., i.i.d.
     return True
+
+
+def _opens(word: str, cased: bool) -> bool:
+    """Whether a word may begin a sentence: letters that have no case may."""
+    found = _OPENING.match(word)
+    return bool(found) and not (cased and (found["first"] or "").islower())
 
 
 # ------------------------------------------------------------------------------------------------------- words
@@ -101,6 +107,32 @@ _WORD = re.compile(
 def tokenize(sentence: str) -> list[str]:
     """Words, numbers and marks of a sentence, in order. Text that is already tokenised by spaces stays as it is."""
     return _WORD.findall(sentence)
+
+
+_COUNTED = re.compile(r"[a-z0-9]+")
+
+
+def counted_words(text: str) -> list[str]:
+    """Words as ROUGE counts them, in lower case and without marks.
+
+    They are of ASCII letters and digits, as in the scorers that publish numbers, unless most letters of the text are
+    others: then of any letters, with Chinese and Japanese characters one by one.
+    """
+    if mostly_ascii(text):
+        return _COUNTED.findall(text.lower())
+    return "".join(map(_apart, text.lower())).split()
+
+
+def _apart(character: str) -> str:
+    """Space in place of a mark, and around what is a word by itself."""
+    if category(character)[0] not in "LMN":  # letters, the marks that belong to them, numbers
+        return " "
+    return f" {character} " if "\u3040" <= character <= "\u30ff" or "\u3400" <= character <= "\u9fff" else character
+
+
+def mostly_ascii(text: str) -> bool:
+    """Whether at most half of a text's letters and digits are outside ASCII."""
+    return text.isascii() or 2 * sum(c.isalnum() and not c.isascii() for c in text) <= sum(map(str.isalnum, text))
 
 
 def bigram_recall(paragraph: Sequence, summary: Sequence) -> float:
