@@ -680,7 +680,7 @@ Passages([("as the paper decodes", " ".join(marked))])
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see (`start_repetition`).** A dot stands where two trigrams of a summary are the same, so each such pair has two dots, and a repeated passage is a line beside the diagonal. In the left summary 106 of 244 trigrams had been said before (in capitals below the picture): whole clauses come back; *but not prolonged sedentary bouts* stands there four times. The loop feeds
+**What to see (`start_repetition`).** A dot stands where two trigrams of a summary are the same, so each such pair has two dots, and a repeated passage is a line beside the diagonal. In the left summary 81 of 244 trigrams had been said before (in capitals below the picture): whole clauses come back; *cognitive performance related to psychomotor* stands there four times. The loop feeds
 itself: what was written is read again by the decoder, and the same state attends to the same place. On the right the rule has made the plot empty, as it must; it does not make the summary true, and it bars as well what would be rightly said twice.
 
 ## Coverage
@@ -750,7 +750,7 @@ r"""
 **What to see (`start_coverage`).** Left the attention, right its sum so far; the scale is that of the sum. The pointer-generator attends to the *the* before *zebra* when it writes *saw*, and a third time for the next *the*: the state of that word has read *the cat was seen by the*, from the left, and *zebra*, from the right, and so knows of both. **A weight points at a state, not at a word**, and a
 state knows its surroundings; the plain model learned another way to do the same. Coverage does not stop it, for nothing is lost by looking three times at one place.
 
-The table is of the two long summaries; the weights are those by which Mem2Mem copies. By (16) some three quarters of the attention of a step go where attention has been, 0.77 in the summary that repeats itself and 0.69 in the other, and half of all attention goes to 66 and to 98 of 750 words. Repetition shows in the attention, but far less than in the words: a summary of 240 symbols has reasons to come back to a place. See, Liu and
+The table is of the two long summaries; the weights are those by which Mem2Mem copies. By (16) two thirds of the attention of a step and more go where attention has been, 0.73 in the summary that repeats itself and 0.64 in the other, and half of all attention goes to 88 and to 118 of 750 words. Repetition shows in the attention, but far less than in the words: a summary of 240 symbols has reasons to come back to a place. See, Liu and
 Manning report that coverage as an input alone, without the loss (16), did not lessen repetition in their model. The left summary agrees: its model has the input.
 """
 
@@ -877,7 +877,7 @@ table.round(1)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** *Sentences changed round* costs R-L nearly 29 points and R-Lsum none. On the real summary, of ten sentences, the two are 19.9 and 41.5: to take one for the other is a larger error than most differences between models. The tables of CNN/DailyMail, arXiv and PubMed mean **R-Lsum**; so do the pages here,
+**What to see.** *Sentences changed round* costs R-L nearly 29 points and R-Lsum none. On the real summary, of nine sentences, the two are 20.9 and 44.5: to take one for the other is a larger error than most differences between models. The tables of CNN/DailyMail, arXiv and PubMed mean **R-Lsum**; so do the pages here,
 unless they say R-L.
 
 And look at the third row: the wrong animal saw the other, and R-1 is 100. ROUGE counts words. It is no judge of truth, and it pays for length, as section 7 shows.
