@@ -1330,8 +1330,8 @@ r"""
 have the first three in 98% of the 50 papers, slots 5 and 9 mostly the last two of all. Slots 10, 4 and 6 move from paper to paper, and yet they have a rule: the last sentence of a section, and the first two of the section behind it. Nobody has told
 the model where a section ends; it reads all sentences in one row. How does it know?
 
-Each section is cut after 250 words, so that its last sentence breaks off. In the column *nothing cut off* the same papers are read again with nothing but whole sentences: slots 10, 4 and 6 lose their places, in 94 of 100 papers and more, and the others keep
-theirs. **These heads have learned to find the seam that the preprocessing leaves.** It is a good place to look at, where methods or conclusions begin, and $\mathcal L^{(read)}$ was content with it; but it is no judgement of what matters. Compare with the synthetic task, where place says
+Each section is cut after 250 words, so that its last sentence breaks off. In the column *nothing cut off* the same papers are read again with nothing but whole sentences: slots 10, 4 and 6 lose their places, in 94% of the papers and more, and the others keep
+theirs in most. **These heads have learned to find the seam that the preprocessing leaves.** It is a good place to look at, where methods or conclusions begin, and $\mathcal L^{(read)}$ was content with it; but it is no judgement of what matters. Compare with the synthetic task, where place says
 nothing and the heads found the marks. (An earlier run had learned from the same papers in coarser "sentences": all its ten heads had fixed places, and it wrote as well; `papers.md`.)
 
 Right: the first words are written from the slots of the introduction (1, 2 and 8 most), the rest most of all from slot 5, near the end of the conclusion, and from 4 and 6, behind the seam.
