@@ -84,9 +84,8 @@ def _along_edges(vectors: csr_array, threshold: float) -> Follow:
 def oracle(sentences: Sequence[str], reference: Sequence[str], count: int | None = None) -> list[str]:
     """Sentences chosen one by one for the largest R-1 F1 + R-2 F1 against the reference, until nothing improves it
     (Nallapati et al. 2017) or `count` are chosen. In document order; words are lower-cased and not stemmed."""
-    overlaps = [
-        _Overlap([counted_words(s) for s in sentences], [counted_words(r) for r in reference], n) for n in (1, 2)
-    ]
+    source, wanted = ([counted_words(s) for s in texts] for texts in (sentences, reference))
+    overlaps = [_Overlap(source, wanted, n) for n in (1, 2)]
     chosen: list[int] = []
     best = 0.0
     while len(chosen) < (count or len(sentences)):
