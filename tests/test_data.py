@@ -65,6 +65,13 @@ def test_a_text_without_sections_keeps_the_whole_budget():
     assert len(OPTIONS.example(d).sentences[0]) == 12
 
 
+def test_whole_sentences_alone_where_that_is_asked_for():
+    options = replace(OPTIONS, section_tokens=5, whole_sentences=True)
+    sections = [["a b c", "", "d e", "f"], ["a b c", "d e f"], ["a b c d e f g", "h"]]
+    d = Document("d", "", ["one", "two", "three"], sections, ["x"])
+    assert [" ".join(s) for s in options.example(d).sentences] == ["a b c", "d e", "a b c", "a b c d e"]
+
+
 @pytest.mark.parametrize("bad", [{"sections": 0}, {"section_tokens": 0}, {"summary_tokens": 0}, {"vocab_size": 4}])
 def test_sizes_are_checked(bad):
     with pytest.raises(ValueError):

@@ -5,6 +5,7 @@ paper's appendix A.2), lower-cased.
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -21,6 +22,7 @@ class CohanOptions(Options):
     summary_tokens: int = 200
     vocab_size: int = 50_000
     unit: str = "sentence"  # or "section": what an encoder reads before it reads the document
+    whole_sentences: bool = False  # without the sentence that `section_tokens` would break off
 
     def __post_init__(self):
         self._at_least_one("sections", "section_tokens", "summary_tokens")
@@ -49,10 +51,17 @@ class CohanOptions(Options):
         else:
             chosen = choose_sections(document.section_names, self.sections)
             kept, budget = [document.sections[i] for i in chosen], self.section_tokens
-        sections = [self.cut(section, budget) for section in kept]
+        cut = self.cut_whole if self.whole_sentences else self.cut
+        sections = [cut(section, budget) for section in kept]
         if self.unit == "section":  # each stands as one sentence
             sections = [[[w for words in section for w in words]] for section in sections if section]
         return self.with_summary(document, [words for section in sections for words in section])
+
+    def cut_whole(self, sentences: list[str], budget: int) -> list[list[str]]:
+        """Sentences in words, as many as the budget holds whole; the first one is cut where not even it fits."""
+        words = [words for words in map(self.words, sentences) if words]
+        kept = [sentence for sentence, used in zip(words, accumulate(map(len, words))) if used <= budget]
+        return kept or self.cut(sentences, budget)
 
 
 def choose_sections(names: list[str], count: int) -> list[int]:
