@@ -1265,29 +1265,10 @@ Passages(rows)
 
 
 # %% slideshow={"slide_type": "skip"}
-def kept_sections(doc):
-    """Sentences of the sections that are read, and how many words of each are."""
-    chosen = choose_sections(doc.section_names, options.sections)
-    size = options.section_tokens * (1 if len(doc.sections) > 1 else options.sections)
-    return [doc.sections[i] for i in chosen], size
-
-
-def whole_sentences(doc):
-    """The paper with nothing but whole sentences in each section that is read."""
-    sections, size = kept_sections(doc)
-    kept = []
-    for section in sections:
-        ends = np.cumsum([len(options.words(sentence)) for sentence in section])
-        kept.append(section[: max(1, int((ends <= size).sum()))])
-    return replace(doc, sections=kept, section_names=[""] * len(kept))
-
-
-# %% slideshow={"slide_type": "skip"}
-def strongest(doc):
+def strongest(doc, encoder):
     """Of each head: the section, the sentence from its beginning, from its end."""
-    sections, size = kept_sections(doc)
-    ends = np.cumsum([len(options.cut(section, size)) for section in sections])
-    batch = make_batch(run.encode([doc], run.encoder), len(vocabulary))
+    ends = np.cumsum([len(section) for section in encoder.options.kept_sections(doc)])
+    batch = make_batch(run.encode([doc], encoder), len(vocabulary))
     with torch.no_grad():
         best = summarizer.encode(batch).write_attention[0].argmax(1).numpy()
     section = np.searchsorted(ends, best, side="right")
@@ -1314,8 +1295,12 @@ def usual_place(given, whole):
 # %% slideshow={"slide_type": "subslide"}
 usual = {}
 if has_memory and summarizer.extracts:
-    given = np.stack([strongest(doc) for doc in documents])  # [papers, 3, r]
-    whole = np.stack([strongest(whole_sentences(doc)) for doc in documents])
+    nothing_cut = replace(options, whole_sentences=True)
+    encoders = run.encoder, replace(run.encoder, options=nothing_cut)
+    given, whole = (
+        np.stack([strongest(doc, encoder) for doc in documents])  # [papers, 3, r]
+        for encoder in encoders
+    )
     for slot in range(given.shape[2]):
         usual[f"slot {slot + 1}"] = usual_place(given[:, :, slot], whole[:, :, slot])
 usual = pd.DataFrame.from_dict(usual, orient="index").fillna(0)

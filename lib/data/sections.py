@@ -41,10 +41,18 @@ class CohanOptions(Options):
             )
 
     def example(self, document: Document) -> Example:
-        """Keep introduction, middle sections and conclusion, cut each to its first tokens, and lower-case.
+        """The kept sections, and the summary. Nothing is discarded: Cohan et al.'s reader leaves out documents
+        with odd lengths, from the test set too.
+        """
+        sections = self.kept_sections(document)
+        if self.unit == "section":  # each stands as one sentence
+            sections = [[[w for words in section for w in words]] for section in sections if section]
+        return self.with_summary(document, [words for section in sections for words in section])
 
-        A document without sections keeps its first `sections * section_tokens` tokens. Nothing is discarded: Cohan
-        et al.'s reader leaves out documents with odd lengths, from the test set too.
+    def kept_sections(self, document: Document) -> list[list[list[str]]]:
+        """Introduction, middle sections and conclusion, each cut to its first tokens: sentences in words.
+
+        A document without sections keeps its first `sections * section_tokens` tokens.
         """
         if len(document.sections) == 1:
             kept, budget = document.sections, self.sections * self.section_tokens
@@ -52,10 +60,7 @@ class CohanOptions(Options):
             chosen = choose_sections(document.section_names, self.sections)
             kept, budget = [document.sections[i] for i in chosen], self.section_tokens
         cut = self.cut_whole if self.whole_sentences else self.cut
-        sections = [cut(section, budget) for section in kept]
-        if self.unit == "section":  # each stands as one sentence
-            sections = [[[w for words in section for w in words]] for section in sections if section]
-        return self.with_summary(document, [words for section in sections for words in section])
+        return [cut(section, budget) for section in kept]
 
     def cut_whole(self, sentences: list[str], budget: int) -> list[list[str]]:
         """Sentences in words, as many as the budget holds whole; the first one is cut where not even it fits."""
