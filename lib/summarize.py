@@ -23,7 +23,7 @@ from tqdm import tqdm
 import lib
 from lib.commands import plain_errors
 from lib.data.documents import CorpusError, Document
-from lib.data.readers import GZIP_DAMAGE, parse_json, records_reader
+from lib.data.readers import parse_json, reading, records_reader
 from lib.papers import paper
 from lib.runs import Run, Summary
 from lib.storage import check_writable
@@ -86,16 +86,11 @@ def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
     if not files:
         yield from _from_input(sys.stdin.read().removeprefix("\ufeff"))
     for path in files:
-        if read := records_reader(path):
-            try:
+        with reading(path):
+            if read := records_reader(path):
                 yield from _records(path, read(path))
-            except GZIP_DAMAGE as error:
-                raise CorpusError(f"{path} cannot be read ({error}): it was cut short, or is no gzip file") from None
-        else:
-            try:
+            else:
                 yield path.name, path.read_text(encoding="utf-8-sig")
-            except UnicodeDecodeError as error:
-                raise CorpusError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
 
 
 def _from_input(text: str) -> Iterator[tuple[str, str | dict]]:

@@ -146,7 +146,7 @@ def test_the_page_shows_what_the_model_saw(run, tmp_path, capsys):
         ("number.jsonl", b"5\n", "number.jsonl, line 1: a text is a string, a record or a document, not int"),
         ("none.jsonl", b"null\n", "none.jsonl, line 1: a text is"),
         ("nothing.jsonl", b"", "nothing.jsonl: there is nothing to summarize"),
-        ("plain.jsonl.gz", b"x", "plain.jsonl.gz cannot be read"),
+        ("plain.jsonl.gz", b"x", "plain.jsonl.gz: damaged gzip data"),
     ],
 )
 def test_texts_that_cannot_be_read(run, tmp_path, capsys, name, content, message):

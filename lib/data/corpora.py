@@ -19,7 +19,7 @@ from pathlib import Path
 from lib.data import docstrings
 from lib.data.documents import SPLITS, Absent, CorpusError, Document, to_document
 from lib.data.pieces import Pieces
-from lib.data.readers import GZIP_DAMAGE, Records, Source, articles_of, find_split, shard_pieces
+from lib.data.readers import Records, Source, articles_of, find_split, reading, shard_pieces
 from lib.data.releases import RELEASES
 from lib.data.text import split_sentences
 from lib.storage import contents_digest, digest, project_root
@@ -231,7 +231,7 @@ class Corpus:
         before = 0
         for source in self._records[split_name]:
             path, found, ended, first = source.path, 0, 0, None
-            for ended, (line, record) in enumerate(_guarded(source), 1):  # noqa: B007
+            for ended, (line, record) in enumerate(_records(source), 1):  # noqa: B007
                 try:
                     if isinstance(record, ValueError):
                         raise record
@@ -324,23 +324,9 @@ def _sources(name: str, split_names: Iterable[str], read: Callable[[str], Iterab
     return {split_name: [Source(f"{name}, {split_name}", partial(read, split_name))] for split_name in split_names}
 
 
-def _guarded(source: Source) -> Records:
-    """Records of a file; what is wrong with the file as a whole becomes a CorpusError."""
-    path = source.path
-    try:
+def _records(source: Source) -> Records:
+    with reading(source.path):
         yield from source.read()
-    except GZIP_DAMAGE as error:
-        raise CorpusError(
-            f"{path}: damaged gzip data ({' '.join(str(error).split())}). Download the file again."
-        ) from None
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
-    except OSError as error:
-        raise CorpusError(f"{path}: cannot be read ({' '.join(str(error).split())})") from None
-    except ValueError as error:
-        if isinstance(error, CorpusError):
-            raise
-        raise CorpusError(f"{path}: cannot be read ({' '.join(str(error).split())})") from None
 
 
 def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:

@@ -12,6 +12,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -23,7 +24,6 @@ from lib.data.pieces import Pieces
 from lib.data.releases import RELEASES
 from lib.data.text import TITLE_END
 
-GZIP_DAMAGE = (gzip.BadGzipFile, EOFError, zlib.error)  # what reading damaged gzip data raises
 Records = Iterator[tuple[int, dict | ValueError]]  # a ValueError stands for a record that cannot be read
 
 
@@ -34,6 +34,25 @@ class Source:
     path: Path | str
     read: Callable[[], Iterable[tuple[int, Any]]]  # line numbers and records
     beside: tuple[Path, ...] = ()  # other files that the records are made of
+
+
+@contextmanager
+def reading(name: Path | str) -> Iterator[None]:
+    """What is wrong with a file as a whole becomes a CorpusError that names it."""
+    try:
+        yield
+    except CorpusError:
+        raise
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise CorpusError(f"{name}: damaged gzip data ({_in_a_line(error)}). Download or make it again.") from None
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{name}: not UTF-8 ({error.reason} at byte {error.start})") from None
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"{name}: cannot be read ({_in_a_line(error)})") from None
+
+
+def _in_a_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def read_json_lines(path: Path) -> Records:

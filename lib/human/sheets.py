@@ -11,7 +11,7 @@ from string import ascii_uppercase as LETTERS
 import numpy as np
 
 from lib.data.documents import CorpusError, Document
-from lib.data.readers import GZIP_DAMAGE, read_json_lines
+from lib.data.readers import read_json_lines, reading
 from lib.storage import write_json, write_whole
 
 CRITERIA = {  # Mem2Mem's (section 5.7), each from 1 to 5; its Table 5 heads the third column REL
@@ -49,15 +49,15 @@ def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
     if not path.is_file():
         raise RatingError(f"{path}: no such file; python -m lib.score run FOLDER --dataset NAME writes one")
     try:
-        for number, record in read_json_lines(path):
-            made = _record(record, f"{path}, line {number}")
-            if made["id"] in found:
-                raise RatingError(f"{path}, line {number}: a second summary of the document {made['id']!r}")
-            found[made["id"]] = made
-    except (OSError, *GZIP_DAMAGE) as error:
-        raise RatingError(f"{path} cannot be read ({error}): it was cut short, or is no gzip file") from None
+        with reading(path):
+            records = list(read_json_lines(path))
     except CorpusError as error:
         raise RatingError(str(error)) from None
+    for number, record in records:
+        made = _record(record, f"{path}, line {number}")
+        if made["id"] in found:
+            raise RatingError(f"{path}, line {number}: a second summary of the document {made['id']!r}")
+        found[made["id"]] = made
     return found
 
 
