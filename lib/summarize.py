@@ -94,9 +94,13 @@ def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
 
 
 def _from_input(text: str) -> Iterator[tuple[str, str | dict]]:
-    """A text, or JSON lines where the first is a record."""
-    lines = enumerate(text.encode(errors="surrogateescape").split(b"\n"), 1)
-    found = ((number, parse_json(line)) for number, line in lines if line.strip())
+    """A text, or records: one JSON object or array, or JSON lines where the first is a record."""
+    data = text.encode(errors="surrogateescape")
+    whole = parse_json(data)
+    if isinstance(whole, ValueError):
+        found = ((number, parse_json(line)) for number, line in enumerate(data.split(b"\n"), 1) if line.strip())
+    else:
+        found = iter(enumerate(whole if isinstance(whole, list) else [whole], 1))
     first = next(found, (0, None))
     if isinstance(first[1], dict):
         yield from _records(Path("standard input"), chain([first], found))

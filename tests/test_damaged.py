@@ -1,6 +1,7 @@
 """Files and records that are damaged or odd: each is refused by file and line, or left out alone."""
 
 import datetime
+import gzip
 import hashlib
 import json
 import subprocess
@@ -81,6 +82,17 @@ def test_arrays_and_lines_that_look_like_one(tmp_path):
         list(read_json_lines(path))
     path.write_text(f"[{good},\n" + "[" * 100_000)
     with pytest.raises(CorpusError, match=r"a\.json: lists or objects .* too deep"):
+        list(read_json_lines(path))
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl.gz"])
+def test_one_object_over_several_lines(tmp_path, name):
+    path = tmp_path / name
+    save = gzip.compress if name.endswith("gz") else bytes
+    path.write_bytes(save(f"\ufeff{json.dumps(GOOD, indent=2)}\n".encode()))
+    assert list(read_json_lines(path)) == [(1, GOOD)]
+    path.write_bytes(save(json.dumps(GOOD, indent=2).encode() * 2))
+    with pytest.raises(CorpusError, match=r"a\.json.*: not JSON: .* It starts as one JSON object"):
         list(read_json_lines(path))
 
 

@@ -88,6 +88,18 @@ def test_records_in_every_kind_of_file(run, tmp_path, capsys, monkeypatch):
     assert list(read_texts([])) == [("standard input", "{ a brace begins a text }")]
 
 
+def test_one_json_value_on_standard_input(monkeypatch):
+    one, two = {"text": "We read it.", "id": 1}, {"text": "We read this.", "id": 2}
+    for value, wanted in (
+        (json.dumps(one, indent=2), [("standard input, line 1", one)]),
+        (json.dumps([one, two], indent=2), [("standard input, line 1", one), ("standard input, line 2", two)]),
+        ("[1]", [("standard input", "[1]")]),  # a text
+        ('"We read it."', [("standard input", '"We read it."')]),
+    ):
+        monkeypatch.setattr("sys.stdin", io.StringIO(value))
+        assert list(read_texts([])) == wanted
+
+
 def test_many_texts_are_summarized_in_parts(run, tmp_path, capsys, monkeypatch):
     """As they are made, and as all at once."""
     (tmp_path / "b.jsonl").write_text("".join(json.dumps(r) + "\n" for r in RECORDS[:5]))

@@ -56,13 +56,17 @@ def _in_a_line(error: Exception) -> str:
 
 
 def read_json_lines(path: Path) -> Records:
-    """One JSON object a line, plain or gzip-compressed, or one JSON array in the whole file."""
+    """One JSON object a line, plain or gzip-compressed; or in the whole file one JSON array or one object."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as file:
         first = file.readline()
         _check_utf16(first, path)
-        if first.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
-            records = _json_array(first.removeprefix(codecs.BOM_UTF8), file, path)
+        first = first.removeprefix(codecs.BOM_UTF8)
+        if first.strip() == b"{":  # no line of JSON lines is
+            yield 1, _read(_parse_file(first + file.read()), path, "object")
+            return
+        if first.lstrip().startswith(b"["):
+            records = _json_array(first, file, path)
             if records is not None:
                 yield from enumerate(records, 1)
                 return
@@ -87,12 +91,21 @@ def _json_array(first: bytes, file, path: Path) -> list | None:
     if isinstance(alone, list):
         return None if any(line.strip() for line in file) else alone
     rest = file.read()
-    records = parse_json((first + rest).replace(b"\n", b" ").replace(b"\r", b" "))
-    if not isinstance(records, ValueError):
-        return records
-    if isinstance(parse_json(rest.lstrip().split(b"\n", 1)[0]), dict):
+    records = _parse_file(first + rest)
+    if isinstance(records, ValueError) and isinstance(parse_json(rest.lstrip().split(b"\n", 1)[0]), dict):
         return None
-    raise CorpusError(f"{path}: {records}. It starts as one JSON array; JSON lines are read too.")
+    return _read(records, path, "array")
+
+
+def _parse_file(data: bytes) -> Any:
+    """One value of several lines; a reason says the column alone."""
+    return parse_json(data.replace(b"\n", b" ").replace(b"\r", b" "))
+
+
+def _read(found: Any, path: Path, kind: str) -> Any:
+    if isinstance(found, ValueError):
+        raise CorpusError(f"{path}: {found}. It starts as one JSON {kind}; JSON lines are read too.")
+    return found
 
 
 def parse_json(line: bytes) -> Any:
