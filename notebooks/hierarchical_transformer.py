@@ -1284,7 +1284,7 @@ With copying the paper's ablations can be asked at a small size (one epoch, one 
 r"""
 ## Longer input at test time
 
-The paper's best row trains on 24 paragraphs (1,600 pieces) and reads 40 (3,000) when it is tested: nothing in the model depends on their
+The paper's best row trains on 1,600 pieces (24 paragraphs) and reads 3,000 when it is tested (40 in its code): nothing in the model depends on their
 number. The same here, in proportion: 37 paragraphs in place of 22, and sections whole in place of their first 520 words.
 """
 
@@ -1556,9 +1556,9 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | five best checkpoints | mean of their results | average of weights not used | their weights averaged |
 | dropout | before all linear layers | after each part, on embeddings and attention | `form` |
 | Adam's epsilon | not stated | 1e-9 | 1e-8 in `paper`, 1e-9 in `code` |
-| beam search | the end symbol | ends when the best hypothesis ends | ends when five have ended and the best open one ranks, at its present length, no higher than the worst of them |
+| beam search | to the end symbol | ends when the best hypothesis ends | at most 400 pieces, in `code` at least 20; ends when five have ended and the best open one ranks, at its present length, no higher than the worst of them |
 | case | not stated | kept | kept; ROUGE is without |
-| labels of the ranker, tf-idf, (25) | not stated of what | | of lower-cased words; the models read pieces |
+| labels of the ranker, tf-idf, (25) | (25): bags of words; the others: not stated in what | | of lower-cased words; the models read pieces |
 | LexRank | tf-idf cosine; damping, threshold not stated | | 0.85 and none |
 | ROUGE | by which program is not stated | | rouge-score |
 | ROUGE-L recall | of the concatenation; stems not stated | | one subsequence, stemmed words |
@@ -1571,7 +1571,7 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 
 | point | the papers | Liu et al.'s code | here |
 |---|---|---|---|
-| T-DMCA, layers | local, compressed, local, compressed, local | | the same; 8 heads |
+| T-DMCA, layers | 5: local, compressed, local, compressed, local (Liu et al.) | | the same; 8 heads |
 | T-DMCA, blocks | of 256, each on its own | sees the one before | each on its own |
 | T-DMCA, compression | of keys and values, 3 to 1 | of the layer's input | one linear map of three pieces each |
 | T-DMCA, what is seen | not stated | a group from behind its last piece | the same |

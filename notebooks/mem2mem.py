@@ -1125,7 +1125,7 @@ lower-cased. The vocabulary holds the training set's most frequent words; every 
 ## Summaries
 
 Beam search, two ways: as in the paper, which lets the model repeat itself, and with a rule that no trigram is written twice (Paulus, Xiong and
-Socher 2018), which its authors did not use.
+Socher 2018), of which the paper does not speak.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1155,7 +1155,7 @@ participants, 70 - 89, have become a share of them.
 ## Scores
 
 ROUGE F1 in percent with a seeded 95% bootstrap interval over documents. **R-Lsum** is the summary-level R-L, one sentence a
-line, as in the paper's tables; the sentence-level R-L would be some ten points lower on such texts. Lead and LexRank choose
+line, as the paper's numbers suggest; the sentence-level R-L would be some ten points lower on such texts. Lead and LexRank choose
 from the full paper. The oracle adds sentences as long as R-1 + R-2 grows; it sees the reference, so it is an upper bound for choosing sentences, not a
 system. All of them are cut to as many words (marks alone are none): ROUGE rewards length, and nothing can be compared otherwise.
 
@@ -1323,7 +1323,7 @@ Right: the first words are written from the slots of the introduction (1, 2 and 
 
 The paper's figures 3 and 4 show one document each. Of the kept run, for four of these papers (`snakemake -c1 mem2mem_figure3 mem2mem_figure4 --config kept=1 dataset=pmc-sample documents=4`):
 
-![Write attention of the trained run for four papers: each of ten heads with nearly all its weight on one sentence; slots 1, 3 and 7 on the first three, 10, 4 and 6 on three in a row that are others in each paper](../figures/mem2mem_trained_figure3.png)
+![Write attention of the trained run for four papers: each of ten heads with nearly all its weight on one sentence; slots 1, 3 and 7 on the first three, 10, 4 and 6 on three in a row, from the 6th, the 13th, the 6th and the 16th on](../figures/mem2mem_trained_figure3.png)
 
 *The paper's figure 3 (a): one sharp sentence a head, and hardly two alike. Four papers beside each other show the rule: slots 10, 4 and 6 are on three sentences in a row, wherever a section breaks off.*
 
@@ -1333,7 +1333,7 @@ The paper's figures 3 and 4 show one document each. Of the kept run, for four of
 
 # 4. The paper's numbers and this run's
 
-The paper's Table 2 adds one part after the other, on PubMed (119,924 training documents, 15 epochs). The last column is this
+The paper's Table 2 adds one part after the other, on PubMed (15 epochs; the Hub's copy has 119,924 training documents). The last column is this
 page's run, at its preset, on its dataset: **not comparable**, and shown so that nobody has to guess.
 `snakemake -n` lists a command for each of the paper's tables and figures.
 """

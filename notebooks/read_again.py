@@ -1206,6 +1206,7 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | biases | 0.1 | 0.1, of PyTorch's two the one of the state before is 0 |
 | filters | as Rush et al. | the same, on training and validation pairs, in the preset `paper`; not on docstrings and on Reuters |
 | decoder's vocabulary | not stated | the most frequent words of the headlines |
+| generation on Gigaword | length free, beam not stated | beam 10, as on DUC, at most 30 words, by mean log-probability |
 | Gigaword's test pairs | a random 2,000 | whichever the corpus has |
 | ROUGE | by which program is not stated | rouge-score |
 | Figure 4 | texts of Gigaword | `read_again_figure4`, of any corpus; here six dispatches made up for the page |

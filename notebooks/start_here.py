@@ -750,7 +750,7 @@ r"""
 **What to see (`start_coverage`).** Left the attention, right its sum so far; the scale is that of the sum. The pointer-generator attends to the *the* before *zebra* when it writes *saw*, and a third time for the next *the*: the state of that word has read *the cat was seen by the*, from the left, and *zebra*, from the right, and so knows of both. **A weight points at a state, not at a word**, and a
 state knows its surroundings; the plain model learned another way to do the same. Coverage does not stop it, for nothing is lost by looking three times at one place.
 
-The table is of the two long summaries; the weights are those by which Mem2Mem copies. By (16) two thirds of the attention of a step and more go where attention has been, 0.73 in the summary that repeats itself and 0.64 in the other, and half of all attention goes to 88 and to 118 of 750 words. Repetition shows in the attention, but far less than in the words: a summary of 240 symbols has reasons to come back to a place. See, Liu and
+The table is of the two long summaries; the weights are those by which Mem2Mem copies. By (16) about two thirds of the attention of a step go where attention has been, 0.73 in the summary that repeats itself and 0.64 in the other, and half of all attention goes to 88 and to 118 of 750 words. Repetition shows in the attention, but far less than in the words: a summary of 240 symbols has reasons to come back to a place. See, Liu and
 Manning report that coverage as an input alone, without the loss (16), did not lessen repetition in their model. The left summary agrees: its model has the input.
 """
 

@@ -1339,7 +1339,7 @@ end symbol comes before the end of the text is reached.
 
 # 5. The published numbers and this run's
 
-Validation sets, ROUGE F1, from the article's table. The last column is this page's run, at its preset, on its dataset: **not
+Validation sets, ROUGE (F1 or not is not stated), from the article's table. The last column is this page's run, at its preset, on its dataset: **not
 comparable**, and shown so that nobody has to guess. If the fault described under (13) was in the code when these models were trained, the
 windowed rows were trained without sliding; the table does not tell.
 """
@@ -1403,7 +1403,7 @@ Where the sources are silent, disagree or cannot be meant as written, this is wh
 | padding | not masked in the code | masked; a padded batch changes nothing |
 | switch | code: probability of copying, from $s_{t-1}$ | probability of generating, from the same inputs (only the sign differs) |
 | symbol behind the last window | not stated | probability 0 when generating |
-| encoding | code: whole text; article: the encoder slides too | whole; `variant="streamed"` for the other |
+| encoding | code: whole text; the article speaks of attention alone | whole; `variant="streamed"` for the other |
 | (14), first t | code of the later paper, 0 or 1 not stated | 0 |
 | loss of a batch | code: mean over all words | mean over documents of each document's mean |
 | batch | 12 x 100 target words | 12 documents |
