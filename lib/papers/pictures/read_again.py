@@ -34,7 +34,7 @@ PICTURE = ModelPicture(
         Arrow("text vector", "importance", (5,), "", ("bottom", 0.2), ("top", 0.85), plain=True),
         Arrow("importance", "second read", (4, 6), "$n\\times d$"),
         Arrow("words", "second read", (4, 8), "again", ("bottom", 0.5), ("bottom", 0.2)),
-        Arrow("text vector", "second read", (8,), "", ("bottom", 0.6), ("top", 0.6)),
+        Arrow("text vector", "second read", (8,), "$h^1_i,h^1_n$", ("bottom", 0.6), ("top", 0.6)),
         Arrow("several sentences", "second read", (9, 11), "", ("bottom", 0.5), ("right", 0.3)),
         Arrow("second read", CONTEXT, (15,), "$n\\times e$", **DOWN),
         Arrow("second read", "attention", (13, 14), "$n$", ("right", 0.7), ("top", 0.5)),
