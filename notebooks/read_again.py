@@ -762,6 +762,8 @@ What each reads, where it looks and how it writes. They are checked like the mod
 
 <details><summary><b>The systems it is compared with</b></summary>
 
+Here the letters are those of the other papers, also where this page has them for something else ($z$, $\alpha$, $p$, $P$, $C$, $n$).
+
 | system | reads | looks by | writes with | in `lib` |
 |---|---|---|---|---|
 | ABS (Rush, Chopra, Weston 2015) | words, averaged over neighbours | the last $C$ words | a feed-forward layer over them | `lib.models.abs.ABS` |
@@ -976,7 +978,7 @@ loss_figure(figures, "read_again_losses", run, kept)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**Is this curve normal?** Yes: the corpus is small for headlines, so that the validation loss stops falling while the training loss goes on; the weights with
+**Is this curve normal?** Yes: the corpus is small for headlines, so that the validation loss stops falling while the training loss goes on (the points are single batches; their mean is 2.69 in the last epoch but one, 2.52 in the last); the weights with
 the least validation loss are those that count.
 
 ## Headlines, and what is copied in them

@@ -1323,7 +1323,7 @@ path = largest_weights(summarizer, long_text, best.ids, len(vocabulary))
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 words_written = len(best.ids) - best.ids.count(SLIDE)
 last = int(max(path["windows"])) + 1
-at_last = np.mean(np.array(path["windows"]) == last - 1)
+at_last = np.mean([window == last - 1 for window in path["windows"]])
 Passages([
     ("read", f"{lengths[0]:,} words; training saw {lengths[1]:,} at most"),
     ("written", f"{words_written} words in {seconds:.1f} s, in windows 1 to {last} of {in_all}"),
