@@ -22,7 +22,7 @@ from lib.data.pieces import Pieces
 from lib.data.readers import Records, Source, articles_of, find_split, reading, shard_pieces
 from lib.data.releases import RELEASES
 from lib.data.text import split_sentences
-from lib.storage import contents_digest, digest, project_root
+from lib.storage import contents_digest, digest, of_the_system, project_root
 from lib.suggestions import did_you_mean
 
 
@@ -397,7 +397,7 @@ def _folder(folder: Path, errors: str, name: str = "") -> Corpus:
         pieces = shard_pieces(folder) if any(path.suffix == ".pt" for path in paths) else None
         identity = digest([contents_digest(folder, inside), pieces and pieces.words])
     except OSError as error:
-        raise CorpusError(f"{folder}: cannot be read ({error})") from None
+        raise CorpusError(of_the_system(error, folder)) from None
     return Corpus(name or str(folder), records, identity, errors, pieces=pieces)
 
 

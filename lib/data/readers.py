@@ -23,6 +23,7 @@ from lib.data.documents import Absent, CorpusError
 from lib.data.pieces import Pieces
 from lib.data.releases import RELEASES
 from lib.data.text import TITLE_END
+from lib.storage import of_the_system
 
 Records = Iterator[tuple[int, dict | ValueError]]  # a ValueError stands for a record that cannot be read
 
@@ -47,7 +48,9 @@ def reading(name: Path | str) -> Iterator[None]:
         raise CorpusError(f"{name}: damaged gzip data ({_in_a_line(error)}). Download or make it again.") from None
     except UnicodeDecodeError as error:
         raise CorpusError(f"{name}: not UTF-8 ({error.reason} at byte {error.start})") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise CorpusError(of_the_system(error, name)) from None
+    except ValueError as error:
         raise CorpusError(f"{name}: cannot be read ({_in_a_line(error)})") from None
 
 
