@@ -56,7 +56,7 @@ $(BOOK): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,book]"
 	@touch $@
 
-book: $(BOOK)  ## build the pages, papers.md and the README into a site that needs no network
+book: $(BOOK)  ## build the pages, papers.md, teaching.md, the cards and the README into a site that needs no network
 	$(BIN)/sphinx-build -q -E -W --keep-going -c book -d book/_build/doctrees . book/_build/html
 	@echo "The book: book/_build/html/index.html (a browser opens the file; search works there too)"
 
@@ -72,7 +72,7 @@ class: $(CLASS)  ## build the exercises for students (class/release), with solut
 	  nbgrader generate_assignment $$page --create --force --Application.log_level=WARN \
 	  && nbgrader generate_solution $$page --force --Application.log_level=WARN || exit 1; done
 
-slides: $(CLASS)  ## build a talk of each page, which needs no network: slides/PAGE.slides.html
+slides: $(CLASS)  ## build a talk of each page but the comparison, which needs no network: slides/PAGE.slides.html
 	@mkdir -p slides/reveal
 	@packages=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
 	  && cp -R $$packages/sphinx_revealjs/_static/revealjs/dist $$packages/sphinx_revealjs/_static/revealjs/plugin slides/reveal \

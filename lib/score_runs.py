@@ -112,8 +112,7 @@ def score_baselines(
 ) -> dict:
     """What the paper compares with, and the references themselves."""
     systems = setup.paper.baselines(documents, encoded, corpus)
-    vocabulary = corpus.vocabulary
-    systems["reference"] = [[" ".join(vocabulary.decode(d.target.tolist(), d.unknown))] for d in encoded]
+    systems["reference"] = [document.summary for document in documents]
     return {
         "model": setup.paper.name,
         "variant": setup.variant,

@@ -123,7 +123,7 @@ with ThreadPoolExecutor(1 if alone or kept else 2) as pool:
 read = {}
 for name, (run, cost) in runs.items():
     (first,) = run.encode(texts[:1], run.encoder)
-    units = "paragraphs and title" if run.paragraphs else "sentences"
+    units = "paragraphs, the title first" if run.paragraphs else "sentences"
     read[name] = {
         "variant": run.config["variant"],
         "parameters": f"{sum(p.numel() for p in run.model.parameters()):,}",
@@ -131,7 +131,7 @@ for name, (run, cost) in runs.items():
         "of": Path(run.config["corpus"]).name,
         "training": cost,
         "symbols known": f"{len(run.vocabulary):,}",
-        "words read of the first paper": f"{len(first.source):,}",
+        "words (pieces) read of the first paper": f"{len(first.source):,}",
         "in": f"{len(first.sentence_lengths)} {units}",
         "only to be copied": len(first.unknown),
     }
@@ -140,14 +140,14 @@ pd.DataFrame.from_dict(read, orient="index").T
 # %% [markdown]
 r"""
 Each model keeps its own paper's preprocessing, so each reads another part of a paper. Read-Again was made for headlines: its kept run has learned from news, reads the beginning
-and writes some ten words; it is here because the comparison would not be one of the four papers without it. *training* is hours of one core; of *HT + copying*, of two.
+and writes some seven words; it is here because the comparison would not be one of the four papers without it. *training* is hours of one core; of *HT + copying*, of two.
 
 # 2. One table
 
 F1 in percent with 95% bootstrap intervals over documents, every summary cut to the same number of words. **R-Lsum** is the summary-level R-L; *repeated*, the share of trigrams that
 a summary has said before; *copied*, the share of its 5-grams that stand in the paper; *distinct*, the share of summaries that no other paper has; *a summary*, the time of
-beam search for one document, all hypotheses of a batch at once. Lead, LexRank and the oracle read the whole paper; the oracle sees the reference and is an upper bound for
-choosing sentences. Each model decodes as its paper does, and with no trigram twice: of words, or of pieces where it writes pieces (the hierarchical transformer).
+beam search for one document, all hypotheses of a batch at once. Lead, LexRank and the oracle read the whole paper; the oracle sees the reference and shows about
+how far choosing sentences can go. Each model decodes as its paper does, and with no trigram twice: of words, or of pieces where it writes pieces (the hierarchical transformer).
 """
 
 # %%
@@ -205,7 +205,7 @@ r"""
 the corpus of both they are a point apart (48.2 and 49.1 R-1): it has learned where in an article of that corpus the conclusion stands, and here something else stands there ([its page](windowed.ipynb) measures that). As their papers decode,
 they repeat themselves: four in ten of Mem2Mem's trigrams and six in ten of the windowed model's have been said before. The hierarchical transformer, with as many papers to learn from, is eight points below
 Lead: nothing in it copies, and it takes little from the text ([its page](hierarchical_transformer.ipynb) measures that). With copying, which is ours and not the paper's (*HT + copying*), it is level with Lead here and eight points above it on the corpus that it has
-learned from; its 230 to 256 pieces make fewer words of these papers than of those (156 and 178), for new names take many pieces. Read-Again answers with seven words of news, as it was taught; a summary of this length nothing can make of them.
+learned from; its 230 to 256 pieces make fewer words of these papers than of those (156 and 178), for new names take many pieces. Read-Again answers with seven words of news, as it was taught; no summary of 200 words can be made of them.
 
 # 3. Which differences are real
 
@@ -234,8 +234,8 @@ pd.DataFrame(differences)
 
 # %% [markdown]
 r"""
-With one seed for each model, a star says that these two *runs* differ on documents like these. Whether the two *models* do takes several seeds:
-`snakemake -c2 mem2mem_table2 --config seeds=3` draws seeds as well as documents.
+With one seed for each model, a star says that these two *runs* differ on documents like these. Whether the two *models* do takes several runs of each: for the rows of one paper,
+`snakemake -c2 mem2mem_table2` makes three and draws seeds as well as documents; with `seed` this page trains other runs of all four.
 
 # 4. Three papers, every system
 

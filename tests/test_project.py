@@ -15,6 +15,8 @@ import yaml
 from pygments.lexers import PythonLexer
 from pygments.token import Token
 
+from lib.data.corpora import anthology_year, load_corpus
+from lib.data.documents import SPLITS
 from lib.make_tables import shown_in
 from lib.papers import PAPERS
 from lib.storage import project_root
@@ -326,6 +328,25 @@ def points_of_deviations(text):
     section = re.search(r"^#+ (?:\d+\. )?Deviations$(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL).group(1)
     rows = [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("|")]
     return [row for row in rows if row != "point" and set(row) - set("- :")]
+
+
+def runs_of_words(text, length=8):
+    words = re.findall(r"[^\W\d]+", text.lower())
+    return {tuple(words[i : i + length]) for i in range(len(words) - length + 1)}
+
+
+def test_no_page_shows_a_paper_of_the_anthology_from_before_2016():
+    """Their licence does not allow it."""
+    cells = [cell for page in PAGES for cell in notebook(page)["cells"]]
+    shown = ["".join(o.get("data", {}).get("text/plain", "")) for c in cells for o in c.get("outputs", [])]
+    shown = set().union(*map(runs_of_words, shown))
+    found = {True: set(), False: set()}  # by whether a paper may be quoted
+    for split in SPLITS:
+        for paper in load_corpus("aclsum").split(split):
+            text = " ".join([paper.title, *paper.summary, *paper.sentences])
+            if runs_of_words(text) & shown:
+                found[anthology_year(paper.id) >= 2016].add(paper.id)
+    assert found[True] and not found[False]
 
 
 @pytest.mark.parametrize("name", PAPERS)

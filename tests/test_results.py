@@ -158,6 +158,7 @@ def test_scores_of_baselines(scored):
         assert np.allclose(parts[name]["rouge"], rouge(summaries, [d.summary for d in texts]), atol=1e-3), name
     found, every = np.sum(parts["reference"]["copied"]["5"], 0)
     assert 0 < found < every, "references share some 5-grams with their papers"
+    assert np.allclose(parts["reference"]["rouge"], 100), "whole, and in their own words"
 
 
 def test_a_table_in_one_decoding_has_a_row_for_each_run(scored):

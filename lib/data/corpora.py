@@ -75,7 +75,7 @@ MANUAL = {
     "sumpubmed": ByHand(
         "clone github.com/vgupta123/sumpubmed",
         "32,689 articles of BioMed Central",
-        "MIT; its owners ask for academic use. Train and report on it, publish none of its texts",
+        "MIT; its owners ask for academic, non-commercial use. Train and report on it, publish none of its texts",
         "600 for validation, 600 for the test (lists of the project), the rest for training",
         private=True,
     ),
