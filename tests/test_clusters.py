@@ -442,6 +442,17 @@ def test_shards_are_read_in_the_librarys_ids(shards):
     assert chosen.vocabulary.words[:4] == list(SPECIALS)
 
 
+def test_shards_in_a_named_folder(shards):
+    """They bring paragraphs and pieces: what the preset says of these is not asked of them."""
+    small = {"vocab_size": 80, "ranking": "learned", "lower": True, "paragraph_words": 4}
+    setup = resolve("hierarchical_transformer", "small", None, small)
+    made = setup.prepare(load_corpus(shards), folder=shards / "named", progress=False)
+    assert setup.open_corpus(str(shards / "named")).options == made.options != setup.options
+    other = resolve("hierarchical_transformer", "small", None, {**small, "paragraphs": 3})
+    with pytest.raises(ValueError, match="was prepared with paragraphs 12, not 3"):
+        other.open_corpus(str(shards / "named"))
+
+
 @pytest.mark.parametrize(
     "given", [{"ranking": "order"}, {"ranking": "similarity"}, {"ranking": "learned", "graph": "discourse"}], ids=str
 )

@@ -37,6 +37,10 @@ class Cluster:
     recalls: list[float]  # ROUGE-2 recall of the summary by each paragraph
 
 
+# what a corpus keeps that comes ranked, in paragraphs and pieces of its own
+_RANKED = {"lower": False, "clones": 1.0, "paragraph_words": sys.maxsize}
+
+
 @dataclass(frozen=True)
 class ClusterOptions(Options):
     """Paragraphs of several documents in SentencePiece pieces (Liu and Lapata 2019, section 4)."""
@@ -71,6 +75,11 @@ class ClusterOptions(Options):
     @property
     def symbols(self) -> tuple[str, ...]:
         return CLUSTER_SYMBOLS
+
+    @property
+    def of_corpus(self) -> tuple[str, ...]:
+        """Those of a corpus that came ranked."""
+        return tuple(_RANKED) if all(getattr(self, name) == value for name, value in _RANKED.items()) else ()
 
     def example(self, document: Document) -> Cluster:
         """Sections as paragraphs of at most `paragraph_words` words, without copies of the summary.
@@ -116,7 +125,7 @@ def encode_clusters(
     cache. A corpus that comes ranked, in pieces of its own, keeps its paragraphs and its pieces as they are."""
     options = replace(ClusterOptions(), **{k: v for k, v in asdict(options).items() if k not in _LATER})
     if corpus.ranked:
-        options = replace(options, lower=False, clones=1.0, paragraph_words=sys.maxsize)
+        options = replace(options, **_RANKED)
     key = [corpus.identity, code_of(type(corpus)), asdict(options), limit]
     return cached_corpus(
         "clusters", key, ClusterOptions, lambda parts: _encode_clusters(corpus, options, limit, progress, parts)

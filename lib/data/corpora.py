@@ -384,6 +384,11 @@ def _by_hand(name: str, errors: str) -> Corpus:
 def _folder(folder: Path, errors: str, name: str = "") -> Corpus:
     try:
         records = {split_name: files for split_name in SPLITS if (files := find_split(folder, split_name))}
+        if not records and (folder / "prepared.json").is_file():
+            raise CorpusError(
+                f"{folder}: a corpus that is prepared, where its texts are needed: give the corpus itself, by name "
+                "or folder"
+            )
         if not records:
             raise CorpusError(
                 f"{folder}: no train, val or test files in a known layout: NAME.jsonl[.gz], .json, .txt with JSON "
