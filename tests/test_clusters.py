@@ -319,6 +319,9 @@ def test_sources_matter_for_discourse():
         ({"graph": "social"}, "graph must be"),
         ({"graph": "similarity", "flat": True}, "no paragraphs for a graph"),
         ({"paragraphs": 0}, "paragraphs must be at least 1"),
+        ({"source_tokens": 0}, "source_tokens must be at least 1, not 0"),
+        ({"clones": -1}, r"clones must be in \[0, 1\], not -1"),
+        ({"clones": float("nan")}, r"clones must be in \[0, 1\], not nan"),
     ],
 )
 def test_options_are_checked(changes, message):

@@ -64,7 +64,9 @@ class ClusterOptions(Options):
 
     def __post_init__(self):
         self._at_least_one("paragraphs", "paragraph_tokens", "paragraph_words", "section_words", "summary_tokens")
-        self._at_least_one("ranker_width", "ranker_steps", "ranker_batch")
+        self._at_least_one("source_tokens", "ranker_width", "ranker_steps", "ranker_batch")
+        if not 0 <= self.clones <= 1:
+            raise ValueError(f"clones must be in [0, 1], not {self.clones}")
         if self.ranking not in ("learned", "similarity", "order"):
             raise ValueError(f"ranking must be 'learned', 'similarity' or 'order', not {self.ranking!r}")
         if self.graph not in ("", "similarity", "discourse"):
