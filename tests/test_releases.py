@@ -209,6 +209,38 @@ def test_the_identity_of_a_release_is_that_of_its_files(tmp_path):
     assert load_corpus(tmp_path).identity != before
 
 
+def test_what_is_hidden_in_a_release_is_no_part_of_it(tmp_path):
+    """A command of git changes no corpus; nor is a file read that is not part of the identity."""
+    texts = {"a": "One text.", "b": "Two texts.", "c": "Three texts."}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+        (tmp_path / f"{name}.summary.txt").write_text(text)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "README").write_text("Notes.")
+    assert (before := load_corpus(tmp_path).identity) == "74403b61545e", "as it was before hidden files were left out"
+    (tmp_path / ".git" / "logs").mkdir(parents=True)
+    for name in (".git/index", ".git/logs/HEAD", "notes/.old", ".d.txt", ".d.summary.txt"):
+        (tmp_path / name).write_text("Anything.")
+        assert load_corpus(tmp_path).identity == before, name
+    assert sorted(i for s in SPLITS for i in ids(load_corpus(tmp_path), s)) == sorted(texts)
+    (tmp_path / "a.txt").write_text("Another text.")
+    assert load_corpus(tmp_path).identity != before
+
+
+def test_hidden_files_beside_articles(tmp_path):
+    """As an editor or a Mac leaves them."""
+    article = (
+        "<article><front><article-meta><abstract><p>{0}</p></abstract></article-meta></front>"
+        "<body><sec><p>{1}</p></sec></body></article>"
+    )
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "one.nxml").write_text(article.format(" ".join(["some"] * 40), WORDS + WORDS))
+    (tmp_path / ".idea").mkdir()
+    for name in (".idea/workspace.xml", "._one.xml", "one/._one.nxml"):
+        (tmp_path / name).write_text("<project/>")
+    assert ids(load_corpus(tmp_path), _share("one")) == ["one"]
+
+
 def test_newsroom_by_how_much_is_copied(tmp_path, monkeypatch):
     monkeypatch.setattr("lib.data.corpora.project_root", lambda: tmp_path)
     (tmp_path / "data" / "newsroom").mkdir(parents=True)

@@ -20,7 +20,7 @@ from lib.data import docstrings
 from lib.data.documents import SPLITS, Absent, CorpusError, Document, to_document
 from lib.data.pieces import Pieces
 from lib.data.readers import Records, Source, articles_of, find_split, reading, shard_pieces
-from lib.data.releases import RELEASES
+from lib.data.releases import RELEASES, visible
 from lib.data.text import split_sentences
 from lib.storage import contents_digest, digest, of_the_system, project_root
 from lib.suggestions import did_you_mean
@@ -398,7 +398,7 @@ def _folder(folder: Path, errors: str, name: str = "") -> Corpus:
             )
         sources = [source for found in records.values() for source in found]
         paths = list(dict.fromkeys(path for s in sources for path in (Path(s.path), *s.beside)))
-        inside = [p for path in paths for p in ([path] if path.is_file() else sorted(path.rglob("*"))) if p.is_file()]
+        inside = [p for path in paths for p in ([path] if path.is_file() else visible(path)) if p.is_file()]
         pieces = shard_pieces(folder) if any(path.suffix == ".pt" for path in paths) else None
         identity = digest([contents_digest(folder, inside), pieces and pieces.words])
     except OSError as error:

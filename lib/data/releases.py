@@ -28,6 +28,12 @@ class Release:
     read: Callable[[Path, str], Found]
 
 
+def visible(folder: Path, pattern: str = "**/*") -> list[Path]:
+    """What a folder holds, in order, without what is hidden in it: names that begin with a dot, as `.git` does."""
+    found = ((path, path.relative_to(folder).parts) for path in folder.glob(pattern))
+    return sorted(path for path, parts in found if not any(part.startswith(".") for part in parts))
+
+
 def _share(name: str) -> str:
     """The split of a document in a release without any: 80, 10 and 10 of 100, by the SHA-1 of its id."""
     place = int(sha1(name.encode()).hexdigest()[:8], 16) % 100
@@ -173,7 +179,7 @@ def _papers_of(folder: Path) -> Path:
 
 def _scisummnet_files(folder: Path) -> list[Path]:
     papers = _papers_of(folder)
-    return sorted([*papers.glob("*/Documents_xml/*.xml"), *papers.glob("*/*.xml")])
+    return sorted([*visible(papers, "*/Documents_xml/*.xml"), *visible(papers, "*/*.xml")])
 
 
 def _is_scisummnet(folder: Path) -> bool:
@@ -183,7 +189,7 @@ def _is_scisummnet(folder: Path) -> bool:
 def _abstract_beside(path: Path) -> Path | None:
     """The abstract of a paper, cleaned by hand, which stands beside its XML or in a folder of its own."""
     paper = path.parent.parent if path.parent.name == "Documents_xml" else path.parent
-    found = sorted(paper.glob("*.abstract.txt")) + sorted(paper.glob("summary/*.abstract.txt"))
+    found = visible(paper, "*.abstract.txt") + visible(paper, "summary/*.abstract.txt")
     return found[0] if found else None
 
 
@@ -239,7 +245,7 @@ _BRACKETS = re.compile(r"\s*[\[(][\s,;–-]*[\])]")  # what is left around citat
 
 
 def _jats_files(folder: Path) -> list[Path]:
-    return sorted([*folder.glob("*.xml"), *folder.glob("*/*.xml"), *folder.glob("*.nxml"), *folder.glob("*/*.nxml")])
+    return sorted(path for pattern in ("*.xml", "*/*.xml", "*.nxml", "*/*.nxml") for path in visible(folder, pattern))
 
 
 def _is_jats(folder: Path) -> bool:
@@ -333,7 +339,7 @@ _TEXT = (".txt", ".md", ".markdown")
 
 def _texts(folder: Path) -> list[tuple[Path, Path]]:
     """`NAME.txt` or `NAME.md`, each with its `NAME.summary.txt` or `.md`."""
-    summaries = [p for ending in _TEXT for p in folder.glob(f"*.summary{ending}")]
+    summaries = [p for ending in _TEXT for p in visible(folder, f"*.summary{ending}")]
     pairs = []
     for summary in sorted(summaries):
         name = summary.name.removesuffix(f".summary{summary.suffix}")
