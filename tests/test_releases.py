@@ -150,6 +150,27 @@ def test_jats():
     }
 
 
+def test_jats_in_a_single_line():
+    """Words of different blocks are not glued, those with marks of letters are; a paragraph is read once."""
+    items = (
+        "<list><list-item><p>They walked.</p></list-item><list-item><p>Then CO<sub>2</sub> rose<sup>a</sup></p>"
+        "</list-item></list>"
+    )
+    article = ElementTree.fromstring(
+        "<article><front><article-meta><title-group><article-title>T<break/>second</article-title></title-group>"
+        f"<abstract><sec><title>Aim</title><p>We saw:{items}.</p>{items}</sec></abstract></article-meta></front>"
+        f"<body><p>We saw:{items}and <italic>E. co</italic>li.<fig><caption><p>no</p></caption></fig>End"
+        "<disp-quote><p>he said</p><attrib>Ann</attrib></disp-quote><def-list><def-item><term>one</term>"
+        f"<def><p>two</p></def></def-item></def-list></p>{items}</body></article>"
+    )
+    listed = "They walked. Then CO2 rosea"
+    found = jats_article(article)
+    assert found["title"] == "T second"
+    assert found["abstract_text"] == [f"We saw: {listed}.", "They walked.", "Then CO2 rosea"]
+    whole = f"We saw: {listed} and E. coli. End he said Ann one two"
+    assert found["sections"] == [[whole, listed]]
+
+
 def test_jats_as_released(shared):
     corpus = load_corpus(shared / "samples" / "jats_xml")
     found = {d.id: d for split_name in SPLITS for d in _there(corpus, split_name)}

@@ -240,6 +240,12 @@ _LEFT_OUT = {
     "table-wrap", "fig", "fig-group", "table-wrap-group", "boxed-text", "supplementary-material", "media", "graphic",
     "fn", "fn-group", "ref-list", "label", "tex-math", "annotation", "object-id", "inline-graphic", "back",
 }  # fmt: skip
+# what stands by itself: words before and behind it are others, with white space in the XML or without
+_BLOCKS = {
+    "p", "list", "list-item", "def-list", "def-item", "term", "def", "title", "break", "disp-quote", "attrib", "sec",
+    "verse-group", "verse-line", "statement", "speech", "preformat", "table-wrap", "fig", "fig-group",
+    "table-wrap-group", "boxed-text",
+}  # fmt: skip
 _FORMULAS = {"disp-formula", "inline-formula", "disp-formula-group"}
 _BRACKETS = re.compile(r"\s*[\[(][\s,;–-]*[\])]")  # what is left around citations
 
@@ -295,8 +301,17 @@ def _jats_abstract(article: ElementTree.Element) -> list[str]:
     """Paragraphs of the abstract proper: not of a graphical one, a short one, or highlights."""
     for abstract in article.iterfind("front/article-meta/abstract"):
         if abstract.get("abstract-type") is None:
-            return [text for p in abstract.iter("p") if (text := _jats_text(p))]
+            return [text for p in _paragraphs(abstract) if (text := _jats_text(p))]
     return []
+
+
+def _paragraphs(part: ElementTree.Element) -> Iterator[ElementTree.Element]:
+    """Those at any depth, but for those within another, as the items of its lists have them."""
+    for child in part:
+        if child.tag == "p":
+            yield child
+        else:
+            yield from _paragraphs(child)
 
 
 def _jats_sections(part: ElementTree.Element | None, heading: str) -> Iterator[tuple[str, list[str]]]:
@@ -320,11 +335,13 @@ def _jats_text(element: ElementTree.Element) -> str:
 def _jats_pieces(element: ElementTree.Element) -> Iterator[str]:
     yield element.text or ""
     for child in element:
+        apart = " " if child.tag in _BLOCKS else ""
+        yield apart
         if child.tag in _FORMULAS:
             yield " @formula "
         elif not _is_number(child) and child.tag not in _LEFT_OUT:
             yield from _jats_pieces(child)
-        yield child.tail or ""
+        yield apart + (child.tail or "")
 
 
 def _is_number(element: ElementTree.Element) -> bool:
