@@ -24,13 +24,17 @@ from lib.training import TrainConfig, train_in_cache
 
 
 def prepare_extracts(
-    corpus, options: ExtractOptions, limit: int | None = None, progress: bool = True
+    corpus,
+    options: ExtractOptions,
+    limit: int | None = None,
+    folder: str | Path | None = None,
+    progress: bool = True,
 ) -> PreparedCorpus:
     """A corpus in byte pairs learned from its training documents, with the sentences that are to be extracted. Kept
-    in the cache. Raises CorpusError for a document without a sentence or a summary."""
+    in `folder`, by default in the cache. Raises CorpusError for a document without a sentence or a summary."""
     key = [corpus.identity, code_of(type(corpus)), asdict(options), limit, code_of(matches)]
     return cached_corpus(
-        "extracts", key, ExtractOptions, lambda parts: _prepare(corpus, options, limit, progress, parts)
+        "extracts", key, ExtractOptions, lambda parts: _prepare(corpus, options, limit, progress, parts), folder
     )
 
 
@@ -75,19 +79,25 @@ def summary_sentences(corpus: PreparedCorpus) -> int:
 
 
 def prepare_sequences(
-    corpus, options: SequenceOptions, limit: int | None = None, progress: bool = True
+    corpus,
+    options: SequenceOptions,
+    limit: int | None = None,
+    folder: str | Path | None = None,
+    progress: bool = True,
 ) -> PreparedCorpus:
-    """A corpus as TLM reads it. Kept in the cache.
+    """A corpus as TLM reads it. Kept in `folder`, by default in the cache, where its sentences and Sent-PTR are.
 
     Behind the introduction stand in training the sentences that are right, otherwise those that Sent-PTR chooses,
     which is trained on the same documents: so their paper found it to be best. The validation documents are read as
     those of the test are.
     """
-    found = prepare_extracts(corpus, _of_extracts(options), limit, progress)
+    found = prepare_extracts(corpus, _of_extracts(options), limit, progress=progress)
     key = [found.fingerprint, corpus.identity, asdict(options), limit]
-    return cached_corpus(
-        "sequences", key, SequenceOptions, lambda parts: _sequences(corpus, options, limit, progress, parts, found)
-    )
+
+    def make(parts: Path) -> PreparedCorpus:
+        return _sequences(corpus, options, limit, progress, parts, found)
+
+    return cached_corpus("sequences", key, SequenceOptions, make, folder)
 
 
 def _of_extracts(options: SequenceOptions) -> ExtractOptions:

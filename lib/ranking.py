@@ -84,9 +84,14 @@ def _by_document(flat: np.ndarray, split: Sequence[EncodedDocument]) -> list[np.
 
 
 def prepare_clusters(
-    corpus, options: ClusterOptions, limit: int | None = None, progress: bool = True
+    corpus,
+    options: ClusterOptions,
+    limit: int | None = None,
+    folder: str | Path | None = None,
+    progress: bool = True,
 ) -> PreparedCorpus:
-    """A corpus as the model reads it: the best paragraphs of every cluster. Kept in the cache.
+    """A corpus as the model reads it: the best paragraphs of every cluster. Kept in `folder`, by default in the
+    cache, where all paragraphs and the ranker are.
 
     Paragraphs of a corpus that comes ranked keep their order. Raises CorpusError for another ranking of such a one.
     """
@@ -106,7 +111,8 @@ def prepare_clusters(
         made = choose_paragraphs(wide, scores, options, parts, corpus)
         return replace(made, encoder=replace(made.encoder, ranker=weights))
 
-    return cached_corpus("ranked", [wide.fingerprint, asdict(options), ranking, graph], ClusterOptions, make)
+    key = [wide.fingerprint, asdict(options), ranking, graph]
+    return cached_corpus("ranked", key, ClusterOptions, make, folder)
 
 
 # what is not known of a corpus such as WikiSum's shards

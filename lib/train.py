@@ -20,6 +20,7 @@ import tyro
 from tyro.conf import OmitArgPrefixes, Positional
 
 from lib.commands import plain_errors
+from lib.data.prepared import is_prepared
 from lib.generate import DecodeConfig
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import Setup
@@ -113,7 +114,8 @@ def _train(command: Any, setup: Setup) -> Run:
         where = {"errors": command.errors, "limit": command.limit}
         if rank == 0:  # the others load what it prepares
             corpus = setup.open_corpus(command.dataset, **where)
-            if command.limit is None and len(corpus["train"]) == setup.documents:
+            limited = command.limit is None and not is_prepared(command.dataset)
+            if limited and len(corpus["train"]) == setup.documents:
                 taken = f"preset {command.preset!r} takes at most {setup.documents} documents of each split"
                 print(f"{taken}; --limit takes another number", file=sys.stderr)
         wait_for_all(world)

@@ -319,6 +319,9 @@ def test_sources_matter_for_discourse():
         ({"graph": "social"}, "graph must be"),
         ({"graph": "similarity", "flat": True}, "no paragraphs for a graph"),
         ({"paragraphs": 0}, "paragraphs must be at least 1"),
+        ({"source_tokens": 0}, "source_tokens must be at least 1, not 0"),
+        ({"clones": -1}, r"clones must be in \[0, 1\], not -1"),
+        ({"clones": float("nan")}, r"clones must be in \[0, 1\], not nan"),
     ],
 )
 def test_options_are_checked(changes, message):
@@ -440,6 +443,17 @@ def test_shards_are_read_in_the_librarys_ids(shards):
     (alone,) = encode_wide(corpus.split("test", 1), chosen.vocabulary, chosen.options)
     assert rows_of(alone)[1].tolist() == expected[1], "by the options that the corpus keeps"
     assert chosen.vocabulary.words[:4] == list(SPECIALS)
+
+
+def test_shards_in_a_named_folder(shards):
+    """They bring paragraphs and pieces: what the preset says of these is not asked of them."""
+    small = {"vocab_size": 80, "ranking": "learned", "lower": True, "paragraph_words": 4}
+    setup = resolve("hierarchical_transformer", "small", None, small)
+    made = setup.prepare(load_corpus(shards), folder=shards / "named", progress=False)
+    assert setup.open_corpus(str(shards / "named")).options == made.options != setup.options
+    other = resolve("hierarchical_transformer", "small", None, {**small, "paragraphs": 3})
+    with pytest.raises(ValueError, match="was prepared with paragraphs 12, not 3"):
+        other.open_corpus(str(shards / "named"))
 
 
 @pytest.mark.parametrize(

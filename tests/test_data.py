@@ -282,6 +282,20 @@ def test_a_split_comes_back_from_disk(tmp_path, most):
         assert (written.fingerprint() == Split.of(items).fingerprint()) == (most < 2**16 or not items)
 
 
+def test_documents_of_a_split_are_found_as_in_a_list():
+    split = Split.of(RAGGED)
+    for index in (0, -1, -3, np.int64(1)):
+        same_document(split[index], RAGGED[index])
+    for part in (slice(1), slice(-2, None), slice(None, None, -1), slice(9, None)):
+        found = split[part]
+        assert len(found) == len(RAGGED[part])
+        for ours, expected in zip(found, RAGGED[part]):
+            same_document(ours, expected)
+    for index in (3, -4):
+        with pytest.raises(IndexError):
+            split[index]
+
+
 def test_a_corpus_outlives_its_files(folder, tmp_path):
     """A cache that is cleared does not stop what has opened it."""
     prepared = prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)

@@ -290,6 +290,13 @@ def test_smoothed_labels():
         ({"form": "blog"}, "form must be"),
         ({"width": 10}, "multiple of four times"),
         ({"decoder_layers": 0}, "the decoder needs one"),
+        ({"heads": 0}, "^heads must be at least 1, not 0"),
+        ({"heads": -4}, "^heads must be at least 1, not -4"),
+        ({"pooling_heads": -4}, "pooling_heads must be at least 1, not -4"),
+        ({"pooling_heads": 0}, "pooling_heads must be at least 1, not 0"),
+        ({"pooling_heads": 5}, "5 pooling_heads do not divide a width of 8"),
+        ({"smoothing": 2.0}, r"smoothing must be in \[0, 1\), not 2.0"),
+        ({"smoothing": float("nan")}, r"smoothing must be in \[0, 1\), not nan"),
     ],
 )
 def test_configs_are_checked(changes, message):

@@ -186,6 +186,9 @@ def test_a_window_has_an_end():
 def test_configs_are_checked():
     with pytest.raises(ValueError, match="do not divide"):
         LanguageModelConfig(width=10, heads=4)
+    for heads in (0, -5):
+        with pytest.raises(ValueError, match=f"heads must be at least 1, not {heads}"):
+            LanguageModelConfig(width=10, heads=heads)
     with pytest.raises(ValueError, match="at least 1"):
         LanguageModelConfig(window=0)
 
@@ -255,6 +258,11 @@ def test_options_are_checked():
     assert SequenceOptions(window=301, extracts=False).window == 301
     with pytest.raises(ValueError, match="extract_tokens must be at least 1, not 0"):
         SequenceOptions(extract_tokens=0)
+    with pytest.raises(ValueError, match="pointer_steps must be at least 1, not 0"):
+        SequenceOptions(pointer_steps=0)
+    with pytest.raises(ValueError, match="rest_tokens must be at least 0, not -1"):
+        SequenceOptions(rest_tokens=-1)
+    assert SequenceOptions(rest_tokens=0).rest_tokens == 0, "nothing of the rest"
 
 
 # ------------------------------------------------------------------------------------------------------ as presets

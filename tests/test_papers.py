@@ -24,6 +24,7 @@ from lib.papers import PAPERS, page_table_named, resolve, table_named
 from lib.papers.mem2mem import mem2mem_baselines
 from lib.papers.paper import Paper, Preset, RunSpec, Table, Variant, _tell_once, baseline, trained
 from lib.training import TrainConfig, train
+from tests.conftest import same_document
 from tests.test_summary_page import data_in
 
 MEM2MEM, READ_AGAIN = PAPERS["mem2mem"], PAPERS["read_again"]
@@ -163,6 +164,36 @@ def test_what_was_left_out_is_told(tmp_path, capsys):
     assert not capsys.readouterr().err, "once"
     setup.open_corpus("pmc-sample", limit=1, progress=False)
     assert not capsys.readouterr().err, "where nothing was left out there is nothing to say"
+
+
+# models that read a corpus in six ways, in their demo's sizes; what is trained on the way is trained for two steps
+READERS = [
+    ("mem2mem", "+read", {}),
+    ("mem2mem", "Sent-PTR", {"vocab_size": 500}),
+    ("mem2mem", "TLM + extracts", {"vocab_size": 500, "pointer_steps": 2}),
+    ("read_again", None, {}),
+    ("windowed", "standard", {}),
+    ("windowed", "dynamic", {}),
+    ("hierarchical_transformer", "HT", {"vocab_size": 500, "ranker_steps": 2}),
+    ("hierarchical_transformer", "FT 600, no ranking", {"vocab_size": 500}),
+]
+
+
+@pytest.mark.parametrize(("name", "variant", "options"), READERS)
+def test_a_named_folder_holds_what_the_model_reads(tmp_path, name, variant, options):
+    """Not what is prepared on the way to it: it is opened again with the same options, and the same ids."""
+    setup = resolve(name, "demo", variant, options)
+    corpus = load_corpus("aclsum:paragraphs" if setup.paper.paragraphs else "aclsum")
+    made = setup.prepare(corpus, 4, folder=tmp_path / "named", progress=False)
+    again = setup.open_corpus(str(tmp_path / "named"))
+    assert made.options == again.options == setup.options
+    assert made.encoder.digest() == again.encoder.digest()
+    assert (again.encoder.source_vocabulary is None) == (name != "read_again")
+    same_document(again["train"][0], made["train"][0])
+    elsewhere = setup.prepare(corpus, 4, progress=False)
+    assert elsewhere.fingerprint == made.fingerprint == again.fingerprint, "as the cache has it"
+    assert setup.prepare(corpus, 4, folder=tmp_path / "named", progress=False).fingerprint == made.fingerprint
+    assert setup.build(again).encoder_digest == setup.build(elsewhere).encoder_digest
 
 
 @pytest.mark.parametrize("limit", [0, -3])

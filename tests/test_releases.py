@@ -150,6 +150,27 @@ def test_jats():
     }
 
 
+def test_jats_in_a_single_line():
+    """Words of different blocks are not glued, those with marks of letters are; a paragraph is read once."""
+    items = (
+        "<list><list-item><p>They walked.</p></list-item><list-item><p>Then CO<sub>2</sub> rose<sup>a</sup></p>"
+        "</list-item></list>"
+    )
+    article = ElementTree.fromstring(
+        "<article><front><article-meta><title-group><article-title>T<break/>second</article-title></title-group>"
+        f"<abstract><sec><title>Aim</title><p>We saw:{items}.</p>{items}</sec></abstract></article-meta></front>"
+        f"<body><p>We saw:{items}and <italic>E. co</italic>li.<fig><caption><p>no</p></caption></fig>End"
+        "<disp-quote><p>he said</p><attrib>Ann</attrib></disp-quote><def-list><def-item><term>one</term>"
+        f"<def><p>two</p></def></def-item></def-list></p>{items}</body></article>"
+    )
+    listed = "They walked. Then CO2 rosea"
+    found = jats_article(article)
+    assert found["title"] == "T second"
+    assert found["abstract_text"] == [f"We saw: {listed}.", "They walked.", "Then CO2 rosea"]
+    whole = f"We saw: {listed} and E. coli. End he said Ann one two"
+    assert found["sections"] == [[whole, listed]]
+
+
 def test_jats_as_released(shared):
     corpus = load_corpus(shared / "samples" / "jats_xml")
     found = {d.id: d for split_name in SPLITS for d in _there(corpus, split_name)}
@@ -207,6 +228,38 @@ def test_the_identity_of_a_release_is_that_of_its_files(tmp_path):
     assert load_corpus(tmp_path).identity == before
     (tmp_path / "text" / "text_5.txt").write_text(f"BACKGROUND\n{WORDS} more.\n")
     assert load_corpus(tmp_path).identity != before
+
+
+def test_what_is_hidden_in_a_release_is_no_part_of_it(tmp_path):
+    """A command of git changes no corpus; nor is a file read that is not part of the identity."""
+    texts = {"a": "One text.", "b": "Two texts.", "c": "Three texts."}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+        (tmp_path / f"{name}.summary.txt").write_text(text)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "README").write_text("Notes.")
+    assert (before := load_corpus(tmp_path).identity) == "74403b61545e", "as it was before hidden files were left out"
+    (tmp_path / ".git" / "logs").mkdir(parents=True)
+    for name in (".git/index", ".git/logs/HEAD", "notes/.old", ".d.txt", ".d.summary.txt"):
+        (tmp_path / name).write_text("Anything.")
+        assert load_corpus(tmp_path).identity == before, name
+    assert sorted(i for s in SPLITS for i in ids(load_corpus(tmp_path), s)) == sorted(texts)
+    (tmp_path / "a.txt").write_text("Another text.")
+    assert load_corpus(tmp_path).identity != before
+
+
+def test_hidden_files_beside_articles(tmp_path):
+    """As an editor or a Mac leaves them."""
+    article = (
+        "<article><front><article-meta><abstract><p>{0}</p></abstract></article-meta></front>"
+        "<body><sec><p>{1}</p></sec></body></article>"
+    )
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "one.nxml").write_text(article.format(" ".join(["some"] * 40), WORDS + WORDS))
+    (tmp_path / ".idea").mkdir()
+    for name in (".idea/workspace.xml", "._one.xml", "one/._one.nxml"):
+        (tmp_path / name).write_text("<project/>")
+    assert ids(load_corpus(tmp_path), _share("one")) == ["one"]
 
 
 def test_newsroom_by_how_much_is_copied(tmp_path, monkeypatch):

@@ -138,5 +138,10 @@ def test_the_rate_is_by_its_own_width():
 def test_configs_are_checked():
     with pytest.raises(ValueError, match="do not divide"):
         TDMCAConfig(width=10, heads=4)
+    for heads in (0, -5):
+        with pytest.raises(ValueError, match=f"heads must be at least 1, not {heads}"):
+            TDMCAConfig(width=10, heads=heads)
+    with pytest.raises(ValueError, match=r"smoothing must be in \[0, 1\), not 1"):
+        TDMCAConfig(smoothing=1)
     with pytest.raises(ValueError, match="at least 1"):
         TDMCAConfig(stride=0)

@@ -446,6 +446,39 @@ def test_a_preset_says_that_it_leaves_documents_out(tmp_path, monkeypatch, capsy
     assert "preset 'demo' takes at most 100 documents of each split; --limit takes" in capsys.readouterr().err
     main([*arguments, "--output", str(tmp_path / "given"), "--limit", "100"])
     assert "takes at most" not in capsys.readouterr().err
+    resolve("mem2mem", "demo").prepare(load_corpus(tmp_path), folder=tmp_path / "named", progress=False)
+    arguments[arguments.index(str(tmp_path))] = str(tmp_path / "named")
+    main([*arguments, "--output", str(tmp_path / "prepared")])
+    assert "takes at most" not in capsys.readouterr().err, "and no limit can be given"
+
+
+def test_a_prepared_folder_is_trained_on_as_it_was_prepared(tmp_path):
+    """With its preset and its options; what else is asked for is refused, and not left aside in silence."""
+    folder = str(tmp_path / "named")
+    corpus = load_corpus("aclsum")
+    resolve("mem2mem", "demo", None, {"vocab_size": 90}).prepare(corpus, 2, folder=folder, progress=False)
+    arguments = ["mem2mem", "--preset", "demo", "--dataset", folder, "--steps", "1", "--output"]
+    main([*arguments, str(tmp_path / "run"), "--options.vocab-size", "90"])
+    refused = {
+        "--options.vocab-size=90 --limit=1": f"{folder} is prepared already: a limit can be set on the corpus itself",
+        "--device=cpu": f"{folder} was prepared with vocab_size 90, not 1000: ask for what it was prepared with "
+        "(preset, variant, --options.vocab-size), or give the corpus itself",
+        "--options.vocab-size=90 --options.section-tokens=9": "was prepared with section_tokens 80, not 9: ask for",
+        "--options.vocab-size=90 --variant=discourse-aware": "was prepared with unit 'sentence', not 'section'",
+    }
+    for given, message in refused.items():
+        with pytest.raises(SystemExit, match=re.escape(message)):
+            main([*arguments, str(tmp_path / "no"), *given.split()])
+    windowed = resolve("windowed", "demo")
+    windowed.prepare(corpus, 2, folder=tmp_path / "windows", progress=False)
+    with pytest.raises(ValueError, match=r"was prepared with window 120, not 90: .* --model.window\)"):
+        resolve("windowed", "demo", None, {"window": 90, "stride": 80}).open_corpus(str(tmp_path / "windows"))
+
+
+def test_a_prepared_folder_has_no_texts(tmp_path):
+    resolve("mem2mem", "demo").prepare(load_corpus("aclsum"), 1, folder=tmp_path / "named", progress=False)
+    with pytest.raises(CorpusError, match="named: a corpus that is prepared, where its texts are needed: give the"):
+        load_corpus(tmp_path / "named")
 
 
 def test_warm_up():

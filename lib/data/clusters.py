@@ -37,6 +37,10 @@ class Cluster:
     recalls: list[float]  # ROUGE-2 recall of the summary by each paragraph
 
 
+# what a corpus keeps that comes ranked, in paragraphs and pieces of its own
+_RANKED = {"lower": False, "clones": 1.0, "paragraph_words": sys.maxsize}
+
+
 @dataclass(frozen=True)
 class ClusterOptions(Options):
     """Paragraphs of several documents in SentencePiece pieces (Liu and Lapata 2019, section 4)."""
@@ -60,7 +64,9 @@ class ClusterOptions(Options):
 
     def __post_init__(self):
         self._at_least_one("paragraphs", "paragraph_tokens", "paragraph_words", "section_words", "summary_tokens")
-        self._at_least_one("ranker_width", "ranker_steps", "ranker_batch")
+        self._at_least_one("source_tokens", "ranker_width", "ranker_steps", "ranker_batch")
+        if not 0 <= self.clones <= 1:
+            raise ValueError(f"clones must be in [0, 1], not {self.clones}")
         if self.ranking not in ("learned", "similarity", "order"):
             raise ValueError(f"ranking must be 'learned', 'similarity' or 'order', not {self.ranking!r}")
         if self.graph not in ("", "similarity", "discourse"):
@@ -71,6 +77,11 @@ class ClusterOptions(Options):
     @property
     def symbols(self) -> tuple[str, ...]:
         return CLUSTER_SYMBOLS
+
+    @property
+    def of_corpus(self) -> tuple[str, ...]:
+        """Those of a corpus that came ranked."""
+        return tuple(_RANKED) if all(getattr(self, name) == value for name, value in _RANKED.items()) else ()
 
     def example(self, document: Document) -> Cluster:
         """Sections as paragraphs of at most `paragraph_words` words, without copies of the summary.
@@ -116,7 +127,7 @@ def encode_clusters(
     cache. A corpus that comes ranked, in pieces of its own, keeps its paragraphs and its pieces as they are."""
     options = replace(ClusterOptions(), **{k: v for k, v in asdict(options).items() if k not in _LATER})
     if corpus.ranked:
-        options = replace(options, lower=False, clones=1.0, paragraph_words=sys.maxsize)
+        options = replace(options, **_RANKED)
     key = [corpus.identity, code_of(type(corpus)), asdict(options), limit]
     return cached_corpus(
         "clusters", key, ClusterOptions, lambda parts: _encode_clusters(corpus, options, limit, progress, parts)

@@ -20,7 +20,7 @@ from lib.data import docstrings
 from lib.data.documents import SPLITS, Absent, CorpusError, Document, to_document
 from lib.data.pieces import Pieces
 from lib.data.readers import Records, Source, articles_of, find_split, reading, shard_pieces
-from lib.data.releases import RELEASES
+from lib.data.releases import RELEASES, visible
 from lib.data.text import split_sentences
 from lib.storage import contents_digest, digest, of_the_system, project_root
 from lib.suggestions import did_you_mean
@@ -384,6 +384,11 @@ def _by_hand(name: str, errors: str) -> Corpus:
 def _folder(folder: Path, errors: str, name: str = "") -> Corpus:
     try:
         records = {split_name: files for split_name in SPLITS if (files := find_split(folder, split_name))}
+        if not records and (folder / "prepared.json").is_file():
+            raise CorpusError(
+                f"{folder}: a corpus that is prepared, where its texts are needed: give the corpus itself, by name "
+                "or folder"
+            )
         if not records:
             raise CorpusError(
                 f"{folder}: no train, val or test files in a known layout: NAME.jsonl[.gz], .json, .txt with JSON "
@@ -393,7 +398,7 @@ def _folder(folder: Path, errors: str, name: str = "") -> Corpus:
             )
         sources = [source for found in records.values() for source in found]
         paths = list(dict.fromkeys(path for s in sources for path in (Path(s.path), *s.beside)))
-        inside = [p for path in paths for p in ([path] if path.is_file() else sorted(path.rglob("*"))) if p.is_file()]
+        inside = [p for path in paths for p in ([path] if path.is_file() else visible(path)) if p.is_file()]
         pieces = shard_pieces(folder) if any(path.suffix == ".pt" for path in paths) else None
         identity = digest([contents_digest(folder, inside), pieces and pieces.words])
     except OSError as error:

@@ -71,7 +71,10 @@ class SequenceOptions(ExtractOptions):
 
     def __post_init__(self):
         super().__post_init__()
-        self._at_least_one("extract_tokens", "pointer_embedding", "pointer_hidden", "pointer_layers", "pointer_batch")
+        self._at_least_one("extract_tokens", "pointer_embedding", "pointer_hidden", "pointer_layers")
+        self._at_least_one("pointer_steps", "pointer_batch")
+        if self.rest_tokens is not None and self.rest_tokens < 0:
+            raise ValueError(f"rest_tokens must be at least 0, not {self.rest_tokens}")
         least = self.summary_tokens + 1 + self.extracts * (self.extract_tokens + 1)
         if self.window < least:
             raise ValueError(

@@ -71,11 +71,16 @@ def fits(source: list[str], headline: list[str]) -> bool:
     )
 
 
-def prepare_headlines(corpus, options: HeadlineOptions, limit: int | None = None, **keep) -> PreparedCorpus:
-    """`prepare` for the encoder's vocabulary, then the decoder's. Kept in the cache like its result."""
+def prepare_headlines(
+    corpus, options: HeadlineOptions, limit: int | None = None, folder: str | Path | None = None, **keep
+) -> PreparedCorpus:
+    """`prepare` for the encoder's vocabulary, in the cache, then for the decoder's: in `folder`, or in the cache too.
+
+    keep: what else `prepare` takes. Raises CorpusError as `prepare` does.
+    """
     wide = prepare(corpus, replace(options, vocab_size=options.source_vocab_size), limit, **keep)
     key = [wide.fingerprint, asdict(options)]
-    return cached_corpus("headlines", key, HeadlineOptions, lambda parts: narrow(wide, options, parts))
+    return cached_corpus("headlines", key, HeadlineOptions, lambda parts: narrow(wide, options, parts), folder)
 
 
 def narrow(wide: PreparedCorpus, options: HeadlineOptions, parts: Path) -> PreparedCorpus:

@@ -42,6 +42,11 @@ class Options(ABC):
         """What the vocabulary has behind the special symbols."""
         return ()
 
+    @property
+    def of_corpus(self) -> tuple[str, ...]:
+        """Fields that are the corpus's own, whatever was asked for."""
+        return ()
+
     @abstractmethod
     def example(self, document: Document) -> Any:
         """What a model reads of a document: an `Example`, or the `Cluster` of `lib.data.clusters`."""

@@ -28,6 +28,12 @@ class Release:
     read: Callable[[Path, str], Found]
 
 
+def visible(folder: Path, pattern: str = "**/*") -> list[Path]:
+    """What a folder holds, in order, without what is hidden in it: names that begin with a dot, as `.git` does."""
+    found = ((path, path.relative_to(folder).parts) for path in folder.glob(pattern))
+    return sorted(path for path, parts in found if not any(part.startswith(".") for part in parts))
+
+
 def _share(name: str) -> str:
     """The split of a document in a release without any: 80, 10 and 10 of 100, by the SHA-1 of its id."""
     place = int(sha1(name.encode()).hexdigest()[:8], 16) % 100
@@ -173,7 +179,7 @@ def _papers_of(folder: Path) -> Path:
 
 def _scisummnet_files(folder: Path) -> list[Path]:
     papers = _papers_of(folder)
-    return sorted([*papers.glob("*/Documents_xml/*.xml"), *papers.glob("*/*.xml")])
+    return sorted([*visible(papers, "*/Documents_xml/*.xml"), *visible(papers, "*/*.xml")])
 
 
 def _is_scisummnet(folder: Path) -> bool:
@@ -183,7 +189,7 @@ def _is_scisummnet(folder: Path) -> bool:
 def _abstract_beside(path: Path) -> Path | None:
     """The abstract of a paper, cleaned by hand, which stands beside its XML or in a folder of its own."""
     paper = path.parent.parent if path.parent.name == "Documents_xml" else path.parent
-    found = sorted(paper.glob("*.abstract.txt")) + sorted(paper.glob("summary/*.abstract.txt"))
+    found = visible(paper, "*.abstract.txt") + visible(paper, "summary/*.abstract.txt")
     return found[0] if found else None
 
 
@@ -234,12 +240,18 @@ _LEFT_OUT = {
     "table-wrap", "fig", "fig-group", "table-wrap-group", "boxed-text", "supplementary-material", "media", "graphic",
     "fn", "fn-group", "ref-list", "label", "tex-math", "annotation", "object-id", "inline-graphic", "back",
 }  # fmt: skip
+# what stands by itself: words before and behind it are others, with white space in the XML or without
+_BLOCKS = {
+    "p", "list", "list-item", "def-list", "def-item", "term", "def", "title", "break", "disp-quote", "attrib", "sec",
+    "verse-group", "verse-line", "statement", "speech", "preformat", "table-wrap", "fig", "fig-group",
+    "table-wrap-group", "boxed-text",
+}  # fmt: skip
 _FORMULAS = {"disp-formula", "inline-formula", "disp-formula-group"}
 _BRACKETS = re.compile(r"\s*[\[(][\s,;–-]*[\])]")  # what is left around citations
 
 
 def _jats_files(folder: Path) -> list[Path]:
-    return sorted([*folder.glob("*.xml"), *folder.glob("*/*.xml"), *folder.glob("*.nxml"), *folder.glob("*/*.nxml")])
+    return sorted(path for pattern in ("*.xml", "*/*.xml", "*.nxml", "*/*.nxml") for path in visible(folder, pattern))
 
 
 def _is_jats(folder: Path) -> bool:
@@ -289,8 +301,17 @@ def _jats_abstract(article: ElementTree.Element) -> list[str]:
     """Paragraphs of the abstract proper: not of a graphical one, a short one, or highlights."""
     for abstract in article.iterfind("front/article-meta/abstract"):
         if abstract.get("abstract-type") is None:
-            return [text for p in abstract.iter("p") if (text := _jats_text(p))]
+            return [text for p in _paragraphs(abstract) if (text := _jats_text(p))]
     return []
+
+
+def _paragraphs(part: ElementTree.Element) -> Iterator[ElementTree.Element]:
+    """Those at any depth, but for those within another, as the items of its lists have them."""
+    for child in part:
+        if child.tag == "p":
+            yield child
+        else:
+            yield from _paragraphs(child)
 
 
 def _jats_sections(part: ElementTree.Element | None, heading: str) -> Iterator[tuple[str, list[str]]]:
@@ -314,11 +335,13 @@ def _jats_text(element: ElementTree.Element) -> str:
 def _jats_pieces(element: ElementTree.Element) -> Iterator[str]:
     yield element.text or ""
     for child in element:
+        apart = " " if child.tag in _BLOCKS else ""
+        yield apart
         if child.tag in _FORMULAS:
             yield " @formula "
         elif not _is_number(child) and child.tag not in _LEFT_OUT:
             yield from _jats_pieces(child)
-        yield child.tail or ""
+        yield apart + (child.tail or "")
 
 
 def _is_number(element: ElementTree.Element) -> bool:
@@ -333,7 +356,7 @@ _TEXT = (".txt", ".md", ".markdown")
 
 def _texts(folder: Path) -> list[tuple[Path, Path]]:
     """`NAME.txt` or `NAME.md`, each with its `NAME.summary.txt` or `.md`."""
-    summaries = [p for ending in _TEXT for p in folder.glob(f"*.summary{ending}")]
+    summaries = [p for ending in _TEXT for p in visible(folder, f"*.summary{ending}")]
     pairs = []
     for summary in sorted(summaries):
         name = summary.name.removesuffix(f".summary{summary.suffix}")

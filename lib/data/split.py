@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from safetensors import safe_open
@@ -41,7 +41,18 @@ class Split(Sequence):
     def __len__(self) -> int:
         return len(self._counts["texts"])
 
-    def __getitem__(self, index: int) -> EncodedDocument:
+    @overload
+    def __getitem__(self, index: int) -> EncodedDocument: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[EncodedDocument]: ...
+
+    def __getitem__(self, index: int | slice) -> EncodedDocument | list[EncodedDocument]:
+        """As of a list: from the end where negative, several for a slice. Raises IndexError beyond either end."""
+        places = range(len(self))[index]
+        return [self._document(i) for i in places] if isinstance(places, range) else self._document(places)
+
+    def _document(self, index: int) -> EncodedDocument:
         own = {key: self._arrays[key][ends[index] : ends[index + 1]] for key, ends in self._ends.items()}
         values: dict[str, Any] = json.loads(own.pop("texts").tobytes())
         values |= {key: part.astype(np.float32 if key in FLOATS else np.int32) for key, part in own.items()}

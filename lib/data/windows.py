@@ -182,15 +182,23 @@ def mark_transitions(document: EncodedDocument, lengths: np.ndarray, windows: Ar
     return replace(document, target=np.insert(document.target, places, SLIDE).astype(np.int32))
 
 
-def prepare_windowed(corpus, options: ArticleOptions, limit: int | None = None, **keep) -> PreparedCorpus:
-    """`prepare`, with [SLIDE] in the summaries where `options` has a window. Kept in the cache like its result."""
-    plain = prepare(corpus, replace(options, window=None, stride=None), limit, **keep)
+def prepare_windowed(
+    corpus, options: ArticleOptions, limit: int | None = None, folder: str | Path | None = None, **keep
+) -> PreparedCorpus:
+    """`prepare`, with [SLIDE] in the summaries where `options` has a window: then what has none is in the cache, and
+    the result in `folder`, or in the cache too.
+
+    keep: what else `prepare` takes. Raises CorpusError as `prepare` does.
+    """
     if options.window is None:
-        return plain
+        return prepare(corpus, options, limit, folder, **keep)
+    plain = prepare(corpus, replace(options, window=None, stride=None), limit, **keep)
     read = Path(options.vectors)
     contents = contents_digest(read.parent, [read]) if read.is_file() else ""
     key = [plain.fingerprint, asdict(options), contents]
-    return cached_corpus("windows", key, ArticleOptions, lambda parts: with_transitions(plain, options, parts))
+    return cached_corpus(
+        "windows", key, ArticleOptions, lambda parts: with_transitions(plain, options, parts), folder
+    )
 
 
 def with_transitions(plain: PreparedCorpus, options: ArticleOptions, parts: Path) -> PreparedCorpus:

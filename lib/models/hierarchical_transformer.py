@@ -38,10 +38,17 @@ class HierarchicalTransformerConfig:
     def __post_init__(self):
         if self.form not in ("code", "paper"):
             raise ValueError(f"form must be 'code' or 'paper', not {self.form!r}")
-        if self.width % (4 * self.heads) or self.width % (self.pooling_heads or self.heads):
+        for name, heads in (("heads", self.heads), ("pooling_heads", self.pooling_heads)):
+            if heads is not None and heads < 1:
+                raise ValueError(f"{name} must be at least 1, not {heads}")
+        if self.width % (4 * self.heads):
             raise ValueError(f"width {self.width} must be a multiple of four times the {self.heads} heads")
+        if self.width % (self.pooling_heads or self.heads):
+            raise ValueError(f"{self.pooling_heads} pooling_heads do not divide a width of {self.width}")
         if min(self.local_layers, self.global_layers) < 0 or self.decoder_layers < 1:
             raise ValueError("layers must not be negative, and the decoder needs one")
+        if not 0 <= self.smoothing < 1:
+            raise ValueError(f"smoothing must be in [0, 1), not {self.smoothing}")
 
 
 class GlobalLayer(nn.Module):

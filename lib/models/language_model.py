@@ -31,6 +31,8 @@ class LanguageModelConfig:
     tied: bool = False  # whether pieces are scored by their embeddings; the 220M parameters are without
 
     def __post_init__(self):
+        if self.heads < 1:
+            raise ValueError(f"heads must be at least 1, not {self.heads}")
         if self.width % self.heads:
             raise ValueError(f"{self.heads} heads do not divide a width of {self.width}")
         if min(self.layers, self.window) < 1:

@@ -1,5 +1,6 @@
 """Mem2Mem (Park, Pilault and Pal 2020): encoder memory, compressed, handed to the decoder, read and written there."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -32,6 +33,9 @@ class Mem2MemConfig(HREDConfig):
             raise ValueError(f"start must be 'encoder' or 'zeros', not {self.start!r}")
         if self.slots < 1:
             raise ValueError(f"slots must be at least 1, not {self.slots}")
+        for name in ("lambda_comp", "lambda_read"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be a number that is at least 0, not {getattr(self, name)}")
         if self.start == "zeros" and (self.lambda_comp or self.lambda_read):
             raise ValueError(
                 "a memory that starts from zeros has no encoder memory: lambda_comp, lambda_read must be 0"

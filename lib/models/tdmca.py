@@ -43,10 +43,14 @@ class TDMCAConfig:
     smoothing: float = 0.1
 
     def __post_init__(self):
+        if self.heads < 1:
+            raise ValueError(f"heads must be at least 1, not {self.heads}")
         if self.width % self.heads:
             raise ValueError(f"{self.heads} heads do not divide a width of {self.width}")
         if min(self.layers, self.block, self.stride) < 1:
             raise ValueError("layers, block and stride must be at least 1")
+        if not 0 <= self.smoothing < 1:
+            raise ValueError(f"smoothing must be in [0, 1), not {self.smoothing}")
 
 
 @dataclass(frozen=True)

@@ -360,15 +360,31 @@ class Setup:
     def open_corpus(
         self, dataset: str, errors: str = "raise", limit: int | None = None, test: str = "", **keep
     ) -> PreparedCorpus:
-        """A corpus by name or folder, prepared; a folder that is prepared already is taken as it is.
+        """A corpus by name or folder, prepared; a folder that is prepared already is taken as it is, with the records
+        that `errors` left out then.
 
-        test: another corpus, by name or folder, to take the test documents from. Raises CorpusError.
+        test: another corpus, by name or folder, to take the test documents from. Raises CorpusError, and ValueError
+        for a prepared folder with other options, or of which a limit or other test documents are asked for.
         """
         if is_prepared(dataset):
             if test:
                 raise ValueError(f"{dataset} is prepared already: its test documents cannot be exchanged")
-            return _told(PreparedCorpus.load(dataset, self.reading.options))
+            if limit is not None:
+                raise ValueError(f"{dataset} is prepared already: a limit can be set on the corpus itself alone")
+            return _told(self._as_asked(PreparedCorpus.load(dataset, self.reading.options), dataset))
         return self.prepare(corpus_for(dataset, errors, test), limit, **keep)
+
+    def _as_asked(self, corpus: PreparedCorpus, folder: str) -> PreparedCorpus:
+        """A corpus from a folder. Raises ValueError where it was prepared with other options than the setup's."""
+        for name in (f.name for f in fields(self.options) if f.name not in corpus.options.of_corpus):
+            there, wanted = (getattr(options, name) for options in (corpus.options, self.options))
+            if there != wanted:
+                part = "model" if name in self.paper.variants[self.variant].shared else "options"
+                raise ValueError(
+                    f"{folder} was prepared with {name} {there!r}, not {wanted!r}: ask for what it was prepared with "
+                    f"(preset, variant, --{part}.{name.replace('_', '-')}), or give the corpus itself"
+                )
+        return corpus
 
     def prepare(self, corpus: Corpus, limit: int | None = None, **keep) -> PreparedCorpus:
         """A corpus's documents in ids, at most `limit` of each split."""
