@@ -238,12 +238,19 @@ def test_a_gzip_file_that_was_cut_short(tmp_path, folder, cut):
         (["--documents", "-1"], "at least one document is drawn"),
         (["--documents", "2", "--seed", "-1"], "a seed of at least 0"),
         (["--documents", "2", "--criteria"], "criteria are names"),
-        (["--documents", "2", "--criteria", "item"], "criteria are names"),
     ],
 )
 def test_numbers_and_names_that_cannot_be(tmp_path, folder, arguments, message):
     with pytest.raises(SystemExit, match=f"error: .*{message}"):
         main(["sheet", str(tmp_path / "n"), *(f"{s}={tmp_path / s}.jsonl" for s in SYSTEMS), *arguments])
+
+
+@pytest.mark.parametrize("name", ["item", "document", "title", "reference", "text", "letter", "summary"])
+def test_a_criterion_is_no_other_column(tmp_path, folder, name):
+    systems = [f"{s}={tmp_path / s}.jsonl" for s in SYSTEMS]
+    with pytest.raises(SystemExit, match=f"not '{name}': a column of ratings.csv"):
+        main(["sheet", str(tmp_path / "n"), *systems, "--documents", "2", "--criteria", "fluency", name])
+    assert not (tmp_path / "n").exists()
 
 
 def test_files_that_cannot_be_used(tmp_path, folder):

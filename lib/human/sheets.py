@@ -25,6 +25,7 @@ BEST_WORST_CRITERIA = {  # Liu and Lapata's (section 5), all in one judgement be
     "fluency": "Is it fluent and grammatical?",
     "succinctness": "Does it avoid repetition?",
 }
+COLUMNS = ("item", "document", "title", "reference", "text", "letter", "summary")  # of ratings.csv
 COMPARED = 3  # summaries of a document of which the best and the worst are chosen
 
 
@@ -102,13 +103,16 @@ def write_sheets(
     each of `criteria`; `best_worst.csv` one for every three summaries of a document (of two systems: for both);
     `form.html` shows each summary once and asks the same. `documents` has the texts where the files hold them.
     `questions.csv` is for whoever reads the references. Raises RatingError when there are fewer than two systems or
-    than one document, too many of either, or sheets are there already.
+    than one document, too many of either, no criteria or one that is named as another column, or sheets are there
+    already.
     """
     folder = Path(folder)
     if documents < 1 or seed < 0:
         raise RatingError(f"at least one document is drawn, with a seed of at least 0; not {documents} and {seed}")
-    if not criteria or not all(name.strip() for name in criteria) or set(criteria) & {"item", "document", "letter"}:
+    if not criteria or not all(name.strip() for name in criteria):
         raise RatingError(f"criteria are names such as fluency, not {', '.join(map(repr, criteria)) or 'none'}")
+    if taken := [name for name in criteria if name in COLUMNS]:
+        raise RatingError(f"criteria are names such as fluency, not {taken[0]!r}: a column of ratings.csv")
     if len(systems) > len(LETTERS):
         raise RatingError(f"{len(systems)} systems, and {len(LETTERS)} letters to name them by")
     if (folder / "key.json").exists():
