@@ -432,6 +432,25 @@ def test_answers_in_a_browser(folder):
     assert len(ratings) == 4 * 3 * 4 and {r.value for r in ratings} == {100.0}
 
 
+def sheets_in(form):
+    page = form.read_text(encoding="utf-8")
+    return json.loads(re.search(r'id="sheets">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def test_other_sheets_begin_empty(tmp_path, folder):
+    """With another seed or other letters the page is as long, and what was filled in before is not for it."""
+    systems, found = [f"{s}={tmp_path / s}.jsonl" for s in SYSTEMS], {}
+    for name, seed in (("again", "0"), ("other", "1")):
+        main(["sheet", str(tmp_path / name), *systems, "--documents", "4", "--seed", seed])
+        found[name] = tmp_path / name / "form.html"
+    assert len({path.stat().st_size for path in found.values()}) == 1
+    first = sheets_in(folder / "form.html")["digest"]
+    assert sheets_in(found["again"])["digest"] == first != sheets_in(found["other"])["digest"]
+    page = found["other"].read_text(encoding="utf-8")
+    assert re.findall(r"localStorage\.\w+\((\w+)", page) == ["memory", "memory"]
+    assert re.search(r"const memory = (.*?);", page)[1] == "`form ${location.pathname} ${sheets.digest}`"
+
+
 def test_the_form_needs_nothing_else(folder):
     text = (folder / "form.html").read_text(encoding="utf-8")
     assert not re.search(r"""(src|href)\s*=\s*["']|https?:|@import|url\(""", text)

@@ -12,7 +12,7 @@ import numpy as np
 
 from lib.data.documents import CorpusError, Document
 from lib.data.readers import read_json_lines, reading
-from lib.storage import write_json, write_whole
+from lib.storage import digest, write_json, write_whole
 
 CRITERIA = {  # Mem2Mem's (section 5.7), each from 1 to 5; its Table 5 heads the third column REL
     "coherence": "Does the summary make sense?",
@@ -257,7 +257,9 @@ def _as_given(cell: str) -> str:
 
 
 def _write_form(path: Path, title: str, sheets: dict) -> None:
-    """`form.html` beside this file, with the sheets in it: one page, nothing is loaded from anywhere."""
+    """`form.html` beside this file, with the sheets in it: one page, nothing is loaded from anywhere. A browser keeps
+    what was filled in under the sheets' digest, so that others in their place begin empty."""
     page = Path(__file__).with_name("form.html").read_text(encoding="utf-8")
-    data = json.dumps(sheets, ensure_ascii=False).replace("<", "\\u003c")  # no text is taken for markup
+    data = json.dumps({**sheets, "digest": digest(sheets)}, ensure_ascii=False)
+    data = data.replace("<", "\\u003c")  # no text is taken for markup
     write_whole(path, page.replace("TITLE", title).replace("SHEETS", data, 1))
