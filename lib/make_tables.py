@@ -19,11 +19,11 @@ import numpy as np
 import pandas as pd
 
 from lib.bootstrap import interval, paired_bootstrap
-from lib.commands import plain_errors
+from lib.commands import one_file, plain_errors
 from lib.measures import MEASURES
 from lib.papers import page_table_named, table_named
 from lib.papers.paper import DECODINGS, Row, Table
-from lib.storage import project_root, trained_folder, write_json, write_whole
+from lib.storage import check_writable, project_root, trained_folder, write_json, write_whole
 from lib.suggestions import did_you_mean
 
 
@@ -340,6 +340,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _table(args: argparse.Namespace) -> None:
+    _check_output(args.output)
     labels, scored = [row.label for row in table_named(args.name)[1].rows], {}
     for given in args.scores:
         label, _, path = given.rpartition("=")
@@ -352,8 +353,17 @@ def _table(args: argparse.Namespace) -> None:
 
 
 def _page(args: argparse.Namespace) -> None:
+    _check_output(args.output)
     figure = json.loads(args.figure.read_text(encoding="utf-8"))
     _write_table(args.output, page_table(args.name, figure, args.preset))
+
+
+def _check_output(path: Path) -> None:
+    """Raises ValueError or OSError where numbers and Markdown cannot be written as `_write_table` does."""
+    for written in (path, path.with_suffix(".md")):
+        check_writable(written)
+    if one_file(path, path.with_suffix(".md")):
+        raise ValueError(f"--output {path}: the Markdown is written there, and numbers as NAME.json")
 
 
 def _write_table(path: Path, numbers: dict) -> None:

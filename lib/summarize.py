@@ -21,7 +21,7 @@ from typing import Any
 from tqdm import tqdm
 
 import lib
-from lib.commands import plain_errors
+from lib.commands import one_file, plain_errors
 from lib.data.documents import CorpusError, Document
 from lib.data.readers import parse_json, reading, records_reader
 from lib.papers import paper
@@ -53,6 +53,8 @@ AT_ONCE = 64  # documents: where a model looked takes megabytes for each
 def _summarize(args: argparse.Namespace) -> None:
     if args.html:
         check_writable(args.html)
+        if any(one_file(args.html, path) for path in args.files):
+            raise ValueError(f"--html {args.html}: one of the texts, and would be replaced. Name another file.")
     named = list(read_texts(args.files))
     if not named:
         raise CorpusError(f"{', '.join(map(str, args.files))}: there is nothing to summarize")

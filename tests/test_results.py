@@ -307,6 +307,22 @@ def test_the_command_line(scored, tmp_path, capsys):
         score.main(["run", str(tmp_path), "--dataset", "aclsum", "--limit", "4"])
 
 
+@pytest.mark.parametrize("command", ["table", "page"])
+def test_numbers_and_markdown_are_two_files(tmp_path, command):
+    """Checked before anything is read."""
+    given = {
+        "table": ["mem2mem_table2", "hred=gone.json", "--corpus", "aclsum"],
+        "page": ["read_again_table4", "--figure", "gone.json"],
+    }
+    (tmp_path / "linked.json").symlink_to("linked.md")
+    for name in ("T.md", "linked.json"):
+        with pytest.raises(SystemExit, match=rf"--output .*{name}: the Markdown is written there"):
+            make_tables.main([command, *given[command], "--output", str(tmp_path / name)])
+    (tmp_path / "folder.md").mkdir()
+    with pytest.raises(SystemExit, match=r"folder\.md: Is a directory"):
+        make_tables.main([command, *given[command], "--output", str(tmp_path / "folder.json")])
+
+
 def test_a_table_from_a_page():
     series = {"without copying": [[2000, 5000], [0.1, 0.2]], "with copying": [[2000, 5000], [0.11, 0.22]]}
     numbers = page_table("read_again_table4", {"plot": "lines", "panels": [{"series": series}]}, "demo")

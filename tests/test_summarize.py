@@ -53,6 +53,18 @@ def test_a_text(run, tmp_path, capsys):
     assert capsys.readouterr().out.splitlines() == expected and expected
 
 
+@pytest.mark.parametrize("page", ["paper.md", "../here/paper.md", "linked.html", "again.html"])
+def test_the_page_replaces_no_text(run, tmp_path, page):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "paper.md").write_text(TEXT)
+    (folder / "linked.html").symlink_to("paper.md")
+    (folder / "again.html").hardlink_to(folder / "paper.md")
+    with pytest.raises(SystemExit, match=rf"--html .*{page}: one of the texts, and would be replaced"):
+        main([str(run), str(folder / "paper.md"), "--html", str(folder / page)])
+    assert (folder / "paper.md").read_text() == TEXT
+
+
 def test_several_texts_and_a_corpus(run, tmp_path, capsys):
     """Each under its name, in their order."""
     (tmp_path / "a.txt").write_text(TEXT)
