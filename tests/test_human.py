@@ -122,6 +122,16 @@ def test_ratings_by_criterion(folder, capsys):
     assert "fluency (2 raters, Krippendorff's alpha 0." in capsys.readouterr().out
 
 
+def test_finished_criteria_are_shown_beside_unfinished_ones(folder, capsys):
+    """Complete ratings, and one answer of best and worst."""
+    fill(folder / "ratings.csv", lambda row: {"fluency": str(5 - SYSTEMS.index(row["summary"].split()[0]))})
+    fill(folder / "best_worst.csv", lambda row: judge(row) if row["item"] == "b1" else {})
+    main(["scores", str(folder)])
+    out = capsys.readouterr().out
+    assert "fluency (1 raters" in out and "good - bad" in out
+    assert f"{BEST_WORST}: two systems with two ratings each are needed for a comparison" in out
+
+
 def test_agreement_by_hand():
     """Krippendorff (2011), the worked example of two observers with binary data: alpha = 0.095."""
     first, second = "0100000000", "1110010100"
