@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+LEAST_WEIGHT = 1e-12  # in place of none, to divide by
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -21,11 +23,11 @@ def interval(values: np.ndarray, seed: int = 0, resamples: int = 1000, weights=N
     """Mean of `values` [documents], or of several runs [runs, documents], and the 2.5th and 97.5th percentile of the
     means of resampled documents; of several runs, these are resampled too.
 
-    weights: of the same shape, for a weighted mean: a share that is pooled over documents.
+    weights: of the same shape, for a weighted mean: a share that is pooled over documents; 0 where all weights are.
     """
     values, weights = _by_run(values, weights)
     low, high = np.percentile(_resampled(values, weights, np.random.default_rng(seed), resamples), [2.5, 97.5])
-    return Interval(values.sum() / weights.sum(), low, high)
+    return Interval(_mean(values, weights), low, high)
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,17 @@ def paired_bootstrap(first, second, seed: int = 0, resamples: int = 2000, weight
     drawn = _resampled(b, wb, random, resamples, documents) - _resampled(a, wa, random, resamples, documents)
     low, high = np.percentile(drawn, [2.5, 97.5])
     p = min(1.0, 2 * min((drawn <= 0).mean(), (drawn >= 0).mean()))
-    return Difference(b.sum() / wb.sum() - a.sum() / wa.sum(), low, high, p)
+    return Difference(_mean(b, wb) - _mean(a, wa), low, high, p)
 
 
 def _by_run(values, weights) -> tuple[np.ndarray, np.ndarray]:
     values = np.atleast_2d(np.asarray(values, dtype=float))
     return values, np.ones_like(values) if weights is None else np.atleast_2d(np.asarray(weights, dtype=float))
+
+
+def _mean(values, weights) -> float:
+    """0 where there is nothing to take a mean of."""
+    return values.sum() / np.maximum(weights.sum(), LEAST_WEIGHT)
 
 
 def _resampled(values, weights, random, resamples: int, documents=None) -> np.ndarray:
@@ -70,4 +77,4 @@ def _resampled(values, weights, random, resamples: int, documents=None) -> np.nd
     sums = np.empty((2, resamples))
     for i, (rows, columns) in enumerate(zip(chosen, documents)):
         sums[:, i] = [x[rows][:, columns].sum() for x in (values, weights)]
-    return sums[0] / np.maximum(sums[1], 1e-12)
+    return sums[0] / np.maximum(sums[1], LEAST_WEIGHT)

@@ -1,8 +1,8 @@
 """`python -m lib.class_pages FOLDER`: the exercises of each page as a notebook of its own, solutions and hidden tests
 inside, in the format and the folders of nbgrader: FOLDER/PAGE/PAGE.ipynb."""
 
+import argparse
 import json
-import sys
 from pathlib import Path
 
 from lib.storage import project_root, write_whole
@@ -50,7 +50,11 @@ def write_exercises(folder: Path) -> list[str]:
     return written
 
 
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m lib.class_pages", description=__doc__)
+    parser.add_argument("folder", type=Path, help="where the notebooks are written")
+    print("exercises of", *write_exercises(parser.parse_args(arguments).folder))
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m lib.class_pages FOLDER")
-    print("exercises of", *write_exercises(Path(sys.argv[1])))
+    main()

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 
@@ -30,3 +31,9 @@ def plain_errors(stopped: Callable[[], str] = lambda: "") -> Iterator[None]:
     except KeyboardInterrupt:
         print(" ".join(filter(None, ("stopped.", stopped()))), file=sys.stderr)
         sys.exit(INTERRUPTED)
+
+
+def one_file(first: Path, second: Path) -> bool:
+    """Whether two paths lead to the same file, by whatever names; it need not be there yet."""
+    there = first.exists() and second.exists()
+    return first.samefile(second) if there else first.resolve() == second.resolve()

@@ -6,12 +6,12 @@
 What is drawn is in `lib.papers.pictures`. Lengths are CSS pixels of a whole picture.
 """
 
+import argparse
 import base64
 import html
 import io
 import math
 import re
-import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -327,5 +327,13 @@ def svg(figure: Figure) -> str:
     return re.sub(r'(?<= d=")[^"]*', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), buffer.getvalue())
 
 
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m lib.diagrams", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", nargs="?", default=project_root() / "figures", type=Path, help="or figures/")
+    print(*draw_models(parser.parse_args(arguments).folder), sep="\n")
+
+
 if __name__ == "__main__":
-    print(*draw_models(*sys.argv[1:] or [project_root() / "figures"]), sep="\n")
+    main()

@@ -6,9 +6,9 @@
 A figure NAME.png has a NAME.json beside it: the name of a function of this file, and its arguments.
 """
 
+import argparse
 import io
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -357,5 +357,13 @@ PLOTS = {
 }  # fmt: skip
 
 
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m lib.figures", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", nargs="?", default=project_root() / "figures", type=Path, help="or figures/")
+    print(*redraw(parser.parse_args(arguments).folder), sep="\n")
+
+
 if __name__ == "__main__":
-    print(*redraw(*sys.argv[1:] or [project_root() / "figures"]), sep="\n")
+    main()

@@ -1,7 +1,8 @@
 """Summaries from a model: batched beam search, greedy search and sampling, on the path that training uses."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from zlib import crc32
 
@@ -21,21 +22,32 @@ Score = TypeVar("Score", float, Tensor)
 
 @dataclass(frozen=True)
 class DecodeConfig:
-    """Beam search, or sampling. Lengths count words without [EOS], and symbols that steer the model."""
+    """Beam search, or sampling. Lengths count words without [EOS], and symbols that steer the model.
+
+    Raises ValueError for numbers that no search can use.
+    """
 
     beam: int = 4  # the paper's (appendix A.2)
     min_length: int = 0
     max_length: int = 200
     length_penalty: float = 1.0  # exponent p: hypotheses are ranked by log P / ((length + offset) / (1 + offset))^p
-    length_offset: int = 0  # 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016
+    length_offset: int = 0  # above -1; 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016
     block_ngrams: int = 0  # no n-gram of this size twice; 0: anything goes
-    forbidden: tuple[int, ...] = (PAD, UNK, BOS)
+    forbidden: tuple[int, ...] = (PAD, UNK, BOS)  # words that are never written; ids that no word has do nothing
     sample: int = 0  # each word is drawn from so many of the most probable ones, in place of a beam; 0: none is
     temperature: float = 1.0  # of what is drawn: P^(1 / temperature)
 
     def __post_init__(self):
-        if self.sample < 0 or self.temperature <= 0:
-            raise ValueError(f"sample {self.sample} must be 0 or more, and temperature {self.temperature} above 0")
+        if self.sample < 0 or not 0 < self.temperature < math.inf:
+            raise ValueError(
+                f"sample {self.sample} must be 0 or more, and temperature {self.temperature} above 0 and finite"
+            )
+        if not self.length_offset > -1 or self.block_ngrams < 0:
+            raise ValueError(
+                f"length_offset {self.length_offset} must be above -1, and block_ngrams {self.block_ngrams} 0 or more"
+            )
+        if min(self.forbidden, default=0) < 0:
+            raise ValueError(f"forbidden {min(self.forbidden)}: ids of words are 0 or more")
         if self.beam < 1 or self.max_length < 1 or self.min_length > self.max_length:
             raise ValueError(
                 f"beam {self.beam} and max_length {self.max_length} must be at least 1, and min_length "
@@ -45,6 +57,10 @@ class DecodeConfig:
     def rank(self, log_prob: Score, length: int) -> Score:
         """The score by which hypotheses of `length` symbols ([EOS] counted in) are compared."""
         return log_prob / ((length + self.length_offset) / (1 + self.length_offset)) ** self.length_penalty
+
+    def among(self, words: int) -> "DecodeConfig":
+        """The same for so many words, copy ids counted in: without `forbidden` ids that none of them has."""
+        return replace(self, forbidden=tuple(i for i in self.forbidden if i < words))
 
 
 @dataclass(frozen=True)
@@ -76,8 +92,9 @@ class _Search:
     """Beams of the D documents that are not done; K hypotheses each."""
 
     def __init__(self, model, batch: Batch, config: DecodeConfig):
-        self.model, self.config = model, config
-        self.extra, self.device = max(map(len, batch.unknown), default=0), batch.source.device
+        self.model, self.device = model, batch.source.device
+        self.extra = max(map(len, batch.unknown), default=0)
+        self.config = config.among(model.config.vocab_size + self.extra)
         weight = next(model.parameters())
         size = len(batch) * config.beam, model.config.vocab_size
         self.memory = weight.new_empty(size) if compiled(weight) else None
@@ -204,6 +221,7 @@ def _one_by_one(
     """One hypothesis of every document. pick: of log P [B, k] of the k best words, the place [B, 1] of the next."""
     model.eval()
     state, extra = model.encode(batch), max(map(len, batch.unknown), default=0)
+    config = config.among(model.config.vocab_size + extra)
     tokens = torch.full((len(batch), 1), BOS, device=batch.source.device)
     log_prob = torch.zeros(len(batch), device=batch.source.device)
     open_ = torch.ones(len(batch), dtype=torch.bool, device=batch.source.device)

@@ -11,6 +11,7 @@
 import argparse
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,11 @@ import numpy as np
 import pandas as pd
 
 from lib.bootstrap import interval, paired_bootstrap
-from lib.commands import plain_errors
+from lib.commands import one_file, plain_errors
 from lib.measures import MEASURES
 from lib.papers import page_table_named, table_named
 from lib.papers.paper import DECODINGS, Row, Table
-from lib.storage import project_root, trained_folder, write_json, write_whole
+from lib.storage import check_writable, project_root, trained_folder, write_json, write_whole
 from lib.suggestions import did_you_mean
 
 
@@ -46,7 +47,7 @@ def table_numbers(
         rows, pairs, scored = _in_both_decodings(rows, pairs, scored)
     parts = {r.label: [s["parts"][r.part] for s in scored[r.label]] for r in rows if r.label in scored}
     every = [s for found in scored.values() for s in found]
-    if different := {s["corpus"] for s in every if s["ids"] != every[0]["ids"]}:
+    if different := {s.get("corpus", "unnamed") for s in every if s["ids"] != every[0]["ids"]}:
         where = ", ".join(sorted(different))
         raise ValueError(f"{table.title}: not all rows were scored on the same documents: {where}")
     usual = next((s["decoding"] for s in every if table.decodings and DECODINGS.keys() & s["parts"]), "")
@@ -139,6 +140,19 @@ def page_table(name: str, figure: dict, preset_name: str) -> dict:
             **{k: list(v) for k, v in table.published.items()},
         },
     }
+
+
+def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
+    """A file of numbers. Raises ValueError where it is no `what`, a JSON object with the keys that are `needed`."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: cannot be read as JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: no {what}: it holds no JSON object")
+    if missing := [key for key in needed if key not in found]:
+        raise ValueError(f"{path}: no {what}: it has no {', '.join(map(repr, missing))}")
+    return found
 
 
 # ------------------------------------------------------------------------------------------------ to be read
@@ -255,11 +269,13 @@ def shown_in() -> list[str]:
 
 
 def keep(path: Path, size: str = "") -> Path:
-    """Put a table into figures/ and where it is shown. Raises ValueError when no file has a place for it.
+    """Put a table into figures/ and where it is shown. Raises ValueError for a file that is no table or has no place.
 
     size: at the end of its name, where the same table of the same corpus is kept in several.
     """
-    numbers = json.loads(path.read_text(encoding="utf-8"))
+    numbers = read_numbers(path, "table", ("table", "title", "columns"))
+    if "lines" not in numbers:
+        read_numbers(path, "table", ("rows", "corpus", "split", "documents"))
     name = "_".join(filter(None, (numbers["table"], numbers.get("corpus"), size)))
     if not any(_place(name).search(text) for text in _texts().values()):
         files = " and ".join(shown_in())
@@ -291,7 +307,7 @@ def kept_tables() -> dict[str, dict]:
 def kept_table(name: str) -> dict:
     of = name.removeprefix("trained_")
     path = project_root() / "figures" / f"{name}.json" if of == name else trained_folder(of) / "table.json"
-    return json.loads(path.read_text(encoding="utf-8"))
+    return read_numbers(path, "table", ())
 
 
 def _texts() -> dict[str, str]:
@@ -340,20 +356,74 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _table(args: argparse.Namespace) -> None:
-    labels, scored = [row.label for row in table_named(args.name)[1].rows], {}
+    _check_output(args.output)
+    table, scored = table_named(args.name)[1], {}
+    labels = [row.label for row in table.rows]
+    placed = {row.label: row for row in table.rows_for(args.corpus) if row.part}
     for given in args.scores:
         label, _, path = given.rpartition("=")
         if label not in labels:
             raise ValueError(
                 f"{given!r}: scores are LABEL=FILE, and {label!r} is no row{did_you_mean(label, labels)}"
             )
-        scored.setdefault(label, []).append(json.loads(Path(path).read_text(encoding="utf-8")))
+        if label not in placed:
+            rows = ", ".join(placed)
+            raise ValueError(f"{given!r}: {args.name} has no place for it on {args.corpus}. Its rows there: {rows}")
+        scored.setdefault(label, []).append(_read_scores(Path(path), table, placed[label], first=not scored))
     _write_table(args.output, make_table(args.name, scored, args.corpus, args.preset, args.made_by))
 
 
 def _page(args: argparse.Namespace) -> None:
-    figure = json.loads(args.figure.read_text(encoding="utf-8"))
+    _check_output(args.output)
+    figure = _read_lines(args.figure, max(map(len, page_table_named(args.name)[1].published.values()), default=0))
     _write_table(args.output, page_table(args.name, figure, args.preset))
+
+
+def _read_scores(path: Path, table: Table, row: Row, first: bool) -> dict:
+    """Scores with all that a row of a table is made of; the `first` ones say on what. Raises ValueError."""
+    setting = ("split", "training documents") if first else ()
+    of_run = ("seed", "steps", "parameters", "made_with") if row.run else ()
+    scores = read_numbers(path, "scores", ("ids", "parts", *setting, *of_run))
+    if not isinstance(scores["parts"], dict) or row.part not in scores["parts"]:
+        raise ValueError(f"{path}: no scores of {row.part!r}, which the row {row.label!r} is made of")
+    both = DECODINGS.keys() & scores["parts"] if table.decodings and row.part == "summaries" else set()
+    if both and scores.get("decoding") not in DECODINGS:
+        raise ValueError(f"{path}: scores of {' and '.join(both)}, and 'decoding' does not say what the others are")
+    for part in (row.part, *both):
+        _check_part(scores["parts"][part], table, f"{path}, part {part!r}")
+    return scores
+
+
+def _check_part(part: Any, table: Table, where: str) -> None:
+    """Raises ValueError unless a table's columns can be made of one system's scores."""
+    for measure in (table.measure, *(["repetition"] if table.decodings else [])):
+        try:
+            float(part["words"]), MEASURES[measure].numbers(part)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            raise ValueError(f"{where}: not what lib.score writes for a table of {measure}") from None
+
+
+def _read_lines(path: Path, least: int) -> dict:
+    """A figure of lines over the same places, as many as are published or more. Raises ValueError for another one."""
+    figure = read_numbers(path, "figure of lines", ("panels",))
+    try:
+        lines = figure["panels"][0]["series"].values()
+        found = [list(map(float, of)) for places, values in lines for of in (places, values)]
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        found = []
+    if len({len(numbers) for numbers in found}) != 1:
+        raise ValueError(f"{path}: no figure of lines: its first panel has no series of [places, values] each")
+    if len(found[0]) < least:
+        raise ValueError(f"{path}: lines of {len(found[0])} places, where {least} are published")
+    return figure
+
+
+def _check_output(path: Path) -> None:
+    """Raises ValueError or OSError where numbers and Markdown cannot be written as `_write_table` does."""
+    for written in (path, path.with_suffix(".md")):
+        check_writable(written)
+    if one_file(path, path.with_suffix(".md")):
+        raise ValueError(f"--output {path}: the Markdown is written there, and numbers as NAME.json")
 
 
 def _write_table(path: Path, numbers: dict) -> None:

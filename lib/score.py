@@ -4,7 +4,7 @@
     python -m lib.score baselines mem2mem --preset demo --dataset aclsum --output runs/baselines.json
 
 The scores are what tables are made of (`lib.make_tables`). A run's summaries are written beside them, for people to
-judge (`lib.human`).
+judge (`lib.human`): beside scores-200.json in summaries-200.jsonl, beside x.json in x.summaries.jsonl.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import lib
-from lib.commands import plain_errors
+from lib.commands import one_file, plain_errors
 from lib.data.documents import Document
 from lib.human.sheets import write_summaries
 from lib.papers import PAPERS, resolve
@@ -39,7 +39,12 @@ def main(arguments: list[str] | None = None) -> None:
         "--scaled", action="append", default=[], metavar="OPTION=FACTOR", help="read more than in training"
     )
     run.add_argument("--max-length", type=int, help="words that are written at most; by default as the run has it")
-    run.add_argument("--output", type=Path, help="the file of scores; by default scores.json beside the run")
+    run.add_argument(
+        "--output",
+        type=Path,
+        help="the file of scores; by default scores.json beside the run. "
+        "The summaries: its name with summaries for scores, or NAME.summaries.jsonl",
+    )
     base = commands.add_parser("baselines", help="scores of systems that are not trained")
     base.add_argument("paper", choices=PAPERS)
     base.add_argument("--preset", default="demo")
@@ -56,6 +61,8 @@ def main(arguments: list[str] | None = None) -> None:
         _check_numbers(args)
         output = args.output or args.folder / "scores.json"
         check_writable(output)
+        if args.command == "run":
+            _check_beside(output)
         made = {"run": _run, "baselines": _baselines}[args.command](args, output)
         write_whole(output, json.dumps(made, ensure_ascii=False) + "\n")
         for name, part in made["parts"].items():
@@ -79,9 +86,21 @@ def _run(args: argparse.Namespace, output: Path) -> dict:
     limit = min(limits, default=None)
     documents = list(corpus_for(args.dataset, args.errors, args.test).split(args.split, limit))
     made, summaries = score_run(run, documents, args.split, corpus.name)
-    beside = output.with_name(output.stem.replace("scores", "summaries") + ".jsonl")
-    write_summaries(beside, documents, summaries)
+    write_summaries(_beside(output), documents, summaries)
     return made
+
+
+def _beside(output: Path) -> Path:
+    """The file of a run's summaries, beside its scores."""
+    name = output.stem.replace("scores", "summaries") if "scores" in output.stem else f"{output.stem}.summaries"
+    return output.with_name(f"{name}.jsonl")
+
+
+def _check_beside(output: Path) -> None:
+    """Raises ValueError or OSError where the summaries could not be written beside the scores."""
+    check_writable(beside := _beside(output))
+    if one_file(output, beside):
+        raise ValueError(f"--output {output}: the summaries go to {beside}, which is the same file")
 
 
 def _scaled(run: Run, given: Iterable[str]):

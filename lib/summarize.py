@@ -21,7 +21,7 @@ from typing import Any
 from tqdm import tqdm
 
 import lib
-from lib.commands import plain_errors
+from lib.commands import one_file, plain_errors
 from lib.data.documents import CorpusError, Document
 from lib.data.readers import parse_json, reading, records_reader
 from lib.papers import paper
@@ -53,6 +53,8 @@ AT_ONCE = 64  # documents: where a model looked takes megabytes for each
 def _summarize(args: argparse.Namespace) -> None:
     if args.html:
         check_writable(args.html)
+        if any(one_file(args.html, path) for path in args.files):
+            raise ValueError(f"--html {args.html}: one of the texts, and would be replaced. Name another file.")
     named = list(read_texts(args.files))
     if not named:
         raise CorpusError(f"{', '.join(map(str, args.files))}: there is nothing to summarize")
@@ -84,7 +86,9 @@ def _in_parts(run: Run, documents: Sequence[Document], attention: bool) -> Itera
 def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
     """Texts of files, or of standard input, with their names. Raises CorpusError with file and line."""
     if not files:
-        yield from _from_input(sys.stdin.read().removeprefix("\ufeff"))
+        with reading("standard input"):
+            text = sys.stdin.buffer.read().decode("utf-8-sig")
+        yield from _from_input(text.replace("\r\n", "\n").replace("\r", "\n"))
     for path in files:
         with reading(path):
             if read := records_reader(path):
@@ -94,15 +98,16 @@ def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
 
 
 def _from_input(text: str) -> Iterator[tuple[str, str | dict]]:
-    """A text, or records: one JSON object or array, or JSON lines where the first is a record."""
-    data = text.encode(errors="surrogateescape")
+    """A text, or records: one JSON object or array (of texts too), or JSON lines where the first is a record."""
+    data = text.encode()
     whole = parse_json(data)
     if isinstance(whole, ValueError):
         found = ((number, parse_json(line)) for number, line in enumerate(data.split(b"\n"), 1) if line.strip())
     else:
         found = iter(enumerate(whole if isinstance(whole, list) else [whole], 1))
     first = next(found, (0, None))
-    if isinstance(first[1], dict):
+    texts = isinstance(whole, list) and bool(whole) and all(isinstance(value, str | dict) for value in whole)
+    if texts or isinstance(first[1], dict):
         yield from _records(Path("standard input"), chain([first], found))
     else:
         yield "standard input", text

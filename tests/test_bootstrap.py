@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lib.bootstrap import interval, paired_bootstrap
+from lib.bootstrap import Difference, Interval, interval, paired_bootstrap
 
 
 def test_interval_is_seeded_and_covers_the_mean():
@@ -33,6 +33,16 @@ def test_intervals_over_runs_are_wider():
 def test_pooled_shares():
     """3 of 4 and 0 of 96: three percent of all, not the mean of 75 and 0."""
     assert interval([300.0, 0.0], weights=[4, 96]).mean == pytest.approx(3.0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_shares_of_nothing():
+    """Summaries without a trigram, of which none is repeated."""
+    nothing = np.zeros(4)
+    assert interval(nothing, weights=nothing) == Interval(0, 0, 0)
+    against = paired_bootstrap(nothing, np.ones(4), weights=(nothing, None))
+    assert against == Difference(1, 1, 1, 0)
+    assert paired_bootstrap(np.ones(4), nothing, weights=(None, nothing)) == Difference(-1, -1, -1, 0)
 
 
 def test_paired_bootstrap_sees_what_intervals_hide():

@@ -243,3 +243,23 @@ def test_a_model_for_another_corpus_does_not_take_a_runs_weights(tmp_path):
     assert load_weights(setup.build(first), run.folder)
     with pytest.raises(RunError, match=r"was trained with the vocabulary .* Open the run with its own: lib\.load"):
         load_weights(setup.build(second), run.folder)
+
+
+@pytest.mark.parametrize(("end", "status"), [("", 0), ("0", 0), ("None", 0), ("3", 3), ("'no'", 1)])
+def test_the_cost_of_a_command_that_ends_itself(tmp_path, end, status):
+    """Kept where it succeeded; its exit status is handed on."""
+    (tmp_path / "ends.py").write_text(f"import sys\nsys.exit({end})\n")
+    command = [sys.executable, "-m", "lib.process_cost", str(tmp_path / "cost.json"), "ends"]
+    paths = os.pathsep.join([str(project_root()), str(tmp_path)])
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, cwd=tmp_path)
+    assert done.returncode == status and (tmp_path / "cost.json").exists() == (status == 0)
+
+
+@pytest.mark.parametrize("module", ["lib.diagrams", "lib.figures", "lib.class_pages", "tests.bench"])
+def test_help_and_unknown_options_write_nothing(tmp_path, module):
+    command = [sys.executable, "-m", module]
+    env = {**os.environ, "PYTHONPATH": str(project_root())}
+    for option, status, shown in (("--help", 0, f"usage: python -m {module}"), ("--nonsense", 2, "error: ")):
+        done = subprocess.run([*command, option], env=env, capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == status and shown in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr and not list(tmp_path.iterdir())

@@ -126,6 +126,32 @@ def test_decode_config_is_checked(bad):
         DecodeConfig(**bad)
 
 
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"length_offset": -1}, "length_offset -1 must be above -1"),
+        ({"length_offset": math.nan}, "length_offset nan must be above -1"),
+        ({"block_ngrams": -1}, "block_ngrams -1 0 or more"),
+        ({"temperature": math.nan, "sample": 3}, "temperature nan above 0"),
+        ({"temperature": math.inf, "sample": 3}, "temperature inf above 0 and finite"),
+        ({"temperature": -1, "sample": 3}, "temperature -1 above 0"),
+        ({"forbidden": (PAD, -1)}, "forbidden -1: ids of words are 0 or more"),
+    ],
+)
+def test_numbers_that_no_search_can_use(bad, message):
+    with pytest.raises(ValueError, match=message):
+        DecodeConfig(**bad)
+
+
+@pytest.mark.parametrize("search", [beam_search, greedy_search])
+def test_forbidden_ids_that_no_word_has(search):
+    """They do nothing, and nothing is written beyond memory for them."""
+    model, config = tiny_model(), DecodeConfig(beam=2, min_length=1, max_length=6)
+    expected = search(model, batch_of(), config)
+    for beyond in (VOCAB + 50, 2_000_000_000, 2**70):
+        assert search(model, batch_of(), replace(config, forbidden=(*config.forbidden, beyond))) == expected
+
+
 @pytest.mark.parametrize("k", [1, 5, 700])
 @pytest.mark.parametrize("copies", [0, 30])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])

@@ -122,6 +122,16 @@ def test_ratings_by_criterion(folder, capsys):
     assert "fluency (2 raters, Krippendorff's alpha 0." in capsys.readouterr().out
 
 
+def test_finished_criteria_are_shown_beside_unfinished_ones(folder, capsys):
+    """Complete ratings, and one answer of best and worst."""
+    fill(folder / "ratings.csv", lambda row: {"fluency": str(5 - SYSTEMS.index(row["summary"].split()[0]))})
+    fill(folder / "best_worst.csv", lambda row: judge(row) if row["item"] == "b1" else {})
+    main(["scores", str(folder)])
+    out = capsys.readouterr().out
+    assert "fluency (1 raters" in out and "good - bad" in out
+    assert f"{BEST_WORST}: two systems with two ratings each are needed for a comparison" in out
+
+
 def test_agreement_by_hand():
     """Krippendorff (2011), the worked example of two observers with binary data: alpha = 0.095."""
     first, second = "0100000000", "1110010100"
@@ -238,12 +248,19 @@ def test_a_gzip_file_that_was_cut_short(tmp_path, folder, cut):
         (["--documents", "-1"], "at least one document is drawn"),
         (["--documents", "2", "--seed", "-1"], "a seed of at least 0"),
         (["--documents", "2", "--criteria"], "criteria are names"),
-        (["--documents", "2", "--criteria", "item"], "criteria are names"),
     ],
 )
 def test_numbers_and_names_that_cannot_be(tmp_path, folder, arguments, message):
     with pytest.raises(SystemExit, match=f"error: .*{message}"):
         main(["sheet", str(tmp_path / "n"), *(f"{s}={tmp_path / s}.jsonl" for s in SYSTEMS), *arguments])
+
+
+@pytest.mark.parametrize("name", ["item", "document", "title", "reference", "text", "letter", "summary"])
+def test_a_criterion_is_no_other_column(tmp_path, folder, name):
+    systems = [f"{s}={tmp_path / s}.jsonl" for s in SYSTEMS]
+    with pytest.raises(SystemExit, match=f"not '{name}': a column of ratings.csv"):
+        main(["sheet", str(tmp_path / "n"), *systems, "--documents", "2", "--criteria", "fluency", name])
+    assert not (tmp_path / "n").exists()
 
 
 def test_files_that_cannot_be_used(tmp_path, folder):
@@ -423,6 +440,25 @@ def test_answers_in_a_browser(folder):
     assert 'so, ""yes""' in saved
     ratings = [r for r in read_ratings(folder) if r.criterion == QUESTIONS]
     assert len(ratings) == 4 * 3 * 4 and {r.value for r in ratings} == {100.0}
+
+
+def sheets_in(form):
+    page = form.read_text(encoding="utf-8")
+    return json.loads(re.search(r'id="sheets">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def test_other_sheets_begin_empty(tmp_path, folder):
+    """With another seed or other letters the page is as long, and what was filled in before is not for it."""
+    systems, found = [f"{s}={tmp_path / s}.jsonl" for s in SYSTEMS], {}
+    for name, seed in (("again", "0"), ("other", "1")):
+        main(["sheet", str(tmp_path / name), *systems, "--documents", "4", "--seed", seed])
+        found[name] = tmp_path / name / "form.html"
+    assert len({path.stat().st_size for path in found.values()}) == 1
+    first = sheets_in(folder / "form.html")["digest"]
+    assert sheets_in(found["again"])["digest"] == first != sheets_in(found["other"])["digest"]
+    page = found["other"].read_text(encoding="utf-8")
+    assert re.findall(r"localStorage\.\w+\((\w+)", page) == ["memory", "memory"]
+    assert re.search(r"const memory = (.*?);", page)[1] == "`form ${location.pathname} ${sheets.digest}`"
 
 
 def test_the_form_needs_nothing_else(folder):

@@ -326,6 +326,26 @@ def test_a_fifth_paper_is_scored_and_tabulated(fifth, tmp_path, capsys):
     assert "Published" not in text, "there is nothing"
 
 
+def test_summaries_replace_no_other_file(fifth, tmp_path, monkeypatch):
+    """A corpus's own test.jsonl, or the scores themselves: the summaries have a name of their own."""
+    given = ["run", str(fifth), "--dataset", "aclsum", "--documents", "1", "--output"]
+    (tmp_path / "test.jsonl").write_text("a corpus")
+    for name, beside in (("test.json", "test.summaries.jsonl"), ("out.jsonl", "out.summaries.jsonl")):
+        score.main([*given, str(tmp_path / name)])
+        assert "parts" in json.loads((tmp_path / name).read_text())
+        assert "summary" in json.loads((tmp_path / beside).read_text())
+    assert (tmp_path / "test.jsonl").read_text() == "a corpus"
+    score.main([*given, str(tmp_path / "scores-1.json")])
+    assert (tmp_path / "summaries-1.jsonl").is_file(), "as the Snakefile's runs have it"
+    (tmp_path / "scores.json").symlink_to("summaries.jsonl")
+    monkeypatch.setattr(score, "score_run", None)  # nothing is scored
+    with pytest.raises(SystemExit, match=r"scores\.json: .* go to .*summaries\.jsonl, which is the same file"):
+        score.main([*given, str(tmp_path / "scores.json")])
+    (tmp_path / "x.summaries.jsonl").mkdir()
+    with pytest.raises(SystemExit, match=r"x\.summaries\.jsonl: Is a directory"):
+        score.main([*given, str(tmp_path / "x.json")])
+
+
 def test_a_fifth_paper_summarizes(fifth):
     """By the sentences that it chooses, as they stand in the source."""
     run = lib.load(fifth)

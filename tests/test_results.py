@@ -308,6 +308,99 @@ def test_the_command_line(scored, tmp_path, capsys):
         score.main(["run", str(tmp_path), "--dataset", "aclsum", "--limit", "4"])
 
 
+def made_by_hand(**changes):
+    """Scores of Lead and LexRank that this project did not write: what a table needs, and no more."""
+    part = {"rouge": [[30.0, 10.0, 20.0]] * 2, "repeated": [[0, 9]] * 2, "distinct": [1, 1], "words": 90}
+    parts = {"lead-10": part, "lexrank": part}
+    return {"ids": ["a", "b"], "split": "test", "training documents": 0, "parts": parts} | changes
+
+
+@pytest.mark.parametrize(
+    ("label", "content", "message"),
+    [
+        ("Lead-10", "{", r"cannot be read as JSON \(.*line 1"),
+        ("Lead-10", b"\xff", "cannot be read as JSON"),
+        ("Lead-10", "[" * 100_000, "cannot be read as JSON"),
+        ("Lead-10", "[1]", "no scores: it holds no JSON object"),
+        ("Lead-10", {"model": "mem2mem", "train": {}}, "no scores: it has no 'ids', 'parts'"),
+        ("Lead-10", made_by_hand(parts=[]), "no scores of 'lead-10', which the row 'Lead-10' is made of"),
+        ("Lead-10", made_by_hand(parts={"lead-10": {}}), "part 'lead-10': not what lib.score writes for a table"),
+        ("Lead-10", made_by_hand(parts={"lead-10": 3}), "part 'lead-10': not what lib.score writes for a table"),
+        ("Mem2Mem", made_by_hand(), "no scores: it has no 'seed', 'steps', 'parameters', 'made_with'"),
+    ],
+)
+def test_files_that_are_no_scores(tmp_path, label, content, message):
+    path = tmp_path / "x.json"
+    text = json.dumps(content) if isinstance(content, dict) else content
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    given = ["mem2mem_table1", f"{label}={path}", "--corpus", "pubmed", "--output", str(tmp_path / "T.json")]
+    with pytest.raises(SystemExit, match=rf"^error: .*x\.json.*{message}"):
+        make_tables.main(["table", *given])
+    assert not (tmp_path / "T.json").exists()
+
+
+def test_labels_without_a_place_are_named(tmp_path):
+    """Lead-3 is a row for Newsroom alone; rows made by hand have the places of any other."""
+    (tmp_path / "x.json").write_text(json.dumps(made_by_hand()))
+    given = ["--corpus", "pubmed", "--output", str(tmp_path / "T.json")]
+    rows = [f"{label}={tmp_path / 'x.json'}" for label in ("Lead-10", "LexRank", "Lead-3")]
+    with pytest.raises(SystemExit, match=r"'Lead-3=.*': mem2mem_table1 has no place for it on pubmed.*: Lead-10, "):
+        make_tables.main(["table", "mem2mem_table1", rows[0], rows[2], *given])
+    with pytest.raises(SystemExit, match="read_again_table2 has no place for it"):
+        make_tables.main(["table", "read_again_table2", f"TOPIARY={tmp_path / 'x.json'}", *given])
+    make_tables.main(["table", "mem2mem_table3", *rows[:2], *given])
+    assert [row["label"] for row in read(tmp_path / "T.json")["rows"] if "scores" in row] == ["Lead-10", "LexRank"]
+
+
+@pytest.mark.parametrize(
+    ("panels", "message"),
+    [
+        (None, "no figure of lines: it has no 'panels'"),
+        ([], "its first panel has no series"),
+        ([{"weights": [1]}], "its first panel has no series"),
+        ([{"series": {"a": [[1, 2], [3]]}}], "its first panel has no series"),
+        ([{"series": {"a": [["x"] * 5, [3] * 5]}}], "its first panel has no series"),
+        ([{"series": {"a": [[1], [3]]}}], "lines of 1 places, where 5 are published"),
+    ],
+)
+def test_figures_that_are_no_lines(tmp_path, panels, message):
+    (tmp_path / "f.json").write_text(json.dumps({} if panels is None else {"panels": panels}))
+    with pytest.raises(SystemExit, match=rf"f\.json: .*{message}"):
+        figure = ["--figure", str(tmp_path / "f.json"), "--output", str(tmp_path / "T.json")]
+        make_tables.main(["page", "read_again_table4", *figure])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "cannot be read as JSON"),
+        ('{"model": {}}', "no table: it has no 'table', 'title', 'columns'"),
+        ('{"table": "t", "title": "T", "columns": []}', "no table: it has no 'rows', 'corpus', 'split', 'documents'"),
+    ],
+)
+def test_what_is_no_table_is_not_kept(project, content, message):
+    (project / "x.json").write_text(content)
+    with pytest.raises(SystemExit, match=rf"x\.json: {message}"):
+        make_tables.main(["keep", str(project / "x.json")])
+    assert not list((project / "figures").iterdir())
+
+
+@pytest.mark.parametrize("command", ["table", "page"])
+def test_numbers_and_markdown_are_two_files(tmp_path, command):
+    """Checked before anything is read."""
+    given = {
+        "table": ["mem2mem_table2", "hred=gone.json", "--corpus", "aclsum"],
+        "page": ["read_again_table4", "--figure", "gone.json"],
+    }
+    (tmp_path / "linked.json").symlink_to("linked.md")
+    for name in ("T.md", "linked.json"):
+        with pytest.raises(SystemExit, match=rf"--output .*{name}: the Markdown is written there"):
+            make_tables.main([command, *given[command], "--output", str(tmp_path / name)])
+    (tmp_path / "folder.md").mkdir()
+    with pytest.raises(SystemExit, match=r"folder\.md: Is a directory"):
+        make_tables.main([command, *given[command], "--output", str(tmp_path / "folder.json")])
+
+
 def test_a_table_from_a_page():
     series = {"without copying": [[2000, 5000], [0.1, 0.2]], "with copying": [[2000, 5000], [0.11, 0.22]]}
     numbers = page_table("read_again_table4", {"plot": "lines", "panels": [{"series": series}]}, "demo")

@@ -34,6 +34,11 @@ RECORDS = [
 ]
 
 
+def stdin(given):
+    """Standard input that holds a text, or bytes."""
+    return io.TextIOWrapper(io.BytesIO(given if isinstance(given, bytes) else given.encode()))
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A model of four steps, in a folder of its own."""
@@ -51,6 +56,18 @@ def test_a_text(run, tmp_path, capsys):
     main([str(run), str(tmp_path / "paper.md")])
     expected = lib.load(run).summarize([TEXT])[0].sentences
     assert capsys.readouterr().out.splitlines() == expected and expected
+
+
+@pytest.mark.parametrize("page", ["paper.md", "../here/paper.md", "linked.html", "again.html"])
+def test_the_page_replaces_no_text(run, tmp_path, page):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "paper.md").write_text(TEXT)
+    (folder / "linked.html").symlink_to("paper.md")
+    (folder / "again.html").hardlink_to(folder / "paper.md")
+    with pytest.raises(SystemExit, match=rf"--html .*{page}: one of the texts, and would be replaced"):
+        main([str(run), str(folder / "paper.md"), "--html", str(folder / page)])
+    assert (folder / "paper.md").read_text() == TEXT
 
 
 def test_several_texts_and_a_corpus(run, tmp_path, capsys):
@@ -76,15 +93,15 @@ def test_records_in_every_kind_of_file(run, tmp_path, capsys, monkeypatch):
     for name in ("a.jsonl", "a.json", "a.csv", "a.parquet"):
         main([str(run), str(tmp_path / name), "--json"])
         found.append([json.loads(line) for line in capsys.readouterr().out.splitlines()])
-    monkeypatch.setattr("sys.stdin", io.StringIO("\ufeff" + lines))
+    monkeypatch.setattr("sys.stdin", stdin("\ufeff" + lines))
     main([str(run), "--json"])
     found.append([json.loads(line) for line in capsys.readouterr().out.splitlines()])
     assert [f[1]["name"] for f in found[::4]] == ["a.jsonl, line 2", "standard input, line 2"]
     assert all([r["sentences"] for r in f] == [r["sentences"] for r in found[0]] != [[], []] for f in found)
-    monkeypatch.setattr("sys.stdin", io.StringIO(lines + '{"text"'))
+    monkeypatch.setattr("sys.stdin", stdin(lines + '{"text"'))
     with pytest.raises(SystemExit, match="error: standard input, line 3: not JSON"):
         main([str(run), "--json"])
-    monkeypatch.setattr("sys.stdin", io.StringIO("{ a brace begins a text }"))
+    monkeypatch.setattr("sys.stdin", stdin("{ a brace begins a text }"))
     assert list(read_texts([])) == [("standard input", "{ a brace begins a text }")]
 
 
@@ -93,11 +110,24 @@ def test_one_json_value_on_standard_input(monkeypatch):
     for value, wanted in (
         (json.dumps(one, indent=2), [("standard input, line 1", one)]),
         (json.dumps([one, two], indent=2), [("standard input, line 1", one), ("standard input, line 2", two)]),
+        (json.dumps(["We read.", two]), [("standard input, line 1", "We read."), ("standard input, line 2", two)]),
+        ("We read\r\nit.\r", [("standard input", "We read\nit.\n")]),
+        ("[]", [("standard input", "[]")]),  # a text
         ("[1]", [("standard input", "[1]")]),  # a text
         ('"We read it."', [("standard input", '"We read it."')]),
     ):
-        monkeypatch.setattr("sys.stdin", io.StringIO(value))
+        monkeypatch.setattr("sys.stdin", stdin(value))
         assert list(read_texts([])) == wanted
+
+
+def test_standard_input_is_read_as_a_file_is(run, tmp_path, monkeypatch):
+    """An array of texts; and bytes that are no UTF-8."""
+    (tmp_path / "a.json").write_text(given := json.dumps(["We read it.", "We read this."]))
+    monkeypatch.setattr("sys.stdin", stdin(given))
+    assert [text for _, text in read_texts([])] == [text for _, text in read_texts([tmp_path / "a.json"])]
+    monkeypatch.setattr("sys.stdin", stdin(b"We read \xff."))
+    with pytest.raises(SystemExit, match=r"^error: standard input: not UTF-8 \(invalid start byte at byte 8\)$"):
+        main([str(run)])
 
 
 def test_many_texts_are_summarized_in_parts(run, tmp_path, capsys, monkeypatch):
@@ -123,7 +153,7 @@ def test_a_byte_order_mark_is_no_word(run, tmp_path, capsys):
 
 
 def test_standard_input_as_json(run, capsys, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.StringIO(TEXT))
+    monkeypatch.setattr("sys.stdin", stdin(TEXT))
     main([str(run), "--json"])
     found = json.loads(capsys.readouterr().out)
     expected = lib.load(run).summarize([TEXT], attention=True)[0]

@@ -152,7 +152,7 @@ def compare_systems(values: dict[str, list[float]]) -> tuple[pd.DataFrame, pd.Da
 
 
 def report(folder: str | Path) -> str:
-    """All that the sheets of a folder say, criterion by criterion."""
+    """All that the sheets of a folder say, criterion by criterion; of one that cannot be compared yet, why."""
     ratings, key, parts = read_ratings(folder), read_key(folder), []
     for criterion in (*key["criteria"], BEST_WORST, QUESTIONS):
         found = by_system(ratings, criterion)
@@ -163,7 +163,11 @@ def report(folder: str | Path) -> str:
         raters = sorted({r.rater for r in ratings if r.criterion == criterion})
         alpha = agreement(ratings, criterion)
         said = "Krippendorff's alpha needs two raters" if alpha is None else f"Krippendorff's alpha {alpha:.2f}"
-        means, pairs, p = compare_systems(values)
+        try:
+            means, pairs, p = compare_systems(values)
+        except RatingError as error:
+            parts.append(f"{criterion}: {error}")
+            continue
         head = f"{criterion} ({len(raters)} raters, {said}; analysis of variance: p = {p:.2g})"
         parts.append(f"{head}\n{means}\n\n{pairs.round(4)}")
     return "\n\n".join(parts)

@@ -12,7 +12,7 @@ import numpy as np
 
 from lib.data.documents import CorpusError, Document
 from lib.data.readers import read_json_lines, reading
-from lib.storage import write_json, write_whole
+from lib.storage import digest, write_json, write_whole
 
 CRITERIA = {  # Mem2Mem's (section 5.7), each from 1 to 5; its Table 5 heads the third column REL
     "coherence": "Does the summary make sense?",
@@ -25,6 +25,7 @@ BEST_WORST_CRITERIA = {  # Liu and Lapata's (section 5), all in one judgement be
     "fluency": "Is it fluent and grammatical?",
     "succinctness": "Does it avoid repetition?",
 }
+COLUMNS = ("item", "document", "title", "reference", "text", "letter", "summary")  # of ratings.csv
 COMPARED = 3  # summaries of a document of which the best and the worst are chosen
 
 
@@ -102,13 +103,16 @@ def write_sheets(
     each of `criteria`; `best_worst.csv` one for every three summaries of a document (of two systems: for both);
     `form.html` shows each summary once and asks the same. `documents` has the texts where the files hold them.
     `questions.csv` is for whoever reads the references. Raises RatingError when there are fewer than two systems or
-    than one document, too many of either, or sheets are there already.
+    than one document, too many of either, no criteria or one that is named as another column, or sheets are there
+    already.
     """
     folder = Path(folder)
     if documents < 1 or seed < 0:
         raise RatingError(f"at least one document is drawn, with a seed of at least 0; not {documents} and {seed}")
-    if not criteria or not all(name.strip() for name in criteria) or set(criteria) & {"item", "document", "letter"}:
+    if not criteria or not all(name.strip() for name in criteria):
         raise RatingError(f"criteria are names such as fluency, not {', '.join(map(repr, criteria)) or 'none'}")
+    if taken := [name for name in criteria if name in COLUMNS]:
+        raise RatingError(f"criteria are names such as fluency, not {taken[0]!r}: a column of ratings.csv")
     if len(systems) > len(LETTERS):
         raise RatingError(f"{len(systems)} systems, and {len(LETTERS)} letters to name them by")
     if (folder / "key.json").exists():
@@ -253,7 +257,9 @@ def _as_given(cell: str) -> str:
 
 
 def _write_form(path: Path, title: str, sheets: dict) -> None:
-    """`form.html` beside this file, with the sheets in it: one page, nothing is loaded from anywhere."""
+    """`form.html` beside this file, with the sheets in it: one page, nothing is loaded from anywhere. A browser keeps
+    what was filled in under the sheets' digest, so that others in their place begin empty."""
     page = Path(__file__).with_name("form.html").read_text(encoding="utf-8")
-    data = json.dumps(sheets, ensure_ascii=False).replace("<", "\\u003c")  # no text is taken for markup
+    data = json.dumps({**sheets, "digest": digest(sheets)}, ensure_ascii=False)
+    data = data.replace("<", "\\u003c")  # no text is taken for markup
     write_whole(path, page.replace("TITLE", title).replace("SHEETS", data, 1))

@@ -5,6 +5,7 @@ Writes `results.json` beside this file and prints a table. Absolute times belong
 ratios are what counts. Pairs alternate, and the median of their ratios is reported.
 """
 
+import argparse
 import json
 import os
 import platform
@@ -212,4 +213,12 @@ def table(results: dict) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    names = list(work(Path()))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all by default: {', '.join(names)}")
+    given = parser.parse_args().names
+    if unknown := [name for name in given if name not in names]:
+        parser.error(f"nothing is named {unknown[0]!r}; there are {', '.join(names)}")
+    main(given)
