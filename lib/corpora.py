@@ -13,7 +13,11 @@ from lib.data.documents import SPLITS, CorpusError
 
 INSTALLED = {
     "aclsum": ("250 papers of the ACL Anthology", "the package MIT; the papers their authors'", "100, 50 and 100"),
-    CLUSTERS: ("the same, each paper a cluster of its paragraphs", "the package MIT; the papers their authors'", "100, 50 and 100"),
+    CLUSTERS: (
+        "the same, each paper a cluster of its paragraphs",
+        "the package MIT; the papers their authors'",
+        "100, 50 and 100",
+    ),
     SAMPLE: ("150 biomedical papers of PubMed Central", "CC BY or CC0, each its own", "30, 20 and 100"),
     "docstrings": (
         "first lines and bodies of the docstrings of the installed packages",
