@@ -1,14 +1,14 @@
 """What the commands have in common: an error that its reader can mend is one line, and so is Ctrl-C."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
 from lib.runs import RunError
-from lib.storage import of_the_system
+from lib.storage import check_writable, of_the_system, read_numbers
 
 INTERRUPTED = 130  # the exit status of what a person stopped, as shells have it
 
@@ -37,3 +37,14 @@ def one_file(first: Path, second: Path) -> bool:
     """Whether two paths lead to the same file, by whatever names; it need not be there yet."""
     there = first.exists() and second.exists()
     return first.samefile(second) if there else first.resolve() == second.resolve()
+
+
+def check_replaces(output: Path, what: str, needed: Iterable[str]) -> None:
+    """Raises OSError where `output` cannot be written, and ValueError where it would replace a file that is no
+    `what`, a JSON object with the keys that are `needed`."""
+    check_writable(output)
+    if output.exists():
+        try:
+            read_numbers(output, what, needed)
+        except ValueError as error:
+            raise ValueError(f"--output would replace {error}. Name another file, or remove this one") from None

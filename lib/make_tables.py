@@ -9,9 +9,7 @@
 """
 
 import argparse
-import json
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +18,14 @@ import numpy as np
 import pandas as pd
 
 from lib.bootstrap import interval, paired_bootstrap
-from lib.commands import one_file, plain_errors
+from lib.commands import check_replaces, one_file, plain_errors
 from lib.measures import MEASURES
 from lib.papers import page_table_named, table_named
 from lib.papers.paper import DECODINGS, Row, Table
-from lib.storage import check_writable, project_root, trained_folder, write_json, write_whole
+from lib.storage import check_writable, project_root, read_numbers, trained_folder, write_json, write_whole
 from lib.suggestions import did_you_mean
+
+_ANY_TABLE = ("table", "title", "columns")  # what the numbers of every table have
 
 
 def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_name: str, command: str = "") -> dict:
@@ -140,19 +140,6 @@ def page_table(name: str, figure: dict, preset_name: str) -> dict:
             **{k: list(v) for k, v in table.published.items()},
         },
     }
-
-
-def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
-    """A file of numbers. Raises ValueError where it is no `what`, a JSON object with the keys that are `needed`."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: cannot be read as JSON ({error})") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{path}: no {what}: it holds no JSON object")
-    if missing := [key for key in needed if key not in found]:
-        raise ValueError(f"{path}: no {what}: it has no {', '.join(map(repr, missing))}")
-    return found
 
 
 # ------------------------------------------------------------------------------------------------ to be read
@@ -273,7 +260,7 @@ def keep(path: Path, size: str = "") -> Path:
 
     size: at the end of its name, where the same table of the same corpus is kept in several.
     """
-    numbers = read_numbers(path, "table", ("table", "title", "columns"))
+    numbers = read_numbers(path, "table", _ANY_TABLE)
     if "lines" not in numbers:
         read_numbers(path, "table", ("rows", "corpus", "split", "documents"))
     name = "_".join(filter(None, (numbers["table"], numbers.get("corpus"), size)))
@@ -420,16 +407,19 @@ def _read_lines(path: Path, least: int) -> dict:
 
 def _check_output(path: Path) -> None:
     """Raises ValueError or OSError where numbers and Markdown cannot be written as `_write_table` does."""
-    for written in (path, path.with_suffix(".md")):
-        check_writable(written)
-    if one_file(path, path.with_suffix(".md")):
+    beside = path.with_suffix(".md")
+    check_writable(beside)
+    if one_file(path, beside):
         raise ValueError(f"--output {path}: the Markdown is written there, and numbers as NAME.json")
+    check_replaces(path, "table", _ANY_TABLE)
+    if beside.exists() and not path.exists():
+        raise ValueError(f"--output {path}: its Markdown would replace {beside}, which is of no table. Name another")
 
 
 def _write_table(path: Path, numbers: dict) -> None:
     text = markdown(numbers)
+    write_json(path, numbers)  # first: Markdown alone is not ours (`_check_output`)
     write_whole(path.with_suffix(".md"), text + "\n")
-    write_json(path, numbers)
     print(text)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import lib
-from lib.commands import one_file, plain_errors
+from lib.commands import check_replaces, one_file, plain_errors
 from lib.data.documents import Document
 from lib.human.sheets import write_summaries
 from lib.papers import PAPERS, resolve
@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
     with plain_errors():
         _check_numbers(args)
         output = args.output or args.folder / "scores.json"
-        check_writable(output)
+        check_replaces(output, "scores", ("ids", "parts"))
         if args.command == "run":
             _check_beside(output)
         made = {"run": _run, "baselines": _baselines}[args.command](args, output)

@@ -141,6 +141,19 @@ def write_json(path: str | Path, value) -> Path:
     return write_whole(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
+def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
+    """A file of numbers. Raises ValueError where it is no `what`, a JSON object with the keys that are `needed`."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: cannot be read as JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: no {what}: it holds no JSON object")
+    if missing := [key for key in needed if key not in found]:
+        raise ValueError(f"{path}: no {what}: it has no {', '.join(map(repr, missing))}")
+    return found
+
+
 def digest(value, length: int = 12) -> str:
     """A short, stable name of anything that json can write."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]

@@ -1349,6 +1349,12 @@ figures.show(
     panels=panels, xlabel="dimension (word | paragraph)", ylabel="position", border=half - 0.5,
 )  # fmt: skip
 
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
+**What to see.** Only the half in question changes from row to row. Sines and cosines alternate: the first pair comes round every six positions ($2\pi$), each further pair 1.8 times as slowly ($10000^{2/32}$ for 32 dimensions).
+So neighbours differ in the first dozen dimensions of a half; the rest are stripes, sines still near 0 and cosines still near 1, and change only over hundreds or thousands of words.
+"""
+
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Pooling: what each head takes from a paragraph

@@ -55,11 +55,13 @@ PyTorch's on both sides.
 | $h^{(w)}_i,\ h^{(s)}_j$ | $d$ | state of word $i$ (sentence encoder), of sentence $j$ (document encoder) |
 | $h^{(d)}_t,\ h^{(m)}_t$ | $d$ | decoder state; the same after it has read the memory |
 | $\alpha_t,\ \beta_t,\ \gamma_t$ | $N,\ L,\ N$ | attention over words, over sentences, and the two combined |
+| $cov_t,\ c_t$ | $N,\ d$ | word attention of all steps before $t$, summed; context: word states, weighted by $\gamma_t$ |
 | $\mathbf H$ | $L\times d$ | all sentence states |
 | $\mathbf A$ | $r\times L$ | write attention: one row a memory head, softmax over sentences |
 | $\mathbf M_E,\ \mathbf M_D$ | $r\times d$ | encoder memory, decoder memory |
 | $\psi_t,\ m_t$ | $r,\ d$ | read attention over the slots, and what is read |
 | $z^k_t,\ u^k_t$ | $d$ | write gate of slot $k$, and what may be written into it |
+| $P_g,\ P_c,\ P$ | a number a word | distribution over the vocabulary; over the document's words; the two mixed |
 | $p_t$ | scalar | probability of generating rather than copying (the paper calls it $z_t$, as the gate) |
 | $sen(i)$ | | the sentence of word $i$ (the paper: $m(i)$) |
 """

@@ -341,6 +341,12 @@ def test_summaries_replace_no_other_file(fifth, tmp_path, monkeypatch):
     monkeypatch.setattr(score, "score_run", None)  # nothing is scored
     with pytest.raises(SystemExit, match=r"scores\.json: .* go to .*summaries\.jsonl, which is the same file"):
         score.main([*given, str(tmp_path / "scores.json")])
+    with pytest.raises(SystemExit, match=r"--output would replace .*test\.jsonl: cannot be read as JSON"):
+        score.main([*given, str(tmp_path / "test.jsonl")])
+    config = (fifth / "config.json").read_bytes()
+    with pytest.raises(SystemExit, match=r"replace .*config\.json: no scores: it has no 'ids', 'parts'"):
+        score.main([*given, str(fifth / "config.json")])
+    assert (fifth / "config.json").read_bytes() == config
     (tmp_path / "x.summaries.jsonl").mkdir()
     with pytest.raises(SystemExit, match=r"x\.summaries\.jsonl: Is a directory"):
         score.main([*given, str(tmp_path / "x.json")])

@@ -396,6 +396,14 @@ def test_numbers_and_markdown_are_two_files(tmp_path, command):
     for name in ("T.md", "linked.json"):
         with pytest.raises(SystemExit, match=rf"--output .*{name}: the Markdown is written there"):
             make_tables.main([command, *given[command], "--output", str(tmp_path / name)])
+    (tmp_path / "config.json").write_text('{"paper": "mem2mem"}')
+    (tmp_path / "README.md").write_text("a card")
+    for name, message in (
+        ("config.json", r"config\.json: no table: it has no 'table', 'title', 'columns'. Name another"),
+        ("README.json", r"README\.json: its Markdown would replace .*README\.md, which is of no table"),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            make_tables.main([command, *given[command], "--output", str(tmp_path / name)])
     (tmp_path / "folder.md").mkdir()
     with pytest.raises(SystemExit, match=r"folder\.md: Is a directory"):
         make_tables.main([command, *given[command], "--output", str(tmp_path / "folder.json")])
