@@ -18,7 +18,7 @@ compares them with each other and with systems that learn nothing.
 1. The runs that the project keeps, and what each model makes of the same paper before it reads it.
 2. One table: every summary cut to the same length; ROUGE with intervals, repetition, copying, size and time.
 3. Which of the differences are real: a paired bootstrap.
-4. Three papers with every system's summary side by side; a form to let people judge.
+4. Three papers with every model's summary side by side; a form to let people judge.
 
 With the parameters as they are, the page opens the kept runs (`trained`), takes about a minute on two CPU cores and needs no network. With
 another `dataset` or `preset` it trains every model first, by the command that everybody uses, each in a process of its own; `preset="demo"` takes two minutes for
@@ -234,12 +234,15 @@ pd.DataFrame(differences)
 
 # %% [markdown]
 r"""
+**What to see.** Four of the 28 differences have no star: LexRank and Mem2Mem (0.6), windowed model and Lead (1.3), *HT + copying* and Lead (1.3), and those two models (0.0). No star does not say that two are equal, only that 30 papers do not tell them apart; and were there no
+difference at all, one or two of 28 would have a star by luck.
+
 With one seed for each model, a star says that these two *runs* differ on documents like these. Whether the two *models* do takes several runs of each: for the rows of one paper,
 `snakemake -c2 mem2mem_table2` makes three and draws seeds as well as documents; with `seed` this page trains other runs of all four.
 
-# 4. Three papers, every system
+# 4. Three papers, every model
 
-The beginnings of the summaries; the first two rows are the authors' own words.
+The beginnings of the summaries; the first three rows are the authors' own words.
 """
 
 # %%
@@ -266,7 +269,7 @@ side_by_side(quotable[min(2, len(quotable) - 1)])
 
 # %% [markdown]
 r"""
-**What to see.** Mem2Mem's sentences are about the paper, with its words, and who was compared with whom is often wrong. The windowed model begins like the paper's first sentences, most of them copied, and goes on with its
+**What to see.** Mem2Mem's sentences are about the paper, with its words, and who was compared with whom is often wrong. The hierarchical transformer writes the frame of an abstract (*the aim of this study was to*) around things that are not in the paper; with copying it takes whole clauses, and joins them wrongly (*a total of 1, 1,635 men and women*). The windowed model begins like the paper's first sentences, most of them copied, and goes on with its
 methods. Read-Again, made for dispatches of 1987, makes a dispatch of it.
 
 # 5. Let people judge

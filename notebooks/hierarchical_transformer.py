@@ -265,7 +265,7 @@ print(
     f"the ranker puts the named paragraph first in {first:.0%} of 200 unseen clusters"
 )
 
-# %% slideshow={"slide_type": "skip"}
+# %% slideshow={"slide_type": "subslide"}
 flat = {"global_layers": 0, "local_layers": 3}
 solved = {
     ("off", "HT"): solve(None, 500),
@@ -1510,7 +1510,7 @@ def table_row(name):
 
 tables = chosen.paper.tables.values()
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 names = dict.fromkeys(
     row.run.variant for table in tables for row in table.rows if row.run
 )

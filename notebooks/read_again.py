@@ -1009,7 +1009,7 @@ def marked_words(model, document, ids, vocabulary):
     return " ".join(words)
 
 
-# %% slideshow={"slide_type": "skip"}
+# %% slideshow={"slide_type": "subslide"}
 long_enough = [i for i in range(len(test)) if len(test[i].source) > 25]
 rows = []
 for i in range(len(test)) if kept else long_enough[:400:50]:

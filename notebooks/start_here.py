@@ -63,13 +63,17 @@ compares them with the library `lib`, which does the same for batches, and stops
 | $s_t$ | $d$ | state of the decoder when it is about to write $y_t$ |
 | $a_{ti},\ \alpha_{ti}$ | scalar | score, and attention weight, of source word $i$ at step $t$ |
 | $c_t$ | $d$ | context: what is read from the text at step $t$ |
+| $f_t$ | narrower than $d$ | features, of which the next word is predicted |
 | $P_g,\ P_c,\ P$ | words | probability of generating a word, of copying it, and both together |
 | $p_t$ | scalar | probability that step $t$ generates rather than copies; in code, pictures and exercises $z$ |
 | $cov_{ti}$ | scalar | coverage: the attention that word $i$ has had before step $t$ |
-| $W,\ b,\ v$ | | weights, with an index that says of what |
+| $W,\ b,\ v$ | | weights, with an index that says of what; in (3) $W_h,W_s$ are $d\times d$, $v$ is $d$ |
 | $k,\ k_0$ | | training step; steps of warm-up |
-| $K,\ n,\ \lambda$ | | beam; symbols of a hypothesis; exponent of the length penalty |
-| $D,\ B,\ p$ | | test documents; resamples; the share of them that contradicts a difference, twice |
+| $K,\ n$ | | beam; symbols of a hypothesis |
+| $\ell(n),\ \lambda,\ o$ | scalar | length penalty, its exponent and its offset |
+| $\pi,\ \rho$ | scalar | precision and recall |
+| $m_i$ | scalar | score of test document $i$ |
+| $D,\ B,\ p_{boot}$ | | test documents; resamples; the share of them that contradicts a difference, twice |
 """
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
@@ -121,7 +125,7 @@ r"""
 
 A text here has three sentences in any order. In one of them something was done by somebody; in the two others an animal sleeps, runs,
 eats or sits. The summary says who did what, in the active voice. So the model has to **find** the sentence, **turn it round**
-(who comes last in the text comes first in the summary), **change** a word (*seen* to *saw*), and leave the rest out: much of what a
+(who comes last in it comes first in the summary), **change** a word (*seen* to *saw*), and leave the rest out: much of what a
 summarizer does, in sixteen symbols.
 
 Three animals are in the vocabulary. The other ten are not: to the model each is the same symbol, [UNK], *unknown*.
@@ -141,6 +145,7 @@ vocabulary = Vocabulary(words)
 
 def tell(rng):
     """A random text, in sentences, and its summary."""
+    # known animals twice, so that they are less rare; a cat may see a cat
     who, whom, *others = rng.sample(2 * KNOWN + RARE, 4)
     verb = rng.choice(list(VERBS))
     text = [f"the {other} {rng.choice(IDLE)} ." for other in others]
@@ -302,7 +307,7 @@ figures.show(word_maps, caption, "start_attention", panels=[panel], top=1.0)
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see (`start_attention`).** A row is a step, and sums to 1. Before *zebra*, *saw* and *cat* nearly all weight is on one word each, *zebra*, *seen* and *cat*, and their order in the text is the reverse: that is how a model turns a sentence
-round. Nobody has told it which word belongs to which. The rows of *the* and of the full stop are spread out: what comes there does not depend on the text, so it does not matter where the model looks. And at *zebra* the plain model looks at
+round. Nobody has told it which word belongs to which. The rows of *the* and of [EOS] are spread out, and that of the full stop lies on the two animals that are [UNK]: what comes there does not depend on the text, so it does not matter where the model looks. And at *zebra* the plain model looks at
 the right word, and still has to write [UNK]: it knows *where* the word is, and not *which*.
 """
 
@@ -484,7 +489,10 @@ pd.DataFrame.from_dict(continued, orient="index", columns=columns)
 r"""
 **What to see.** After *the dog* the model goes on with *saw*, and then with *the cat*, as sure as before: a smooth sentence, and untrue. After a second *zebra* it closes with the full stop. It has never been shown a beginning that was wrong, and has not learned to mend one. In long summaries such slips
 follow one another; section 5 shows what becomes of it.
+"""
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
 ## A rate that warms up
 
 The recurrent models here learn with Adam at one rate. Transformers do not begin well so: their first steps, from random weights and with Adam's averages still empty, are too large. Vaswani and others (2017, their
@@ -497,7 +505,7 @@ In `lib`, $\eta\,d^{-1/2}$ is one number, `learning_rate`.
 """
 
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 def noam(k, factor, d, warmup):
     """(11)."""
     return factor * d**-0.5 * min(k**-0.5, k * warmup**-1.5)
@@ -515,11 +523,14 @@ panel = {"series": series, "xlabel": "step k", "ylabel": "learning rate", "zero"
 caption = "Warm-up, then decay: the rate (11)."
 figures.show(lines, caption, "start_warmup", panels=[panel], width=6)
 
-# %% [markdown] slideshow={"slide_type": "notes"}
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **What to see (`start_warmup`).** The two settings rise along the same line, since $1\cdot512^{-1/2}\cdot4000^{-3/2}$ and $2\cdot256^{-1/2}\cdot8000^{-3/2}$ happen to be the same number; the longer warm-up goes on to twice the rate. After the peak four times the steps mean half the rate, for ever.
 A run of a few hundred steps with $k_0=8000$ would never leave the beginning of the line: demos have a $k_0$ of their own.
+"""
 
+# %% [markdown] slideshow={"slide_type": "slide"}
+r"""
 # 4. Writing
 
 ## Beam search
@@ -533,9 +544,12 @@ The model gives the probability of any summary; the most probable one would have
 
 Greedy search takes *zebra*, and can never come to 0.36. **Beam search** keeps the $K$ best beginnings instead of one. At each step every one of them is extended by every word; the best $K$ of all
 extensions live on; one that ends with [EOS] is put aside. With $K=2$ both first words survive, and *cat slept* is found.
+"""
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
 Two details of `lib.generate.beam_search`, which the function below shares. It looks at the $2K$ best extensions, for up to $K$ of them may be ends and $K$ open ones must be left. And it stops when $K$ have ended and no open one
-ranks higher than the worst of them. `min_length` bars [EOS] until there are so many words, and after `max_length` words only [EOS] is left.
+ranks higher than the worst of them; to rank is to divide $\log P$ by the length, (12) below, and 0 would be best. That is a heuristic: an open hypothesis with a worse mean could still catch up. `min_length` bars [EOS] until there are so many words, and after `max_length` words only [EOS] is left.
 """
 
 
@@ -585,7 +599,10 @@ pd.DataFrame(beam, columns=["summary", "log P", "symbols", "rank"]).round(3)
 r"""
 **What to see.** Every hypothesis of every beam is the library's, in the same order. For our text the best is nearly certain ($\log P=-0.01$, a probability of 0.99), and the three others differ from it in the verb alone: a beam shows what the model hesitates
 about. All have seven symbols, so that they are easily compared. When lengths differ they are not.
+"""
 
+# %% [markdown] slideshow={"slide_type": "slide"}
+r"""
 ## The price of length
 
 Each further word multiplies the probability by something less than 1, so $\log P$ always prefers the shorter of two summaries that are equally good word by word. The **length penalty** divides it out. With $n$ symbols, [EOS] among them, `lib` ranks by
@@ -682,7 +699,10 @@ Passages([("as the paper decodes", " ".join(marked))])
 r"""
 **What to see (`start_repetition`).** A dot stands where two trigrams of a summary are the same, so each such pair has two dots, and a repeated passage is a line beside the diagonal. In the left summary 81 of 244 trigrams had been said before (in capitals below the picture): whole clauses come back; *cognitive performance related to psychomotor* stands there four times. The loop feeds
 itself: what was written is read again by the decoder, and the same state attends to the same place. On the right the rule has made the plot empty, as it must; it does not make the summary true, and it bars as well what would be rightly said twice.
+"""
 
+# %% [markdown] slideshow={"slide_type": "slide"}
+r"""
 ## Coverage
 
 See, Liu and Manning's remedy (2017) is to tell the attention where it has been. The **coverage** of a source word is the attention that it has had so far:
@@ -788,14 +808,14 @@ def rouge_n(summary, reference, n):
     return f1_percent(hits, *(count.total() for count in counts))
 
 
-# %% [markdown] slideshow={"slide_type": "skip"}
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 **ROUGE-L** wants no exact neighbours, only the same order. It takes the **longest common subsequence** of the two texts: as many words as possible that stand in both in the same order, with
 anything between them. Its length follows from those of shorter beginnings. With $u_i$ and $u'_j$ the words of the two,
 
 $$L_{ij}=\begin{cases}L_{i-1,j-1}+1&\text{if }u_i=u'_j\\ \max(L_{i-1,j},\,L_{i,j-1})&\text{otherwise}\end{cases}\tag{19}$$
 
-and $\mathrm{hits}_L$ is the last of them.
+with $L_{i0}=L_{0j}=0$, and $\mathrm{hits}_L$ is the last of them.
 """
 
 
@@ -815,7 +835,7 @@ def rouge_l(summary, reference):
     return f1_percent(lcs_lengths(ours, theirs)[-1][-1], len(ours), len(theirs))
 
 
-# %% [markdown] slideshow={"slide_type": "skip"}
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 One sequence for the whole text is hard on a summary that says the right things in another order: a subsequence cannot go back. **ROUGE-Lsum**, the summary-level ROUGE-L, treats each sentence of the reference
 for itself. It finds its longest common subsequence with *every* sentence of the summary, and a word counts as hit when it is in any of them:
@@ -877,7 +897,7 @@ table.round(1)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** *Sentences changed round* costs R-L nearly 29 points and R-Lsum none. On the real summary, of nine sentences, the two are 20.9 and 44.5: to take one for the other is a larger error than most differences between models. The tables of CNN/DailyMail, arXiv and PubMed mean **R-Lsum**; so do the pages here,
+**What to see.** *Sentences changed round* costs R-L nearly 29 points and R-Lsum none. On the real summary, of eleven sentences, the two are 20.9 and 44.5: to take one for the other is a larger error than most differences between models. The tables of CNN/DailyMail, arXiv and PubMed mean **R-Lsum**; so do the pages here,
 unless they say R-L.
 
 And look at the third row: the wrong animal saw the other, and R-1 is 100. ROUGE counts words. It is no judge of truth, and it pays for length, as section 7 shows.
@@ -892,7 +912,7 @@ r"""
 A score is a mean over test documents, and other documents would have given another. How much another? The **bootstrap** asks the documents themselves: it draws as many of them as there are, with replacement, takes the mean, and does this a
 thousand times. The middle 95 of 100 of these means are the interval,
 
-$$\Big[\,q_{2.5},\ q_{97.5}\Big]\ \text{of}\quad \bar m_b=\frac1D\sum_{k=1}^D m_{i_{bk}},\qquad i_{bk}\sim\mathrm{Uniform}\{1,\dots,D\},\quad b=1,\dots,B\tag{21}$$
+$$\Big[\,q_{2.5},\ q_{97.5}\Big]\ \text{of}\quad \bar m_b=\frac1D\sum_{j=1}^D m_{i_{bj}},\qquad i_{bj}\sim\mathrm{Uniform}\{1,\dots,D\},\quad b=1,\dots,B\tag{21}$$
 
 where $m_i$ is the score of document $i$.
 
@@ -936,9 +956,9 @@ The intervals of Lead and LexRank are far apart. Those of Lead with 180 and with
 
 But comparing two intervals throws away what we know: both systems were scored on the *same* documents, some of which are hard for both. The **paired bootstrap** (Koehn 2004) draws documents once and takes the difference of the two systems on them,
 
-$$\Delta_b=\frac1D\sum_{k=1}^D\big(m'_{i_{bk}}-m_{i_{bk}}\big),\qquad p=2\min\Big(\frac{\#\{\Delta_b\le0\}}B,\ \frac{\#\{\Delta_b\ge0\}}B\Big)\tag{22}$$
+$$\Delta_b=\frac1D\sum_{j=1}^D\big(m'_{i_{bj}}-m_{i_{bj}}\big),\qquad p_{boot}=2\min\Big(\frac{\#\{\Delta_b\le0\}}B,\ \frac{\#\{\Delta_b\ge0\}}B\Big)\tag{22}$$
 
-and a difference is called real when its interval excludes 0. What is hard for both falls out of the difference before anything is averaged.
+and a difference is called real when its interval excludes 0. What is hard for both falls out of the difference before anything is averaged. That no resample says otherwise does not make $p_{boot}$ 0, only smaller than $2/B$.
 """
 
 
@@ -964,11 +984,13 @@ def compared(first, second):
     apart = np.percentile(b_alone - a_alone, [2.5, 97.5])
     on_same, on_others = (f"[{x:+.2f}, {y:+.2f}]" for x, y in ((low, high), apart))
     mean, correlation = (b - a).mean(), np.corrcoef(a, b)[0, 1]
-    return f"{mean:+.2f}", on_same, f"{p:.3f}", on_others, f"{correlation:+.2f}"
+    never = f"< {2 / len(paired):.3f}"  # no resample says otherwise
+    shown = f"{p:.3f}" if p else never
+    return f"{mean:+.2f}", on_same, shown, on_others, f"{correlation:+.2f}"
 
 
 # %% slideshow={"slide_type": "subslide"}
-columns = ["difference", "paired", "p", "unpaired", "correlation"]
+columns = ["difference", "paired", "p_boot", "unpaired", "correlation"]
 pairs = {"Lead - Lead, 180 words": ("Lead, 180 words", "Lead")}
 pairs["LexRank - Lead"] = "Lead", "LexRank"
 rows = {name: compared(*pair) for name, pair in pairs.items()}
@@ -1025,7 +1047,7 @@ Each paper has letters of its own, and its page keeps them. The same thing under
 | $d$ | $d$ | $d$ | $d$ | $d$ | width of the states |
 | $h_i$ | $h^{(w)}_i$; $h^{(s)}_j$ of sentences | $h_j$ | $h^2_i$, after the second read | $x_{ij}$, layer by layer | state of a source word |
 | $s_t$ | $h^{(d)}_t$; $h^{(m)}_t$ after the memory | $s_t$ | $s_t$ | | state of the decoder |
-| $a_{ti}$ | | $e_{tj}$ | | | score |
+| $a_{ti}$ | | $e_{tj}$ | $o_{it}$ | | score |
 | $\alpha_{ti}$ | $\alpha_t$; with sentences $\gamma_t$ | $\alpha_{tj}$ | $\beta_{it}$ | | attention to a source word |
 | $c_t$ | $c_t$ | $c_t$ | $c_t$ | | context |
 | $p_t$ | $p_t$ | $p_t$ | one softmax over $g_w$ and $k_i$ | copies nothing | generate or copy |
@@ -1062,7 +1084,7 @@ Three letters that change their meaning: $\alpha_i$ is the importance of a word 
 r"""
 # 9. Where to go
 
-All four papers begin where this page ends: a text too long for the model above. Each changes one thing.
+Three of the papers begin with a text too long for the model above; Read-Again begins with a single sentence, and an encoder that should know all of it before it reads.
 
 | page | what it adds to this one | take it when |
 |---|---|---|
@@ -1130,14 +1152,14 @@ def last_coverage_loss(alphas):
 
 # %% nbgrader={"grade": true, "grade_id": "start_here-1-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
 asked = Exercise(1, points=2)
+repeated = torch.tensor([[0.2, 0.8], [0.7, 0.3], [0.6, 0.4]])
+asked.same("all on old words", lambda: last_coverage_loss(repeated), 1.0, 1e-6)
+asked.same("one step alone", lambda: last_coverage_loss(repeated[:1]), 0.0)
+### BEGIN HIDDEN TESTS
+asked.same("all on new words", lambda: last_coverage_loss(torch.eye(3)), 0.0)
 weights = small_output.copy[0]
 overlap = sum(min(weights[-1, i], weights[:-1, i].sum()) for i in range(len(read_ids)))
 asked.same("the toy model's attention", lambda: last_coverage_loss(weights), overlap)
-asked.same("one step alone", lambda: last_coverage_loss(weights[:1]), 0.0)
-### BEGIN HIDDEN TESTS
-asked.same("all on new words", lambda: last_coverage_loss(torch.eye(3)), 0.0)
-repeated = torch.tensor([[0.2, 0.8], [0.7, 0.3], [0.6, 0.4]])
-asked.same("all on old words", lambda: last_coverage_loss(repeated), 1.0, 1e-6)
 ### END HIDDEN TESTS
 asked.score()
 
@@ -1437,7 +1459,7 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**To go on with, without a check.** Let `tell` put two such sentences into a text, with the summary of the first of them only. Which of the three pictures changes, and what does the model have to know that it did not before? Train both models again and look.
+**To go on with, without a check.** Let `tell` put two such sentences into a text, with the summary of the first of them only. Which of the pictures changes (`start_attention`, `start_copying`, `start_coverage`), and what does the model have to know that it did not before? Train both models again and look.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}

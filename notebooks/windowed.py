@@ -527,7 +527,7 @@ lib_marked = mark_transitions(followed, summary_lengths, linked)
 found = numbers(*lib_marked.target)
 checks.close(numbers(*marked, EOS), found, "(12)", "the marked summary")
 
-# %% slideshow={"slide_type": "skip"}
+# %% slideshow={"slide_type": "subslide"}
 print(" ".join(toy_vocabulary.decode(marked, followed.unknown)))
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -606,7 +606,7 @@ checks.close(h, state.words[b, :T_x], "(2)", "states of the source words")
 checks.close(s_0, state.hidden[b], "(2)", "first state of the decoder")
 checks.close(cell_0, state.cell[b], "(2)", "first cell of the decoder")
 
-# %% [markdown] slideshow={"slide_type": "skip"}
+# %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (5) The decoder
 
@@ -1735,9 +1735,9 @@ def equal_halves(window):
     return [torch.allclose(a, b) for a, b in zip(held.chunk(2, 1), whole.chunk(2, 1))]
 
 
-asked.same("window 1", lambda: str(same_when_streamed()[:2]), str(equal_halves(1)))
+asked.same("window 1", lambda: same_when_streamed()[:2], equal_halves(1))
 ### BEGIN HIDDEN TESTS
-asked.same("the last", lambda: str(same_when_streamed()[2:]), str(equal_halves(2)))
+asked.same("the last", lambda: same_when_streamed()[2:], equal_halves(2))
 ### END HIDDEN TESTS
 asked.score()
 

@@ -20,6 +20,7 @@ TAUGHT = [page for page in PAGES if page.stem != "compare"]  # which has two exe
 LEVELS = ["## Compute", "## Derive", "## Change the model, and predict"]
 SOLUTION = re.compile(r" *### BEGIN SOLUTION\n(.*?) *### END SOLUTION", re.DOTALL)
 HIDDEN = re.compile(r"### BEGIN HIDDEN TESTS\n(.*?)### END HIDDEN TESTS", re.DOTALL)
+SHOWN = ("slide", "subslide")
 GRADED = "hierarchical_transformer"  # the page whose exercises take least time
 
 
@@ -98,16 +99,36 @@ def test_the_solutions_of_a_page_earn_every_point(page, capsys):
 def test_a_page_is_a_talk_of_twenty_to_thirty_slides(page):
     cells = notebook(page)["cells"]
     kinds = [cell["metadata"].get("slideshow", {}).get("slide_type", "-") for cell in cells]
-    assert 20 <= kinds.count("slide") + kinds.count("subslide") <= 30
+    assert 20 <= sum(map(kinds.count, SHOWN)) <= 30
     assert set(kinds) - {"-"} == {"slide", "subslide", "skip", "notes"}
     for cell, how in zip(cells, kinds):
         assert how == "skip" or not kind(cell), "no solution is shown"
         if how == "notes":
             assert cell["cell_type"] == "markdown"
-        if how in ("slide", "subslide") and cell["cell_type"] == "code":
+        if how in SHOWN and cell["cell_type"] == "code":
             assert cell["outputs"], "a talk shows no code, and this cell shows nothing else"
         if how == "-":  # goes on from the cell before it
             assert "show_model(" in source(cell)
+
+
+def plans():
+    """Of each page, the equations that its plan in teaching.md shows."""
+    text = (ROOT / "teaching.md").read_text().partition("## Slides")[0]
+    for name, plan in re.findall(r"^### (.+)\n((?:(?!###).*\n)*)", text, re.MULTILINE):
+        shown = [row.split("|")[2] for row in plan.splitlines() if row.startswith("|")]
+        spans = re.findall(r"\((\d+)\)(?: to \((\d+)\))?", " ".join(shown))
+        yield name, {n for first, last in spans for n in range(int(first), int(last or first) + 1)}
+
+
+PLANS = dict(plans())
+
+
+@pytest.mark.parametrize(("name", "equations"), PLANS.items(), ids=list(PLANS))
+def test_a_talk_has_the_equations_of_its_plan(name, equations):
+    assert equations
+    (page,) = [page for page in PAGES if page.stem.startswith(name.lower().split()[0].replace("-", "_"))]
+    slides = [c for c in notebook(page)["cells"] if c["metadata"].get("slideshow", {}).get("slide_type") in SHOWN]
+    assert equations <= {int(n) for cell in slides for n in re.findall(r"\\tag\{(\d+)\}", source(cell))}
 
 
 def test_only_the_exercises_of_a_page_are_taken():
