@@ -134,6 +134,13 @@ def test_only_the_exercises_of_a_page_are_taken():
         exercises_of({"cells": page["cells"][:1]})
 
 
+def test_a_talk_keeps_the_proportions_of_a_figure():
+    """A figure has a width of its own; where its height is held back, it is fitted into what is left."""
+    styles = (ROOT / "book" / "talk" / "index.html.j2").read_text(encoding="utf-8")
+    limited = [rule for rule in re.findall(r"\bimg[^{}]*\{([^}]*)\}", styles) if "max-height" in rule]
+    assert limited and all("object-fit: contain" in rule for rule in limited)
+
+
 # ------------------------------------------------------------------------------------------------ with nbgrader
 
 
