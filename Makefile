@@ -67,7 +67,7 @@ $(CLASS): $(READY)
 # nbgrader calls a command of its own environment
 class: export PATH := $(abspath $(BIN)):$(PATH)
 class: $(CLASS)  ## build the exercises for students (class/release), with solutions (class/solution), with hidden tests (class/source)
-	$(BIN)/python -m lib.class_pages class/source
+	$(BIN)/python -m lib.class_pages class
 	@cd class && for page in $$(ls source); do \
 	  nbgrader generate_assignment $$page --create --force --Application.log_level=WARN \
 	  && nbgrader generate_solution $$page --force --Application.log_level=WARN || exit 1; done

@@ -7,11 +7,12 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from lib.class_pages import exercises_of, write_exercises
+from lib.class_pages import exercises_of, for_class, main, write_config, write_exercises
 from lib.storage import project_root
 from tests.test_project import PAGES, notebook
 
@@ -155,6 +156,70 @@ def test_only_the_exercises_of_a_page_are_taken():
         exercises_of({"cells": page["cells"][:1]})
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_notebook_for_a_class_says_whose_exercises_it_has(page):
+    """And nothing that is for readers of the page alone."""
+    whole = notebook(page)
+    first, *others = for_class(whole, page.stem)["cells"]
+    heading, beside, *rest = source(first).strip().split("\n\n")
+    assert heading == "# Exercises: " + source(whole["cells"][0]).split("\n")[0].removeprefix("# ")
+    assert f"`notebooks/{page.stem}.ipynb`" in beside and (ROOT / "notebooks" / f"{page.stem}.ipynb").exists()
+    assert len(rest) == 1 and "A check" in rest[0] and "says how much is right" in rest[0]
+    told = "\n".join([source(first), *(source(cell) for cell in others if cell["cell_type"] == "markdown")])
+    assert not re.search(r"\bfold|make class|teaching\.md|needs nothing from above", told)
+
+
+def test_a_page_with_other_words_for_its_readers_is_refused():
+    def page(text):
+        cells = [{"cell_type": "markdown", "metadata": {}, "source": [line]} for line in ("# Title", text)]
+        return {"cells": cells}
+
+    text = "# 6. Exercises\n\nTen.\nOpen an answer's fold to\nsee it. (`teaching.md`)."
+    (made,) = for_class(page(text), "a")["cells"]
+    assert source(made).startswith("# Exercises: Title\n\n") and source(made).endswith("\n\nTen.\n")
+    for other in ("# 6. Exercises", "# 6. Exercises\n\nTen. Unfold an answer to see it (`teaching.md`)."):
+        with pytest.raises(ValueError, match="a: its exercises begin with no \"Open an answer's fold"):
+            for_class(page(other), "a")
+
+
+def grade_id(cell):
+    return cell["metadata"].get("nbgrader", {}).get("grade_id", "")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_set_up_of_a_class_is_locked_and_earns_nothing(page):
+    whole = notebook(page)
+    cells = for_class(whole, page.stem)["cells"]
+    names = [grade_id(cell) for cell in cells if cell["cell_type"] == "code"]
+    assert len(set(names)) == len(names) and all(names)
+    found = [cell["metadata"]["nbgrader"] for cell in cells if "-setup-" in grade_id(cell)]
+    assert found and all(g["locked"] and g["grade"] and not g["solution"] and g["points"] == 0 for g in found)
+    assert not any("-setup-" in grade_id(cell) for cell in whole["cells"]), "the page is left as it was"
+
+
+def test_settings_of_a_class_are_written_once(tmp_path):
+    path = tmp_path / "nbgrader_config.py"
+    assert write_config(tmp_path) == f"settings in {path}"
+    assert write_config(tmp_path).endswith(": as they were")
+    path.write_text("c = get_config()\n", encoding="utf-8")
+    assert write_config(tmp_path).endswith(": your own, kept")
+    assert path.read_text(encoding="utf-8") == "c = get_config()\n"
+
+
+def test_a_class_that_cannot_be_written_is_one_line(tmp_path, capsys):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"^error: .*Not a directory"):
+        main([str(tmp_path / "file")])
+    assert not capsys.readouterr().out
+
+
+def test_a_talk_keeps_the_proportions_of_a_figure():
+    """A figure has a width of its own; where its height is held back, it is fitted into what is left."""
+    styles = (ROOT / "book" / "talk" / "index.html.j2").read_text(encoding="utf-8")
+    limited = [rule for rule in re.findall(r"\bimg[^{}]*\{([^}]*)\}", styles) if "max-height" in rule]
+    assert limited and all("object-fit: contain" in rule for rule in limited)
+
+
 # ------------------------------------------------------------------------------------------------ with nbgrader
 
 
@@ -173,6 +238,7 @@ def course(tmp_path_factory):
     pytest.importorskip("nbgrader", reason="needs the extra `class`")
     folder = tmp_path_factory.mktemp("course")
     assert write_exercises(folder / "source") == [page.stem for page in PAGES]
+    write_config(folder)
     nbgrader(folder, "generate_assignment", GRADED, "--create")
     return folder
 
@@ -202,29 +268,53 @@ WRONG = [  # what some students write in place of answers 2 to 6
 ]
 
 
+def hand_in(course, student, cells):
+    """A notebook of these cells, where nbgrader looks for it."""
+    folder = course / "submitted" / student / GRADED
+    folder.mkdir(parents=True)
+    page = read(course / "release" / GRADED / f"{GRADED}.ipynb")
+    (folder / f"{GRADED}.ipynb").write_text(json.dumps({**page, "cells": cells}), encoding="utf-8")
+
+
 def test_a_course_is_graded_to_its_end(course):
-    """Full marks for the solutions, and two points for somebody whose first answer alone is right."""
-    whole, given = (read(course / part / GRADED / f"{GRADED}.ipynb") for part in ("source", "release"))
-    solved = {c["metadata"]["nbgrader"]["grade_id"]: source(c) for c in whole["cells"] if kind(c) == "solution"}
-    for student in ("right", "mixed"):
-        answers = [cell for cell in given["cells"] if kind(cell) == "solution"]
-        for number, cell in enumerate(answers):
-            name = cell["metadata"]["nbgrader"]["grade_id"]
-            if student == "right" or number == 0:
-                cell["source"] = solved[name]
-            elif number <= len(WRONG):
-                cell["source"] = source(cell).split("\n")[0] + f"\n    {WRONG[number - 1]}"
-            else:
-                cell["source"] = source(cell).split("\n")[0] + "\n    raise NotImplementedError()"
-        handed_in = course / "submitted" / student / GRADED
-        handed_in.mkdir(parents=True)
-        (handed_in / f"{GRADED}.ipynb").write_text(json.dumps(given), encoding="utf-8")
+    """Full marks for the solutions, also where cells that are not the student's were changed or deleted, and two
+    points for somebody whose first answer alone is right."""
+    whole = read(course / "source" / GRADED / f"{GRADED}.ipynb")
+    given = read(course / "release" / GRADED / f"{GRADED}.ipynb")["cells"]
+    solved = {grade_id(c): source(c) for c in whole["cells"] if kind(c) == "solution"}
+    right = [{**c, "source": solved.get(grade_id(c), source(c))} for c in given]
+    hand_in(course, "right", right)
+    hand_in(course, "mixed", partly_right(right))
+    hand_in(course, "deleted", [c for c in right if kind(c) == "solution"])
+    hand_in(course, "changed", [c if kind(c) != "check" else {**c, "source": "raise ValueError()"} for c in right])
     nbgrader(course, "autograde", GRADED, "--create")
     from nbgrader.api import Gradebook
 
+    most = sum(cell["metadata"]["nbgrader"].get("points", 0) for cell in whole["cells"] if kind(cell))
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as book:
-        scores = {s: book.find_submission(GRADED, s) for s in ("right", "mixed")}
-        most = sum(cell["metadata"]["nbgrader"].get("points", 0) for cell in whole["cells"] if kind(cell))
-        assert {name: (found.score, found.max_score) for name, found in scores.items()} == {
-            "right": (most, most), "mixed": (2.0, most),
-        }  # fmt: skip
+        found = {s: book.find_submission(GRADED, s) for s in ("right", "deleted", "changed", "mixed")}
+        scores = {name: (submission.score, submission.max_score) for name, submission in found.items()}
+    assert scores == {**dict.fromkeys(("right", "deleted", "changed"), (most, most)), "mixed": (2.0, most)}
+
+
+def partly_right(cells):
+    """The first answer, then what is WRONG, then answers that were left as they are handed out."""
+    wrong = iter(["", *WRONG])
+    made = []
+    for cell in cells:
+        if kind(cell) == "solution" and (body := next(wrong, "raise NotImplementedError()")):
+            cell = {**cell, "source": source(cell).split("\n")[0] + f"\n    {body}"}
+        made.append(cell)
+    return made
+
+
+def test_a_download_from_moodle_is_collected(course):
+    """With the expression in the settings: one notebook for each student, by the number that Moodle gives."""
+    names = [f"{who}_assignsubmission_file_{GRADED}.ipynb" for who in ("Ada de la Cruz_4021", "Bo Li_17")]
+    archive = course / "downloaded" / GRADED / "archive"
+    archive.mkdir(parents=True)
+    with zipfile.ZipFile(archive / "download.zip", "w") as file:
+        for name in names:
+            file.write(course / "release" / GRADED / f"{GRADED}.ipynb", name)
+    nbgrader(course, "zip_collect", GRADED)
+    assert all((course / "submitted" / number / GRADED / f"{GRADED}.ipynb").exists() for number in ("4021", "17"))

@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import torch
 
@@ -160,7 +161,7 @@ def leaves(x):
             "exercise 1: 0 of 2 right; one number: raises ZeroDivisionError: float division by ze",
         ),
         (lambda x: float("nan"), 0.0, "exercise 1: 0 of 2 right; one number: gives nan"),
-        (lambda x: None, 0.0, "exercise 1: 0 of 2 right; one number: raises TypeError"),
+        (lambda x: None, 0.0, "exercise 1: 0 of 2 right; one number: gives None"),
         (leaves, 0.0, "exercise 1: 0 of 2 right; one number: raises SystemExit: bye"),
     ],
 )
@@ -186,6 +187,39 @@ def test_what_an_exercise_takes_for_the_same():
     assert right(1 / 3, torch.tensor(1 / 3, dtype=torch.float64)), "a float has its 64 bits"
     assert not right(0.1, 0.1 + 1e-8) and right(0.1, 0.1 + 1e-8, tolerance=1e-6) and right(1e9, 1e9 + 0.1)
     assert right([torch.tensor(1.0), 2.0], [1, 2]) and not right([1.0], 1.0) and not right([1, 2, 3], [1, 2])
+    for true in (np.True_, np.array(True), torch.tensor(True)):
+        assert right(true, True) and not right(true, False), "the comparisons of NumPy and torch give these"
+    assert not right(np.float64(1), True) and not right(torch.tensor([True]), True) and right(np.str_("a"), "a")
+
+
+@pytest.mark.parametrize(
+    ("got", "said"),
+    [
+        (None, "None"),
+        ("4", "'4'"),
+        ({"a": 4}, "{'a': 4}"),
+        ({4.0}, "{4.0}"),
+        ((x for x in (1.0, 2.0)), "<generator object"),
+        ([1.0, None], "[1.0, None]"),
+        ([torch.ones(2), None], "[tensor([1., 1.]), None]"),
+        ([[1.0], [1.0, 2.0]], "[[1.0], [1.0, 2.0]]"),
+        pytest.param(10**400, "1000", id="large"),
+    ],
+)
+@pytest.mark.parametrize("expected", [4.0, [1.0, 2.0], torch.ones(2, 2)])
+def test_what_is_no_numbers_is_wrong_and_raises_nothing(got, said, expected, capsys):
+    """A forgotten `return` gives None: a TypeError of the check would send its reader looking in the wrong place."""
+    asked = Exercise(1, points=1)
+    asked.same("it", lambda: got, expected)
+    assert asked.score() == 0
+    assert capsys.readouterr().out.startswith(f"exercise 1: 0 of 1 right; it: gives {said}")
+
+
+def test_an_exercise_that_expects_no_numbers_says_so(capsys):
+    """It is the check that is wrong, and not who is asked."""
+    asked = Exercise(1, points=1)
+    asked.same("it", lambda: 4.0, expected={"a": 4})
+    assert asked.score() == 0 and "it: raises" in capsys.readouterr().out
 
 
 def test_a_warning_in_an_exercise_is_not_shown(capsys):
