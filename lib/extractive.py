@@ -17,7 +17,8 @@ def lead(sentences: Sequence[str], count: int) -> list[str]:
 
 
 def baselines(documents: Sequence[Document], training: Sequence[list[str]]) -> dict[str, list[list[str]]]:
-    """Lead and LexRank, as long as the `training` references are on average, and the oracle: name -> summaries."""
+    """Lead of as many sentences and LexRank of as many words as the `training` references have on average, and the
+    oracle: name -> summaries."""
     count = round(float(np.mean([len(reference) for reference in training])))
     words = round(float(np.mean([sum(len(s.split()) for s in reference) for reference in training])))
     return {

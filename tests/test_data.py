@@ -504,6 +504,13 @@ def test_buckets():
     assert (sampler.batch(25) == sampler.epoch(1)[0]).all()
 
 
+def test_no_document_is_left_out_for_its_length():
+    """Of 632 in batches of 16 eight are left out of an epoch, and not the longest of each."""
+    sampler = BucketSampler(np.arange(632), 16, 0)
+    assert len(sampler.epoch(0)) == 39
+    assert len(set(np.concatenate([np.concatenate(sampler.epoch(e)) for e in range(40)]).tolist())) == 632
+
+
 def test_buckets_by_token_budget():
     lengths = np.random.default_rng(0).integers(1, 1000, 103)
     sampler = BucketSampler(lengths, batch_size=20, seed=3, tokens=4000, multiple=2)

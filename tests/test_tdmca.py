@@ -8,6 +8,7 @@ from torch import nn
 
 from lib.data.text import BOS, EOS
 from lib.generate import DecodeConfig
+from lib.layers.dropout import Dropout
 from lib.models.tdmca import TDMCA, CompressedLayer, TDMCAConfig
 from lib.papers import resolve
 from tests.conftest import (
@@ -31,6 +32,18 @@ def model(request):
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.4)
     return model.eval()
+
+
+def test_dropout_is_on_attention_as_well(monkeypatch):
+    """In every layer, of sources (by `Dropout.softmax`) and of summaries (on weights [B, K, heads, T, m + n])."""
+    model = TDMCA(TDMCAConfig(VOCAB, width=8, heads=2, inner=12, layers=4, block=4, stride=3, dropout=0.5))
+    softmax, of_sources, of_summaries = Dropout.softmax, [], []
+    monkeypatch.setattr(Dropout, "softmax", lambda *given: of_sources.append(given[0]) or softmax(*given))
+    for layer in model.layers:
+        layer.dropout.register_forward_pre_hook(lambda _, given: of_summaries.append(given[0].dim()))
+    model.loss(batch_of())
+    assert of_sources == [layer.dropout for layer in model.layers]
+    assert of_summaries.count(5) == len(model.layers)
 
 
 def naive_layer(layer, x):

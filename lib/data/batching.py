@@ -11,8 +11,8 @@ class BucketSampler:
     """Batches of documents of like length, shuffled by seed and epoch; the same for every process.
 
     Documents are shuffled, sorted by length within pools of `pool` batches, cut into batches, and the batches
-    shuffled. What does not fill a batch is left out of that epoch, so that every step has the same number of
-    documents; a corpus smaller than one batch is one batch.
+    shuffled. What does not fill a batch is left out of that epoch, other documents in each, so that every step has
+    the same number of documents; a corpus smaller than one batch is one batch.
 
     With a budget of `tokens`, a batch has as many documents as fit into it when all are padded to the longest, at
     most `batch_size` and always a multiple of `multiple` (processes that share it).
@@ -41,6 +41,8 @@ class BucketSampler:
     def epoch(self, epoch: int) -> list[np.ndarray]:
         random = np.random.default_rng([self.seed, epoch])
         order = random.permutation(len(self.lengths))
+        if self.tokens is None:  # before they are sorted: no document is left out for its length
+            order = order[: len(order) - len(order) % self.batch_size]
         size = self.batch_size * self.pool
         pools = [order[i : i + size] for i in range(0, len(order), size)]
         ranked = np.concatenate([p[np.argsort(self.lengths[p], kind="stable")] for p in pools])
@@ -49,8 +51,7 @@ class BucketSampler:
 
     def _cut(self, ranked: np.ndarray) -> list[np.ndarray]:
         if self.tokens is None:
-            count = len(ranked) // self.batch_size
-            return list(ranked[: count * self.batch_size].reshape(count, self.batch_size))
+            return list(ranked.reshape(-1, self.batch_size))
         batches, current, longest = [], [], 0
         for document in ranked.tolist():
             longest = max(longest, self.lengths[document])

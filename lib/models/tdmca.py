@@ -117,7 +117,7 @@ class _DecoderOnlyLayer(nn.Module):
             k, v = torch.cat([past[0], k], 1), torch.cat([past[1], v], 1)
         keys, values, seen = self.behind(k, v, kept, lengths, start)  # own ones, and which each word sees
         far = self.visible(kept, lengths, start, x.shape[1])  # [B, T, m]
-        found = attend_both(q, (kept.keys, kept.values, far), (keys, values, seen))
+        found = attend_both(q, (kept.keys, kept.values, far), (keys, values, seen), self.dropout)
         x = x + self.dropout(self.output(found.transpose(1, 2).flatten(2)))
         return self._finish(x), (k, v)
 
