@@ -66,3 +66,12 @@ def test_paired_bootstrap_draws_seeds():
     lucky = [documents, documents, documents + 9]
     found = paired_bootstrap([documents] * 3, lucky)
     assert found.mean == pytest.approx(3) and found.low <= 0.01 and found.p > 0.05
+
+
+def test_p_is_two_sided_and_an_interval_holds_95_of_100():
+    """Of 400 differences with a mean of 1.8 standard errors: as a normal distribution has it."""
+    differences = np.random.default_rng(0).normal(0, 1, 400)
+    differences = (differences - differences.mean()) / differences.std() + 1.8 / 20
+    found = paired_bootstrap(np.zeros(400), differences, resamples=20_000)
+    assert found.p == pytest.approx(0.072, abs=0.012)
+    assert found.high - found.low == pytest.approx(2 * 1.96 / 20, rel=0.05)

@@ -302,3 +302,13 @@ def test_smoothed_labels():
 def test_configs_are_checked(changes, message):
     with pytest.raises(ValueError, match=message):
         HierarchicalTransformerConfig(**{**SIZES, **changes})
+
+
+def test_the_attention_that_is_shown_is_the_mean_over_the_last_layers_heads():
+    model, batch, weights = tiny(), batch_of(), []
+    state, last = model.encode(batch), model.decoder_layers[-1].source_attention
+    hook = last.register_forward_pre_hook(lambda layer, given: weights.append(layer.weights(*given)))
+    model.decode(batch.target_input, state)
+    hook.remove()
+    shown = model.attention_weights(batch.target_input, state)["words"]
+    assert torch.allclose(shown, weights[-1].mean(1), atol=1e-12)

@@ -192,3 +192,16 @@ def test_configs_are_checked():
     for name, value in itertools.product(("lambda_comp", "lambda_read"), (math.nan, math.inf, -0.1)):
         with pytest.raises(ValueError, match=f"{name} must be a number that is at least 0, not {value}"):
             Mem2MemConfig(**{name: value})
+
+
+def test_what_is_shown_of_a_step():
+    model, batch = tiny_model(), batch_of()
+    state = model.encode(batch)
+    output, _ = model.decode(batch.target_input, state)
+    shown = model.attention_weights(batch.target_input, state)
+    assert torch.equal(shown["units"], output.sentences) and torch.equal(shown["heads"], state.write_attention)
+    for bias, probability in ((50.0, 1.0), (-50.0, 0.0)):
+        with torch.no_grad():
+            model.pointer.switch.bias.fill_(bias)
+        generated = model.attention_weights(batch.target_input, model.encode(batch))["generate"]
+        assert torch.allclose(generated, torch.full_like(generated, probability), atol=1e-6)

@@ -403,3 +403,17 @@ def test_a_model_of_a_script_is_trained_too(tmp_path, monkeypatch):
     corpus = setup.prepare(load_corpus("aclsum"), 2, progress=False)
     assert train(setup.recipe, setup.build(corpus), corpus, setup.train, tmp_path, progress=False).step == 1
     assert torch.isfinite(torch.tensor(lib.load(tmp_path).metrics[-1]["loss"]))
+
+
+def test_a_seed_makes_the_weights():
+    corpus = resolve("mem2mem", "demo").open_corpus("aclsum", limit=2, progress=False)
+    first, other, again = (resolve("mem2mem", "demo", seed=s).build(corpus).bridge.weight for s in (0, 1, 0))
+    assert torch.equal(first, again) and not torch.equal(first, other)
+
+
+def test_the_paper_preset_of_mem2mem():
+    setup = resolve("mem2mem", "paper")
+    t, options = setup.train, setup.options
+    assert (t.optimizer, t.learning_rate, t.batch_size, t.epochs, t.max_norm) == ("adam", 2e-4, 16, 15, 2.0)
+    assert (options.sections, options.section_tokens, options.summary_tokens) == (4, 500, 200)
+    assert options.vocab_size == 50_000

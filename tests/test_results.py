@@ -10,10 +10,19 @@ import pytest
 from lib import make_tables, score
 from lib.data.corpora import load_corpus
 from lib.extractive import matches, oracle
-from lib.make_tables import kept_table, make_table, markdown, page_table, pairs_frame, published_table, table_frame
+from lib.make_tables import (
+    kept_table,
+    make_table,
+    markdown,
+    page_table,
+    pairs_frame,
+    published_table,
+    table_frame,
+    table_numbers,
+)
 from lib.metrics import rouge
 from lib.papers import PAPERS, page_table_named, resolve, table_named
-from lib.papers.paper import Row, RunSpec, slug
+from lib.papers.paper import Row, RunSpec, Table, baseline, slug
 from lib.train import main as train_main
 
 TABLES = [name for paper in PAPERS.values() for name in paper.tables]
@@ -482,3 +491,26 @@ def test_every_kept_table_is_shown_as_it_is():
 def test_papers_md_names_every_table_and_figure():
     text = make_tables._texts()["papers.md"]
     assert [name for name in (*TABLES, *PAGE_TABLES, *FIGURES, *SHOWN) if f"`{name}`" not in text] == []
+
+
+def test_a_difference_is_the_second_less_the_first():
+    def of(**r1):
+        parts = {name: {"rouge": [[value] * 3] * 2, "words": 9} for name, value in r1.items()}
+        return {"ids": ["a", "b"], "split": "test", "training documents": 0, "parts": parts}
+
+    table = Table("T", (baseline("low", "low"), baseline("high", "high")), (("low", "high"),))
+    scores = of(low=30.0, high=33.0)
+    (pair,) = table_numbers(table, {"low": [scores], "high": [scores]}, "c", "p")["pairs"]
+    assert (pair["first"], pair["second"], pair["R-1"]["mean"]) == ("low", "high", 3)
+
+
+def test_each_seed_of_a_row_counts(scored):
+    one = read(scored / "hred" / "scores.json")
+    other = json.loads(json.dumps(one))
+    for part in other["parts"].values():
+        part["rouge"] = [[x + 1 for x in of] for of in part["rouge"]]
+        part["words"] += 10
+    row = make_table("mem2mem_table2", {"hred": [one, other]}, "aclsum", "demo")["rows"][0]
+    first = np.mean(one["parts"]["summaries"]["rouge"], 0)[0]
+    assert row["by seed"]["R-1"] == pytest.approx([first, first + 1], abs=0.01)
+    assert row["words"] == pytest.approx(one["parts"]["summaries"]["words"] + 5, abs=0.06)

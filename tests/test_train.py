@@ -799,3 +799,70 @@ def test_bf16_on_a_processor_without_it_is_said(planted_corpus, tmp_path, monkey
         full = train(MEM2MEM, model(), planted_corpus, replace(config, bf16=False), tmp_path / "c", progress=False)
     first, second, whole = (r.metrics[0]["loss"] for r in (run, again, full))
     assert first == second != whole and first == pytest.approx(whole, rel=0.01)
+
+
+def stopped_at(step, corpus, folder, config, monkeypatch):
+    """A run that a person stopped before the step that comes after `step`."""
+    go_on = training._Loop._step
+
+    def stop(self, *given):
+        if self.step == step:
+            raise KeyboardInterrupt
+        return go_on(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training._Loop, "_step", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(MEM2MEM, model(), corpus, config, folder, progress=False)
+
+
+def test_gradients_are_clipped(planted_corpus, tmp_path):
+    """A step of plain SGD at a rate of 1 moves the weights by as much as a gradient may be long."""
+    net = tiny_windowed()
+    before = [p.detach().clone() for p in net.parameters()]
+    config = TrainConfig(batch_size=4, steps=1, optimizer="sgd", learning_rate=1.0, max_norm=1e-3)
+    train(WINDOWED, net, planted_corpus, config, tmp_path, progress=False)
+    moved = sum((p - was).square().sum().item() for p, was in zip(net.parameters(), before)) ** 0.5
+    assert moved == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_the_rate_is_halved_by_epochs(planted_corpus, tmp_path, monkeypatch):
+    """Five steps are an epoch, at whose end a run is validated."""
+    rates, rate = [], TrainConfig.rate
+    monkeypatch.setattr(TrainConfig, "rate", lambda *given: rates.append(rate(*given)) or rates[-1])
+    config = TrainConfig(batch_size=4, steps=12, optimizer="sgd", learning_rate=0.4, halve_after=1)
+    run = train(WINDOWED, tiny_windowed(), planted_corpus, config, tmp_path, progress=False)
+    assert rates == pytest.approx([0.4] * 5 + [0.2] * 5 + [0.1] * 2)
+    assert [m["step"] for m in run.metrics if m["split"] == "val"] == [5, 10, 12]
+
+
+def test_weights_are_saved_between_validations(planted_corpus, tmp_path, monkeypatch):
+    stopped_at(5, planted_corpus, tmp_path, replace(CONFIG, validate_every=100, save_every=2), monkeypatch)
+    assert read_meta(tmp_path / "last.safetensors")["step"] == 4
+
+
+def test_the_best_loss_is_known_after_a_stop(planted_corpus, tmp_path, monkeypatch):
+    losses = iter([1.0, 2.0, 3.0])
+    monkeypatch.setattr(training, "evaluate_loss", lambda *_: {"loss": next(losses)})
+    stopped_at(5, planted_corpus, tmp_path, CONFIG, monkeypatch)
+    train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, resume=True, progress=False)
+    assert read_meta(tmp_path / "best.safetensors")["step"] == 3
+
+
+def test_a_run_does_not_go_on_with_other_documents(planted_corpus, tmp_path):
+    train(MEM2MEM, model(), planted_corpus, replace(CONFIG, steps=2), tmp_path, progress=False)
+    other = replace(planted_corpus, splits={**planted_corpus.splits, "train": planted_corpus["val"]})
+    with pytest.raises(RunError, match="data is "):
+        train(MEM2MEM, model(), other, CONFIG, tmp_path, resume=True, progress=False)
+
+
+def test_validation_is_in_bfloat16_where_training_is(planted_corpus, tmp_path, monkeypatch):
+    training_then = []
+
+    def autocast(self):
+        training_then.append(self.model.training)
+        return torch.autocast("cpu", torch.bfloat16)
+
+    monkeypatch.setattr(training._Loop, "_autocast", autocast)
+    train(MEM2MEM, model(), planted_corpus, replace(CONFIG, steps=1, bf16=True), tmp_path, progress=False)
+    assert set(training_then) == {True, False}
