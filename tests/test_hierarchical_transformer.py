@@ -312,3 +312,15 @@ def test_the_attention_that_is_shown_is_the_mean_over_the_last_layers_heads():
     hook.remove()
     shown = model.attention_weights(batch.target_input, state)["words"]
     assert torch.allclose(shown, weights[-1].mean(1), atol=1e-12)
+
+
+def test_first_weights_are_glorots():
+    """Uniform between the bounds +-sqrt(6 / (rows + columns)), and not in a part of that alone."""
+    torch.manual_seed(0)
+    model = HierarchicalTransformer(HierarchicalTransformerConfig(VOCAB, width=64, heads=2, inner=128))
+    for name, weight in model.named_parameters():
+        if weight.dim() == 2:
+            bound = math.sqrt(6 / sum(weight.shape))
+            largest = weight.abs().max().item()
+            assert largest <= bound, name
+            assert largest > 0.95 * bound or weight.numel() < 100, name

@@ -353,3 +353,15 @@ def test_the_abstractive_row_needs_no_pointer():
     setup = resolve("mem2mem", "demo", "TLM", {"vocab_size": 600})
     corpus = prepare_sequences(load_corpus("aclsum"), setup.options, 3, progress=False)
     assert corpus.encoder.ranker is None and not any((d.source == PARAGRAPH_END).any() for d in corpus["train"])
+
+
+def test_first_weights_are_gpt_2s():
+    torch.manual_seed(0)
+    weights = dict(
+        LanguageModel(LanguageModelConfig(VOCAB, width=64, heads=2, inner=128, layers=2)).named_parameters()
+    )
+    for name, weight in weights.items():
+        if weight.dim() == 2:
+            assert weight.std().item() == pytest.approx(0.02, rel=0.1), name
+        elif name.endswith("bias"):
+            assert not weight.any(), name

@@ -20,8 +20,10 @@ TINY = ["--config", "steps=2", "limit=3", "documents=2", "seeds=1"]
 
 
 @pytest.fixture
-def workplace(tmp_path):
-    """The workflow's own folder, so that nothing lands in the project's."""
+def workplace(tmp_path, monkeypatch):
+    """The workflow's own folder, so that nothing lands in the project's, or in the caches of who runs the tests."""
+    for variable in ("COMPANION_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / "cache"))
     for name in ("lib", "notebooks", "workflow"):
         (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path
@@ -32,10 +34,7 @@ def command(*arguments):
 
 
 def snakemake(folder, *arguments):
-    run = subprocess.run(
-        command(*arguments), cwd=folder, capture_output=True, text=True, timeout=300,
-        env={**os.environ, "COMPANION_CACHE": str(folder / "cache")},
-    )  # fmt: skip
+    run = subprocess.run(command(*arguments), cwd=folder, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout + run.stderr
 
@@ -115,9 +114,8 @@ def test_a_killed_run_goes_on_to_the_same_table(workplace):
     """Killed without warning while a run trains: the run is not taken for finished, goes on where it stopped, and the
     table is the one of a run that nobody disturbed."""
     long = ["--config", "steps=40", "limit=3", "documents=2", "seeds=1"]
-    environment = {**os.environ, "COMPANION_CACHE": str(workplace / "cache")}
     started = subprocess.Popen(
-        command("mem2mem_table3", *long), cwd=workplace, env=environment, start_new_session=True,
+        command("mem2mem_table3", *long), cwd=workplace, start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     folder = workplace / "runs" / "tables" / "aclsum-demo-steps40-limit3" / "mem2mem--read--0"

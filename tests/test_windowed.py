@@ -267,3 +267,10 @@ def test_symbols_reach_neither_summaries_nor_ngrams():
     blocking, written = DecodeConfig(block_ngrams=2, min_length=0), torch.tensor([[BOS, 5, SLIDE, 6, 5]])
     (barred,) = _barred(written, blocking, model.control_symbols)
     assert 6 in barred and SLIDE not in barred and 7 not in barred
+
+
+def test_first_weights():
+    """Embeddings, which are the output's as well, of length 1, and no word is preferred."""
+    model = Windowed(WindowedConfig(30, 6, 4))
+    assert torch.allclose(model.embedding.weight.norm(dim=1), torch.ones(30))
+    assert not model.pointer.vocabulary.bias.any()
