@@ -317,3 +317,15 @@ def test_the_second_read_of_a_gru_is_what_the_decoder_sees():
     second = naive_gated(model.second_read.gru, embedded[0], importance[0])
     assert torch.allclose(state.words[0], second, rtol=0, atol=1e-12)
     assert torch.allclose(state.hidden[0], torch.tanh(model.bridge(second[-1])), rtol=0, atol=1e-12)
+
+
+def test_what_is_generated_is_the_vocabularys_share_of_the_softmax():
+    """(16), (17): one softmax over words and places."""
+    model, batch = tiny(), batch_of()
+    state = model.encode(batch)
+    output, _ = model.decode(batch.target_input, state)
+    words = model.generate(output.features)
+    both = torch.cat([words, output.copy], -1).softmax(-1)
+    generated = model.attention_weights(batch.target_input, state)["generate"]
+    assert torch.allclose(generated, both[..., : words.shape[-1]].sum(-1))
+    assert (generated - 0.5).abs().max() > 0.1, "where its opposite would be as good, nothing is seen"

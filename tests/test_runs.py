@@ -97,6 +97,7 @@ def same_texts(run, made):
 
 def test_a_run_summarizes_as_the_model_in_memory(made):
     run = lib.load(made.folder)
+    assert not run.model.training, "dropout is off"
     same_texts(run, made)
     expected = summarize(made.model, made.corpus["test"], made.corpus.vocabulary, made.setup.decode)
     found = run.summarize(made.texts, batch_size=2)
