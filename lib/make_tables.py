@@ -22,7 +22,15 @@ from lib.commands import check_replaces, one_file, plain_errors
 from lib.measures import MEASURES
 from lib.papers import page_table_named, table_named
 from lib.papers.paper import DECODINGS, Row, Table
-from lib.storage import check_writable, project_root, read_numbers, trained_folder, write_json, write_whole
+from lib.storage import (
+    check_keys,
+    check_writable,
+    project_root,
+    read_numbers,
+    trained_folder,
+    write_json,
+    write_whole,
+)
 from lib.suggestions import did_you_mean
 
 _ANY_TABLE = ("table", "title", "columns")  # what the numbers of every table have
@@ -262,7 +270,7 @@ def keep(path: Path, size: str = "") -> Path:
     """
     numbers = read_numbers(path, "table", _ANY_TABLE)
     if "lines" not in numbers:
-        read_numbers(path, "table", ("rows", "corpus", "split", "documents"))
+        check_keys(numbers, path, "table", ("rows", "corpus", "split", "documents"))
     name = "_".join(filter(None, (numbers["table"], numbers.get("corpus"), size)))
     if not any(_place(name).search(text) for text in _texts().values()):
         files = " and ".join(shown_in())

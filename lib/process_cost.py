@@ -26,16 +26,12 @@ def peak_memory() -> float:
 def main() -> None:
     file, module, *arguments = sys.argv[1:]
     started, sys.argv = time.perf_counter(), [module, *arguments]
-    ended = None
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as error:
         if error.code not in (None, 0):
             raise
-        ended = error
     write_json(file, {"seconds": round(time.perf_counter() - started, 1), "gb": round(peak_memory(), 2)})
-    if ended:
-        raise ended
 
 
 if __name__ == "__main__":

@@ -149,9 +149,14 @@ def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
         raise ValueError(f"{path}: cannot be read as JSON ({error})") from None
     if not isinstance(found, dict):
         raise ValueError(f"{path}: no {what}: it holds no JSON object")
+    check_keys(found, path, what, needed)
+    return found
+
+
+def check_keys(found: dict, path: Path, what: str, needed: Iterable[str]) -> None:
+    """Raises ValueError where what a file holds is no `what`: it lacks keys that are `needed`."""
     if missing := [key for key in needed if key not in found]:
         raise ValueError(f"{path}: no {what}: it has no {', '.join(map(repr, missing))}")
-    return found
 
 
 def digest(value, length: int = 12) -> str:

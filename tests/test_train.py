@@ -86,21 +86,26 @@ def test_the_same_seed_gives_the_same_weights(planted_corpus, tmp_path):
     assert not same(a.model, c.model)
 
 
+def stopped_at(step, corpus, folder, config, monkeypatch):
+    """A run that a person stopped before the step that comes after `step`."""
+    go_on = training._Loop._step
+
+    def stop(self, *given):
+        if self.step == step:
+            raise KeyboardInterrupt
+        return go_on(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training._Loop, "_step", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(MEM2MEM, model(), corpus, config, folder, progress=False)
+
+
 @pytest.mark.parametrize("stop_after", [1, 3, 5, 7])
 def test_resuming_gives_the_weights_of_an_uninterrupted_run(planted_corpus, tmp_path, monkeypatch, stop_after):
     whole = train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path / "whole", progress=False)
 
-    step = training._Loop._step
-
-    def interrupted(self, model):
-        if self.step == stop_after:
-            raise KeyboardInterrupt
-        return step(self, model)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(training._Loop, "_step", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path / "cut", progress=False)
+    stopped_at(stop_after, planted_corpus, tmp_path / "cut", CONFIG, monkeypatch)
     resumed = train(MEM2MEM, model(9), planted_corpus, CONFIG, tmp_path / "cut", resume=True, progress=False)
     assert same(whole.model, resumed.model), "bit for bit"
     assert same(load_weights(model(), tmp_path / "whole"), load_weights(model(), tmp_path / "cut"))
@@ -799,21 +804,6 @@ def test_bf16_on_a_processor_without_it_is_said(planted_corpus, tmp_path, monkey
         full = train(MEM2MEM, model(), planted_corpus, replace(config, bf16=False), tmp_path / "c", progress=False)
     first, second, whole = (r.metrics[0]["loss"] for r in (run, again, full))
     assert first == second != whole and first == pytest.approx(whole, rel=0.01)
-
-
-def stopped_at(step, corpus, folder, config, monkeypatch):
-    """A run that a person stopped before the step that comes after `step`."""
-    go_on = training._Loop._step
-
-    def stop(self, *given):
-        if self.step == step:
-            raise KeyboardInterrupt
-        return go_on(self, *given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(training._Loop, "_step", stop)
-        with pytest.raises(KeyboardInterrupt):
-            train(MEM2MEM, model(), corpus, config, folder, progress=False)
 
 
 def test_gradients_are_clipped(planted_corpus, tmp_path):

@@ -81,6 +81,14 @@ class FeedForward(nn.Module):
         return self.outer(self.dropout(F.relu(self.inner(x))))
 
 
+def check_heads(width: int, heads: int, name: str = "heads") -> None:
+    """Raises ValueError unless a width can be shared among so many heads."""
+    if heads < 1:
+        raise ValueError(f"{name} must be at least 1, not {heads}")
+    if width % heads:
+        raise ValueError(f"{heads} {name} do not divide a width of {width}")
+
+
 class MultiHeadAttention(nn.Module):
     """Scaled dot-product attention in several heads (Vaswani et al. 2017), with keys that can be kept.
 
@@ -89,8 +97,7 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, width: int, heads: int, dropout: float, before: bool = False):
         super().__init__()
-        if width % heads:
-            raise ValueError(f"{heads} heads do not divide a width of {width}")
+        check_heads(width, heads)
         self.heads, self.dropout, first = heads, Dropout(0.0 if before else dropout), dropout if before else 0.0
         self.query, self.key, self.value = (DroppedLinear(width, width, first) for _ in range(3))
         self.output = DroppedLinear(width, width, first)

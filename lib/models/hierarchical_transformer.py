@@ -13,7 +13,14 @@ from lib.data.batch import Batch, Ragged
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
-from lib.layers.transformer import DecoderLayer, DroppedLinear, FeedForward, TransformerLayer, sinusoids
+from lib.layers.transformer import (
+    DecoderLayer,
+    DroppedLinear,
+    FeedForward,
+    TransformerLayer,
+    check_heads,
+    sinusoids,
+)
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis
 from lib.models.piece_model import PieceModel, xavier
 
@@ -38,13 +45,12 @@ class HierarchicalTransformerConfig:
     def __post_init__(self):
         if self.form not in ("code", "paper"):
             raise ValueError(f"form must be 'code' or 'paper', not {self.form!r}")
-        for name, heads in (("heads", self.heads), ("pooling_heads", self.pooling_heads)):
-            if heads is not None and heads < 1:
-                raise ValueError(f"{name} must be at least 1, not {heads}")
+        if self.heads < 1:
+            raise ValueError(f"heads must be at least 1, not {self.heads}")
         if self.width % (4 * self.heads):
             raise ValueError(f"width {self.width} must be a multiple of four times the {self.heads} heads")
-        if self.width % (self.pooling_heads or self.heads):
-            raise ValueError(f"{self.pooling_heads} pooling_heads do not divide a width of {self.width}")
+        if self.pooling_heads is not None:
+            check_heads(self.width, self.pooling_heads, "pooling_heads")
         if min(self.local_layers, self.global_layers) < 0 or self.decoder_layers < 1:
             raise ValueError("layers must not be negative, and the decoder needs one")
         if not 0 <= self.smoothing < 1:

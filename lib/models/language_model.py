@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from lib.data.batch import Batch, in_vocabulary
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
-from lib.layers.transformer import MultiHeadAttention, attend_both
+from lib.layers.transformer import MultiHeadAttention, attend_both, check_heads
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
 from lib.models.summarizer import SoftmaxModel
 
@@ -31,10 +31,7 @@ class LanguageModelConfig:
     tied: bool = False  # whether pieces are scored by their embeddings; the 220M parameters are without
 
     def __post_init__(self):
-        if self.heads < 1:
-            raise ValueError(f"heads must be at least 1, not {self.heads}")
-        if self.width % self.heads:
-            raise ValueError(f"{self.heads} heads do not divide a width of {self.width}")
+        check_heads(self.width, self.heads)
         if min(self.layers, self.window) < 1:
             raise ValueError("layers and window must be at least 1")
 

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from lib.data.batch import Batch
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
-from lib.layers.transformer import FeedForward, attend, attend_both, sinusoids
+from lib.layers.transformer import FeedForward, attend, attend_both, check_heads, sinusoids
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
 from lib.models.piece_model import PieceModel, xavier
 
@@ -43,10 +43,7 @@ class TDMCAConfig:
     smoothing: float = 0.1
 
     def __post_init__(self):
-        if self.heads < 1:
-            raise ValueError(f"heads must be at least 1, not {self.heads}")
-        if self.width % self.heads:
-            raise ValueError(f"{self.heads} heads do not divide a width of {self.width}")
+        check_heads(self.width, self.heads)
         if min(self.layers, self.block, self.stride) < 1:
             raise ValueError("layers, block and stride must be at least 1")
         if not 0 <= self.smoothing < 1:
