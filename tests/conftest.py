@@ -1,5 +1,7 @@
 """Small corpora and models that many tests use."""
 
+import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from lib.data.split import Split
 from lib.data.synthetic import planted_sentences
 from lib.data.text import BOS, EOS, SPECIALS, Vocabulary
 from lib.generate import DecodeConfig, beam_search, greedy_search
+from lib.layers.dropout import Dropout
 from lib.models.decoder_state import _hypotheses
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.storage import project_root
@@ -137,6 +140,19 @@ def check_hypotheses(model, items=RAGGED):
     output, _ = model.decode(tokens, model.encode(batch_of(*items)).reorder(rows))
     expected, _ = model.decode(tokens, model.encode(batch_of(*[items[i] for i in rows])))
     assert torch.allclose(output.features, expected.features, rtol=0, atol=1e-12)
+
+
+def dropped_in_a_loss(model, batch, monkeypatch) -> dict[str, int]:
+    """How often dropout draws in one loss, by the name of its module without numbers of layers."""
+    names, found, draws = {module: name for name, module in model.named_modules()}, Counter(), Dropout._draws
+
+    def count(self, x):
+        found[re.sub(r"\.\d+\.", ".", names[self])] += 1
+        return draws(self, x)
+
+    monkeypatch.setattr(Dropout, "_draws", count)
+    model.train().loss(batch)
+    return found
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from tests.conftest import (
     check_padding,
     check_parts,
     document,
+    dropped_in_a_loss,
     leaves,
 )
 
@@ -176,6 +177,25 @@ def test_the_paper_drops_before_all_linear_layers_and_nowhere_else(monkeypatch):
     dropped.train()
     (ours, _), (expected, _) = (m.decode(batch.target_input, m.encode(batch)) for m in (dropped, doubled))
     assert torch.allclose(ours.features, 2 * expected.features, rtol=0, atol=1e-12), "before the scores, too"
+
+
+def test_what_the_code_drops(monkeypatch):
+    """Embeddings of source and target; in both layers of each kind the weights of attention and of pooling, what each
+    part gives, and what is inside the feed-forward part."""
+    expected = {
+        "dropout": 2,
+        "local_layers.attention.dropout": 2 * 2,  # for paragraphs of either length
+        "local_layers.dropout": 2 * 2,
+        "local_layers.feed_forward.dropout": 2,
+        "global_layers.dropout": 2 * 4,
+        "global_layers.feed_forward.dropout": 2,
+        "decoder_layers.self_attention.dropout": 2,
+        "decoder_layers.source_attention.dropout": 2,
+        "decoder_layers.dropout": 2 * 3,
+        "decoder_layers.feed_forward.dropout": 2,
+    }
+    batch = batch_of(RAGGED[0])
+    assert dropped_in_a_loss(tiny(form="code", dropout=0.5), batch, monkeypatch) == expected
 
 
 PARAGRAPHS = [[4, 5, 9, 6], [7, 8], [9, 4, 10]]

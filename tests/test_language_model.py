@@ -31,6 +31,7 @@ from tests.conftest import (
     check_padding,
     check_parts,
     document,
+    dropped_in_a_loss,
     same_document,
 )
 
@@ -162,17 +163,11 @@ def test_generation_with_kept_keys_is_generation_without(model):
         assert found.ids == written[:-1] and found.log_prob == pytest.approx(log_prob, abs=1e-10)
 
 
-def test_dropout_is_on_attention_as_well():
-    model = tiny(dropout=0.5).train()
-    for part in (model, *model.layers):
-        part.dropout.p = 0.0
-    batch = batch_of(*ITEMS)
-    with torch.no_grad():
-        read = {model.encode(batch).features.sum().item() for _ in range(4)}
-        state = model.eval().encode(batch)
-        model.train()
-        written = {model.decode(batch.target_input, state)[0].features.sum().item() for _ in range(4)}
-    assert len(read) > 1 and len(written) > 1
+def test_what_is_dropped(monkeypatch):
+    """Of sources, summaries and the rest of the papers: embeddings, and in both layers the weights of attention and
+    what each part gives, as in GPT-2."""
+    expected = {"dropout": 3, "layers.attention.dropout": 2 * 3, "layers.dropout": 2 * 3 * 2}
+    assert dropped_in_a_loss(tiny(dropout=0.5), batch_of(*ITEMS), monkeypatch) == expected
 
 
 def test_a_window_has_an_end():

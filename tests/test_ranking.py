@@ -22,7 +22,7 @@ from lib.data.graphs import (
 from lib.data.text import EOS, TITLE_END, bigram_recall
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
 from lib.ranking import learned_scores
-from tests.conftest import document
+from tests.conftest import document, dropped_in_a_loss
 
 TITLES = [[4, 5], [6, 7, 8]]
 PARAGRAPHS = [[4, 9, 10], [5], [6, 8, 11, 4, 5]]
@@ -74,6 +74,11 @@ def test_the_loss_is_cross_entropy_with_soft_labels():
     assert torch.allclose(s, alone, rtol=0, atol=1e-12)
     expected = -(labels * s.log() + (1 - labels) * (1 - s).log()).mean()
     assert model.loss(batch)["loss"].item() == pytest.approx(expected.item())
+
+
+def test_the_ranker_drops_before_both_linear_layers(monkeypatch):
+    batch = make_batch([whole_cluster([7, 8], [[9, 10, 11], [9, 7]], [0, 1])], 12)
+    assert dropped_in_a_loss(tiny(), batch, monkeypatch) == {"dropout": 2}
 
 
 def test_the_ranker_learns_which_paragraph_the_title_names():

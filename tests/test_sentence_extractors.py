@@ -30,7 +30,7 @@ from lib.models.sentence_extractors import (
 )
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import Preset, Variant
-from tests.conftest import VOCAB, batch_of, check_padding, document, same_document
+from tests.conftest import VOCAB, batch_of, check_padding, document, dropped_in_a_loss, same_document
 
 SIZES = {"vocab_size": VOCAB, "embedding": 5, "hidden": 6, "layers": 2, "dropout": 0.0, "longest": 4}
 
@@ -158,11 +158,14 @@ def test_of_a_long_sentence_the_first_pieces_are_read(make):
                            model.loss(batch_of(ITEMS[0]))["loss"])  # fmt: skip
 
 
-def test_dropout_between_the_layers_alone():
-    """One layer has none between; with two, training draws."""
-    one, two = (pointer(dropout=0.5, layers=layers).train() for layers in (1, 2))
-    losses = [[model.loss(batch_of(*ITEMS))["loss"].item() for _ in range(2)] for model in (one, two)]
-    assert losses[0][0] == losses[0][1] and losses[1][0] != losses[1][1]
+@pytest.mark.parametrize("make", [classifier, pointer])
+@pytest.mark.parametrize("between", [0, 1, 2])
+def test_dropout_between_the_layers_alone(make, between, monkeypatch):
+    """Of words, of sentences, and at each of the pointer's four steps."""
+    model = make(dropout=0.5, layers=between + 1)
+    expected = {"encoder.words.dropout": between, "encoder.sentences.dropout": between, "dropout": 4 * between}
+    expected = {name: n for name, n in expected.items() if n and (make is pointer or name != "dropout")}
+    assert dropped_in_a_loss(model, batch_of(*ITEMS), monkeypatch) == expected
 
 
 # ---------------------------------------------------------------------------------------------------- extraction

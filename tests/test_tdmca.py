@@ -8,7 +8,6 @@ from torch import nn
 
 from lib.data.text import BOS, EOS
 from lib.generate import DecodeConfig
-from lib.layers.dropout import Dropout
 from lib.models.tdmca import TDMCA, CompressedLayer, TDMCAConfig
 from lib.papers import resolve
 from tests.conftest import (
@@ -19,6 +18,7 @@ from tests.conftest import (
     check_padding,
     check_parts,
     document,
+    dropped_in_a_loss,
 )
 from tests.test_hierarchical_transformer import heads_of, naive_position
 
@@ -34,16 +34,12 @@ def model(request):
     return model.eval()
 
 
-def test_dropout_is_on_attention_as_well(monkeypatch):
-    """In every layer, of sources (by `Dropout.softmax`) and of summaries (on weights [B, K, heads, T, m + n])."""
+def test_what_is_dropped(monkeypatch):
+    """Of sources and of summaries: embeddings, and in each of four layers the weights of attention, what attention
+    gives, what is inside the feed-forward part, and what that gives."""
     model = TDMCA(TDMCAConfig(VOCAB, width=8, heads=2, inner=12, layers=4, block=4, stride=3, dropout=0.5))
-    softmax, of_sources, of_summaries = Dropout.softmax, [], []
-    monkeypatch.setattr(Dropout, "softmax", lambda *given: of_sources.append(given[0]) or softmax(*given))
-    for layer in model.layers:
-        layer.dropout.register_forward_pre_hook(lambda _, given: of_summaries.append(given[0].dim()))
-    model.loss(batch_of())
-    assert of_sources == [layer.dropout for layer in model.layers]
-    assert of_summaries.count(5) == len(model.layers)
+    expected = {"dropout": 2, "layers.dropout": 4 * 2 * 3, "layers.feed_forward.dropout": 4 * 2}
+    assert dropped_in_a_loss(model, batch_of(), monkeypatch) == expected
 
 
 def naive_layer(layer, x):
