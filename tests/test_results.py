@@ -1,6 +1,7 @@
 """Tables of results: what is in them, how runs are scored, and where tables are kept."""
 
 import json
+import shutil
 from dataclasses import replace
 from fractions import Fraction
 
@@ -151,6 +152,23 @@ def test_scores_of_a_run(scored):
     assert found["parts"]["extracts"]["rouge"] != found["parts"]["summaries"]["rouge"]
     assert min(n for n, _ in found["parts"]["extracts"]["copied"]["5"]) > 0, "heads copy whole sentences"
     assert set(read(scored / "hred" / "scores.json")["parts"]) == {"summaries", PLAIN}, "HRED has no heads"
+
+
+def test_as_many_documents_are_scored_as_the_run_was_prepared_with(scored, tmp_path, monkeypatch):
+    copy = shutil.copytree(scored / "hred", tmp_path / "run")
+    config = read(copy / "config.json") | {"documents": {"train": 4, "val": 2, "test": 3}}
+    (copy / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    monkeypatch.setattr(score, "score_run", lambda run, documents, *_: ({"parts": {}, "n": len(documents)}, []))
+    monkeypatch.setattr(score, "write_summaries", lambda *_: None)
+
+    def scored_with(*given):
+        output = tmp_path / "scores.json"
+        output.unlink(missing_ok=True)
+        score.main(["run", str(copy), "--dataset", "aclsum", "--output", str(output), *given])
+        return read(output)["n"]
+
+    assert [scored_with(), scored_with("--split", "val")] == [3, 2]
+    assert [scored_with("--limit", "6"), scored_with("--limit", "6", "--documents", "5")] == [6, 5], "as is asked"
 
 
 def test_scores_of_baselines(scored):
