@@ -1,15 +1,18 @@
 """The papers' result tables, made of scores: intervals, comparisons, and the published rows beside.
 
     python -m lib.make_tables table mem2mem_table2 --corpus aclsum --output T.json hred=a/scores.json ...
+    python -m lib.make_tables table mem2mem_table2 --corpus aclsum --output U.json --add-to T.scores.json.gz ...
     python -m lib.make_tables page read_again_table4 --figure runs/figures/read_again_seconds.json --output T.json
     python -m lib.make_tables keep T.json          # into figures/, and papers.md or README.md
     python -m lib.make_tables render               # papers.md and README.md again, from the tables in figures/
 
-`workflow/Snakefile` makes the runs and the scores (`lib.score_runs`) and calls these.
+`workflow/Snakefile` makes the runs and the scores (`lib.score_runs`) and calls these. Beside a table stands what
+it was made of (`lib.table_scores`).
 """
 
 import argparse
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +35,7 @@ from lib.storage import (
     write_whole,
 )
 from lib.suggestions import did_you_mean
+from lib.table_scores import SCORES, row_parts, read_table_scores, write_table_scores
 
 _ANY_TABLE = ("table", "title", "columns")  # what the numbers of every table have
 
@@ -277,8 +281,17 @@ def keep(path: Path, size: str = "") -> Path:
         raise ValueError(f"{files} have no place for {name}: put {_BLOCK.format(name, '')!r} where it should stand")
     kept = project_root() / "figures" / f"{name}.json"
     write_json(kept, numbers)
+    _keep_scores(path.with_suffix(SCORES), kept.parent / "scores" / f"{name}{SCORES}")
     render()
     return kept
+
+
+def _keep_scores(made: Path, kept: Path) -> None:
+    """Where there are none, those of the table that was kept before are no longer its own."""
+    if made.is_file():
+        write_whole(kept, made.read_bytes())
+    else:
+        kept.unlink(missing_ok=True)
 
 
 def render() -> list[str]:
@@ -333,6 +346,7 @@ def main(arguments: list[str] | None = None) -> None:
     table = commands.add_parser("table", help="a table of a paper from scores")
     table.add_argument("name")
     table.add_argument("scores", nargs="+", metavar="LABEL=FILE", help="one for each row and seed")
+    table.add_argument("--add-to", type=Path, metavar=f"T{SCORES}", help="scores of a table: one with these")
     table.add_argument("--corpus", required=True)
     table.add_argument("--made-by", default="", help="the command that makes the table, for the record")
     page = commands.add_parser("page", help="a table of a paper from a page's figure")
@@ -340,7 +354,9 @@ def main(arguments: list[str] | None = None) -> None:
     page.add_argument("--figure", required=True, type=Path, help="the figure's numbers")
     for command in (table, page):
         command.add_argument("--preset", default="demo")
-        command.add_argument("--output", required=True, type=Path, help="NAME.json; NAME.md is written beside it")
+        command.add_argument(
+            "--output", required=True, type=Path, help="NAME.json; NAME.md stands beside it, and its scores"
+        )
     kept = commands.add_parser("keep", help="put tables into figures/, and papers.md or README.md")
     kept.add_argument("tables", nargs="+", type=Path)
     kept.add_argument("--size", default="", metavar="NAME", help="kept as TABLE_CORPUS_NAME, beside TABLE_CORPUS")
@@ -353,19 +369,39 @@ def main(arguments: list[str] | None = None) -> None:
 def _table(args: argparse.Namespace) -> None:
     _check_output(args.output)
     table, scored = table_named(args.name)[1], {}
-    labels = [row.label for row in table.rows]
-    placed = {row.label: row for row in table.rows_for(args.corpus) if row.part}
+    for given, label, path, scores in _given_scores(args):
+        row = _placed(given, label, table, args)
+        scores = read_numbers(path, "scores", ()) if scores is None else scores
+        _check_scores(scores, path, table, row, first=not scored)
+        every = scored.setdefault(label, [])
+        if any(s.get("seed") == scores.get("seed") for s in every):
+            seed = f" with seed {scores['seed']}" if row.run else ""
+            raise ValueError(f"{given!r}: there are scores of {label}{seed} already")
+        every.append(scores)
+    numbers = make_table(args.name, scored, args.corpus, args.preset, args.made_by)
+    _write_table(args.output, numbers)
+    write_table_scores(args.output.with_suffix(SCORES), table, scored)
+
+
+def _given_scores(args: argparse.Namespace) -> Iterator[tuple[str, str, Path, dict | None]]:
+    """How scores were given, their row's label, their file, and the scores themselves where they have been read."""
+    for label, every in (read_table_scores(args.add_to) if args.add_to else {}).items():
+        yield from ((f"{label}={args.add_to}", label, args.add_to, scores) for scores in every)
     for given in args.scores:
         label, _, path = given.rpartition("=")
-        if label not in labels:
-            raise ValueError(
-                f"{given!r}: scores are LABEL=FILE, and {label!r} is no row{did_you_mean(label, labels)}"
-            )
-        if label not in placed:
-            rows = ", ".join(placed)
-            raise ValueError(f"{given!r}: {args.name} has no place for it on {args.corpus}. Its rows there: {rows}")
-        scored.setdefault(label, []).append(_read_scores(Path(path), table, placed[label], first=not scored))
-    _write_table(args.output, make_table(args.name, scored, args.corpus, args.preset, args.made_by))
+        yield given, label, Path(path), None
+
+
+def _placed(given: str, label: str, table: Table, args: argparse.Namespace) -> Row:
+    """The row of a label. Raises ValueError where the table has none for scores on this corpus."""
+    labels = [row.label for row in table.rows]
+    if label not in labels:
+        raise ValueError(f"{given!r}: scores are LABEL=FILE, and {label!r} is no row{did_you_mean(label, labels)}")
+    placed = {row.label: row for row in table.rows_for(args.corpus) if row.part}
+    if label not in placed:
+        rows = ", ".join(placed)
+        raise ValueError(f"{given!r}: {args.name} has no place for it on {args.corpus}. Its rows there: {rows}")
+    return placed[label]
 
 
 def _page(args: argparse.Namespace) -> None:
@@ -374,19 +410,18 @@ def _page(args: argparse.Namespace) -> None:
     _write_table(args.output, page_table(args.name, figure, args.preset))
 
 
-def _read_scores(path: Path, table: Table, row: Row, first: bool) -> dict:
-    """Scores with all that a row of a table is made of; the `first` ones say on what. Raises ValueError."""
+def _check_scores(scores: dict, path: Path, table: Table, row: Row, first: bool) -> None:
+    """Raises ValueError unless a row of a table can be made of them; the `first` ones say on what."""
     setting = ("split", "training documents") if first else ()
     of_run = ("seed", "steps", "parameters", "made_with") if row.run else ()
-    scores = read_numbers(path, "scores", ("ids", "parts", *setting, *of_run))
+    check_keys(scores, path, "scores", ("ids", "parts", *setting, *of_run))
     if not isinstance(scores["parts"], dict) or row.part not in scores["parts"]:
         raise ValueError(f"{path}: no scores of {row.part!r}, which the row {row.label!r} is made of")
-    both = DECODINGS.keys() & scores["parts"] if table.decodings and row.part == "summaries" else set()
+    both = row_parts(row, table) & DECODINGS.keys() & scores["parts"].keys()
     if both and scores.get("decoding") not in DECODINGS:
         raise ValueError(f"{path}: scores of {' and '.join(both)}, and 'decoding' does not say what the others are")
     for part in (row.part, *both):
         _check_part(scores["parts"][part], table, f"{path}, part {part!r}")
-    return scores
 
 
 def _check_part(part: Any, table: Table, where: str) -> None:
@@ -414,19 +449,23 @@ def _read_lines(path: Path, least: int) -> dict:
 
 
 def _check_output(path: Path) -> None:
-    """Raises ValueError or OSError where numbers and Markdown cannot be written as `_write_table` does."""
-    beside = path.with_suffix(".md")
-    check_writable(beside)
-    if one_file(path, beside):
-        raise ValueError(f"--output {path}: the Markdown is written there, and numbers as NAME.json")
+    """Raises ValueError or OSError where a table and what stands beside it cannot be written."""
+    besides = {"Markdown": path.with_suffix(".md"), "scores": path.with_suffix(SCORES)}
+    for what, beside in besides.items():
+        check_writable(beside)
+        if one_file(path, beside):
+            raise ValueError(f"--output {path}: the {what} is written there, and numbers as NAME.json")
     check_replaces(path, "table", _ANY_TABLE)
-    if beside.exists() and not path.exists():
-        raise ValueError(f"--output {path}: its Markdown would replace {beside}, which is of no table. Name another")
+    for what, beside in besides.items():
+        if beside.exists() and not path.exists():
+            raise ValueError(
+                f"--output {path}: its {what} would replace {beside}, which is of no table. Name another"
+            )
 
 
 def _write_table(path: Path, numbers: dict) -> None:
     text = markdown(numbers)
-    write_json(path, numbers)  # first: Markdown alone is not ours (`_check_output`)
+    write_json(path, numbers)  # first: what stands beside no table is not ours (`_check_output`)
     write_whole(path.with_suffix(".md"), text + "\n")
     print(text)
 

@@ -198,7 +198,7 @@ LAYERS = (
     ("lib.training",),
     ("lib.ranking", "lib.extraction"),
     ("lib.papers",),
-    ("lib.score_runs", "lib.make_tables", "lib.commands"),
+    ("lib.score_runs", "lib.table_scores", "lib.make_tables", "lib.commands"),
     (
         "lib.train", "lib.corpora", "lib.score", "lib.summarize", "lib.human", "lib.summary_page", "lib.page_tools",
         "lib.figures", "lib.diagrams", "lib.checks", "lib.exercises", "lib.class_pages", "lib.parameters",

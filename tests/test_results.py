@@ -1,9 +1,11 @@
 """Tables of results: what is in them, how runs are scored, and where tables are kept."""
 
+import gzip
 import json
 import shutil
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +26,8 @@ from lib.make_tables import (
 from lib.metrics import rouge
 from lib.papers import PAPERS, page_table_named, resolve, table_named
 from lib.papers.paper import Row, RunSpec, Table, baseline, slug
+from lib.storage import project_root
+from lib.table_scores import SCORES, read_table_scores
 from lib.train import main as train_main
 
 TABLES = [name for paper in PAPERS.values() for name in paper.tables]
@@ -379,6 +383,61 @@ def test_labels_without_a_place_are_named(tmp_path):
     assert [row["label"] for row in read(tmp_path / "T.json")["rows"] if "scores" in row] == ["Lead-10", "LexRank"]
 
 
+def of_seed(seed, r1):
+    """Scores of one of Mem2Mem's rows on two documents, made by hand."""
+    part = made_by_hand()["parts"]["lexrank"] | {"rouge": [[r1, 10.0, 20.0], [r1 + 1, 11.0, 21.0]]}
+    run = {"seed": seed, "steps": 7, "parameters": 9, "made_with": {}, "decoding": "no trigram twice"}
+    return made_by_hand(parts=dict.fromkeys(("summaries", PLAIN, "extracts"), part)) | run
+
+
+def test_a_seed_is_added_where_the_runs_are_gone(tmp_path):
+    def table(name, *rows, add_to=()):
+        given = ["--corpus", "aclsum", "--output", str(tmp_path / name), *add_to]
+        make_tables.main(["table", "mem2mem_table2", *(f"{label}={tmp_path / file}" for label, file in rows), *given])
+        return read(tmp_path / name)
+
+    for seed, r1 in enumerate((30.0, 33.0)):
+        (tmp_path / f"{seed}.json").write_text(json.dumps(of_seed(seed, r1)))
+    first, more = [("hred", "0.json"), ("+read", "1.json")], [("hred", "1.json")]
+    whole = table("whole.json", *first, *more)
+    table("T.json", *first)
+    (tmp_path / "0.json").unlink()
+    kept = ["--add-to", str(tmp_path / "T.scores.json.gz")]
+    assert table("T.json", *more, add_to=kept) == whole and whole["rows"][0]["by seed"]["R-1"] == [30.5, 33.5]
+    assert read_table_scores(tmp_path / "T.scores.json.gz") == read_table_scores(tmp_path / "whole.scores.json.gz")
+    assert Path(kept[1]).read_bytes()[4:8] == bytes(4), "no time in it: the same scores are the same file"
+    parts = {label: set(every[0]["parts"]) for label, every in read_table_scores(Path(kept[1])).items()}
+    assert parts == {label: {"summaries", PLAIN} for label in ("hred", "+read")}, "what the rows are made of"
+    with pytest.raises(SystemExit, match="there are scores of hred with seed 1 already"):
+        table("T.json", *more, add_to=kept)
+    (tmp_path / "lead.json").write_text(json.dumps(made_by_hand()))
+    twice = [f"Lead-10={tmp_path / 'lead.json'}"] * 2 + ["--corpus", "aclsum", "--output", str(tmp_path / "U.json")]
+    with pytest.raises(SystemExit, match="there are scores of Lead-10 already"):
+        make_tables.main(["table", "mem2mem_table1", *twice])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no scores of a table"),
+        (b"x", "no scores of a table"),
+        (gzip.compress(b"{}")[:-3], "no scores of a table"),
+        (gzip.compress(b"{"), "no scores of a table"),
+        (gzip.compress(b"[1]"), "no scores of a table"),
+        (gzip.compress(b'{"hred": 3}'), "no scores of a table"),
+        (gzip.compress(b'{"hred": [3]}'), "a row is no list of scores"),
+        (gzip.compress(b'{"hred": [{}]}'), "no scores: it has no 'ids', 'parts'"),
+        (gzip.compress(b'{"hrde": [{}]}'), "'hrde' is no row, did you mean 'hred'"),
+    ],
+)
+def test_files_that_are_no_scores_of_a_table(tmp_path, content, message):
+    (tmp_path / "T.scores.json.gz").write_bytes(content)
+    given = ["mem2mem_table2", "hred=x.json", "--corpus", "aclsum", "--output", str(tmp_path / "U.json")]
+    with pytest.raises(SystemExit, match=rf"^error: .*T\.scores\.json\.gz.*{message}"):
+        make_tables.main(["table", *given, "--add-to", str(tmp_path / "T.scores.json.gz")])
+    assert [path.name for path in tmp_path.iterdir()] == ["T.scores.json.gz"]
+
+
 @pytest.mark.parametrize(
     ("panels", "message"),
     [
@@ -425,9 +484,11 @@ def test_numbers_and_markdown_are_two_files(tmp_path, command):
             make_tables.main([command, *given[command], "--output", str(tmp_path / name)])
     (tmp_path / "config.json").write_text('{"paper": "mem2mem"}')
     (tmp_path / "README.md").write_text("a card")
+    (tmp_path / "x.scores.json.gz").write_bytes(b"another's")
     for name, message in (
         ("config.json", r"config\.json: no table: it has no 'table', 'title', 'columns'. Name another"),
         ("README.json", r"README\.json: its Markdown would replace .*README\.md, which is of no table"),
+        ("x.json", r"x\.json: its scores would replace .*x\.scores\.json\.gz, which is of no table"),
     ):
         with pytest.raises(SystemExit, match=message):
             make_tables.main([command, *given[command], "--output", str(tmp_path / name)])
@@ -479,6 +540,17 @@ def test_a_table_is_kept(scored, project, capsys):
     assert "mem2mem_table2_aclsum" in capsys.readouterr().out
 
 
+def test_a_tables_scores_are_kept_with_it(scored, project):
+    (made := project / "t.json").write_text(json.dumps(table_2(scored)))
+    (scores := project / "t.scores.json.gz").write_bytes(b"scores")
+    kept = project / "figures" / "scores" / "mem2mem_table2_aclsum.scores.json.gz"
+    make_tables.main(["keep", str(made)])
+    assert kept.read_bytes() == b"scores"
+    scores.unlink()
+    make_tables.main(["keep", str(made)])
+    assert not kept.exists(), "they were another table's"
+
+
 def test_a_table_is_kept_in_two_sizes(scored, project):
     (made := project / "t.json").write_text(json.dumps(table_2(scored)))
     place = "<!-- table mem2mem_table2_aclsum_long -->\n<!-- end -->\n"
@@ -504,6 +576,16 @@ def test_every_kept_table_is_shown_as_it_is():
         assert any(make_tables._place(name).search(text) for text in texts.values()), name
     for text in texts.values():
         assert make_tables._rendered(text, tables) == text, "run: make figures"
+
+
+KEPT_SCORES = {path.name.removesuffix(SCORES): path for path in (project_root() / "figures" / "scores").iterdir()}
+
+
+@pytest.mark.parametrize("name", KEPT_SCORES)
+def test_kept_scores_make_the_kept_table(name):
+    numbers = kept_table(name)
+    given = [numbers[key] for key in ("corpus", "preset", "command")]
+    assert make_table(numbers["table"], read_table_scores(KEPT_SCORES[name]), *given) == numbers
 
 
 def test_papers_md_names_every_table_and_figure():

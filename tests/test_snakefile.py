@@ -108,6 +108,9 @@ def test_a_table_is_made_once(workplace):
     made.unlink()
     listed = snakemake(workplace, "-n", "mem2mem_table3", *TINY)
     assert "rule score:" in listed and "rule train:" not in listed, "only what is missing"
+    snakemake(workplace, "mem2mem_table3", *TINY)
+    again = json.loads(made.read_text())
+    assert again["documents"] == 2, "over what is left of the table before: its Markdown and its scores"
 
 
 def test_a_killed_run_goes_on_to_the_same_table(workplace):
