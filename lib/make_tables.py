@@ -35,7 +35,7 @@ from lib.storage import (
     write_whole,
 )
 from lib.suggestions import did_you_mean
-from lib.table_scores import SCORES, row_parts, read_table_scores, write_table_scores
+from lib.table_scores import SCORES, read_table_scores, row_parts, write_table_scores
 
 _ANY_TABLE = ("table", "title", "columns")  # what the numbers of every table have
 
