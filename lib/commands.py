@@ -1,9 +1,10 @@
 """What the commands have in common: an error that its reader can mend is one line, and so is Ctrl-C."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import torch
 
@@ -39,12 +40,26 @@ def one_file(first: Path, second: Path) -> bool:
     return first.samefile(second) if there else first.resolve() == second.resolve()
 
 
-def check_replaces(output: Path, what: str, needed: Iterable[str]) -> None:
-    """Raises OSError where `output` cannot be written, and ValueError where it would replace a file that is no
-    `what`, a JSON object with the keys that are `needed`."""
+def check_replaces(
+    output: Path, what: str, needed: Iterable[str], beside: Mapping[str, Path] = MappingProxyType({})
+) -> None:
+    """Raises OSError where files cannot be written, and ValueError where they would replace other ones.
+
+    output: a `what`, a JSON object with the keys that are `needed`; no other file is replaced.
+    beside: by what they are, files that are written with it; without it they are not its own, and not replaced.
+    """
+    for name, path in beside.items():
+        check_writable(path)
+        if one_file(output, path):
+            raise ValueError(f"--output {output}: the {name} is written there, and numbers as NAME.json")
     check_writable(output)
     if output.exists():
         try:
             read_numbers(output, what, needed)
         except ValueError as error:
             raise ValueError(f"--output would replace {error}. Name another file, or remove this one") from None
+    for name, path in beside.items():
+        if path.exists() and not output.exists():
+            raise ValueError(
+                f"--output {output}: its {name} would replace {path}, which is of no {what}. Name another"
+            )

@@ -21,13 +21,12 @@ import numpy as np
 import pandas as pd
 
 from lib.bootstrap import interval, paired_bootstrap
-from lib.commands import check_replaces, one_file, plain_errors
+from lib.commands import check_replaces, plain_errors
 from lib.measures import MEASURES
 from lib.papers import page_table_named, table_named
 from lib.papers.paper import DECODINGS, Row, Table
 from lib.storage import (
     check_keys,
-    check_writable,
     project_root,
     read_numbers,
     trained_folder,
@@ -37,7 +36,7 @@ from lib.storage import (
 from lib.suggestions import did_you_mean
 from lib.table_scores import SCORES, read_table_scores, row_parts, write_table_scores
 
-_ANY_TABLE = ("table", "title", "columns")  # what the numbers of every table have
+ANY_TABLE = ("table", "title", "columns")  # what the numbers of every table have
 
 
 def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_name: str, command: str = "") -> dict:
@@ -272,7 +271,7 @@ def keep(path: Path, size: str = "") -> Path:
 
     size: at the end of its name, where the same table of the same corpus is kept in several.
     """
-    numbers = read_numbers(path, "table", _ANY_TABLE)
+    numbers = read_numbers(path, "table", ANY_TABLE)
     if "lines" not in numbers:
         check_keys(numbers, path, "table", ("rows", "corpus", "split", "documents"))
     name = "_".join(filter(None, (numbers["table"], numbers.get("corpus"), size)))
@@ -449,18 +448,9 @@ def _read_lines(path: Path, least: int) -> dict:
 
 
 def _check_output(path: Path) -> None:
-    """Raises ValueError or OSError where a table and what stands beside it cannot be written."""
-    besides = {"Markdown": path.with_suffix(".md"), "scores": path.with_suffix(SCORES)}
-    for what, beside in besides.items():
-        check_writable(beside)
-        if one_file(path, beside):
-            raise ValueError(f"--output {path}: the {what} is written there, and numbers as NAME.json")
-    check_replaces(path, "table", _ANY_TABLE)
-    for what, beside in besides.items():
-        if beside.exists() and not path.exists():
-            raise ValueError(
-                f"--output {path}: its {what} would replace {beside}, which is of no table. Name another"
-            )
+    """Raises ValueError or OSError where a table or what stands beside it cannot be written."""
+    beside = {"Markdown": path.with_suffix(".md"), "scores": path.with_suffix(SCORES)}
+    check_replaces(path, "table", ANY_TABLE, beside)
 
 
 def _write_table(path: Path, numbers: dict) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import lib
-from lib.commands import plain_errors
+from lib.commands import check_replaces, plain_errors
 from lib.data.corpora import is_private, load_corpus
 from lib.data.documents import Document
 from lib.extractive import lead
@@ -163,6 +163,7 @@ def main(arguments: list[str] | None = None) -> None:
         made = made_of_runs_named(args.name)[1]
         if args.command != KINDS[type(made)]:
             raise ValueError(f"{args.name} is {_WHAT[type(made)]}: python -m lib.show_runs {KINDS[type(made)]}")
+        _check_output(args.output, made)
         folders = _folders(args.runs, [row.label for row in made.rows if row.run], args.name)
         count = made.documents if args.documents is None else args.documents
         documents = list(load_corpus(args.dataset).split("test", count))
@@ -175,6 +176,14 @@ def main(arguments: list[str] | None = None) -> None:
         write_json(args.output, found)
         write_whole(args.output.with_suffix(".md"), samples_text(found))
         print(samples_text(found))
+
+
+def _check_output(path: Path, made: Samples | RunFigure) -> None:
+    """Raises ValueError or OSError where numbers, and the Markdown or the picture beside them, cannot be written."""
+    if isinstance(made, Samples):
+        check_replaces(path, "table of samples", ("samples", "documents"), {"Markdown": path.with_suffix(".md")})
+    else:
+        check_replaces(path.with_suffix(".json"), "figure", ("plot",), {"picture": path.with_suffix(".png")})
 
 
 def _folders(given: Sequence[str], labels: list[str], name: str) -> dict[str, Path]:

@@ -16,17 +16,17 @@ import torch
 from safetensors.torch import save
 
 import lib
-from lib.commands import plain_errors
+from lib.commands import check_replaces, plain_errors
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.extractive import lexrank
 from lib.generate import DecodeConfig, summarize
-from lib.make_tables import markdown, render, table_numbers
+from lib.make_tables import ANY_TABLE, markdown, render, table_numbers
 from lib.papers import PAPERS
 from lib.papers.paper import DECODINGS, Kept, Row, RunSpec, Table, choose
 from lib.runs import Run, RunError, weights_of
 from lib.score_runs import about, cut, score_systems
-from lib.storage import check_writable, trained_folder, write_json, write_whole
+from lib.storage import trained_folder, write_json, write_whole
 
 MOST_BYTES = 12_000_000  # of a run's weights
 
@@ -125,7 +125,7 @@ def main(arguments: list[str] | None = None) -> None:
             print(keep_run(args.folder))
             return
         if args.output:
-            check_writable(args.output)
+            check_replaces(args.output, "table", ANY_TABLE)
         numbers = score(args.name, args.dataset, args.documents)
         write_json(args.output or trained_folder(args.name) / "table.json", numbers)
         render()

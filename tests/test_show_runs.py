@@ -156,6 +156,36 @@ def test_what_cannot_be_shown(runs, tmp_path):
     assert not (tmp_path / "x.png").exists()
 
 
+def test_what_is_shown_replaces_no_other_file(tmp_path):
+    """Before a run is loaded."""
+    (tmp_path / "config.json").write_text('{"paper": "mem2mem"}')
+    for name in ("README.md", "photo.png"):
+        (tmp_path / name).write_bytes(b"another")
+    (tmp_path / "folder.png").mkdir()
+    cases = {
+        (
+            "samples",
+            "mem2mem_table6",
+            "config.json",
+        ): "config.json: no table of samples: it has no 'samples', 'documents'",
+        (
+            "samples",
+            "mem2mem_table6",
+            "README.json",
+        ): "its Markdown would replace .*README.md, which is of no table of",
+        ("samples", "mem2mem_table6", "README.md"): "the Markdown is written there, and numbers as NAME.json",
+        ("attention", "mem2mem_figure3", "config.png"): "config.json: no figure: it has no 'plot'",
+        ("attention", "mem2mem_figure3", "photo.png"): "its picture would replace .*photo.png, which is of no figure",
+        ("attention", "mem2mem_figure3", "folder.png"): "folder.png: Is a directory",
+    }
+    before = sorted((path.name, path.is_file() and path.read_bytes()) for path in tmp_path.iterdir())
+    for (*command, name), message in cases.items():
+        with pytest.raises(SystemExit, match=message):
+            where = ["--dataset", "aclsum", "--output", str(tmp_path / name)]
+            show_runs.main([*command, "Mem2Mem=nowhere", *where])
+    assert sorted((path.name, path.is_file() and path.read_bytes()) for path in tmp_path.iterdir()) == before
+
+
 def test_which_rows_are_of_a_kept_run():
     """Of the paper's own model."""
     kept = {

@@ -79,6 +79,8 @@ def test_the_table_of_a_kept_run(runs, kept_in, monkeypatch):
     assert rows["Lead, 20 words"]["words"] == 20 and rows["LexRank, 20 words"]["words"] <= 20
     assert set(rows["References"]["scores"]) == {"repeated", "distinct"}
     assert {"Lead, 20 words", "Windowed, no trigram twice"} in [{p["first"], p["second"]} for p in numbers["pairs"]]
+    with pytest.raises(SystemExit, match=r"would replace .*config\.json: no table: it has no 'table'"):
+        trained.main(["score", "windowed", "--output", str(kept_in / "windowed" / "config.json")])
 
 
 def test_scores_need_a_paper_of_which_a_run_is_kept(kept_in, monkeypatch):
