@@ -162,27 +162,19 @@ def test_what_is_shown_replaces_no_other_file(tmp_path):
     for name in ("README.md", "photo.png"):
         (tmp_path / name).write_bytes(b"another")
     (tmp_path / "folder.png").mkdir()
-    cases = {
-        (
-            "samples",
-            "mem2mem_table6",
-            "config.json",
-        ): "config.json: no table of samples: it has no 'samples', 'documents'",
-        (
-            "samples",
-            "mem2mem_table6",
-            "README.json",
-        ): "its Markdown would replace .*README.md, which is of no table of",
-        ("samples", "mem2mem_table6", "README.md"): "the Markdown is written there, and numbers as NAME.json",
-        ("attention", "mem2mem_figure3", "config.png"): "config.json: no figure: it has no 'plot'",
-        ("attention", "mem2mem_figure3", "photo.png"): "its picture would replace .*photo.png, which is of no figure",
-        ("attention", "mem2mem_figure3", "folder.png"): "folder.png: Is a directory",
-    }
+    samples, attention = ("samples", "mem2mem_table6"), ("attention", "mem2mem_figure3")
+    cases = [
+        (samples, "config.json", "config.json: no table of samples: it has no 'samples', 'documents'"),
+        (samples, "README.json", "its Markdown would replace .*README.md, which is of no table of samples"),
+        (samples, "README.md", "the Markdown is written there, and numbers as NAME.json"),
+        (attention, "config.png", "config.json: no figure: it has no 'plot'"),
+        (attention, "photo.png", "its picture would replace .*photo.png, which is of no figure"),
+        (attention, "folder.png", "folder.png: Is a directory"),
+    ]
     before = sorted((path.name, path.is_file() and path.read_bytes()) for path in tmp_path.iterdir())
-    for (*command, name), message in cases.items():
+    for command, name, message in cases:
         with pytest.raises(SystemExit, match=message):
-            where = ["--dataset", "aclsum", "--output", str(tmp_path / name)]
-            show_runs.main([*command, "Mem2Mem=nowhere", *where])
+            show_runs.main([*command, "Mem2Mem=nowhere", "--dataset", "aclsum", "--output", str(tmp_path / name)])
     assert sorted((path.name, path.is_file() and path.read_bytes()) for path in tmp_path.iterdir()) == before
 
 
