@@ -1375,7 +1375,7 @@ pd.DataFrame(published.values(), index=names, columns=columns)
 r"""
 ## The article's rows, small
 
-The article's lengths, windows and strides, on the biomedical papers that the kept run has learned from: embeddings of 64, states of 2 x 64, 5,000 words (the author's: 300, 2 x 256 and 50,000), one epoch and one seed, 200 papers of the validation set.
+The article's lengths, windows and strides, on the biomedical papers that the kept run has learned from: embeddings of 64, states of 2 x 64, 5,000 words (the author's: 300, 2 x 256 and 50,000), one epoch and three seeds, 200 papers of the validation set.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1385,9 +1385,9 @@ table_frame(small)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**What to see.** With no trigram twice the model with a window, which reads two to four times as many words, is in each pair better than the one without: CD_II than CD_I, WIKI_II than WIKI_I, WIKI_IV than WIKI_III (as the article decodes, the last two are level in R-1). The article has it so for
-WIKI_II alone. Attention to all 780 words at once (WIKI_V) is a little better than windows over them (WIKI_IV); in the article these two are two points apart. And the rule against repeated trigrams moves the scores more than any of
-this: four to five of ten trigrams have been said before without it. `papers.md` has the differences with their intervals.
+**What to see.** With no trigram twice the model with a window, which reads two to four times as many words, is in each pair better than the one without: CD_II than CD_I, WIKI_II than WIKI_I, WIKI_IV than WIKI_III (as the article decodes, that the last two differ in R-1 is in doubt). The article has it so for
+WIKI_II alone. Whether attention to all 780 words at once (WIKI_V) is better than windows over them (WIKI_IV) three seeds do not tell for certain; in the article these two are two points apart. And the rule against repeated trigrams moves the scores more than any of
+this: without it four to five and a half of ten trigrams have been said before. `papers.md` has the differences with their intervals.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
