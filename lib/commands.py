@@ -52,14 +52,13 @@ def check_replaces(
         check_writable(path)
         if one_file(output, path):
             raise ValueError(f"--output {output}: the {name} is written there, and numbers as NAME.json")
+        if path.exists() and not output.exists():
+            raise ValueError(
+                f"--output {output}: its {name} would replace {path}, which is of no {what}. Name another"
+            )
     check_writable(output)
     if output.exists():
         try:
             read_numbers(output, what, needed)
         except ValueError as error:
             raise ValueError(f"--output would replace {error}. Name another file, or remove this one") from None
-    for name, path in beside.items():
-        if path.exists() and not output.exists():
-            raise ValueError(
-                f"--output {output}: its {name} would replace {path}, which is of no {what}. Name another"
-            )

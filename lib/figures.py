@@ -51,6 +51,7 @@ def draw(plot: Callable[..., Figure], name: str, folder: str | Path, caption: st
     data = rounded(data)
     kept = json.dumps({"plot": plot.__name__, "caption": caption, **data}, ensure_ascii=False) + "\n"
     drawn = png(plot(**data))
+    # numbers first: a picture without them is taken for another's (`check_replaces`)
     write_whole(Path(folder) / f"{name}.json", kept)
     write_whole(Path(folder) / f"{name}.png", drawn)
     return drawn

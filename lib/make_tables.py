@@ -25,14 +25,7 @@ from lib.commands import check_replaces, plain_errors
 from lib.measures import MEASURES
 from lib.papers import page_table_named, table_named
 from lib.papers.paper import DECODINGS, Row, Table
-from lib.storage import (
-    check_keys,
-    project_root,
-    read_numbers,
-    trained_folder,
-    write_json,
-    write_whole,
-)
+from lib.storage import check_keys, project_root, read_numbers, trained_folder, write_json, write_whole
 from lib.suggestions import did_you_mean
 from lib.table_scores import SCORES, read_table_scores, row_parts, write_table_scores
 

@@ -13,14 +13,7 @@ from lib.data.batch import Batch, Ragged
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
-from lib.layers.transformer import (
-    DecoderLayer,
-    DroppedLinear,
-    FeedForward,
-    TransformerLayer,
-    check_heads,
-    sinusoids,
-)
+from lib.layers.transformer import DecoderLayer, DroppedLinear, FeedForward, TransformerLayer, check_heads, sinusoids
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis
 from lib.models.piece_model import PieceModel, xavier
 
