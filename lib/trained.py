@@ -21,11 +21,13 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.extractive import lexrank
 from lib.generate import DecodeConfig, summarize
-from lib.make_tables import ANY_TABLE, markdown, render, table_numbers
+from lib.kept_tables import render
 from lib.papers import PAPERS
 from lib.papers.paper import DECODINGS, Kept, Row, RunSpec, Table, choose
+from lib.result_tables import ANY_TABLE, table_numbers
 from lib.runs import Run, RunError, weights_of
 from lib.score_runs import about, cut, score_systems
+from lib.shown_tables import markdown
 from lib.storage import trained_folder, write_json, write_whole
 
 MOST_BYTES = 12_000_000  # of a run's weights

@@ -53,7 +53,7 @@ from lib.extractive import lexrank, oracle
 from lib.figures import interval_bars
 from lib.generate import summarize
 from lib.human.sheets import write_summaries
-from lib.make_tables import render
+from lib.kept_tables import render
 from lib.page_tools import clip, figures_folder, measured, summary_row, unseen_papers
 from lib.papers import PAPERS
 from lib.score_runs import score_systems

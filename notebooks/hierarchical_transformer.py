@@ -112,7 +112,7 @@ from lib.figures import attention_maps, lines, signed_maps, word_maps, word_weig
 from lib.generate import DecodeConfig, greedy_search, summarize
 from lib.human.sheets import write_summaries
 from lib.layers.transformer import sinusoids
-from lib.make_tables import kept_table, published_table, setting, table_frame
+from lib.kept_tables import kept_table
 from lib.metrics import longest_common_recall, score_table
 from lib.models.hierarchical_transformer import (
     GlobalLayer,
@@ -134,6 +134,7 @@ from lib.ranking import (
 )
 from lib.runs import kept_checkpoints, load_weights
 from lib.shown import PageFigures, Passages, show_tables, wrapped
+from lib.shown_tables import published_table, setting, table_frame
 from lib.storage import project_root, trained_folder
 from lib.papers.paper import DECODINGS
 from lib.training import evaluate_loss

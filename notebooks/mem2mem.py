@@ -100,13 +100,7 @@ from lib.figures import attention_maps, word_maps
 from lib.frames import Frames
 from lib.generate import beam_search, extract, source_sentences, summarize
 from lib.layers.pointer import PointerOutput
-from lib.make_tables import (
-    kept_table,
-    pairs_frame,
-    published_table,
-    setting,
-    table_frame,
-)
+from lib.kept_tables import kept_table
 from lib.metrics import copied_ngrams
 from lib.models.hred import HRED, HREDConfig
 from lib.models.mem2mem import (
@@ -123,6 +117,12 @@ from lib.page_tools import (
 from lib.papers import resolve
 from lib.score_runs import cut
 from lib.shown import PageFigures, Passages, picture, show_tables, wrapped
+from lib.shown_tables import (
+    pairs_frame,
+    published_table,
+    setting,
+    table_frame,
+)
 from lib.papers.paper import DECODINGS
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "+read", 0, 0)

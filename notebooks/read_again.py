@@ -92,13 +92,7 @@ from lib.diagrams import show_folded, show_model
 from lib.figures import lines, word_maps
 from lib.generate import DecodeConfig, beam_search, greedy_search, summarize
 from lib.layers.gru import GatedGRU
-from lib.make_tables import (
-    kept_table,
-    pairs_frame,
-    published_table,
-    setting,
-    table_frame,
-)
+from lib.kept_tables import kept_table
 from lib.metrics import rouge, score_table
 from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
@@ -108,6 +102,12 @@ from lib.page_tools import (
 )  # fmt: skip
 from lib.papers import resolve
 from lib.shown import PageFigures, Passages, show_tables, wrapped
+from lib.shown_tables import (
+    pairs_frame,
+    published_table,
+    setting,
+    table_frame,
+)
 from lib.storage import project_root, write_json, write_whole
 
 kept = (dataset, preset, variant, steps, seed) == (

@@ -117,7 +117,7 @@ from lib.generate import (
     written,
 )
 from lib.layers.pointer import PointerOutput
-from lib.make_tables import kept_table, setting, table_frame
+from lib.kept_tables import kept_table
 from lib.models.windowed import TiedPointer, Windowed, WindowedConfig
 from lib.page_tools import (
     clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source,
@@ -125,6 +125,7 @@ from lib.page_tools import (
 )  # fmt: skip
 from lib.papers import resolve
 from lib.shown import PageFigures, Passages, show_tables, wrapped
+from lib.shown_tables import setting, table_frame
 from lib.papers.paper import DECODINGS
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "dynamic", 0, 0)

@@ -17,7 +17,7 @@ from pygments.token import Token
 
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import SPLITS
-from lib.make_tables import shown_in
+from lib.kept_tables import shown_in
 from lib.papers import PAPERS
 from lib.storage import project_root
 
@@ -198,7 +198,10 @@ LAYERS = (
     ("lib.training",),
     ("lib.ranking", "lib.extraction"),
     ("lib.papers",),
-    ("lib.score_runs", "lib.table_scores", "lib.make_tables", "lib.commands"),
+    (
+        "lib.score_runs", "lib.table_scores", "lib.result_tables", "lib.shown_tables", "lib.kept_tables",
+        "lib.make_tables", "lib.commands",
+    ),
     (
         "lib.train", "lib.corpora", "lib.score", "lib.summarize", "lib.human", "lib.summary_page", "lib.page_tools",
         "lib.figures", "lib.diagrams", "lib.checks", "lib.exercises", "lib.class_pages", "lib.parameters",

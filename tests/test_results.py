@@ -10,22 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lib import make_tables, score
+from lib import kept_tables, make_tables, score
 from lib.data.corpora import load_corpus
 from lib.extractive import matches, oracle
-from lib.make_tables import (
-    kept_table,
-    make_table,
-    markdown,
-    page_table,
-    pairs_frame,
-    published_table,
-    table_frame,
-    table_numbers,
-)
+from lib.kept_tables import kept_table
 from lib.metrics import rouge
 from lib.papers import PAPERS, page_table_named, resolve, table_named
 from lib.papers.paper import Row, RunSpec, Table, baseline, slug
+from lib.result_tables import make_table, page_table, table_numbers
+from lib.shown_tables import markdown, pairs_frame, published_table, setting, table_frame
 from lib.storage import project_root
 from lib.table_scores import SCORES, read_table_scores
 from lib.train import main as train_main
@@ -300,7 +293,7 @@ def test_a_table_without_runs(scored):
     base = read(scored / "baselines.json")
     labels = ["Oracle, as long as it helps", "Oracle, 10 sentences", "Gold Ext, two sentences for each"]
     made = make_table("mem2mem_table3_gold", {label: [base] for label in labels}, "pubmed", "demo")
-    assert make_tables.setting(made) == (
+    assert setting(made) == (
         "`pubmed`, 3 of its test split scored; 95% bootstrap interval over documents. Published: pubmed."
     )
     assert table_frame(made)["published"].tolist() == ["", "", "47.76 / 20.36 / 39.19"]
@@ -513,7 +506,7 @@ def test_a_table_from_a_page():
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    monkeypatch.setattr(make_tables, "project_root", lambda: tmp_path)
+    monkeypatch.setattr(kept_tables, "project_root", lambda: tmp_path)
     (tmp_path / "figures").mkdir()
     (tmp_path / "papers.md").write_text("before\n<!-- table mem2mem_table2_aclsum -->\nold\n<!-- end -->\nafter\n")
     (tmp_path / "README.md").write_text("")
@@ -575,11 +568,11 @@ def test_a_table_without_a_place_is_not_kept(scored, project):
 
 def test_every_kept_table_is_shown_as_it_is():
     """As `python -m lib.make_tables render` writes them."""
-    texts, tables = make_tables._texts(), make_tables.kept_tables()
+    texts, tables = kept_tables._texts(), kept_tables.kept_tables()
     for name in tables:
-        assert any(make_tables._place(name).search(text) for text in texts.values()), name
+        assert any(kept_tables._place(name).search(text) for text in texts.values()), name
     for text in texts.values():
-        assert make_tables._rendered(text, tables) == text, "run: make figures"
+        assert kept_tables._rendered(text, tables) == text, "run: make figures"
 
 
 KEPT_SCORES = {
@@ -595,7 +588,7 @@ def test_kept_scores_make_the_kept_table(name):
 
 
 def test_papers_md_names_every_table_and_figure():
-    text = make_tables._texts()["papers.md"]
+    text = kept_tables._texts()["papers.md"]
     assert [name for name in (*TABLES, *PAGE_TABLES, *FIGURES, *SHOWN) if f"`{name}`" not in text] == []
 
 

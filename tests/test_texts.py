@@ -8,7 +8,7 @@ import re
 import pytest
 
 import lib
-from lib.make_tables import shown_in
+from lib.kept_tables import shown_in
 from lib.storage import project_root
 
 TEXTS = [project_root() / name for name in shown_in()]

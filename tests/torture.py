@@ -32,7 +32,7 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS, CorpusError, Document
 from lib.data.pieces import Pieces
 from lib.data.sections import CohanOptions
-from lib.make_tables import render
+from lib.kept_tables import render
 from lib.storage import project_root, write_json
 
 OPTIONS = CohanOptions(section_tokens=20, vocab_size=50)
