@@ -20,7 +20,8 @@ from lib.data.text import Vocabulary
 from lib.extractive import matches
 from lib.generate import batches, choices
 from lib.models.sentence_extractors import SentencePointer, SentencePointerConfig
-from lib.training import TrainConfig, train_in_cache
+from lib.train_config import TrainConfig
+from lib.training import train_in_cache
 
 
 def prepare_extracts(

@@ -26,7 +26,8 @@ from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
 from lib.runs import Run
 from lib.storage import write_whole
-from lib.training import TrainConfig, train_in_cache
+from lib.train_config import TrainConfig
+from lib.training import train_in_cache
 
 
 def ranker_training(options: ClusterOptions) -> TrainConfig:

@@ -21,20 +21,13 @@ from tyro.conf import OmitArgPrefixes, Positional
 
 from lib.commands import plain_errors
 from lib.data.prepared import is_prepared
+from lib.devices import device_named, processes, rank_device, wait_for_all
 from lib.generate import DecodeConfig
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import Setup
 from lib.runs import Run
-from lib.training import (
-    TrainConfig,
-    check_output,
-    device_named,
-    processes,
-    progress_of,
-    rank_device,
-    train,
-    wait_for_all,
-)
+from lib.train_config import TrainConfig
+from lib.training import check_output, progress_of, train
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,13 @@
 """Training: one plain loop, for a page and for the command line (`lib.train`)."""
 
 import json
-import math
-import os
 import platform
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import MISSING, dataclass, fields
-from datetime import timedelta
+from dataclasses import MISSING, fields
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -28,6 +25,7 @@ from tqdm import tqdm
 from lib.data.batch import Batch, make_batch
 from lib.data.batching import BucketSampler, in_order
 from lib.data.prepared import PreparedCorpus, code_of
+from lib.devices import device_named, has_bf16_products, processes, wait_for_all
 from lib.layers.coverage import CoverageAttention
 from lib.layers.dropout import random_numbers, seed_of
 from lib.layers.kernels import coverage_backward, exponentials, ready
@@ -51,84 +49,7 @@ from lib.runs import (
 )
 from lib.storage import cache_dir, digest, of_the_system, remove_leftovers, unwritable, write_json, write_whole
 from lib.threads import in_threads, threads_on, torch_threads
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    """The paper's training (appendix A.2), and what it leaves to the machine."""
-
-    batch_size: int = 16  # documents
-    batch_tokens: int | None = None  # at most so many source words in a batch, padding counted in
-    accumulate: int = 1  # parts in which a batch is computed, to save memory
-    epochs: int = 15
-    steps: int | None = None  # in place of epochs
-    optimizer: str = "adam"  # or "sgd", plain, or "adagrad"
-    learning_rate: float = 2e-4
-    warmup: int | None = None  # steps; given, the rate is learning_rate * min(step^-1/2, step * warmup^-3/2)
-    cosine: int | None = None  # steps; given, the rate rises in a line for `warmup` steps and falls in a cosine to 0
-    halve_after: int | None = None  # epochs; given, the rate is halved after each further epoch
-    anneal: float | None = None  # the rate is divided by it after each validation with a higher loss than the last
-    beta2: float = 0.999  # Adam's
-    epsilon: float = 1e-8  # Adam's
-    weight_decay: float = 0.0  # the L2 term
-    max_norm: float | None = 2.0  # of the gradient; None: as it is
-    seed: int = 0
-    validate_every: int | None = None  # steps; None: each epoch
-    save_every: int = 500  # steps; also after each validation
-    keep_best: int = 1  # checkpoints with the least validation loss; several can be averaged
-    log_every: int = 10  # steps
-    bf16: bool = False  # products in bfloat16: on a GPU, or for transformers on a CPU that has them
-
-    def __post_init__(self):
-        for name in (
-            "batch_size",
-            "batch_tokens",
-            "accumulate",
-            "epochs",
-            "steps",
-            "warmup",
-            "cosine",
-            "halve_after",
-            "validate_every",
-            "save_every",
-            "log_every",
-            "keep_best",
-        ):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value}")
-        if self.anneal is not None and self.anneal < 1:
-            raise ValueError(f"anneal must be at least 1, not {self.anneal}")
-        if not 0 <= self.seed < 2**63:
-            raise ValueError(f"seed must be at least 0 and below 2^63, not {self.seed}")
-        for name in ("learning_rate", "epsilon", "max_norm"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < float("inf"):
-                raise ValueError(f"{name} must be a number above 0, not {value}")
-        if not 0 <= self.weight_decay < float("inf"):
-            raise ValueError(f"weight_decay must be a number of at least 0, not {self.weight_decay}")
-        if not 0 <= self.beta2 < 1:
-            raise ValueError(f"beta2 must be in [0, 1), not {self.beta2}")
-        if self.cosine is not None and self.warmup is None:
-            raise ValueError("cosine needs a warmup before it")
-        if self.optimizer not in ("adam", "sgd", "adagrad"):
-            raise ValueError(f"optimizer must be 'adam', 'sgd' or 'adagrad', not {self.optimizer!r}")
-
-    def rate(self, step: int, epoch: float = 0.0, rises: int = 0) -> float:
-        """The learning rate of a step, counted from 1, in an epoch, counted from 0, after so many rises of the
-        validation loss (with a warm-up: Vaswani et al. 2017, equation 3)."""
-        rate = self.learning_rate
-        if self.cosine is not None and self.warmup is not None:
-            fallen = min(1.0, max(0, step - self.warmup) / self.cosine)
-            rate *= min(1.0, step / self.warmup) * (1 + math.cos(math.pi * fallen)) / 2
-        elif self.warmup is not None:
-            rate *= min(step**-0.5, step * self.warmup**-1.5)
-        if self.halve_after is not None:
-            rate *= 0.5 ** max(0, int(epoch) - self.halve_after + 1)
-        if self.anneal is not None:
-            rate /= self.anneal**rises
-        return rate
-
+from lib.train_config import TrainConfig
 
 # Parameters times source words of a batch from which threads pay: less is mostly Python, which one at a time can run.
 WORTH_SHARING = 2e9
@@ -535,53 +456,3 @@ def _made_with(model: nn.Module, corpus: PreparedCorpus) -> dict:
         "numpy": np.__version__,
         "code": code_of(train, type(model), type(corpus.options)),
     }
-
-
-# --------------------------------------------------------------------------------------------------- processes
-
-
-def has_bf16_products() -> bool:
-    """Whether this processor multiplies bfloat16 (AVX-512 or AMX): where not, float32 is faster."""
-    return getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
-
-
-def device_named(name: str | None = None) -> torch.device:
-    """ "cpu" or "cuda", with or without a number; by default this process's GPU where there is one. Raises RunError
-    for a device that is not here."""
-    try:
-        device = torch.device(name or (f"cuda:{rank_device()}" if torch.cuda.is_available() else "cpu"))
-    except RuntimeError:
-        raise RunError(f"no device {name!r}: cpu, or cuda where there is a GPU") from None
-    here = {"cpu": 1, "cuda": torch.cuda.device_count()}.get(device.type, 0)
-    if (device.index or 0) >= here:
-        raise RunError(f"device {name!r} is not here: this machine has the CPU and {torch.cuda.device_count()} GPUs")
-    return device
-
-
-def rank_device() -> int:
-    return int(os.environ.get("LOCAL_RANK", 0))
-
-
-@contextmanager
-def processes() -> Iterator[tuple[int, int]]:
-    """Rank and number of processes: torchrun's, from the environment, or one."""
-    world = int(os.environ.get("WORLD_SIZE", 1))
-    if world == 1:
-        yield 0, 1
-        return
-    started = not dist.is_initialized()
-    if started:
-        backend = "nccl" if torch.cuda.is_available() else "gloo"
-        dist.init_process_group(backend, timeout=timedelta(hours=2))  # a large corpus takes its time to prepare
-        if torch.cuda.is_available():
-            torch.cuda.set_device(rank_device())
-    try:
-        yield dist.get_rank(), world
-    finally:
-        if started:
-            dist.destroy_process_group()
-
-
-def wait_for_all(world: int) -> None:
-    if world > 1:
-        dist.barrier()

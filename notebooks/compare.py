@@ -15,14 +15,14 @@ compares them with each other and with systems that learn nothing.
 
 **What you will see**
 
-1. The runs that the project keeps, and what each model makes of the same paper before it reads it.
+1. The runs that the project keeps, and how each model prepares the same paper before reading it.
 2. One table: every summary cut to the same length; ROUGE with intervals, repetition, copying, size and time.
 3. Which of the differences are real: a paired bootstrap.
 4. Three papers with every model's summary side by side; a form to let people judge.
 
 With the parameters as they are, the page opens the kept runs (`trained`), takes about a minute on two CPU cores and needs no network. With
-another `dataset` or `preset` it trains every model first, by the command that everybody uses, each in a process of its own; `preset="demo"` takes two minutes for
-that, and shows what training costs, not what the models can do. Each model's own page explains it.
+another `dataset`, `preset` or `steps` it first trains every model, with the command that everybody uses, each in a process of its own. With `preset="demo"` this takes two minutes
+and shows what training costs, not what the models can do. Each model is explained on its own page.
 """
 
 # %% tags=["parameters"]
@@ -75,7 +75,7 @@ show_tables()
 r"""
 # 1. The runs, and what they read of one paper
 
-Where the parameters ask for training, it is `python -m lib.train` in a process of its own for each model, so that its memory is its own; what was measured once for the same
+If the parameters ask for training, the page runs `python -m lib.train` in a process of its own for each model, so that the memory of each model is measured alone. What was measured once for the same
 settings and code is not done again.
 """
 
@@ -139,15 +139,17 @@ pd.DataFrame.from_dict(read, orient="index").T
 
 # %% [markdown]
 r"""
-Each model keeps its own paper's preprocessing, so each reads another part of a paper. Read-Again was made for headlines: its kept run has learned from news, reads the beginning
-and writes some seven words; it is here because the comparison would not be one of the four papers without it. *training* is hours of one core; of *HT + copying*, of two.
+Each model keeps the preprocessing of its own paper, so each model reads a different part of the text. Read-Again was made for headlines: its kept run has learned from news, reads the beginning
+and writes about seven words. It is here because without it the comparison would not cover the four papers. *training* is what the run took: of the kept runs, hours on one core (*HT + copying*: on two). *Only to be copied* are words of the text that are not in the vocabulary: the model can write them only by copying; pieces leave no such words.
 
 # 2. One table
 
-F1 in percent with 95% bootstrap intervals over documents, every summary cut to the same number of words. **R-Lsum** is the summary-level R-L; *repeated*, the share of trigrams that
-a summary has said before; *copied*, the share of its 5-grams that stand in the paper; *distinct*, the share of summaries that no other paper has; *a summary*, the time of
-beam search for one document, all hypotheses of a batch at once. Lead, LexRank and the oracle read the whole paper; the oracle sees the reference and shows about
-how far choosing sentences can go. Each model decodes as its paper does, and with no trigram twice: of words, or of pieces where it writes pieces (the hierarchical transformer).
+The table shows ROUGE F1 in percent with 95% bootstrap intervals over documents. Every summary is cut to the same number of words. **R-Lsum** is the summary-level R-L. *repeated* is the share of
+trigrams that a summary has said before. *copied* is the share of its 5-grams that stand in the paper. *distinct* is the share of summaries that no other paper has. *a summary* is the time of
+beam search for one document, with all hypotheses of a batch at once.
+
+Lead, LexRank and the oracle read the whole paper. The oracle sees the reference and shows about how far one can get by choosing sentences. Each model decodes as its paper does, and again with no
+trigram twice. The trigrams are of words, or of pieces if the model writes pieces (both hierarchical transformers).
 """
 
 # %%
@@ -201,17 +203,19 @@ figures.show(
 
 # %% [markdown]
 r"""
-**What to see.** On these papers, which none of the models has learned from, LexRank and Mem2Mem with no trigram twice are level, and both far above Lead. The windowed model is nearly seven points below Mem2Mem, although on
-the corpus of both they are a point apart (48.2 and 49.1 R-1): it has learned where in an article of that corpus the conclusion stands, and here something else stands there ([its page](windowed.ipynb) measures that). As their papers decode,
-they repeat themselves: four in ten of Mem2Mem's trigrams and six in ten of the windowed model's have been said before. The hierarchical transformer, with as many papers to learn from, is eight points below
-Lead: nothing in it copies, and it takes little from the text ([its page](hierarchical_transformer.ipynb) measures that). With copying, which is ours and not the paper's (*HT + copying*), it is level with Lead here and eight points above it on the corpus that it has
-learned from; its 230 to 256 pieces make fewer words of these papers than of those (156 and 178), for new names take many pieces. Read-Again answers with seven words of news, as it was taught; no summary of 200 words can be made of them.
+**What to see.** None of the models has learned from these papers. Mem2Mem with no trigram twice is level with LexRank, and both are far above Lead. The windowed model is nearly seven points below Mem2Mem, although on
+the corpus that both have learned from it is only a point below (48.2 and 49.1 R-1). It has learned where in an article of that corpus the conclusion stands; in these papers something else stands there
+([its page](windowed.ipynb) measures that). As their papers decode, both models repeat themselves: four in ten of Mem2Mem's trigrams and six in ten of the windowed model's have been said before.
+
+The hierarchical transformer has learned from as many papers, but it is eight points below Lead: nothing in it copies, and it takes little from the text ([its page](hierarchical_transformer.ipynb)
+measures that). With copying, which is ours and not the paper's (*HT + copying*), it is level with Lead here, and eight points above Lead on the corpus that it has learned from. Its 230 to 256 pieces make fewer
+words here than on that corpus (156 and 178), because new names take many pieces. Read-Again answers with seven words of news, as it was taught; seven words cannot make a summary of 200.
 
 # 3. Which differences are real
 
-Intervals of two systems may overlap although one is better on nearly every document: both move with how hard the documents are. The
-paired bootstrap draws the same documents for both and looks at the difference (Koehn 2004). Row minus column, R-1, with a star where the
-95% interval of the difference excludes 0; models with no trigram twice:
+The intervals of two systems may overlap although one system is better on nearly every document, because both scores depend on how hard the
+documents are. The paired bootstrap draws the same documents for both systems and looks at the difference (Koehn 2004). The table shows R-1, row minus
+column; the models decode with no trigram twice. A star means that the 95% interval of the difference excludes 0.
 """
 
 
@@ -234,15 +238,15 @@ pd.DataFrame(differences)
 
 # %% [markdown]
 r"""
-**What to see.** Four of the 28 differences have no star: LexRank and Mem2Mem (0.6), windowed model and Lead (1.3), *HT + copying* and Lead (1.3), and those two models (0.0). No star does not say that two are equal, only that 30 papers do not tell them apart; and were there no
-difference at all, one or two of 28 would have a star by luck.
+**What to see.** Four of the 28 differences have no star: LexRank and Mem2Mem (0.6), windowed model and Lead (1.3), *HT + copying* and Lead (1.3), windowed model and *HT + copying* (0.0). A missing star does not mean that
+two systems are equal, only that 30 papers do not tell them apart. And if there were no difference at all, one or two of 28 would have a star by luck.
 
-With one seed for each model, a star says that these two *runs* differ on documents like these. Whether the two *models* do takes several runs of each: for the rows of one paper,
-`snakemake -c2 mem2mem_table2` makes three and draws seeds as well as documents; with `seed` this page trains other runs of all four.
+There is one seed for each model, so a star says that these two *runs* differ on documents like these. To know whether the two *models* differ, one needs several runs of each. For the rows of one paper,
+`snakemake -c2 mem2mem_table2` makes three runs of each row and draws seeds as well as documents. With `preset` and `seed` this page trains other runs of all four.
 
 # 4. Three papers, every model
 
-The beginnings of the summaries; the first three rows are the authors' own words.
+Below are the beginnings of the summaries. The first three rows of each paper are the authors' own words.
 """
 
 # %%
@@ -269,13 +273,14 @@ side_by_side(quotable[min(2, len(quotable) - 1)])
 
 # %% [markdown]
 r"""
-**What to see.** Mem2Mem's sentences are about the paper, with its words, and who was compared with whom is often wrong. The hierarchical transformer writes the frame of an abstract (*the aim of this study was to*) around things that are not in the paper; with copying it takes whole clauses, and joins them wrongly (*a total of 1, 1,635 men and women*). The windowed model begins like the paper's first sentences, most of them copied, and goes on with its
-methods. Read-Again, made for dispatches of 1987, makes a dispatch of it.
+**What to see.** Mem2Mem's sentences are about the paper and use its words, but they often get wrong who was compared with whom. The hierarchical transformer writes the frame of an abstract (*the aim of this study was to*) around
+things that are not in the paper. With copying, it takes whole clauses from the paper and joins them wrongly (*a total of 1, 1,635 men and women*). The windowed model begins like the paper's first sentences, most of
+them copied, and goes on with the paper's methods. Read-Again, made for news dispatches of 1987, turns the paper into a dispatch.
 
 # 5. Let people judge
 
-The summaries of every system are written as lines of JSON, each beside its document. One command draws documents and writes a form for a browser and the same as
-CSV, blinded; another reads it back, with the agreement of the raters (`python -m lib.human --help`):
+The next cell writes the summaries of every system as lines of JSON, each beside its document. One command draws documents and writes a blinded form for a browser, and the same form
+as CSV. Another command reads the filled form and gives the scores and the agreement of the raters (`python -m lib.human --help`):
 """
 
 # %%
@@ -290,7 +295,7 @@ print("python -m lib.human scores runs/rating")
 r"""
 # 6. Exercises
 
-A check says how much is right, not what is. Open an answer's fold to see a solution. The part stands on its own set-up cell; `make class` makes a notebook of it (`teaching.md`).
+A check says how many cases are right and shows the first wrong one, but never the right answer. Open an answer's fold to see a solution. This part has its own set-up cell; `make class` makes a notebook of it (`teaching.md`).
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -303,7 +308,7 @@ from lib.exercises import Exercise
 r"""
 ## Compute
 
-**1.** Two systems were scored on the same documents, in the lists `first` and `second`. Return the mean difference, second minus first, and how many documents the second wins: two numbers. `lib.bootstrap.paired_bootstrap` gives the same mean. (2 points)
+**1.** Two systems were scored on the same documents, in the lists `first` and `second`. Return two numbers: the mean difference, second minus first, and the number of documents on which the second system is better. `lib.bootstrap.paired_bootstrap` gives the same mean. (2 points)
 """
 
 
@@ -327,7 +332,8 @@ asked.score()
 
 # %% [markdown]
 r"""
-**2.** Three people chose the best and the worst of three summaries of one document. Best-worst scaling counts 1 for a best choice, -1 for a worst one, and divides by how often the summary was shown. Return the score of one letter, given the lists of best and of worst choices, one of each a person. (2 points)
+**2.** Three people chose the best and the worst of three summaries of one document. Best-worst scaling counts 1 for each best choice and -1 for each worst choice, and divides the sum by how often the summary was shown. A summary has a letter. Return the score of one letter, given the lists of best and
+of worst choices; each person gives one best and one worst choice. (2 points)
 """
 
 

@@ -13,13 +13,14 @@ r"""
 Yang Liu, Mirella Lapata: *Hierarchical Transformers for Multi-Document Summarization*, ACL 2019,
 [arXiv:1905.13164](https://arxiv.org/abs/1905.13164).
 
-A topic has many documents, and together they are too long for a transformer that lets every word see every other. This paper first
-**ranks** the paragraphs of all documents by how much they are likely to give to the summary, and keeps the best. Its encoder then works on
-two levels: **local layers** inside each paragraph, and **global layers** that make a few vectors of each paragraph, let paragraphs attend
-to each other through them, and hand every word what its paragraph has learned. That attention is a graph over paragraphs, learned; one of
-its heads can be replaced by a graph from elsewhere: **lexical similarity** or **discourse**.
+Many documents are about the same topic. Together they are too long for a transformer in which every word sees every other word. This paper
+first **ranks** the paragraphs of all documents by how much each is likely to give to the summary, and keeps the best. Its encoder then works
+on two levels. **Local layers** work inside each paragraph. **Global layers** turn each paragraph into a few vectors, let paragraphs attend
+to each other through these vectors, and give every word what its paragraph has learned. The attention between paragraphs is a learned graph
+over them. One of its heads can be replaced by a graph that is made outside the model, from **lexical similarity** or **discourse**.
 
-**When you have read it** you can say how paragraphs learn of each other through a few vectors each, what a graph from elsewhere would change, and where the authors' code and their equations part.
+**When you have read this page**, you can explain how paragraphs learn about each other through a few vectors each, what a graph made outside the model would change, and where the authors' code differs from
+their equations.
 
 **Before you start**: PyTorch, a transformer's attention, and what [Start here](start_here.ipynb) explains: beam search, length penalty, warm-up, ROUGE.
 
@@ -33,9 +34,9 @@ its heads can be replaced by a graph from elsewhere: **lexical similarity** or *
 
 Before this page: [Mem2Mem](mem2mem.ipynb); next: [all models on the same documents](compare.ipynb).
 
-With the parameters as they are, the page takes about a minute on two CPU cores and needs no network: it opens the run that the project keeps
-(`trained/hierarchical_transformer`) and lets it summarize papers that it has never seen. With any other `dataset`, `preset`, `variant`, `steps` or `seed` it trains
-a model first; that of `preset="demo"` is small, sees a hundred clusters, and then writes one text for everything.
+With the parameters as they are, the page takes about a minute on two CPU cores and needs no network. It opens the run that the project keeps
+(`trained/hierarchical_transformer`) and lets it summarize papers that the run has never seen. With any other `dataset`, `preset`, `variant`, `steps`, `study_steps` or `seed` the page
+trains a model first. The model of `preset="demo"` is small and sees a hundred clusters; it then writes the same text for every cluster.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -43,9 +44,9 @@ r"""
 ## Conventions
 
 The paper is paraphrased, never quoted; **(5)** is its equation 5. Functions named after an equation, like `eq15_pooling_weights`, are
-written to be read: one cluster, no batch, no padding. They take their weights from the library's modules. `checks` compares them with
-what the library computes for a padded batch in double precision and stops the page when they differ; a table at the end of the part lists all that was compared. Linear layers, LSTMs and layer
-normalisation are PyTorch's on both sides.
+written to be read: they take one cluster, with no batch and no padding. Their weights come from the library's modules. `checks` compares their results with
+what the library computes for a padded batch in double precision, and stops the page if the two differ. A table at the end of the part lists all comparisons. Linear layers, LSTMs and layer
+normalisation are PyTorch's in both.
 
 | symbol | shape | what |
 |---|---|---|
@@ -180,8 +181,8 @@ show_tables()
 r"""
 ## The model in one picture
 
-Colours mean the same on every page, and an arrow carries the number of the equation that it stands for and the shape of what comes out. The picture returns at every equation, with the part
-in question lit.
+Colours mean the same on every page. An arrow carries the number of its equation and the shape of the result. The picture returns at every equation, with the part
+in question highlighted.
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -189,11 +190,11 @@ show_model("hierarchical_transformer")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**One step of the decoder, told whole.** The piece written last is embedded with the table that also embeds the source and makes the output, times √d, and gets the sinusoids of its place in the summary. In the (one)
-decoder layer it attends to itself and to all pieces written before it, whose keys and values were kept. Then it attends to **all words of all
-paragraphs** that the encoder has kept, in one row, not to paragraphs: what other paragraphs know is already in each word's state, put there by the global layers (13)-(23). A
-feed-forward part follows; each of the three parts adds to what went in. The last state, normalised, is multiplied with the embedding table and gives the distribution of the next piece; nothing is copied,
-and these steps have no equation numbers in the paper. (Form "paper": no √d, and the normalisation stands after each sum.)
+**One step of the decoder, told whole.** The last written piece is embedded with the same table that embeds the source and makes the output. Its embedding is multiplied by √d, and the sinusoids of its place in the summary are added.
+In the (one) decoder layer the piece attends to itself and to all pieces written before it, whose keys and values were kept. Then it attends to **all words of all
+paragraphs** in one row, whose states the encoder has kept. It does not attend to paragraphs: what other paragraphs know is already in each word's state, because the global layers (13)-(23)
+have put it there. A feed-forward part follows. Each of the three parts adds its result to its input. The last state is normalised and multiplied by the embedding table, which gives the
+distribution of the next piece. Nothing is copied, and these steps have no equation numbers in the paper. (In the form "paper" there is no √d, and the normalisation comes after each sum.)
 
 ```python
 y = sqrt(d) * E[piece] + sinusoids(t)
@@ -209,9 +210,9 @@ P = softmax(E LN(y) + bias)
 r"""
 # 1. A task that needs what is between paragraphs
 
-Five paragraphs, each with a name and two random words; the title is one of the names; the summary is that paragraph's words. A decoder of one
-layer looks at the source once for each word, so somebody must have told the paragraph before that it is the one. The learned ranker can
-solve the same task from the other side: it puts the named paragraph first.
+Each cluster has five paragraphs. A paragraph has a name and two random words. The title is one of the names, and the summary is the two words
+of the paragraph with that name. A decoder of one layer looks at the source only once for each word that it writes. So the paragraph must already
+know, before the decoder looks at it, that it is the named one. The learned ranker can solve the same task from the other side: it puts the named paragraph first.
 """
 
 
@@ -280,12 +281,12 @@ pd.DataFrame({"summaries right": right, "steps": [500, 500, 200, 200]}, index=ro
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Without the ranker, the model solves the task with its global layers, and without them guesses one paragraph of five. With
-the ranker, the first paragraph is always the right one, and both models solve it: the two ideas of the paper reach the same goal, one
-before the model and one inside it.
+**What to see.** Without the ranker, the model solves the task if it has global layers; without them it guesses one of the five paragraphs. With
+the ranker, the first paragraph is always the right one, and both models solve the task. So the two ideas of the paper reach the same goal: ranking
+does it before the model, global layers do it inside the model.
 
-How does it do that? One unseen cluster, the model without ranker: what each head pools from the words of a paragraph (the mean over
-paragraphs), and how paragraphs then attend to each other in the last global layer. The red triangle is the named paragraph; row and column 1 are the title.
+How does the model without the ranker do that? We look at one unseen cluster. The figure shows how paragraphs attend to each other in the last global layer. Its red triangle marks the
+named paragraph; row and column 1 are the title. The table after it shows what each head pools from the words of a paragraph (the mean over paragraphs).
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -322,8 +323,9 @@ pd.DataFrame(pooled.values(), index=places, columns=["name", "word 1", "word 2"]
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** In the first global layer head 4 pools the name above all, with eight tenths of its weight, and head 1 with more than half: that is what it takes to compare a
-paragraph with the title. In the last layer heads 3 and 4 of every paragraph look at the named one most, which is how all learn which one it is. Nobody told the heads what a name is.
+**What to see.** In the first global layer, head 4 pools mostly the name: it gives the name eight tenths of its weight. Head 1 gives the name more than half. The name is what a head needs to compare a
+paragraph with the title. In the last layer, heads 3 and 4 of every paragraph attend most to the named paragraph. This is how all paragraphs learn which one it is. Nobody told the heads what a
+name is.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -332,8 +334,8 @@ r"""
 
 ## A toy corpus
 
-Three clusters. The first row of each is its title, ended by the symbol `<T>`; the others are paragraphs. They have different numbers
-of paragraphs and of words, so that everything is padded somewhere. A word has one piece here. The weights are random: the pictures show what is computed, not
+Three clusters. The first row of each is its title, ended by the symbol `<T>`; the others are paragraphs. The clusters differ in their
+numbers of paragraphs and of words, so that everything is padded somewhere. A word has one piece here. The weights are random: the pictures show what is computed, not
 what a trained model does.
 """
 
@@ -383,8 +385,8 @@ Passages(list(zip([*row_names, "summary"], shown)))
 r"""
 ## (1) to (6) Which paragraphs matter
 
-Two LSTMs read the title and a paragraph. The largest value of each dimension over the title stands for it; it joins every word of the
-paragraph; what comes out is again reduced to its largest values, and a logistic regression gives the score.
+One LSTM reads the title, another one reads a paragraph. The title becomes one vector: the largest value of each dimension over its words. This vector is joined to every word of the
+paragraph. The result is again reduced to the largest value of each dimension, and a logistic regression gives the score.
 
 $$\{u_{t1},\dots\}=\mathrm{lstm}_t(\{w_{t1},\dots\})\tag{1}$$
 
@@ -398,8 +400,8 @@ $$\hat p=\mathrm{maxpool}(\{p_1,\dots\})\tag{5}$$
 
 $$s=\sigma(W_2\hat p)\tag{6}$$
 
-It learns, by cross entropy, the **ROUGE-2 recall** of the paragraph: the share of the summary's bigrams that it has. The model reads pieces,
-its labels are counted in words; in the toy clusters a word is a number.
+The ranker learns, by cross entropy, the **ROUGE-2 recall** of the paragraph: the share of the summary's bigrams that the paragraph has. The
+ranker reads pieces, but its labels are counted in words. In the toy clusters a word is a number.
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -458,8 +460,8 @@ checks.close(cross_entropy, lib_loss, "ranker", "cross entropy with soft labels"
 r"""
 ## (7) to (10) Two positions
 
-Where a word stands has two sides: which paragraph, and which word of it. Each gets half of the dimensions. (7) prints $e_p[i]$ where
-$e_p[2i]$ is meant; and in (7) and (8) $d$ is read as the width of $e_p$ itself, half of the model's, as the code has it.
+A word has two positions: the number of its paragraph, and its own number in that paragraph. Each gets half of the dimensions. The paper prints $e_p[i]$ in (7)
+where it means $e_p[2i]$. In (7) and (8), $d$ is read as the width of $e_p$ itself, which is half of the model's width, as in the code.
 
 $$e_p[2i]=\sin\big(p/10000^{2i/d}\big)\tag{7}$$
 
@@ -561,8 +563,8 @@ $$h=\mathrm{LN}\big(x^{l-1}+\mathrm{MHAtt}(x^{l-1})\big)\tag{11}$$
 
 $$x^l=\mathrm{LN}\big(h+\mathrm{FFN}(h)\big)\tag{12}$$
 
-**The code** normalises what goes into each part and not the sum: $h=x+\mathrm{MHAtt}(\mathrm{LN}\,x)$, $x^l=h+\mathrm{FFN}(\mathrm{LN}\,h)$,
-and once more behind the last layer.
+**The code** normalises the input of each part instead of the sum: $h=x+\mathrm{MHAtt}(\mathrm{LN}\,x)$, $x^l=h+\mathrm{FFN}(\mathrm{LN}\,h)$.
+It normalises once more after the last layer.
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -692,12 +694,13 @@ $$context^z_i=\sum_{i'}\frac{\exp(q^{z\top}_ik^z_{i'})}{\sum_o\exp(q^{z\top}_ik^
 
 ## (24) A graph in place of a head
 
-A graph that comes from elsewhere can take the place of one head: row $i$ of $G$, scaled to sum to 1, says how much paragraph $i$ takes from each. Only the values are learned there.
+A graph that is made outside the model can take the place of one head's attention. Row $i$ of $G$, scaled to sum to 1, says how much paragraph $i$ takes from each paragraph. In this head only the values
+are learned.
 
 $$context^{z'}_i=\sum_{i'}\frac{G_{ii'}}{\sum_oG_{io}}\,v^{z'}_{i'}\tag{24}$$
 
-The paper does not say which head gives way, nor in which layers: here the first one, in every global layer. No published commit of the code
-has the graphs.
+The paper does not say which head the graph replaces, nor in which layers. Here it replaces the first head of every global layer. No published
+commit of the code has the graphs.
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -771,7 +774,7 @@ figures.show(word_maps, caption, panels=panels)
 r"""
 ## (21) to (23) Back to the words
 
-What its paragraph has gathered reaches every word: the contexts of all heads, joined and mixed, are added to it, and two linear layers follow.
+Every word receives what its paragraph has gathered: the contexts of all heads are joined, mixed and added to the word, and two linear layers follow.
 
 $$c_i=W_c[context^1_i;\dots;context^{n_{head}}_i]\tag{21}$$
 
@@ -818,16 +821,16 @@ for form, model in models.items():
 r"""
 ## (25), (26) The two graphs
 
-**Similarity**: the cosine of tf-idf vectors of paragraphs, where a word weighs its count times $\log(N_d/N_{dw})$, with $N_d$ paragraphs of which
-$N_{dw}$ have the word; edges below 0.2 are dropped. **Discourse**: $0.2$ times the number of entities that two paragraphs share, plus 1
-if they are neighbours in a document and a marker such as *however* or *as a result* joins them.
+**Similarity** is the cosine of the tf-idf vectors of two paragraphs. The weight of a word is its count times $\log(N_d/N_{dw})$: there are $N_d$ paragraphs,
+and $N_{dw}$ of them have the word. Edges below 0.2 are dropped. **Discourse** is $0.2$ times the number of entities that two paragraphs share, plus 1
+if the two are neighbours in a document and a marker such as *however* or *as a result* joins them.
 
 $$v_{ik}=N_w(t_{ik})\log\frac{N_d}{N_{dw}(t_{ik})}\tag{25}$$
 
 $$D_{ii'}=0.2\,e_{ii'}+m_{ii'}\tag{26}$$
 
-The paper finds entities with spaCy. So does this page where spaCy and its small English model are installed; otherwise runs of capitalised
-words count as entities. Each row has 1 on its diagonal, so that no row of (24) is empty.
+The paper finds entities with spaCy. This page does the same if spaCy and its small English model are installed; otherwise sequences of capitalised
+words count as entities. Both graphs have 1 on the diagonal, so that no row of (24) is empty.
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -912,9 +915,9 @@ print(f"entities on this page: {finder}")
 r"""
 ## The decoder, and the loss
 
-A transformer decoder over the words of all paragraphs in order (not over paragraphs). Depth is not stated in the paper; the code has
-**one** layer. One table of embeddings serves source, summary and output. Labels are smoothed: $1-\epsilon$ for the right piece, and
-$\epsilon=0.1$ over all others but [PAD].
+The decoder is a transformer decoder over the words of all paragraphs in order (not over paragraphs). The paper does not state its depth; the code
+has **one** layer. One table of embeddings serves source, summary and output. Labels are smoothed: the right piece gets $1-\epsilon$, and all
+other pieces except [PAD] share $\epsilon=0.1$.
 """
 
 
@@ -994,9 +997,9 @@ show_source(GlobalLayer.forward, GlobalLayer._pool, GlobalLayer._between)
 r"""
 ## Limiting cases
 
-**One paragraph.** It can only attend to itself, so that the attention of (20) is 1 and the global layer is a transform of that paragraph alone:
-$context^z=W^z_vhead^z$. **A graph of ones** gives $1/m$ everywhere, as a head does whose queries are 0. **Writing piece by piece** with kept
-keys and values gives what one pass over the whole summary gives.
+**One paragraph.** A single paragraph can only attend to itself. So the attention (20) is 1, and the global layer transforms that paragraph alone:
+$context^z=W^z_vhead^z$. **A graph of ones** gives an attention of $1/m$ everywhere, like a head whose queries are 0. **Writing piece by piece** with
+kept keys and values gives the same as one pass over the whole summary.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
@@ -1036,7 +1039,7 @@ torch.set_default_dtype(torch.float32)
 r"""
 ## All comparisons
 
-Numbers of the page's functions beside the library's, in double precision. One that fails would have stopped the page.
+The table puts the numbers of the page's functions beside the library's, in double precision. A comparison that failed would have stopped the page.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1046,11 +1049,11 @@ checks.table()
 r"""
 # 3. Real clusters, and which paragraphs to read
 
-By default, each paper that ships with `aclsum` is a cluster: its paragraphs, longer ones cut at a sentence's end after about 100
-words, its title, and its abstract as the summary. That is one document and not many, a stand-in: the ranked WikiSum shards, Multi-News or
-your own folder of `{title, paragraphs, summary}` lines are read as well. Texts are cut into SentencePiece pieces, learned from
-the training clusters and shared by source and summary. Paragraphs that have more than 0.8 of the summary's bigrams are copies of
-it and are left out, as in the paper.
+By default, each paper that ships with `aclsum` is a cluster: it has the paper's title and paragraphs, and the abstract is the summary. Long paragraphs are
+cut at the end of a sentence after about 100 words. Such a cluster is one document and not many, so it is only a stand-in. The ranked WikiSum shards,
+Multi-News or your own folder of `{title, paragraphs, summary}` lines can be read as well. Texts are cut into SentencePiece pieces, which are learned from
+the training clusters and shared by source and summary. Paragraphs that have more than 0.8 of the summary's bigrams count as copies of
+the summary and are left out, as in the paper.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1090,9 +1093,9 @@ Passages([
 r"""
 ## Ranking paragraphs (Table 1)
 
-How much of the summary is in the best $L'$ paragraphs: the ROUGE-L recall of their concatenation. *Similarity* ranks by the tf-idf cosine with
-the title (Liu et al. 2018), *learned* by the ranker of (1) to (6), trained with Adagrad by the same loop as every model here. Two more rows,
-ours: paragraphs as they come, and ranked by the labels that the ranker is to predict, which no ranking can know.
+The figure and the table show how much of the summary is in the best $L'$ paragraphs, as the ROUGE-L recall of their concatenation. *Similarity* ranks by the tf-idf
+cosine with the title (Liu et al. 2018). *Learned* ranks by the ranker of (1) to (6), which is trained with Adagrad by the same loop as every model here. Two more
+rows are ours: *as they come* leaves the paragraphs in their order, and *by the labels* ranks them by the labels that the ranker should predict, which no ranking can know.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1134,15 +1137,16 @@ pd.concat([pd.DataFrame.from_dict(means, orient="index"), published_1]).round(2)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Trained on a hundred papers, the learned ranker and similarity to the title are within a point and a half of each other; on the paper's 1.6
-million clusters the learned one is ten to fifteen points ahead. Paragraphs as they come are more than three points behind when five are read, and at most three with more of them (at ten they are half a point ahead of the learned ranker), because a paper begins with its
-introduction. The labels themselves would give 1.1 to 4.2 points more than the learned ranker.
+**What to see.** With a hundred papers to learn from, the learned ranker is within a point and a half of the ranking by similarity to the title. In the paper, with 1.6
+million clusters, it is ten to fifteen points ahead. Paragraphs as they come are more than three points behind these two when five are read, and at most three points behind when more are read (at ten
+they are half a point ahead of the learned ranker). They do not fall further behind because a paper begins with its introduction. Ranking by the labels themselves would give 1.1 to 4.2 points more than the learned
+ranker.
 
 # 4. A model that has learned
 
-A run is a folder with its configuration, its pieces, its losses by step and its weights. `lib.load` opens one; this page trains one, with the
-function that `python -m lib.train` calls, where the parameters ask for it: Adam with a rate that rises for some steps and then falls with the root of their number (Noam's),
-$rate=c\cdot\min(step^{-0.5},\ step\cdot warmup^{-1.5})$, as in the paper.
+A run is a folder with its configuration, its pieces, its losses by step and its weights. `lib.load` opens a run. If the parameters ask for it, this page trains one, with the
+same function that `python -m lib.train` calls. As in the paper, it uses Adam with Noam's learning rate, which rises for some steps and then falls with the square root of the number of steps:
+$rate=c\cdot\min(step^{-0.5},\ step\cdot warmup^{-1.5})$.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1160,10 +1164,10 @@ loss_figure(figures, "hierarchical_losses", run, kept)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-For the kept run the line of training lies above the points of validation: dropout is on in training alone. Both still fall at the end: the run is short, not overfitted.
+For the kept run, the training line lies above the validation points, because dropout is on only in training. Both still fall at the end: the run is short, not overfitted.
 
-Where a model is trained here, the five checkpoints with the least validation loss are kept. (The paper scores each of the five and reports the mean of their
-results; here their weights are averaged, and a table shows what that is worth. The kept run has its last weights, which had the least loss.)
+If the page trains a model, it keeps the five checkpoints with the lowest validation loss. (The paper scores each of the five and reports the mean of their
+results. Here their weights are averaged, and a table shows what that is worth. The kept run has its last weights, which had the lowest loss.)
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1181,10 +1185,13 @@ table if checkpoints else "the kept run has its best weights"
 r"""
 ## Summaries and scores
 
-Beam search with 5 hypotheses, which are compared by $\log P(y)\,/\,\big((5+|y|)/6\big)^{0.4}$ (the length penalty: without it shorter hypotheses are favoured), as in the paper, and the same with a rule that no trigram of pieces is written twice.
-One thing is not the paper's in either: the kept run has to write 230 pieces, since most of its references were cut in training and it has hardly seen an end. (The repetition does not come from that: `papers.md`, of the run with copying.) ROUGE F1 in percent, with a
-seeded 95% bootstrap interval over test clusters. *Lead* is the first words of the text; *LexRank*, its graph weighted by cosine, picks paragraphs; the oracle
-sees the reference. All are cut to as many words. *repeated* is the share of trigrams that the summary has had before, *copied* that of its 5-grams that stand in the text, *distinct* that of summaries like no other's.
+The model writes each summary twice. First it decodes as the paper does, by beam search with 5 hypotheses. They are compared by $\log P(y)\,/\,\big((5+|y|)/6\big)^{0.4}$; the divisor is the length penalty, without
+which shorter hypotheses are favoured. Then it does the same with the rule that no trigram of pieces is written twice. Both differ from the paper in one thing: the kept run has to write at least 230 pieces,
+because most of its references were cut in training and it has hardly seen an end. (The repetition in its summaries does not come from that; see `papers.md` on the run with copying.)
+
+Scores are ROUGE F1 in percent, with a seeded 95% bootstrap interval over test clusters. *Lead* is the first words of the text. *LexRank* picks paragraphs; its graph is weighted by cosine. The oracle
+sees the reference. All summaries are cut to the same number of words. *repeated* is the share of trigrams that the summary has had before. *copied* is the share of its 5-grams that stand in the text.
+*distinct* is the share of summaries that are like no other.
 """
 
 # %% slideshow={"slide_type": "subslide"}
@@ -1215,11 +1222,11 @@ Passages(rows)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** The kept run knows the field of a paper and how an abstract goes: background, aim, what was done, what was found. What this paper is about it often misses, what it found always; and it stays below Lead.
-Without the rule, most of what it writes it has written before. (A demo, of a hundred clusters, writes one text for all.)
+**What to see.** The kept run knows the field of a paper and how an abstract is built: background, aim, what was done, what was found. It often misses what this paper is about, and it always misses what the paper
+found. Its scores stay below Lead. Without the rule, most of what it writes repeats what it has written before. (A demo run, which has learned from a hundred clusters, writes one text for all.)
 
-**How much does it take from the text?** The loss of the references, given their own texts and given each the text of the next paper: what is lost by the exchange is what the model takes from
-the text. Beside it Mem2Mem, which has learned from the same papers.
+**How much does it take from the text?** We compute the loss of the references twice: given their own texts, and given the text of the next paper instead. The loss rises by this
+exchange, and the rise is what the model takes from the text. The table also shows Mem2Mem, which has learned from the same papers.
 """
 
 # %% slideshow={"slide_type": "subslide"}
@@ -1233,11 +1240,12 @@ taken.round(2)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** The difference is a fraction of Mem2Mem's: this model has mostly learned what abstracts of such papers say. Mem2Mem can point at a word of the text and have it written;
-nothing here copies, and for each of 8,000 pieces the way from an attended state to the piece has to be learned. That it is copying, two models suggest that differ in copying and coverage alone (Attn-Seq2Seq and Ptr-Gen of Mem2Mem's
-Table 1, 600 steps on these papers; `papers.md`): another paper's text costs the one without them 0.06 a word, the one with them 0.76. The paper had 1.6 million clusters and 500,000 steps on four GPUs for it, this run 31,077 papers, three times.
+**What to see.** The rise is a fraction of Mem2Mem's: this model has mostly learned what abstracts of such papers say. Mem2Mem can point at a word of the text and have it written.
+Nothing here copies: for each of 8,000 pieces, the model has to learn the way from an attended state to the piece. Two models of Mem2Mem's Table 1 suggest that copying makes the difference: Attn-Seq2Seq and
+Ptr-Gen differ in copying and coverage alone (600 steps on these papers; `papers.md`). Another paper's text costs Attn-Seq2Seq, which has neither, 0.06 a word; it costs Ptr-Gen, which has both, 0.76. To learn
+without copying, the paper had 1.6 million clusters and 500,000 steps on four GPUs; this run had 31,077 papers and read each three times.
 
-On 200 test papers of the corpus that the kept run has learned from (`python -m lib.trained score hierarchical_transformer`):
+The scores on 200 test papers of the corpus that the kept run has learned from (`python -m lib.trained score hierarchical_transformer`):
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1249,15 +1257,16 @@ table_frame(own)
 r"""
 ## What copying is worth
 
-To see whether it is copying that is missing, we give the model the pointer that Mem2Mem has (See et al. 2017). This is ours, and no part of the paper. The decoder's last layer $f$ looks for a piece to copy among the encoder's
+To see whether copying is what is missing, we give the model the pointer that Mem2Mem has (See et al. 2017). This is our addition and not part of the paper. The decoder's last layer $f$ looks for a piece to copy among the encoder's
 pieces $h_i$, and a switch decides between copying and generating:
 
 $$\gamma_i=\mathrm{softmax}_i\Bigl(\tfrac{f^\top W h_i}{\sqrt d}\Bigr)\tag{C1}$$
 
 $$P(w)=z\,P_g(w)+(1-z)\!\!\sum_{i:x_i=w}\!\!\gamma_i,\qquad z=\sigma\Bigl(w_f^\top f+w_c^\top\sum_i\gamma_i h_i+b\Bigr)\tag{C2}$$
 
-$P_g$ is the softmax over all pieces of the model without copying. `variant="HT + copying"` trains it (`lib.models.copying_transformer`, checked against naive loops with its gradients in `tests/test_copying_transformer.py`). The run below has
-the same corpus, sizes, batches and steps as the one above, and 16,641 parameters more. It is trained without label smoothing, the one above with 0.1; some of the difference between their losses comes from that. On the same 200 test papers:
+$P_g$ is the softmax over all pieces, as in the model without copying. `variant="HT + copying"` trains the model with copying (`lib.models.copying_transformer`; `tests/test_copying_transformer.py` checks it and its
+gradients against naive loops). The run below has the same corpus, sizes, batches and steps as the run above, and 16,641 parameters more. It is trained without label smoothing, the run above with 0.1; some of the
+difference between their losses comes from that. The scores on the same 200 test papers:
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
@@ -1285,19 +1294,22 @@ Passages(rows) if kept else "of the kept runs alone"
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** With copying the model is eight points of R-1 above Lead, and above LexRank in R-2 (in R-1 by one point, which may be chance); without, five below Lead. The exchange of texts says why: the loss of a reference now rises by more
-than two a piece, in place of a quarter of one. The summaries name what the paper is about, in its own words, cut in places and joined to others. As the paper decodes, six of ten trigrams are still said twice, and as many where it may stop when it likes: copying alone does not
-keep a model from repeating itself. In the paper, 1.6 million clusters had to teach 32,000 pieces what a pointer gets from the text at once.
+**What to see.** With no trigram twice, the model with copying is eight points of R-1 above Lead. It is above LexRank in R-2 (and in R-1 by one point, which may be chance). Without copying, it is five points below Lead. The exchange of texts
+explains this: the loss of a reference now rises by more than two a piece, where it rose by a quarter of one before. The summaries name what the paper is about in the paper's own words, but these words are
+cut in places and joined to others. As the paper decodes, six of ten trigrams are still repeated, and just as many if the model may stop when it likes. So copying alone does not keep a model from repeating itself.
+In the paper, 1.6 million clusters had to teach the model, for 32,000 pieces, what a pointer gets from the text at once.
 
-With copying the paper's ablations can be asked at a small size (one epoch, one seed; both tables are in `papers.md`): global layers help, as the paper says; paragraph positions and several pooling heads cost 0.9 R-1 each. After two epochs positions make no difference (two seeds, p 1.00), and several heads cost 0.4 (p 0.02). That either part helps, as in the paper, is not seen.
+With copying, the paper's ablations can be repeated at a small size (one epoch, one seed; both tables are in `papers.md`). Global layers help, as the paper says, but paragraph positions and several pooling heads cost
+0.9 R-1 each. After two epochs, paragraph positions make no difference (two seeds, p 1.00), and several pooling heads cost 0.4 (p 0.02). In the paper both parts help; here neither is seen to help.
 """
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 ## Longer input at test time
 
-The paper's best row trains on 1,600 pieces (24 paragraphs) and reads 3,000 when it is tested (40 in its code): nothing in the model depends on their
-number. The same here, in proportion: 37 paragraphs in place of 22, and sections whole in place of their first 520 words.
+The model of the paper's best row trains on 1,600 pieces (24 paragraphs) and reads 3,000 pieces when it is tested (40 paragraphs in the paper's code). This is
+possible because nothing in the model depends on their number. We do the same here, in proportion: the model reads 37 paragraphs instead of 22, and whole sections
+instead of their first 520 words.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1316,7 +1328,7 @@ table
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** The paper gains 0.7 points of R-1 by it; here the longer input is a point worse, within the intervals: a model that takes little from the text takes no more from a longer one.
+**What to see.** In the paper, the longer input gains 0.7 points of R-1. Here it is a point worse, which is within the intervals: a model that takes little from the text takes no more from a longer one.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -1325,7 +1337,7 @@ r"""
 
 ## Positions
 
-Half of the dimensions say which word of a paragraph it is, half which paragraph; a row of the picture is a position.
+Half of the dimensions say which word of its paragraph a word is, the other half say which paragraph it is in. A row of the picture is a position.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1352,8 +1364,9 @@ figures.show(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Only the half in question changes from row to row. Sines and cosines alternate: the first pair comes round every six positions ($2\pi$), each further pair 1.8 times as slowly ($10000^{2/32}$ for 32 dimensions).
-So neighbours differ in the first dozen dimensions of a half; the rest are stripes, sines still near 0 and cosines still near 1, and change only over hundreds or thousands of words.
+**What to see.** Only the half in question changes from row to row. Sines and cosines alternate. The first pair repeats about every six positions ($2\pi$), and each further pair takes 1.8 times as long as the one before ($10000^{2/32}$ for 32 dimensions).
+So neighbouring positions differ in the first dozen dimensions of a half. The other dimensions look like stripes: their sines are still near 0 and their cosines still near 1, and they change only
+over hundreds or thousands of words.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1387,14 +1400,15 @@ figures.show(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** In the kept run no piece has more than a tenth of a head's weight. Heads 3, 1 and 4 prefer words of content in this paragraph (*reverse*, *identifying*, *brain*); head 2 is nearly even.
+**What to see.** In the kept run, no piece has more than a tenth of a head's weight. In this paragraph, heads 3, 1 and 4 prefer content words (*reverse*, *identifying*, *brain*); head 2 weighs all pieces nearly the same.
 """
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## Between paragraphs: the learned graph beside the two given ones
 
-Rows are normalised, as in (24): title and chosen paragraphs, the mean over heads of the last global layer. The kept run takes paragraphs in their order, and its corpus has no titles: row 1 is new to it.
+The rows of each graph are the title and the chosen paragraphs, normalised as in (24). The learned graph is the mean over the heads of the last global layer. The kept run takes paragraphs in their order. Its
+corpus has no titles, so the title in row 1 is new to it.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1421,9 +1435,9 @@ figures.show(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** In the kept run a column is dark for nearly all rows: every paragraph looks at the same one, here the first behind the title, so that what it says reaches all others. Which one it is differs from paper to paper
-(below: in 5 of 20 it is the title, in 6 one behind the twelfth). In a demo run, of a hundred clusters, all weights are nearly the same. The given graphs are sparse: few paragraphs of a paper share a fifth
-of their weighted words; discourse joins neighbours and paragraphs with the same names.
+**What to see.** In the kept run, one column is dark in nearly all rows: all paragraphs look at the same one, here the first after the title, so that what it says reaches all others. Which paragraph this is differs from paper to
+paper (the table below counts: in 5 of 20 papers it is the title, in 6 it is one after the twelfth). In a demo run, which has learned from a hundred clusters, all weights are nearly the same. The two given graphs
+are sparse: few paragraphs of a paper share a fifth of their weighted words, and the discourse graph joins neighbours and paragraphs with the same names.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1446,9 +1460,9 @@ r"""
 
 ## Systems (Table 2) and ablations (Table 3)
 
-Every row is a `variant` of this page and of `python -m lib.train hierarchical_transformer --variant ...`. With `study_steps` above 0 the page trains
-them all, for so many steps each. FT is a flat transformer over the same pieces; T-DMCA (Liu et al. 2018) is a decoder alone, that reads source and summary as one sequence of up to 3,000 pieces and is trained to
-predict both.
+Every row that is trained is a `variant` of this page and of `python -m lib.train hierarchical_transformer --variant ...`. If `study_steps` is above 0, the page
+trains all of them, each for that number of steps. FT is a flat transformer over the same pieces. T-DMCA (Liu et al. 2018) is a decoder without an encoder: it reads up to 3,000 pieces of source, and then the summary, as one
+sequence, and is trained to predict both.
 """
 
 
@@ -1459,29 +1473,29 @@ r"""
 | system | reads | in `lib` |
 |---|---|---|
 | Lead, LexRank | the first words of the input, or its most central paragraphs, as long as the reference | `cluster_baselines` |
-| FT 600, 800, 1200 (flat transformer) | title and best paragraphs one behind the other, cut to so many pieces | `HierarchicalTransformer` with six local layers and no global ones |
+| FT 600, 800, 1200 (flat transformer) | title and best paragraphs one after the other, cut to the number of pieces in the name | `HierarchicalTransformer` with six local layers and no global ones |
 | T-DMCA (Liu et al. 2018) | title and best paragraphs, cut to 3,000 pieces, and behind them the summary: one sequence | `lib.models.tdmca.TDMCA` |
 
-**FT** is this page's model for a cluster of one paragraph: every piece attends to every other in each of six layers, so that a text twice as long costs
+**FT** is this page's model for a cluster of one paragraph: every piece attends to every other in each of six layers. So a text that is twice as long needs
 four times the attention. Decoder and search are the same.
 
-**T-DMCA** (*Generating Wikipedia by Summarizing Long Sequences*, [arXiv:1801.10198](https://arxiv.org/abs/1801.10198)) has no encoder. It is a language model over source and summary,
-which sees only what comes before, and two kinds of layers make long sequences cheap; the equations are ours, places count from 0, $s$ is the width of a head. In the
-first kind a piece $t$ attends to what comes before it in its own block of 256 pieces, and to itself:
+**T-DMCA** (*Generating Wikipedia by Summarizing Long Sequences*, [arXiv:1801.10198](https://arxiv.org/abs/1801.10198)) has no encoder. It is a language model over source and summary:
+each piece sees only what comes before it. Two kinds of layers make long sequences cheap. The equations are ours; places count from 0, and $s$ is the width of a head. In the
+first kind, a piece $t$ attends to itself and to the pieces before it in its own block of 256 pieces:
 
 $$\mathrm{softmax}_{j\in B(t)}\Bigl(\tfrac{q_t\cdot k_j}{\sqrt s}\Bigr)\text{ over }v_j,\qquad B(t)=\{j\le t:\lfloor j/256\rfloor=\lfloor t/256\rfloor\}\tag{D1}$$
 
-In the second kind it attends to the whole past. A convolution of width and stride 3 makes one key and one value of every three,
+In the second kind, a piece attends to the whole past. A convolution of width and stride 3 makes one key of every three keys and one value of every three values:
 
 $$\kappa_m=C_k[k_{3m};k_{3m+1};k_{3m+2}]+b_k,\qquad\nu_m=C_v[v_{3m};v_{3m+1};v_{3m+2}]+b_v\tag{D2}$$
 
-and a piece sees those that end before it, and the first piece of all as it is, which is there before any group is complete:
+A piece sees the groups of three that end before it. It also sees the first piece of the sequence as it is, because this piece is there before any group is complete:
 
 $$\mathrm{softmax}_{m}\Bigl(\tfrac{q_t\cdot\kappa_m}{\sqrt s}\Bigr)\text{ over }\nu_m,\qquad m\in\{m:3m+2<t\},\text{ with }\kappa_{-1}=k_0,\ \nu_{-1}=v_0\tag{D3}$$
 
-The layers take turns: (D1), (D3), (D1), (D3), (D1). It is trained to predict the source as well as the summary. Blocks and convolution are that paper's; what (D3) says of the first piece and
-of groups, and the normalisation before each part, are from the authors' code, because the paper is silent. Its mixture of experts is left out, since the row of five layers of 512 and 2,048
-speaks of none; its learning rate is by its own width of 512, where the others' is by 256.
+The layers take turns: (D1), (D3), (D1), (D3), (D1). T-DMCA is trained to predict the source as well as the summary. Blocks and convolution are from the paper of Liu et al. Their paper is silent on two
+points, which are from their code: how (D3) treats the first piece and the groups, and the normalisation before each part. Their mixture of experts is left out, because the table's row, which has five
+layers of 512 and 2,048, mentions none. The learning rate of T-DMCA depends on its own width of 512, that of the other models on 256.
 
 </details>
 """
@@ -1528,8 +1542,8 @@ pd.concat([published_table(f"hierarchical_table{n}") for n in (2, 3)]).drop_dupl
 r"""
 ## Human evaluation (Table 4)
 
-People answered questions about the summaries (1 for a right answer, 0.5 for a partly right one, 0 otherwise), and said which of several summaries
-is the best and which the worst; a system's rating is the share of the one minus the share of the other.
+People answered questions about the summaries (1 for a right answer, 0.5 for a partly right one, 0 otherwise). They also said which of several
+summaries is the best and which is the worst. A system's rating is the share of best choices minus the share of worst choices.
 
 The summaries of this page are kept as JSON lines, and one command makes blinded sheets of them:
 
@@ -1553,7 +1567,7 @@ pd.DataFrame.from_dict(published_4, orient="index", columns=columns)
 r"""
 # 7. Deviations
 
-Where the paper is silent or cannot be meant as printed, this is what was chosen. `papers.md` has the same list with the reasons.
+The table shows what we chose where the paper is silent or cannot be meant as printed. `papers.md` has the same list with the reasons.
 
 | point | the paper | the authors' code | here |
 |---|---|---|---|
@@ -1612,8 +1626,9 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 r"""
 # 8. Exercises
 
-Nine functions to write, five lines at most each. A check compares what you wrote with the library or with something computed in another way. It says how much is right, not what is; and it says the same of code that raises an exception.
-Open an answer's fold to see a solution. The part stands on its own set-up cell and needs nothing from above; `make class` makes notebooks of it, for students and for who teaches them (`teaching.md`).
+You write nine functions of at most five lines each. A check compares your results with the library or with something computed in another way. It says how many cases are right
+and shows the first wrong one, but never the right answer; code that raises an exception is a wrong case. Open an answer's fold to see a solution. This part has its own set-up cell and needs nothing
+from above. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
@@ -1659,7 +1674,7 @@ encoded_state = transformer.encode(cluster_batch, cluster_graph)
 r"""
 ## Compute
 
-**1.** What does (24) make of a graph? Return the attention $[m, m]$ that takes the place of a head's, for a graph `G` $[m, m]$ with a positive number in each row, without a loop. The library gives it to the first head. (2 points)
+**1.** What does (24) make of a graph? For a graph `G` $[m, m]$ with a positive number in each row, return the attention $[m, m]$ that replaces the attention of a head. Do not use a loop. In the library the first head has this attention. (2 points)
 """
 
 
@@ -1682,7 +1697,7 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**2.** Return the position (9) of word `j` of paragraph `i`, $[d]$, from the sinusoids (7), (8) of width $d/2$ each, **as the code has it**: the word's half first. `math.sin` and `math.cos` do; `HierarchicalTransformer.positions` is the library's. (2 points)
+**2.** Return the position (9) of word `j` of paragraph `i`, $[d]$, from the sinusoids (7), (8) of width $d/2$ each, **as the code has it**: the word's half first. `math.sin` and `math.cos` are enough. The library's function is `HierarchicalTransformer.positions`. (2 points)
 """
 
 
@@ -1745,7 +1760,8 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**4.** How many attention scores does one head of a flat transformer compute for `m` paragraphs of `n` words, and how many do a local layer and the pooling (13) and attention between paragraphs (20) of a global layer together? Return both. With 24 paragraphs of 70 words they differ by a factor of 24. (2 points)
+**4.** How many attention scores does one head of a flat transformer compute for `m` paragraphs of `n` words? And how many does one head compute in a local layer, in the pooling (13) and in the attention between paragraphs (20) of a
+global layer together? Return both numbers. With 24 paragraphs of 70 words they differ by a factor of 24. (2 points)
 """
 
 
@@ -1842,7 +1858,7 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**7.** Labels are smoothed (section 2, the loss): $1-\epsilon$ for the right piece, and $\epsilon$ shared equally by the other $V-2$ (without [PAD]). Which is the least cross entropy that any model can have? It is what the training loss cannot fall below. (3 points)
+**7.** Labels are smoothed (section 2, the loss): $1-\epsilon$ for the right piece, and $\epsilon$ shared equally by the other $V-2$ (without [PAD]). What is the smallest cross entropy that any model can have? The training loss cannot fall below it. (3 points)
 """
 
 
@@ -1878,7 +1894,7 @@ asked.score()
 r"""
 ## Change the model, and predict
 
-**8.** One word of the **last** paragraph is changed. Do the encoder's states of the words of the **first** paragraph change? Say it for models with 0 and 1 global layers, and for 1 global layer whose only pooling head attends by the graph $G=I$ (24): three truth values. (3 points)
+**8.** One word of the **last** paragraph is changed. Do the encoder's states of the words of the **first** paragraph change? Return three truth values: for a model with 0 global layers, for a model with 1 global layer, and for 1 global layer whose only pooling head attends by the graph $G=I$ (24). (3 points)
 """
 
 
@@ -1913,7 +1929,8 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**9.** The planted task of `lib.data.synthetic`: the title names a paragraph, and its words are the summary. A model trains for 40 steps with labels smoothed by $\epsilon=0$ and by $\epsilon=0.4$. Predict for the second: is its mean probability of the right piece on new clusters `"larger"` or `"smaller"`? Is the entropy of what it predicts? A list of two. (3 points)
+**9.** In the planted task of `lib.data.synthetic`, the title names a paragraph, and the words of that paragraph are the summary. One model trains for 40 steps with labels smoothed by $\epsilon=0$, another one with $\epsilon=0.4$.
+Compare the second with the first on new clusters: is its mean probability of the right piece `"larger"` or `"smaller"`? And is the entropy of what it predicts larger or smaller? Return a list of the two answers. (3 points)
 """
 
 

@@ -13,12 +13,12 @@ r"""
 Jaehong Park, Jonathan Pilault, Christopher Pal: *Learning to Summarize Long Texts with Memory Compression and
 Transfer*, 2020, [arXiv:2010.11322](https://arxiv.org/abs/2010.11322).
 
-A recurrent encoder-decoder reads a paper of thousands of words, sentence by sentence. Its decoder would have to find its
-way through hundreds of sentence states. Mem2Mem **compresses** them into a handful of memory slots, each of which learns,
-without labels, to hold about one important sentence; **hands them over** to the decoder; and lets the decoder **read and
-write** them while it writes the summary.
+A recurrent encoder-decoder reads a paper of thousands of words, sentence by sentence. Its decoder would have to find its way through hundreds of sentence states. Mem2Mem
+**compresses** these states into a handful of memory slots. Each slot is meant to learn, without labels, to hold about one important sentence. Mem2Mem then **hands the slots over** to
+the decoder, and lets the decoder **read and write** them while it writes the summary.
 
-**When you have read it** you can say what each of its 17 equations computes, why a memory needs both regularisers, and what a model of this kind writes that has learned.
+**When you have read this page** you can say what each of the paper's 17 equations computes, why a memory needs both regularisers, and what a trained model of this kind
+writes.
 
 **Before you start**: PyTorch, and what [Start here](start_here.ipynb) explains: sequence to sequence with attention, copying, coverage, beam search, ROUGE.
 
@@ -29,27 +29,27 @@ write** them while it writes the summary.
 | 3 | a model that has learned: its losses over hours, its summaries, scores beside baselines, pictures of its memory | 20 |
 | 4 to 6 | the published numbers, what deviates from the paper, exercises | 15 |
 
-Equations stand in the order in which a document flows through the model, so (3) comes after (10), and (11) and (12) last. Before this page: [Read-Again](read_again.ipynb); next: [Hierarchical transformers](hierarchical_transformer.ipynb).
+The equations stand in the order in which a document flows through the model. So (3) comes after (10), and (11) and (12) come last.
+Before this page: [Read-Again](read_again.ipynb); next: [Hierarchical transformers](hierarchical_transformer.ipynb).
 
-With the parameters as they are, the page takes about a minute on two CPU cores and needs no network: it opens the run that the project
-keeps (`trained/mem2mem`, a third of the paper's size) and lets it summarize papers that it has never seen. With any other `dataset`,
-`preset`, `variant`, `steps` or `seed` it trains a model first; `preset="demo"` takes half a minute for that, and then writes the sound of an abstract, not sense.
+With the parameters as they are, the page takes about a minute on two CPU cores and needs no network. It opens the kept run, a trained model that comes with the project
+(`trained/mem2mem`, a third of the paper's size), and lets this model summarize papers that it has never seen. With any other `dataset`, `preset`, `variant`, `steps` or `seed`
+the page trains a model first. With `preset="demo"` the training takes half a minute, and the model then writes text that sounds like an abstract but makes no sense.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Conventions
 
-The paper is paraphrased, never quoted; **(7)** is its equation 7. Functions named after an equation, like
-`eq07_memory_read`, are written to be read: one document, no batch, no padding, no device, loops where they are clear.
-They take their weights from the library's modules. `checks` compares them with what the library computes for a
-padded batch in double precision and stops the page when they differ; a table at the end of the part lists all that was compared. Standard parts (GRU, softmax) are
-PyTorch's on both sides.
+The paper is paraphrased, never quoted; **(7)** is its equation 7. Functions named after an equation, like `eq07_memory_read`, are written to be read: they take one document,
+with no batch, no padding and no device, and use loops where loops are clear. They take their weights from the library's modules. `checks` compares their results with what the
+library computes for a padded batch in double precision, and stops the page when the two differ. A table at the end of part 2 lists all comparisons. Standard parts (GRU,
+softmax) come from PyTorch on both sides.
 
 | symbol | shape | what |
 |---|---|---|
 | $N, L, T$ | | words and sentences of the document, words of the summary |
-| $E,\ r$ | | width of the embeddings; memory heads, as many as slots |
+| $E,\ r$ | | width of the embeddings; number of memory heads, which is also the number of slots |
 | $d$ | | width of the sentence states (both directions) and of the decoder |
 | $x_i,\ x'_t$ | $E$ | embedding of a source word; of the summary word that enters the decoder at step $t$ |
 | $h^{(w)}_i,\ h^{(s)}_j$ | $d$ | state of word $i$ (sentence encoder), of sentence $j$ (document encoder) |
@@ -60,7 +60,7 @@ PyTorch's on both sides.
 | $\mathbf A$ | $r\times L$ | write attention: one row a memory head, softmax over sentences |
 | $\mathbf M_E,\ \mathbf M_D$ | $r\times d$ | encoder memory, decoder memory |
 | $\psi_t,\ m_t$ | $r,\ d$ | read attention over the slots, and what is read |
-| $z^k_t,\ u^k_t$ | $d$ | write gate of slot $k$, and what may be written into it |
+| $z^k_t,\ u^k_t$ | $d$ | write gate of slot $k$; the update that may be written into the slot |
 | $P_g,\ P_c,\ P$ | a number a word | distribution over the vocabulary; over the document's words; the two mixed |
 | $p_t$ | scalar | probability of generating rather than copying (the paper calls it $z_t$, as the gate) |
 | $sen(i)$ | | the sentence of word $i$ (the paper: $m(i)$) |
@@ -142,8 +142,8 @@ show_tables()
 r"""
 ## The model in one picture
 
-Colours mean the same on every page, and an arrow carries the number of the equation that it stands for and the shape of what comes out. The picture returns at every equation, with the part
-in question lit.
+Colours mean the same on every page. An arrow carries the number of its equation and the shape of the result. The picture returns at every equation, with the part
+in question highlighted.
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -151,12 +151,12 @@ show_model("mem2mem")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**One step of the decoder, told whole.** The word written last enters a GRU, whose state has no context fed into it. From the second step on, that state and what was read at the
-step before first **write** the memory: each slot keeps a part of itself and replaces the rest (8)-(10). Then the state **reads**: it attends to the r
-slots, which started out as the encoder's memory, and what it reads is mixed into it (7). This mixed state, not the GRU's own, attends to all words, with
-the attention that each has had so far (16), (17), and to all sentences; the two are multiplied and normalised, and give the context (3). State and context make
-the vocabulary's distribution; the same combined attention is the copy distribution (14); a switch between 0 and 1 mixes them (13), (15). What goes on to the next step: the
-GRU's state, the memory, what was read, and the sum of the word attention so far.
+**One whole step of the decoder.** The last written word enters a GRU; no context is fed into the state of this GRU. From the second step on, the memory is **written** first,
+from that state and from what was read at the step before: each slot keeps a part of itself and replaces the rest (8)-(10). Then the state **reads**: it attends to the r
+slots, which started out as the encoder's memory, and what is read is mixed into the state (7). This mixed state, not the GRU's own, attends to all words and to all sentences.
+The attention to words takes into account how much attention each word has had so far (16), (17). The two attentions are multiplied and normalised, and give the context (3).
+The mixed state and the context make the vocabulary's distribution. The combined attention is also the copy distribution (14). A switch between 0 and 1 mixes the two
+distributions (13), (15). The GRU's state, the memory, what was read, and the sum of the word attention so far go on to the next step.
 
 ```python
 h_d = GRU(x, h_d)                                  # x: embedding of the word before
@@ -175,11 +175,11 @@ P = p * P_g + (1 - p) * P_c(gamma)                 # (14), (15)
 r"""
 # 1. A task with a known answer
 
-Twelve sentences of six random words. Three of them begin with a marking word, and the summary is the rest of those three.
-Nobody tells the memory which sentences matter; it has four slots, each filled by a head that spreads its attention over the sentences. The loss has two extra terms, the
-regularisers: $\mathcal L^{(comp)}$ (6) wants each head on one sentence and no two on the same; $\mathcal L^{(read)}$ (11) wants what is read from the memory to be what the decoder attends to
-in the text. The same small model learns this four times: with both regularisers, without either, and without each of them. The numbers, on 200 unseen documents: the loss (**nll**); of the
-sentences on which some head is strongest, the share that is marked (**precision**); of the marked ones, the share on which
+A document has twelve sentences of six random words each. Three of the sentences begin with a marking word, and the summary consists of the other words of these three. Nobody
+tells the memory which sentences matter. It has four slots, each filled by a head that spreads its attention over the sentences. The loss has two extra terms, the
+regularisers. $\mathcal L^{(comp)}$ (6) wants each head on one sentence and no two heads on the same one. $\mathcal L^{(read)}$ (11) wants what is read from the memory to be
+what the decoder attends to in the text. The same small model is trained four times: with both regularisers, with neither, and with each of them alone. The table gives, for
+200 unseen documents: the loss (**nll**); the share of marked sentences among those on which some head is strongest (**precision**); the share of the marked sentences on which
 some head is strongest (**recall**); and the mean weight of a head on its strongest sentence.
 """
 
@@ -282,13 +282,14 @@ figures.show(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** With both terms a head puts nearly nine tenths of its weight on one sentence, on average; it is a marked one, and together they find all three
-(four heads, three sentences: one is chosen twice). With neither, the model learns too (its nll is larger here), since the decoder can attend
-to the words directly, and the memory stays a blur. (Which of the four is ahead in nll after so few steps is chance: with `-p seed 1` it is another one.) The two terms do different work: $\mathcal L^{(read)}$ alone makes the heads
-sharp, and on sentences that matter, but nothing keeps two from the same one: one of the three is missed. $\mathcal L^{(comp)}$ is what parts them. Alone it makes some of them sharp, on other sentences: not one head
-has its weight on a marked one, where chance would put a quarter there.
+**What to see.** With both terms a head puts nearly nine tenths of its weight, on average, on one sentence, and this is a marked one. Together the heads find all three marked
+sentences (there are four heads for three sentences, so one sentence is chosen twice). With neither term the model learns too, since the decoder can attend to the words
+directly (its nll is larger here), but the memory stays a blur. (Which of the four has the lowest nll after so few steps is chance: with `-p seed 1` it is another one.) The
+two terms do different work. $\mathcal L^{(read)}$ alone makes the heads sharp and puts them on sentences that matter. But nothing keeps two heads from choosing the same
+sentence, and one of the three is missed. It is $\mathcal L^{(comp)}$ that separates the heads. Alone it makes some of them sharp, but on other sentences: not one head has its
+weight on a marked sentence, where chance would put a quarter of the heads.
 
-Next the read attention $\psi$ while the summary is written; its 15 words come from three sentences of five words, and the 16th column is the end symbol.
+The next picture shows the read attention $\psi$ while the summary is written. The summary has 15 words, five from each of three sentences; the 16th column is the end symbol.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
@@ -303,14 +304,15 @@ figures.show(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** With the read loss the slots that are read change where the summary moves on to the next sentence, after
-words 5 and 10; with both terms it is one slot for the first sentence and one for the last, and all four alike for the second. Without it the slots that are read have little to do with what is being written.
+**What to see.** With the read loss, the slots that are read change where the summary moves on to the next sentence, that is, after words 5 and 10. With both terms, one slot
+is read for the first sentence and one for the last, while all four are read alike for the second. Without the read loss, the slots that are read have little to do with what
+is being written.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-**Turn the two weights yourself.** The four models again, with the write attention and the read attention of each. Which weight brings the dark squares of the upper map over the
-triangles? Which keeps two rows from the same column? Say it before you turn the other one.
+**Change the two weights yourself.** Here are the four models again, each with its write attention and its read attention. Which weight brings the dark squares of the upper
+map over the triangles? Which weight keeps two rows from choosing the same column? Give your answer before you change the other weight.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
@@ -349,9 +351,9 @@ r"""
 ## A toy corpus
 
 Three documents of different lengths, so that a batch of them has padding in both directions: words and sentences. The
-vocabulary is made too small on purpose. A word outside it, like *zebra*, gets an id of its own behind the vocabulary, valid
-in its document only: that is how the model can copy what it has no embedding for. The first document is carried through all equations, its words at the axes
-of every picture; the weights are random, so that the pictures show what is computed, not what a trained model does.
+vocabulary is made too small on purpose. A word outside it, like *zebra*, gets an id of its own after those of the vocabulary, valid in its document only. In this way the
+model can copy a word for which it has no embedding. The first document goes through all equations, and its words label the axes of the pictures. The weights are random, so
+the pictures show what is computed, not what a trained model does.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -463,8 +465,8 @@ pd.DataFrame.from_dict(shapes, orient="index", columns=["shape"]).T
 r"""
 ## (1) The sentence encoder
 
-A bidirectional GRU reads one sentence at a time. Its last state is the sentence's embedding: of a bidirectional GRU, the
-forward state after the last word beside the backward state after the first (which it reaches last).
+A bidirectional GRU reads one sentence at a time. Its last state is the sentence's embedding. For a bidirectional GRU, this is the forward state after the last word beside the
+backward state after the first word, the one that the backward direction reaches last.
 
 $$h^{(w)}_1,\dots,h^{(w)}_N = \mathrm{GRU}_{sen}(x_1,\dots,x_N),\qquad s = [\overrightarrow h_N;\overleftarrow h_1]\tag{1}$$
 
@@ -501,8 +503,8 @@ checks.close(h_w, state.words[b, :N], "(1)", "word states")
 r"""
 ## (2) and (4) The document encoder
 
-A second bidirectional GRU reads the sentence embeddings; its states stacked are the matrix $\mathbf H$. Its final state,
-through a linear layer (the paper does not say how the decoder starts), is the decoder's first.
+A second bidirectional GRU reads the sentence embeddings. Its states, stacked, are the matrix $\mathbf H$. Its final state, passed through a linear layer, is the first state
+of the decoder (the paper does not say how the decoder starts).
 
 $$h^{(s)}_1,\dots,h^{(s)}_L=\mathrm{GRU}_{doc}(s_1,\dots,s_L)\tag{2}$$
 
@@ -579,9 +581,8 @@ figures.show(
 r"""
 ## (6) The compression loss
 
-Nothing so far keeps two heads from choosing the same sentence, or one head from spreading over all. The loss asks
-$\mathbf{AA}^\top$ to be the identity: a row's product with itself is 1 only if all its weight is on one sentence, and with
-another row 0 only if they share none.
+Nothing so far keeps two heads from choosing the same sentence, or one head from spreading over all. The loss asks $\mathbf{AA}^\top$ to be the identity. The product of a row
+with itself is 1 only if all the weight of the row is on one sentence. The product of two rows is 0 only if they share no sentence.
 
 $$\mathcal L^{(comp)}=\|\mathbf{AA}^\top-I\|_F^2\tag{6}$$
 """
@@ -665,8 +666,8 @@ checks.close(psi_1, toy_output.read[b, 0], "(7)", "read attention of the first s
 r"""
 ## (8) to (10) Writing the memory
 
-Before the second and every later read, each slot decides, from the new decoder state, from what was read last and from
-its own content, how much of itself to keep ($z$) and what to put in the place of the rest ($u$):
+The memory is written before the second and every later read. From the new decoder state, from what was read last and from its own content, each slot decides how much of
+itself to keep ($z$) and what to put in place of the rest ($u$):
 
 $$z^k_t=\sigma\big(W_{z1}h^{(d)}_{t+1}+W_{z2}m_t+W_{z3}\mathbf M_D(k)\big)\tag{8}$$
 
@@ -732,7 +733,7 @@ r"""
 ## (3), (16), (17) Attention over words and sentences
 
 $h^{(m)}_t$ attends twice: over all words of the document ($\alpha$, with a coverage term that tells how much attention each
-word has had) and over its sentences ($\beta$). A word counts as much as its sentence $sen(i)$ lets it:
+word has had) and over its sentences ($\beta$). The weight of a word is multiplied by that of its sentence $sen(i)$, and the products are normalised ($\gamma$):
 
 $$cov_t=\sum_{t'<t}\alpha_{t'}\tag{16}$$
 
@@ -803,8 +804,8 @@ figures.show(
 r"""
 ## (13) to (15) Generate or copy
 
-The vocabulary's distribution $P_g$ passes a bottleneck; the paper does not describe it, but its 14.7M parameters are only
-reached with one of 128. $P_c$ gives each source word the attention on all its places. A switch mixes the two:
+The vocabulary's distribution $P_g$ is computed through a bottleneck. The paper does not describe this bottleneck, but its 14.7M parameters are reached only with one of 128.
+$P_c$ gives each source word the attention on all its places. A switch mixes the two:
 
 $$P_g=\mathrm{softmax}\big(V(V'[h^{(m)}_t;c_t]+b)+b'\big)$$
 
@@ -814,7 +815,7 @@ $$P_c(w)=\sum_{i:x_i=w}\gamma_{ti}\tag{14}$$
 
 $$P=p_tP_g+(1-p_t)P_c\tag{15}$$
 
-(13) is printed with a softmax; of a single number that is always 1, so it must be a sigmoid.
+The paper prints (13) with a softmax. The softmax of a single number is always 1, so it must be a sigmoid.
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -877,8 +878,8 @@ figures.show(
 r"""
 ## (11) The read loss
 
-The authors saw a few slots read again and again. The read loss ties the read attention to the sentence attention: the slots
-read at a step, **as they were before any write**, should add up to what the sentence attention sees.
+The authors saw that a few slots were read again and again. The read loss ties the read attention to the sentence attention: the slots read at a step, taken **as they were
+before any write** and summed with their read weights, should equal what the sentence attention sees.
 
 $$c^{(m)}_t=\sum_k\psi_{tk}\mathbf M_E(k),\quad c^{(s)}_t=\sum_j\beta_{tj}h^{(s)}_j,\quad
 \mathcal L^{(read)}=\frac1T\sum_t\big\|c^{(m)}_t-c^{(s)}_t\big\|_2\tag{11}$$
@@ -970,7 +971,7 @@ checks.close(naive_loss, lib_loss, "(12)", "loss of the padded batch")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-The gradients as well, of every parameter: what trains the model is what the equations say.
+The gradients of all parameters are compared as well: what trains the model is what the equations say.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
@@ -985,8 +986,8 @@ Limiting cases that can be foretold:
 * with **one slot** and no writing, the read attention is 1 and every read is the same vector;
 * a **switch at 1** leaves a plain softmax over the vocabulary;
 * a memory that **starts from zeros** never tells its slots apart: (8) to (10) depend on $k$ through $\mathbf M_D(k)$ alone,
-  so all slots get the same update for ever and $\psi$ stays uniform. The row *+decoder memory* of the paper's Table 2 has
-  one vector for a memory, whatever $r$ is;
+  so all slots get the same update for ever and $\psi$ stays uniform. In the row *+decoder memory* of the paper's Table 2 the memory is therefore a single vector, whatever $r$
+  is;
 * one call of the decoder with $T$ words equals $T$ calls with one word: training and generation are one path.
 """
 
@@ -1042,7 +1043,7 @@ checks.close(torch.cat(one_by_one, 1), lib_whole, "(7)-(17)", "T calls equal one
 r"""
 ## All comparisons
 
-Numbers of the page's functions beside the library's, in double precision. One that fails would have stopped the page.
+The table puts the numbers of the page's functions beside the library's, in double precision. A comparison that failed would have stopped the page.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1075,8 +1076,8 @@ r"""
 
 ## The run
 
-A run is a folder with its configuration, its vocabulary, its losses by step and its weights. `lib.load` opens one; this page trains one, with the
-function that `python -m lib.train` calls, where the parameters ask for it.
+A run is a folder with its configuration, its vocabulary, its losses by step and its weights. `lib.load` opens one. Where the parameters ask for it, this page trains one, with
+the function that `python -m lib.train` calls.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1096,10 +1097,11 @@ loss_figure(figures, "mem2mem_losses", run, as_they_are)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**Is this curve normal?** For the kept run, yes. The loss of single batches (blue) and the validation loss (orange) fall together, for every paper is
-new or was seen few times. The learning rate is halved after the fourth and after the fifth epoch; the first time both losses drop, the second hardly. A demo of a hundred papers looks different: they are memorised in a few
-epochs, and the validation loss soon rises again; the weights with the least one are those that count. The compression loss is near 0 after half an hour: the heads are sharp and apart early on; what they are good for is asked below.
-The read loss rises while it falls, for the two pull at the same heads, and then falls for the rest of the training.
+**Is this curve normal?** For the kept run, yes. The loss of single batches (blue) and the validation loss (orange) fall together, because every paper is new or has been seen
+only a few times. The learning rate is halved after the fourth and after the fifth epoch: after the first halving both losses drop, after the second hardly. A demo of a
+hundred papers looks different: the papers are memorised in a few epochs, and the validation loss soon rises again. The weights with the lowest validation loss are the ones
+that count. The compression loss is near 0 after half an hour: the heads are sharp and apart early on. What they are good for is asked below. While the compression loss falls,
+the read loss rises, because the two pull at the same heads. Then the read loss falls for the rest of the training.
 
 ## One document
 """
@@ -1122,14 +1124,15 @@ Passages(rows)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-The preprocessing is Cohan et al.'s (2018) as Mem2Mem uses it: introduction, the following sections and conclusion, each cut to its first words (the kept run: three sections of 250),
-lower-cased. The vocabulary holds the training set's most frequent words; every other word can only be copied.
+The preprocessing is that of Cohan et al. (2018) as Mem2Mem uses it: the introduction, the sections after it and the conclusion are kept, each cut to its first words (in the
+kept run, three sections of 250 words) and lower-cased. The vocabulary holds the training set's most frequent words; every other word can only be copied.
 
 ## Summaries
 
-Beam search, two ways: as in the paper, which lets the model repeat itself, and with a rule that no trigram is written twice (Paulus, Xiong and
-Socher 2018), of which the paper does not speak. One thing is not the paper's in either: the kept run has to write 240 symbols (200 words and their marks), since most of its
-references were cut there in training and it has hardly seen an end. The repetition does not come from that: where it may stop when it likes, on 200 test papers, 49% of its trigrams are repetitions in place of 50% (`papers.md`).
+Beam search writes the summaries in two ways: as the paper decodes, which lets the model repeat itself, and with the rule that no trigram is written twice (Paulus, Xiong and
+Socher 2018), which the paper does not mention. One thing differs from the paper in both ways: the kept run has to write 240 symbols (200 words and their punctuation marks).
+Most of its references were cut at this length in training, so it has hardly ever seen a summary end. The repetition does not come from this: on 200 test papers, 49% of its
+trigrams are repetitions when it may stop whenever it likes, instead of 50% (`papers.md`).
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1152,19 +1155,21 @@ Passages(rows)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** It writes sentences, and they make an abstract: what is known, what was done, what was found, in the paper's own terms, many of them copied.
-In the first summary the participants' ages, 70 - 89, have become a share of them.
+**What to see.** The model writes sentences that form an abstract: what is known, what was done, what was found. It uses the paper's own terms, and many of them are copied. In
+the first summary, the ages of the participants, 70 - 89, have become a percentage of the participants.
 
 ## Scores
 
-ROUGE F1 in percent with a seeded 95% bootstrap interval over documents. **R-Lsum** is the summary-level R-L, one sentence a
-line, as the paper's numbers suggest; the sentence-level R-L would be some ten points lower on such texts. Lead and LexRank choose
-from the full paper. The oracle adds sentences as long as R-1 + R-2 grows; it sees the reference, so it shows about how far choosing sentences can go; it is no
-system and, being greedy, no strict bound. All of them are cut to as many words (marks alone are none): ROUGE rewards length, and nothing can be compared otherwise. *repeated* is the share of trigrams that the summary has had before, *copied* that of its 5-grams that stand in the article, *distinct* that of summaries like no other document's.
+The table gives ROUGE F1 in percent, with a seeded 95% bootstrap interval over documents. **R-Lsum** is the summary-level R-L, with one sentence per line, as the paper's
+numbers suggest; the sentence-level R-L would be some ten points lower on such texts. Lead and LexRank choose from the full paper. The oracle adds sentences as long as
+R-1 + R-2 grows. It sees the reference, so it shows roughly how far choosing sentences can go. It is not a system, and since it is greedy, it is not a strict bound either. All
+summaries are cut to the same number of words (punctuation marks alone do not count): ROUGE rewards length, and nothing can be compared otherwise. *repeated* is the share of a
+summary's trigrams that have occurred in it before; *copied* is the share of its 5-grams that occur in the article; *distinct* is the share of summaries that differ from those
+of all other documents.
 
-The *memory heads* are the sentences that the heads of $\mathbf A$ attend to most: the paper's Table 3. They choose from the
-shortened source, the beginnings of some sections with the conclusion among them, which is a good place to choose from. *Random*
-chooses as many sentences there by chance: only what the heads score above it has been learned.
+The row *Memory heads* holds the sentences that the heads of $\mathbf A$ attend to most, as in the paper's Table 3. The heads choose from the shortened source. It consists of
+the beginnings of some sections, among them the conclusion, and is a good place to choose from. *Random* chooses the same number of sentences from it by chance: only what the
+heads score above *Random* has been learned.
 """
 
 # %% slideshow={"slide_type": "subslide"}
@@ -1188,9 +1193,9 @@ table
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** With the rule the model is far above Lead and beside LexRank, on papers from other places than those that it has learned from. Without the
-rule more than four in ten of its trigrams are repetitions, and seven points of R-1 are lost. The heads choose sentences hardly better than chance does among the same ones; what they look at is the next section's subject. On 200 test
-papers of its own corpus (`python -m lib.trained score mem2mem`) it is nearly four points above LexRank:
+**What to see.** With the rule the model is far above Lead and level with LexRank, on papers from other sources than those that it has learned from. Without the rule more than
+four in ten of its trigrams are repetitions, and R-1 is seven points lower. The heads choose hardly better than chance does among the same sentences; the next section shows
+what they look at. On 200 test papers of its own corpus (`python -m lib.trained score mem2mem`) the model is nearly four points above LexRank:
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1200,10 +1205,11 @@ table_frame(own)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-The paper's PubMed numbers (below) are those of another corpus, from up to 2,000 words of a paper (four sections of 500; papers have 3,016 on average) and of abstracts of up to 200: they are not comparable with these.
+The paper's PubMed numbers (below) are not comparable with these. They belong to another corpus. There up to 2,000 words of a paper are read (four sections of 500; papers have
+3,016 on average), and abstracts have up to 200 words.
 
-How much of the output is copied: the share of its n-grams that stand in the whole article, as in the paper's Table 4; the
-model sees a shortened one.
+The next table shows how much of the output is copied: the share of its n-grams that occur in the whole article, as in the paper's Table 4. The model itself sees a shortened
+article.
 """
 
 
@@ -1314,21 +1320,32 @@ usual.map(lambda x: x if isinstance(x, str) else f"{x:.0%}")
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Left: each of the ten heads has nearly all of its weight on one sentence, and only two share one (slots 2 and 8). That is what $\mathcal L^{(comp)}$ asks for. The table says *which* sentences. Slots 1, 3 and 7
-have the first three in 98% of the 50 papers, slots 5 and 9 mostly the last two of all. Slots 10, 4 and 6 move from paper to paper, and yet they have a rule: the last sentence of a section, and the first two of the section behind it. Nobody has told
-the model where a section ends; it reads all sentences in one row. How does it know?
+**What to see.** Left: each of the ten heads has nearly all of its weight on one sentence, and only two share one (slots 2 and 8). That is what $\mathcal L^{(comp)}$ asks for. The
+table says *which* sentences. Slots 1, 3 and 7 have the first three sentences in 98% of the 50 papers. Slots 5 and 9 mostly have the last two sentences of all that the model
+reads. Slots 10, 4 and 6 move from paper to paper, and yet they follow a pattern: they have the last sentence of a section and the first two sentences of the section after it.
+Nobody has told the model where a section ends; it reads all sentences as one sequence. How does it know?
 
-Each section is cut after 250 words, so that its last sentence breaks off. In the column *nothing cut off* the same papers are read again with nothing but whole sentences: slots 10, 4 and 6 lose their places, in 94% of the papers and more, and the others keep
-theirs in most (slot 2, which moves as well, from the last sentence but one of one section to that of another, in 78%; *papers* is the share that has the head's sentence at its place, *section 1* to *3* say how often in which section). **These heads have learned to find the seam that the preprocessing leaves.** It is a good place to look at, where methods or conclusions begin, and $\mathcal L^{(read)}$ was content with it; but it is no judgement of what matters. Compare with the synthetic task, where place says
-nothing and the heads found the marks. Where nothing is cut off in training either, heads do not choose by content either: in one more run, at a small size, they go by the number of sentences. Papers that have the same number have each head at the same place, 92 to 100% of them (`papers.md`). (An earlier run had learned from the same papers in coarser "sentences": all its ten heads had fixed places, and it wrote as well; `papers.md`.)
+Each section is cut after 250 words, so its last sentence breaks off. (In the table, *papers* is the share of papers that have the head's sentence at its place, and
+*section 1* to *3* say how often it is in which section.) For the column *nothing cut off*, the same papers are read again with whole sentences only. Now slots 10, 4 and 6
+lose their places in 94% of the papers and more, while the others keep theirs in most papers. (Slot 2 keeps its place in 78%. It moves as well, from the last sentence but one
+of one section to the last sentence but one of another.)
+**These heads have learned to find the seam that the preprocessing leaves.** The
+seam is a good place to look at, since methods or conclusions begin there, and $\mathcal L^{(read)}$ was content with it. But to find the seam is not to judge what matters.
+Compare this with the synthetic task, where the place of a sentence says nothing and the heads found the marks.
+When nothing is cut off in training, the heads do not choose by content either. In one more run, at a small size, they go by the number
+of sentences: among papers with the same number of sentences, each head is at the same place in 92 to 100% (`papers.md`). (An earlier run had learned from the same papers in
+coarser "sentences". All its ten heads had fixed places, and its summaries were equally good; `papers.md`.)
 
-Right: the first words are written from the slots of the introduction (1, 2 and 8 most), the rest most of all from slot 5, near the end of the conclusion, and from 4 and 6, behind the seam.
+Right: while the first words are written, mostly the slots of the introduction are read (1, 2 and 8 most). For the rest, slot 5, near the end of the conclusion, is read most
+of all, and then slots 4 and 6, just after the seam.
 
-The paper's figures 3 and 4 show one document each. Of the kept run, for four of these papers (`snakemake -c1 mem2mem_figure3 mem2mem_figure4 --config kept=1 dataset=pmc-sample documents=4`):
+The paper's figures 3 and 4 show one document each. Here they are for the kept run and four of these papers
+(`snakemake -c1 mem2mem_figure3 mem2mem_figure4 --config kept=1 dataset=pmc-sample documents=4`):
 
 ![Write attention of the trained run for four papers: each of ten heads but one (slot 8 of the third) with nearly all its weight on one sentence; slots 1, 3 and 7 on the first three, 10, 4 and 6 on three in a row, from the 6th, the 13th, the 6th and the 16th on](../figures/mem2mem_trained_figure3.png)
 
-*The paper's figure 3 (a): one sharp sentence a head, and hardly two alike. Four papers beside each other show the rule: slots 10, 4 and 6 are on three sentences in a row, wherever a section breaks off.*
+*The paper's figure 3 (a): each head sharply on one sentence, and hardly two heads on the same one. The four papers side by side show the pattern: slots 10, 4 and 6 are on
+three sentences in a row, wherever a section breaks off.*
 
 ![Read attention of the trained run for four papers: slots of the introduction first, then slots 4, 5 and 6](../figures/mem2mem_trained_figure4.png)
 
@@ -1336,7 +1353,7 @@ The paper's figures 3 and 4 show one document each. Of the kept run, for four of
 
 # 4. The paper's numbers and this run's
 
-The paper's Table 2 adds one part after the other, on PubMed (15 epochs; the Hub's copy has 119,924 training documents). The last column is this
+The paper's Table 2 adds one part after the other, on PubMed (15 epochs; the Hub's copy has 119,924 training documents). The last three columns are this
 page's run, at its preset, on its dataset: **not comparable**, and shown so that nobody has to guess.
 `snakemake -n` lists a command for each of the paper's tables and figures.
 """
@@ -1355,9 +1372,9 @@ published_table("mem2mem_table3")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**Gold Ext** takes for each sentence of the reference the two of the paper that are most like it, so that it is long. Our oracle adds sentences one by one as long as R-1 + R-2
-grows. On 200 test papers of SumPubMed, nothing cut; the oracle also with ten sentences at most, as many as Lead-10
-and the ten heads have:
+For each sentence of the reference, **Gold Ext** takes the two sentences of the paper that are most like it, so its extracts are long. Our oracle adds sentences one by one as
+long as R-1 + R-2 grows. The table compares them on 200 test papers of SumPubMed, with nothing cut. It also shows the oracle with at most ten sentences, because Lead-10 and
+the ten heads have ten:
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1367,16 +1384,17 @@ table_frame(gold)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**What to see.** Ten sentences cost the oracle little. The labels cost it ten points, for they are one and a half times as long as what the oracle takes. The rest of the distance to the
-published 47.76 has not been taken apart: another corpus, another splitter of sentences, another script.
+**What to see.** A limit of ten sentences costs the oracle little. The labels of Gold Ext score ten points less than the oracle, because they are one and a half times as long
+as what the oracle takes. What makes up the rest of the distance to the published 47.76 has not been measured: the corpus, the sentence splitter and the script are all
+different.
 """
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## The same rows at a size that this project could afford
 
-All six rows of Table 2 with one budget and three seeds, on two corpora of papers: far from the paper's size, but large enough to ask which
-differences are real. These runs are kept (`figures/`, `papers.md`); the page does not make them. First 9,000 biomedical papers:
+All six rows of Table 2 were trained with one budget and three seeds, on two corpora of papers. This is far from the paper's size, but large enough to ask which differences
+are real. The results of these runs are kept (`figures/`, `papers.md`); the page does not make them. The first table is for 9,000 biomedical papers:
 """
 
 # %% slideshow={"slide_type": "subslide"}
@@ -1431,10 +1449,12 @@ pairs_frame(numbers_2)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** On the larger corpus, each document seen twice, no row is ahead of HRED. After eight epochs of all of it models with a memory in the decoder
-repeat less than HRED, in each of three seeds, but ROUGE cannot tell them apart; with the first seed alone *+decoder memory* was, as the paper decodes, 0.9 points of R-1 above HRED (p < 0.01), and with all three it is 0.4 (p 0.31). What the paper adds to *+decoder memory* adds nothing here. The heads choose better sentences than Lead, as in the paper, but not better
-than LexRank, which reads the whole paper; and both copy 1.3 times as many 5-grams as the references do, and that the full model copies fewer than HRED does not show (-0.5, p 0.60; the paper has ten fewer). On the smaller corpus, each document seen six times, the full model is
-ahead of HRED, but *+decoder memory* is ahead of the full model, and the rows that are ahead write longer summaries, which F1 rewards. The
+**What to see.** On the larger corpus, with each document seen twice, no row is ahead of HRED. After eight epochs of the whole corpus, models with a memory in the decoder
+repeat less than HRED with each of the three seeds, but ROUGE cannot tell them apart. With the first seed alone, *+decoder memory* was, as the paper decodes, 0.9 points of R-1
+above HRED (p < 0.01); with all three seeds it is 0.4 above (p 0.31). The parts that the paper adds to *+decoder memory* bring nothing here. The heads choose better sentences
+than Lead does, as in the paper, but not better ones than LexRank, which reads the whole paper. HRED and the full model both copy 1.3 times as many 5-grams as the references
+do. The data do not show that the full model copies fewer than HRED (-0.5, p 0.60; in the paper it copies ten points fewer). On the smaller corpus, with each document seen six
+times, the full model is ahead of HRED, but *+decoder memory* is ahead of the full model. The rows that are ahead write longer summaries, which F1 rewards. The
 paper's order does not show at this size; `papers.md` says more.
 """
 
@@ -1442,7 +1462,8 @@ paper's order does not show at this size; `papers.md` says more.
 r"""
 ## The systems of Table 1, small
 
-One seed and 600 steps of 16 papers, less than a third of the 31,077: enough to see what kind of systems these are. Extracts are whole sentences, summaries have 100 words at most, TLM's 160 symbols.
+Each system was trained with one seed for 600 steps of 16 papers, less than a third of the 31,077 papers. That is enough to see what kind of systems these are. Extracts
+consist of whole sentences; summaries have at most 100 words, TLM's at most 160 symbols.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1452,8 +1473,10 @@ table_frame(systems_1)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**What to see.** Copying and coverage are what tells Ptr-Gen from Attn-Seq2Seq, and they are worth five points of R-1; TLM copies nothing and is where Attn-Seq2Seq is. Mem2Mem is a little above Ptr-Gen and 0.6 points below Discourse-aware, and below Ptr-Gen as the paper decodes, when half of the trigrams of both have been said before. Sent-CLF is first, as on the paper's PubMed, but here by far:
-whole sentences of a paper, chosen well, are hard to beat, and its extracts are longer. No system that writes its own text reaches Lead-10 here, whose extracts are more than twice as long. Sent-PTR stops too early to be good. The trained run of this page has had nearly twenty times as many steps as these models.
+**What to see.** Ptr-Gen differs from Attn-Seq2Seq in copying and coverage, and these are worth five points of R-1. TLM copies nothing and is level with Attn-Seq2Seq. Mem2Mem
+is a little above Ptr-Gen and 0.6 points below Discourse-aware. As the paper decodes it is below Ptr-Gen, and half of the trigrams of both have been said before. Sent-CLF is
+first, as on the paper's PubMed, but here by far: whole sentences of a paper, chosen well, are hard to beat, and its extracts are longer.
+No system that writes its own text reaches Lead-10 here, whose extracts are longer: more than twice as long as the summaries of all but TLM. Sent-PTR stops too early to be good. The trained run of this page has had nearly twenty times as many steps as these models.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1469,15 +1492,13 @@ r"""
 | TLM, abstractive and hybrid | a language model that reads a paper and writes its summary; the hybrid also reads what Sent-PTR has chosen | `lib.models.language_model` |
 
 The last three are systems of Subramanian, Li, Pilault and Pal (2020, *On Extractive and Abstractive Neural Document
-Summarization with Transformer Language Models*, [arXiv:1909.03186](https://arxiv.org/abs/1909.03186)). Their
-extractors learn from labels, which Mem2Mem does without: a label says that a sentence is one of the two that are most
-like some sentence of the reference (by R-1 and R-2, a reading). Equations and numbers below are ours, written without a
-copy of that paper at hand; papers.md says what else is a reading, and which function computes each. All three read byte
+Summarization with Transformer Language Models*, [arXiv:1909.03186](https://arxiv.org/abs/1909.03186)). Their extractors learn from labels, which Mem2Mem does not need. A
+label says that a sentence is one of the two that are most like some sentence of the reference (measured by R-1 and R-2, which is our reading). The equations below and their
+numbers are ours, written without a copy of that paper at hand; papers.md says what else is our reading, and which function computes each equation. All three read byte
 pairs, learned by SentencePiece from the training documents.
 
-**Sent-CLF** reads the first 300 sentences of a paper, of each its first 35 pieces. A bidirectional LSTM makes one vector
-of a sentence $j$, its last states in both directions, and another reads these vectors and gives the state of each of the
-$L$ sentences in its document:
+**Sent-CLF** reads the first 300 sentences of a paper, and of each sentence the first 35 pieces. A bidirectional LSTM makes one vector of a sentence $j$: its last states in
+both directions. Another LSTM reads these vectors and gives the state of each of the $L$ sentences in its document:
 
 $$s_j=\mathrm{LSTM}\bigl(w_{j1},\dots,w_{jn_j}\bigr)_{\mathrm{last}}\tag{S1}$$
 
@@ -1488,29 +1509,26 @@ The mean of all states, through a tanh layer, stands for the document. A last li
 $$\bar d=\tanh\Bigl(W_d\,\tfrac1L\sum_{j=1}^{L}d_j+b_d\Bigr),\qquad
 P(j\text{ is extracted})=\sigma\bigl(w_o^\top[d_j;\bar d]+b_o\bigr)\tag{S3}$$
 
-It is trained by the binary cross entropy of the labels, and takes as many of the most probable sentences as summaries
-of the training documents have on average. It decides on every sentence alone: nothing keeps it from saying a thing twice.
+It is trained with the binary cross entropy of the labels. It takes the most probable sentences, as many as the summaries of the training documents have on average. It decides
+on every sentence separately, so nothing keeps it from saying a thing twice.
 
-**Sent-PTR** has the same two encoders, and a decoder that points to one sentence after the other. An LSTM reads the
-vector $s$ of the sentence that it has pointed to last, with $\tilde h$, what it saw then (input feeding, as Luong and
-others have it); its state $h_t$ is compared with the state of every sentence, and the attention itself is the
-probability of the next one:
+**Sent-PTR** has the same two encoders, and a decoder that points to one sentence after the other. An LSTM reads the vector $s$ of the sentence that it pointed to last,
+together with $\tilde h$, what it saw then (input feeding, as Luong and others have it). Its state $h_t$ is compared with the state of every sentence. The attention itself is
+the probability of the next sentence:
 
 $$h_t=\mathrm{LSTM}\bigl([s_{i_{t-1}};\tilde h_{t-1}],\,h_{t-1}\bigr),\qquad
 P(i_t=j)=\frac{\exp(d_j^\top h_t)}{\sum_{k}\exp(d_k^\top h_t)}\tag{S4}$$
 
 $$\tilde h_t=\tanh\Bigl(W_h\bigl[\textstyle\sum_jP(i_t=j)\,d_j;\,h_t\bigr]\Bigr)\tag{S5}$$
 
-To point to the same sentence twice in a row is to stop, so that the length of an extract is the model's own. It learns
-the labelled sentences in the order of the document; a beam of four finds the extract, its hypotheses compared by their
-mean log-probability (a reading, like the tanh in (S5) and that the first $h$ is the last state of the encoder).
+The model stops by pointing to the same sentence twice in a row, so it decides on the length of an extract itself. It learns the labelled sentences in the order of the
+document. A beam of four finds the extract, and its hypotheses are compared by their mean log-probability. (This is our reading; so are the tanh in (S5) and the choice of the
+encoder's last state as the first $h$.)
 
 **TLM** is one transformer with GPT-2's architecture, trained from nothing: no encoder, no cross attention, no copying.
-A paper is laid out as one sequence: its introduction, the extracted sentences (the hybrid row; the abstractive row is
-without), a symbol that begins the summary, the summary, and the rest of the paper in windows of its own. The
-model learns to predict every piece of it from the pieces before. A layer is attention to them and a feed-forward part,
-each behind a normalisation and added to what entered; keys and values of what was read are kept, so that each piece of
-the summary is read once:
+A paper is laid out as one sequence: its introduction, the extracted sentences (in the hybrid row only), a symbol that begins the summary, and the summary. The rest of the
+paper follows in windows of its own. The model learns to predict every piece from the pieces before it. A layer consists of attention to these pieces and of a feed-forward
+part; each of the two comes after a normalisation, and its output is added to its input. Keys and values of what was read are kept, so each piece of the summary is read once:
 
 $$Y=X+\mathrm{Attention}_{\le}\bigl(\mathrm{LN}(X)\bigr)\tag{S6}$$
 
@@ -1522,10 +1540,9 @@ sequence, the windows of the rest are the others. A batch's loss is the mean ove
 $$\mathcal L=-\frac1n\sum_{t}\log P(x_t\mid x_{<t}),\qquad
 x=[\,\text{introduction};\ \texttt{<P>};\ \text{extract};\ \texttt{[BOS]};\ \text{summary}\,]\tag{S8}$$
 
-A summary is what it writes behind `[BOS]`, drawn piece by piece from the 30 most probable ones at temperature 0.7
-(preset `paper`; the smaller presets search with a beam of four). In training the extract is made of the labelled sentences, afterwards a
-Sent-PTR that was trained on the same documents chooses it. Its size, 220M parameters (20 layers, width 768, 12 heads, 1,024
-positions), is 15 times Mem2Mem's; Mem2Mem's authors count 234M.
+A summary is what the model writes after `[BOS]`. It is drawn piece by piece from the 30 most probable pieces at temperature 0.7 (preset `paper`; the smaller presets search
+with a beam of four). In training, the extract consists of the labelled sentences; afterwards, a Sent-PTR that was trained on the same documents chooses it. TLM's size, 220M
+parameters (20 layers, width 768, 12 heads, 1,024 positions), is 15 times that of Mem2Mem; Mem2Mem's authors count 234M.
 
 | | what Mem2Mem does otherwise |
 |---|---|
@@ -1569,12 +1586,12 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | (11), the norm | has no gradient at 0 | the gradient there is 0 |
 | loss of a batch | not stated | mean over documents of each document's mean over words |
 | sections | four of 500 words | introduction, the next two, conclusion (Cohan et al.); a text without sections keeps its first 2,000 words |
-| discarded documents | Cohan et al.'s reader discards odd lengths, in the test set too | none is discarded |
+| discarded documents | Cohan et al.'s reader discards documents that are too short or too long, in the test set too | none is discarded |
 | summary of more than 200 tokens | limited to 200 | cut, without an end symbol |
-| generation | beam 4 | the same; ranked by mean log-probability; [UNK] is never generated; `small` and its kept tables: at least 35 words, no trigram twice; the kept run: at least 240 symbols |
+| generation | beam 4 | the same; ranked by mean log-probability; [UNK] is never generated; `small` and its kept tables: at least 35 symbols, no trigram twice unless a row says otherwise; the kept run: at least 240 symbols |
 | ROUGE | the official script | rouge-score, which stems otherwise: up to 0.4 points of R-1 lower |
 | Gold Ext of Table 3 | two labelled sentences for each of the reference | the oracle as long as it helps; with ten sentences; with their labels (`mem2mem_table3_gold`) |
-| Figures 3 and 4 | with a regulariser and without it | the synthetic task above; of the trained run, which has both, one side (`mem2mem_figure3`, `mem2mem_figure4`) |
+| Figures 3 and 4 | with a regulariser and without it | both sides for the synthetic task above; for the trained run, which has both regularisers, only the side with them (`mem2mem_figure3`, `mem2mem_figure4`) |
 | Table 5's third column | REL in its head, redundancy in the text | redundancy |
 | sentences and words | Cohan et al.'s tokenised files | own splitter and tokenizer; tokenised text stays as it is |
 | Table 5 | three workers of Mechanical Turk, 20 papers | `python -m lib.human`; nobody has been asked yet |
@@ -1612,8 +1629,9 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 r"""
 # 6. Exercises
 
-Nine functions to write, five lines at most each. A check compares what you wrote with the library or with something computed in another way. It says how much is right, not what is; and it says the same of code that raises an exception.
-Open an answer's fold to see a solution. The part stands on its own set-up cell and needs nothing from above; `make class` makes notebooks of it, for students and for who teaches them (`teaching.md`).
+You write nine functions of at most five lines each. A check compares your results with the library or with something computed in another way. It says how many cases are right
+and shows the first wrong one, but never the right answer; code that raises an exception is a wrong case. Open an answer's fold to see a solution. This part has its own set-up cell and needs nothing
+from above. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
@@ -1810,7 +1828,8 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**7.** Let $q$ be what the sigmoid of (8) is taken of, one number, and $M'$ the slot after (10). Derive $\partial M'/\partial q$ in $z=\sigma(q)$, the slot $M$ and the update $u$. Where does a gate learn nothing? (3 points)
+**7.** Let $q$, one number, be the argument of the sigmoid in (8), and $M'$ the slot after (10). Derive $\partial M'/\partial q$ as a function of $z=\sigma(q)$, the slot $M$
+and the update $u$. Where does a gate learn nothing? (3 points)
 """
 
 
@@ -1846,7 +1865,9 @@ asked.score()
 r"""
 ## Change the model, and predict
 
-**8.** A smaller model of the planted task trains for 30 steps, once without regularisers, once with $\lambda_1=1$ and once with $\lambda_2=3$ (12). Predict, compared with the first: is the mean weight that a head has on its strongest sentence `"larger"` or `"smaller"` with $\lambda_1$? And with $\lambda_2$ the loss of the words, `nll`? A list of two. (3 points)
+**8.** A smaller model is trained on the synthetic task of part 1 for 30 steps: once without regularisers, once with $\lambda_1=1$ and once with $\lambda_2=3$ (12). Compare
+the last two with the first, and predict. With $\lambda_1=1$, is the mean weight that a head has on its strongest sentence `"larger"` or `"smaller"`? With $\lambda_2=3$, is
+the loss of the words, `nll`, `"larger"` or `"smaller"`? Return a list of the two answers. (3 points)
 """
 
 
@@ -1883,7 +1904,8 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**9.** The memory of three slots starts from zeros (`start="zeros"`, the row *+decoder memory* of Table 2) and is written at every step. After the summary, how many **different** slots does it hold? And with the encoder's memory? Return both numbers, and look at (8) to (10) before you run the check. (3 points)
+**9.** The memory of three slots starts from zeros (`start="zeros"`, the row *+decoder memory* of Table 2) and is written at every step. After the summary, how many **different** slots does it hold? And
+how many if it starts from the encoder's memory? Return both numbers, and look at (8) to (10) before you run the check. (3 points)
 """
 
 

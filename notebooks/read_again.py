@@ -13,10 +13,11 @@ r"""
 Wenyuan Zeng, Wenjie Luo, Sanja Fidler, Raquel Urtasun: *Efficient Summarization with Read-Again and Copy Mechanism*, 2016,
 [arXiv:1611.03382](https://arxiv.org/abs/1611.03382).
 
-A recurrent encoder knows of each word only what came before it. People read a text, and then read it again, knowing what it is
-about. **Read-Again** does the same: a first read makes a vector of the text, and that vector steers the second. Its other idea is
-for the decoder: a **small vocabulary** is enough, and fast, when every other word can be **copied** from the text, and when an
-unknown word enters the decoder not as one symbol for all of them but with an embedding made from **its context**.
+When a recurrent encoder reads a word, it knows only what came before that word. People read a text, and then read it again, knowing
+what it is about. **Read-Again** does the same: a first read makes a vector of the text, and that vector steers the second read. The
+paper's other idea concerns the decoder: a **small vocabulary** is enough, and fast, under two conditions. First, every other word can
+be **copied** from the text. Second, unknown words do not all enter the decoder as one symbol: each has an embedding made from
+**its context**.
 
 **When you have read it** you can say how the second read differs from a bidirectional encoder, why a word's embedding can come from its context, and which part of a headline a trained model copies.
 
@@ -25,26 +26,26 @@ unknown word enters the decoder not as one symbol for all of them but with an em
 | part | what you will see | minutes |
 |---|---|---|
 | 1 | a task that can only be learned by copying | 5 |
-| 2 | every equation as a short function, with its numbers for one short text, checked against the library `lib`: the cells, both second reads, several sentences, the decoder, the copy distribution; all of them composed into the loss, for every encoder | 40 |
-| 3 | a model that has learned to write headlines, from 13,898 dispatches of a news agency: what it writes for dispatches that it has never seen, which words it copies, its scores | 15 |
-| 4 | the paper's studies at demo size, on docstrings: encoders (its Table 1), vocabulary sizes with and without copying (Table 3), decoding time (Table 4), beside its numbers | 15 |
+| 2 | every equation as a short function, with its numbers for one short text, checked against the library `lib`: the cells, both second reads, several sentences, the decoder, the copy distribution; then all the functions together as the loss, for every encoder | 40 |
+| 3 | a model that has learned to write headlines from 13,898 dispatches (short reports) of a news agency: what it writes for dispatches that it has never seen, which words it copies, its scores | 15 |
+| 4 | the paper's studies at demo size, on docstrings: encoders (the paper's Table 1), vocabulary sizes with and without copying (Table 3), decoding time (Table 4), beside the paper's numbers | 15 |
 | 5, 6 | what deviates, exercises | 15 |
 
 Before this page: [Windowed attention](windowed.ipynb); next: [Mem2Mem](mem2mem.ipynb).
 
 With the parameters as they are, the page takes some 20 seconds on two CPU cores and needs no network: it opens the run that the project keeps
-(`trained/read_again`). With any other `dataset`, `preset`, `variant`, `steps` or `seed` it trains a model first; `preset="demo"` takes half a minute for
-that, on the docstrings of the packages that are installed here. The studies are **demos** always: some 10,000 training pairs, small models, 150 steps; their numbers are kept.
+(`trained/read_again`). With any other `dataset`, `preset`, `variant`, `steps` or `seed` the page trains a model first. With `preset="demo"` this takes half a
+minute; the model then learns from the docstrings of the packages that are installed here. The studies are always **demos**: some 10,000 training pairs, small models, 150 steps. Their numbers are kept.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Conventions
 
-The paper is paraphrased, never quoted; **(5)** is its equation 5. It prints no equation for the copy distribution; (16) to (18) are
-this page's. Functions named after an equation, like `eq05_importance`, are written to be read: one document, no batch, no padding. They
-take their weights from the library's modules. `checks` compares them with what the library computes for a padded batch in double
-precision and stops the page when they differ; a table at the end of the part lists all that was compared. GRU and LSTM cells are PyTorch's on both sides.
+The paper is paraphrased, never quoted; **(5)** is its equation 5. The paper prints no equation for the copy distribution; the numbers
+(16) to (18) are this page's. Functions named after an equation, like `eq05_importance`, are written to be read: one document, no batch, no
+padding. They take their weights from the library's modules. `checks` compares their results with what the library computes for a padded
+batch in double precision, and stops the page when the two differ. A table at the end of part 2 lists everything that was compared. The weights of GRU and LSTM cells are laid out as PyTorch's on both sides.
 
 | symbol | shape | what |
 |---|---|---|
@@ -130,8 +131,8 @@ show_tables()
 r"""
 ## The model in one picture
 
-Colours mean the same on every page, and an arrow carries the number of the equation that it stands for and the shape of what comes out. The picture returns at every equation, with the part
-in question lit.
+Colours mean the same on every page. An arrow carries the number of its equation and the shape of the result. The picture returns at every equation, with the part
+in question highlighted.
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -139,11 +140,11 @@ show_model("read_again")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**One step of the decoder, told whole.** The word written last is embedded first: a word of Y by its row of the table, any other word of the text by p_i, made from the second read's state where it
-first stands, and all else as [UNK] (15). Attention comes **before** the recurrence: the decoder's state of the step before is compared with the second
-read's state of every word, and gives the context (14), (13). Embedding and context together enter the LSTM and make the new state (12). That state alone scores both ways to go on: every
-word of Y (generate), and every place of the text by its p_i (copy) (16). One softmax covers all these scores, without a switch; a word that is in Y and in the text gets both shares, and so does one that stands in the text
-twice (17).
+**One step of the decoder, told whole.** The step begins with the embedding of the last word written (15). A word of Y is embedded by its row of the table. Any other word of the text is
+embedded by p_i, which is made from the second read's state at the first place of that word. Everything else is embedded as [UNK]. Attention comes **before** the
+recurrence: the decoder's state of the step before is compared with the second read's state of every word, which gives the context (14), (13). Embedding and context enter the LSTM together and make the
+new state (12). Only this state is used to score both ways to go on (16): generate, with a score for every word of Y, or copy, with a score for every place of the text, by its p_i. One softmax covers
+all these scores, without a switch. A word that is both in Y and in the text gets both shares; a word that stands in the text twice gets the shares of both places (17).
 
 ```python
 y = Y[word] if word in Y else p[first place of word] if word in text else Y[UNK]        # (15)
@@ -160,8 +161,8 @@ P(word) = ([word in Y] exp(g[word]) + sum(exp(k[i]) for i where x[i] == word)) /
 r"""
 # 1. A task that only copying can learn
 
-Seven words, one of which is outside every vocabulary; the headline is that word. Without copying the best a model can do is to
-write some word of its own.
+Each text has seven words. One of them is outside every vocabulary, and the headline is that word. Without copying, the best that a
+model can do is to write some word of its vocabulary.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -205,9 +206,9 @@ r"""
 
 ## A toy corpus
 
-Three texts of one or two sentences. The encoder knows most words, the decoder few: what it does not know has an id behind its
-vocabulary, to be copied. The first text is carried through all equations, its words at the axes of every picture; the weights are random, so that the pictures show
-what is computed, not what a trained model does.
+The corpus has three texts of one or two sentences. The encoder knows most words, the decoder only a few. A word that the decoder does
+not know gets an id beyond its vocabulary, so that the word can be copied. The first text goes through all equations, and its words stand at the axes of every picture.
+The weights are random: the pictures show what is computed, not what a trained model does.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -234,7 +235,7 @@ pd.DataFrame([words, *both], index=["text", "id to read", "id to copy"])
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-A model for each encoder at toy size, in double precision, with weights larger than usual so that every mistake shows.
+The next cell makes a toy model for each encoder, in double precision. Its weights are larger than usual, so that every mistake shows.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -271,8 +272,8 @@ r"""
 ## (1) to (3), (7) The first read
 
 A GRU or an LSTM from left to right; its last state $h^1_n$ stands for the text. (PyTorch's GRU differs from the paper's formula in two
-ways that change what the weights mean and not what the cell can do: its gate keeps the old state where the paper's takes the new
-one, and its reset gate comes after the product.)
+ways. Its gate keeps the old state where the paper's takes the new one, which only changes what the weights mean. And its reset gate comes
+after the product, which makes it a slightly different cell.)
 
 $$h^1_i=\mathrm{RNN}(\mathbf x_i,h^1_{i-1})\tag{1}$$
 
@@ -337,9 +338,9 @@ for name in ("gru", "lstm"):
 r"""
 ## (5) The importance of a word
 
-From the word's own state, the state of the whole text, and the word. It is a vector: each dimension of the second read has
-an importance of its own. With $\tanh$ it may be negative; then (6) multiplies the old state by more than 1, and over a text the
-state can grow without bound (see the checks below). `importance="sigmoid"` is the option that cannot, and that of all presets but `paper`.
+It is computed from the word's own state, the state of the whole text, and the word. It is a vector: each dimension of the second read has
+an importance of its own. With $\tanh$ the importance may be negative. Then (6) multiplies the old state by more than 1, and over a text the
+state can grow without bound (see the checks below). With the option `importance="sigmoid"` this cannot happen; all presets but `paper` use it.
 
 $$\alpha_i=\tanh\big(W_eh^1_i+U_eh^1_n+V_e\mathbf x_i\big)\tag{5}$$
 """
@@ -374,14 +375,14 @@ figures.show(word_maps, caption, panels=[{"values": alpha.detach().T, **on_words
 r"""
 ## (4), (6) The second read of a GRU
 
-The importance stands on the skip connection: at 0 the word is passed over, at 1 the step is a plain GRU's.
+The importance controls the skip connection: at 0 the word is passed over, at 1 the step is that of a plain GRU.
 
 $$h^2_i=(1-\alpha_i)\odot h^2_{i-1}+\alpha_i\odot\mathrm{GRU}^2(\mathbf x_i,h^2_{i-1})\tag{4}$$
 
 $$h^2_i=(1-\alpha_i\odot z_i)\odot h^2_{i-1}+(\alpha_i\odot z_i)\odot\tilde h^2_i\tag{6}$$
 
-PyTorch has no such cell. The library's scan computes the projections of all words at once, and behind the loop of its backward pass the
-gradient of the recurrent weights in one product.
+PyTorch has no such cell. The library's scan computes the projections of all words at once. In the backward pass, one product after the
+loop gives the gradient of the recurrent weights.
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -420,7 +421,7 @@ checks.close(torch.stack(merged), h2, "(6)", "the two forms are one")
 r"""
 ## (8) The second read of an LSTM
 
-No skip connection here: the gates see the word, its first state and the text.
+There is no skip connection here: the gates see the word, its state after the first read, and the vector of the text.
 
 $$h^2_i=\mathrm{LSTM}^2\big([\mathbf x_i,h^1_i,h^1_n],h^2_{i-1}\big)\tag{8}$$
 """
@@ -448,9 +449,9 @@ checks.close(
 r"""
 ## (9) to (11) Several sentences
 
-Each is read on its own. For the second read, **option 1** puts the vectors of all sentences beside each other; **option 2** makes one
-vector of them and gives each sentence its own and that. The paper has two sentences; here there are as many places as the
-configuration says, and places without a sentence hold zeros.
+Each sentence is read on its own. The options differ in what a sentence is given for its second read. **Option 1** gives it the vectors
+of all sentences, concatenated. **Option 2** makes one vector of them all, and gives each sentence its own vector and this one. The paper
+has two sentences. Here there are as many places as the configuration says, and places without a sentence hold zeros.
 
 $$h^2_i=\mathrm{RNN}^2\big([\mathbf x_i,h^1_i,h^1_n,h'^1_m],h^2_{i-1}\big)\tag{9}$$
 
@@ -513,8 +514,9 @@ for name in ("option 1", "option 2"):
 r"""
 ## (15) The embedding of a word
 
-What enters the decoder: for a word of $Y$ the row of its table; for another word of the text, an embedding made from the state that
-word has in the text; for any other, [UNK]. A word that stands in the text several times is taken where it stands first.
+This is what enters the decoder. For a word of $Y$ it is the word's row of the table; for another word of the text, an embedding made
+from the state of that word in the text; for any other word, [UNK]. If a word stands in the text several times, the state at its first
+place is used.
 
 $$\mathbf y=\begin{cases}\mathbf Y[w]&w\in Y\\ \mathbf p_i=\tanh(W_ch^2_i+b_c)&w\notin Y,\ w=x_i\\
 \mathbf Y[\mathrm{UNK}]&\text{otherwise}\end{cases}\tag{15}$$
@@ -557,7 +559,7 @@ print("what enters the decoder:", *fed)
 r"""
 ## (12) to (14) The decoder
 
-Attention comes first, from the state **before**; what it finds enters the LSTM beside the word.
+Attention comes first and uses the state of the step **before**. The context that it gives enters the LSTM together with the word.
 
 $$s_t=\mathrm{LSTM}\big([\mathbf y_{t-1},c_t],s_{t-1}\big)\tag{12}$$
 
@@ -565,7 +567,7 @@ $$c_t=\sum_i\beta_{it}h^2_i,\qquad\beta_{\cdot t}=\mathrm{softmax}(o_{\cdot t})\
 
 $$o_{it}=v_a^\top\tanh\big(W_as_{t-1}+U_ah^2_i\big)\tag{14}$$
 
-The paper does not say where the decoder starts: here from a layer with $\tanh$ on the encoder's last state.
+The paper does not say where the decoder starts. Here its first state comes from a layer with $\tanh$ on the encoder's last state.
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -621,8 +623,8 @@ figures.show(word_maps, caption, panels=[{"values": beta.detach(), **on_words}])
 r"""
 ## (16), (17) Generate or copy
 
-One softmax over the words of $Y$ **and** the places of the text, without a gate. The paper says so and prints no equation; this is
-CopyNet's rule (Gu et al. 2016), with $\mathbf p_i$ as the key of a place. A word of $Y$ that stands in the text gets both shares.
+One softmax over the words of $Y$ **and** the places of the text, without a gate. The paper says this but prints no equation. The
+equations here are CopyNet's rule (Gu et al. 2016), with $\mathbf p_i$ as the key of a place. A word of $Y$ that stands in the text gets both shares.
 
 $$g_w=\mathbf o_w^\top s_t+b_w,\qquad k_i=\mathbf p_i^\top W_ks_t\tag{16}$$
 
@@ -666,7 +668,8 @@ figures.show(word_maps, caption, panels=[{"values": P.detach(), **word_map}])
 r"""
 ## (18) The whole loss, composed
 
-For every encoder: read, write, and the mean of $-\log P$ over the headline's words; a batch's loss is the mean over its documents.
+The steps are the same for every encoder: read the text, write the headline, and take the mean of $-\log P$ over the headline's words.
+The loss of a batch is the mean over its documents.
 
 $$\mathcal L=-\frac1T\sum_t\log P(y_t\mid y_{<t},x)\tag{18}$$
 """
@@ -719,9 +722,9 @@ for name, model in models.items():
 r"""
 ## The outside baseline: ABS
 
-Rush, Chopra and Weston (2015) have no recurrence: the last $C$ words of the headline go through one hidden layer, and attend to source
-words whose vectors are averaged over $Q$ neighbours on each side. No copying. $\tilde y_C$ and $\tilde y'_C$ are the embeddings of these $C$ words one behind the
-other, in a table each; $\tilde x$ the source words' embeddings, $\bar x_i$ their means; $P$, $U$, $V$, $W$ matrices.
+The model of Rush, Chopra and Weston (2015) has no recurrence. The last $C$ words of the headline go through one hidden layer. They also attend
+to the source words; what is summed with these weights are the words' vectors averaged over $Q$ neighbours on each side. There is no copying. $\tilde y_C$ and $\tilde y'_C$ are the concatenated
+embeddings of these $C$ words, each from a table of its own. $\tilde x$ are the embeddings of the source words, and $\bar x_i$ the averaged ones. $P$, $U$, $V$, $W$ are matrices.
 
 $$P(w)\propto\exp\big(Vh+W\,\mathrm{enc}(x,\tilde y'_C)\big)_w,\qquad h=\tanh(U\tilde y_C)\tag{A1}$$
 
@@ -758,11 +761,11 @@ checks.close(naive, lib_scores, "ABS", "scores of the vocabulary")
 r"""
 ## The other systems of its tables
 
-What each reads, where it looks and how it writes. They are checked like the models above, word by word in double precision, in `tests/test_attentive_rnn.py`.
+The table shows what each system reads, how it decides where to look, and how it writes. `tests/test_attentive_rnn.py` checks these models like those above, word by word in double precision.
 
 <details><summary><b>The systems it is compared with</b></summary>
 
-Here the letters are those of the other papers, also where this page has them for something else ($z$, $\alpha$, $p$, $P$, $C$, $n$).
+The letters in this fold are those of the other papers, even where this page uses them for something else ($z$, $\alpha$, $p$, $P$, $C$, $n$).
 
 | system | reads | looks by | writes with | in `lib` |
 |---|---|---|---|---|
@@ -773,39 +776,40 @@ Here the letters are those of the other papers, also where this page has them fo
 
 **ABS** has no recurrence at all; it is worked out above.
 
-**RAS** keeps the encoder of ABS free of recurrence and gives the decoder one. Each word $x_i$ gets a learned embedding $l_i$ of its position,
-and a convolution over $q=5$ neighbours makes of their sums the aggregate vectors $z_i$:
+**RAS** has an encoder without recurrence, as ABS has, but a recurrent decoder. A learned embedding $l_i$ of the position is added to each
+word $x_i$. A convolution over $q=5$ words, two on each side, turns these sums into the aggregate vectors $z_i$:
 
 $$a_i=x_i+l_i,\qquad z_{ik}=\sum_{h=-\lfloor q/2\rfloor}^{\lfloor q/2\rfloor}a_{i+h}\cdot b^k_{\lfloor q/2\rfloor+h},\qquad k=1,\dots,d\tag{19}$$
 
-These equations were written without that paper at hand; papers.md says which of them were found a second time. The aggregate vectors say only where to look: the last state is compared with them, and the context is the mean of the *word* embeddings.
+The equations of RAS were written without its paper at hand; papers.md says which of them another source confirms. The aggregate vectors say only where to look. The last state is
+compared with them, but the context is the weighted mean of the *word* embeddings.
 
 $$\alpha_{t-1,i}=\frac{\exp(z_i\cdot h_{t-1})}{\sum_j\exp(z_j\cdot h_{t-1})},\qquad c_t=\sum_i\alpha_{t-1,i}\,x_i\tag{20}$$
 
-Context and last word make the next state. Elman's network has a sigmoid and no gates; the LSTM's gates $i,f,o$ and its proposal $i'$ each see the same three
-vectors, and its state is the gated memory without a further tanh:
+The context and the last word make the next state. Elman's network has a sigmoid and no gates. In the LSTM, the gates $i,f,o$ and the proposal $i'$ each see the
+same three vectors as Elman's network, and the state is the gated memory without a further tanh:
 
 $$h_t=\sigma(W_1y_{t-1}+W_2h_{t-1}+W_3c_t)\quad\text{or}\quad m_t=f_t\odot m_{t-1}+i_t\odot i'_t,\;\;h_t=o_t\odot m_t\tag{21}$$
 
 $$P(y_t\mid y_{<t},x)=\mathrm{softmax}(W_4h_t+W_5c_t)\tag{22}$$
 
-Unlike Read-Again it cannot copy, so that a name outside its 69,000 words is lost, and it never reads a word in the light of the whole sentence: a place is known by its five
-neighbours. The simpler of the two recurrences is the better one in the published table (28.97 against 27.41 R-1).
+Unlike Read-Again, RAS cannot copy, so that a name outside its 69,000 words is lost. It also never reads a word in the light of the whole sentence: it knows a place only by five
+words. In the published table the simpler recurrence, Elman's, is the better one (28.97 against 27.41 R-1).
 
-**words-lvt2k** (the rows *big-words-lvt2k-1sent* and *big-words-lvt5k-1sent*, which read one sentence) is an ordinary encoder-decoder with attention; its additive score, first state and output
-layer are readings. What it adds is the *large vocabulary trick* of Jean and others (2015). Of the vocabulary $Y$, 69,000 words (200,000 in the second row), only $n=2{,}000$ (5,000) are scored for a
-batch $B$: the words of its texts, and the most frequent others.
+**words-lvt2k** (the rows *big-words-lvt2k-1sent* and *big-words-lvt5k-1sent*, which read one sentence) is an ordinary encoder-decoder with attention. Its additive score, first state and output
+layer are this project's interpretation. What it adds is the *large vocabulary trick* of Jean and others (2015). The vocabulary $Y$ has 69,000 words (200,000 in the second row), but for
+a batch $B$ only $n=2{,}000$ (5,000) of them are scored: the words of the batch's texts, and the most frequent others.
 
 $$Y_B=\underbrace{\textstyle\bigcup_{x\in B}\{x_1,\dots,x_N\}\cap Y}_{\text{words of the texts}}\;\cup\;\{\text{the most frequent of the rest}\},\quad|Y_B|=n\tag{23}$$
 
 $$P(y_t=w)=\frac{\exp(o_w^\top[s_t;c_t]+b_w)}{\sum_{v\in Y_B}\exp(o_v^\top[s_t;c_t]+b_v)},\quad w\in Y_B;\qquad y_t\notin Y_B\text{ counts as [UNK]}\tag{24}$$
 
-When it writes, a text's candidates are its own words and the most frequent ones. This is the other answer to the question that Read-Again's small vocabulary and copying
-answer: a word of the text can be written, as long as it is in the large vocabulary. With $Y_B=Y$ the loss and its gradients are those of the ordinary softmax, which is a test.
+When the model writes, the candidates for a text are the words of this text and the most frequent others. Read-Again's small vocabulary with copying is one way to write the words of a text; this is
+another. Here a word of the text can be written only if it is in the large vocabulary. A test checks that with $Y_B=Y$ the loss and its gradients are those of the ordinary softmax.
 
-**ABS+** is ABS with features that favour words and word pairs of the text; their weights are tuned on DUC 2003 by minimum error rate training, and that corpus is given out by agreement.
-**TOPIARY** (the best system of DUC 2004's task) compresses a parsed sentence and puts topic words of the corpus in front; it was not released. Both stay numbers that others
-published.
+**ABS+** is ABS with features that favour words and word pairs of the text. The weights of the features are tuned on DUC 2003 by minimum error rate training; that corpus is available only under
+an agreement. **TOPIARY** (the best system of DUC 2004's task) compresses a parsed sentence and puts topic words of the corpus in front; it was not released. For both, this project
+has only the published numbers.
 
 </details>
 """
@@ -819,7 +823,7 @@ r"""
 
 * With **importance 1** the second read is a plain GRU, with importance 0 nothing is read.
 * With a **negative importance**, which (5) allows, the state grows word by word.
-* **Option 2 with one sentence** is its one-sentence form: columns for further sentences meet zeros.
+* **Option 2 with one sentence** gives the same as an option 2 built for one sentence, because the columns of weights for further sentences are multiplied by zeros.
 * Without copying, no word outside $Y$ has any probability.
 * One call of the decoder with $T$ words equals $T$ calls with one word: training and generation are one path.
 """
@@ -875,7 +879,7 @@ for name, model in {**models, "abs": abs_model}.items():
 r"""
 ## All comparisons
 
-Numbers of the page's functions beside the library's, in double precision. One that fails would have stopped the page.
+The table puts the numbers of the page's functions beside the library's, in double precision. A comparison that failed would have stopped the page.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -896,10 +900,10 @@ r"""
 
 ## The run
 
-A run is a folder with its configuration, its vocabularies, its losses by step and its weights. `lib.load` opens one; this page trains one, with the function
-that `python -m lib.train read_again` calls, where the parameters ask for it. The kept run has learned from Reuters-21578: agency dispatches of 1987, their
-first paragraphs and their headlines, split by time, so that the test's are the latest. They are free for research but not for printing; what is read below
-are six dispatches in the same manner that were made up for this page, companies and all.
+A run is a folder with its configuration, its vocabularies, its losses by step and its weights. `lib.load` opens one. Where the parameters ask for it, this page
+trains one, with the function that `python -m lib.train read_again` calls. The kept run has learned from Reuters-21578: the first paragraphs and the headlines of a
+news agency's dispatches of 1987. They are split by time, so that the test dispatches are the latest. These texts are free for research but may not be printed. The six dispatches below are
+therefore made up for this page in the same style, with invented companies.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -978,8 +982,8 @@ loss_figure(figures, "read_again_losses", run, kept)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**Is this curve normal?** Yes: the corpus is small for headlines, so that the validation loss stops falling while the training loss goes on (the points are single batches; their mean is 2.69 in the last epoch but one, 2.52 in the last); the weights with
-the least validation loss are those that count.
+**Is this curve normal?** Yes. The corpus is small for headlines, so that the validation loss stops falling while the training loss continues to fall. (The points are single batches; their mean is 2.69
+in the last epoch but one, and 2.52 in the last.) The weights with the least validation loss are the ones that are used.
 
 ## Headlines, and what is copied in them
 
@@ -1022,18 +1026,19 @@ Passages(rows)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** The genre is learned: who does what, without articles, the verb in the infinitive or in the present. Nearly every word that says something is
-copied, and with it names that stand in no vocabulary: Norbalt, Kestrel and Ostervik were invented for this page. What goes wrong is seen as well: Velmora is lost, and
-the United States, of which so many dispatches tell, take its place; words are said twice; and the ministers "to agree on grain prices" had failed to.
+**What to see.** The model has learned the style of headlines: they say who does what, without articles, with the verb in the infinitive or in the present. Nearly every
+word that carries meaning is copied, even names that are in no vocabulary: Norbalt, Kestrel and Ostervik were invented for this page. The mistakes can be seen as well. Velmora is lost and
+the United States, which so many dispatches are about, take its place. Words are said twice. And the headline says that the ministers are "to agree on grain prices", where the dispatch says that they failed to.
 
-The names are the point of (15). In a first run every word that stands twice in the corpus was known to the encoder. A word of both text and headline was then never
-unknown in training, nothing was learned about such words, and "u . s ." was written in their place. With a limit of five occurrences (Rush et al.'s), rare names are
-unknown in training too, and three of the five that were invented here are copied; not all: Velmora still becomes "u . s .". R-1 rose from 39.6 to 42.5, for that reason or because the first run had $|Y|=8{,}000$ (`trained/read_again/README.md`).
+Such names are the reason for (15). In a first run, the encoder knew every word that stands in the corpus twice or more. A word that stands in both a text and its headline was then never
+unknown in training. So the model learned nothing about unknown words, and wrote "u . s ." in their place. With a limit of five occurrences (Rush et al.'s), rare names are
+unknown in training too, and the model copies three of the five names that were invented here. It does not copy all: Velmora still becomes "u . s .". R-1 rose from 39.6 to 42.5,
+either for this reason or because the first run had $|Y|=8{,}000$ (`trained/read_again/README.md`).
 
 ## Scores
 
-ROUGE F1 in percent with a seeded 95% bootstrap interval over test pairs. *Lead-8* is the first eight words of the text, as long as
-the paper's headlines are on average. For the kept run the table is the stored one, made by `python -m lib.trained score read_again` on all 1,106 test pairs of Reuters.
+The table shows ROUGE F1 in percent, with a seeded 95% bootstrap interval over test pairs. *Lead-8* is the first eight words of the text;
+the paper's headlines have eight words on average. For the kept run this is a stored table, made by `python -m lib.trained score read_again` on all 1,106 test pairs of Reuters.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1055,17 +1060,17 @@ pairs_frame(kept_table("trained_read_again")) if kept else None
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** More than thirteen points of R-1 above the first eight words, and more than seven of R-2: much more than the intervals. A rule against repeated trigrams is worth a
-point at most.
+**What to see.** The model is more than thirteen points of R-1 and more than seven of R-2 above the first eight words: much more than the intervals. A rule against repeated trigrams is worth at
+most one point.
 
 # 4. The paper's studies, at demo size
 
 ## Encoders (Table 1)
 
-Short runs, all alike: the same pairs, the same number of steps, one seed. They take two minutes, so that the page shows numbers that were kept; `-p study_steps 150` makes them anew (and
-`COMPANION_FIGURES=figures papermill notebooks/read_again.ipynb out.ipynb -p study_steps 150` the kept ones). Differences of a point are within their noise. Unless `dataset` names another corpus, the
-pairs are docstrings: the first line of a Python docstring sums up the rest, by convention (PEP 257). The docstrings of everything installed beside this
-project are parsed (nothing is imported), pairs that come twice are dropped, and whole packages are held out, so that the test packages are unseen.
+These are short runs under equal conditions: the same pairs, the same number of steps, one seed. They take two minutes, so the page shows kept numbers. `-p study_steps 150` computes them again, and
+`COMPANION_FIGURES=figures papermill notebooks/read_again.ipynb out.ipynb -p study_steps 150` replaces the kept ones. Differences of a point are within the noise. Unless `dataset` names another corpus, the
+pairs are docstrings: by convention (PEP 257), the first line of a Python docstring sums up the rest. The docstrings of all packages that are installed beside this
+project are parsed (nothing is imported). Repeated pairs are dropped, and whole packages are held out, so that the test packages are unseen.
 """
 
 
@@ -1115,9 +1120,11 @@ pd.DataFrame.from_dict(numbers["encoders"], orient="index").round(2)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** In runs this short reading again hardly changes the validation loss. The rows with copying have 0.3 less, where both are there; it is not a loss of the same words, for without copying an unknown word counts as [UNK] (exercise 9). Without copying the two encoders that read once have four to five points of R-1 more than the two that read again, though their losses differ by 0.04 at most: after 150 steps, with one seed, ROUGE says what these models happen to repeat, not which is better.
+**What to see.** In runs this short, reading again hardly changes the validation loss. Where an encoder has a row with copying and one without, the loss with copying is 0.3 less. But the two
+losses are not about the same words: without copying, an unknown word counts as [UNK] (exercise 9). Without copying, the two encoders that read once have four to five points of R-1 more than
+the two that read again, though the losses of all four differ by 0.04 at most. After 150 steps, with one seed, ROUGE shows what these models happen to repeat, not which is better.
 
-What lasts longer is in `papers.md`: the paper's Tables 1 to 3 on Reuters (2,604 steps, two seeds). There copying is worth 27 to 30 points of R-1, reading again 0.3 (p 0.50, 15,000 words), and the size of $Y$ makes no difference to models that copy.
+The results of longer runs are in `papers.md`: the paper's Tables 1 to 3 on Reuters (2,604 steps, two seeds). There copying is worth 27 to 30 points of R-1, reading again 0.3 (p 0.50, 15,000 words), and the size of $Y$ makes no difference to models that copy.
 
 Published, on a random 2,000 of Gigaword's test pairs:
 """
@@ -1129,15 +1136,15 @@ published_table("read_again_table1")
 r"""
 ## The importance of words (Figure 4)
 
-The mean over dimensions of $\alpha_i$, as in the paper: of the Read-Again GRU with copying of the kept Table 1 (Reuters, six epochs, first sentences alone, seed 0; a sigmoid in (5), so that no $\alpha$
-is negative), for the six dispatches above. In bold what that run writes of them. `snakemake -c1 read_again_figure4 --config dataset=reuters preset=small test=runs/dispatches` makes it (after `make workflow`, with Reuters in `data/reuters`); running this page has put the
-dispatches there.
+The picture shows the mean of $\alpha_i$ over its dimensions, as the paper's does, for the six dispatches above. The run is the Read-Again GRU with copying of the kept Table 1
+(Reuters, six epochs, first sentences alone, seed 0; a sigmoid in (5), so that no $\alpha$ is negative). The headlines that it writes are in bold.
+`snakemake -c1 read_again_figure4 --config dataset=reuters preset=small test=runs/dispatches` makes the picture (after `make workflow`, with Reuters in `data/reuters`). When this page runs, it puts the dispatches into `runs/dispatches`.
 
 ![First sentences of the six dispatches, each word shaded by its importance, from 0.56 to 0.71: dark are strike and talks, price and raised, rate and cut; light are the names at the beginning, the, of and the full stops](../figures/read_again_figure4.png)
 
 **What to see.** What happened is dark: *voted to strike from Monday if talks*, *raised the price*, *cut its discount rate*, *delayed the cocoa harvest*. Articles (nine of twelve), *of*, the full stop and the company that begins a sentence are light. The paper says the
-same of its figure: *the*, *a* and *'s* are low, words that carry more information are higher. It holds over all 1,106 test dispatches too, and for the second seed (`papers.md`). But the range is narrow: no word is passed
-over (0), none read as by a plain GRU (1). Four of the six headlines begin with "u . s .", which their dispatches do not say: this run is smaller than the one above.
+same about its figure: *the*, *a* and *'s* are low, words that carry more information are higher. This also holds over all 1,106 test dispatches, and for the second seed (`papers.md`). But the range is
+narrow: no word is passed over (importance 0), and none is read as by a plain GRU (importance 1). Four of the six headlines begin with "u . s .", which is not in their dispatches: this run is smaller than the one above.
 
 ## The decoder's vocabulary, with and without copying (Table 3)
 """
@@ -1159,12 +1166,13 @@ published_table("read_again_table3")
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Copying adds points at both sizes; in runs this short, how many differs from run to run. More words do not help here, with copying or without, where the paper's rows rise. In the paper the gain of copying shrinks from ten points at 2K to nothing at 69K; the
-headlines of these packages do not have that many words, so that both sizes are at the small end.
+**What to see.** Copying adds points at both sizes. In runs this short, the number of points differs from run to run. In the paper, scores rise with more words; here they do not, with copying or without. In the
+paper, the gain from copying shrinks from ten points at 2K to nothing at 69K. The headlines of these packages do not have that many words, so that both sizes here are at the small end.
 
 ## Decoding time (Table 4)
 
-Beam search, beam 10, for a text of 30 words and a headline of 8: a model of the paper's width with random weights, which take as long as learned ones. In seconds a headline, the median of five with the fastest and the slowest, beside the paper's.
+The time is that of beam search, with beam 10, for a text of 30 words and a headline of 8. The model has the paper's width and random weights, which take as long as learned ones. The table shows seconds per
+headline, as the median of five with the fastest and the slowest, beside the paper's numbers.
 """
 
 
@@ -1211,11 +1219,11 @@ figures.show(lines, caption, "read_again_seconds", panels=[panel])
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Time grows with the vocabulary, here as on the paper's Titan X, and copying costs next to nothing.
+**What to see.** Time grows with the vocabulary, both here and on the paper's Titan X, and copying costs almost nothing.
 
 # 5. Deviations
 
-Where the paper is silent or cannot be meant as printed, this is what was chosen. `papers.md` has the same list with the reasons.
+The table lists what was chosen where the paper says nothing or cannot be meant as printed. `papers.md` has the same list with the reasons.
 
 | point | the paper | here |
 |---|---|---|
@@ -1223,14 +1231,14 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 | a word of Y that stands in the text | not stated | both shares are added |
 | an unknown word at several places | not stated | embedded where it stands first, in training and generation |
 | GRU | reset before the product, z takes the new state | PyTorch's: reset after the product, z keeps the old state |
-| start of the decoder | not stated | tanh layer on the last state of the last read; with several sentences, on the mean of theirs |
+| start of the decoder | not stated | tanh layer on the last state of the last read; with several sentences, on the mean of their last states |
 | more than two sentences | said to be easy | as many places as configured; empty ones are zeros |
 | encoder's vocabulary | not stated | a table of its own, 110,000 words of 5 occurrences or more |
 | words under 5 occurrences | become UNK | unknown to the encoder; still copied as they are written |
-| (5), tanh | may be negative | the same; `importance="sigmoid"` is an option, and that of all presets but `paper` |
-| (5), a number or a vector | a vector, found better than a number | a vector; level here (`papers.md`) with a number a word, `variant="read-again gru, single importance"` |
+| (5), tanh | may be negative | the same; `importance="sigmoid"` is an option, which all presets but `paper` use |
+| (5), a number or a vector | a vector, found better than a number | a vector; here one number for each word, `variant="read-again gru, single importance"`, does as well (`papers.md`) |
 | dropout | in all activation layers | on all that enters or leaves a recurrent layer |
-| biases | 0.1 | 0.1, of PyTorch's two the one of the state before is 0 |
+| biases | 0.1 | 0.1; where PyTorch has two biases, the one for the state before is 0 |
 | filters | as Rush et al. | the same, on training and validation pairs, in the preset `paper`; not on docstrings and on Reuters |
 | decoder's vocabulary | not stated | the most frequent words of the headlines |
 | generation on Gigaword | length free, beam not stated | beam 10, as on DUC, at most 30 words, by mean log-probability |
@@ -1267,8 +1275,9 @@ Where the paper is silent or cannot be meant as printed, this is what was chosen
 r"""
 # 6. Exercises
 
-Nine functions to write, five lines at most each. A check compares what you wrote with the library or with something computed in another way. It says how much is right, not what is; and it says the same of code that raises an exception.
-Open an answer's fold to see a solution. The part stands on its own set-up cell and needs nothing from above; `make class` makes notebooks of it, for students and for who teaches them (`teaching.md`).
+You write nine functions of at most five lines each. A check compares your results with the library or with something computed in another way. It says how many cases are right
+and shows the first wrong one, but never the right answer; code that raises an exception is a wrong case. Open an answer's fold to see a solution. This part has its own set-up cell and needs nothing
+from above. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
@@ -1332,7 +1341,7 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**2.** Read the second time (4): return the states $[n, d]$ of embeddings `x` $[n, e]$ with the importance `alpha` $[n, d]$. `gru` takes a word $[1, e]$ and a state $[1, d]$ and returns the next state in second place, $[1, d]$. The library's scan is `GatedGRU`. (2 points)
+**2.** Read the second time (4): return the states $[n, d]$ of embeddings `x` $[n, e]$ with the importance `alpha` $[n, d]$. `gru` takes a word $[1, e]$ and a state $[1, d]$; the second value that it returns is the next state, $[1, d]$. The library's scan is `GatedGRU`. (2 points)
 """
 
 
@@ -1361,7 +1370,7 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**3.** Return $P(w)$ (17) of the id `word`, from the scores `g` of the vocabulary $Y$, `k` of the places of the text (16), and the ids of these places, `source`, a list. `ReadAgain.log_prob` is the library's. (2 points)
+**3.** Return $P(w)$ (17) of the id `word`. `g` are the scores of the vocabulary $Y$, `k` the scores of the places of the text (16), and the list `source` has the ids of these places. `ReadAgain.log_prob` is the library's. (2 points)
 """
 
 
@@ -1395,7 +1404,7 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**4.** How many weights does each read of `"read-again lstm"` have? An LSTM has four gates, each with a matrix for what enters, one for the state before, and two biases (PyTorch's). Into the second read go (8) word, state and text. Return both numbers for embeddings of `e` and states of `d` numbers. (2 points)
+**4.** How many weights does each read of `"read-again lstm"` have? An LSTM has four gates, each with a matrix for what enters, one for the state before, and two biases (PyTorch's). The word, its state and the text enter the second read (8). Return both numbers for embeddings of `e` and states of `d` numbers. (2 points)
 """
 
 
@@ -1497,7 +1506,8 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**7.** Suppose that $\mathrm{GRU}^2$ of (4) gives the same number $u$ at every word, and that the importance is the same $\alpha$ everywhere. The state begins at 0. Derive it after $n$ words, without a loop. Which $\alpha$ of $[-1, 1]$, which is what (5) allows, lets it grow without bound? (3 points)
+**7.** Suppose that $\mathrm{GRU}^2$ of (4) gives the same number $u$ at every word, and that the importance is the same $\alpha$ everywhere. The state begins at 0. Derive the state after $n$ words, without a loop.
+(5) allows an $\alpha$ in $[-1, 1]$: for which of these values does the state grow without bound? (3 points)
 """
 
 
@@ -1532,7 +1542,8 @@ asked.score()
 r"""
 ## Change the model, and predict
 
-**8.** The importance (5) has $\tanh$; `importance="sigmoid"` keeps it positive. Predict, for random weights and a text of 60 words, which of the two has the larger state after the second read, and whether the state can be larger than 1 in any dimension, for `"tanh"` and for `"sigmoid"`: a name and two truth values. (3 points)
+**8.** The importance (5) has $\tanh$; `importance="sigmoid"` keeps it positive. Take random weights and a text of 60 words. Predict which of the two has the larger state after the second read. Predict also whether the state can be larger than 1 in any dimension, first for
+`"tanh"`, then for `"sigmoid"`. Return a name and two truth values. (3 points)
 """
 
 
@@ -1567,7 +1578,9 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**9.** In the planted task of `lib.data.synthetic` the headline is the words of one marked sentence, here of four with six words each. A model with copying and one without train for 30 steps. Predict which has the smaller loss (18), `"copying"` or `"without"`, when all words are in $Y$, and when $Y$ has nothing but symbols and marks, so that a model without copying is asked for [UNK]. (3 points)
+**9.** In the planted task of `lib.data.synthetic` a text here has four sentences of six words each. One sentence is marked, and its words are the headline. A model with copying and one without train
+for 30 steps. Predict which has the smaller loss (18), `"copying"` or `"without"`, in two cases: when all words are in $Y$; and when $Y$ has nothing but symbols and marks, so
+that the model without copying is asked for [UNK]. (3 points)
 """
 
 

@@ -10,9 +10,9 @@
 r"""
 # Start here: what the four papers stand on
 
-This page is for somebody who can read PyTorch and has never met summarization. Everything that the pages on the four papers use
-without a word is built here once, small enough to look at: a model that reads and writes, copying, training, search,
-coverage, ROUGE, intervals.
+This page is for somebody who can read PyTorch and has never met summarization. It builds once, small enough to look at,
+everything that the pages on the four papers use without explaining it: a model that reads and writes, copying, training,
+search, coverage, ROUGE, intervals.
 
 **Next pages:** [windowed attention](windowed.ipynb) · [Read-Again](read_again.ipynb) · [Mem2Mem](mem2mem.ipynb) ·
 [hierarchical transformers](hierarchical_transformer.ipynb) · [all four compared](compare.ipynb). Section 9 says which to take
@@ -23,8 +23,8 @@ first.
 * write down a sequence-to-sequence model with attention, and read its attention as a picture;
 * say why summarizers copy words, and compute the probability of a word that the model has no embedding for;
 * explain what is fed to a decoder in training and in use, and write beam search from memory;
-* compute ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum by hand, and say which of the two last ones a table means;
-* tell a difference between two systems from luck.
+* compute ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum by hand, and say which of the last two a table means;
+* tell whether a difference between two systems is more than luck.
 
 **Prerequisites.** PyTorch: tensors, `nn.Module`, a training loop. What a GRU is (its equations are not needed), softmax,
 cross-entropy, gradient descent. No linguistics.
@@ -49,9 +49,10 @@ The page runs in half a minute on one CPU core and needs no network.
 r"""
 ## How to read it
 
-Equations have this page's own numbers, from (1) to (22). Most come from other people's papers, and the text says from whose; none
-of their sentences is quoted. Short functions do what the equations say, for one text and without padding; `checks`
-compares them with the library `lib`, which does the same for batches, and stops the page when they differ; a table before the exercises lists all that was compared.
+Equations have this page's own numbers, from (1) to (22). Most come from papers by others, and the text names
+the authors; no sentence of these papers is quoted. Short functions do what the equations say, for one text and without padding.
+The library `lib` does the same for batches. `checks` compares the two and stops the page when they differ. A table before
+the exercises lists all that was compared.
 
 | symbol | shape | what |
 |---|---|---|
@@ -73,7 +74,7 @@ compares them with the library `lib`, which does the same for batches, and stops
 | $\ell(n),\ \lambda,\ o$ | scalar | length penalty, its exponent and its offset |
 | $\pi,\ \rho$ | scalar | precision and recall |
 | $m_i$ | scalar | score of test document $i$ |
-| $D,\ B,\ p_{boot}$ | | test documents; resamples; the share of them that contradicts a difference, twice |
+| $D,\ B,\ p_{boot}$ | | test documents; resamples; twice the share of resamples that contradict a difference |
 """
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
@@ -113,7 +114,7 @@ from lib.score_runs import cut
 from lib.shown import PageFigures, Passages, show_tables, wrapped
 from lib.storage import trained_folder
 from lib.papers.paper import DECODINGS
-from lib.training import TrainConfig
+from lib.train_config import TrainConfig
 
 figures = PageFigures(figures_folder())
 checks = Checks()
@@ -124,9 +125,9 @@ r"""
 # 0. A small world to summarize
 
 A text here has three sentences in any order. In one of them something was done by somebody; in the two others an animal sleeps, runs,
-eats or sits. The summary says who did what, in the active voice. So the model has to **find** the sentence, **turn it round**
-(who comes last in it comes first in the summary), **change** a word (*seen* to *saw*), and leave the rest out: much of what a
-summarizer does, in sixteen symbols.
+eats or sits. The summary says who did what, in the active voice. So the model has to **find** that one sentence, **turn it round**
+(the animal that comes last in it comes first in the summary), **change** a word (*seen* to *saw*), and leave the rest out.
+That is much of what a summarizer does, in sixteen symbols.
 
 Three animals are in the vocabulary. The other ten are not: to the model each is the same symbol, [UNK], *unknown*.
 """
@@ -175,8 +176,8 @@ pd.DataFrame([source_words, *ids], index=["text", "embedded id", "extended id"])
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 This is the text that the whole page follows. The second row is what the encoder embeds: *zebra* and *okapi* are both 1, which is
-[UNK]. The third row gives each a number of its own behind the 27 ids of the vocabulary, 27 and 28, which hold in this text only.
-Section 2 is about what they are for.
+[UNK]. The third row gives each of these two words a number of its own, 27 and 28. These numbers come after the 27 ids of the
+vocabulary and hold in this text only. Section 2 says what they are for.
 
 Two models learn on 9,600 such stories, made up at random: a **plain** one, which can only write words of its vocabulary, and a
 **pointer-generator**, which can copy. Both are `Seq2Seq` of `lib`. Sections 1 to 3 take apart what they compute and how they learn.
@@ -222,8 +223,8 @@ pd.DataFrame.from_dict(rows, orient="index")
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** On 100 new texts both find the sentence, turn it round and change the verb, without a mistake. But the plain model has no name for most animals:
-only 16 of its summaries are complete, and in the others [UNK] stands where an animal should. The pointer-generator, of nearly the same size, writes all 100 as they should be, with
-animals that it has no embedding for.
+only 16 of its summaries are complete, and in the others [UNK] stands where an animal should. The pointer-generator, of nearly the same size, writes all 100 correctly,
+including the animals that it has no embedding for.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -237,18 +238,18 @@ around it:
 
 $$h_1,\dots,h_N=\mathrm{BiGRU}\big(E[x_1],\dots,E[x_N]\big)\tag{1}$$
 
-The **decoder** is a second recurrent network, over the words of the summary. It starts from the two ends of the encoder, and each of its
-states has read what was written so far:
+The **decoder** is a second recurrent network, over the words of the summary. It starts from the last state of
+the encoder in each direction. Each of its own states has read what was written so far:
 
 $$s_0=W_b[\overrightarrow h_N;\overleftarrow h_1]+b_b,\qquad s_t=\mathrm{GRU}\big(E[y_{t-1}],\,s_{t-1}\big)\tag{2}$$
 
-That would be enough in principle, and was all there was at first: the whole text would have to pass through the one vector $s_0$.
+In principle this is enough, and at first it was all there was. But then the whole text has to pass through the one vector $s_0$.
 
 ## Looking back
 
 Bahdanau, Cho and Bengio (2015) let the decoder look back at every step. Each state of the encoder gets a **score** that says how well it
-fits the present state of the decoder; a softmax makes **weights** of the scores, positive and of sum 1; and the weighted mean of the encoder's states is the
-**context**:
+fits the present state of the decoder. A softmax turns the scores into **weights**, which are positive and sum to 1.
+The weighted mean of the encoder's states is the **context**:
 
 $$a_{ti}=v^\top\tanh\big(W_h h_i+W_s s_t\big)\tag{3}$$
 
@@ -256,12 +257,12 @@ $$\alpha_{ti}=\frac{\exp a_{ti}}{\sum_{j=1}^N\exp a_{tj}}\tag{4}$$
 
 $$c_t=\sum_{i=1}^N\alpha_{ti}\,h_i\tag{5}$$
 
-State and context together decide on the next word. In between, $f_t$ makes them narrower, since the last layer, with a row for each
+State and context together decide on the next word. In between, $f_t$ makes them narrower, since with a real vocabulary the last layer, which has a row for each
 word, is the largest:
 
 $$f_t=W_f[s_t;c_t]+b_f,\qquad P_g=\mathrm{softmax}\big(W_v f_t+b_v\big)\tag{6}$$
 
-(In Bahdanau's model the context goes into the recurrence of the decoder as well; here, as in Mem2Mem, it does not, and the state that attends is the new one.)
+(In Bahdanau's model the context also goes into the recurrence of the decoder. Here, as in Mem2Mem, it does not, and the state that attends is the new one, $s_t$.)
 """
 
 
@@ -306,17 +307,18 @@ figures.show(word_maps, caption, "start_attention", panels=[panel], top=1.0)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see (`start_attention`).** A row is a step, and sums to 1. Before *zebra*, *saw* and *cat* nearly all weight is on one word each, *zebra*, *seen* and *cat*, and their order in the text is the reverse: that is how a model turns a sentence
-round. Nobody has told it which word belongs to which. The rows of *the* and of [EOS] are spread out, and that of the full stop lies on the two animals that are [UNK]: what comes there does not depend on the text, so it does not matter where the model looks. And at *zebra* the plain model looks at
-the right word, and still has to write [UNK]: it knows *where* the word is, and not *which*.
+**What to see (`start_attention`).** A row is a step, and sums to 1. At the steps of *zebra*, *saw* and *cat* nearly all weight is on one word each: on *zebra*, *seen* and *cat*. In the text these three words stand in the reverse order.
+That is how a model turns a sentence round. Nobody has told it which word belongs to which. The rows of *the* and of [EOS] are spread out, and the row of the full stop lies on the two animals that are [UNK].
+What is written at these steps does not depend on the text, so it does not matter where the model looks. At *zebra* the plain model looks at
+the right word and still has to write [UNK]: it knows *where* the word is, but not *which* word it is.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 2. Why words are copied
 
-A summary is full of names, numbers and terms that the training texts had once or never. A larger vocabulary does not end this: there is always another
-name, each word costs a row in two tables, and a word seen twice has learned nothing. But most such words stand in the text, and the
+A summary is full of names, numbers and terms that the training texts had once or never. A larger vocabulary does not solve this: there is always another
+name, each word costs a row in two tables, and from a word seen twice the model has learned nothing. But most such words stand in the text, and the
 decoder is already looking at them. The **pointer-generator** (See, Liu and Manning 2017; their equations 8 and 9) turns the attention itself into a second
 distribution over words. A word gets the weights of all places where it stands:
 
@@ -328,9 +330,9 @@ $$p_t=\sigma\big(w_c^\top c_t+w_s^\top s_t+w_x^\top E[y_{t-1}]+b_z\big)\tag{8}$$
 
 $$P(w)=p_t\,P_g(w)+(1-p_t)\,P_c(w)\tag{9}$$
 
-In code and exercises $p_t$ is `z`. $P$ is a distribution over a larger set than the vocabulary: the 27 words *and* the unknown words of this text. That is what **extended ids** are: 27 is *zebra* here and
-may be *lynx* in the next text. $P_g$ is 0 at them, $P_c$ is 0 at words that the text lacks, and the sum is 1. When a copied word is fed back as $y_{t-1}$ it is embedded as [UNK],
-for no row of the table is its own.
+In code and exercises $p_t$ is `z`. $P$ is a distribution over a larger set than the vocabulary: the 27 words *and* the unknown words of this text. The numbers of these unknown words
+are the **extended ids**: 27 is *zebra* here and may be *lynx* in the next text. $P_g$ is 0 at the extended ids, $P_c$ is 0 at words that the text lacks, and $P$ sums to 1. When a copied unknown word is fed back as $y_{t-1}$, it is embedded as [UNK],
+because the table has no row for it.
 
 In this model the attention has one more input, the coverage; it is left to section 5, and the weights $\alpha$ are taken from the library until then.
 """
@@ -389,9 +391,9 @@ figures.show(word_maps, caption, "start_copying", panels=panels, **look)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see (`start_copying`).** Columns are the 27 ids of the vocabulary and, at the right, this text's own two. The switch is at 0 for *the*, *zebra*, *the* and *cat*, which are copied, and at 1 for *saw*, the full stop and [EOS], which are generated: the text has
-*seen*, and no end. Only at the third map does it all come together. Where the switch is at 0, $P_g$ says *saw* or a full stop, and nobody listens; where it is at 1, $P_c$ is left with *the* or *zebra*. A part of a model that nothing depends on is free to say anything, and one should not read meaning
-into it.
+**What to see (`start_copying`).** Columns are the 27 ids of the vocabulary and, at the right, this text's own two. The switch is at 0 for *the*, *zebra*, *the* and *cat*, which are copied, and at 1 for *saw*, the full stop and [EOS], which are generated. The text has
+*seen* but no *saw*, and no [EOS]; the full stop could have been copied as well. Only the third map puts the two together. Where the switch is at 0, $P_g$ has no effect, and it says *saw* or a full stop. Where the switch is at 1, $P_c$ has no effect, and it says *the* or *zebra*.
+A part of a model that nothing depends on is free to say anything, so do not read meaning into it.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -400,13 +402,13 @@ r"""
 
 ## Teacher forcing
 
-A model of the next word makes a model of the whole summary, by the chain rule. Training makes the reference probable, and the loss is the mean of
-$-\log P$ over its words:
+By the chain rule, a model of the next word is also a model of the whole summary. Training makes the reference probable. The loss is the mean of
+$-\log P$ over the words of the reference:
 
 $$\mathcal L=-\frac1T\sum_{t=1}^T\log P\big(y_t\mid y_1,\dots,y_{t-1},\,x\big)\tag{10}$$
 
-The condition is the point: whatever the model would have written at step $t-1$, it is **fed the reference's word**. That is teacher forcing. All steps are then known in advance,
-and one call of the decoder computes them. The loop below goes step by step, to be seen.
+What matters is the condition: whatever the model would have written at step $t-1$, it is **fed the reference's word**. This is teacher forcing. The inputs of all steps are then known in advance,
+and one call of the decoder computes all steps. The loop below goes step by step, so that each step can be seen.
 """
 
 
@@ -431,8 +433,8 @@ pd.DataFrame([fed, target_words, numbers], index=["fed", "wanted", "-log P"])
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-The training loop is the one that you know: batch, loss, gradient, step. `learn`, which made both models, adds only that a gradient longer than 2 is shortened. Here it is written
-out, for three steps from the same weights on the same stories:
+The training loop is the one that you know: batch, loss, gradient, step. `learn`, which trained both models, adds only one thing: a gradient longer than 2
+is shortened. Here the loop is written out, as `teach`, and compared with `learn` over three steps from the same weights on the same stories:
 """
 
 
@@ -487,16 +489,16 @@ pd.DataFrame.from_dict(continued, orient="index", columns=columns)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** After *the dog* the model goes on with *saw*, and then with *the cat*, as sure as before: a smooth sentence, and untrue. After a second *zebra* it closes with the full stop. It has never been shown a beginning that was wrong, and has not learned to mend one. In long summaries such slips
-follow one another; section 5 shows what becomes of it.
+**What to see.** After *the dog* the model goes on with *saw*, and then with *the cat*, as sure as before: the sentence is fluent but untrue. After a second *zebra* it closes with the full stop.
+The model has never been shown a wrong beginning, and has not learned to repair one. In long summaries one such slip follows another; section 5 shows the result.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## A rate that warms up
 
-The recurrent models here learn with Adam at one rate. Transformers do not begin well so: their first steps, from random weights and with Adam's averages still empty, are too large. Vaswani and others (2017, their
-equation 3) let the rate rise in proportion to the step for $k_0$ steps of **warm-up**, and then fall with the root of the step:
+The recurrent models here learn with Adam at one rate. Transformers do not start well in this way: their first steps, taken from random weights while Adam's averages are still empty, are too large. Vaswani and others (2017, their
+equation 3) let the rate rise in proportion to the step for $k_0$ steps of **warm-up**. After that it falls as one over the root of the step:
 
 $$\eta_k=\eta\,d^{-1/2}\cdot\min\big(k^{-1/2},\ k\,k_0^{-3/2}\big)\tag{11}$$
 
@@ -525,8 +527,9 @@ figures.show(lines, caption, "start_warmup", panels=[panel], width=6)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**What to see (`start_warmup`).** The two settings rise along the same line, since $1\cdot512^{-1/2}\cdot4000^{-3/2}$ and $2\cdot256^{-1/2}\cdot8000^{-3/2}$ happen to be the same number; the longer warm-up goes on to twice the rate. After the peak four times the steps mean half the rate, for ever.
-A run of a few hundred steps with $k_0=8000$ would never leave the beginning of the line: demos have a $k_0$ of their own.
+**What to see (`start_warmup`).** The two settings rise along the same line, since $1\cdot512^{-1/2}\cdot4000^{-3/2}$ and $2\cdot256^{-1/2}\cdot8000^{-3/2}$ happen to be the same number. The longer warm-up
+reaches twice the rate. After the peak, four times as many steps always mean half the rate.
+A run of a few hundred steps with $k_0=8000$ would never leave the beginning of the line, so demos have a $k_0$ of their own.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -535,21 +538,22 @@ r"""
 
 ## Beam search
 
-The model gives the probability of any summary; the most probable one would have to be found among more than can be listed. Taking the best word at every step (**greedy search**) can miss it. Suppose a summary has two words:
+The model gives the probability of any summary. But there are more summaries than can be listed, and the most probable one has to be found among them. Taking the best word at every step (**greedy search**) can miss it. Suppose a summary has two words:
 
 | first word | $P$ | second word | $P$ | both |
 |---|---|---|---|---|
 | *zebra* | 0.6 | *ran* / *saw* | 0.5 / 0.5 | 0.30 / 0.30 |
 | *cat* | 0.4 | *slept* | 0.9 | **0.36** |
 
-Greedy search takes *zebra*, and can never come to 0.36. **Beam search** keeps the $K$ best beginnings instead of one. At each step every one of them is extended by every word; the best $K$ of all
-extensions live on; one that ends with [EOS] is put aside. With $K=2$ both first words survive, and *cat slept* is found.
+Greedy search takes *zebra*, and can never come to 0.36. **Beam search** keeps the $K$ best beginnings instead of one. At each step every beginning is extended by every word, and the best $K$ of all
+extensions are kept. An extension that ends with [EOS] is put aside. With $K=2$ both first words survive, and *cat slept* is found.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-Two details of `lib.generate.beam_search`, which the function below shares. It looks at the $2K$ best extensions, for up to $K$ of them may be ends and $K$ open ones must be left. And it stops when $K$ have ended and no open one
-ranks higher than the worst of them; to rank is to divide $\log P$ by the length, (12) below, and 0 would be best. That is a heuristic: an open hypothesis with a worse mean could still catch up. `min_length` bars [EOS] until there are so many words, and after `max_length` words only [EOS] is left.
+The function below shares two details with `lib.generate.beam_search`. First, it looks at the $2K$ best extensions, because up to $K$ of them may be ends and $K$ open ones must be left.
+Second, it stops when $K$ hypotheses have ended and no open one ranks higher than the worst of these $K$. The rank is $\log P$ divided by the length, (12) below; the best possible rank is 0.
+This way to stop is a heuristic: an open hypothesis with a worse mean could still catch up. `min_length` bars [EOS] until there are that many words, and after `max_length` words only [EOS] is left.
 """
 
 
@@ -597,7 +601,7 @@ pd.DataFrame(beam, columns=["summary", "log P", "symbols", "rank"]).round(3)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Every hypothesis of every beam is the library's, in the same order. For our text the best is nearly certain ($\log P=-0.01$, a probability of 0.99), and the three others differ from it in the verb alone: a beam shows what the model hesitates
+**What to see.** In every beam the page's function finds the same hypotheses as the library, in the same order. For our text the best is nearly certain ($\log P=-0.01$, a probability of 0.99), and the three others differ from it in the verb alone: a beam shows what the model hesitates
 about. All have seven symbols, so that they are easily compared. When lengths differ they are not.
 """
 
@@ -605,12 +609,12 @@ about. All have seven symbols, so that they are easily compared. When lengths di
 r"""
 ## The price of length
 
-Each further word multiplies the probability by something less than 1, so $\log P$ always prefers the shorter of two summaries that are equally good word by word. The **length penalty** divides it out. With $n$ symbols, [EOS] among them, `lib` ranks by
+Each further word multiplies the probability by something less than 1, so $\log P$ always prefers the shorter of two summaries that are equally good word by word. The **length penalty** divides this preference out. For $n$ symbols, [EOS] included, `lib` ranks by
 
 $$\mathrm{rank}=\frac{\log P}{\ell(n)},\qquad \ell(n)=\Big(\frac{n+o}{1+o}\Big)^{\lambda}\tag{12}$$
 
-`length_penalty` is $\lambda$, `length_offset` is $o$. With $\lambda=0$ it is $\log P$ itself; with $\lambda=1$, $o=0$ the mean $\log P$ of a symbol, which is the default here; $o=5$ is the rule of Wu and others (2016), used for the hierarchical
-transformer with $\lambda=0.4$. The name misleads: it *takes away* a penalty on length, and a larger $\lambda$ favours longer summaries.
+`length_penalty` is $\lambda$, `length_offset` is $o$. With $\lambda=0$ the rank is $\log P$ itself. With $\lambda=1$, $o=0$ it is the mean $\log P$ of a symbol; this is the default here. With $o=5$ it is the rule of Wu and others (2016),
+which the hierarchical transformer uses with $\lambda=0.4$. The name misleads: it *takes away* a penalty on length, and a larger $\lambda$ favours longer summaries.
 """
 
 # %% slideshow={"slide_type": "subslide"}
@@ -636,20 +640,21 @@ figures.show(lines, caption, "start_length", panels=[panel], width=6)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see (`start_length`).** In the table a hypothesis of 6 symbols, each with a probability of 0.80, meets one of 12 symbols with 0.85 each. By $\log P$ the short one wins, and by Liu and Lapata's rule as well; with $\lambda=1$ the long one does, with both offsets. The picture shows why: for $\lambda=1$, $o=0$ the divisor grows
+**What to see (`start_length`).** The table compares a hypothesis of 6 symbols, each with a probability of 0.80, with one of 12 symbols, each with 0.85. The short one wins by $\log P$, and also by Liu and Lapata's rule
+($\lambda=0.4$, $o=5$). With $\lambda=1$ the long one wins, for both offsets. The picture shows why: for $\lambda=1$, $o=0$ the divisor grows
 with the length itself, and the other rules divide by far less. With all of them $\ell(1)=1$.
 
-Where a model's lengths are wrong all the same, people set bounds: the Mem2Mem of the next section was shown no end of a summary in most of its training, and is held to at least 240 symbols.
+Where a model's summaries still have the wrong length, people set bounds. For example, the Mem2Mem of the next section did not see the end of a summary in most of its training, so it has to write at least 240 symbols.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 5. Repetition and coverage
 
-Models of this kind repeat themselves. To see it, a real model: the Mem2Mem that this project keeps, and a paper that it has never seen. It writes twice, with the same weights and beams: as its paper decodes,
-and with the rule of Paulus, Xiong and Socher (2018) that **no trigram is written twice**: a word that would complete three words in a row which stand there already is barred (`block_ngrams=3`).
+Models of this kind repeat themselves. A real model shows it: the Mem2Mem that this project keeps summarizes a paper that it has never seen. It writes twice, with the same weights and beams: once as its paper decodes,
+and once with the rule of Paulus, Xiong and Socher (2018) that **no trigram is written twice**. A word is barred if it would complete three words in a row that already stand in the summary (`block_ngrams=3`).
 
-What is counted: of all trigrams of a summary, the share that has occurred in it before,
+What is counted is the share of a summary's trigrams that have occurred in it before,
 
 $$\mathrm{repeated}=1-\frac{\text{different trigrams}}{\text{trigrams}}\tag{13}$$
 """
@@ -697,8 +702,9 @@ Passages([("as the paper decodes", " ".join(marked))])
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see (`start_repetition`).** A dot stands where two trigrams of a summary are the same, so each such pair has two dots, and a repeated passage is a line beside the diagonal. In the left summary 81 of 244 trigrams had been said before (in capitals below the picture): whole clauses come back; *cognitive performance related to psychomotor* stands there four times. The loop feeds
-itself: what was written is read again by the decoder, and the same state attends to the same place. On the right the rule has made the plot empty, as it must; it does not make the summary true, and it bars as well what would be rightly said twice.
+**What to see (`start_repetition`).** A dot stands where two trigrams of a summary are the same, so each such pair has two dots, and a repeated passage is a line beside the diagonal. In the left summary 81 of 244 trigrams had been said before; they are in capitals below the picture. Whole clauses come back, and *cognitive performance related to psychomotor* stands there four times.
+Repetition feeds itself: the decoder reads again what was written, and the same state attends to the same place. On the right the rule has made the plot empty, as it must.
+But the rule does not make the summary true, and it also bars what would rightly be said twice.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -709,15 +715,15 @@ See, Liu and Manning's remedy (2017) is to tell the attention where it has been.
 
 $$cov_{ti}=\sum_{t'<t}\alpha_{t'i}\tag{14}$$
 
-It is nothing at the first step, and sums to $t-1$ over the words. It enters the score (3) as one more term, so that the model *can* learn to look elsewhere:
+It is 0 at the first step, and its sum over the words of the text is $t-1$. It enters the score (3) as one more term, so that the model *can* learn to look elsewhere:
 
 $$a_{ti}=v^\top\tanh\big(W_h h_i+W_s s_t+w_{cov}\,cov_{ti}\big)\tag{15}$$
 
-And a loss can ask for it, which counts attention that goes where attention has been before:
+A loss can also ask the model to do so. It counts the attention that goes where attention has been before:
 
 $$\mathcal L^{(cov)}_t=\sum_{i=1}^N\min\big(\alpha_{ti},\ cov_{ti}\big)\tag{16}$$
 
-At each step it lies between 0, all attention on new words, and 1, all on words that had at least as much. Mem2Mem has (15) without (16); the pointer-generator of this page, too.
+At each step this loss lies between 0, when all attention is on new words, and 1, when all of it is on words that had at least as much before. Mem2Mem has (15) without (16), and so has the pointer-generator of this page.
 """
 
 
@@ -767,11 +773,13 @@ pd.DataFrame.from_dict(rows, orient="index")
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see (`start_coverage`).** Left the attention, right its sum so far; the scale is that of the sum. The pointer-generator attends to the *the* before *zebra* when it writes *saw*, and a third time for the next *the*: the state of that word has read *the cat was seen by the*, from the left, and *zebra*, from the right, and so knows of both. **A weight points at a state, not at a word**, and a
-state knows its surroundings; the plain model learned another way to do the same. Coverage does not stop it, for nothing is lost by looking three times at one place.
+**What to see (`start_coverage`).** The attention is on the left, and its sum so far on the right; the scale is that of the sum. When the pointer-generator writes *saw*, it attends a second time to the *the* before *zebra*,
+and for the next *the* it does so a third time. The state of this source word has read *the cat was seen by the* from the left and *zebra* from the right, and so knows of both. **A weight points at a state, not at a word**, and a state knows its surroundings.
+The plain model learned another way to do the same. Coverage does not stop the pointer-generator from looking three times at one place, because nothing is lost by it.
 
-The table is of the two long summaries; the weights are those by which Mem2Mem copies. By (16) about two thirds of the attention of a step go where attention has been, 0.73 in the summary that repeats itself and 0.64 in the other, and half of all attention goes to 88 and to 118 of 750 words. Repetition shows in the attention, but far less than in the words: a summary of 240 symbols has reasons to come back to a place. See, Liu and
-Manning report that coverage as an input alone, without the loss (16), did not lessen repetition in their model. The left summary agrees: its model has the input.
+The table is about the two long summaries; the weights are those by which Mem2Mem copies. By (16), about two thirds of the attention of a step goes where attention has been: 0.73 in the summary that repeats itself and 0.64 in the other.
+Half of all attention goes to 88 of 750 words in the first, and to 118 of 750 in the second. Repetition shows in the attention, but far less than in the words: a summary of 240 symbols has reasons to come back to a place. See, Liu and
+Manning report that coverage as an input alone, without the loss (16), did not reduce repetition in their model. The left summary in `start_repetition` agrees with this: its model has the input.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -779,11 +787,11 @@ r"""
 # 6. ROUGE
 
 A summary is scored against a reference that somebody wrote. **ROUGE** (Lin 2004) counts what the two share. First both are lower-cased, marks are dropped, and words of more than three letters are cut to their stem (Porter's
-rules: *studies* and *studied* are both *studi*). Then **ROUGE-n** counts n-grams, each as often as both have it:
+rules: *studies* and *studied* are both *studi*). Then **ROUGE-n** counts the n-grams that both texts have, each by the smaller of its two counts:
 
 $$\mathrm{hits}_n=\sum_{g}\min\big(\#_{\text{summary}}(g),\ \#_{\text{reference}}(g)\big)\tag{17}$$
 
-Hits as a share of the summary's n-grams are **precision** $\pi$, of the reference's **recall** $\rho$. What tables show is mostly $F_1$, the harmonic mean, in percent:
+**Precision** $\pi$ is the hits as a share of the summary's n-grams; **recall** $\rho$ is the hits as a share of the reference's. Tables mostly show $F_1$, the harmonic mean of the two, in percent:
 
 $$F_1=\frac{2\,\pi\rho}{\pi+\rho}\tag{18}$$
 """
@@ -810,12 +818,12 @@ def rouge_n(summary, reference, n):
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
-**ROUGE-L** wants no exact neighbours, only the same order. It takes the **longest common subsequence** of the two texts: as many words as possible that stand in both in the same order, with
-anything between them. Its length follows from those of shorter beginnings. With $u_i$ and $u'_j$ the words of the two,
+**ROUGE-L** does not ask that words stand next to each other, only that they come in the same order. It takes the **longest common subsequence** of the two texts: the longest series of words that both
+contain in the same order, with anything between them. Its length follows from the lengths for shorter beginnings of the texts. With $u_i$ and $u'_j$ the words of the two texts,
 
 $$L_{ij}=\begin{cases}L_{i-1,j-1}+1&\text{if }u_i=u'_j\\ \max(L_{i-1,j},\,L_{i,j-1})&\text{otherwise}\end{cases}\tag{19}$$
 
-with $L_{i0}=L_{0j}=0$, and $\mathrm{hits}_L$ is the last of them.
+with $L_{i0}=L_{0j}=0$. The last of the $L_{ij}$ is $\mathrm{hits}_L$.
 """
 
 
@@ -838,11 +846,11 @@ def rouge_l(summary, reference):
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 One sequence for the whole text is hard on a summary that says the right things in another order: a subsequence cannot go back. **ROUGE-Lsum**, the summary-level ROUGE-L, treats each sentence of the reference
-for itself. It finds its longest common subsequence with *every* sentence of the summary, and a word counts as hit when it is in any of them:
+by itself. It finds the longest common subsequence of this sentence with *every* sentence of the summary. A word counts as a hit when it is in any of these subsequences:
 
 $$\mathrm{hits}_{Lsum}=\sum_{r\in\text{reference}}\Big|\bigcup_{c\in\text{summary}}\mathrm{LCS}(r,c)\Big|\tag{20}$$
 
-with no word counted more often than both texts have it.
+where no word is counted more often than it occurs in the summary or in the reference.
 """
 
 
@@ -871,7 +879,7 @@ def rouge_lsum(summary, reference):
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-Equal to `rouge-score`, the package that `lib.metrics` uses, on four small examples and on the model's summary of section 5:
+The functions above agree with `rouge-score`, the package that `lib.metrics` uses, on four small examples and on Mem2Mem's summary of section 5:
 """
 
 # %% slideshow={"slide_type": "subslide"}
@@ -897,10 +905,10 @@ table.round(1)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** *Sentences changed round* costs R-L nearly 29 points and R-Lsum none. On the real summary, of eleven sentences, the two are 20.9 and 44.5: to take one for the other is a larger error than most differences between models. The tables of CNN/DailyMail, arXiv and PubMed mean **R-Lsum**; so do the pages here,
+**What to see.** *Sentences changed round* costs R-L nearly 29 points and R-Lsum none. On the real summary, of eleven sentences, R-L is 20.9 and R-Lsum is 44.5: taking one for the other is a larger error than most differences between models. The tables of CNN/DailyMail, arXiv and PubMed mean **R-Lsum**; so do the pages here,
 unless they say R-L.
 
-And look at the third row: the wrong animal saw the other, and R-1 is 100. ROUGE counts words. It is no judge of truth, and it pays for length, as section 7 shows.
+Look at the third row, too: the wrong animal saw the other, and still R-1 is 100. ROUGE counts words. It does not judge truth, and it rewards length, as section 7 shows.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -909,14 +917,15 @@ r"""
 
 ## Intervals
 
-A score is a mean over test documents, and other documents would have given another. How much another? The **bootstrap** asks the documents themselves: it draws as many of them as there are, with replacement, takes the mean, and does this a
-thousand times. The middle 95 of 100 of these means are the interval,
+A score is a mean over test documents, and other documents would give another score. How different would it be? The **bootstrap** asks the documents themselves. From the $D$ documents it draws $D$, with replacement,
+and takes the mean of their scores. It does this a thousand times. The interval holds the middle 95% of these means,
 
 $$\Big[\,q_{2.5},\ q_{97.5}\Big]\ \text{of}\quad \bar m_b=\frac1D\sum_{j=1}^D m_{i_{bj}},\qquad i_{bj}\sim\mathrm{Uniform}\{1,\dots,D\},\quad b=1,\dots,B\tag{21}$$
 
 where $m_i$ is the score of document $i$.
 
-Three systems that learn nothing, to have numbers: **Lead** takes the beginning of a paper, **LexRank** (Erkan and Radev 2004) the sentences that are most like all others. Both are cut to 200 words, and Lead to 180 as well.
+Three systems that learn nothing supply the numbers. **Lead** takes the beginning of a paper, and **LexRank** (Erkan and Radev 2004) takes the sentences that are most like all others.
+Both are cut to 200 words; Lead cut to 180 words is the third system.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -952,13 +961,13 @@ pd.DataFrame.from_dict(rows, orient="index")
 r"""
 ## The paired bootstrap
 
-The intervals of Lead and LexRank are far apart. Those of Lead with 180 and with 200 words overlap for the most part, and one might say that twenty words more make no difference.
+The intervals of Lead and LexRank are far apart. The intervals of Lead with 180 words and with 200 words mostly overlap, so one might say that twenty more words make no difference.
 
 But comparing two intervals throws away what we know: both systems were scored on the *same* documents, some of which are hard for both. The **paired bootstrap** (Koehn 2004) draws documents once and takes the difference of the two systems on them,
 
 $$\Delta_b=\frac1D\sum_{j=1}^D\big(m'_{i_{bj}}-m_{i_{bj}}\big),\qquad p_{boot}=2\min\Big(\frac{\#\{\Delta_b\le0\}}B,\ \frac{\#\{\Delta_b\ge0\}}B\Big)\tag{22}$$
 
-and a difference is called real when its interval excludes 0. What is hard for both falls out of the difference before anything is averaged. That no resample says otherwise does not make $p_{boot}$ 0, only smaller than $2/B$.
+and a difference is called real when its interval excludes 0. What is hard for both falls out of the difference before anything is averaged. When no resample contradicts the difference, (22) gives 0, and a table shows $p_{boot}<2/B$.
 """
 
 
@@ -1016,19 +1025,20 @@ figures.show(histograms, caption, "start_bootstrap", panels=panels)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see (`start_bootstrap`).** The two Leads differ by 1.17 points. Resampled each for itself (unpaired), the difference may be anything from -0.8 to 3.2; on the same documents it is 0.8 to 1.6, and none of 2,000 resamples says otherwise. Their scores rise and fall together (a correlation of 0.96), and what they share
-cancels. So twenty words more *are* worth a point of R-1, for a system that has learned nothing: that is why the pages cut all summaries to one length before they compare.
+**What to see (`start_bootstrap`).** The two Leads differ by 1.17 points. When each is resampled by itself (unpaired), the interval of the difference is -0.8 to 3.2. On the same documents (paired) it is 0.8 to 1.6, and none of 2,000 resamples contradicts the difference.
+The scores of the two rise and fall together (a correlation of 0.96), and what they share cancels. So twenty more words *are* worth a point of R-1, for a system that has learned nothing.
+That is why the pages cut all summaries to one length before they compare.
 
-For LexRank and Lead pairing changes little, for their scores on a paper have nothing to do with each other (-0.09). It costs nothing either, and so it is always done.
+For LexRank and Lead pairing changes little, because their scores on a paper have nothing to do with each other (a correlation of -0.09). Pairing costs nothing either, so it is always done.
 
-What neither interval holds: another seed, another training set, another corpus. `lib.bootstrap` takes several runs of a system and resamples them, too; a table of one run says nothing about the next.
+Neither interval covers another seed, another training set or another corpus. `lib.bootstrap` can take several runs of a system and then resamples the runs, too; a table of one run says nothing about the next run.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## All comparisons
 
-Numbers of the page's functions beside the library's. One that fails would have stopped the page.
+The table puts the numbers of the page's functions beside the library's, in double precision. A comparison that failed would have stopped the page.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1058,7 +1068,7 @@ Three letters that change their meaning: $\alpha_i$ is the importance of a word 
 
 | word | meaning |
 |---|---|
-| abstractive, extractive | writes a summary of its own words; chooses sentences of the text |
+| abstractive, extractive | writes a summary in its own words; chooses sentences from the text |
 | attention | weights over states, of sum 1, made anew at each step: (3), (4) |
 | beam | the beginnings that a search keeps: section 4 |
 | bootstrap | drawing the test documents again, with replacement: (21), (22) |
@@ -1084,11 +1094,11 @@ Three letters that change their meaning: $\alpha_i$ is the importance of a word 
 r"""
 # 9. Where to go
 
-Three of the papers begin with a text too long for the model above; Read-Again begins with a single sentence, and an encoder that should know all of it before it reads.
+Three of the papers start from a text that is too long for the model above. Read-Again starts from a single sentence and wants an encoder that knows all of it before it reads.
 
 | page | what it adds to this one | take it when |
 |---|---|---|
-| [Windowed attention](windowed.ipynb) | the attention sees one window of the text, and a symbol moves it on | **first**: it is the pointer-generator of section 2 and one idea |
+| [Windowed attention](windowed.ipynb) | the attention sees one window of the text, and a symbol moves the window on | **first**: it is the pointer-generator of section 2 plus one idea |
 | [Read-Again](read_again.ipynb) | an encoder that reads twice; copying without a switch, by one softmax | you wonder what becomes of [UNK] when it is fed back |
 | [Mem2Mem](mem2mem.ipynb) | sentences as states of their own, pressed into a memory that the decoder reads and writes | you want the model of section 5; coverage and copying are used there |
 | [Hierarchical transformers](hierarchical_transformer.ipynb) | transformers in place of GRUs; many texts, one summary | you know transformers; the rate (11) and the rule (12) with $o=5$ are used there |
@@ -1099,8 +1109,9 @@ Three of the papers begin with a text too long for the model above; Read-Again b
 r"""
 # 10. Exercises
 
-Ten functions to write, five lines at most each. A check compares what you wrote with the library or with something computed in another way. It says how much is right, not what is; and it says the same of code that raises an exception.
-Open an answer's fold to see a solution. The part stands on its own set-up cell and needs nothing from above; `make class` makes notebooks of it, for students and for who teaches them (`teaching.md`).
+You write ten functions of at most five lines each. A check compares your results with the library or with something computed in another way. It says how many cases are right
+and shows the first wrong one, but never the right answer; code that raises an exception is a wrong case. Open an answer's fold to see a solution. This part has its own set-up cell and needs nothing
+from above. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
@@ -1116,7 +1127,7 @@ from lib.layers.pointer import PointerGenerator, PointerOutput
 from lib.metrics import repeated_ngrams, rouge
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.page_tools import learn
-from lib.training import TrainConfig
+from lib.train_config import TrainConfig
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 torch.manual_seed(0)
@@ -1165,7 +1176,7 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**2.** Return the probability (9) of a word with the id `word`, which the vocabulary lacks, in a text of the ids `source`, a list, with attention `alpha` $[N]$ and the switch at `z`. It is compared with `distribution` of `lib`. (2 points)
+**2.** The vocabulary lacks the word with the id `word`. The text is `source`, a list of ids; the attention is `alpha` $[N]$, and the switch is at `z`. Return the probability (9) of this word. It is compared with `distribution` of `lib`. (2 points)
 """
 
 
@@ -1352,7 +1363,8 @@ asked.score()
 r"""
 ## Change the model, and predict
 
-**8.** The switch (8) is held at $z=0$ in every step: the model can only copy. For each id of `summary`, [EOS] behind it not forgotten, say whether it can still be written from a text of the ids `source`: a list of truth values. Write it down before you run the check, which turns the bias of the toy model's switch to $-10^9$. (3 points)
+**8.** The switch (8) is held at $z=0$ in every step: the model can only copy. For each id of `summary`, and for the [EOS] after them, say whether it can still be written from a text of the ids `source`. Return a list of truth values.
+Write your answer down before you run the check, which sets the bias of the toy model's switch to $-10^9$. (3 points)
 """
 
 
@@ -1388,7 +1400,8 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**9.** The attention is held uniform, $\alpha_{ti}=1/N$, in a text of $N$ different words that holds the wanted word once, outside the vocabulary. Predict how the loss (10) of that word grows with the length of the text; then return it, for a switch at `z`. (3 points)
+**9.** The attention is held uniform, $\alpha_{ti}=1/N$, in a text of $N$ different words. The wanted word is outside the vocabulary and stands in the text once.
+Predict how the loss (10) of this word grows with the length of the text. Then return this loss, for a switch at `z`. (3 points)
 """
 
 
@@ -1459,7 +1472,8 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**To go on with, without a check.** Let `tell` put two such sentences into a text, with the summary of the first of them only. Which of the pictures changes (`start_attention`, `start_copying`, `start_coverage`), and what does the model have to know that it did not before? Train both models again and look.
+**To go on with, without a check.** Let `tell` put two sentences that say who did what into a text, with the summary of the first of them only.
+Which of the pictures (`start_attention`, `start_copying`, `start_coverage`) change? What does the model have to know that it did not have to know before? Train both models again and look.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}

@@ -14,10 +14,10 @@ Leon Schüller: *Abstractive Summarization for Long Texts*, master's thesis, 201
 published code (`lschuell/abs-summ-long-texts`) describe it; the later paper of the same work is
 [arXiv:2004.03324](https://arxiv.org/abs/2004.03324) (2020).
 
-A pointer-generator attends to every word of the source at every step, and so is trained on the first few hundred words of a
+A pointer-generator attends to every word of the source at every step. That is why it is trained on the first few hundred words of a
 text and never sees the rest. Here the decoder sees **one window** of the text at a time and writes a symbol, $\rightarrow$,
-when it has said what there is to say about it; then the window **slides**. When to slide is a local decision, learned from short
-texts, and can be taken as often as a long text needs.
+when it has said what there is to say about it; then the window **slides**. When to slide is a local decision. The model learns it from short
+texts and can take it as often as a long text needs.
 
 **When you have read it** you can say how a reference is marked with symbols that nobody has written, why sliding carries over to texts of any length, and what that costs.
 
@@ -42,11 +42,11 @@ trains a model first; `preset="demo"` takes half a minute for that, and then wri
 r"""
 ## Conventions
 
-The source is paraphrased, never quoted. It numbers no equations; **(1)** to **(14)** are this page's numbers, in the order of the
-article, and the last four come from the author's code. Functions named after an equation, like `eq03_context`, are written to be
-read: one document, no batch, no padding. They take their weights from the library's modules. `checks` compares them with
-what the library computes for a padded batch in double precision and stops the page when they differ; a table at the end of the part lists all that was compared. LSTMs
-and softmax are PyTorch's on both sides.
+The article is paraphrased, never quoted. It numbers no equations: **(1)** to **(14)** are this page's numbers. They follow the order of the
+article; (11) to (14) come from the code, (14) from that of the later paper. Functions named after an equation, like `eq03_context`, are written to be
+read: one document, no batch, no padding. They take their weights from the library's modules. `checks` compares their results with
+what the library computes for a padded batch in double precision, and stops the page when the two differ. A table at the end of part 2 lists all comparisons. LSTMs
+are PyTorch's on both sides.
 
 | symbol | shape | what |
 |---|---|---|
@@ -144,8 +144,8 @@ show_tables()
 r"""
 ## The model in one picture
 
-Colours mean the same on every page, and an arrow carries the number of the equation that it stands for and the shape of what comes out. The picture returns at every equation, with the part
-in question lit.
+Colours mean the same on every page. An arrow carries the number of its equation and the shape of the result. The picture returns at every equation, with the part
+in question highlighted.
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -153,11 +153,12 @@ show_model("windowed")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**One step of the decoder, told whole.** The symbol written last enters an LSTM that runs through the whole summary, whatever window it is in (5). If that symbol is →, the window slides by ss words, but
-never beyond the last one (13), so that the next word is already written from the new window. The decoder's new state takes its dot product with the
-encoder's states inside the window and nowhere else; the softmax over them gives the context (3), (4). Context and state pass a tanh and three matrices, the last of
-which is the embedding table, and give the vocabulary's distribution, in which → is one of the words (6), (7). A switch, which sees that attentional state, the decoder's state
-*before*, and the symbol that entered, mixes it with copying words of the window (8). In static windowing the window depends on the number of symbols written alone (14).
+**One step of the decoder, told whole.** The last symbol written enters an LSTM that runs through the whole summary, across all windows (5). If that symbol is →, the window slides by ss words, but
+never beyond the last window (13). The next word is therefore already written from the new window. The scores of the attention are dot products of the decoder's new state with the
+encoder's states inside the window only; the softmax over these scores gives the weights of the context (3), (4). Context and state pass through a tanh and three matrices
+and give a distribution over the vocabulary, in which → is one of the words (6), (7). The last of the three matrices is the embedding table. A switch mixes the vocabulary's distribution with copying words of the window (8).
+It sees the attentional state (`a` in the code below), the decoder's state
+*before*, and the symbol that entered. In static windowing the window depends only on the number of symbols written (14).
 
 ```python
 s_before = s
@@ -176,11 +177,11 @@ P = p * P_V + (1 - p) * copies(alpha)      # (8); in search → has probability 
 r"""
 # 1. A task with a known answer
 
-Random words, through windows of 20 that slide by 16. In each window, where no other sees it, a marking word begins a **fact** of four
-words. The summary is the facts in order, with $\rightarrow$ between them. The models train on texts of two to six windows, and are then
-given up to 300. **facts**: the share of facts written, each in its place; **precision** and **recall** of the symbol: written after the
-right number of words. The standard model has the same facts to write, without a symbol, with attention to everything and three times the
-training.
+The texts are random words, read through windows of 20 words that slide by 16. In each window, at a place that no other window sees, a marking word
+stands before a **fact** of four words. The summary is the facts in order, with $\rightarrow$ between them. The models train on texts of two to six
+windows and then read texts of up to 300. **facts** is the share of facts that are written, each in its place. **precision** and **recall** are those of
+the symbol; it is right when it stands after the right number of words. The standard model has the same facts to write, but no symbol. It attends to
+everything and gets three times the training.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -266,13 +267,13 @@ pd.DataFrame(fact_rows.values(), index=places).round(2)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** At the lengths they were trained on, the models with a window solve the task, the streamed one nearly; the standard model
-has all facts of the short texts and most of the long ones. Beyond them it falls apart: it has learned its way through about a hundred words,
-and no rule that would take it further. With a window, sliding is a local
-decision, and the model that reads the whole text first makes no mistake in three hundred windows. The streamed one never writes a symbol in
-the wrong place but may stop too early: no window tells it that the text goes on behind. That is what its small memory costs.
+**What to see.** At the lengths they were trained on, the models with a window solve the task (the streamed one nearly). The standard model
+writes all facts of the short texts and most facts of the long ones. On texts longer than these it falls apart: it has learned its way through about
+a hundred words, but no rule that would take it further. With a window, sliding is a local
+decision, and the model that reads the whole text first makes no mistake in three hundred windows. The streamed model never writes a symbol in
+the wrong place, but it may stop too early: no window tells it that the text goes on after it. That is the price of its small memory.
 
-The picture that the article calls maximum attention: for every word written, the source word with the largest weight, while the window
+The next picture is what the article calls maximum attention. For every word written it shows the source word with the largest weight, while the window
 (grey) slides.
 """
 
@@ -305,13 +306,13 @@ figures.show(maximum_attention, caption, "windowed_facts", **path, **BOX)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Each run of dots is one fact, read word by word; then the window slides and the attention looks for the next marking word.
+**What to see.** Each line of dots is one fact, read word by word. Then the window slides, and the attention looks for the next marking word.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-The same step by step, on the text of three windows from above. The underlined words are the window, the shade of a word is its attention. Go from symbol to symbol, and watch the
-window jump behind each →.
+Here is the same step by step, on the text of three windows from above. The underlined words are the window; the shade of a word is its attention. Go from symbol to symbol, and watch the
+window jump after each →.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
@@ -333,9 +334,9 @@ r"""
 
 ## A toy corpus
 
-Three documents of different lengths, read through a window of 8 words that slides by 6. The vocabulary is too small on purpose:
-a word outside it gets an id of its own behind the vocabulary, so that the model can copy what it has no embedding for. The third document is carried through all
-equations, its words at the axes of every picture; the weights are random, so that the pictures show what is computed, not what a trained model does.
+The toy corpus has three documents of different lengths, read through a window of 8 words that slides by 6. The vocabulary is too small on purpose:
+a word outside it gets an id of its own, after the ids of the vocabulary, so that the model can copy words for which it has no embedding. The third document
+is carried through all equations; its words stand at the axes of every picture. The weights are random: the pictures show what is computed, not what a trained model does.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -375,11 +376,11 @@ Passages(rows)
 r"""
 ## (11) How many windows
 
-Windows stand $ss$ words apart; as many as it takes for every word to be in one:
+Each window starts $ss$ words after the one before. There are as many windows as are needed to have every word in one:
 
 $$n=1\ \text{ if } T_x\le ws,\qquad n=1+\Big\lceil\frac{T_x-ws}{ss}\Big\rceil\ \text{ otherwise}\tag{11}$$
 
-The author's settings for CNN/DailyMail, 400/380 on 1,160 words, give three.
+The author's settings for CNN/DailyMail are written 400/380: windows of 400 words that slide by 380. On 1,160 words they give three windows.
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -414,16 +415,16 @@ for text, size, by in ((1160, 400, 380), (740, 200, 180)):
 r"""
 ## (9), (10) Which source sentence a summary sentence is like
 
-Nobody has marked in a reference summary where its writer turned to the next part of the text. It is guessed: a sentence is the sum
-of its word vectors, and each summary sentence is linked to the source sentence with the largest cosine.
+Nobody has marked in a reference summary where its writer turned to the next part of the text. These places are guessed: a sentence is represented by the sum
+of its word vectors, and each summary sentence is linked to the source sentence with which it has the largest cosine.
 
 $$Sim(S,D_i)=\frac{a(S)\cdot a(D_i)}{\|a(S)\|\,\|a(D_i)\|}\tag{9}$$
 
 $$a(S)=\sum_{j\in S}\mathbf v_j\tag{10}$$
 
-The author takes pretrained fastText vectors; here they are learned from the training documents (co-occurrence, pointwise mutual
-information, factorised), or read from a file. His code differs from his article: it averages vectors of length 1 and takes the dot
-product. That is `aggregate="mean"`. For the toy, random vectors do.
+The author takes pretrained fastText vectors. Here the vectors are learned from the training documents (the pointwise mutual information of words
+that occur together, factorised) or read from a file. His code differs from his article: it averages vectors of length 1 and takes the dot
+product. Here `aggregate="mean"` does the same. For the toy corpus, random vectors are enough.
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -476,9 +477,9 @@ figures.show(word_maps, caption, panels=[{"values": alike, **panel}])
 r"""
 ## (12) From links to symbols
 
-A linked sentence $[start,end)$ belongs to the first window that holds all of it, or else to the one that leaves out fewest of its
-words. A summary never goes back, so the window of a sentence is at least that of the sentence before. Wherever the window moves on,
-$\rightarrow$ is put in front of the sentence, as often as windows are passed.
+A linked sentence $[start,end)$ belongs to the first window that holds all of it. If there is none, it belongs to the window that leaves out the fewest of its
+words. A summary never goes back, so the window of a summary sentence is never earlier than that of the sentence before. Where the window moves on,
+$\rightarrow$ is put in front of the sentence, once for each window by which it moves.
 
 $$w=\mathop{\mathrm{arg\,min}}_{w'}\Big|[start,end)\setminus[w'\,ss,\,w'\,ss+ws)\Big|,\text{ of equals the first}\tag{12}$$
 """
@@ -533,8 +534,8 @@ print(" ".join(toy_vocabulary.decode(marked, followed.unknown)))
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-All three documents marked like that make the batch for the rest of this part. The model is at toy size, in double precision, its
-weights drawn larger than usual so that mistakes show in the numbers. With three numbers a direction its attention is nearly uniform all the same (figure 3).
+The three documents, marked in this way, are the batch for the rest of this part. The model has toy size and computes in double precision. Its
+weights are drawn larger than usual, so that mistakes show in the numbers. With states of three numbers in each direction, its attention is nearly uniform all the same (figure 3).
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -571,8 +572,8 @@ pd.DataFrame.from_dict(shapes, orient="index", columns=["shape"]).T
 r"""
 ## (2) The encoder
 
-One LSTM reads the text forward, another backward; the two states of a word beside each other are $h_j$. The decoder starts from the
-final hidden and cell states of both.
+One LSTM reads the text forward, another reads it backward; $h_j$ is the concatenation of the two states of a word. The decoder starts from the
+final hidden and cell states of both LSTMs.
 
 $$h_j=[\overrightarrow h_j;\overleftarrow h_j],\qquad s_0=[\overrightarrow h_{T_x};\overleftarrow h_1]\tag{2}$$
 """
@@ -611,8 +612,8 @@ checks.close(cell_0, state.cell[b], "(2)", "first cell of the decoder")
 r"""
 ## (5) The decoder
 
-It reads the summary so far, $\rightarrow$ included, and is one decoder for all windows: what it has written about earlier windows
-stays in its state. As in Luong et al. (2015), attention comes after the state is made and is not fed back.
+The decoder reads the summary so far, including $\rightarrow$. One decoder serves all windows: what it has written about earlier windows
+stays in its state. As in Luong et al. (2015), attention is computed after the new state and is not fed back into the decoder.
 
 $$s_t=\mathrm{LSTM}(s_{t-1},y_{t-1})\tag{5}$$
 """
@@ -636,8 +637,8 @@ s = eq05_decoder_states(y, s_0, cell_0, model.decoder)
 r"""
 ## (13) The window at a step
 
-The window slides at the step whose **input** is $\rightarrow$, so that the word after it is already written from the new window. Behind
-the last window nothing moves. (In the released code the table of transitions is built from the *source* words, where the
+The window slides at the step whose **input** is $\rightarrow$, so that the word after it is already written from the new window. At
+the last window it no longer moves. (In the released code the table of transitions is built from the *source* words, where the
 symbol never stands: under teacher forcing its window never slides. Its own comments describe the rule below.)
 
 $$w_t=\min\big(w_{t-1}+[y_{t-1}=\rightarrow],\ n-1\big),\qquad w_1=0\tag{13}$$
@@ -721,8 +722,8 @@ figures.show(word_maps, caption, panels=[{"values": alpha.detach(), **on_words}]
 r"""
 ## (6) to (8) Generate or copy
 
-The article prints one matrix $W^l$ between $\tanh[c_t;s_t]$ and the vocabulary. In the code it is three: $W_a$ back to the decoder's
-width, $W_e$ to the embeddings' width, and then the **embedding table itself**, which is the output layer too. That is why the
+The article prints one matrix $W^l$ between $\tanh[c_t;s_t]$ and the vocabulary. The code has three matrices instead: $W_a$, which leads back to the decoder's
+width; $W_e$, which leads to the embeddings' width; and the **embedding table itself**, which is also the output layer. That is why the
 model has 18.54 million parameters and not more.
 
 $$P_{\mathcal V}=\mathrm{softmax}(l_t)\tag{6}$$
@@ -796,9 +797,9 @@ figures.show(
 r"""
 ## (1) The whole loss, composed
 
-The model is trained to make the marked reference likely. (The article prints the probability of a summary as a sum over its words;
-it is the product, and the sum is that of the logarithms.) A document's loss here is the mean over its symbols, a batch's the mean over its
-documents. A word that is in neither the vocabulary nor the window cannot be written and counts as [UNK].
+The model is trained to make the marked reference likely. (The article prints the probability of a summary as a sum over its words.
+It is the product over its words; only the logarithms are summed.) Here the loss of a document is the mean over its symbols, and the loss of a batch is the mean
+over its documents. A word that is in neither the vocabulary nor the window cannot be written and counts as [UNK].
 
 $$\mathcal L=-\frac1{T_y}\sum_{t=1}^{T_y}\log P(y_t\mid y_{<t},c_t)\tag{1}$$
 """
@@ -841,10 +842,10 @@ checks.gradients(gradients(model, naive_loss), gradients(model, lib_loss), "(1)"
 r"""
 ## Texts that never end: one window at a time
 
-The encoder so far reads the whole text before the first word is written, so its memory grows with the text. `encode="stream"`
-encodes a window when it is entered. The forward LSTM goes on from the state in which it was at the window's first word; the backward LSTM
-starts at the window's last word, since it cannot have read what lies behind. Forward states are exactly those of the whole text;
-backward states are not. What is kept is one window a hypothesis.
+So far the encoder reads the whole text before the first word is written, so its memory grows with the text. With `encode="stream"` each
+window is encoded only when it is entered. The forward LSTM goes on from the state that it had where the window begins. The backward LSTM
+starts at the window's last word, since it cannot have read the text after the window. The forward states are exactly those of the whole text;
+the backward states are not. Each hypothesis keeps one window.
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -880,9 +881,10 @@ for window in range(eq11_windows(T_x, ws, ss)):
 r"""
 ## (14) Windows that slide by themselves
 
-The later paper also has **static** windowing: no symbol, every window gets a share of the summary's words beforehand, the first one
-most ($\kappa$ and $\delta$ are the author's $k$ and $d$, $i$ is a window; the last one counts by how full it is). Of many windows the late ones get more again: with $\delta=0.8$ the exponent grows until $i=5$ and falls from there. The length of the summary
-grows with the text's: $B$ words for one of $T_{max}$, the longest.
+The later paper also has **static** windowing. There is no symbol; every window gets a share of the summary's words beforehand, and the first window gets the
+largest share. ($\kappa$ and $\delta$ are the author's $k$ and $d$; $i$ is a window; the last window counts in proportion
+to how full it is.) Of many windows the late ones get more again: with $\delta=0.8$ the shares fall until $i=4$, stay the same at $i=5$ and rise from there. The length of the summary
+grows with that of the text: the longest text, with $T_{max}$ words, gets a summary of $B$ words.
 
 $$share_i\propto e^{-\kappa(1+i\,\delta^i)}\cdot filled_i,\qquad
 end_i=\Big\lfloor\frac{T_x}{T_{max}}\,B\sum_{i'\le i}share_{i'}\Big\rfloor\tag{14}$$
@@ -915,9 +917,9 @@ checks.close(torch.from_numpy(expected), lib_ends, "(14)", "ends of the windows"
 r"""
 ## Checks that need no equation of ours
 
-* A **window as long as the text** is ordinary attention: the standard model, whatever the mode.
-* **Behind the last window** the symbol has probability 0, and a word outside the window gets no attention.
-* One call of the decoder with $T$ words equals $T$ calls with one word: training and generation are one path.
+* With a **window as long as the text**, attention is ordinary attention: the model is the standard model, whatever the mode.
+* **In the last window** the symbol has probability 0. In every window, words outside it get no attention.
+* One call of the decoder with $T$ words equals $T$ calls with one word each: training and generation take the same path.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -968,7 +970,7 @@ for each in (model, streamed, static):
 r"""
 ## All comparisons
 
-Numbers of the page's functions beside the library's, in double precision. One that fails would have stopped the page.
+The table puts the numbers of the page's functions beside the library's, in double precision. A comparison that failed would have stopped the page.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -978,7 +980,7 @@ checks.table()
 r"""
 ## The code that was just verified
 
-Where the window stands, attention inside it, and the window that is entered.
+This code finds where the window stands, attends inside it, and encodes the window that is entered.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -987,7 +989,7 @@ show_source(Windowed._windows, *attending, Windowed._enter, TiedPointer)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-And at the author's size it has the author's 18.54 million parameters, 15.0 million of them the one embedding table:
+At the author's size this model has the author's 18.54 million parameters; 15.0 million of them are the one embedding table:
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -999,9 +1001,10 @@ print(f"{at_paper_size.embedding.weight.numel():,} in the embedding table")
 r"""
 # 3. What a longer text costs
 
-The three models of the task on longer and longer texts: numbers held from one step to the next (the state: what the encoder
-made and the decoder carries, without the text's ids), and the time for each symbol of a summary of one fact a window, in milliseconds: that
-of the search, over its first hundred symbols, and of the encoding, divided by all symbols of the summary (five a window); the median of three times, with the fastest and the slowest.
+The three models of the task read longer and longer texts. Two things are measured. The first is how many numbers are held from one step to the next. They are
+the state: what the encoder made and what the decoder carries, without the text's ids. The second is the time for each symbol, in milliseconds, of a summary with
+one fact for each window. This is the time of the search, measured over its first hundred symbols, plus the time of the encoding, divided by all symbols of the
+summary (five for each window). The table gives the median of three times, with the fastest and the slowest.
 """
 
 
@@ -1082,18 +1085,19 @@ figures.show(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Memory: encoding the whole text takes the same with windows as without (the lines cover each other); the streamed model
-holds the same 1,474 numbers for sixteen thousand words as for two hundred. Time: with windows a step looks at 20 words, with attention to everything at all of them. At this small width the
-rest of a step costs more than the attention does, so that the difference shows at the longest texts at most, and the spread of three timings says how little a single one is worth.
-A summary that grows with the text takes time in proportion with windows, and in proportion to the square of the length, once attention is what counts, without. At the author's sizes `make bench` measures whole processes (README): streamed, 10,000, 100,000 and
-1,000,000 words have nearly the same peak memory.
+**What to see.** Memory: a model that encodes the whole text holds as many numbers with windows as without (the lines cover each other). The streamed model
+holds the same 1,474 numbers for sixteen thousand words as for two hundred. Time: with windows a step looks at 20 words; with attention to everything it looks at all words of the text.
+At this small width the rest of a step costs more than the attention does. The difference therefore shows at the longest texts at most, and the spread of the
+three times shows how little a single one is worth. When the summary grows with the text, its time with windows is proportional to the length of the text. Without windows
+it is proportional to the square of the length, once attention is the main cost. `make bench` measures whole processes at the author's sizes (README): the streamed
+model has nearly the same peak memory for 10,000, 100,000 and 1,000,000 words.
 
 # 4. A model that has learned
 
 ## The run
 
-A run is a folder with its configuration, its vocabulary, its losses by step and its weights. `lib.load` opens one; this page trains one, with the
-function that `python -m lib.train` calls, where the parameters ask for it.
+A run is a folder with its configuration, its vocabulary, its losses by step and its weights. `lib.load` opens a run. If the parameters ask for it, this page
+trains one, with the function that `python -m lib.train` calls.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1113,13 +1117,13 @@ loss_figure(figures, "windowed_losses", run, as_they_are)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**Is this curve normal?** For the kept run, yes: training loss and validation loss fall together. A demo of a
-hundred papers learns them by heart, and its validation loss stops falling; the weights with the least validation loss are those that count.
+**Is this curve normal?** For the kept run, yes: training loss and validation loss fall together. A demo run
+learns its hundred papers by heart, and its validation loss stops falling; the weights with the lowest validation loss are those that count.
 
 ## What a reference looks like with its symbols
 
-One test paper, and how the sentences of its abstract are linked to sentences of the text. The word vectors are learned from the training documents of
-`dataset`, here a few papers, where the kept run had 31,077; so the links are rougher than those that it has learned from.
+Here is one test paper: the table shows how the sentences of its abstract are linked to sentences of the text. The word vectors are learned from the training
+documents of `dataset`. These are only a few papers, while the kept run had 31,077. The links are therefore rougher than those that the kept run has learned from.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1179,8 +1183,8 @@ Passages([
 r"""
 ## Summaries
 
-Beam search, two ways: as the article has it, which lets the model repeat itself, and with a rule that no trigram is written twice. Here the symbols are
-shown; scores never see them.
+Beam search writes each summary in two ways: as the paper decodes, which lets the model repeat itself, and with the rule that no trigram is written twice. Here the symbols are
+shown; they are removed before scoring.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1228,15 +1232,17 @@ shares.rename(lambda i: f"window {i + 1}").to_frame().T.round(2)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** For the kept run: a sentence or two are written from the first window, word by word along the text (the slanted runs of dots are copying); then symbols come one behind
-the other, and the rest is written from the last window. In four of five summaries nothing is written from the windows between, and they have less than a tenth of all words. In the references that the model has learned from
-they have four tenths, though six of ten references, too, pass a window over (400 training papers, counted once).
+**What to see.** With the kept run, a sentence or two is written from the first window, word by word along the text (the slanted lines of dots are copying). Then several symbols follow
+one another, and the rest is written from the last window. In four of five summaries nothing is written from the windows between these two, and over all summaries
+these windows have less than a tenth of the words. In the references that the model has learned from, the windows between have four tenths of the words, although six of ten
+references also pass over a window (counted once, on 400 training papers).
 
 ## Scores
 
-ROUGE F1 in percent with a seeded 95% bootstrap interval over documents; R-Lsum is the summary-level R-L of the published
-tables. Lead and LexRank choose from the full paper. The oracle sees the reference: an upper bound for choosing sentences. All summaries are cut to as many
-words (marks alone are none): ROUGE rewards length. *Repeated* is the share of trigrams that a summary has said before, *copied* that of its 5-grams that stand in the text, *distinct* that of summaries that no other paper has.
+ROUGE F1 in percent with a seeded 95% bootstrap interval over documents; R-Lsum is the summary-level
+R-L. Lead and LexRank choose from the full paper. The oracle sees the reference and is an upper bound for choosing sentences. Because ROUGE rewards length, all
+summaries are cut to the same number of words (a punctuation mark alone is not a word). *Repeated* is the share of a summary's trigrams that it has already written before.
+*Copied* is the share of its 5-grams that stand in the text. *Distinct* is the share of summaries that no other paper has.
 """
 
 
@@ -1261,8 +1267,9 @@ table
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**Why is the kept run so much worse here than on its own corpus** (below)? An article of that corpus has three sections, so that the last window is its conclusion; of these papers, which have more and shorter sections, the model reads
-520 words of a section at most until it has 1,540, and that is somewhere in the methods or the results, and writes from there. One more experiment: the same papers cut to introduction, second section and conclusion.
+**Why is the kept run so much worse here than on its own corpus** (below)? An article of that corpus has three sections, so its last window is its conclusion. The papers
+here have more and shorter sections. The model reads at most 520 words of each section until it has 1,540 words. These end somewhere in the methods or the results,
+and the model writes from there. One more experiment cuts the same papers to introduction, second section and conclusion.
 """
 
 
@@ -1284,9 +1291,10 @@ summary_table(rows, documents, options, longest, seed)[0]
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** More than five of the ten points of R-1 that are missing come back. So a good part of what the model has learned is where in an article the conclusion stands, not what a conclusion is; the rest is another corpus, and LexRank is still above.
+**What to see.** Ten points of R-1 are missing, and more than five of them come back. So a good part of what the model has learned is where in an article the conclusion stands, not what a conclusion is.
+The other missing points are due to the different corpus, and LexRank still scores higher.
 
-On 200 test papers of the corpus that the kept run has learned from (`python -m lib.trained score windowed`):
+The next table scores the kept run on 200 test papers of the corpus that it has learned from (`python -m lib.trained score windowed`):
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1298,8 +1306,8 @@ table_frame(own)
 r"""
 ## A text far longer than any in training
 
-The longest of the test papers, whole, where training saw the beginnings of its sections only. The summary may be as long as the author lets it be: as many words for
-every window as training had.
+Here the model reads the longest of the test papers whole; in training it saw only the beginnings of a paper's sections. The summary may be as long as the author allows:
+for every window as many words as in training.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1341,14 +1349,15 @@ figures.show(maximum_attention, caption, "windowed_long", **path, **box)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** It slides further than any text in training let it, three windows at a time at first, as there; then it stays. Most of the summary is written from the last window that it enters, and the end symbol comes with more than half of
-the text unseen. What the synthetic task shows, hundreds of windows one after the other, a model of real summaries has yet to learn: references that mark three slides teach no more.
+**What to see.** The window slides further than any text in training allowed. At first it slides by three windows at a time, as in training; then it stays. Most of the summary is written from
+the last window that the model enters, and the end symbol comes while more than half of the text is still unseen. In the synthetic task a model slides through hundreds of windows,
+one after the other. A model of real summaries has yet to learn this: references that mark three slides teach no more than three.
 
 # 5. The published numbers and this run's
 
-Validation sets, ROUGE (F1 or not is not stated), from the article's table. The last row is this page's run, of the test papers above, at its preset, as the paper decodes, its R-L summary-level: **not
-comparable**, and shown so that nobody has to guess. If the fault described under (13) was in the code when these models were trained, the
-windowed rows were trained without sliding; the table does not tell.
+The numbers come from the article's table: ROUGE on validation sets (whether it is F1 is not stated). The last row is this page's run at its preset, on the test papers above,
+as the paper decodes, with summary-level R-L. It is **not comparable**, and is shown so that nobody has to guess. If the fault described under (13) was already in the code
+when the article's models were trained, the models of the windowed rows were trained without sliding; the table does not tell.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1376,7 +1385,8 @@ pd.DataFrame(published.values(), index=names, columns=columns)
 r"""
 ## The article's rows, small
 
-The article's lengths, windows and strides, on the biomedical papers that the kept run has learned from: embeddings of 64, states of 2 x 64, 5,000 words (the author's: 300, 2 x 256 and 50,000), one epoch and three seeds, 200 papers of the validation set.
+These rows use the article's lengths, windows and strides, and the biomedical papers that the kept run has learned from. The models are smaller: embeddings of 64, states of 2 x 64,
+a vocabulary of 5,000 words (the author's: 300, 2 x 256 and 50,000). They train for one epoch, with three seeds, and are scored on 200 papers of the validation set.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1386,9 +1396,11 @@ table_frame(small)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**What to see.** With no trigram twice the model with a window, which reads two to four times as many words, is in each pair better than the one without: CD_II than CD_I, WIKI_II than WIKI_I, WIKI_IV than WIKI_III (as the article decodes, that the last two differ in R-1 is in doubt). The article has it so for
-WIKI_II alone. Whether attention to all 780 words at once (WIKI_V) is better than windows over them (WIKI_IV) three seeds do not tell for certain; in the article these two are two points apart. And the rule against repeated trigrams moves the scores more than any of
-this: without it four to five and a half of ten trigrams have been said before. `papers.md` has the differences with their intervals.
+**What to see.** With no trigram twice, the model with a window, which reads two to four times as many words, is better in each pair than the model without one:
+CD_II than CD_I, WIKI_II than WIKI_I, WIKI_IV than WIKI_III. (As the paper decodes, it is in doubt whether the last two differ in R-1.) In the article this holds for WIKI_II alone.
+Three seeds do not tell for certain whether attention to all 780 words at once (WIKI_V) is better than windows over them (WIKI_IV); in the article these two are two points apart.
+The rule against repeated trigrams changes the scores more than any of this:
+without it, four to five and a half of ten trigrams have been written before. `papers.md` has the differences with their intervals.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1402,7 +1414,7 @@ Where the sources are silent, disagree or cannot be meant as written, this is wh
 | probability of a summary | a sum over its words | the product |
 | when the window slides | article and comments: at the symbol; released code: never under teacher forcing | at the step whose input is the symbol |
 | the symbol | article: a symbol of its own; code: the end symbol, written once a window | a symbol of its own |
-| first sentence in a later window | code: symbols between sentences only | symbols before the first sentence as well |
+| reference whose first sentence is from a later window | code: symbols between sentences only | symbols before the first sentence as well |
 | likeness | article: cosine of sums; code: dot product of means | cosine of sums; `aggregate="mean"` for the other |
 | word vectors | pretrained fastText | learned from the training documents, or any file in that layout |
 | a copyable word outside the window | code: $\log10^{-9}$ | counts as [UNK] |
@@ -1411,7 +1423,7 @@ Where the sources are silent, disagree or cannot be meant as written, this is wh
 | switch | code: probability of copying, from $s_{t-1}$ | probability of generating, from the same inputs (only the sign differs) |
 | symbol behind the last window | not stated | probability 0 when generating |
 | encoding | code: whole text; the article speaks of attention alone | whole; `variant="streamed"` for the other |
-| (14), first t | code of the later paper, 0 or 1 not stated | 0 |
+| (14), first $i$ | code of the later paper, 0 or 1 not stated | 0 |
 | loss of a batch | code: mean over all words | mean over documents of each document's mean |
 | batch | 12 x 100 target words | 12 documents |
 | embeddings | fastText, rows of length 1, trained further | random rows of length 1, trained |
@@ -1425,8 +1437,9 @@ Where the sources are silent, disagree or cannot be meant as written, this is wh
 r"""
 # 7. Exercises
 
-Nine functions to write, five lines at most each. A check compares what you wrote with the library or with something computed in another way. It says how much is right, not what is; and it says the same of code that raises an exception.
-Open an answer's fold to see a solution. The part stands on its own set-up cell and needs nothing from above; `make class` makes notebooks of it, for students and for who teaches them (`teaching.md`).
+You write nine functions of at most five lines each. A check compares your results with the library or with something computed in another way. It says how many cases are right
+and shows the first wrong one, but never the right answer; code that raises an exception is a wrong case. Open an answer's fold to see a solution. This part has its own set-up cell and needs nothing
+from above. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
@@ -1466,7 +1479,7 @@ decoded, _ = windowed_model.decode(facts_batch.target_input, encoded_state)
 r"""
 ## Compute
 
-**1.** A text has `words` words. How many of them are seen by two windows? Windows of `ws` words slide by `ss`, $ws\le2\,ss$, and there are as many as (11) says. The check counts them one by one. (2 points)
+**1.** A text has `words` words. How many of these words are seen by two windows? The windows have `ws` words and slide by `ss`, with $ws\le2\,ss$; their number is that of (11). The check counts the words one by one. (2 points)
 """
 
 
@@ -1539,7 +1552,7 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**3.** Return the attention (3), (4) of one step over **all** source words, $[T_x]$, 0 outside the window: from the state `s` $[d]$, the states `h` $[T_x, d]$, and the window `w` of `ws` words that slides by `ss`. (2 points)
+**3.** Return the attention (3), (4) of one step over **all** source words, $[T_x]$, with 0 outside the window. You are given the state `s` $[d]$, the states `h` $[T_x, d]$, and the window `w`, which has `ws` words and slides by `ss`. (2 points)
 """
 
 
@@ -1573,7 +1586,7 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**4.** Return the window (13) at each step, a list, from the ids that enter the decoder, [BOS] first, for a text of `n` windows. The library's are in what its decoder returns. (2 points)
+**4.** Return a list with the window (13) at each step, for a text of `n` windows. You are given the ids that enter the decoder, one for each step. The library's windows are in what its decoder returns. (2 points)
 """
 
 
@@ -1607,7 +1620,7 @@ asked.score()
 r"""
 ## Derive
 
-**5.** A word $u$ can be copied only: its probability is that of its places, $P_c(u)=\sum_{j:x_j=u}\alpha_{tj}$ (8). Derive $\partial\log P_c(u)/\partial e_{tj}$ for all words of the window (3), from `alpha` and `here`, which is 1 at the places of $u$ and 0 elsewhere. (3 points)
+**5.** A word $u$ can only be copied. Its probability is the sum over its places in the text, $P_c(u)=\sum_{j:x_j=u}\alpha_{tj}$ (8). Derive $\partial\log P_c(u)/\partial e_{tj}$ for all words of the window (3), from `alpha` and `here`, which is 1 at the places of $u$ and 0 elsewhere. (3 points)
 """
 
 
@@ -1640,15 +1653,15 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**6.** Static windowing (14) with $\kappa=0$ and a text of $T_{max}$ words that fills its `n` windows. Derive after how many words of the summary window `i` ends, $i=0,\dots,n-1$, for a summary of `budget` words. What does $\kappa$ change? (3 points)
+**6.** Take static windowing (14) with $\kappa=0$, and a text of $T_{max}$ words that fills its `n` windows. The summary has `budget` words. Derive after how many of these words window `i` ends, for $i=0,\dots,n-1$. What does $\kappa$ change? (3 points)
 """
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-6", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
 def end_of_window(i, n, budget):
     ### BEGIN SOLUTION
-    # every share is 1 / n; with κ > 0 the first window, with the smallest
-    # exponent, gets most, and of many windows the late ones more again
+    # every share is 1 / n; with κ > 0 the first window, whose i δ^i is 0,
+    # gets most, and of many windows the late ones get more again
     return (i + 1) * budget // n
     ### END SOLUTION
 
@@ -1675,7 +1688,7 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**7.** The embedding table $\mathbf E$ is the output layer too (7). How many weights does a model of `V` words, embeddings of `e` and encoder states of `H` numbers have? Give the table, the two LSTMs of the encoder, the decoder's (states of $2H$ numbers; PyTorch's have two biases for each gate), $W_a$, $W_e$, the switch and $b_v$, as one number. At the author's sizes it is 18.54 million. (3 points)
+**7.** The embedding table $\mathbf E$ is the output layer too (7). How many weights does a model of `V` words, embeddings of `e` numbers and encoder states of `H` numbers in each direction have? Give one number, the sum over the table, the two LSTMs of the encoder, the decoder's LSTM (states of $2H$ numbers), $W_a$, $W_e$, the switch and $b_v$. $W_a$, $W_e$ and the switch have biases, too; PyTorch's LSTMs have two for each gate. At the author's sizes the sum is 18.54 million. (3 points)
 """
 
 
@@ -1710,7 +1723,7 @@ asked.score()
 r"""
 ## Change the model, and predict
 
-**8.** With `encode="stream"` each window is encoded when it is entered. Compare the states (2) of window 1, of three, with those of the text encoded whole: are the forward and the backward halves equal? And those of the **last** window? Four truth values: forward and backward of window 1, then of the last. (3 points)
+**8.** With `encode="stream"` each window is encoded when it is entered. A text has three windows. Compare the states (2) of window 1 with the states of the same words when the text is encoded whole: are the forward halves equal, and are the backward halves? And in the **last** window? Return four truth values: forward and backward of window 1, then of the last. (3 points)
 """
 
 
@@ -1744,7 +1757,7 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**9.** The task of section 1 with texts of three windows: a model with a window and the standard model, which attends to everything, train for 50 steps. Predict which one has the smaller loss (1), `"window"` or `"standard"`; both are given the summary with its symbols. Then the window has 3 words and slides by 3, over texts of 26 words, while the summaries keep their two symbols. Which words can the model ever attend to, and which one has the smaller loss now? (3 points)
+**9.** Take the task of section 1 with texts of three windows. A model with a window and the standard model, which attends to everything, train for 50 steps. Both are given the summary with its symbols. Predict which one has the smaller loss (1), `"window"` or `"standard"`. Now change the window: it has 3 words and slides by 3, over texts of 26 words, while the summaries keep their two symbols. Which words can the model with a window ever attend to, and which model has the smaller loss now? (3 points)
 """
 
 
@@ -1780,7 +1793,7 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**To go on with, without a check.** Run the page with `variant="streamed"` and compare the validation losses. Which direction of the encoder is missed, and what in the synthetic task shows it?
+**To go on with, without a check.** Run the page with `variant="streamed"` and compare the validation losses. Which direction of the encoder does the model miss, and what in the synthetic task shows it?
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1788,6 +1801,6 @@ r"""
 # Where to go from here
 
 * `python -m lib.train windowed --dataset cnn_dailymail --preset CD_II --output runs/cd2` trains the article's windowed model on a
-  GPU; then run this page with `dataset`, `preset` and `output` set to the same.
+  GPU. Then run this page with `dataset`, `preset` and `output` set to the same values.
 * `papers.md` maps every equation to its cell and its function in `lib`.
 """

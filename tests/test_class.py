@@ -164,7 +164,7 @@ def test_a_notebook_for_a_class_says_whose_exercises_it_has(page):
     heading, beside, *rest = source(first).strip().split("\n\n")
     assert heading == "# Exercises: " + source(whole["cells"][0]).split("\n")[0].removeprefix("# ")
     assert f"`notebooks/{page.stem}.ipynb`" in beside and (ROOT / "notebooks" / f"{page.stem}.ipynb").exists()
-    assert len(rest) == 1 and "A check" in rest[0] and "says how much is right" in rest[0]
+    assert len(rest) == 1 and "A check" in rest[0] and "says how many cases are right" in " ".join(rest[0].split())
     told = "\n".join([source(first), *(source(cell) for cell in others if cell["cell_type"] == "markdown")])
     assert not re.search(r"\bfold|make class|teaching\.md|needs nothing from above", told)
 

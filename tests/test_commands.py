@@ -14,11 +14,11 @@ import pytest
 from lib import corpora, make_tables, score, summarize, train, trained
 from lib.commands import plain_errors
 from lib.data.corpora import Corpus
+from lib.devices import device_named
 from lib.papers import resolve
 from lib.papers.paper import Setup
 from lib.runs import RunError, load_weights, read_meta
 from lib.storage import of_the_system, project_root
-from lib.training import device_named
 from lib.training import train as train_model
 
 DEMO = ["mem2mem", "--preset", "demo", "--limit", "3", "--steps", "2"]

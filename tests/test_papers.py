@@ -23,7 +23,8 @@ from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, page_table_named, resolve, table_named
 from lib.papers.mem2mem import mem2mem_baselines
 from lib.papers.paper import Paper, Preset, RunSpec, Table, Variant, _tell_once, baseline, trained
-from lib.training import TrainConfig, train
+from lib.train_config import TrainConfig
+from lib.training import train
 from tests.conftest import same_document
 from tests.test_summary_page import data_in
 

@@ -195,7 +195,7 @@ LAYERS = (
     ("lib.models",),
     ("lib.generate", "lib.measures", "lib.metrics", "lib.bootstrap", "lib.extractive"),
     ("lib.runs",),
-    ("lib.training",),
+    ("lib.train_config", "lib.devices", "lib.training"),
     ("lib.ranking", "lib.extraction"),
     ("lib.papers",),
     (

@@ -11,7 +11,8 @@ from lib.layers.dropout import Dropout, random_numbers
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.runs import Recipe, read_metrics
 from lib.threads import in_threads, torch_threads
-from lib.training import TrainConfig, train
+from lib.train_config import TrainConfig
+from lib.training import train
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

@@ -26,7 +26,8 @@ from lib.papers import PAPERS, resolve
 from lib.runs import Recipe, RunError, kept_checkpoints, load_tensors, load_weights, read_meta, read_metrics
 from lib.storage import project_root
 from lib.train import main, parse
-from lib.training import TrainConfig, _optimizer, check_output, train
+from lib.train_config import TrainConfig
+from lib.training import _optimizer, check_output, train
 from tests.conftest import make_planted_corpus
 
 MEM2MEM, WINDOWED = Recipe("mem2mem", "+read"), Recipe("windowed", "dynamic")
@@ -286,7 +287,8 @@ from pathlib import Path
 import numpy as np
 from lib.data.prepared import PreparedCorpus
 from lib.data.sections import CohanOptions
-from lib.training import processes, train
+from lib.devices import processes
+from lib.training import train
 from tests.test_train import CONFIG, MEM2MEM, READ_AGAIN, model, reader
 corpus, out = PreparedCorpus.load(sys.argv[1], CohanOptions), Path(sys.argv[2])
 

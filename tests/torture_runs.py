@@ -31,7 +31,8 @@ from lib.models.hierarchical_transformer import HierarchicalTransformer, Hierarc
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.runs import Recipe, RunError
-from lib.training import TrainConfig, train
+from lib.train_config import TrainConfig
+from lib.training import train
 from tests.conftest import make_planted_corpus
 from tests.torture import report
 

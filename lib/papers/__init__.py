@@ -5,11 +5,11 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from lib.data.prepared import TextEncoder
+from lib.devices import device_named
 from lib.generate import DecodeConfig
 from lib.papers import hierarchical_transformer, mem2mem, read_again, windowed
 from lib.papers.paper import PageTable, Paper, RunFigure, Samples, Setup, Table, choose
 from lib.runs import Run, RunError, load_weights, made_from, read_config
-from lib.training import device_named
 
 PAPERS: dict[str, Paper] = {
     module.PAPER.name: module.PAPER for module in (mem2mem, windowed, read_again, hierarchical_transformer)

@@ -16,7 +16,7 @@ from lib.models.hierarchical_transformer import HierarchicalTransformer, Hierarc
 from lib.models.tdmca import TDMCA, TDMCAConfig
 from lib.papers.paper import Kept, PageTable, Paper, Preset, Row, Samples, Table, Variant, against, baseline, trained
 from lib.ranking import RANKED, encode_ranked, prepare_clusters
-from lib.training import TrainConfig
+from lib.train_config import TrainConfig
 
 
 def _flat(pieces: int, **options) -> Variant:

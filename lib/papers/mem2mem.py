@@ -32,7 +32,7 @@ from lib.papers.paper import (
     text_baselines,
     trained,
 )  # fmt: skip
-from lib.training import TrainConfig
+from lib.train_config import TrainConfig
 
 
 def _extractor(pieces: int, size: int, **train) -> Preset:

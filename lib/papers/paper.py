@@ -19,7 +19,7 @@ from lib.generate import DecodeConfig
 from lib.measures import MEASURES
 from lib.runs import Recipe
 from lib.suggestions import did_you_mean
-from lib.training import TrainConfig
+from lib.train_config import TrainConfig
 
 
 @dataclass(frozen=True)

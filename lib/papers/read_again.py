@@ -21,7 +21,7 @@ from lib.papers.paper import (
     baseline,
     trained,
 )
-from lib.training import TrainConfig
+from lib.train_config import TrainConfig
 
 
 def _variant(encoder: str, copy: bool) -> Variant:

@@ -6,7 +6,7 @@ from lib.data.windows import ArticleOptions, prepare_windowed
 from lib.generate import DecodeConfig
 from lib.models.windowed import Windowed
 from lib.papers.paper import Kept, Paper, Preset, RunFigure, Samples, Table, Variant, baseline, trained
-from lib.training import TrainConfig
+from lib.train_config import TrainConfig
 
 VARIANTS = {
     "standard": Variant(Windowed, {"window": None, "stride": None}),  # attention over the whole text

@@ -36,7 +36,8 @@ from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers import PAPERS
 from lib.runs import Recipe
 from lib.threads import torch_threads
-from lib.training import TrainConfig, backward_in_threads
+from lib.train_config import TrainConfig
+from lib.training import backward_in_threads
 from tests.bench.before import without_compiled_dropout, without_kernels
 from tests.bench.textbook import (
     PointerGeneratorLSTM,
