@@ -27,7 +27,7 @@ run: $(READY)  ## run the Mem2Mem page on real papers: out.ipynb
 	$(BIN)/papermill notebooks/mem2mem.ipynb out.ipynb
 
 test: $(READY)  ## run every test and every page
-	$(BIN)/pytest --nbval-lax -n 2 --dist loadfile
+	$(BIN)/pytest --nbval-lax -n 2 --dist loadfile --no-loadscope-reorder  # in the order of conftest.py
 
 torture: $(READY)  ## a quarter of an hour of damaged files, kills and full disks: counts of what became of them
 	$(BIN)/python -m tests.torture --minutes 10

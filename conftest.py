@@ -1,12 +1,21 @@
-"""A page stops at its first failing cell: nbval would run the rest, which can only fail as well."""
+"""A page stops at its first failing cell: nbval would run the rest, which can only fail as well. And the files that
+take longest come first: of two processes that share the files out none is left with one of them at the end."""
 
 import pytest
 
 FAILED = pytest.StashKey[set]()
+LONGEST = (
+    "hierarchical_transformer.ipynb", "windowed.ipynb", "test_snakefile.py", "compare.ipynb",
+    "test_disturbed_runs.py", "test_train.py", "mem2mem.ipynb", "test_runs.py",
+)  # fmt: skip
 
 
 def _is_cell(item) -> bool:
     return type(item).__name__ == "IPyNbCell"
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
 
 
 @pytest.hookimpl(hookwrapper=True)

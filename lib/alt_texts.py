@@ -86,9 +86,13 @@ def _maximum_attention(
     )
 
 
-def _interval_bars(rows: Mapping[str, Sequence[float]], xlabel: str) -> str:
-    found = [f"{name} {mean:.1f} [{low:.1f}, {high:.1f}]" for name, (mean, low, high) in rows.items()]
-    return f"Means with intervals, {xlabel}: {'; '.join(found)}."
+def _interval_bars(series: Mapping[str, Mapping[str, Sequence[float]]], xlabel: str) -> str:
+    found = [
+        f"{label}: "
+        + ", ".join(f"{name} {mean:.1f} [{low:.1f}, {high:.1f}]" for name, (mean, low, high) in named.items())
+        for label, named in series.items()
+    ]
+    return f"Means with intervals, {xlabel}. {'; '.join(found)}."
 
 
 def _histograms(panels: Sequence[dict]) -> str:

@@ -309,15 +309,22 @@ def maximum_attention(
     return figure
 
 
-def interval_bars(rows: dict[str, list[float]], xlabel: str) -> Figure:
-    """A mean with its interval for every row, {name: [mean, low, high]}, the first on top."""
-    figure, ax = plt.subplots(figsize=(8, 0.7 + 0.3 * len(rows)))
-    means, low, high = np.array(list(rows.values())).T
-    ax.errorbar(means, range(len(rows)), xerr=[means - low, high - means], fmt="o", capsize=3)
-    ax.set(xlabel=xlabel, yticks=range(len(rows)))
+def interval_bars(series: dict[str, dict[str, list[float]]], xlabel: str) -> Figure:
+    """Means with their intervals, {series: {row: [mean, low, high]}}: a colour for each series, the first row on top,
+    and beside each other in a row what several series have there."""
+    rows = list(dict.fromkeys(name for named in series.values() for name in named))
+    figure, ax = plt.subplots(figsize=(8, 1.1 + 0.42 * len(rows)))
+    drawn = dict.fromkeys(rows, 0)
+    for label, named in series.items():
+        means, low, high = np.array(list(named.values())).T
+        beside = [sum(name in other for other in series.values()) for name in named]
+        places = [rows.index(name) + 0.3 * (drawn[name] - (n - 1) / 2) for name, n in zip(named, beside)]
+        ax.errorbar(means, places, xerr=[means - low, high - means], fmt="o", markersize=5, capsize=3, label=label)
+        drawn.update({name: drawn[name] + 1 for name in named})
+    ax.set(xlabel=xlabel, yticks=range(len(rows)), ylim=(len(rows) - 0.5, -0.5))
     ax.set_yticklabels(rows)
     ax.grid(axis="x", color="0.9")
-    ax.invert_yaxis()
+    ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(series))
     return figure
 
 

@@ -267,7 +267,9 @@ DRAWN = {
             {"title": "b", "values": -torch.eye(2), "rows": ["a", "b"], "columns": ["x", "y"], "ylabel": "y"},
         ],
     },
-    interval_bars: {"rows": {"a": [1.0, 0.5, 2.0], "b": [2.0, 1 / 3, 3.0]}, "xlabel": "x"},
+    interval_bars: {
+        "series": {"s": {"a": [1.0, 0.5, 2.0], "b": [2.0, 1 / 3, 3.0]}, "t": {"b": [2.0, 1.0, 3.0]}}, "xlabel": "x",
+    },
     histograms: {
         "panels": [{"edges": torch.tensor([0.0, 1 / 3, 1.0]), "counts": {"a": [1, 2]}, "xlabel": "x", "mark": 0.5}],
     },

@@ -8,6 +8,8 @@ import sys
 import tomllib
 from collections import Counter
 from graphlib import TopologicalSorter
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ import yaml
 from pygments.lexers import PythonLexer
 from pygments.token import Token
 
+from conftest import LONGEST, pytest_collection_modifyitems
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import SPLITS
 from lib.kept_tables import shown_in
@@ -135,6 +138,15 @@ def test_figures_of_a_page_are_numbered_in_order(page):
     )
     numbers = [int(n) for n in re.findall(r"<figcaption[^>]*><b>Figure (\d+)\.</b> \S", html)]
     assert numbers == list(range(1, len(numbers) + 1)) and numbers, "run: make notebooks"
+
+
+def test_the_longest_files_of_tests_come_first():
+    known = {path.name for pattern in ("notebooks/*.ipynb", "tests/test_*.py") for path in ROOT.glob(pattern)}
+    names = ("test_a.py", *reversed(LONGEST), "test_b.py")
+    items = [SimpleNamespace(path=Path(name)) for name in names for _ in range(2)]
+    pytest_collection_modifyitems(items)
+    assert known >= set(LONGEST)
+    assert [item.path.name for item in items[::2]] == [*LONGEST, "test_a.py", "test_b.py"]
 
 
 def test_every_page_is_in_the_readme():
