@@ -190,7 +190,7 @@ show_model("hierarchical_transformer")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**One step of the decoder, told whole.** The last written piece is embedded with the same table that embeds the source and makes the output. Its embedding is multiplied by √d, and the sinusoids of its place in the summary are added.
+**One whole step of the decoder.** The last written piece is embedded with the same table that embeds the source and makes the output. Its embedding is multiplied by √d, and the sinusoids of its place in the summary are added.
 In the (one) decoder layer the piece attends to itself and to all pieces written before it, whose keys and values were kept. Then it attends to **all words of all
 paragraphs** in one row, whose states the encoder has kept. It does not attend to paragraphs: what other paragraphs know is already in each word's state, because the global layers (13)-(23)
 have put it there. A feed-forward part follows. Each of the three parts adds its result to its input. The last state is normalised and multiplied by the embedding table, which gives the
@@ -198,7 +198,7 @@ distribution of the next piece. Nothing is copied, and these steps have no equat
 
 ```python
 y = sqrt(d) * E[piece] + sinusoids(t)
-kept.append(keys_and_values(LN1(y)))               # of this piece, beside those of the pieces before
+kept.append(keys_and_values(LN1(y)))               # beside those of the pieces before
 y = y + self_attention(LN1(y), kept)
 y = y + source_attention(LN2(y), words)            # keys and values of all words, made once
 y = y + FFN(LN3(y))

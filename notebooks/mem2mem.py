@@ -165,8 +165,11 @@ if t > 1:
 psi, m = read(h_d, M); h_m = W_m [h_d; m]          # (7)
 alpha = word_attention(h_m, h_w, cov)              # (17)
 cov = cov + alpha                                  # (16), for the next step
-beta = sentence_attention(h_m, H); gamma = normalise(alpha * beta[sentence_of]); c = gamma @ h_w   # (3)
-p = sigmoid(w @ [c; h_m; x] + b_z); P_g = softmax(V (V' [h_m; c] + b) + b')                        # (13)
+beta = sentence_attention(h_m, H)
+gamma = normalise(alpha * beta[sentence_of])
+c = gamma @ h_w                                    # (3)
+p = sigmoid(w @ [c; h_m; x] + b_z)                 # (13)
+P_g = softmax(V (V' [h_m; c] + b) + b')
 P = p * P_g + (1 - p) * P_c(gamma)                 # (14), (15)
 ```
 """

@@ -140,20 +140,23 @@ show_model("read_again")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**One step of the decoder, told whole.** The step begins with the embedding of the last word written (15). A word of Y is embedded by its row of the table. Any other word of the text is
+**One whole step of the decoder.** The step begins with the embedding of the last word written (15). A word of Y is embedded by its row of the table. Any other word of the text is
 embedded by p_i, which is made from the second read's state at the first place of that word. Everything else is embedded as [UNK]. Attention comes **before** the
 recurrence: the decoder's state of the step before is compared with the second read's state of every word, which gives the context (14), (13). Embedding and context enter the LSTM together and make the
 new state (12). Only this state is used to score both ways to go on (16): generate, with a score for every word of Y, or copy, with a score for every place of the text, by its p_i. One softmax covers
 all these scores, without a switch. A word that is both in Y and in the text gets both shares; a word that stands in the text twice gets the shares of both places (17).
 
 ```python
-y = Y[word] if word in Y else p[first place of word] if word in text else Y[UNK]        # (15)
-beta = softmax([v_a @ tanh(W_a s + U_a h2[i]) for i in range(n)])       # (14), with the state before
+if word in Y: y = Y[word]                          # (15)
+elif word in text: y = p[first place of word]
+else: y = Y[UNK]
+e = [v_a @ tanh(W_a s + U_a h2[i]) for i in range(n)]
+beta = softmax(e)                                  # (14), with the state before
 c = sum(beta[i] * h2[i] for i in range(n))         # (13)
 s, cell = LSTM([y; c], (s, cell))                  # (12)
 g = O s + b; k = [p[i] @ W_k s for i in range(n)]  # (16)
-Z = sum(exp(g)) + sum(exp(k))
-P(word) = ([word in Y] exp(g[word]) + sum(exp(k[i]) for i where x[i] == word)) / Z       # (17)
+copied = sum(exp(k[i]) for i where x[i] == word)   # (17)
+P(word) = ([word in Y] exp(g[word]) + copied) / (sum(exp(g)) + sum(exp(k)))
 ```
 """
 

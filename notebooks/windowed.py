@@ -153,7 +153,7 @@ show_model("windowed")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**One step of the decoder, told whole.** The last symbol written enters an LSTM that runs through the whole summary, across all windows (5). If that symbol is →, the window slides by ss words, but
+**One whole step of the decoder.** The last symbol written enters an LSTM that runs through the whole summary, across all windows (5). If that symbol is →, the window slides by ss words, but
 never beyond the last window (13). The next word is therefore already written from the new window. The scores of the attention are dot products of the decoder's new state with the
 encoder's states inside the window only; the softmax over these scores gives the weights of the context (3), (4). Context and state pass through a tanh and three matrices
 and give a distribution over the vocabulary, in which → is one of the words (6), (7). The last of the three matrices is the embedding table. A switch mixes the vocabulary's distribution with copying words of the window (8).
@@ -167,9 +167,10 @@ w = min(w + (y == SLIDE), n - 1)                   # (13); n from (11)
 inside = range(w * ss, min(w * ss + ws, T_x))
 alpha = softmax([s @ h[j] for j in inside])        # (4), (3)
 c = sum(alpha[j] * h[j] for j in inside)           # (3)
-a = W_a tanh([c; s]) + b; P_V = softmax(E (W_e a + b_e) + b_v)           # (7), (6)
-p = sigmoid(w_p @ [a; s_before; E[y]] + b_p)                     # (8)
-P = p * P_V + (1 - p) * copies(alpha)      # (8); in search → has probability 0 in the last window
+a = W_a tanh([c; s]) + b                           # (7)
+P_V = softmax(E (W_e a + b_e) + b_v)               # (7), (6)
+p = sigmoid(w_p @ [a; s_before; E[y]] + b_p)       # (8)
+P = p * P_V + (1 - p) * copies(alpha)              # (8); → is barred in the last window
 ```
 """
 
