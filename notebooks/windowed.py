@@ -170,7 +170,7 @@ c = sum(alpha[j] * h[j] for j in inside)           # (3)
 a = W_a tanh([c; s]) + b                           # (7)
 P_V = softmax(E (W_e a + b_e) + b_v)               # (7), (6)
 p = sigmoid(w_p @ [a; s_before; E[y]] + b_p)       # (8)
-P = p * P_V + (1 - p) * copies(alpha)              # (8); → is barred in the last window
+P = p * P_V + (1 - p) * copies(alpha)              # (8); a search bars → in the last window
 ```
 """
 
