@@ -316,10 +316,9 @@ for number, layer in enumerate(state.pooling, 1):
     means = layer[0, 2:].view(5, 3, 4).mean(0).T  # over paragraphs, behind the title
     for z, weights in enumerate(means.numpy(), 1):
         pooled[f"global layer {number}", f"head {z}"] = weights
-places = pd.MultiIndex.from_tuples(pooled)
-pd.DataFrame(pooled.values(), index=places, columns=["name", "word 1", "word 2"]).round(
-    2
-)
+heads = pd.MultiIndex.from_tuples(pooled)
+words = ["name", "word 1", "word 2"]
+pd.DataFrame(pooled.values(), index=heads, columns=words).round(2)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
