@@ -19,9 +19,9 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev]"
 	@touch $@
 
-# The pages are made of small operations: one thread is faster than several that wait for each other, and gives the
-# figures that are committed.
-run test notebooks class: export OMP_NUM_THREADS ?= 1
+# Tests share the cores out among themselves. The committed figures are made on one thread: several round otherwise
+# here and there.
+test notebooks class: export OMP_NUM_THREADS ?= 1
 
 run: $(READY)  ## run the Mem2Mem page on real papers: out.ipynb
 	$(BIN)/papermill notebooks/mem2mem.ipynb out.ipynb

@@ -34,6 +34,7 @@ from lib.runs import Run, determining, run_config
 from lib.score_runs import score_systems
 from lib.shown import PageFigures, Passages, ShownFigure
 from lib.storage import digest, project_root, trained_folder
+from lib.threads import torch_threads
 from lib.training import evaluate_loss, train
 
 
@@ -146,14 +147,16 @@ def nll_by_text(run: Run, documents: Sequence[Document]) -> pd.Series:
 
 
 def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
-    """Train a small model on batches that are made as they come: Adam, gradients clipped at norm 2."""
+    """Train a small model on batches that are made as they come: Adam, gradients clipped at norm 2. On one thread:
+    its operations are so small that several would wait for each other."""
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, foreach=True)  # to the bit, in fewer calls
-    for batch in batches:
-        loss = model.loss(batch)["loss"]
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 2.0)
-        optimizer.step()
+    with torch_threads(1):
+        for batch in batches:
+            loss = model.loss(batch)["loss"]
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 2.0)
+            optimizer.step()
     return model
 
 

@@ -48,6 +48,7 @@ from lib.page_tools import (
 from lib.papers import open_run
 from lib.parameters import ParameterError, check_parameters
 from lib.storage import project_root, write_whole
+from lib.threads import torch_threads
 from tests.conftest import batch_of, tiny_model
 
 DECLARED = 'dataset: str = "aclsum"  # which\nsteps: int = 0\nrate: float = 0.1\nfast: bool = False'
@@ -370,8 +371,12 @@ def test_clip_and_source():
 
 def test_learning_from_batches_made_as_they_come():
     model = tiny_model()
-    before = model.loss(batch_of())["loss"].item()
-    assert learn(model, (batch_of() for _ in range(20)), learning_rate=1e-2) is model
+    before, threads = model.loss(batch_of())["loss"].item(), set()
+    model.embedding.register_forward_pre_hook(lambda *_: threads.add(torch.get_num_threads()))
+    with torch_threads(2):
+        assert learn(model, (batch_of() for _ in range(20)), learning_rate=1e-2) is model
+        assert torch.get_num_threads() == 2
+    assert threads == {1}, "several would wait for each other"
     assert model.loss(batch_of())["loss"].item() < before - 0.5
 
 
