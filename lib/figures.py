@@ -314,13 +314,12 @@ def interval_bars(series: dict[str, dict[str, list[float]]], xlabel: str) -> Fig
     and beside each other in a row what several series have there."""
     rows = list(dict.fromkeys(name for named in series.values() for name in named))
     figure, ax = plt.subplots(figsize=(8, 1.1 + 0.42 * len(rows)))
-    drawn = dict.fromkeys(rows, 0)
+    having = {name: [label for label, named in series.items() if name in named] for name in rows}
     for label, named in series.items():
         means, low, high = np.array(list(named.values())).T
-        beside = [sum(name in other for other in series.values()) for name in named]
-        places = [rows.index(name) + 0.3 * (drawn[name] - (n - 1) / 2) for name, n in zip(named, beside)]
+        beside = [having[name].index(label) - (len(having[name]) - 1) / 2 for name in named]
+        places = [rows.index(name) + 0.3 * offset for name, offset in zip(named, beside)]
         ax.errorbar(means, places, xerr=[means - low, high - means], fmt="o", markersize=5, capsize=3, label=label)
-        drawn.update({name: drawn[name] + 1 for name in named})
     ax.set(xlabel=xlabel, yticks=range(len(rows)), ylim=(len(rows) - 0.5, -0.5))
     ax.set_yticklabels(rows)
     ax.grid(axis="x", color="0.9")
