@@ -28,6 +28,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.path import Path as Line
 from matplotlib.text import Text
 
+from lib.commands import plain_errors
 from lib.papers.paper import choose
 from lib.papers.pictures import PICTURES
 from lib.papers.pictures.picture import Arrow, Box, Frame, ModelPicture, Part, equation_numbers
@@ -332,7 +333,9 @@ def main(arguments: list[str] | None = None) -> None:
         prog="python -m lib.diagrams", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", nargs="?", default=project_root() / "figures", type=Path, help="or figures/")
-    print(*draw_models(parser.parse_args(arguments).folder), sep="\n")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        print(*draw_models(args.folder), sep="\n")
 
 
 if __name__ == "__main__":

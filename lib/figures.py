@@ -20,7 +20,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from lib.storage import project_root, write_whole
+from lib.commands import plain_errors
+from lib.storage import project_root, read_numbers, write_whole
 
 SIZE = 10  # of all letters
 SHARP = 2  # pixels of a file for each that a browser shows
@@ -60,12 +61,13 @@ def draw(plot: Callable[..., Figure], name: str, folder: str | Path, caption: st
 def redraw(folder: str | Path) -> list[str]:
     """Draw every figure of a folder from its numbers alone. Returns their names.
 
-    Raises ValueError for a figure of a plot that is not in this file.
+    Raises OSError where there is no such folder, and ValueError for a file that is no JSON object or a plot that is
+    not in this file.
     """
     use_style()
     drawn = []
-    for path in sorted(Path(folder).glob("*.json")):
-        data = json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted(path for path in Path(folder).iterdir() if path.suffix == ".json"):
+        data = read_numbers(path, "figure or table", needed=())
         if "plot" not in data:  # a table
             continue
         if data["plot"] not in PLOTS:
@@ -369,7 +371,9 @@ def main(arguments: list[str] | None = None) -> None:
         prog="python -m lib.figures", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", nargs="?", default=project_root() / "figures", type=Path, help="or figures/")
-    print(*redraw(parser.parse_args(arguments).folder), sep="\n")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        print(*redraw(args.folder), sep="\n")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lib import corpora, make_tables, score, summarize, train, trained
+from lib import corpora, diagrams, figures, make_tables, score, summarize, train, trained
 from lib.commands import plain_errors
 from lib.data.corpora import Corpus
 from lib.devices import device_named
@@ -45,6 +45,13 @@ def test_an_output_that_is_a_file(tmp_path, unprepared):
     for output in (tmp_path / "file", tmp_path / "file" / "below"):
         refused(train.main, [*DEMO, "--output", output], f"{tmp_path / 'file'} is a file")
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_figures_where_there_are_none(tmp_path):
+    refused(figures.main, [tmp_path / "fugures"], "fugures", "No such file or directory")
+    (tmp_path / "x.json").write_text('{"plot": "lin')
+    refused(figures.main, [tmp_path], f"{tmp_path / 'x.json'}: cannot be read as JSON")
+    refused(diagrams.main, [tmp_path / "x.json"], f"{tmp_path / 'x.json'}")
 
 
 def test_an_output_whose_name_is_too_long(tmp_path, unprepared):
