@@ -1142,7 +1142,7 @@ where a row says 15K and of all 9,873 words of the training headlines where it s
 # %% slideshow={"slide_type": "skip"}
 numbers_1 = kept_table("read_again_table1_reuters")
 print(wrapped(setting(numbers_1)))
-table_frame(numbers_1)
+table_frame(numbers_1).drop(columns="published")
 
 # %% slideshow={"slide_type": "skip"}
 pairs_frame(numbers_1)
