@@ -38,6 +38,8 @@ class LargeVocabularyConfig:
 @dataclass(frozen=True)
 class LargeVocabularyState(AttentiveState):
     candidates: Tensor  # [D, n] ids in rising order, of each document; in training D = 1, those of the batch
+    weight: Tensor  # [D, n, 3H] the output layer's rows of the candidates, gathered once for all target words
+    bias: Tensor  # [D, n]
 
 
 class LargeVocabulary(AttentiveRNN):
@@ -68,7 +70,9 @@ class LargeVocabulary(AttentiveRNN):
         words, _ = pad_packed_sequence(states, batch_first=True)
         start = torch.tanh(self.bridge(last.transpose(0, 1).flatten(1)))
         keys = self.attention.project(words)
-        return LargeVocabularyState(words, keys, batch.source_mask, start, None, self._candidates(batch))
+        candidates = self._candidates(batch)
+        weight, bias = self.vocabulary.weight[candidates], self.vocabulary.bias[candidates]
+        return LargeVocabularyState(words, keys, batch.source_mask, start, None, candidates, weight, bias)
 
     def _candidates(self, batch: Batch) -> Tensor:
         """The special symbols, the sources' words and the most frequent others; of too many, the most frequent."""
@@ -100,10 +104,8 @@ class LargeVocabulary(AttentiveRNN):
 
     def _scores(self, features: Tensor, state: LargeVocabularyState) -> Tensor:
         """Of the candidates: [R, T, 3H] -> [R, T, n]."""
-        words = state.candidates
-        weight, bias = self.vocabulary.weight[words], self.vocabulary.bias[words]  # [D, n, 3H], [D, n]
-        rows = per_document(features, len(words)).flatten(1, 2)  # [D, R / D * T, 3H]
-        scores = torch.baddbmm(bias[:, None], rows, weight.transpose(1, 2))
+        rows = per_document(features, len(state.candidates)).flatten(1, 2)  # [D, R / D * T, 3H]
+        scores = torch.baddbmm(state.bias[:, None], rows, state.weight.transpose(1, 2))
         return full_precision(scores.reshape(*features.shape[:2], -1))[0]
 
     def log_prob(self, output: AttentiveOutput, target: Tensor, state: LargeVocabularyState) -> Tensor:
