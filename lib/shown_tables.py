@@ -36,6 +36,11 @@ def _published_corpus(numbers: dict) -> str:
     return numbers["corpus"] if numbers["corpus"] in reported else next(iter(reported), "")
 
 
+def without_published(numbers: dict) -> dict:
+    """A table for a page that shows the published numbers elsewhere."""
+    return {**numbers, "rows": [{**row, "published": {}} for row in numbers["rows"]]}
+
+
 def published_table(name: str) -> pd.DataFrame:
     """What the paper reports in a table, corpus by corpus."""
     _, table = table_named(name)

@@ -108,6 +108,7 @@ from lib.shown_tables import (
     published_table,
     setting,
     table_frame,
+    without_published,
 )
 from lib.storage import project_root, write_json, write_whole
 
@@ -1140,9 +1141,9 @@ where a row says 15K and of all 9,873 words of the training headlines where it s
 """
 
 # %% slideshow={"slide_type": "skip"}
-numbers_1 = kept_table("read_again_table1_reuters")
+numbers_1 = without_published(kept_table("read_again_table1_reuters"))
 print(wrapped(setting(numbers_1)))
-table_frame(numbers_1).drop(columns="published")
+table_frame(numbers_1)
 
 # %% slideshow={"slide_type": "skip"}
 pairs_frame(numbers_1)
@@ -1151,7 +1152,7 @@ pairs_frame(numbers_1)
 r"""
 **What to see.** Copying is worth 27 to 30 points of R-1. With so little data a decoder without it has seen few names often enough to write them: its rows stay below the first eight words of the text, which have 29.
 Reading again is worth 0.8 points to a GRU that chooses from all words (p < 0.01, and more than 0 with each seed), as in the paper (0.5); with 2,500 words it brings nothing (-0.3, p 0.40; the paper: 0.4).
-A second sentence does not help either (-0.6, p 0.14; the paper: 0.6). `papers.md` has Tables 2 and 3 on the same corpus, where the size of $Y$ makes no difference to models that copy.
+A second sentence does not help either (-0.6, p 0.14; the paper: 0.6). Table 3 on the same corpus stands below; `papers.md` has Table 2.
 """
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -1190,6 +1191,24 @@ published_table("read_again_table3")
 r"""
 **What to see.** Copying adds points at both sizes. In runs this short, the number of points differs from run to run. In the paper, scores rise with more words; here they do not, with copying or without. In the
 paper, the gain from copying shrinks from ten points at 2K to nothing at 69K. The headlines of these packages do not have that many words, so that both sizes here are at the small end.
+"""
+
+# %% [markdown] slideshow={"slide_type": "subslide"}
+r"""
+**The same rows, trained longer**, as in Table 1 above: on Reuters for six epochs, with three seeds. Where a row says 2K, 5K, 15K, 30K and 69K, $Y$ has the 500, 1,000, 2,500, 5,000 most frequent words
+of the training headlines and all 9,873 of them.
+"""
+
+# %% slideshow={"slide_type": "skip"}
+numbers_3 = without_published(kept_table("read_again_table3_reuters"))
+print(wrapped(setting(numbers_3)))
+table_frame(numbers_3)
+
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
+**What to see.** With copying, 500 words are as good as all (41.2 and 40.9 R-1): what is not in $Y$ is copied. Without copying, more words do not help either (11.2 to 12.1 R-1), while in the paper they do.
+The reason is how rarely most words occur in 13,898 headlines. Of the words of the test headlines, 38% are not among the 500 most frequent. Without copying, the model with all words dares to write such a word in only 5% of
+the places, and 0.5% of these words stand in the reference. With copying it is 26%, and half of them stand there. The paper has millions of headlines, in which a decoder sees many more words often enough.
 
 ## Decoding time (Table 4)
 

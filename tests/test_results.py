@@ -18,7 +18,7 @@ from lib.metrics import rouge
 from lib.papers import PAPERS, page_table_named, resolve, table_named
 from lib.papers.paper import Row, RunSpec, Table, baseline, slug
 from lib.result_tables import make_table, page_table, table_numbers
-from lib.shown_tables import markdown, pairs_frame, published_table, setting, table_frame
+from lib.shown_tables import markdown, pairs_frame, published_table, setting, table_frame, without_published
 from lib.storage import project_root
 from lib.table_scores import SCORES, read_table_scores
 from lib.train import main as train_main
@@ -297,6 +297,9 @@ def test_a_table_without_runs(scored):
         "`pubmed`, 3 of its test split scored; 95% bootstrap interval over documents. Published: pubmed."
     )
     assert table_frame(made)["published"].tolist() == ["", "", "47.76 / 20.36 / 39.19"]
+    ours = without_published(made)
+    assert setting(ours) == "`pubmed`, 3 of its test split scored; 95% bootstrap interval over documents."
+    assert table_frame(ours).equals(table_frame(made).drop(columns="published"))
     assert made["rows"][2]["words"] > made["rows"][0]["words"] > 0, "two for each of the reference are many"
 
 
@@ -585,6 +588,15 @@ def test_kept_scores_make_the_kept_table(name):
     numbers = kept_table(name)
     given = [numbers[key] for key in ("corpus", "preset", "command")]
     assert make_table(numbers["table"], read_table_scores(KEPT_SCORES[name]), *given) == numbers
+
+
+def test_the_read_again_page_and_its_kept_table_3_have_the_same_numbers():
+    text = (project_root() / "notebooks" / "read_again.py").read_text(encoding="utf-8")
+    rows = kept_table("read_again_table3_reuters")["rows"]
+    r1 = {row["label"].removeprefix("Read-Again LSTM"): row["scores"]["R-1"]["mean"] for row in rows}
+    assert f"500 words are as good as all ({r1[' + copy, 2K']:.1f} and {r1[' + copy, 69K']:.1f} R-1)" in text
+    without = [mean for label, mean in r1.items() if "copy" not in label]
+    assert f"more words do not help either ({min(without):.1f} to {max(without):.1f} R-1)" in text
 
 
 def test_papers_md_names_every_table_and_figure():
