@@ -1207,7 +1207,7 @@ table_frame(numbers_3)
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** With copying, 500 words are as good as all (41.2 and 40.9 R-1): what is not in $Y$ is copied. Without copying, more words do not help either (11.2 to 12.1 R-1), while in the paper they do.
-The reason is how rarely most words occur in 13,898 headlines. Of the words of the test headlines, 38% are not among the 500 most frequent. Without copying, the model with all words dares to write such a word in only 5% of
+The reason is how rarely most words occur in 13,898 headlines. Of the words of the test headlines, 38% are not among the 500 most frequent. Without copying, the model with all words writes such a word in only 5% of
 the places, and 0.5% of these words stand in the reference. With copying it is 26%, and half of them stand there. The paper has millions of headlines, in which a decoder sees many more words often enough.
 
 ## Decoding time (Table 4)

@@ -186,6 +186,17 @@ TABLES = {
         ),
         (("one value", "a vector"), ("one value + copy", "a vector + copy")),
     ),
+    # the paper has the GRU that reads once without copying alone, and no such LSTM
+    "read_again_table_once": Table(
+        "Read-Again: reading once or twice",
+        tuple(
+            trained(f"{label} {cell}{suffix}", f"{kind}{cell.lower()}{suffix}", published={}, vocabulary=_y(15, 500))
+            for suffix in ("", " + copy")
+            for cell in ("GRU", "LSTM")
+            for label, kind in (("once,", ""), ("twice,", "read-again "))
+        ),
+        tuple((f"once, {s}", f"twice, {s}") for s in ("GRU", "LSTM", "GRU + copy", "LSTM + copy")),
+    ),
 }  # fmt: skip
 
 SAMPLES = {
