@@ -1160,8 +1160,8 @@ A second sentence does not help either (-0.6, p 0.14; the paper: 0.6). Table 3 o
 r"""
 ## The importance of words (Figure 4)
 
-The picture shows the mean of $\alpha_i$ over its dimensions, as the paper's does, for the six dispatches above. The run is a Read-Again GRU with copying, trained as in the table above
-(Reuters, six epochs, first sentences alone, seed 0; a sigmoid in (5), so that no $\alpha$ is negative). The headlines that it writes are in bold.
+The picture shows the mean of $\alpha_i$ over its dimensions, as the paper's does, for the six dispatches above. The run is the Read-Again GRU with copying of the table above, with seed 0
+(Reuters, six epochs, first sentences alone; a sigmoid in (5), so that no $\alpha$ is negative). The headlines that it writes are in bold.
 `snakemake -c1 read_again_figure4 --config dataset=reuters preset=small test=runs/dispatches` makes the picture (after `make workflow`, with Reuters in `data/reuters`). When this page runs, it puts the dispatches into `runs/dispatches`.
 
 ![First sentences of the six dispatches, each word shaded by its importance, from 0.59 to 0.70: dark are strike and talks, price and pays, discount and rate; light are the names at the beginning, the, of and the full stops](../figures/read_again_figure4.png)
