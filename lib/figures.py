@@ -20,7 +20,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from lib.commands import plain_errors
 from lib.storage import project_root, read_numbers, write_whole
 
 SIZE = 10  # of all letters
@@ -367,6 +366,8 @@ PLOTS = {
 
 
 def main(arguments: list[str] | None = None) -> None:
+    from lib.commands import plain_errors  # here, because what draws needs neither torch nor the models
+
     parser = argparse.ArgumentParser(
         prog="python -m lib.figures", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

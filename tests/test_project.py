@@ -181,6 +181,11 @@ def test_only_figures_need_what_pages_need():
             assert path.name in ("figures.py", "diagrams.py", "frames.py", "page_tools.py", "shown.py"), path
 
 
+def test_drawing_needs_no_models():
+    code = "import sys; sys.modules['torch'] = None; import lib.figures"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
 def test_lib_imports_neither_pages_nor_tests():
     for path, tree in modules("lib").items():
         assert not [m for m in imported(tree) if m.split(".")[0] in ("notebooks", "tests", "conftest")], path
