@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from lib.commands import plain_errors
+from lib.errors import InputError
 from lib.storage import project_root, write_whole
 
 FOLDED = "hide-input"
@@ -31,7 +32,7 @@ def exercises_of(page: dict) -> list[dict]:
     outputs. They stand on nothing that comes before them. Raises ValueError when a page has no such heading."""
     starts = [number for number, cell in enumerate(page["cells"]) if _heading(cell).endswith(". Exercises")]
     if len(starts) != 1:
-        raise ValueError(f"one heading 'N. Exercises' is needed, {len(starts)} found")
+        raise InputError(f"one heading 'N. Exercises' is needed, {len(starts)} found")
     cells = page["cells"][starts[0] :]
     end = next((number for number, cell in enumerate(cells) if number and _heading(cell)), len(cells))
     return [_unfolded(cell) for cell in cells[:end]]
@@ -68,7 +69,7 @@ def _opening(cell: dict, name: str, title: str) -> dict:
     when the page does not say it in the words that are known."""
     text, cut = FOR_READERS.subn("", _text(cell).partition("\n")[2].strip())
     if cut != 1:
-        raise ValueError(f'{name}: its exercises begin with no "Open an answer\'s fold ... (`teaching.md`)."')
+        raise InputError(f'{name}: its exercises begin with no "Open an answer\'s fold ... (`teaching.md`)."')
     beside = f"Equations and sections are those of the page `notebooks/{name}.ipynb`; have it open beside this."
     return {**cell, "source": f"# Exercises: {title}\n\n{beside}\n\n{text}\n"}
 

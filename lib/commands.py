@@ -1,4 +1,5 @@
-"""What the commands have in common: an error that its reader can mend is one line, and so is Ctrl-C."""
+"""What the commands have in common: an error that its reader can mend is one line, and so is Ctrl-C. A fault of the
+program keeps its traceback."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -6,9 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
-import torch
-
-from lib.runs import RunError
+from lib.errors import CompanionError, InputError
 from lib.storage import check_writable, of_the_system, read_numbers
 
 INTERRUPTED = 130  # the exit status of what a person stopped, as shells have it
@@ -16,7 +15,8 @@ INTERRUPTED = 130  # the exit status of what a person stopped, as shells have it
 
 @contextmanager
 def plain_errors(stopped: Callable[[], str] = lambda: "") -> Iterator[None]:
-    """Errors of input, files, devices and numbers end the process with one line and status 1; Ctrl-C with status 130.
+    """The project's own errors (`CompanionError`), the system's and a full GPU end the process with one line and
+    status 1, Ctrl-C with status 130. Any other error passes, with its traceback.
 
     stopped: what Ctrl-C leaves behind, in words.
     """
@@ -24,14 +24,22 @@ def plain_errors(stopped: Callable[[], str] = lambda: "") -> Iterator[None]:
         yield
     except OSError as error:
         sys.exit(f"error: {of_the_system(error)}")
-    except (ValueError, RunError, FloatingPointError) as error:  # CorpusError and RatingError are ValueErrors
+    except CompanionError as error:
         sys.exit(f"error: {error}")
-    except torch.OutOfMemoryError as error:
-        reason = str(error).partition(". ")[0]
-        sys.exit(f"error: {reason}. Try a smaller batch, or a batch in more parts (accumulate).")
     except KeyboardInterrupt:
         print(" ".join(filter(None, ("stopped.", stopped()))), file=sys.stderr)
         sys.exit(INTERRUPTED)
+    except RuntimeError as error:
+        if not _is_of_memory(error):
+            raise
+        reason = str(error).partition(". ")[0]
+        sys.exit(f"error: {reason}. Try a smaller batch, or a batch in more parts (accumulate).")
+
+
+def _is_of_memory(error: RuntimeError) -> bool:
+    """Whether a device's memory was too small. Only a command that has imported PyTorch can meet that."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(error, torch.OutOfMemoryError)
 
 
 def one_file(first: Path, second: Path) -> bool:
@@ -51,9 +59,9 @@ def check_replaces(
     for name, path in beside.items():
         check_writable(path)
         if one_file(output, path):
-            raise ValueError(f"--output {output}: the {name} is written there, and numbers as NAME.json")
+            raise InputError(f"--output {output}: the {name} is written there, and numbers as NAME.json")
         if path.exists() and not output.exists():
-            raise ValueError(
+            raise InputError(
                 f"--output {output}: its {name} would replace {path}, which is of no {what}. Name another"
             )
     check_writable(output)
@@ -61,4 +69,4 @@ def check_replaces(
         try:
             read_numbers(output, what, needed)
         except ValueError as error:
-            raise ValueError(f"--output would replace {error}. Name another file, or remove this one") from None
+            raise InputError(f"--output would replace {error}. Name another file, or remove this one") from None

@@ -20,6 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+from lib.errors import InputError
 from lib.storage import project_root, read_numbers, write_whole
 
 SIZE = 10  # of all letters
@@ -70,7 +71,7 @@ def redraw(folder: str | Path) -> list[str]:
         if "plot" not in data:  # a table
             continue
         if data["plot"] not in PLOTS:
-            raise ValueError(f"{path}: no plot {data['plot']!r} in lib.figures; there are {', '.join(PLOTS)}")
+            raise InputError(f"{path}: no plot {data['plot']!r} in lib.figures; there are {', '.join(PLOTS)}")
         data.pop("caption", "")
         write_whole(path.with_suffix(".png"), png(PLOTS[data.pop("plot")](**data)))
         drawn.append(path.stem)

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from lib.data.batch import Batch, EncodedDocument, rows_of
 from lib.data.batching import in_order
 from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
+from lib.errors import InputError
 from lib.layers.kernels import compiled
 from lib.models.summarizer import Extractor, Summarizer
 from lib.threads import in_threads, threads_on
@@ -39,17 +40,17 @@ class DecodeConfig:
 
     def __post_init__(self):
         if self.sample < 0 or not 0 < self.temperature < math.inf:
-            raise ValueError(
+            raise InputError(
                 f"sample {self.sample} must be 0 or more, and temperature {self.temperature} above 0 and finite"
             )
         if not self.length_offset > -1 or self.block_ngrams < 0:
-            raise ValueError(
+            raise InputError(
                 f"length_offset {self.length_offset} must be above -1, and block_ngrams {self.block_ngrams} 0 or more"
             )
         if min(self.forbidden, default=0) < 0:
-            raise ValueError(f"forbidden {min(self.forbidden)}: ids of words are 0 or more")
+            raise InputError(f"forbidden {min(self.forbidden)}: ids of words are 0 or more")
         if self.beam < 1 or self.max_length < 1 or self.min_length > self.max_length:
-            raise ValueError(
+            raise InputError(
                 f"beam {self.beam} and max_length {self.max_length} must be at least 1, and min_length "
                 f"{self.min_length} at most max_length"
             )

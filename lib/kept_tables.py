@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from lib.errors import InputError
 from lib.result_tables import ANY_TABLE
 from lib.shown_tables import markdown
 from lib.storage import check_keys, project_root, read_numbers, trained_folder, write_json, write_whole
@@ -28,7 +29,7 @@ def keep(path: Path, size: str = "") -> Path:
     name = "_".join(filter(None, (numbers["table"], numbers.get("corpus"), size)))
     if not any(_place(name).search(text) for text in _texts().values()):
         files = " and ".join(shown_in())
-        raise ValueError(f"{files} have no place for {name}: put {_BLOCK.format(name, '')!r} where it should stand")
+        raise InputError(f"{files} have no place for {name}: put {_BLOCK.format(name, '')!r} where it should stand")
     kept = project_root() / "figures" / f"{name}.json"
     write_json(kept, numbers)
     _keep_scores(path.with_suffix(SCORES), kept.parent / "scores" / f"{name}{SCORES}")

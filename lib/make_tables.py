@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.commands import check_replaces, plain_errors
+from lib.errors import InputError
 from lib.kept_tables import keep, render
 from lib.measures import MEASURES
 from lib.papers import page_table_named, table_named
@@ -66,7 +67,7 @@ def _table(args: argparse.Namespace) -> None:
         every = scored.setdefault(label, [])
         if any(s.get("seed") == scores.get("seed") for s in every):
             seed = f" with seed {scores['seed']}" if row.run else ""
-            raise ValueError(f"{given!r}: there are scores of {label}{seed} already")
+            raise InputError(f"{given!r}: there are scores of {label}{seed} already")
         every.append(scores)
     numbers = make_table(args.name, scored, args.corpus, args.preset, args.made_by)
     _write_table(args.output, numbers)
@@ -86,11 +87,11 @@ def _placed(given: str, label: str, table: Table, args: argparse.Namespace) -> R
     """The row of a label. Raises ValueError where the table has none for scores on this corpus."""
     labels = [row.label for row in table.rows]
     if label not in labels:
-        raise ValueError(f"{given!r}: scores are LABEL=FILE, and {label!r} is no row{did_you_mean(label, labels)}")
+        raise InputError(f"{given!r}: scores are LABEL=FILE, and {label!r} is no row{did_you_mean(label, labels)}")
     placed = {row.label: row for row in table.rows_for(args.corpus) if row.part}
     if label not in placed:
         rows = ", ".join(placed)
-        raise ValueError(f"{given!r}: {args.name} has no place for it on {args.corpus}. Its rows there: {rows}")
+        raise InputError(f"{given!r}: {args.name} has no place for it on {args.corpus}. Its rows there: {rows}")
     return placed[label]
 
 
@@ -106,10 +107,10 @@ def _check_scores(scores: dict, path: Path, table: Table, row: Row, first: bool)
     of_run = ("seed", "steps", "parameters", "made_with") if row.run else ()
     check_keys(scores, path, "scores", ("ids", "parts", *setting, *of_run))
     if not isinstance(scores["parts"], dict) or row.part not in scores["parts"]:
-        raise ValueError(f"{path}: no scores of {row.part!r}, which the row {row.label!r} is made of")
+        raise InputError(f"{path}: no scores of {row.part!r}, which the row {row.label!r} is made of")
     both = row_parts(row, table) & DECODINGS.keys() & scores["parts"].keys()
     if both and scores.get("decoding") not in DECODINGS:
-        raise ValueError(f"{path}: scores of {' and '.join(both)}, and 'decoding' does not say what the others are")
+        raise InputError(f"{path}: scores of {' and '.join(both)}, and 'decoding' does not say what the others are")
     for part in (row.part, *both):
         _check_part(scores["parts"][part], table, f"{path}, part {part!r}")
 
@@ -120,7 +121,7 @@ def _check_part(part: Any, table: Table, where: str) -> None:
         try:
             float(part["words"]), MEASURES[measure].numbers(part)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-            raise ValueError(f"{where}: not what lib.score writes for a table of {measure}") from None
+            raise InputError(f"{where}: not what lib.score writes for a table of {measure}") from None
 
 
 def _read_lines(path: Path, least: int) -> dict:
@@ -132,9 +133,9 @@ def _read_lines(path: Path, least: int) -> dict:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         found = []
     if len({len(numbers) for numbers in found}) != 1:
-        raise ValueError(f"{path}: no figure of lines: its first panel has no series of [places, values] each")
+        raise InputError(f"{path}: no figure of lines: its first panel has no series of [places, values] each")
     if len(found[0]) < least:
-        raise ValueError(f"{path}: lines of {len(found[0])} places, where {least} are published")
+        raise InputError(f"{path}: lines of {len(found[0])} places, where {least} are published")
     return figure
 
 

@@ -3,10 +3,11 @@
 import ast
 import builtins
 
+from lib.errors import InputError
 from lib.suggestions import did_you_mean
 
 
-class ParameterError(ValueError):
+class ParameterError(InputError):
     """A parameter that the page does not have, or a value that does not fit it."""
 
 

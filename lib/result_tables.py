@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lib.bootstrap import interval, paired_bootstrap
+from lib.errors import InputError
 from lib.measures import MEASURES
 from lib.papers import page_table_named, table_named
 from lib.papers.paper import DECODINGS, Row, Table
@@ -35,7 +36,7 @@ def table_numbers(
     every = [s for found in scored.values() for s in found]
     if different := {s.get("corpus", "unnamed") for s in every if s["ids"] != every[0]["ids"]}:
         where = ", ".join(sorted(different))
-        raise ValueError(f"{table.title}: not all rows were scored on the same documents: {where}")
+        raise InputError(f"{table.title}: not all rows were scored on the same documents: {where}")
     usual = next((s["decoding"] for s in every if table.decodings and DECODINGS.keys() & s["parts"]), "")
     return {
         "title": table.title,

@@ -26,12 +26,13 @@ from lib.data.batch import Batch, EncodedDocument, make_batch, rows_of
 from lib.data.documents import Document, parse_text, to_document
 from lib.data.prepared import TextEncoder, encode_documents
 from lib.data.text import BOS
+from lib.errors import CompanionError, InputError
 from lib.generate import DecodeConfig, Hypothesis, batches, choices, source_sentences, written
 from lib.models.summarizer import Extractor
 from lib.suggestions import did_you_mean
 
 
-class RunError(RuntimeError):
+class RunError(CompanionError, RuntimeError):
     """A run that cannot be started, continued or opened: says why and what to do."""
 
 
@@ -109,14 +110,14 @@ class Run:
         Raises ValueError for a text without a sentence, naming it.
         """
         if isinstance(texts, str | dict):
-            raise ValueError("texts are given as a list: [text]")
+            raise InputError("texts are given as a list: [text]")
         found = []
         for number, text in enumerate(texts):
             name = names[number] if number < len(names) else f"text {number + 1}"
             try:
                 found.append(self._document(text, name))
-            except ValueError as reason:
-                raise ValueError(f"{name}: {reason}") from None
+            except InputError as reason:
+                raise InputError(f"{name}: {reason}") from None
         return found
 
     def _document(self, text: str | dict | Document, name: str) -> Document:
@@ -125,7 +126,7 @@ class Run:
         if isinstance(text, str):
             return parse_text(text, name, paragraphs=self.paragraphs)
         if not isinstance(text, dict):
-            raise ValueError(f"a text is a string, a record or a document, not {type(text).__name__}")
+            raise InputError(f"a text is a string, a record or a document, not {type(text).__name__}")
         return to_document({"id": name, **text}, reference=False)
 
     def summarize(

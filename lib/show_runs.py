@@ -18,6 +18,7 @@ import lib
 from lib.commands import check_replaces, plain_errors
 from lib.data.corpora import is_private, load_corpus
 from lib.data.documents import Document
+from lib.errors import InputError
 from lib.extractive import lead
 from lib.figures import attention_maps, draw, maximum_attention, shaded_words, use_style
 from lib.papers import made_of_runs_named
@@ -92,7 +93,7 @@ def _seen(run: Run, documents: Sequence[Document], name: str) -> list[Summary]:
     """Summaries with what the run looked at, `name` among it."""
     found = run.summarize(documents, attention=True)
     if any(name not in summary.attention for summary in found):
-        raise ValueError(f"{run.folder}: a {run.config['variant']} run has no {name} to draw")
+        raise InputError(f"{run.folder}: a {run.config['variant']} run has no {name} to draw")
     return found
 
 
@@ -162,7 +163,7 @@ def main(arguments: list[str] | None = None) -> None:
     with plain_errors():
         made = made_of_runs_named(args.name)[1]
         if args.command != KINDS[type(made)]:
-            raise ValueError(f"{args.name} is {_WHAT[type(made)]}: python -m lib.show_runs {KINDS[type(made)]}")
+            raise InputError(f"{args.name} is {_WHAT[type(made)]}: python -m lib.show_runs {KINDS[type(made)]}")
         _check_output(args.output, made)
         folders = _folders(args.runs, [row.label for row in made.rows if row.run], args.name)
         count = made.documents if args.documents is None else args.documents
@@ -191,7 +192,7 @@ def _folders(given: Sequence[str], labels: list[str], name: str) -> dict[str, Pa
     for pair in given:
         label, _, folder = pair.partition("=")
         if label not in labels or not folder:
-            raise ValueError(f"{pair!r}: a run is LABEL=FOLDER, and a row of {name}{did_you_mean(label, labels)}")
+            raise InputError(f"{pair!r}: a run is LABEL=FOLDER, and a row of {name}{did_you_mean(label, labels)}")
         found[label] = Path(folder)
     return found
 

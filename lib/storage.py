@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from lib.errors import InputError
+
 
 def _checkout() -> Path | None:
     """The checkout of the project that `lib` stands in; None where `lib` was installed without one."""
@@ -146,9 +148,9 @@ def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: cannot be read as JSON ({error})") from None
+        raise InputError(f"{path}: cannot be read as JSON ({error})") from None
     if not isinstance(found, dict):
-        raise ValueError(f"{path}: no {what}: it holds no JSON object")
+        raise InputError(f"{path}: no {what}: it holds no JSON object")
     check_keys(found, path, what, needed)
     return found
 
@@ -156,7 +158,7 @@ def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
 def check_keys(found: dict, path: Path, what: str, needed: Iterable[str]) -> None:
     """Raises ValueError where what a file holds is no `what`: it lacks keys that are `needed`."""
     if missing := [key for key in needed if key not in found]:
-        raise ValueError(f"{path}: no {what}: it has no {', '.join(map(repr, missing))}")
+        raise InputError(f"{path}: no {what}: it has no {', '.join(map(repr, missing))}")
 
 
 def digest(value, length: int = 12) -> str:

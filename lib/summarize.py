@@ -24,6 +24,7 @@ import lib
 from lib.commands import one_file, plain_errors
 from lib.data.documents import CorpusError, Document
 from lib.data.readers import parse_json, reading, records_reader
+from lib.errors import InputError
 from lib.papers import paper
 from lib.runs import Run, Summary
 from lib.storage import check_writable
@@ -54,7 +55,7 @@ def _summarize(args: argparse.Namespace) -> None:
     if args.html:
         check_writable(args.html)
         if any(one_file(args.html, path) for path in args.files):
-            raise ValueError(f"--html {args.html}: one of the texts, and would be replaced. Name another file.")
+            raise InputError(f"--html {args.html}: one of the texts, and would be replaced. Name another file.")
     named = list(read_texts(args.files))
     if not named:
         raise CorpusError(f"{', '.join(map(str, args.files))}: there is nothing to summarize")

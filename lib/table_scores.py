@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from lib.errors import InputError
 from lib.papers.paper import DECODINGS, Row, Table
 from lib.storage import write_whole
 
@@ -38,4 +39,4 @@ def read_table_scores(path: Path) -> dict[str, list[dict]]:
         reason = "a row is no list of scores"
     except (gzip.BadGzipFile, EOFError, zlib.error, ValueError, RecursionError, AttributeError, TypeError) as error:
         reason = str(error)
-    raise ValueError(f"{path}: no scores of a table ({reason})")
+    raise InputError(f"{path}: no scores of a table ({reason})")

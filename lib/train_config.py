@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from lib.errors import InputError
+
 
 @dataclass(frozen=True)
 class TrainConfig:
@@ -47,23 +49,23 @@ class TrainConfig:
         ):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value}")
+                raise InputError(f"{name} must be at least 1, not {value}")
         if self.anneal is not None and self.anneal < 1:
-            raise ValueError(f"anneal must be at least 1, not {self.anneal}")
+            raise InputError(f"anneal must be at least 1, not {self.anneal}")
         if not 0 <= self.seed < 2**63:
-            raise ValueError(f"seed must be at least 0 and below 2^63, not {self.seed}")
+            raise InputError(f"seed must be at least 0 and below 2^63, not {self.seed}")
         for name in ("learning_rate", "epsilon", "max_norm"):
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
-                raise ValueError(f"{name} must be a number above 0, not {value}")
+                raise InputError(f"{name} must be a number above 0, not {value}")
         if not 0 <= self.weight_decay < float("inf"):
-            raise ValueError(f"weight_decay must be a number of at least 0, not {self.weight_decay}")
+            raise InputError(f"weight_decay must be a number of at least 0, not {self.weight_decay}")
         if not 0 <= self.beta2 < 1:
-            raise ValueError(f"beta2 must be in [0, 1), not {self.beta2}")
+            raise InputError(f"beta2 must be in [0, 1), not {self.beta2}")
         if self.cosine is not None and self.warmup is None:
-            raise ValueError("cosine needs a warmup before it")
+            raise InputError("cosine needs a warmup before it")
         if self.optimizer not in ("adam", "sgd", "adagrad"):
-            raise ValueError(f"optimizer must be 'adam', 'sgd' or 'adagrad', not {self.optimizer!r}")
+            raise InputError(f"optimizer must be 'adam', 'sgd' or 'adagrad', not {self.optimizer!r}")
 
     def rate(self, step: int, epoch: float = 0.0, rises: int = 0) -> float:
         """The learning rate of a step, counted from 1, in an epoch, counted from 0, after so many rises of the

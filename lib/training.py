@@ -26,6 +26,7 @@ from lib.data.batch import Batch, make_batch
 from lib.data.batching import BucketSampler, in_order
 from lib.data.prepared import PreparedCorpus, code_of
 from lib.devices import device_named, has_bf16_products, processes, wait_for_all
+from lib.errors import CompanionError
 from lib.layers.coverage import CoverageAttention
 from lib.layers.dropout import random_numbers, seed_of
 from lib.layers.kernels import coverage_backward, exponentials, ready
@@ -88,7 +89,7 @@ def train(
     Raises:
         RunError: the folder holds another run, or cannot be written; there is no such device; the batch cannot be
             shared out among the processes.
-        FloatingPointError: the loss became NaN or infinite.
+        NonFiniteLossError: the loss became NaN or infinite.
     """
     with nullcontext((0, 1)) if alone else processes() as (rank, world):
         place = device_named(device)
@@ -178,6 +179,10 @@ def progress_of(folder: str | Path) -> str:
     except (OSError, RunError):
         step = 0
     return f"{folder} holds step {step}: the same command with --resume goes on from there." if step else ""
+
+
+class NonFiniteLossError(CompanionError, FloatingPointError):
+    """A loss that became NaN or infinite: says at which step and on which documents."""
 
 
 class _Loop:
@@ -328,7 +333,7 @@ class _Loop:
         with self._autocast():
             losses = model(batch)
         if not torch.isfinite(losses["loss"]):
-            raise FloatingPointError(
+            raise NonFiniteLossError(
                 f"the loss is {losses['loss'].item()} at step {self.step + 1}, documents {', '.join(batch.ids)}; "
                 f"the last checkpoint in {self.folder} is from before. Try a lower learning rate."
             )

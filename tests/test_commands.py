@@ -14,11 +14,16 @@ import pytest
 from lib import corpora, diagrams, figures, make_tables, score, summarize, train, trained
 from lib.commands import plain_errors
 from lib.data.corpora import Corpus
+from lib.data.documents import CorpusError
 from lib.devices import device_named
+from lib.errors import InputError
+from lib.human.sheets import RatingError
+from lib.models.mem2mem import Mem2Mem
 from lib.papers import resolve
 from lib.papers.paper import Setup
 from lib.runs import RunError, load_weights, read_meta
 from lib.storage import of_the_system, project_root
+from lib.training import NonFiniteLossError
 from lib.training import train as train_model
 
 DEMO = ["mem2mem", "--preset", "demo", "--limit", "3", "--steps", "2"]
@@ -178,15 +183,38 @@ def test_ctrl_c_in_a_short_command(monkeypatch, capsys, module):
     assert stopped.value.code == 130 and capsys.readouterr().err == "stopped.\n"
 
 
-@pytest.mark.parametrize("kind", [ValueError, RunError, FloatingPointError])
+@pytest.mark.parametrize("kind", [InputError, CorpusError, RatingError, RunError, NonFiniteLossError])
 def test_errors_are_one_line(kind):
     with pytest.raises(SystemExit, match=r"^error: so$"), plain_errors():
         raise kind("so")
 
 
-def test_other_errors_are_not_hidden():
-    with pytest.raises(KeyError), plain_errors():
-        raise KeyError("a fault of the program")
+@pytest.mark.parametrize("kind", [KeyError, ValueError, TypeError, RuntimeError, FloatingPointError])
+def test_other_errors_are_not_hidden(kind):
+    with pytest.raises(kind), plain_errors():
+        raise kind("a fault of the program")
+
+
+def test_a_fault_in_a_model_keeps_its_traceback(monkeypatch, tmp_path):
+    """Whoever writes a model sees where it fails."""
+
+    def compress(self, *states):
+        attention, memory = (1, 2, 3)
+        return attention, memory
+
+    monkeypatch.setattr(Mem2Mem, "compress", compress)
+    with pytest.raises(ValueError, match="too many values to unpack") as raised:
+        train.main([*map(str, DEMO[:-2]), "--steps", "1", "--output", str(tmp_path / "run")])
+    assert not isinstance(raised.value, InputError) and raised.traceback[-1].name == "compress"
+
+
+def test_light_commands_start_no_torch():
+    """Nor what else takes seconds to import and is not needed to begin."""
+    heavy = "{'torch', 'numba', 'scipy', 'pandas', 'matplotlib'}"
+    light = "lib.commands, lib.corpora, lib.human.__main__, lib.class_pages"
+    code = f"import sys, {light}; sys.exit(', '.join({heavy} & sys.modules.keys()) or None)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=project_root())
+    assert (run.returncode, run.stderr) == (0, "")
 
 
 def test_a_loss_that_is_not_finite(tmp_path):

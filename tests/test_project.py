@@ -206,7 +206,7 @@ def test_training_needs_few_packages():
 
 
 LAYERS = (
-    ("lib.storage", "lib.suggestions", "lib.threads"),
+    ("lib.errors", "lib.storage", "lib.suggestions", "lib.threads", "lib.commands"),
     ("lib.data",),
     ("lib.layers",),
     ("lib.models",),
@@ -217,7 +217,7 @@ LAYERS = (
     ("lib.papers",),
     (
         "lib.score_runs", "lib.table_scores", "lib.result_tables", "lib.shown_tables", "lib.kept_tables",
-        "lib.make_tables", "lib.commands",
+        "lib.make_tables",
     ),
     (
         "lib.train", "lib.corpora", "lib.score", "lib.summarize", "lib.human", "lib.summary_page", "lib.page_tools",

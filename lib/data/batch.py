@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from lib.data.text import BOS, PAD, UNK
+from lib.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -174,11 +175,11 @@ def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:
     """Pad `documents`. Raises ValueError for a document that a model cannot read; [EOS] alone is a summary."""
     for d in documents:
         if not len(d.source):
-            raise ValueError(f"document {d.id!r} has no source words: nothing is left of its text")
+            raise InputError(f"document {d.id!r} has no source words: nothing is left of its text")
         if not len(d.target):
-            raise ValueError(f"document {d.id!r} has no target: where there is no summary it is [EOS] alone")
+            raise InputError(f"document {d.id!r} has no target: where there is no summary it is [EOS] alone")
         if (d.sentence_lengths < 1).any():
-            raise ValueError(f"document {d.id!r} has an empty sentence")
+            raise InputError(f"document {d.id!r} has an empty sentence")
     extended, source_mask = _pad([d.source for d in documents])
     source = in_vocabulary(extended, vocab_size)
     if own := [d.source_ids for d in documents if d.source_ids is not None]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
+from lib.errors import InputError
 
 
 class BucketSampler:
@@ -23,10 +24,10 @@ class BucketSampler:
     ):
         self.lengths, self.seed, self.pool = np.asarray(lengths), seed, pool
         if not len(self.lengths):
-            raise ValueError("there is no document to train on")
+            raise InputError("there is no document to train on")
         self.batch_size, self.tokens, self.multiple = min(batch_size, len(self.lengths)), tokens, multiple
         if tokens and tokens < multiple * self.lengths.max():
-            raise ValueError(
+            raise InputError(
                 f"{tokens} tokens do not hold {multiple} x the longest document, {self.lengths.max()} words"
             )
         self._batches: list[np.ndarray] = []  # of the last epoch asked for

@@ -23,6 +23,7 @@ from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, check_splits, code_of, watched
 from lib.data.split import Split
 from lib.data.text import CLUSTER_SYMBOLS, PARAGRAPH_END, TITLE_END, Vocabulary, bigram_recall
+from lib.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,13 @@ class ClusterOptions(Options):
         self._at_least_one("paragraphs", "paragraph_tokens", "paragraph_words", "section_words", "summary_tokens")
         self._at_least_one("source_tokens", "ranker_width", "ranker_steps", "ranker_batch")
         if not 0 <= self.clones <= 1:
-            raise ValueError(f"clones must be in [0, 1], not {self.clones}")
+            raise InputError(f"clones must be in [0, 1], not {self.clones}")
         if self.ranking not in ("learned", "similarity", "order"):
-            raise ValueError(f"ranking must be 'learned', 'similarity' or 'order', not {self.ranking!r}")
+            raise InputError(f"ranking must be 'learned', 'similarity' or 'order', not {self.ranking!r}")
         if self.graph not in ("", "similarity", "discourse"):
-            raise ValueError(f"graph must be 'similarity', 'discourse' or empty, not {self.graph!r}")
+            raise InputError(f"graph must be 'similarity', 'discourse' or empty, not {self.graph!r}")
         if self.graph and self.flat:
-            raise ValueError("a flat sequence has no paragraphs for a graph")
+            raise InputError("a flat sequence has no paragraphs for a graph")
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -162,7 +163,7 @@ def encode_wide(documents: Iterable[Document], pieces: Pieces, options: ClusterO
 def encode_cluster(found: Cluster, pieces: Pieces, options: ClusterOptions) -> EncodedDocument:
     """Pieces of one cluster: the title's row ends in `<T>`; `<Q>` stands between the sentences of the summary."""
     if not found.paragraphs:
-        raise ValueError(f"document {found.id!r} has no paragraph: nothing is left to summarize")
+        raise InputError(f"document {found.id!r} has no paragraph: nothing is left to summarize")
     title, *paragraphs = pieces.encode(cased([found.title, *found.paragraphs], options))
     rows = [np.append(title[: options.paragraph_tokens - 1], TITLE_END)]
     rows += [row[: options.paragraph_tokens] if len(row) else np.array([PARAGRAPH_END]) for row in paragraphs]
@@ -265,6 +266,6 @@ def _graphs(
         return (similarity_graph(words_of_rows(document, pieces)) for document in documents)
     entities, _ = entity_finder()
     if texts is None:
-        raise ValueError("a discourse graph is made of the documents' texts, and there are none")
+        raise InputError("a discourse graph is made of the documents' texts, and there are none")
     found = map(options.example, islice(texts, len(documents)))
     return (discourse_graph([c.title, *c.paragraphs], [None, *c.sources], entities) for c in found)

@@ -5,15 +5,16 @@ import sys
 from dataclasses import dataclass, field
 
 from lib.data.text import split_sentences
+from lib.errors import InputError
 
 SPLITS = ("train", "val", "test")
 
 
-class CorpusError(ValueError):
+class CorpusError(InputError):
     """A corpus that cannot be read: says what, where (file and line) and what to do."""
 
 
-class Absent(ValueError):
+class Absent(InputError):
     """A record that a list names and no file holds: left out and counted, whatever `errors` says."""
 
 
@@ -63,7 +64,7 @@ def to_document(record: dict | str, number: int = 0, reference: bool = True) -> 
     if isinstance(record, str) and not reference:
         return parse_text(record, str(number))
     if not isinstance(record, dict):
-        raise ValueError(f"expected an object with a source and a summary, found {type(record).__name__}")
+        raise InputError(f"expected an object with a source and a summary, found {type(record).__name__}")
     source_key, summary_key = _layout(record, reference)
     names, sections = _sections(record, source_key)
     written = record.get(summary_key) if reference or record.get(summary_key) is not None else []
@@ -77,9 +78,9 @@ def to_document(record: dict | str, number: int = 0, reference: bool = True) -> 
         more_summaries=_more_summaries(record.get("more_summaries")),
     )
     if not document.sections:
-        raise ValueError(f"the source ({source_key!r}) is empty")
+        raise InputError(f"the source ({source_key!r}) is empty")
     if reference and not document.summary:
-        raise ValueError(f"the summary ({summary_key!r}) is empty")
+        raise InputError(f"the summary ({summary_key!r}) is empty")
     return document
 
 
@@ -90,7 +91,7 @@ def _layout(record: dict, reference: bool) -> tuple[str, str]:
         return (whole or there)[0]
     known = [f"{source}/{summary}" if reference else source for source, summary in LAYOUTS.values()]
     what = "pair of keys" if reference else "source"
-    raise ValueError(f"no known {what} (one of {', '.join(dict.fromkeys(known))}) among {sorted(map(str, record))}")
+    raise InputError(f"no known {what} (one of {', '.join(dict.fromkeys(known))}) among {sorted(map(str, record))}")
 
 
 def _sections(record: dict, key: str) -> tuple[list[str], list[list[str]]]:
@@ -102,13 +103,13 @@ def _sections(record: dict, key: str) -> tuple[list[str], list[list[str]]]:
         return ([""], [sentences]) if sentences else ([], [])
     sections = record[key]
     if not isinstance(sections, list):
-        raise ValueError(f"'sections' must be a list of lists of sentences, found {type(sections).__name__}")
+        raise InputError(f"'sections' must be a list of lists of sentences, found {type(sections).__name__}")
     names = record.get("section_names")
     if names is None:
         names = [""] * len(sections)
     if not isinstance(names, list) or len(names) != len(sections):
         count = len(names) if isinstance(names, list) else type(names).__name__
-        raise ValueError(f"'section_names' ({count}) and 'sections' ({len(sections)}) differ in length")
+        raise InputError(f"'section_names' ({count}) and 'sections' ({len(sections)}) differ in length")
     kept = [(_text(name, "section_names"), _sentences(s, "sections")) for name, s in zip(names, sections)]
     kept = [(name, sentences) for name, sentences in kept if sentences]
     return [name for name, _ in kept], [sentences for _, sentences in kept]
@@ -117,7 +118,7 @@ def _sections(record: dict, key: str) -> tuple[list[str], list[list[str]]]:
 def _paragraphs(value) -> tuple[list[str], list[list[str]]]:
     """Paragraphs as texts, or as objects with `text` and `source`: the source of each, and its sentences."""
     if not isinstance(value, list):
-        raise ValueError(
+        raise InputError(
             f"'paragraphs' must be a list of texts or of objects with 'text', found {type(value).__name__}"
         )
     parts = [p if isinstance(p, dict) else {"text": p} for p in value]
@@ -133,7 +134,7 @@ def _more_summaries(value) -> list[list[str]]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise ValueError(f"'more_summaries' must be a list of summaries, found {type(value).__name__}")
+        raise InputError(f"'more_summaries' must be a list of summaries, found {type(value).__name__}")
     return [_sentences(summary, "more_summaries") for summary in value]
 
 
@@ -146,11 +147,11 @@ def _sentences(value, key: str) -> list[str]:
 
 def _text(value, key: str) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{key!r} must hold text, found {type(value).__name__}")
+        raise InputError(f"{key!r} must hold text, found {type(value).__name__}")
     if "\0" in value:
-        raise ValueError(f"{key!r} holds a null byte")
+        raise InputError(f"{key!r} holds a null byte")
     if found := _SURROGATE.search(value):
-        raise ValueError(f"{key!r} holds {found[0]!a}, half of a character: it cannot be written as UTF-8")
+        raise InputError(f"{key!r} holds {found[0]!a}, half of a character: it cannot be written as UTF-8")
     return value
 
 
@@ -166,7 +167,7 @@ def _string(record: dict, keys: tuple[str, ...], default: str) -> str:
     try:
         return str(value)
     except ValueError:
-        raise ValueError(f"{key!r} is a number of more than {sys.get_int_max_str_digits():,} digits") from None
+        raise InputError(f"{key!r} is a number of more than {sys.get_int_max_str_digits():,} digits") from None
 
 
 # ---------------------------------------------------------------------------------------- plain text and Markdown
@@ -211,7 +212,7 @@ def parse_text(text: str, name: str = "", paragraphs: bool = False) -> Document:
             sections[-1][1].extend(sentences)
     kept = [(heading, sentences) for heading, sentences in sections if sentences]
     if not kept:
-        raise ValueError("the text has no sentence: there is nothing to summarize")
+        raise InputError("the text has no sentence: there is nothing to summarize")
     return Document(name, title, [heading for heading, _ in kept], [sentences for _, sentences in kept], [])
 
 

@@ -17,6 +17,7 @@ from lib.data.piece_corpora import cased, summary_pieces
 from lib.data.pieces import Pieces
 from lib.data.sections import choose_sections
 from lib.data.text import CLUSTER_SYMBOLS, PARAGRAPH_END, UNK
+from lib.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,10 @@ class SequenceOptions(ExtractOptions):
         self._at_least_one("extract_tokens", "pointer_embedding", "pointer_hidden", "pointer_layers")
         self._at_least_one("pointer_steps", "pointer_batch")
         if self.rest_tokens is not None and self.rest_tokens < 0:
-            raise ValueError(f"rest_tokens must be at least 0, not {self.rest_tokens}")
+            raise InputError(f"rest_tokens must be at least 0, not {self.rest_tokens}")
         least = self.summary_tokens + 1 + self.extracts * (self.extract_tokens + 1)
         if self.window < least:
-            raise ValueError(
+            raise InputError(
                 f"a window of {self.window} pieces has no room for an introduction beside the summary and the "
                 f"extracted sentences: it must be at least {least}"
             )
@@ -91,7 +92,7 @@ def encode_sentences(
     labels: numbers of the sentences that are right. Raises ValueError for an article without a sentence.
     """
     if not article.sentences:
-        raise ValueError(f"document {article.id!r} has no sentence: nothing is left to summarize")
+        raise InputError(f"document {article.id!r} has no sentence: nothing is left to summarize")
     rows = _rows(article.sentences[: options.sentences], pieces, options)
     lengths = [len(row) for row in rows]
     target = summary_pieces(article.summary, pieces, options)

@@ -15,6 +15,7 @@ from lib.data.options import Example, Options
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, prepare
 from lib.data.split import Split
 from lib.data.text import SPECIALS, UNK, Vocabulary
+from lib.errors import InputError
 
 # Words and marks of agency messages that make a headline unfit (Rush et al. 2015, as published with their code);
 # the first kind is looked for anywhere in the headline, as they do.
@@ -42,7 +43,7 @@ class HeadlineOptions(Options):
     def __post_init__(self):
         self._at_least_one("sentences", "source_tokens", "summary_tokens", "fewest")
         if min(self.vocab_size, self.source_vocab_size) < 5:
-            raise ValueError("vocab_size and source_vocab_size must hold the four special symbols and a word")
+            raise InputError("vocab_size and source_vocab_size must hold the four special symbols and a word")
 
     def words(self, sentence: str) -> list[str]:
         """Lower-cased, digits as #. Clitics and marks are words, as in PTB."""

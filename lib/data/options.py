@@ -12,6 +12,7 @@ from typing import Any
 
 from lib.data.documents import Document
 from lib.data.text import tokenize
+from lib.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Options(ABC):
         for name in names:
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value}")
+                raise InputError(f"{name} must be at least 1, not {value}")
 
 
 def beginning(sentences: Sequence[str], words: int | None) -> Sequence[str]:

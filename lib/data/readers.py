@@ -23,9 +23,10 @@ from lib.data.documents import Absent, CorpusError
 from lib.data.pieces import Pieces
 from lib.data.releases import RELEASES
 from lib.data.text import TITLE_END
+from lib.errors import InputError
 from lib.storage import of_the_system
 
-Records = Iterator[tuple[int, dict | ValueError]]  # a ValueError stands for a record that cannot be read
+Records = Iterator[tuple[int, dict | InputError]]  # an InputError stands for a record that cannot be read
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def _json_array(first: bytes, file, path: Path) -> list | None:
         return None if any(line.strip() for line in file) else alone
     rest = file.read()
     records = _parse_file(first + rest)
-    if isinstance(records, ValueError) and isinstance(parse_json(rest.lstrip().split(b"\n", 1)[0]), dict):
+    if isinstance(records, InputError) and isinstance(parse_json(rest.lstrip().split(b"\n", 1)[0]), dict):
         return None
     return _read(records, path, "array")
 
@@ -106,25 +107,25 @@ def _parse_file(data: bytes) -> Any:
 
 
 def _read(found: Any, path: Path, kind: str) -> Any:
-    if isinstance(found, ValueError):
+    if isinstance(found, InputError):
         raise CorpusError(f"{path}: {found}. It starts as one JSON {kind}; JSON lines are read too.")
     return found
 
 
 def parse_json(line: bytes) -> Any:
-    """What a line of JSON holds; the reason as a ValueError where it cannot be read."""
+    """What a line of JSON holds; the reason as an InputError where it cannot be read."""
     if b"\0" in line:
-        return ValueError("the line holds a null byte")
+        return InputError("the line holds a null byte")
     try:
         return json.loads(line.decode("utf-8"))
     except UnicodeDecodeError as error:
-        return ValueError(f"not UTF-8: byte {error.start + 1} of the line cannot be decoded")
+        return InputError(f"not UTF-8: byte {error.start + 1} of the line cannot be decoded")
     except json.JSONDecodeError as error:
-        return ValueError(f"not JSON: {error.msg} at column {error.colno}")
+        return InputError(f"not JSON: {error.msg} at column {error.colno}")
     except RecursionError:
-        return ValueError("lists or objects within each other, too deep to be read")
+        return InputError("lists or objects within each other, too deep to be read")
     except ValueError:  # a limit of Python's
-        return ValueError(f"it holds a number of more than {sys.get_int_max_str_digits():,} digits")
+        return InputError(f"it holds a number of more than {sys.get_int_max_str_digits():,} digits")
 
 
 def read_parquet(path: Path) -> Records:
@@ -142,13 +143,13 @@ def read_parquet(path: Path) -> Records:
         raise CorpusError(f"{path}: cannot be read ({error})") from None
 
 
-def _rows(batch) -> list[dict | ValueError]:
-    """The rows of a table; a ValueError for one that holds what Python cannot (a date after the year 9999)."""
+def _rows(batch) -> list[dict | InputError]:
+    """The rows of a table; an InputError for one that holds what Python cannot (a date after the year 9999)."""
     try:
         return batch.to_pylist()
     except (ValueError, OverflowError) as error:
         if batch.num_rows == 1:
-            return [ValueError(f"a value that cannot be read ({error})")]
+            return [InputError(f"a value that cannot be read ({error})")]
         return [row for i in range(batch.num_rows) for row in _rows(batch.slice(i, 1))]
 
 
@@ -172,7 +173,7 @@ def read_csv(path: Path) -> Records:
                 yield number, _csv_record(row, header)
 
 
-def _csv_rows(file, delimiter: str) -> Iterator[tuple[int, list[str] | ValueError]]:
+def _csv_rows(file, delimiter: str) -> Iterator[tuple[int, list[str] | InputError]]:
     rows = csv.reader(file, strict=True, delimiter=delimiter)
     while True:
         first = rows.line_num + 1
@@ -182,13 +183,13 @@ def _csv_rows(file, delimiter: str) -> Iterator[tuple[int, list[str] | ValueErro
             return
         except csv.Error as error:
             quotes = "a quote that begins a field must have one that ends it, and within they are doubled"
-            row = ValueError(f"the row goes to line {rows.line_num} and is no CSV ({error}): {quotes}")
+            row = InputError(f"the row goes to line {rows.line_num} and is no CSV ({error}): {quotes}")
         if row:
             yield first, row
 
 
-def _header(row: list[str] | ValueError, path: Path) -> list[str]:
-    if isinstance(row, ValueError):
+def _header(row: list[str] | InputError, path: Path) -> list[str]:
+    if isinstance(row, InputError):
         raise CorpusError(f"{path}, header: {row}")
     _check_names(row, f"{path}, header")
     return row
@@ -199,19 +200,19 @@ def _check_names(columns: list[str], where: str) -> None:
         raise CorpusError(f"{where}: two columns are named {repeated[0]!r}")
 
 
-def _csv_record(row: list[str] | ValueError, header: list[str]) -> dict | ValueError:
-    if isinstance(row, ValueError):
+def _csv_record(row: list[str] | InputError, header: list[str]) -> dict | InputError:
+    if isinstance(row, InputError):
         return row
     if len(row) != len(header):
         quoted = "a text that holds what sets fields apart, quotes or line breaks must stand in quotes"
-        return ValueError(f"{len(row)} fields where the header has {len(header)}: {quoted}")
+        return InputError(f"{len(row)} fields where the header has {len(header)}: {quoted}")
     return _not_utf8("".join(row)) or dict(zip(header, row))
 
 
-def _not_utf8(text: str) -> ValueError | None:
+def _not_utf8(text: str) -> InputError | None:
     """What is wrong with a text that was read with `errors="surrogateescape"`."""
     if found := re.search("[\udc80-\udcff]", text):
-        return ValueError(f"not UTF-8: it holds the byte {ord(found[0]) - 0xDC00:#x}")
+        return InputError(f"not UTF-8: it holds the byte {ord(found[0]) - 0xDC00:#x}")
     return None
 
 
@@ -224,18 +225,18 @@ def records_reader(path: Path) -> Callable[[Path], Records] | None:
     return next((read for ending, read in READERS.items() if path.name.endswith(ending)), None)
 
 
-def _lines(path: Path) -> Iterator[str | ValueError]:
+def _lines(path: Path) -> Iterator[str | InputError]:
     """Lines that end in `\\n` or `\\r\\n`, and in nothing else that may be taken for the end of a line."""
     with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
         for line in file:
             line = line.removesuffix("\n").removesuffix("\r")
             if "\r" in line:
-                yield ValueError("a carriage return within the line: lines must end in \\n or \\r\\n")
+                yield InputError("a carriage return within the line: lines must end in \\n or \\r\\n")
             else:
                 yield _not_utf8(line) or line
 
 
-def _aligned(source: Path, *others: Path) -> Iterator[tuple[int, list[str] | ValueError]]:
+def _aligned(source: Path, *others: Path) -> Iterator[tuple[int, list[str] | InputError]]:
     """Lines of several files that belong together. Raises CorpusError for files of different lengths."""
     for number, lines in enumerate(zip_longest(_lines(source), *map(_lines, others)), 1):
         for path, line in zip(others, lines[1:]):
@@ -245,7 +246,7 @@ def _aligned(source: Path, *others: Path) -> Iterator[tuple[int, list[str] | Val
                 last = f"line {number - 1}, the last of {source.name}"
                 raise CorpusError(f"{path}: goes on after {last}. Download both again.")
         named = zip((source, *others), lines)
-        problems = [ValueError(f"{path.name}: {line}") for path, line in named if isinstance(line, ValueError)]
+        problems = [InputError(f"{path.name}: {line}") for path, line in named if isinstance(line, InputError)]
         yield number, problems[0] if problems else [str(line) for line in lines]
 
 
@@ -257,7 +258,7 @@ def read_parallel(source: Path, target: Path, *more: Path) -> Records:
     becomes a section.
     """
     for number, lines in _aligned(source, target, *more):
-        if isinstance(lines, ValueError):
+        if isinstance(lines, InputError):
             yield number, lines
             continue
         articles = lines[0].replace("NEWLINE_CHAR", "\n").split("|||||")
@@ -280,7 +281,7 @@ def read_wikihow(path: Path, titles: Path) -> Records:
     """
     wanted = {_title_key(line) for line in titles.read_text(encoding="utf-8-sig").splitlines()}
     for number, row in read_csv(path):
-        if isinstance(row, ValueError):
+        if isinstance(row, InputError):
             yield number, row
             continue
         headline, text, title = (row.get(key) or "" for key in ("headline", "text", "title"))
@@ -307,11 +308,11 @@ def read_stories(folder: Path, urls: Path) -> Records:
         yield number, Absent(f"no file {name}.story of {url}") if path is None else _story(path)
 
 
-def _story(path: Path) -> dict | ValueError:
+def _story(path: Path) -> dict | InputError:
     try:
         body, *highlights = path.read_text(encoding="utf-8-sig").split("@highlight")
     except (OSError, UnicodeDecodeError) as error:
-        return ValueError(f"{path.name}: {error}")
+        return InputError(f"{path.name}: {error}")
     lines = [" ".join(h.split()).rstrip(".") + " ." for h in highlights if h.strip()]
     return {"id": path.stem, "article": body, "highlights": "\n".join(lines)}
 
@@ -336,7 +337,7 @@ def read_shard(path: Path, pieces: Pieces) -> Records:
         try:
             yield number, _cluster(record, pieces)
         except (KeyError, TypeError, IndexError, ValueError, OverflowError) as error:
-            yield number, ValueError(f"not a record of src, tgt and tgt_str ({error!r})")
+            yield number, InputError(f"not a record of src, tgt and tgt_str ({error!r})")
 
 
 def _cluster(record: dict, pieces: Pieces) -> dict:

@@ -15,8 +15,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from lib.data.documents import SPLITS, parse_text
+from lib.errors import InputError
 
-Found = Iterator[tuple[int, dict | ValueError]]  # a ValueError stands for a record that cannot be read
+Found = Iterator[tuple[int, dict | InputError]]  # an InputError stands for a record that cannot be read
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,12 @@ def _listed(corpus: str) -> dict[str, str]:
 
 
 def _numbered(paths: list[Path], read: Callable[[Path], dict | None]) -> Found:
-    """What a function makes of each file; a ValueError gets the file's name, None leaves it out."""
+    """What a function makes of each file; an InputError gets the file's name, None leaves it out."""
     for number, path in enumerate(paths, 1):
         try:
             record = read(path)
         except (ValueError, OSError) as error:
-            yield number, ValueError(f"{path.name}: {error}")
+            yield number, InputError(f"{path.name}: {error}")
             continue
         if record is not None:
             yield number, record
@@ -230,7 +231,7 @@ def _xml(path: Path) -> ElementTree.Element:
     try:
         return ElementTree.fromstring(path.read_bytes())
     except ElementTree.ParseError as error:
-        raise ValueError(f"not XML: {error}") from None
+        raise InputError(f"not XML: {error}") from None
 
 
 # ----------------------------------------------------------------------------------------- articles in JATS's XML
@@ -271,7 +272,7 @@ def _jats(folder: Path, split_name: str) -> Found:
         article = _xml(path)
         article = article if article.tag == "article" else article.find(".//article")
         if article is None:
-            raise ValueError("no <article> in it")
+            raise InputError("no <article> in it")
         record = jats_article(article, path.stem)
         body = sum(_words(p) for section in record["sections"] for p in section)
         if _share(record["id"]) != split_name or _words(" ".join(record["abstract_text"])) < 30 or body < 500:

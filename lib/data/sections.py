@@ -11,6 +11,7 @@ import numpy as np
 
 from lib.data.documents import CorpusError, Document
 from lib.data.options import Example, Options
+from lib.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,9 @@ class CohanOptions(Options):
     def __post_init__(self):
         self._at_least_one("sections", "section_tokens", "summary_tokens")
         if self.unit not in ("sentence", "section"):
-            raise ValueError(f"unit must be 'sentence' or 'section', not {self.unit!r}")
+            raise InputError(f"unit must be 'sentence' or 'section', not {self.unit!r}")
         if self.vocab_size < 5:
-            raise ValueError(f"vocab_size must hold the four special symbols and a word, not {self.vocab_size}")
+            raise InputError(f"vocab_size must hold the four special symbols and a word, not {self.vocab_size}")
 
     def check(self, name: str, sentence_counts: np.ndarray) -> None:
         """With sections as units there must be some."""

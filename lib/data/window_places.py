@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from lib.errors import InputError
+
 
 def check_window(window: int, stride: int) -> None:
     """ValueError unless every word is in a window of `window` words that moves on by `stride`."""
     if not 1 <= stride <= window:
-        raise ValueError(f"a window of {window} words must move on by 1 to {window} words, not {stride}")
+        raise InputError(f"a window of {window} words must move on by 1 to {window} words, not {stride}")
 
 
 def count_windows(words, window: int, stride: int):

@@ -20,6 +20,7 @@ from lib.data.prepared import PreparedCorpus, cached_corpus, prepare
 from lib.data.split import Split
 from lib.data.text import EOS, PAD, SLIDE, SLIDE_SYMBOL, SPECIALS, Vocabulary
 from lib.data.window_places import check_window, window_of
+from lib.errors import InputError
 from lib.storage import contents_digest
 
 
@@ -39,13 +40,13 @@ class ArticleOptions(Options):
     def __post_init__(self):
         self._at_least_one("source_tokens", "section_words", "summary_tokens")
         if self.vocab_size < 6:
-            raise ValueError(f"vocab_size must hold five special symbols and a word, not {self.vocab_size}")
+            raise InputError(f"vocab_size must hold five special symbols and a word, not {self.vocab_size}")
         if self.window is not None and self.stride is not None:
             check_window(self.window, self.stride)
         elif self.window != self.stride:
-            raise ValueError("window and stride are given both or not at all")
+            raise InputError("window and stride are given both or not at all")
         if self.aggregate not in ("sum", "mean"):
-            raise ValueError(f"aggregate must be 'sum' or 'mean', not {self.aggregate!r}")
+            raise InputError(f"aggregate must be 'sum' or 'mean', not {self.aggregate!r}")
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -157,7 +158,7 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
     Raises ValueError for options without a window.
     """
     if options.window is None or options.stride is None:
-        raise ValueError("sentences are linked to windows, and these options have none")
+        raise InputError("sentences are linked to windows, and these options have none")
     summary = document.target[: lengths.sum()], lengths
     source = document.source, document.sentence_lengths
     best = similarities(summary, source, vectors, options.aggregate).argmax(1)

@@ -20,7 +20,6 @@ from collections import Counter
 from pathlib import Path
 
 from lib.commands import plain_errors
-from lib.human.ratings import report
 from lib.human.sheets import CRITERIA, RatingError, read_summaries, write_answers, write_sheets
 
 
@@ -39,7 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
     commands.add_parser("scores", help="read everything back").add_argument("folder")
     args = parser.parse_args(arguments)
     with plain_errors():
-        {"sheet": _sheet, "answers": _answers, "scores": lambda args: print(report(args.folder))}[args.command](args)
+        {"sheet": _sheet, "answers": _answers, "scores": _scores}[args.command](args)
 
 
 def _sheet(args: argparse.Namespace) -> None:
@@ -62,6 +61,12 @@ def _sheet(args: argparse.Namespace) -> None:
 def _answers(args: argparse.Namespace) -> None:
     count = write_answers(args.folder)
     print(f"{args.folder}: answers.html and answers.csv, {count} questions to answer from the summaries alone")
+
+
+def _scores(args: argparse.Namespace) -> None:
+    from lib.human.ratings import report  # here, because pandas and SciPy take two seconds to start
+
+    print(report(args.folder))
 
 
 if __name__ == "__main__":

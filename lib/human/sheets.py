@@ -12,6 +12,7 @@ import numpy as np
 
 from lib.data.documents import CorpusError, Document
 from lib.data.readers import read_json_lines, reading
+from lib.errors import InputError
 from lib.storage import digest, write_json, write_whole
 
 CRITERIA = {  # Mem2Mem's (section 5.7), each from 1 to 5; its Table 5 heads the third column REL
@@ -29,7 +30,7 @@ COLUMNS = ("item", "document", "title", "reference", "text", "letter", "summary"
 COMPARED = 3  # summaries of a document of which the best and the worst are chosen
 
 
-class RatingError(ValueError):
+class RatingError(InputError):
     """A file of ratings that cannot be used: says which, where and why."""
 
 

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Group, Ragged
+from lib.errors import InputError
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 
@@ -84,9 +85,9 @@ class FeedForward(nn.Module):
 def check_heads(width: int, heads: int, name: str = "heads") -> None:
     """Raises ValueError unless a width can be shared among so many heads."""
     if heads < 1:
-        raise ValueError(f"{name} must be at least 1, not {heads}")
+        raise InputError(f"{name} must be at least 1, not {heads}")
     if width % heads:
-        raise ValueError(f"{heads} {name} do not divide a width of {width}")
+        raise InputError(f"{heads} {name} do not divide a width of {width}")
 
 
 class MultiHeadAttention(nn.Module):

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import BOS
+from lib.errors import InputError
 from lib.layers.attention import masked_softmax
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document
 from lib.models.summarizer import AttentiveOutput, SoftmaxModel
@@ -27,9 +28,9 @@ class ABSConfig:
 
     def __post_init__(self):
         if self.encoder not in ("attention", "bag"):
-            raise ValueError(f"encoder must be 'attention' or 'bag', not {self.encoder!r}")
+            raise InputError(f"encoder must be 'attention' or 'bag', not {self.encoder!r}")
         if self.context < 1 or self.smoothing < 0:
-            raise ValueError("context must be at least 1 and smoothing at least 0")
+            raise InputError("context must be at least 1 and smoothing at least 0")
 
 
 @dataclass(frozen=True)

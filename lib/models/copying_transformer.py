@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch
+from lib.errors import InputError
 from lib.layers.attention import Attention, full_precision
 from lib.layers.pointer import GenerateOrCopy, PointerOutput
 from lib.models.decoder_state import per_document, per_hypothesis
@@ -33,7 +34,7 @@ class CopyingTransformerConfig(HierarchicalTransformerConfig):
     def __post_init__(self):
         super().__post_init__()
         if self.smoothing:
-            raise ValueError(f"smoothing must be 0 in a model that copies, not {self.smoothing}")
+            raise InputError(f"smoothing must be 0 in a model that copies, not {self.smoothing}")
 
 
 @dataclass(frozen=True, kw_only=True)

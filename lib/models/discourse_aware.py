@@ -15,6 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import PAD
+from lib.errors import InputError
 from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.lstm import LSTM
 from lib.layers.pointer import GenerateOrCopy
@@ -35,7 +36,7 @@ class DiscourseAwareConfig:
 
     def __post_init__(self):
         if self.hidden % 2:
-            raise ValueError(f"hidden is split between two directions and must be even, not {self.hidden}")
+            raise InputError(f"hidden is split between two directions and must be even, not {self.hidden}")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch, Ragged
+from lib.errors import InputError
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
@@ -37,17 +38,17 @@ class HierarchicalTransformerConfig:
 
     def __post_init__(self):
         if self.form not in ("code", "paper"):
-            raise ValueError(f"form must be 'code' or 'paper', not {self.form!r}")
+            raise InputError(f"form must be 'code' or 'paper', not {self.form!r}")
         if self.heads < 1:
-            raise ValueError(f"heads must be at least 1, not {self.heads}")
+            raise InputError(f"heads must be at least 1, not {self.heads}")
         if self.width % (4 * self.heads):
-            raise ValueError(f"width {self.width} must be a multiple of four times the {self.heads} heads")
+            raise InputError(f"width {self.width} must be a multiple of four times the {self.heads} heads")
         if self.pooling_heads is not None:
             check_heads(self.width, self.pooling_heads, "pooling_heads")
         if min(self.local_layers, self.global_layers) < 0 or self.decoder_layers < 1:
-            raise ValueError("layers must not be negative, and the decoder needs one")
+            raise InputError("layers must not be negative, and the decoder needs one")
         if not 0 <= self.smoothing < 1:
-            raise ValueError(f"smoothing must be in [0, 1), not {self.smoothing}")
+            raise InputError(f"smoothing must be in [0, 1), not {self.smoothing}")
 
 
 class GlobalLayer(nn.Module):

@@ -9,6 +9,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import PAD
+from lib.errors import InputError
 from lib.layers.attention import SCORES, Attention, full_precision
 from lib.layers.coverage import CoverageAttention
 from lib.layers.gru import GRU
@@ -29,9 +30,9 @@ class HREDConfig:
 
     def __post_init__(self):
         if self.hidden % 2:
-            raise ValueError(f"hidden is split between two directions and must be even, not {self.hidden}")
+            raise InputError(f"hidden is split between two directions and must be even, not {self.hidden}")
         if self.score not in SCORES:
-            raise ValueError(f"score must be one of {', '.join(SCORES)}, not {self.score!r}")
+            raise InputError(f"score must be one of {', '.join(SCORES)}, not {self.score!r}")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch, in_vocabulary
+from lib.errors import InputError
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import MultiHeadAttention, attend_both, check_heads
@@ -33,7 +34,7 @@ class LanguageModelConfig:
     def __post_init__(self):
         check_heads(self.width, self.heads)
         if min(self.layers, self.window) < 1:
-            raise ValueError("layers and window must be at least 1")
+            raise InputError("layers and window must be at least 1")
 
 
 class CausalLayer(nn.Module):
@@ -144,7 +145,7 @@ class LanguageModel(SoftmaxModel):
 
     def _embed(self, ids: Tensor, places: Tensor) -> Tensor:
         if int(places.max()) >= self.config.window:
-            raise ValueError(
+            raise InputError(
                 f"a sequence of {int(places.max()) + 1} pieces does not fit into the model's window of "
                 f"{self.config.window}: write shorter summaries, or prepare the corpus with that window"
             )

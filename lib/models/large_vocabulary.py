@@ -10,6 +10,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import SPECIALS, UNK
+from lib.errors import InputError
 from lib.layers.attention import Attention, full_precision
 from lib.layers.gru import GRU
 from lib.layers.pointer import Shortlist
@@ -30,7 +31,7 @@ class LargeVocabularyConfig:
 
     def __post_init__(self):
         if self.candidates <= len(SPECIALS):
-            raise ValueError(
+            raise InputError(
                 f"candidates must be more than {len(SPECIALS)}, the special symbols, not {self.candidates}"
             )
 

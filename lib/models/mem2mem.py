@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch
+from lib.errors import InputError
 from lib.layers.attention import Attention, full_precision, masked_softmax
 from lib.layers.kernels import compiled
 from lib.layers.memory import memory_scan
@@ -30,14 +31,14 @@ class Mem2MemConfig(HREDConfig):
     def __post_init__(self):
         super().__post_init__()
         if self.start not in ("encoder", "zeros"):
-            raise ValueError(f"start must be 'encoder' or 'zeros', not {self.start!r}")
+            raise InputError(f"start must be 'encoder' or 'zeros', not {self.start!r}")
         if self.slots < 1:
-            raise ValueError(f"slots must be at least 1, not {self.slots}")
+            raise InputError(f"slots must be at least 1, not {self.slots}")
         for name in ("lambda_comp", "lambda_read"):
             if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"{name} must be a number that is at least 0, not {getattr(self, name)}")
+                raise InputError(f"{name} must be a number that is at least 0, not {getattr(self, name)}")
         if self.start == "zeros" and (self.lambda_comp or self.lambda_read):
-            raise ValueError(
+            raise InputError(
                 "a memory that starts from zeros has no encoder memory: lambda_comp, lambda_read must be 0"
             )
 
@@ -158,7 +159,7 @@ class Mem2Mem(HRED):
         """The sentence that each memory head attends to most, each once, in document order (Table 3)."""
         attention = self.encode(batch).write_attention
         if attention is None:
-            raise ValueError("a memory that starts from zeros holds no sentences")
+            raise InputError("a memory that starts from zeros holds no sentences")
         return memory_sentences(attention)
 
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch
+from lib.errors import InputError
 from lib.layers.attention import masked_softmax
 from lib.models.attentive_rnn import AttentiveRNN, AttentiveState
 
@@ -29,9 +30,9 @@ class RASConfig:
 
     def __post_init__(self):
         if self.decoder not in ("elman", "lstm"):
-            raise ValueError(f"decoder must be 'elman' or 'lstm', not {self.decoder!r}")
+            raise InputError(f"decoder must be 'elman' or 'lstm', not {self.decoder!r}")
         if self.filter_width < 1 or self.filter_width % 2 == 0:
-            raise ValueError(f"filter_width must be odd and at least 1, not {self.filter_width}")
+            raise InputError(f"filter_width must be odd and at least 1, not {self.filter_width}")
 
 
 class RAS(AttentiveRNN):
@@ -63,7 +64,7 @@ class RAS(AttentiveRNN):
         words = self.source_embedding(batch.source)  # [B, N, d]
         longest = words.shape[1]
         if longest > self.config.source_tokens:
-            raise ValueError(f"{longest} words in a text, where the model has {self.config.source_tokens} positions")
+            raise InputError(f"{longest} words in a text, where the model has {self.config.source_tokens} positions")
         full = (words + self.position_embedding.weight[:longest]) * batch.source_mask[..., None]
         aggregate = self.convolution(full.transpose(1, 2)).transpose(1, 2)  # z: [B, N, d]
         start = words.new_zeros(len(batch), self.config.hidden)

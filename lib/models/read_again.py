@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from lib.data.batch import Batch
 from lib.data.text import UNK
+from lib.errors import InputError
 from lib.layers.attention import Attention, full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.gru import GRU, GatedGRU
@@ -37,13 +38,13 @@ class ReadAgainConfig:
 
     def __post_init__(self):
         if self.encoder not in ENCODERS:
-            raise ValueError(f"encoder must be one of {', '.join(ENCODERS)}, not {self.encoder!r}")
+            raise InputError(f"encoder must be one of {', '.join(ENCODERS)}, not {self.encoder!r}")
         if self.importance not in ("tanh", "sigmoid"):
-            raise ValueError(f"importance must be 'tanh' or 'sigmoid', not {self.importance!r}")
+            raise InputError(f"importance must be 'tanh' or 'sigmoid', not {self.importance!r}")
         if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must be in [0, 1), not {self.dropout}")
+            raise InputError(f"dropout must be in [0, 1), not {self.dropout}")
         if self.sentences < 1:
-            raise ValueError(f"sentences must be at least 1, not {self.sentences}")
+            raise InputError(f"sentences must be at least 1, not {self.sentences}")
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class ReadAgain(Summarizer):
         """Equations 9 to 11: each sentence is read on its own, the second time with what the others are about."""
         c, counts, rows = self.config, batch.sentence_counts, batch.sentences
         if int(counts.max()) > c.sentences:
-            raise ValueError(f"{int(counts.max())} sentences in a text, where the model takes {c.sentences} at most")
+            raise InputError(f"{int(counts.max())} sentences in a text, where the model takes {c.sentences} at most")
         owner, place, mask = rows.owner, rows.place, rows.mask
         sentences = embedded.flatten(0, 1)[place]  # [all, longest, e]
         first, text = (self.dropout(read) for read in _run(self.first_read, sentences, mask))

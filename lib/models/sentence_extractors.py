@@ -11,6 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import Batch
 from lib.data.text import PAD
+from lib.errors import InputError
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.lstm import LSTMStack
@@ -31,9 +32,9 @@ class SentenceExtractorConfig:
 
     def __post_init__(self):
         if self.hidden % 2:
-            raise ValueError(f"hidden is split between two directions and must be even, not {self.hidden}")
+            raise InputError(f"hidden is split between two directions and must be even, not {self.hidden}")
         if min(self.layers, self.longest) < 1:
-            raise ValueError("layers and longest must be at least 1")
+            raise InputError("layers and longest must be at least 1")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import PAD
+from lib.errors import InputError
 from lib.layers.attention import Attention, full_precision
 from lib.layers.coverage import CoverageAttention
 from lib.layers.gru import GRU
@@ -33,7 +34,7 @@ class Seq2SeqConfig:
 
     def __post_init__(self):
         if self.hidden % 2:
-            raise ValueError(f"hidden is split between two directions and must be even, not {self.hidden}")
+            raise InputError(f"hidden is split between two directions and must be even, not {self.hidden}")
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch
+from lib.errors import InputError
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import FeedForward, attend, attend_both, check_heads, sinusoids
@@ -45,9 +46,9 @@ class TDMCAConfig:
     def __post_init__(self):
         check_heads(self.width, self.heads)
         if min(self.layers, self.block, self.stride) < 1:
-            raise ValueError("layers, block and stride must be at least 1")
+            raise InputError("layers, block and stride must be at least 1")
         if not 0 <= self.smoothing < 1:
-            raise ValueError(f"smoothing must be in [0, 1), not {self.smoothing}")
+            raise InputError(f"smoothing must be in [0, 1), not {self.smoothing}")
 
 
 @dataclass(frozen=True)

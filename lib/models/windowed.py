@@ -11,6 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import SLIDE, UNK
 from lib.data.window_places import check_window, count_windows
+from lib.errors import InputError
 from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.lstm import LSTM
 from lib.layers.pointer import GenerateOrCopy, PointerOutput
@@ -37,15 +38,15 @@ class WindowedConfig:
 
     def __post_init__(self):
         if (self.window is None) != (self.stride is None):
-            raise ValueError("window and stride are given both or not at all")
+            raise InputError("window and stride are given both or not at all")
         if self.window is not None and self.stride is not None:
             check_window(self.window, self.stride)
         if self.windowing not in ("dynamic", "static"):
-            raise ValueError(f"windowing must be 'dynamic' or 'static', not {self.windowing!r}")
+            raise InputError(f"windowing must be 'dynamic' or 'static', not {self.windowing!r}")
         if self.encode not in ("whole", "stream"):
-            raise ValueError(f"encode must be 'whole' or 'stream', not {self.encode!r}")
+            raise InputError(f"encode must be 'whole' or 'stream', not {self.encode!r}")
         if self.encode == "stream" and self.window is None:
-            raise ValueError("a text is streamed in windows: give window and stride, or encode it whole")
+            raise InputError("a text is streamed in windows: give window and stride, or encode it whole")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from safetensors import SafetensorError
 
 from lib.data.prepared import TextEncoder
 from lib.devices import device_named
+from lib.errors import InputError
 from lib.generate import DecodeConfig
 from lib.papers import hierarchical_transformer, mem2mem, read_again, windowed
 from lib.papers.paper import PageTable, Paper, RunFigure, Samples, Setup, Table, choose
@@ -54,14 +55,14 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
     try:
         of = paper(config["paper"])
         variant = choose(config["variant"], of.variants, f"variant of {of.name}")
-    except ValueError as error:
+    except InputError as error:
         raise RunError(f"{path}: {error}") from None
     kind, reading = of.variants[variant].kind, of.reading(variant)
     sizes = made_from(kind.Config, config["model"], path)
     try:
         model = kind(sizes)
-    except (TypeError, ValueError, IndexError, RuntimeError) as error:
-        raise RunError(f"{path}: no model of these sizes ({error})") from None
+    except (InputError, IndexError, RuntimeError) as error:  # PyTorch's, of sizes that no layer has
+        raise RunError(f"{path}: no model of these sizes ({error})") from error
     options = made_from(reading.options, config["options"], path)
     try:
         encoder = TextEncoder.load(folder, options)

@@ -14,6 +14,7 @@ from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus, TextEncoder, encode_documents, is_prepared, prepare
+from lib.errors import InputError
 from lib.extractive import baselines, lead
 from lib.generate import DecodeConfig
 from lib.measures import MEASURES
@@ -245,7 +246,7 @@ class Paper:
                     variant.names(),
                 )
                 if type(preset.options) is not reads:
-                    raise ValueError(f"{self.name}, variant {name!r}: options must be {reads.__name__}")
+                    raise InputError(f"{self.name}, variant {name!r}: options must be {reads.__name__}")
             _known(f"{self.name}, variant {name!r}: counted", set(variant.counted), variant.names())
             wanted = {*variant.config, *variant.shared, *variant.needed}
             _known(f"{self.name}, variant {name!r}: config", wanted, variant.names())
@@ -259,7 +260,7 @@ class Paper:
             _known(f"{self.name}, preset {name!r}: config", set(preset.config), configs)
             choose(preset.variant or self.usual, self.variants, f"variant of {self.name}")
             if not isinstance(preset.options, self.options_class):
-                raise ValueError(f"{self.name}, preset {name!r}: options must be {self.options_class.__name__}")
+                raise InputError(f"{self.name}, preset {name!r}: options must be {self.options_class.__name__}")
         _known(f"{self.name}: from_corpus", set(self.from_corpus), _fields(self.options_class) & configs)
         for name in (*self.comparison, *self.comparison.values()):
             choose(name, self.presets, f"preset to compare {self.name} in")
@@ -324,7 +325,7 @@ class Paper:
         config = {**chosen.config, **model.config, **{f: given[f] for f in model.shared if f in given}}
         if missing := [f for f in (*model.shared, *model.needed) if config.get(f) is None]:
             others = " or ".join(repr(v) for v, other in self.variants.items() if not (other.shared or other.needed))
-            raise ValueError(f"preset {preset!r} has no {missing[0]}: choose the variant {others}, or another preset")
+            raise InputError(f"preset {preset!r} has no {missing[0]}: choose the variant {others}, or another preset")
         least = {f: max(value, getattr(chosen.options, f)) for f, value in model.least.items()}
         read = {**model.options, **least, **{f: config[f] for f in model.shared}, **given}
         training = replace(chosen.train, **{**model.train.get(preset, {}), **_given(train)})
@@ -368,9 +369,9 @@ class Setup:
         """
         if is_prepared(dataset):
             if test:
-                raise ValueError(f"{dataset} is prepared already: its test documents cannot be exchanged")
+                raise InputError(f"{dataset} is prepared already: its test documents cannot be exchanged")
             if limit is not None:
-                raise ValueError(f"{dataset} is prepared already: a limit can be set on the corpus itself alone")
+                raise InputError(f"{dataset} is prepared already: a limit can be set on the corpus itself alone")
             return _told(self._as_asked(PreparedCorpus.load(dataset, self.reading.options), dataset))
         return self.prepare(corpus_for(dataset, errors, test), limit, **keep)
 
@@ -380,7 +381,7 @@ class Setup:
             there, wanted = (getattr(options, name) for options in (corpus.options, self.options))
             if there != wanted:
                 part = "model" if name in self.paper.variants[self.variant].shared else "options"
-                raise ValueError(
+                raise InputError(
                     f"{folder} was prepared with {name} {there!r}, not {wanted!r}: ask for what it was prepared with "
                     f"(preset, variant, --{part}.{name.replace('_', '-')}), or give the corpus itself"
                 )
@@ -389,7 +390,7 @@ class Setup:
     def prepare(self, corpus: Corpus, limit: int | None = None, **keep) -> PreparedCorpus:
         """A corpus's documents in ids, at most `limit` of each split."""
         if limit is not None and limit < 1:
-            raise ValueError(f"limit must be at least 1, not {limit}; without it there is none")
+            raise InputError(f"limit must be at least 1, not {limit}; without it there is none")
         prepared = self.reading.prepare(corpus, self.options, limit or self.documents, **keep)
         return _told(replace(prepared, name=corpus.name))  # the cache may know it by another path
 
@@ -416,7 +417,7 @@ class Setup:
         for name in sorted(varied & _fields(type(self.options))):
             there, wanted = (getattr(options, name) for options in (corpus.options, self.options))
             if there != wanted:
-                raise ValueError(f"{corpus.name} was prepared with {name} {there}, not {wanted}: prepare it anew")
+                raise InputError(f"{corpus.name} was prepared with {name} {there}, not {wanted}: prepare it anew")
         theirs = {name: getattr(corpus.options, name) for name in self.paper.from_corpus}
         counted = self.paper.variants[self.variant].counted
         theirs |= {name: count(corpus) for name, count in counted.items() if self.config.get(name) is None}
@@ -449,12 +450,12 @@ def choose(value: str, allowed, what: str) -> str:
     """`value` if it is allowed; otherwise a ValueError that proposes the nearest."""
     if value in allowed:
         return value
-    raise ValueError(f"unknown {what} {value!r}{did_you_mean(value, allowed)} There are: {', '.join(allowed)}")
+    raise InputError(f"unknown {what} {value!r}{did_you_mean(value, allowed)} There are: {', '.join(allowed)}")
 
 
 def _known(where: str, names: set[str], known: set[str]) -> None:
     for name in sorted(names - known):
-        raise ValueError(f"{where} has no field {name!r}{did_you_mean(name, known)}")
+        raise InputError(f"{where} has no field {name!r}{did_you_mean(name, known)}")
 
 
 def _fields(kind) -> set[str]:
