@@ -321,12 +321,12 @@ one_text = make_batch([example], V)
 config = DecodeConfig(beam=2, min_length=0, max_length=18)
 ((best, *_),) = beam_search(fact_models["windows"], one_text, config)
 with torch.no_grad():
-    output, _ = fact_models["windows"].decode(
+    decoded, _ = fact_models["windows"].decode(
         torch.tensor([BOS, *best.ids])[None], fact_models["windows"].encode(one_text)
     )
 window_frames(
     source.split(), [names.get(i, str(i)) for i in [*best.ids, EOS]],
-    output.windows[0].tolist(), output.copy[0].tolist(), **BOX,
+    decoded.windows[0].tolist(), decoded.copy[0].tolist(), **BOX,
 )  # fmt: skip
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -772,8 +772,8 @@ def next_word(c_t, s_t, s_before, y_t, alpha_t, source, size):
 
 before = torch.cat([s_0[None], s[:-1]])
 source, size = toy[b].source.tolist(), len(toy_vocabulary) + len(toy[b].unknown)
-steps = zip(c, s, before, y, alpha)
-predicted = [next_word(*of_step, source, size) for of_step in steps]
+each_step = zip(c, s, before, y, alpha)
+predicted = [next_word(*of_step, source, size) for of_step in each_step]
 p_gen, P = (torch.stack(parts) for parts in zip(*predicted))
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
