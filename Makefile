@@ -8,7 +8,7 @@ PAGES := $(wildcard notebooks/*.py)
 TALKS := $(filter-out notebooks/compare.ipynb,$(PAGES:.py=.ipynb))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test torture lab notebooks figures workflow bench book class slides publish lint clean
+.PHONY: help run test check torture lab notebooks figures workflow bench book class slides publish lint clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -21,13 +21,16 @@ $(READY): pyproject.toml constraints.txt
 
 # Tests share the cores out among themselves. The committed figures are made on one thread: several round otherwise
 # here and there.
-test notebooks class: export OMP_NUM_THREADS ?= 1
+test check notebooks class: export OMP_NUM_THREADS ?= 1
 
 run: $(READY)  ## run the Mem2Mem page on real papers: out.ipynb
 	$(BIN)/papermill notebooks/mem2mem.ipynb out.ipynb
 
 test: $(READY)  ## run every test and every page
 	$(BIN)/pytest --nbval-lax -n 2 --dist loadfile --no-loadscope-reorder  # in the order of conftest.py
+
+check: $(READY)  ## run what takes long: every page with parameters by papermill, every command that the texts name
+	$(BIN)/pytest tests --long -m long -n 2 --dist worksteal
 
 torture: $(READY)  ## a quarter of an hour of damaged files, kills and full disks: counts of what became of them
 	$(BIN)/python -m tests.torture --minutes 10

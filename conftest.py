@@ -10,11 +10,19 @@ LONGEST = (
 )  # fmt: skip
 
 
+def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="run what takes long as well: whole pages and whole commands")
+
+
 def _is_cell(item) -> bool:
     return type(item).__name__ == "IPyNbCell"
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--long"):
+        for item in items:
+            if item.get_closest_marker("long"):
+                item.add_marker(pytest.mark.skip(reason="takes long: make check"))
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
 
 

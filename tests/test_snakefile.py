@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 from lib.papers import PAPERS
 from lib.storage import project_root
@@ -138,3 +140,19 @@ def test_a_killed_run_goes_on_to_the_same_table(workplace):
     shutil.rmtree(folder.parent)
     snakemake(workplace, "mem2mem_table3", *long)
     assert tables.read_text() == disturbed
+
+
+@pytest.mark.parametrize("code", ["%nosuchmagic", "1 / 0"])
+def test_a_page_that_fails_is_no_output(workplace, code):
+    """Whatever it fails by: a table of the page is not made of half a page."""
+    (workplace / "notebooks").unlink()
+    (workplace / "notebooks").mkdir()
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    parameters = new_code_cell('dataset: str = ""\npreset: str = ""', metadata={"tags": ["parameters"]})
+    cells = [parameters, new_code_cell(code), new_code_cell("print('after')")]
+    nbformat.write(new_notebook(cells=cells, metadata=kernel), workplace / "notebooks" / "read_again.ipynb")
+    name = next(iter(PAPERS["read_again"].page_tables))
+    run = subprocess.run(command(name), cwd=workplace, capture_output=True, text=True, timeout=300)
+    assert run.returncode != 0 and "rule page" in run.stdout + run.stderr, run.stdout + run.stderr
+    left = [path.name for path in (workplace / "runs").rglob("*") if path.is_file() and path.name[0] != "."]
+    assert left == []
