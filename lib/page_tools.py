@@ -8,7 +8,6 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from torch import nn
 
 from lib.bootstrap import interval
 from lib.data.batch import Batch
-from lib.data.corpora import Corpus
+from lib.data.corpora import IN_BOTH, Corpus, unseen
 from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus, code_of
@@ -70,12 +69,9 @@ def show_source(*parts: Callable | type) -> ShownSource:
     return ShownSource(parts)
 
 
-LEARNED_FROM = {"PMC4784345"}  # test papers of `pmc-sample` that kept runs have learned from
-
-
 def unseen_papers(corpus: Corpus, most: int | None = None) -> list[Document]:
     """The first test documents of a corpus, without those that kept runs have learned from."""
-    return list(islice((d for d in corpus.split("test") if d.id not in LEARNED_FROM), most))
+    return unseen(corpus, "test", [other for _, other in IN_BOTH], most, tell=False)
 
 
 def train_or_load(

@@ -19,13 +19,18 @@ import numpy as np
 
 import lib
 from lib.commands import check_replaces, one_file, plain_errors
+from lib.data.corpora import check_unpublished, unseen
 from lib.data.documents import Document
+from lib.errors import InputError
+from lib.generate import DecodeConfig
 from lib.human.sheets import write_summaries
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import corpus_for
 from lib.runs import Run
 from lib.score_runs import score_baselines, score_run
-from lib.storage import check_writable, write_whole
+from lib.storage import check_writable, project_root, trained_folder, write_whole
+
+DECODED = {"min_length": "words that are written at least", "max_length": "at most", "beam": "width of the search"}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -38,11 +43,13 @@ def main(arguments: list[str] | None = None) -> None:
     run.add_argument(
         "--scaled", action="append", default=[], metavar="OPTION=FACTOR", help="read more than in training"
     )
-    run.add_argument("--max-length", type=int, help="words that are written at most; by default as the run has it")
+    for name, what in DECODED.items():
+        run.add_argument(f"--{name.replace('_', '-')}", type=int, help=f"{what}; by default as the run has it")
+    run.add_argument("--batch-size", type=int, default=16, help="documents that are read and written at once")
     run.add_argument(
         "--output",
         type=Path,
-        help="the file of scores; by default scores.json beside the run. "
+        help="the file of scores; by default scores.json beside the run, or in runs/scores/NAME for trained/NAME. "
         "The summaries: its name with summaries for scores, or NAME.summaries.jsonl",
     )
     base = commands.add_parser("baselines", help="scores of systems that are not trained")
@@ -59,10 +66,11 @@ def main(arguments: list[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     with plain_errors():
         _check_numbers(args)
-        output = args.output or args.folder / "scores.json"
+        output = args.output or _folder_of_scores(args.folder) / "scores.json"
         check_replaces(output, "scores", ("ids", "parts"))
         if args.command == "run":
             _check_beside(output)
+            check_unpublished(_beside(output), args.test or args.dataset)
         made = {"run": _run, "baselines": _baselines}[args.command](args, output)
         write_whole(output, json.dumps(made, ensure_ascii=False) + "\n")
         for name, part in made["parts"].items():
@@ -70,23 +78,38 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _check_numbers(args: argparse.Namespace) -> None:
-    for name in ("limit", "documents"):
-        if (value := getattr(args, name)) is not None and value < 1:
-            raise ValueError(f"--{name} must be at least 1, not {value}")
+    for name in ("limit", "documents", "batch_size"):
+        if (value := getattr(args, name, None)) is not None and value < 1:
+            raise InputError(f"--{name.replace('_', '-')} must be at least 1, not {value}")
+
+
+def _folder_of_scores(run: Path) -> Path:
+    """The run's own folder; not one of `trained/`, whose files are the project's."""
+    name, home = run.resolve().name, run.resolve().parent
+    return project_root() / "runs" / "scores" / name if home == trained_folder(name).resolve().parent else run
+
+
+def _decoding(run: Run, args: argparse.Namespace) -> DecodeConfig:
+    """The run's decoding with what was asked for."""
+    changes = {name: value for name in DECODED if (value := getattr(args, name)) is not None}
+    least = changes.get("min_length", run.decode.min_length)
+    if (most := changes.get("max_length", run.decode.max_length)) < least:
+        raise InputError(f"at least {least} words and at most {most} are asked for: give --min-length, --max-length")
+    return replace(run.decode, **changes)
 
 
 def _run(args: argparse.Namespace, output: Path) -> dict:
     run = lib.load(args.folder)
-    decode = run.decode if args.max_length is None else replace(run.decode, max_length=args.max_length)
-    run = replace(run, encoder=replace(run.encoder, options=_scaled(run, args.scaled)), decode=decode)
+    options = _scaled(run, args.scaled)
+    run = replace(run, encoder=replace(run.encoder, options=options), decode=_decoding(run, args))
     corpus = Path(args.test or args.dataset)
     limits = [n for n in (args.documents, args.limit) if n is not None]
     if not limits and corpus.resolve() == Path(run.config["corpus"]).resolve():
         limits = [run.config["documents"][args.split]]  # as many as there were in training
     limit = min(limits, default=None)
-    documents = list(corpus_for(args.dataset, args.errors, args.test).split(args.split, limit))
-    made, summaries = score_run(run, documents, args.split, corpus.name)
-    write_summaries(_beside(output), documents, summaries)
+    documents = unseen(corpus_for(args.dataset, args.errors, args.test), args.split, [run.config["corpus"]], limit)
+    made, summaries = score_run(run, documents, args.split, corpus.name, args.batch_size)
+    write_summaries(_beside(output), documents, summaries, corpus.name)
     return made
 
 
@@ -100,7 +123,7 @@ def _check_beside(output: Path) -> None:
     """Raises ValueError or OSError where the summaries could not be written beside the scores."""
     check_writable(beside := _beside(output))
     if one_file(output, beside):
-        raise ValueError(f"--output {output}: the summaries go to {beside}, which is the same file")
+        raise InputError(f"--output {output}: the summaries go to {beside}, which is the same file")
 
 
 def _scaled(run: Run, given: Iterable[str]):
@@ -108,11 +131,11 @@ def _scaled(run: Run, given: Iterable[str]):
     changes = {}
     for name, _, factor in (pair.partition("=") for pair in given):
         if not isinstance(value := getattr(run.options, name, None), int):
-            raise ValueError(f"--scaled {name}: {type(run.options).__name__} has no such number")
+            raise InputError(f"--scaled {name}: {type(run.options).__name__} has no such number")
         try:
             changes[name] = round(value * Fraction(factor))
         except (ValueError, ZeroDivisionError):
-            raise ValueError(f"--scaled {name}={factor}: the factor is a number, such as 2 or 5/3") from None
+            raise InputError(f"--scaled {name}={factor}: the factor is a number, such as 2 or 5/3") from None
     return replace(run.options, **changes)
 
 
@@ -131,7 +154,7 @@ def _matching(texts: Iterable[Document], ids: list[str]) -> list[Document]:
     for wanted in ids:
         found.append(next((d for d in texts if d.id == wanted), None))
     if None in found:
-        raise ValueError(f"document {ids[found.index(None)]!r} is prepared, but not in the corpus any more")
+        raise InputError(f"document {ids[found.index(None)]!r} is prepared, but not in the corpus any more")
     return found
 
 

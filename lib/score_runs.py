@@ -69,7 +69,9 @@ def cut(summary: Sequence[str], words: int, options: Options) -> list[str]:
     return kept
 
 
-def score_run(run: Run, documents: Sequence[Document], split_name: str, corpus: str) -> tuple[dict, list[list[str]]]:
+def score_run(
+    run: Run, documents: Sequence[Document], split_name: str, corpus: str, batch_size: int = 16
+) -> tuple[dict, list[list[str]]]:
     """Scores of a trained run on documents with references, and the summaries it wrote (an extractor: chose).
 
     corpus: the name of what the documents are of. What it writes in the other of DECODINGS is a part of that name.
@@ -79,16 +81,16 @@ def score_run(run: Run, documents: Sequence[Document], split_name: str, corpus: 
     decoding, other = (ruled, plain) if run.decode.block_ngrams else (plain, ruled)
     started = time.perf_counter()
     if chooses:
-        summaries = extract(run.model, encoded, run.vocabulary)
+        summaries = extract(run.model, encoded, run.vocabulary, batch_size)
     else:
-        summaries = summarize(run.model, encoded, run.vocabulary, run.decode)
+        summaries = summarize(run.model, encoded, run.vocabulary, run.decode, batch_size)
     seconds = time.perf_counter() - started
     systems = {"summaries": summaries}
     if not chooses:
         decode = replace(run.decode, block_ngrams=DECODINGS[other])
-        systems[other] = summarize(run.model, encoded, run.vocabulary, decode)
+        systems[other] = summarize(run.model, encoded, run.vocabulary, decode, batch_size)
         if run.model.extracts:
-            systems["extracts"] = extract(run.model, encoded, run.vocabulary)
+            systems["extracts"] = extract(run.model, encoded, run.vocabulary, batch_size)
     parts = score_systems(systems, documents, run.options)
     if chooses:
         parts["extracts"] = parts["summaries"]

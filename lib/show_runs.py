@@ -16,7 +16,7 @@ import numpy as np
 
 import lib
 from lib.commands import check_replaces, plain_errors
-from lib.data.corpora import is_private, load_corpus
+from lib.data.corpora import is_private, load_corpus, unseen
 from lib.data.documents import Document
 from lib.errors import InputError
 from lib.extractive import lead
@@ -167,8 +167,9 @@ def main(arguments: list[str] | None = None) -> None:
         _check_output(args.output, made)
         folders = _folders(args.runs, [row.label for row in made.rows if row.run], args.name)
         count = made.documents if args.documents is None else args.documents
-        documents = list(load_corpus(args.dataset).split("test", count))
         runs = {label: lib.load(folder, device="cpu") for label, folder in folders.items()}
+        trained_on = [run.config["corpus"] for run in runs.values()]
+        documents = unseen(load_corpus(args.dataset), "test", trained_on, count)
         if isinstance(made, RunFigure):
             use_style()
             MAPS[made.attention](made, runs, documents, args.output)

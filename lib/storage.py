@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -78,6 +79,16 @@ def unwritable(folder: Path) -> OSError | None:
     if not os.access(there, os.W_OK | os.X_OK):
         return PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(there))
     return None
+
+
+def would_be_published(path: str | Path) -> bool:
+    """Whether a file stands, or would stand, in a Git checkout that does not ignore it."""
+    folder = Path(path).absolute().parent
+    there = next(place for place in (folder, *folder.parents) if place.is_dir())
+    with suppress(OSError):  # without git nothing is committed
+        asked = ["git", "check-ignore", "--quiet", str(folder / Path(path).name)]
+        return subprocess.run(asked, cwd=there, capture_output=True).returncode == 1  # 128: there is no checkout
+    return False
 
 
 def to_disk(path: Path) -> None:

@@ -22,6 +22,7 @@ from tyro.conf import OmitArgPrefixes, Positional
 from lib.commands import plain_errors
 from lib.data.prepared import is_prepared
 from lib.devices import device_named, processes, rank_device, wait_for_all
+from lib.errors import InputError
 from lib.generate import DecodeConfig
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import Setup
@@ -34,7 +35,7 @@ from lib.training import check_output, progress_of, train
 class Command:
     paper: Positional[str]  # whose model is trained
     output: str  # the run's folder
-    dataset: str = "aclsum"  # a corpus name, a folder of documents or a prepared corpus
+    dataset: str = ""  # a corpus name, a folder of documents or a prepared corpus; by default the paper's own
     preset: str = "paper"  # sizes, training and decoding, of which other arguments change single fields
     variant: str | None = None  # a row of the paper's tables; by default the preset's
     errors: Literal["raise", "skip"] = "raise"  # at malformed records
@@ -46,7 +47,7 @@ class Command:
 
     def __post_init__(self):
         if self.limit is not None and self.limit < 1:
-            raise ValueError(f"limit must be at least 1, not {self.limit}")
+            raise InputError(f"limit must be at least 1, not {self.limit}")
 
 
 def parse(arguments: Sequence[str] | None = None) -> tuple[Any, Setup]:
@@ -68,7 +69,8 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Any, Setup]:
             "model": setup.model_config(),
         }
         nested = {"train": OmitArgPrefixes[TrainConfig], "decode": OmitArgPrefixes[DecodeConfig]}
-        added = [(name, nested.get(name, type(value)), field(default=value)) for name, value in defaults.items()]
+        added: list = [("dataset", str, field(default=setup.paper.dataset))]
+        added += [(name, nested.get(name, type(value)), field(default=value)) for name, value in defaults.items()]
         kind = make_dataclass("Command", added, bases=(Command,), frozen=True)
     command = tyro.cli(kind, args=arguments, prog="python -m lib.train", description=__doc__)
     setup = setup or resolve(command.paper, command.preset, command.variant)  # which there is not: says so
@@ -81,11 +83,11 @@ def changed(setup: Setup, command: Any) -> Setup:
     for name in ("vocab_size", *setup.paper.from_corpus):
         if name in given and given.pop(name) != preset[name]:
             option = name.replace("_", "-")
-            raise ValueError(f"--model.{option} is the corpus's to say: give --options.{option}")
+            raise InputError(f"--model.{option} is the corpus's to say: give --options.{option}")
     shared = {name: given[name] for name in setup.paper.variants[setup.variant].shared}
     for name, value in shared.items():
         if getattr(command.options, name) not in (getattr(setup.options, name), value):
-            raise ValueError(f"--options.{name} has the model's value: give --model.{name}")
+            raise InputError(f"--options.{name} has the model's value: give --model.{name}")
     options = replace(command.options, **shared)
     return replace(setup, train=command.train, decode=command.decode, options=options, config=given)
 

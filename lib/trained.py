@@ -17,7 +17,7 @@ from safetensors.torch import save
 
 import lib
 from lib.commands import check_replaces, plain_errors
-from lib.data.corpora import load_corpus
+from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.extractive import lexrank
 from lib.generate import DecodeConfig, summarize
@@ -70,7 +70,7 @@ def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
     runs = {found: (of, of.kept) for of in PAPERS.values() if of.kept for found in of.kept_runs}
     of, kept = runs[choose(name, runs, "trained run")]
     run, count = lib.load(trained_folder(name)), documents or kept.documents
-    texts = list(load_corpus(dataset or kept.dataset).split("test", count))
+    texts = unseen(load_corpus(dataset or kept.dataset), "test", [run.config["corpus"]], count)
     title = of.title_of(of.kept_runs[name])
     systems = dict(_systems(title, kept, run, texts))
     parts = score_systems(systems, texts, run.options, kept.cut)

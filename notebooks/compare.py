@@ -290,7 +290,7 @@ as CSV. Another command reads the filled form and gives the scores and the agree
 # %%
 for name in compared:
     path = project_root() / "runs" / "summaries" / f"{name}.jsonl"
-    write_summaries(path, texts, systems[compared[name]])
+    write_summaries(path, texts, systems[compared[name]], dataset)
     print(f"{name:<25} {path.relative_to(project_root())}")
 print("\npython -m lib.human sheet runs/rating --documents 20 Mem2Mem=FILE ...")
 print("python -m lib.human scores runs/rating")

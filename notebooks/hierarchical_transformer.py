@@ -1556,7 +1556,7 @@ python -m lib.human scores runs/rating     # means with intervals, analysis of v
 # %% slideshow={"slide_type": "skip"}
 for name, summaries in systems.items():
     path = project_root() / "runs" / "summaries" / f"{name}.jsonl"
-    write_summaries(path, documents, summaries)
+    write_summaries(path, documents, summaries, dataset)
 published_4 = {"Lead": (31.59, -0.383), "FT": (35.69, 0.000)}
 published_4 |= {"T-DMCA": (43.14, 0.147), "HT": (54.11, 0.237)}
 columns = ["questions answered, %", "best minus worst"]

@@ -87,19 +87,12 @@ TRAINED = {  # page -> a variant that is not its own, and what else its studies 
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", TRAINED)
-def test_a_page_on_a_folder_of_other_texts(page, manuals, tmp_path):
-    shown = text_of(papermill(page, tmp_path, dataset=manuals, steps=2))
-    assert "trained here, on 24 documents, 2 steps" in shown
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("page", TRAINED)
-def test_a_page_with_all_its_other_parameters(page, manuals, tmp_path):
-    given = {"dataset": manuals, "steps": 3, "seed": 7, "preset": "demo", "output": tmp_path / "run", **TRAINED[page]}
+def test_a_page_with_all_its_parameters(page, manuals, tmp_path):
+    given = {"dataset": manuals, "steps": 3, "seed": 7, "preset": "small", "output": tmp_path / "run", **TRAINED[page]}
     shown = text_of(papermill(page, tmp_path, **given))
     assert "trained here, on 24 documents, 3 steps" in shown
     config = json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))
-    assert (config["variant"], config["preset"]) == (given["variant"], "demo")
+    assert (config["variant"], config["preset"]) == (given["variant"], "small")
     assert (config["train"]["seed"], config["train"]["steps"]) == (7, 3)
     declared = parameters_of(page)
     assert set(given) == set(declared), "a parameter of the page is not tried"

@@ -8,6 +8,7 @@ for document in corpus.split("train"): ...
 
 import importlib.metadata
 import json
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -22,7 +23,7 @@ from lib.data.pieces import Pieces
 from lib.data.readers import Records, Source, articles_of, find_split, reading, shard_pieces
 from lib.data.releases import RELEASES, visible
 from lib.data.text import split_sentences
-from lib.storage import contents_digest, digest, of_the_system, project_root
+from lib.storage import contents_digest, digest, of_the_system, project_root, would_be_published
 from lib.suggestions import did_you_mean
 
 
@@ -148,6 +149,18 @@ def is_private(name: str) -> bool:
     """Whether none of a corpus's texts may be published. Of a folder its owner knows."""
     found = MANUAL.get(name.partition(":")[0])
     return found is not None and found.private
+
+
+def check_unpublished(path: str | Path, corpus: str) -> None:
+    """Raises CorpusError where texts of a corpus that may not be published would stand in a file that Git takes up.
+
+    corpus: a name, or the folder of that name.
+    """
+    if is_private(Path(corpus).name) and would_be_published(path):
+        raise CorpusError(
+            f"{path}: texts of {Path(corpus).name} may not be published, and Git would take up this file. Name one "
+            "that Git ignores, such as one below runs/"
+        )
 
 
 @dataclass
@@ -306,6 +319,27 @@ class Corpus:
     def report(self) -> str:
         """`remarks`, and what a reader should know of this copy, for a page or a log."""
         return f"{self.remarks('no record was left out')}. {self.note}".strip()
+
+
+# Test documents of a corpus that another one has among its training documents: (corpus, the other) -> their ids.
+IN_BOTH = {(SAMPLE, "sumpubmed"): frozenset({"PMC4784345"})}
+
+
+def unseen(
+    corpus: Corpus, split_name: str, trained_on: Iterable[str], most: int | None = None, tell: bool = True
+) -> list[Document]:
+    """The first documents of a split, without those that are known to be training documents of the corpora
+    `trained_on` (names, or folders of these names) as well.
+
+    tell: standard error says which are left out.
+    """
+    others = {Path(name).name for name in trained_on}
+    seen = {id for (name, other), ids in IN_BOTH.items() if name == corpus.name and other in others for id in ids}
+    if split_name != "test" or not seen:
+        return list(corpus.split(split_name, most))
+    if tell:
+        print(f"{corpus.name}: without {', '.join(sorted(seen))}, which the model has learned from", file=sys.stderr)
+    return list(islice((d for d in corpus.split(split_name) if d.id not in seen), most))
 
 
 def _written(record) -> str:

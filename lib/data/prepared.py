@@ -30,6 +30,7 @@ from lib.data.pieces import Pieces
 from lib.data.processes import default_workers, in_processes
 from lib.data.split import Split
 from lib.data.text import EOS, UNK, Vocabulary
+from lib.errors import InputError
 from lib.storage import (
     cache_dir,
     code_digest,
@@ -104,7 +105,7 @@ def encode_documents(documents: Iterable[Document], encoder: TextEncoder) -> lis
     examples = [encoder.options.example(document) for document in documents]
     for example in examples:
         if not example.sentences:
-            raise ValueError(f"document {example.id!r} has no words: nothing is left to summarize")
+            raise InputError(f"document {example.id!r} has no words: nothing is left to summarize")
     return [encoder.encode(example) for example in examples]
 
 
@@ -173,14 +174,14 @@ class PreparedCorpus:
         try:
             description = json.loads((folder / "prepared.json").read_text(encoding="utf-8"))
             if description.pop("digest") != digest(description):
-                raise ValueError("prepared.json is not what was written")
+                raise InputError("prepared.json is not what was written")
             name, made_for = description["corpus"], description["options_class"]
             if made_for == kind.__name__:
                 splits = {split_name: Split.load(folder, split_name) for split_name in description["documents"]}
                 encoder = TextEncoder.load(folder, kind(**description["options"]))
                 found = cls(name, encoder, splits, description["report"], description["remarks"])
                 if found.fingerprint != description["fingerprint"]:
-                    raise ValueError("its files are not those that were written")
+                    raise InputError("its files are not those that were written")
                 return found
         except _DAMAGE as error:
             raise CorpusError(

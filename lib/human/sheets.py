@@ -10,6 +10,7 @@ from string import ascii_uppercase as LETTERS
 
 import numpy as np
 
+from lib.data.corpora import check_unpublished
 from lib.data.documents import CorpusError, Document
 from lib.data.readers import read_json_lines, reading
 from lib.errors import InputError
@@ -34,12 +35,19 @@ class RatingError(InputError):
     """A file of ratings that cannot be used: says which, where and why."""
 
 
-def write_summaries(path: str | Path, documents: Sequence[Document], summaries: Sequence[list[str]]) -> Path:
-    """Summaries of one system as JSON lines of {id, title, summary, reference, source}: what `sheet` takes. `source`
-    is the document, section by section, for those who judge what a summary leaves out."""
+def write_summaries(
+    path: str | Path, documents: Sequence[Document], summaries: Sequence[list[str]], corpus: str
+) -> Path:
+    """Summaries of one system as JSON lines of {id, corpus, title, summary, reference, source}: what `sheet` takes.
+    `source` is the document, section by section, for those who judge what a summary leaves out.
+
+    Raises CorpusError where texts that may not be published would be (`check_unpublished`).
+    """
+    check_unpublished(path, corpus)
     lines = []
     for document, summary in zip(documents, summaries, strict=True):
-        row = {"id": document.id, "title": document.title, "summary": summary, "reference": document.summary}
+        row = {"id": document.id, "corpus": Path(corpus).name, "title": document.title}
+        row |= {"summary": summary, "reference": document.summary}
         row["source"] = [" ".join(section) for section in document.sections]
         lines.append(json.dumps(row, ensure_ascii=False) + "\n")
     return write_whole(path, "".join(lines))
@@ -72,7 +80,8 @@ def _record(record, where: str) -> dict[str, str]:
     name = record["id"]
     if isinstance(name, bool) or not isinstance(name, str | int) or not str(name).strip():
         raise RatingError(f"{where}: id must be a text or a whole number, not {json.dumps(name)[:40]}")
-    made = {"id": str(name), "title": _text(record, "title", where), "source": _text(record, "source", where, "\n")}
+    made = {"id": str(name), "source": _text(record, "source", where, "\n")}
+    made |= {key: _text(record, key, where) for key in ("corpus", "title")}
     for key in ("summary", "reference"):
         if record[key] is None:
             raise RatingError(f"{where}: {key} is null: a system has to say something of every document")
@@ -105,7 +114,7 @@ def write_sheets(
     `form.html` shows each summary once and asks the same. `documents` has the texts where the files hold them.
     `questions.csv` is for whoever reads the references. Raises RatingError when there are fewer than two systems or
     than one document, too many of either, no criteria or one that is named as another column, or sheets are there
-    already.
+    already; CorpusError where texts that may not be published would be.
     """
     folder = Path(folder)
     if documents < 1 or seed < 0:
@@ -123,6 +132,8 @@ def write_sheets(
         raise RatingError(
             f"{len(systems)} systems share {len(shared)} documents: two systems and {documents} documents are needed"
         )
+    for corpus in {found["corpus"] for system in systems.values() for found in system.values() if "corpus" in found}:
+        check_unpublished(folder / "form.html", corpus)
     random = np.random.default_rng(seed)
     chosen = [shared[i] for i in sorted(random.choice(len(shared), documents, replace=False))]
     key = {"documents": chosen, "systems": list(systems), "criteria": criteria, "ratings": {}, "best_worst": {}}
