@@ -3,13 +3,17 @@ buttons that need no script."""
 
 import itertools
 import os
-import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
 import ipywidgets
 from IPython.display import HTML, display
+
+from lib.storage import digest
+
+_times: Counter[str] = Counter()  # frames were drawn without a kernel, by a digest of what they show
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,14 @@ class Frames:
         return ipywidgets.VBox([*sliders, shown])
 
     def _repr_html_(self) -> str:
-        """Buttons, of which style sheets know the chosen one. Where those are taken out, all frames are seen."""
-        name = f"frames-{uuid.uuid4().hex[:8]}"
+        """Buttons, of which style sheets know the chosen one. Where those are taken out, all frames are seen.
+
+        Names are made of what is shown, so that an executed page is the same each time, and of how often it was
+        shown before: the same frames twice on a page do not share their buttons.
+        """
+        shown = digest([list(self.axes.items()), list(self.frames.items()), self.first], 8)
+        _times[shown] += 1
+        name = f"frames-{shown}-{_times[shown]}"
         inputs, rows = [], []
         for a, ((axis, values), first) in enumerate(zip(self.axes.items(), self.first)):
             labels = []

@@ -170,7 +170,8 @@ for name, (run, _) in runs.items():
             1000 * (time.perf_counter() - begun) / len(texts)
         )
         systems[f"{name}, {how}"] = written
-options = runs["Mem2Mem"][0].options  # one way to cut texts into words for all
+first_run, _ = next(iter(runs.values()))
+options = first_run.options  # one way to cut texts into words for all
 parts = score_systems(systems, texts, options, longest)
 
 # %%

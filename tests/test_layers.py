@@ -281,6 +281,18 @@ def test_dropout_in_each_type(dtype):
     assert gradient.dtype == dtype and torch.equal(gradient, (slope * factors).to(dtype))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("p", [1.0, 0.999995])
+def test_dropout_of_everything(p, dtype):
+    """Zeros, and no gradient, as torch.nn.Dropout gives them; the softmax as well, where nothing is seen besides."""
+    torch.manual_seed(0)
+    x, mask = torch.randn(2, 3, 4, 5).to(dtype).requires_grad_(), torch.rand(2, 1, 4, 5) > 0.3
+    mask[..., 0] = True
+    for y in (Dropout(p)(x), Dropout(p).softmax(x, mask)):
+        (gradient,) = torch.autograd.grad(y.sum(), x)
+        assert y.shape == x.shape and y.dtype == dtype and not y.any() and not gradient.any()
+
+
 MASKS = {
     "of all": (5, 70),
     "of words": (3, 1, 1, 70),

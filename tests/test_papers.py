@@ -1,7 +1,9 @@
 """Papers as data: what they name must exist, and a fifth one needs nothing but itself."""
 
+import importlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from pkgutil import iter_modules
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,12 +13,13 @@ from torch import nn
 from torch.nn import functional as F
 
 import lib
-from lib import make_tables, score, summarize
+from lib import data, make_tables, models, score, summarize
 from lib import train as train_command
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.sections import CohanOptions
 from lib.data.windows import ArticleOptions
+from lib.errors import InputError
 from lib.generate import extract
 from lib.models.hred import HRED
 from lib.models.summarizer import Extractor
@@ -418,3 +421,24 @@ def test_the_paper_preset_of_mem2mem():
     assert (t.optimizer, t.learning_rate, t.batch_size, t.epochs, t.max_norm) == ("adam", 2e-4, 16, 15, 2.0)
     assert (options.sections, options.section_tokens, options.summary_tokens) == (4, 500, 200)
     assert options.vocab_size == 50_000
+
+
+def configs_with_dropout():
+    """(class, field) of every config of a model, and of all options, that have a dropout."""
+    modules = [
+        importlib.import_module(f"{of.__name__}.{m.name}") for of in (models, data) for m in iter_modules(of.__path__)
+    ]
+    kinds = {
+        kind for module in modules for kind in vars(module).values() if isinstance(kind, type) and is_dataclass(kind)
+    }
+    found = [(kind, f.name) for kind in kinds for f in fields(kind) if f.name.endswith("dropout")]
+    return sorted(found, key=lambda pair: pair[0].__name__)
+
+
+@pytest.mark.parametrize(("kind", "name"), configs_with_dropout())
+def test_a_dropout_is_a_probability(kind, name):
+    needed = {f.name: 512 for f in fields(kind) if f.default is MISSING}
+    for value in (-0.1, 1.5, float("nan")):
+        with pytest.raises(InputError, match=rf"{name} must be in \[0, 1\], not {value}"):
+            kind(**needed, **{name: value})
+    assert [getattr(kind(**needed, **{name: value}), name) for value in (0.0, 1.0)] == [0, 1]

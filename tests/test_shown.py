@@ -2,6 +2,8 @@
 
 import io
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from lib.alt_texts import alt_text
 from lib.figures import PLOTS, rounded, word_maps
 from lib.frames import Frames, window_frames
 from lib.shown import PageFigures, Passages, picture, show_tables, table_html
+from lib.storage import project_root
 from tests.test_page_tools import DRAWN
 
 PANEL = {"title": "α", "values": [[0.25, 0.75], [1.0, 0.0]], "rows": ["a", "b"], "columns": ["x", "y"]}
@@ -108,6 +111,20 @@ def test_frames_without_a_kernel():
             rule = f"#{name}-0-{a}:checked ~ #{name}-1-{b}:checked ~ #{name}-f-{a}-{b} {{display: block}}"
             assert rule in html
     assert FRAMES._repr_html_() != html, "two on a page do not share their buttons"
+
+
+def test_frames_of_an_executed_page_are_the_same_each_time():
+    """In a process of its own, as a page is executed; with two that are alike, of which each keeps its buttons."""
+    code = (
+        "from lib.frames import Frames; make = lambda text: Frames({'a': ['0']}, {('0',): text}, ('0',))\n"
+        "for text in ('one', 'one', 'two'): print(make(text)._repr_html_())"
+    )
+    once, again = (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=project_root())
+        for _ in range(2)
+    )
+    names = re.findall(r'<div id="(frames-[\w-]+?)">', once.stdout)
+    assert once.stdout == again.stdout and len(set(names)) == 3
 
 
 @pytest.mark.parametrize(("served", "kind"), [(True, "VBox"), (False, "HTML")])

@@ -15,6 +15,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from lib.data.documents import CorpusError
+from lib.papers import PAPERS
 from lib.storage import project_root
 
 PARTS = {  # the headings with which it begins, and behind it
@@ -124,3 +125,18 @@ def test_parameters_come_from_papermill(news, monkeypatch):
     subprocess.run(command, capture_output=True, check=True, timeout=600, cwd=project_root())
     assert "trained here, on 40 documents, 2 steps" in (news / "out.ipynb").read_text(encoding="utf-8")
     assert (news / "run" / "config.json").exists() and (news / "figures" / "read_again_losses.png").exists()
+
+
+def test_a_comparison_of_other_models(tmp_path, monkeypatch):
+    """The comparison's table where the first of the papers is left out."""
+    monkeypatch.setattr("lib.papers.PAPERS", {"read_again": PAPERS["read_again"]})
+    monkeypatch.setenv("COMPANION_FIGURES", str(tmp_path))
+    text = (project_root() / "notebooks" / "compare.py").read_text(encoding="utf-8")
+    before = text[: text.index("# %% jupyter", text.index("comparison = "))]
+    code = [cell for cell in before.split("\n# %%")[1:] if not cell.startswith(" [markdown]")]
+    namespace = {}
+    for cell in code:
+        exec(cell.partition("\n")[2], namespace)
+        namespace["documents"] = 2
+    assert list(namespace["runs"]) == ["Read-Again"]
+    assert {"Lead", "Read-Again, no trigram twice"} <= set(namespace["comparison"].index)

@@ -76,6 +76,8 @@ class SequenceOptions(ExtractOptions):
         self._at_least_one("pointer_steps", "pointer_batch")
         if self.rest_tokens is not None and self.rest_tokens < 0:
             raise InputError(f"rest_tokens must be at least 0, not {self.rest_tokens}")
+        if not 0 <= self.pointer_dropout <= 1:
+            raise InputError(f"pointer_dropout must be in [0, 1], not {self.pointer_dropout}")
         least = self.summary_tokens + 1 + self.extracts * (self.extract_tokens + 1)
         if self.window < least:
             raise InputError(

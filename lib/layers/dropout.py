@@ -9,7 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lib.errors import InputError
 from lib.layers.kernels import arrays, compiled, drop, dropped_softmax, dropped_softmax_backward, for_each_document
+
+DRAWS = 2**16  # values of 16 bits
 
 _this_thread = threading.local()
 
@@ -30,27 +33,41 @@ def seed_of(*seeds: int) -> int:
     return int(seed) >> 1
 
 
+def check_dropout(p: float) -> None:
+    """Raises InputError where a config's dropout is no probability."""
+    if not 0 <= p <= 1:
+        raise InputError(f"dropout must be in [0, 1], not {p}")
+
+
 class Dropout(nn.Dropout):
     """torch.nn.Dropout, which takes half of a small model's training step on a CPU: there, one draw of 64 bits
-    decides for four numbers, in a compiled loop. The probability is p to the nearest 1/65,536."""
+    decides for four numbers, in a compiled loop. The probability is p to the nearest 1/65,536; what that makes 1 is
+    left to torch."""
 
     def forward(self, x: Tensor) -> Tensor:
-        if not self.training or not self.p or not _compiled(x):
+        if not self.training or not self.p or self._dropped == DRAWS or not _compiled(x):
             return super().forward(x)
         return _Dropped.apply(x, *self._draws(x))
 
     def softmax(self, scores: Tensor, mask: Tensor) -> Tensor:
         """Dropout, in training on a CPU, of the softmax of scores [B, h, m, n] where `mask` is true, whose shape can
         be expanded to theirs. What is between is in float32 for scores in bfloat16."""
+        if self._dropped == DRAWS:
+            return super().forward(scores.masked_fill(~mask, -torch.inf).softmax(-1))
         seen = mask[(None,) * (4 - mask.dim())].to(torch.int16)
         seen = seen.expand(*seen.shape[:3], scores.shape[3]).contiguous()
         return _DroppedSoftmax.apply(scores, seen, *self._draws(scores))
 
     def _draws(self, x: Tensor) -> tuple[Tensor, int]:
-        """16 random bits for each number, and how many of the 65,536 that they can be drop it."""
+        """16 random bits for each number, and how many of the `DRAWS` that they can be drop it."""
         generator = getattr(_this_thread, "generator", None)
         draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None, generator=generator)
-        return draws.view(torch.int16)[: x.numel()].view(x.shape), round(self.p * 2**16)
+        return draws.view(torch.int16)[: x.numel()].view(x.shape), self._dropped
+
+    @property
+    def _dropped(self) -> int:
+        """How many of the `DRAWS` drop a number."""
+        return round(self.p * DRAWS)
 
 
 def _compiled(x: Tensor) -> bool:
@@ -60,7 +77,7 @@ def _compiled(x: Tensor) -> bool:
 def _rule(dropped: int, dtype: torch.dtype) -> tuple:
     """The least draw that keeps a number, and the factor of what is kept, which keeps the mean."""
     wide = np.float64 if dtype == torch.float64 else np.float32
-    return np.int16(dropped - 2**15), wide(2**16 / (2**16 - dropped))
+    return np.int16(dropped - DRAWS // 2), wide(DRAWS / (DRAWS - dropped))
 
 
 class _Dropped(torch.autograd.Function):

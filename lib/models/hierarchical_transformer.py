@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from lib.data.batch import Batch, Ragged
 from lib.errors import InputError
 from lib.layers.attention import full_precision
-from lib.layers.dropout import Dropout
+from lib.layers.dropout import Dropout, check_dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import DecoderLayer, DroppedLinear, FeedForward, TransformerLayer, check_heads, sinusoids
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis
@@ -47,6 +47,7 @@ class HierarchicalTransformerConfig:
             check_heads(self.width, self.pooling_heads, "pooling_heads")
         if min(self.local_layers, self.global_layers) < 0 or self.decoder_layers < 1:
             raise InputError("layers must not be negative, and the decoder needs one")
+        check_dropout(self.dropout)
         if not 0 <= self.smoothing < 1:
             raise InputError(f"smoothing must be in [0, 1), not {self.smoothing}")
 

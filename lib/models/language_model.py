@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.errors import InputError
-from lib.layers.dropout import Dropout
+from lib.layers.dropout import Dropout, check_dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import MultiHeadAttention, attend_both, check_heads
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
@@ -33,6 +33,7 @@ class LanguageModelConfig:
 
     def __post_init__(self):
         check_heads(self.width, self.heads)
+        check_dropout(self.dropout)
         if min(self.layers, self.window) < 1:
             raise InputError("layers and window must be at least 1")
 

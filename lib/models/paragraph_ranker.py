@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch
-from lib.layers.dropout import Dropout
+from lib.layers.dropout import Dropout, check_dropout
 from lib.layers.lstm import LSTM
 
 
@@ -19,6 +19,9 @@ class ParagraphRankerConfig:
     embedding: int = 256  # not stated
     hidden: int = 256
     dropout: float = 0.2  # before every linear layer
+
+    def __post_init__(self):
+        check_dropout(self.dropout)
 
 
 class ParagraphRanker(nn.Module):

@@ -11,7 +11,7 @@ from lib.data.batch import Batch
 from lib.data.text import UNK
 from lib.errors import InputError
 from lib.layers.attention import Attention, full_precision
-from lib.layers.dropout import Dropout
+from lib.layers.dropout import Dropout, check_dropout
 from lib.layers.gru import GRU, GatedGRU
 from lib.layers.lstm import LSTM
 from lib.layers.pointer import DecoderOutput, Mixture, joint_nll
@@ -41,8 +41,7 @@ class ReadAgainConfig:
             raise InputError(f"encoder must be one of {', '.join(ENCODERS)}, not {self.encoder!r}")
         if self.importance not in ("tanh", "sigmoid"):
             raise InputError(f"importance must be 'tanh' or 'sigmoid', not {self.importance!r}")
-        if not 0 <= self.dropout < 1:
-            raise InputError(f"dropout must be in [0, 1), not {self.dropout}")
+        check_dropout(self.dropout)
         if self.sentences < 1:
             raise InputError(f"sentences must be at least 1, not {self.sentences}")
 

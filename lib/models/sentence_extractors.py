@@ -13,7 +13,7 @@ from lib.data.batch import Batch
 from lib.data.text import PAD
 from lib.errors import InputError
 from lib.layers.attention import full_precision
-from lib.layers.dropout import Dropout
+from lib.layers.dropout import Dropout, check_dropout
 from lib.layers.lstm import LSTMStack
 from lib.models.summarizer import Extractor
 
@@ -33,6 +33,7 @@ class SentenceExtractorConfig:
     def __post_init__(self):
         if self.hidden % 2:
             raise InputError(f"hidden is split between two directions and must be even, not {self.hidden}")
+        check_dropout(self.dropout)
         if min(self.layers, self.longest) < 1:
             raise InputError("layers and longest must be at least 1")
 

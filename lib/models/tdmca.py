@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch
 from lib.errors import InputError
-from lib.layers.dropout import Dropout
+from lib.layers.dropout import Dropout, check_dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import FeedForward, attend, attend_both, check_heads, sinusoids
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
@@ -45,6 +45,7 @@ class TDMCAConfig:
 
     def __post_init__(self):
         check_heads(self.width, self.heads)
+        check_dropout(self.dropout)
         if min(self.layers, self.block, self.stride) < 1:
             raise InputError("layers, block and stride must be at least 1")
         if not 0 <= self.smoothing < 1:
