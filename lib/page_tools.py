@@ -32,7 +32,7 @@ from lib.papers.paper import Setup
 from lib.runs import Run, determining, run_config
 from lib.score_runs import score_systems
 from lib.shown import PageFigures, Passages, ShownFigure
-from lib.storage import digest, project_root, trained_folder
+from lib.storage import digest, project_root, trained_folder, work_folder
 from lib.threads import torch_threads
 from lib.training import evaluate_loss, train
 
@@ -44,9 +44,9 @@ def clip(text: str, words: int = 45) -> str:
 
 
 def figures_folder() -> Path:
-    """Where a page keeps its figures: `runs/figures`, or the folder that the environment variable COMPANION_FIGURES
-    names. `make notebooks` names `figures`: nothing else changes committed figures."""
-    return Path(os.environ.get("COMPANION_FIGURES") or project_root() / "runs" / "figures")
+    """Where a page keeps its figures: `figures` in the `work_folder`, or the folder that the environment variable
+    COMPANION_FIGURES names. `make notebooks` names the committed `figures`: nothing else changes them."""
+    return Path(os.environ.get("COMPANION_FIGURES") or work_folder() / "figures")
 
 
 class ShownSource:
@@ -79,11 +79,11 @@ def train_or_load(
 ) -> Run:
     """What `python -m lib.train` does, or its result if it is there: the same configuration, data and code.
 
-    The run is kept in `output`, or in a folder under `runs` named after all that determines it.
+    The run is kept in `output`, or in a folder of the `work_folder` named after all that determines it.
     """
     code = code_of(train, type(model))
     made_of = digest([determining(run_config(setup.recipe, model, corpus, setup.train)), code])
-    folder = output or project_root() / "runs" / f"{setup.paper.name}-{made_of}"
+    folder = output or work_folder() / f"{setup.paper.name}-{made_of}"
     return train(setup.recipe, model, corpus, setup.train, folder, resume=True, progress=progress)
 
 
@@ -194,7 +194,7 @@ def measured(folder: Path, name: str, *command: str, threads: int | None = None)
         return json.loads(kept.read_text(encoding="utf-8"))
     environment = {**os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
     whole = [sys.executable, "-m", "lib.process_cost", str(kept), *command]
-    run = subprocess.run(whole, cwd=project_root(), env=environment, capture_output=True, text=True)
+    run = subprocess.run(whole, cwd=project_root(), env=environment, capture_output=True, encoding="utf-8")
     if run.returncode:
         raise RuntimeError(f"python -m {' '.join(command)} failed:\n{run.stdout[-1000:]}{run.stderr[-2000:]}")
     return json.loads(kept.read_text(encoding="utf-8"))

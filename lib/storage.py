@@ -8,8 +8,10 @@ import importlib.util
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +19,8 @@ from functools import cache
 from pathlib import Path
 
 from lib.errors import InputError
+
+PROJECT = "neural-summarization-companion"  # names the folders that it has outside a checkout
 
 
 def _checkout() -> Path | None:
@@ -30,6 +34,12 @@ def project_root() -> Path:
     return _checkout() or Path.cwd()
 
 
+def work_folder() -> Path:
+    """Where pages keep what they make: `runs` in the checkout or the current folder. Where that cannot be written it
+    is a folder of the user's, or a temporary one, which is said once."""
+    return _writable(project_root() / "runs", "runs")
+
+
 def trained_folder(name: str) -> Path:
     """Of the run that the project keeps of a paper."""
     return project_root() / "trained" / name
@@ -37,14 +47,62 @@ def trained_folder(name: str) -> Path:
 
 def cache_dir() -> Path:
     """Where prepared corpora are kept: the environment variable COMPANION_CACHE, or `cache` in the checkout, or the
-    user's own cache."""
-    if named := os.environ.get("COMPANION_CACHE"):
-        return Path(named)
-    if checkout := _checkout():
-        return checkout / "cache"
+    user's own cache. Where none is named and the checkout's cannot be written, it is the user's or a temporary one,
+    which is said once."""
+    return Path(os.environ.get("COMPANION_CACHE") or _writable(_shared_cache(), "cache"))
+
+
+def cached(name: str, whole: str = "") -> Path:
+    """Where the cache keeps `name`, a path in it: a cache that may only be read counts for what is there.
+
+    whole: the file of a folder `name` that says that all of it is there.
+    """
+    shared = _shared_cache() / name
+    return shared if os.access(shared / whole, os.R_OK) else cache_dir() / name
+
+
+def _shared_cache() -> Path:
+    checkout = _checkout()
+    return Path(os.environ.get("COMPANION_CACHE") or (checkout / "cache" if checkout else _of_the_user("cache")))
+
+
+def _of_the_user(kind: str) -> Path:
+    """The user's own "cache" or "runs"."""
     import platformdirs  # here, because what has a folder does not need it
 
-    return Path(platformdirs.user_cache_dir("neural-summarization-companion"))
+    if kind == "cache":
+        return Path(platformdirs.user_cache_dir(PROJECT))
+    return Path(platformdirs.user_data_dir(PROJECT)) / kind
+
+
+def _writable(folder: Path, kind: str) -> Path:
+    """The folder; where it cannot be written the user's of this kind, or a temporary one."""
+    if not unwritable(folder):
+        return folder
+    own = _of_the_user(kind)
+    if unwritable(own):
+        own = temporary_folder() / kind
+    say_once(f"{folder} cannot be written; in its place: {own}")
+    return own
+
+
+@cache
+def temporary_folder() -> Path:
+    """Among temporary files, this user's alone and the same for all processes. Where somebody else has taken its name
+    it is a new one: what is read there may be code."""
+    user = getattr(os, "getuid", lambda: 0)()  # on Windows temporary files are a user's own, and have no other
+    folder = Path(tempfile.gettempdir()) / f"{PROJECT}-{user}"
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()  # of a link, not of what it leads to
+    own = stat.S_ISDIR(found.st_mode) and found.st_uid == user and os.access(folder, os.W_OK | os.X_OK)
+    return folder if own else Path(tempfile.mkdtemp(prefix=f"{PROJECT}-"))
+
+
+@cache
+def say_once(line: str) -> None:
+    """A line on standard error, the first time that this process has it to say."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def write_whole(path: str | Path, content: str | bytes) -> Path:
@@ -73,7 +131,10 @@ def check_writable(path: str | Path) -> None:
 
 def unwritable(folder: Path) -> OSError | None:
     """Why nothing can be written in a folder, which need not be there yet; None where it can."""
-    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    # os.path, for which a path that nobody may ask for is not there
+    there = next((path for path in (folder.absolute(), *folder.absolute().parents) if os.path.exists(path)), None)
+    if there is None:  # a drive that is not here
+        return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
     if not there.is_dir():
         return NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(there))
     if not os.access(there, os.W_OK | os.X_OK):
@@ -107,7 +168,8 @@ def remove_leftovers(folder: str | Path, name: str = "") -> None:
     for path in Path(folder).glob(f".{glob.escape(name) or '*'}.*.tmp"):
         process = path.name.split(".")[-2]
         if process.isdecimal() and not _lives(int(process)):
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            with suppress(PermissionError):  # what another user left
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def _lives(process: int) -> bool:
@@ -123,6 +185,9 @@ def _lives(process: int) -> bool:
     return True
 
 
+LOCK_MODE = 0o666  # of the file of a lock: whoever may write in its folder can hold it
+
+
 @contextmanager
 def locked(path: str | Path, what: str, patience: float = 1.0) -> Iterator[None]:
     """Within it no other process is in a block with the same `path`, a file that is made; who has to wait is told.
@@ -131,7 +196,7 @@ def locked(path: str | Path, what: str, patience: float = 1.0) -> Iterator[None]
     """
     from filelock import FileLock, Timeout  # here, because models need no locks
 
-    lock = FileLock(path)
+    lock = FileLock(path, mode=LOCK_MODE)
     try:
         lock.acquire(timeout=patience)
     except Timeout:
@@ -186,7 +251,7 @@ def contents_digest(folder: Path, files: Iterable[Path]) -> str:
     files = list(files)
     stats = [path.stat() for path in files]
     found = [(s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in stats]
-    known = cache_dir() / "digests" / digest([[str(path.absolute()), *s] for path, s in zip(files, found)], 24)
+    known = cached(f"digests/{digest([[str(path.absolute()), *s] for path, s in zip(files, found)], 24)}")
     with suppress(OSError, ValueError):
         (kept,) = json.loads(known.read_text(encoding="utf-8"))
         return kept

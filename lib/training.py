@@ -48,7 +48,16 @@ from lib.runs import (
     under,
     weights_of,
 )
-from lib.storage import cache_dir, digest, of_the_system, remove_leftovers, unwritable, write_json, write_whole
+from lib.storage import (
+    LOCK_MODE,
+    cached,
+    digest,
+    of_the_system,
+    remove_leftovers,
+    unwritable,
+    write_json,
+    write_whole,
+)
 from lib.threads import in_threads, threads_on, torch_threads
 from lib.train_config import TrainConfig
 
@@ -110,21 +119,32 @@ def train_in_cache(
     kind: str, make: Callable[[], nn.Module], corpus: PreparedCorpus, config: TrainConfig, progress: bool = True
 ) -> tuple[Any, Run]:
     """A model that helps to prepare a corpus, with its best weights: trained once, and kept in the cache under a name
-    of all that determines it. make: gives it untrained; the code around it counts too."""
+    of all that determines it. make: gives it untrained; the code around it counts too.
+
+    A finished one is only read: another user may have trained it. Raises RunError where none can be kept.
+    """
     torch.manual_seed(0)
-    model, recipe = make(), Recipe(kind)
+    model, recipe = make().to(device_named()), Recipe(kind)
     name = digest([determining(run_config(recipe, model, corpus, config)), code_of(make)])
-    folder = cache_dir() / f"{kind}-{name}"
-    run = train(recipe, model, corpus, config, folder, resume=True, progress=progress, alone=True)
+    folder = cached(f"{kind}-{name}", FINISHED)
+    if not (folder / FINISHED).exists():
+        if reason := unwritable(folder):
+            raise RunError(f"{of_the_system(reason)}. COMPANION_CACHE names another place for what is prepared.")
+        train(recipe, model, corpus, config, folder, resume=True, progress=progress, alone=True)
+        write_whole(folder / FINISHED, "")
     load_weights(model, folder, "best")
-    return model.eval(), run
+    run = Run(folder, read_config(folder), model.eval(), corpus.encoder, recipe.decode, recipe.encode)
+    return run.model, run
+
+
+FINISHED = ".finished"  # a file in the folder of a run in the cache: nothing is to be written there any more
 
 
 @contextmanager
 def _held(folder: Path, rank: int, world: int) -> Iterator[None]:
     """A run's folder for this run alone. Whoever comes second waits, with all its processes, and finds a finished run
     or goes on with what a killed one left."""
-    lock, said = FileLock(folder / ".lock"), False
+    lock, said = FileLock(folder / ".lock", mode=LOCK_MODE), False
     while not _agreed(rank == 0 and _acquired(lock, 60 if said else 1), world):
         if rank == 0 and not said:
             print(f"{folder}: another process trains this run; waiting until it ends", file=sys.stderr)

@@ -11,11 +11,12 @@ import json
 import re
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 
 from lib.data.documents import CorpusError
 from lib.data.processes import default_workers, in_processes
 from lib.data.text import split_sentences
-from lib.storage import cache_dir, code_digest, digest, write_whole
+from lib.storage import cache_dir, cached, code_digest, digest, write_whole
 
 # Where the prose of a docstring ends: sections of the usual styles, examples, field lists, directives, underlines.
 _END = re.compile(
@@ -57,6 +58,7 @@ def splits(packages: dict[str, str]) -> dict[str, list[dict]]:
     packages.
     """
     pairs, seen = {}, set()
+    cache_dir()  # says where it is, which else each process would
     for name, found in zip(packages, in_processes(_read_package, iter(packages.items()), default_workers())):
         pairs[name] = []
         for pair in found:
@@ -92,13 +94,15 @@ def _held_out(sizes: dict[str, int]) -> dict[str, str]:
 def _read_package(package: tuple[str, str]) -> list[dict]:
     """All pairs of one package, from the cache if its version has been parsed by this code."""
     name, version = package
-    path = cache_dir() / "docstrings" / f"{name}-{version}-{code()}.jsonl"
-    if not path.exists():
-        files = importlib.metadata.distribution(name).files or ()
-        sources = sorted(str(f.locate()) for f in files if f.suffix == ".py" and not _is_test(f.parts))
-        pairs = [pair for source in sources for pair in _read_file(name, source)]
+    path = cached(f"docstrings/{name}-{version}-{code()}.jsonl")
+    if path.exists():
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    files = importlib.metadata.distribution(name).files or ()
+    sources = sorted(str(f.locate()) for f in files if f.suffix == ".py" and not _is_test(f.parts))
+    pairs = [pair for source in sources for pair in _read_file(name, source)]
+    with suppress(PermissionError):  # a cache that may only be read
         write_whole(path, "".join(json.dumps(pair, ensure_ascii=False) + "\n" for pair in pairs))
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return pairs
 
 
 def _is_test(parts: tuple[str, ...]) -> bool:

@@ -32,7 +32,7 @@ from lib.data.split import Split
 from lib.data.text import EOS, UNK, Vocabulary
 from lib.errors import InputError
 from lib.storage import (
-    cache_dir,
+    cached,
     code_digest,
     digest,
     locked,
@@ -292,7 +292,7 @@ def cached_corpus(
     that holds something else.
     """
     made_of, made_for = digest([key, kind.__name__]), digest([key, kind.__name__, code_of(kind, make)])
-    named, folder = folder is not None, Path(folder or cache_dir() / f"{name}-{made_for}")
+    named, folder = folder is not None, Path(folder or cached(f"{name}-{made_for}", "prepared.json"))
     try:
         if not (folder / "prepared.json").exists():
             _check_replaceable(folder)

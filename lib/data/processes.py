@@ -12,8 +12,9 @@ from multiprocessing import get_context
 
 
 def default_workers() -> int:
-    """One process a core on Linux, where they are forked; elsewhere one."""
-    return (os.cpu_count() or 1) if sys.platform == "linux" else 1
+    """On Linux, where they are forked, one process for each core that this one may use, which on a shared machine are
+    often not all; elsewhere one."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
 
 
 def in_processes(function: Callable, chunks: Iterator, workers: int) -> Iterator:

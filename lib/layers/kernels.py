@@ -9,7 +9,7 @@ float32 they are a rational function and a polynomial, right to 5e-7. Lengths, n
 operations that say the same stand where a kernel is called; GPUs and other types take those.
 
 The first call compiles for some seconds; numba keeps the result beside this file or, where that may not be written,
-in the user's cache.
+in the user's cache, or in a temporary folder, which is said.
 """
 
 import math
@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit, types
+from numba import config, njit, types
 from numba.extending import intrinsic, overload
 from torch import Tensor
 
+from lib.storage import say_once, temporary_folder
 from lib.threads import in_threads
 
 # sums of float32 in any order, so that loops become vector instructions; the order is fixed when it is compiled
@@ -33,7 +34,13 @@ KERNELS: list = []
 
 
 def _kernel(function) -> Any:
-    KERNELS.append(njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")(function))
+    kept = njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+    try:
+        KERNELS.append(kept(function))
+    except RuntimeError:  # numba may write nowhere
+        config.CACHE_DIR = str(temporary_folder() / "kernels")
+        say_once(f"{Path(__file__).parent} and the user's cache cannot be written; compiled: {config.CACHE_DIR}")
+        KERNELS.append(kept(function))
     return KERNELS[-1]
 
 
