@@ -1,0 +1,289 @@
+"""Every command that a text of the project or a docstring of `lib` tells its reader to type is run by bash, in a copy
+of the checkout, without a network.
+
+A command is taken from the text as it stands there. `SMALL` makes it small where it would take days; `GIVEN` makes the
+files that it takes for given, under the names that the text gives them. What no rule of `SMALL` knows is run as it is:
+a new command is tested by being written.
+"""
+
+import argparse
+import importlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lib import train
+from tests import documented
+from tests.documented import BIN, ROOT, commands_of, commands_of_docstring, copy_of_the_checkout, python_of, texts
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What makes a command small: `find`, an expression, is replaced by `put` wherever it matches."""
+
+    find: str
+    put: str
+    quick: bool = False  # what is left takes so little time that every run of the tests does it
+
+
+SMALL = (
+    # what needs a network, a person or a class of students: whether all that it names is there
+    Rule(r"^make (?!help$)", "make -n ", quick=True),
+    Rule(r"^make help$", r"\g<0>", quick=True),
+    Rule(r'^pip install (?:-e )?"?\.\[(.+)\]"?$', r"grep -q '^\1 = \\[' pyproject.toml", quick=True),
+    Rule(r"^pip install \.$", "test -f pyproject.toml", quick=True),
+    Rule(r"^pip install [\w-]+$", "pip install --help", quick=True),
+    Rule(r"^conda env create -f (\S+) && conda activate (\S+)$", r"grep -qx 'name: \2' \1", quick=True),
+    Rule(r"^python3\.11 -m venv", "python -m venv --help", quick=True),
+    Rule(r"^\. \S+$|^papermill --help", r"\g<0>", quick=True),
+    Rule(r"^jupyter lab \S+", r"\g<0> --show-config", quick=True),
+    Rule(r"^(?=.*nbgrader )", "cd class && "),
+    # names that stand for another, and dots that stand for what is said elsewhere
+    Rule(r"^python -m lib\.(train|human|show_runs)$|^python -m tests\.official_rouge FOLDER$", r"\g<0> --help"),
+    Rule(r"lib\.train \.\.\.", "lib.train mem2mem --preset demo --output runs/demo"),
+    Rule(r"lib\.train PAPER --preset PRESET", "lib.train mem2mem --preset demo"),
+    Rule(r"lib\.(corpora|figures) FOLDER", r"lib.\1 my/\1"),
+    Rule(r"lib\.human (answers|scores) FOLDER", r"lib.human \1 runs/rating"),
+    Rule(
+        r"table \.\.\. --add-to \S+",
+        "table mem2mem_table2 --corpus aclsum --output U.json --add-to T.scores.json.gz ...",
+    ),
+    Rule(r"(--add-to .*) \.\.\.$", r"\1 hred=b/scores.json"),
+    Rule(r" \.\.\.$", ""),
+    Rule(r"MODULE \[ARGUMENTS \.\.\.\]", "lib.corpora"),
+    Rule(r"^snakemake NAME", "snakemake -c1 mem2mem_table2"),
+    # training, scoring, and what is made of them
+    Rule(r"^(.*lib\.train .*) --resume$", r"\1 && \1 --resume"),
+    Rule(r"^(?!.*--(?:output|help))(.*lib\.train .*)$", r"\1 --output runs/unnamed"),
+    Rule(r"--steps \d+", "--steps 2"),
+    Rule(r"lib\.train (?!.*--help)(?=\w)(\w+)", r"lib.train \1 --limit 8 --steps 2"),
+    Rule(r"--nproc-per-node \d+", "--nproc-per-node 2"),
+    Rule(r"lib\.(score run|trained score|show_runs) .*", r"\g<0> --documents 2"),
+    Rule(r"lib\.score baselines .*", r"\g<0> --limit 8 --documents 2"),
+    Rule(
+        r"^python -m tests\.bench (\w+)$",
+        r"""python -c "from tests.bench.__main__ import *; work(Path())['\1']" """,
+        quick=True,
+    ),
+    Rule(r"^snakemake (?!.*kept=1)(?!-n)", "snakemake -n "),
+    Rule(r"--executor slurm", "--executor dryrun"),
+    # pages
+    Rule(r"-p (dataset|preset) .*", r"\g<0> -p steps 2"),
+    Rule(r"-p study_steps \d+", "-p study_steps 2"),
+    Rule(r"compare\.ipynb .*", r"\g<0> -p documents 4"),
+)  # fmt: skip
+
+GIVEN = {
+    "my/folder": documented.sections,
+    "my/corpora": documented.sections,
+    "my/figures": documented.figures,
+    "arxiv": documented.cohan,
+    "pubmed": documented.cohan,
+    "cnn_dailymail": documented.highlights,
+    "multi_news": documented.clusters,
+    "gigaword_folder": documented.headlines,
+    "wikihow_folder": documented.wikihow,
+    "wikisum_folder": documented.wikisum,
+    "sumpubmed": documented.sumpubmed,
+    "reuters": documented.reuters,
+    "paper.md": documented.text,
+    "paper.txt": documented.text,
+    "notes.txt": documented.text,
+    "dispatch.txt": documented.dispatch,
+    "papers.jsonl": documented.records,
+    "more.csv": documented.table,
+    "runs/arxiv": documented.kept("mem2mem"),
+    "runs/x": documented.kept("mem2mem"),
+    "runs/mem2mem": documented.kept("mem2mem"),
+    "runs/windowed": documented.kept("windowed"),
+    "runs/read_again": documented.kept("read_again"),
+    "runs/mine": documented.kept("read_again"),
+    "runs/hierarchical_transformer": documented.kept("hierarchical_transformer"),
+    "runs/ht_copying": documented.kept("hierarchical_transformer_copying"),
+    "runs/figures/read_again_seconds.json": documented.figure,
+    "a/scores.json": documented.scores(0),
+    "b/scores.json": documented.scores(1),
+    "T.scores.json.gz": documented.table_scores,
+    "T.json": documented.kept_table,
+    "FILE.json": documented.kept_table,
+    "ht.jsonl": documented.summaries,
+    "ft.jsonl": documented.summaries,
+    "lead.jsonl": documented.summaries,
+    "summaries.jsonl": documented.summaries,
+    "runs/rating": documented.rating,
+    "class": documented.course,
+}
+IN_DATA = ("sumpubmed", "reuters")  # by hand in the folder `data`
+EXTRAS = {"snakemake": "tables", "nbgrader": "class"}  # of programs that not everybody has
+
+
+def small(command: str) -> tuple[str, bool, list[Rule]]:
+    """A command as it is run here, whether it takes little time, and the rules that made it so."""
+    used = []
+    for rule in SMALL:
+        made, times = re.subn(rule.find, rule.put, command)
+        if times:
+            command, used = made, [*used, rule]
+    return command, any(rule.quick for rule in used), used
+
+
+def given(command: str) -> list[str]:
+    """What of `GIVEN` a command reads; not what it writes."""
+    if command.startswith("make -n"):
+        return []
+    read = re.sub(r"(--output|--html|>|sheet) \S+", "", command)
+    return [name for name in GIVEN if re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w-])", read)]
+
+
+COMMANDS = documented.documented()
+QUICK = [command for command in COMMANDS if small(command)[1]]
+LONG = [command for command in COMMANDS if command not in QUICK]
+
+
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("shelf")
+
+
+@pytest.fixture
+def checkout(tmp_path_factory):
+    """A copy of the checkout, so that nothing is written into it."""
+    folder = tmp_path_factory.mktemp("checkout")
+    copy_of_the_checkout(folder)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def put(name: str, shelf: Path, checkout: Path) -> None:
+    """A given file or folder, made once for all commands, into a copy of the checkout."""
+    made, place = shelf / name.replace("/", " ") / name, checkout / ("data" if name in IN_DATA else "") / name
+    if not made.exists():
+        made.parent.mkdir(parents=True, exist_ok=True)
+        GIVEN[name](made)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if made.is_dir():
+        shutil.copytree(made, place)
+    else:
+        shutil.copy(made, place)
+
+
+def run(command: str, checkout: Path, shelf: Path) -> None:
+    """By bash, as who has activated the environment; without a network."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COMPANION_")}
+    environment |= {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(checkout)}
+    environment |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "COMPANION_CACHE": str(shelf / "cache")}
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], cwd=checkout, env=environment, timeout=600,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+    )  # fmt: skip
+    assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}"
+
+
+def check(command: str, checkout: Path, shelf: Path) -> None:
+    made = small(command)[0]
+    for program, extra in EXTRAS.items():
+        if program in made.split() and shutil.which(program, path=str(BIN)) is None:
+            pytest.skip(f"needs the extra `{extra}`")
+    for name in given(made):
+        put(name, shelf, checkout)
+    run(made, checkout, shelf)
+
+
+@pytest.mark.parametrize("command", QUICK, ids=str)
+def test_a_quick_command_of_a_text(command, checkout, shelf):
+    check(command, checkout, shelf)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", LONG, ids=str)
+def test_a_command_of_a_text(command, checkout, shelf):
+    check(command, checkout, shelf)
+
+
+class Parsed(Exception):
+    """The command line has been understood."""
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if "-m lib." in command], ids=str)
+def test_a_command_of_the_library_has_its_options(command, monkeypatch):
+    """As far as that, in a moment: what `test_a_command_of_a_text` runs to its end."""
+    parse_args = argparse.ArgumentParser.parse_args
+
+    def parse(*arguments, **named):
+        parse_args(*arguments, **named)
+        raise Parsed
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse)
+    for part in re.split(r"&&|\|", small(command)[0]):
+        if words := re.search(r"-m lib\.([\w.]+)([^>]*)", part):
+            understood(words[1], shlex.split(words[2]))
+
+
+def understood(module: str, arguments: list[str]) -> None:
+    """Raises SystemExit with another status than 0 where it is not."""
+    name = "lib.human.__main__" if module == "human" else f"lib.{module}"
+    command = importlib.import_module(name)
+    try:
+        if module == "train":
+            train.parse(arguments)
+        elif hasattr(command, "argparse"):
+            command.main(arguments)
+    except Parsed:
+        return
+    except SystemExit as stopped:
+        if stopped.code:
+            raise
+
+
+@pytest.mark.parametrize(
+    ("number", "block"),
+    [
+        pytest.param(number, block, id=f"{path.relative_to(ROOT)}, {number}")
+        for path in texts()
+        for number, block in enumerate(python_of(path.read_text(encoding="utf-8")), 1)
+    ],
+)
+def test_the_python_of_a_text(number, block, checkout, shelf):
+    (checkout / "typed.py").write_text(block, encoding="utf-8")
+    run("python typed.py", checkout, shelf)
+
+
+def test_every_rule_and_every_file_is_for_a_command():
+    """Of a command that no text names any more nothing is left here."""
+    used = {rule for command in COMMANDS for rule in small(command)[2]}
+    assert [rule for rule in SMALL if rule not in used] == []
+    made = [small(command)[0] for command in COMMANDS]
+    read = {name for command in made for name in given(command)}
+    assert sorted(set(GIVEN) - read) == []
+    assert sorted(set(EXTRAS) - {word for command in made for word in command.split()}) == []
+
+
+def test_what_a_text_tells_to_type_is_found():
+    text = """Run `make` or `make  x`, see `lib/train.py`, then `python -m lib.train
+y --z`:
+
+```sh
+. .venv/bin/activate   # first
+A=1 papermill a.ipynb \\
+  -p x "y # z"
+# a remark
+```
+
+```python
+import lib
+```
+
+<!-- table t -->
+Made by `snakemake t`.
+<!-- end -->
+"""
+    typed = [". .venv/bin/activate", 'A=1 papermill a.ipynb -p x "y # z"', "make x", "python -m lib.train y --z"]
+    assert list(commands_of(text)) == typed and python_of(text) == ["import lib\n"]
+    docstring = "What it does.\n\n    python -m lib.x a    # why\n\n`make x` does it too.\n"
+    assert list(commands_of_docstring(docstring)) == ["python -m lib.x a", "make x"]
