@@ -11,7 +11,9 @@ LONGEST = (
 
 
 def pytest_addoption(parser):
-    parser.addoption("--long", action="store_true", help="run what takes long as well: whole pages and whole commands")
+    parser.addoption(
+        "--long", action="store_true", help="run what takes long as well: whole pages and whole commands"
+    )
 
 
 def _is_cell(item) -> bool:

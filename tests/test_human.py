@@ -25,7 +25,7 @@ def write(path, summaries, references, titles=None, sources=None, ids=IDS):
     titles, texts = titles or [""] * len(ids), sources or [[]] * len(ids)
     rows = zip(ids, titles, texts, references)
     documents = [Document(i, title, [""] * len(text), [[part] for part in text], of) for i, title, text, of in rows]
-    write_summaries(path, documents, summaries)
+    write_summaries(path, documents, summaries, "a corpus")
     if sources is None:
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
         path.write_text("".join(json.dumps({k: v for k, v in x.items() if k != "source"}) + "\n" for x in lines))

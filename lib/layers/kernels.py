@@ -38,8 +38,9 @@ def _kernel(function) -> Any:
     try:
         KERNELS.append(kept(function))
     except RuntimeError:  # numba may write nowhere
-        config.CACHE_DIR = str(temporary_folder() / "kernels")
-        say_once(f"{Path(__file__).parent} and the user's cache cannot be written; compiled: {config.CACHE_DIR}")
+        folder = str(temporary_folder() / "kernels")
+        setattr(config, "CACHE_DIR", folder)  # noqa: B010  # numba makes its attributes when it starts
+        say_once(f"{Path(__file__).parent} and the user's cache cannot be written; compiled: {folder}")
         KERNELS.append(kept(function))
     return KERNELS[-1]
 
