@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from lib.errors import InputError
+from lib.model_cards import render_cards
 from lib.result_tables import ANY_TABLE
 from lib.shown_tables import markdown
 from lib.storage import check_keys, project_root, read_numbers, trained_folder, write_json, write_whole
@@ -46,11 +47,13 @@ def _keep_scores(made: Path, kept: Path) -> None:
 
 
 def render() -> list[str]:
-    """Every kept table where it is shown, written anew from its numbers. Returns the tables' names."""
+    """Every kept table where it is shown, and the cards' front matter, written anew from their numbers. Returns the
+    tables' names."""
     tables = kept_tables()
     for file, text in _texts().items():
         if (rendered := _rendered(text, tables)) != text:
             write_whole(project_root() / file, rendered)
+    render_cards()
     return list(tables)
 
 

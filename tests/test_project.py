@@ -216,8 +216,8 @@ LAYERS = (
     ("lib.ranking", "lib.extraction"),
     ("lib.papers",),
     (
-        "lib.score_runs", "lib.table_scores", "lib.result_tables", "lib.shown_tables", "lib.kept_tables",
-        "lib.make_tables",
+        "lib.score_runs", "lib.table_scores", "lib.result_tables", "lib.shown_tables", "lib.model_cards",
+        "lib.kept_tables", "lib.make_tables",
     ),
     (
         "lib.train", "lib.corpora", "lib.score", "lib.summarize", "lib.human", "lib.summary_page", "lib.page_tools",
