@@ -66,10 +66,10 @@ SMALL = (
     Rule(r"^(.*lib\.train .*) --resume$", r"\1 && \1 --resume"),
     Rule(r"^(?!.*--(?:output|help))(.*lib\.train .*)$", r"\1 --output runs/unnamed"),
     Rule(r"--steps \d+", "--steps 2"),
-    Rule(r"lib\.train (?!.*--help)(?=\w)(\w+)", r"lib.train \1 --limit 8 --steps 2"),
+    Rule(r"lib\.train (?!.*--help)(?=\w)(\w+)", r"lib.train \1 --limit 4 --batch-size 2 --steps 2"),
     Rule(r"--nproc-per-node \d+", "--nproc-per-node 2"),
     Rule(r"lib\.(score run|trained score|show_runs) .*", r"\g<0> --documents 2"),
-    Rule(r"lib\.score baselines .*", r"\g<0> --limit 8 --documents 2"),
+    Rule(r"lib\.score baselines .*", r"\g<0> --limit 4 --documents 2"),
     Rule(
         r"^python -m tests\.bench (\w+)$",
         r"""python -c "from tests.bench.__main__ import *; work(Path())['\1']" """,
