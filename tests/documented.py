@@ -140,8 +140,8 @@ def clusters(folder: Path) -> None:
 
 
 def headlines(folder: Path) -> None:
-    """As Gigaword is passed on (org_data)."""
-    _lines(folder, "{}.src.txt", lambda n: " ".join(_sentences(n)[1:]).lower())
+    """As Gigaword is passed on (org_data): a sentence and its headline, long enough to be kept."""
+    _lines(folder, "{}.src.txt", lambda n: _sentences(n)[1].lower().replace(". ", ", and "))
     for split, numbers in SPLITS.items():
         titles = (_manual(n)["abstract_text"][0].lower().rstrip(".") for n in numbers)
         (folder / f"{split}.tgt.txt").write_text("\n".join(titles) + "\n", encoding="utf-8")

@@ -1,9 +1,9 @@
 """Every command that a text of the project or a docstring of `lib` tells its reader to type is run by bash, in a copy
 of the checkout, without a network.
 
-A command is taken from the text as it stands there. `SMALL` makes it small where it would take days; `GIVEN` makes the
-files that it takes for given, under the names that the text gives them. What no rule of `SMALL` knows is run as it is:
-a new command is tested by being written.
+A command is taken from the text as it stands there. `SMALL` makes it small where it would take days; `GIVEN` makes
+the files that it takes for given, under the names that the text gives them. What no rule of `SMALL` knows is run as
+it is: a new command is tested by being written.
 """
 
 import argparse
@@ -19,8 +19,10 @@ from pathlib import Path
 import pytest
 
 from lib import train
+from lib.papers import PAPERS, resolve
 from tests import documented
 from tests.documented import BIN, ROOT, commands_of, commands_of_docstring, copy_of_the_checkout, python_of, texts
+from tests.test_whole_pages import parameters_of
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Rule:
     quick: bool = False  # what is left takes so little time that every run of the tests does it
 
 
+# parameters with which `test_whole_pages` runs the pages that are named with them
+WHOLE = (" -p dataset my/folder -p variant +transfer", " -p study_steps 150", " -p preset demo")
 SMALL = (
     # what needs a network, a person or a class of students: whether all that it names is there
     Rule(r"^make (?!help$)", "make -n ", quick=True),
@@ -62,10 +66,10 @@ SMALL = (
     Rule(r"^(.*lib\.train .*) --resume$", r"\1 && \1 --resume"),
     Rule(r"^(?!.*--(?:output|help))(.*lib\.train .*)$", r"\1 --output runs/unnamed"),
     Rule(r"--steps \d+", "--steps 2"),
-    Rule(r"lib\.train (?!.*--help)(?=\w)(\w+)", r"lib.train \1 --limit 8 --steps 2"),
+    Rule(r"lib\.train (?!.*--help)(?=\w)(\w+)", r"lib.train \1 --limit 4 --batch-size 2 --steps 2"),
     Rule(r"--nproc-per-node \d+", "--nproc-per-node 2"),
     Rule(r"lib\.(score run|trained score|show_runs) .*", r"\g<0> --documents 2"),
-    Rule(r"lib\.score baselines .*", r"\g<0> --limit 8 --documents 2"),
+    Rule(r"lib\.score baselines .*", r"\g<0> --limit 4 --documents 2"),
     Rule(
         r"^python -m tests\.bench (\w+)$",
         r"""python -c "from tests.bench.__main__ import *; work(Path())['\1']" """,
@@ -74,9 +78,8 @@ SMALL = (
     Rule(r"^snakemake (?!.*kept=1)(?!-n)", "snakemake -n "),
     Rule(r"--executor slurm", "--executor dryrun"),
     # pages
-    Rule(r"-p (dataset|preset) .*", r"\g<0> -p steps 2"),
-    Rule(r"-p study_steps \d+", "-p study_steps 2"),
-    Rule(r"compare\.ipynb .*", r"\g<0> -p documents 4"),
+    Rule(f"^papermill .*ipynb(?:{'|'.join(map(re.escape, WHOLE))})?$", r"\g<0> --prepare-only", quick=True),
+    Rule(r"-p dataset .*", r"\g<0> -p steps 2"),
 )  # fmt: skip
 
 GIVEN = {
@@ -137,6 +140,8 @@ def given(command: str) -> list[str]:
     """What of `GIVEN` a command reads; not what it writes."""
     if command.startswith("make -n"):
         return []
+    if kept := re.search(r"lib\.trained score (\w+)", command):  # on the corpus that it was trained on
+        return ["reuters" if kept[1] == "read_again" else "sumpubmed"]
     read = re.sub(r"(--output|--html|>|sheet) \S+", "", command)
     return [name for name in GIVEN if re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w-])", read)]
 
@@ -239,6 +244,16 @@ def understood(module: str, arguments: list[str]) -> None:
     except SystemExit as stopped:
         if stopped.code:
             raise
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if ".ipynb out" in command], ids=str)
+def test_a_page_has_the_parameters_of_a_command(command):
+    page = re.search(r"(\w+)\.ipynb out", command)[1]
+    words = shlex.split(command)
+    parameters = {words[i + 1]: words[i + 2] for i, word in enumerate(words) if word == "-p"}
+    assert not set(parameters) - set(parameters_of(page))
+    if page in PAPERS:
+        resolve(page, parameters.get("preset", "demo"), parameters.get("variant"))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What README and papers.md name is there: modules, functions, methods, commands; and the README's Python runs."""
+"""What README and papers.md name is there: modules, functions, methods, commands."""
 
 import importlib.util
 import inspect
@@ -52,13 +52,3 @@ def test_every_name_is_there(path, classes):
 def test_every_command_is_there(path):
     for module in set(re.findall(r"python -m (lib\.\w+|tests\.\w+)", path.read_text(encoding="utf-8"))):
         assert importlib.util.find_spec(module), module
-
-
-def test_the_python_of_the_readme_trains_and_summarizes(tmp_path, monkeypatch, capsys):
-    text = (project_root() / "README.md").read_text(encoding="utf-8")
-    use, make = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    exec(make, {})
-    exec(use.replace("trained/", f"{project_root()}/trained/"), namespace := {})
-    assert namespace["summary"].attention["words"].ndim == 2
-    assert capsys.readouterr().out.strip()
