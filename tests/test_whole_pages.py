@@ -88,7 +88,14 @@ TRAINED = {  # page -> a variant that is not its own, and what else its studies 
 @pytest.mark.long
 @pytest.mark.parametrize("page", TRAINED)
 def test_a_page_with_all_its_parameters(page, manuals, tmp_path):
-    given = {"dataset": manuals, "steps": 3, "seed": 7, "preset": "small", "output": tmp_path / "run", **TRAINED[page]}
+    given = {
+        "dataset": manuals,
+        "steps": 3,
+        "seed": 7,
+        "preset": "small",
+        "output": tmp_path / "run",
+        **TRAINED[page],
+    }
     shown = text_of(papermill(page, tmp_path, **given))
     assert "trained here, on 24 documents, 3 steps" in shown
     config = json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))

@@ -257,6 +257,7 @@ def _prepare(
     """Two passes: words counted and documents numbered chunk by chunk, each in a file of `parts` that a killed
     preparation finds again; then the chunks encoded. Memory holds the counts and a few chunks."""
     check_splits(corpus)
+    options.check(corpus.name, map(options.example, corpus.split("train", min(limit or CHECKED, CHECKED))))
     counts, chunks, lengths = Counter(), {}, {}
     for name in SPLITS:
         documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
@@ -274,8 +275,10 @@ def _prepare(
         documents = watched(documents, f"{corpus.name}, {name}, encoded", progress, len(lengths[name]))
         most = len(vocabulary) + max(lengths[name], default=0)
         splits[name] = Split.write(parts, name, documents, most)
-    options.check(corpus.name, splits["train"].sentence_counts)
     return PreparedCorpus(corpus.name, TextEncoder(options, vocabulary), splits, corpus.report(), corpus.remarks())
+
+
+CHECKED = 1_000  # training documents that say, before all are prepared, whether a corpus is one for the options
 
 
 def check_splits(corpus) -> None:
