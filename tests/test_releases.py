@@ -298,7 +298,7 @@ def test_a_corpus_without_sections_is_refused_before_all_of_it_is_prepared(monke
 
     monkeypatch.setattr("lib.data.prepared.CHECKED", 10)
     monkeypatch.setattr(CohanOptions, "example", example)
-    with pytest.raises(CorpusError, match="more than one section .the first 10 of the"):
+    with pytest.raises(CorpusError, match=r"more than one section \(the first 10 of the"):
         prepare(plain, options, progress=False, workers=1)
     assert len(prepared) == 10
     late = [record] * 9 + [{**record, "sections": [["One."], ["Two."]]}] + [record]

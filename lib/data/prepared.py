@@ -176,8 +176,8 @@ class PreparedCorpus:
         name, made_for = description["corpus"], description["options_class"]
         if made_for != kind.__name__:
             raise CorpusError(
-                f"{folder}: {name} was prepared there with {made_for}, and {kind.__name__} is needed: another folder, "
-                "or the corpus itself to prepare it anew"
+                f"{folder}: {name} was prepared there with {made_for}, and {kind.__name__} is needed: another "
+                "folder, or the corpus itself to prepare it anew"
             )
         if other := sorted(description["options"].keys() - {f.name for f in fields(kind)}):
             raise CorpusError(f"{folder}: {name} was prepared there with {other[0]}, which {made_for} has no more")
