@@ -90,11 +90,12 @@ def _longest_common(text: list[str], wanted: list[str]) -> int:
 def score_table(
     systems: Mapping[str, Sequence[list[str]]], references: Sequence[list[str]], seed: int = 0
 ) -> tuple[pd.DataFrame, dict]:
-    """A table of systems by metrics, and the same numbers as plain values for a JSON file."""
+    """A table of systems by metrics, and the same numbers as plain values for a JSON file. *words* are counted by
+    `count_words`, as in every table."""
     numbers = {}
     for name, summaries in systems.items():
         scores = rouge(summaries, references)
-        words = np.mean([sum(len(s.split()) for s in summary) for summary in summaries])
+        words = np.mean([count_words(summary) for summary in summaries])
         numbers[name] = {m: vars(interval(scores[:, i], seed)) for i, m in enumerate(METRICS)}
         numbers[name]["words"] = round(float(words), 1)
     rows = {

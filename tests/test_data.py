@@ -1,6 +1,7 @@
 """Preprocessing, prepared corpora, batches."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.numpy
 import torch
 
 from lib.data.batch import make_batch
@@ -536,3 +538,34 @@ def test_a_corpus_smaller_than_a_batch_is_one_batch():
 
 def test_in_order_is_every_document_in_order():
     assert [b.ids for b in in_order(RAGGED, 2, VOCAB)] == [["a", "b"], ["c"]]
+
+
+def test_a_fault_of_the_program_is_no_damage(folder, monkeypatch):
+    """While a prepared corpus is opened: nobody is told to remove what took hours."""
+    prepare(load_corpus(folder), OPTIONS, progress=False)
+    (place,) = Path(os.environ["COMPANION_CACHE"]).glob("*/prepared.json")
+    with monkeypatch.context() as patch:
+        patch.setattr("lib.data.split._mapped", lambda path, kind: None)  # called with three
+        with pytest.raises(TypeError, match="takes 2 positional arguments but 3 were given"):
+            PreparedCorpus.load(place.parent, CohanOptions)
+        with pytest.raises(TypeError, match="takes 2 positional arguments but 3 were given"):
+            prepare(load_corpus(folder), OPTIONS, progress=False)
+    assert len(PreparedCorpus.load(place.parent, CohanOptions)["train"]) == 3, "it is still there"
+
+
+@pytest.mark.parametrize("name", ["prepared.json", "vocabulary.txt", "train.safetensors", "train.texts.bin"])
+@pytest.mark.parametrize("damage", ["cut", "gone", "other"])
+def test_what_is_damaged_in_the_cache_is_made_again(folder, capsys, name, damage):
+    made = prepare(load_corpus(folder), OPTIONS, progress=False)
+    (place,) = (path.parent for path in Path(os.environ["COMPANION_CACHE"]).glob("*/prepared.json"))
+    data = (place / name).read_bytes()
+    if damage == "gone":
+        (place / name).unlink()
+    else:
+        (place / name).write_bytes(data[: len(data) // 2] if damage == "cut" else safetensors.numpy.save({}))
+    assert capsys.readouterr().err == ""
+    assert prepare(load_corpus(folder), OPTIONS, progress=False).fingerprint == made.fingerprint
+    assert capsys.readouterr().err == f"{place}: a prepared corpus that is damaged. It is made again\n"
+    assert (place / name).read_bytes() == data
+    prepare(load_corpus(folder), OPTIONS, progress=False)
+    assert capsys.readouterr().err == ""

@@ -73,6 +73,15 @@ def test_table():
     assert numbers["A"]["words"] == 2
 
 
+def test_words_of_a_table_are_those_of_scores():
+    """However marks are written: alone, as models write them, or behind a word."""
+    systems, text = {"apart": [["a b , c ."]], "together": [["a b, c."]]}, Document("a", "", [""], [["a b"]], ["a b"])
+    table, numbers = score_table(systems, [["a b"]])
+    scored = score_systems(systems, [text], CohanOptions())
+    assert [[n[name]["words"] for name in systems] for n in (numbers, scored)] == [[3, 3], [3, 3]]
+    assert list(table["words"]) == ["3", "3"]
+
+
 def test_copied_ngrams_by_hand():
     source, summary = ["a", "b", "c", "d", "e", "f"], ["a", "b", "c", "x", "d", "e"]
     assert copied_ngrams([summary], [source], (1, 2, 3, 9)) == {1: pytest.approx(500 / 6), 2: 60.0, 3: 25.0, 9: 0.0}

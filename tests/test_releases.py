@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lib.corpora import INSTALLED, main, table
-from lib.data.corpora import NAMES, NEWSROOM_BINS, load_corpus
+from lib.data.corpora import NAMES, NEWSROOM_BINS, Corpus, load_corpus
 from lib.data.documents import SPLITS, CorpusError
 from lib.data.prepared import prepare
 from lib.data.releases import RELEASES, _listed, _share, jats_article
@@ -281,8 +281,28 @@ def test_a_model_of_sections_refuses_a_corpus_without(tmp_path):
     for split_name in SPLITS:
         (tmp_path / f"{split_name}.jsonl").write_text(json.dumps({"article": "One text. Two.", "abstract": "One."}))
     prepare(load_corpus(tmp_path), CohanOptions(), folder=tmp_path / "sentences", progress=False)
-    with pytest.raises(CorpusError, match="no document has more than one section, and this model reads section by"):
+    wanted = r"no document has more than one section \(the first 1 of the training split were looked at\), and this"
+    with pytest.raises(CorpusError, match=wanted):
         prepare(load_corpus(tmp_path), CohanOptions(unit="section"), folder=tmp_path / "sections", progress=False)
+
+
+def test_a_corpus_without_sections_is_refused_before_all_of_it_is_prepared(monkeypatch):
+    """By its first training documents; where sections come later among them, it is taken."""
+    record = {"sections": [["One text.", "Two."]], "abstract_text": "One."}
+    parts = {"val": [record], "test": [record]}
+    plain, options, prepared = Corpus.from_records(train=[record] * 30, **parts), CohanOptions(unit="section"), []
+
+    def example(self, document, original=CohanOptions.example):
+        prepared.append(document.id)
+        return original(self, document)
+
+    monkeypatch.setattr("lib.data.prepared.CHECKED", 10)
+    monkeypatch.setattr(CohanOptions, "example", example)
+    with pytest.raises(CorpusError, match=r"more than one section \(the first 10 of the"):
+        prepare(plain, options, progress=False, workers=1)
+    assert len(prepared) == 10
+    late = [record] * 9 + [{**record, "sections": [["One."], ["Two."]]}] + [record]
+    assert len(prepare(Corpus.from_records(train=late, **parts), options, progress=False, workers=1)["train"]) == 11
 
 
 def test_shares_are_of_a_hundred():

@@ -52,8 +52,9 @@ class Options(ABC):
     def example(self, document: Document) -> Any:
         """What a model reads of a document: an `Example`, or the `Cluster` of `lib.data.clusters`."""
 
-    def check(self, name: str, sentence_counts: Any) -> None:  # noqa: B027
-        """Raise CorpusError where training documents with so many sentences are none for a model of these options."""
+    def check(self, name: str, examples: Iterable[Any]) -> None:  # noqa: B027
+        """Raise CorpusError where a corpus that begins with these training documents (as `example` gives them) is
+        none for a model of these options."""
 
     def words(self, sentence: str) -> list[str]:
         return words_of(sentence, self.lower)

@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -169,35 +169,58 @@ class PreparedCorpus:
 
     @classmethod
     def load(cls, folder: str | Path, kind: type[Options]) -> "PreparedCorpus":
-        """Raises CorpusError for a folder that is no prepared corpus, was damaged, or has options of another kind."""
+        """Raises DamagedCorpus for a folder that is no prepared corpus, or whose files are not those that were
+        written; CorpusError where it has options of another kind."""
         folder = Path(folder)
-        try:
-            description = json.loads((folder / "prepared.json").read_text(encoding="utf-8"))
-            if description.pop("digest") != digest(description):
-                raise InputError("prepared.json is not what was written")
-            name, made_for = description["corpus"], description["options_class"]
-            if made_for == kind.__name__:
-                splits = {split_name: Split.load(folder, split_name) for split_name in description["documents"]}
-                encoder = TextEncoder.load(folder, kind(**description["options"]))
-                found = cls(name, encoder, splits, description["report"], description["remarks"])
-                if found.fingerprint != description["fingerprint"]:
-                    raise InputError("its files are not those that were written")
-                return found
-        except _DAMAGE as error:
+        description = _description(folder)
+        name, made_for = description["corpus"], description["options_class"]
+        if made_for != kind.__name__:
             raise CorpusError(
-                f"{folder}: not a prepared corpus, or damaged ({error}). Remove the folder to make it anew."
-            ) from None
-        raise CorpusError(
-            f"{folder}: {name} was prepared there with {made_for}, and {kind.__name__} is needed: another folder, or "
-            "the corpus itself to prepare it anew"
-        )
+                f"{folder}: {name} was prepared there with {made_for}, and {kind.__name__} is needed: another "
+                "folder, or the corpus itself to prepare it anew"
+            )
+        if other := sorted(description["options"].keys() - {f.name for f in fields(kind)}):
+            raise CorpusError(f"{folder}: {name} was prepared there with {other[0]}, which {made_for} has no more")
+        options = kind(**description["options"])
+        try:
+            splits = {split_name: Split.load(folder, split_name) for split_name in description["documents"]}
+            encoder = TextEncoder.load(folder, options)
+        except PermissionError:
+            raise
+        except (OSError, ValueError, SafetensorError) as error:
+            raise _damaged(folder, error) from None
+        found = cls(name, encoder, splits, description["report"], description["remarks"])
+        if found.fingerprint != description["fingerprint"]:
+            raise _damaged(folder, "its files are not those that were written")
+        return found
 
 
-# What reading a folder raises whose files are missing, cut, or others' of the same names.
-_DAMAGE = (
-    OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, EOFError, RecursionError,
-    SafetensorError,
-)  # fmt: skip
+class DamagedCorpus(CorpusError):
+    """A folder that should hold a prepared corpus, whose files are not those that were written."""
+
+
+def _damaged(folder: Path, reason: object) -> DamagedCorpus:
+    return DamagedCorpus(
+        f"{folder}: not a prepared corpus, or damaged ({reason}). Remove the folder to make it anew."
+    )
+
+
+_DESCRIBED = ("corpus", "options_class", "options", "documents", "fingerprint", "report", "remarks")
+
+
+def _description(folder: Path) -> dict:
+    """What prepared.json holds, as it was written. Raises DamagedCorpus otherwise."""
+    try:
+        found = json.loads((folder / "prepared.json").read_text(encoding="utf-8"))
+    except PermissionError:
+        raise
+    except (OSError, ValueError, RecursionError) as error:
+        raise _damaged(folder, error) from None
+    if not isinstance(found, dict) or found.pop("digest", None) != digest(found):
+        raise _damaged(folder, "prepared.json is not what was written")
+    if missing := [key for key in _DESCRIBED if key not in found]:
+        raise _damaged(folder, f"prepared.json does not say {missing[0]}")
+    return found
 
 
 def prepare(
@@ -234,6 +257,7 @@ def _prepare(
     """Two passes: words counted and documents numbered chunk by chunk, each in a file of `parts` that a killed
     preparation finds again; then the chunks encoded. Memory holds the counts and a few chunks."""
     check_splits(corpus)
+    options.check(corpus.name, map(options.example, corpus.split("train", min(limit or CHECKED, CHECKED))))
     counts, chunks, lengths = Counter(), {}, {}
     for name in SPLITS:
         documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
@@ -251,8 +275,10 @@ def _prepare(
         documents = watched(documents, f"{corpus.name}, {name}, encoded", progress, len(lengths[name]))
         most = len(vocabulary) + max(lengths[name], default=0)
         splits[name] = Split.write(parts, name, documents, most)
-    options.check(corpus.name, splits["train"].sentence_counts)
     return PreparedCorpus(corpus.name, TextEncoder(options, vocabulary), splits, corpus.report(), corpus.remarks())
+
+
+CHECKED = 1_000  # training documents that say, before all are prepared, whether a corpus is one for the options
 
 
 def check_splits(corpus) -> None:
@@ -288,32 +314,52 @@ def cached_corpus(
     defines `kind`, the class of its options, and `make`. What is made on the way stands in the folder that `make` is
     given: it is there again after a killed preparation, and gone after a finished one.
 
-    Of several processes that want the same corpus one makes it, and the others wait. Raises CorpusError for a folder
-    that holds something else.
+    Of several processes that want the same corpus one makes it, and the others wait. What is damaged in the cache is
+    made again, and standard error says so. Raises CorpusError for a named folder that is damaged or holds something
+    else.
     """
     made_of, made_for = digest([key, kind.__name__]), digest([key, kind.__name__, code_of(kind, make)])
     named, folder = folder is not None, Path(folder or cached(f"{name}-{made_for}", "prepared.json"))
     try:
-        if not (folder / "prepared.json").exists():
-            _check_replaceable(folder)
+        found = _found(folder, kind, named)
+        if found is None:
             folder.parent.mkdir(parents=True, exist_ok=True)
             with locked(folder.with_name(f".{folder.name}.lock"), f"prepares {folder}"):
-                if not (folder / "prepared.json").exists():
+                found = _found(folder, kind, named)
+                if found is None:
                     remove_leftovers(folder.parent, folder.name)
+                    if not named and folder.exists():
+                        print(f"{folder}: a prepared corpus that is damaged. It is made again", file=sys.stderr)
+                        shutil.rmtree(folder)
                     parts = _parts(folder, made_for)
                     make(parts).save(folder, made_of)
                     shutil.rmtree(parts)
+                    found = PreparedCorpus.load(folder, kind)
     except OSError as error:
         raise CorpusError(
             f"{folder} cannot be prepared ({error}). COMPANION_CACHE names another place for prepared corpora."
         ) from None
-    found = PreparedCorpus.load(folder, kind)
-    if named and json.loads((folder / "prepared.json").read_text(encoding="utf-8")).get("made_of") != made_of:
+    if named and _description(folder).get("made_of") != made_of:
         raise CorpusError(
             f"{folder} holds {found.name} as it was prepared from other files, with other options or by other code: "
             "name another folder, or remove this one to make it anew"
         )
     return found
+
+
+def _found(folder: Path, kind: type[Options], named: bool) -> PreparedCorpus | None:
+    """The corpus that is prepared in a folder; None where it has to be made. Raises CorpusError for a named folder
+    with something else in it."""
+    if not (folder / "prepared.json").exists():
+        if named:
+            _check_replaceable(folder)
+        return None
+    try:
+        return PreparedCorpus.load(folder, kind)
+    except DamagedCorpus:
+        if named:
+            raise
+        return None
 
 
 def _parts(folder: Path, made_for: str) -> Path:

@@ -15,6 +15,7 @@ from lib.storage import to_disk, write_whole
 
 ARRAYS = ("source", "sentence_lengths", "target", "source_ids", "graph", "labels")
 FLOATS = ("graph", "labels")
+_KINDS = ("|u1", "<u2", "<i4", "<f4")  # of the numbers in the files
 
 
 class Split(Sequence):
@@ -82,9 +83,12 @@ class Split(Sequence):
 
     @classmethod
     def load(cls, folder: Path, name: str) -> "Split":
-        """What `save` or `write` wrote, mapped from the files. Raises OSError, ValueError or SafetensorError."""
+        """What `save` or `write` wrote, mapped from the files. Raises OSError, ValueError or SafetensorError for what
+        is missing or damaged."""
         with safe_open(folder / f"{name}.safetensors", "np") as file:
-            types = json.loads(file.metadata()["types"])
+            types = json.loads((file.metadata() or {}).get("types", "null"))
+            if not isinstance(types, dict) or not {"source", "sentence_lengths", "target", "texts"} <= types.keys():
+                raise ValueError(f"{name}.safetensors does not say what the files beside it hold")
             counts = {key: file.get_tensor(key) for key in types}
         return cls({key: _mapped(folder / f"{name}.{key}.bin", types[key], n) for key, n in counts.items()}, counts)
 
@@ -146,6 +150,8 @@ def _compact(values: np.ndarray) -> np.ndarray:
 
 def _mapped(path: Path, kind: str, counts: np.ndarray) -> np.ndarray:
     size, there = int(counts.sum(dtype=np.int64)), path.stat().st_size
+    if kind not in _KINDS:
+        raise ValueError(f"{path.name} would hold numbers of the kind {kind!r}")
     if there != size * np.dtype(kind).itemsize:
         raise ValueError(f"{path.name} has {there} bytes and should have {size * np.dtype(kind).itemsize}")
     return np.memmap(path, kind, "r") if size else np.zeros(0, kind)
