@@ -20,11 +20,7 @@ def _is_cell(item) -> bool:
     return type(item).__name__ == "IPyNbCell"
 
 
-def pytest_collection_modifyitems(config, items):
-    if not config.getoption("--long"):
-        for item in items:
-            if item.get_closest_marker("long"):
-                item.add_marker(pytest.mark.skip(reason="takes long: make check"))
+def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
 
 
@@ -36,5 +32,7 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_runtest_setup(item):
+    if item.get_closest_marker("long") and not item.config.getoption("--long"):
+        pytest.skip("takes long: make check")
     if _is_cell(item) and item.path in item.session.stash.get(FAILED, set()):
         pytest.skip("an earlier cell of this page failed")
