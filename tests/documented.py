@@ -22,10 +22,21 @@ KEPT_TABLE = re.compile(r"^<!-- table .*?^<!-- end -->$", re.MULTILINE | re.DOTA
 COMMENT = re.compile(r"""("[^"]*"|'[^']*')|(?:^|\s)#.*""")  # not what stands in quotes
 
 
+def files() -> list[str]:
+    """All of the project: what git has of it; in a download without git, what stands in none of the folders that
+    running makes."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode == 0:
+        return [name for name in listed.stdout.split("\0") if (ROOT / name).is_file()]
+    made = {".venv", "runs", "cache", "class", "slides", "data"}
+    folders = [path for path in ROOT.iterdir() if path.is_dir() and path.name not in made]
+    paths = [*ROOT.glob("*"), *(path for folder in folders for path in folder.rglob("*"))]
+    return sorted(str(p.relative_to(ROOT)) for p in paths if p.is_file() and "__pycache__" not in p.parts)
+
+
 def texts() -> list[Path]:
     """Every text of the project; a list of changes tells what was."""
-    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [ROOT / name for name in listed.stdout.split() if name != "CHANGELOG.md"]
+    return [ROOT / name for name in files() if name.endswith(".md") and name != "CHANGELOG.md"]
 
 
 def commands_of(text: str) -> Iterator[str]:
@@ -74,11 +85,9 @@ def documented() -> dict[str, str]:
 def copy_of_the_checkout(folder: Path) -> None:
     """What git has of it, as it stands here, and its environment. Compiled code is shared, or each copy would have to
     compile for half a minute."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
+    for name in files():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, folder / name)
     for package in ("lib", "lib/layers"):
         (ROOT / package / "__pycache__").mkdir(exist_ok=True)
         (folder / package / "__pycache__").symlink_to(ROOT / package / "__pycache__")

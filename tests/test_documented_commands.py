@@ -46,7 +46,9 @@ SMALL = (
     Rule(r"^conda env create -f (\S+) && conda activate (\S+)$", r"grep -qx 'name: \2' \1", quick=True),
     Rule(r"^python3\.11 -m venv", "python -m venv --help", quick=True),
     Rule(r"^\. \S+$|^papermill --help", r"\g<0>", quick=True),
+    Rule(r"^python -m tests\.locks.*", r"\g<0> --help", quick=True),
     Rule(r"^jupyter lab \S+", r"\g<0> --show-config", quick=True),
+    Rule(r"^(?=.*nbgrader autograde )", "rm -r autograded && "),
     Rule(r"^(?=.*nbgrader )", "cd class && "),
     # names that stand for another, and dots that stand for what is said elsewhere
     Rule(r"^python -m lib\.(train|human|show_runs)$|^python -m tests\.official_rouge FOLDER$", r"\g<0> --help"),
