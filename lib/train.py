@@ -20,6 +20,7 @@ import tyro
 from tyro.conf import OmitArgPrefixes, Positional
 
 from lib.commands import plain_errors
+from lib.data.corpora import is_name
 from lib.data.prepared import is_prepared
 from lib.devices import device_named, processes, rank_device, wait_for_all
 from lib.errors import InputError
@@ -109,8 +110,8 @@ def _train(command: Any, setup: Setup) -> Run:
         where = {"errors": command.errors, "limit": command.limit}
         if rank == 0:  # the others load what it prepares
             corpus = setup.open_corpus(command.dataset, **where)
-            limited = command.limit is None and not is_prepared(command.dataset)
-            if limited and len(corpus["train"]) == setup.documents:
+            texts = is_name(command.dataset) or not is_prepared(command.dataset)
+            if command.limit is None and texts and len(corpus["train"]) == setup.documents:
                 taken = f"preset {command.preset!r} takes at most {setup.documents} documents of each split"
                 print(f"{taken}; --limit takes another number", file=sys.stderr)
         wait_for_all(world)

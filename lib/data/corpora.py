@@ -145,6 +145,11 @@ SAMPLE = "pmc-sample"
 NAMES = ("aclsum", CLUSTERS, SAMPLE, "docstrings", *HUB, *MANUAL, *NEWSROOM_BINS)
 
 
+def is_name(dataset: str | Path) -> bool:
+    """Whether that is the name of a corpus, and not the path of a folder."""
+    return isinstance(dataset, str) and (dataset in NAMES or dataset.split(":")[0] == "docstrings")
+
+
 def is_private(name: str) -> bool:
     """Whether none of a corpus's texts may be published. Of a folder its owner knows."""
     found = MANUAL.get(name.partition(":")[0])
@@ -366,8 +371,11 @@ def _records(source: Source) -> Records:
 def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     """Find a corpus by name, or a folder of `{train,val,test}` files.
 
+    A name is always that corpus. A folder which has the name of one is given as a path, "./aclsum" or a `Path`;
+    where there is such a folder and the name was given, standard error says so.
+
     Args:
-        dataset: one of `NAMES`, or the path of a folder.
+        dataset: one of `NAMES`, "docstrings:PACKAGE,PACKAGE", or the path of a folder.
         errors: "raise" stops at the first malformed record with file, line and reason; "skip" leaves such records
             out and counts them in `Corpus.skipped`.
 
@@ -376,8 +384,11 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     """
     if not str(dataset).strip():
         raise CorpusError("the corpus has no name: give one, or a folder")
-    if (folder := _folder_named(dataset)) is not None:
+    folder = _folder_named(dataset)
+    if folder is not None and not is_name(dataset):
         return _folder(folder, errors)
+    if folder is not None:
+        print(f"{dataset} is the corpus of this name; the folder here is ./{dataset}", file=sys.stderr)
     if dataset in ("aclsum", CLUSTERS):
         return _aclsum(errors, dataset == CLUSTERS)
     if dataset == SAMPLE:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from lib.data.batch import EncodedDocument
-from lib.data.corpora import Corpus, load_corpus
+from lib.data.corpora import Corpus, is_name, load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus, TextEncoder, encode_documents, is_prepared, prepare
@@ -367,7 +367,7 @@ class Setup:
         test: another corpus, by name or folder, to take the test documents from. Raises CorpusError, and ValueError
         for a prepared folder with other options, or of which a limit or other test documents are asked for.
         """
-        if is_prepared(dataset):
+        if not is_name(dataset) and is_prepared(dataset):
             if test:
                 raise InputError(f"{dataset} is prepared already: its test documents cannot be exchanged")
             if limit is not None:
