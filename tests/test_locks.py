@@ -110,4 +110,4 @@ def test_workflows_install_the_pinned_pytorch_without_cuda():
     commands = [step["run"] for path in WORKFLOWS for step in steps(path) if "torch==" in step.get("run", "")]
     assert len(commands) == 3, "tests, systems, book"
     for command in commands:
-        assert f"install torch=={pins()['torch']} --index-url https://download.pytorch.org/whl/cpu" in command
+        assert f"--torch-backend cpu torch=={pins()['torch']}" in command

@@ -1,4 +1,4 @@
-"""Texts that may not be published stay out of what Git takes up, and a run is not scored on what it has learned from."""
+"""Texts that may not be published stay out of what Git takes up; no run is scored on what it has learned from."""
 
 import json
 import shutil

@@ -148,5 +148,5 @@ def test_the_container_sets_up_what_make_does():
         or 'install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev]"' in dry
     )
     (torch,) = re.findall(r"^torch==.*", text_of("constraints.txt"), re.MULTILINE)
-    assert f"{torch} --index-url https://download.pytorch.org/whl/cpu" in container["postCreateCommand"]
+    assert f"--torch-backend cpu {torch}" in container["postCreateCommand"]
     assert fnmatch.fnmatch(container["image"], "*:3.11-*") and project()["requires-python"] == ">=3.11"
