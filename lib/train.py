@@ -14,7 +14,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, make_dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional
@@ -31,12 +31,15 @@ from lib.runs import Run
 from lib.train_config import TrainConfig
 from lib.training import check_output, progress_of, train
 
+_WHERE = "a corpus name, a folder of documents or a prepared corpus; by default the paper's own"
+Dataset = Annotated[str, tyro.conf.arg(help=_WHERE)]
+
 
 @dataclass(frozen=True)
 class Command:
     paper: Positional[str]  # whose model is trained
     output: str  # the run's folder
-    dataset: str = ""  # a corpus name, a folder of documents or a prepared corpus; by default the paper's own
+    dataset: Dataset = ""
     preset: str = "paper"  # sizes, training and decoding, of which other arguments change single fields
     variant: str | None = None  # a row of the paper's tables; by default the preset's
     errors: Literal["raise", "skip"] = "raise"  # at malformed records
@@ -70,7 +73,7 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Any, Setup]:
             "model": setup.model_config(),
         }
         nested = {"train": OmitArgPrefixes[TrainConfig], "decode": OmitArgPrefixes[DecodeConfig]}
-        added: list = [("dataset", str, field(default=setup.paper.dataset))]
+        added: list = [("dataset", Dataset, field(default=setup.paper.dataset))]
         added += [(name, nested.get(name, type(value)), field(default=value)) for name, value in defaults.items()]
         kind = make_dataclass("Command", added, bases=(Command,), frozen=True)
     command = tyro.cli(kind, args=arguments, prog="python -m lib.train", description=__doc__)
