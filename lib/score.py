@@ -19,7 +19,7 @@ import numpy as np
 
 import lib
 from lib.commands import check_replaces, one_file, plain_errors
-from lib.data.corpora import check_unpublished, unseen
+from lib.data.corpora import check_unpublished, learned_from, unseen
 from lib.data.documents import Document
 from lib.errors import InputError
 from lib.generate import DecodeConfig
@@ -28,7 +28,7 @@ from lib.papers import PAPERS, resolve
 from lib.papers.paper import corpus_for
 from lib.runs import Run
 from lib.score_runs import score_baselines, score_run
-from lib.storage import check_writable, project_root, trained_folder, write_whole
+from lib.storage import check_writable, trained_folder, work_folder, write_whole
 
 DECODED = {"min_length": "words that are written at least", "max_length": "at most", "beam": "width of the search"}
 
@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> None:
         check_replaces(output, "scores", ("ids", "parts"))
         if args.command == "run":
             _check_beside(output)
-            check_unpublished(_beside(output), args.test or args.dataset)
+            check_unpublished(_beside(output), _scored(args))
         made = {"run": _run, "baselines": _baselines}[args.command](args, output)
         write_whole(output, json.dumps(made, ensure_ascii=False) + "\n")
         for name, part in made["parts"].items():
@@ -86,7 +86,7 @@ def _check_numbers(args: argparse.Namespace) -> None:
 def _folder_of_scores(run: Path) -> Path:
     """The run's own folder; not one of `trained/`, whose files are the project's."""
     name, home = run.resolve().name, run.resolve().parent
-    return project_root() / "runs" / "scores" / name if home == trained_folder(name).resolve().parent else run
+    return work_folder() / "scores" / name if home == trained_folder(name).resolve().parent else run
 
 
 def _decoding(run: Run, args: argparse.Namespace) -> DecodeConfig:
@@ -98,11 +98,16 @@ def _decoding(run: Run, args: argparse.Namespace) -> DecodeConfig:
     return replace(run.decode, **changes)
 
 
+def _scored(args: argparse.Namespace) -> str:
+    """The corpus that the scored documents are of."""
+    return args.test if args.test and args.split == "test" else args.dataset
+
+
 def _run(args: argparse.Namespace, output: Path) -> dict:
     run = lib.load(args.folder)
     options = _scaled(run, args.scaled)
     run = replace(run, encoder=replace(run.encoder, options=options), decode=_decoding(run, args))
-    corpus = Path(args.test or args.dataset)
+    corpus = Path(_scored(args))
     limits = [n for n in (args.documents, args.limit) if n is not None]
     if not limits and corpus.resolve() == Path(run.config["corpus"]).resolve():
         limits = [run.config["documents"][args.split]]  # as many as there were in training
@@ -142,9 +147,10 @@ def _scaled(run: Run, given: Iterable[str]):
 def _baselines(args: argparse.Namespace, output: Path) -> dict:
     setup = resolve(args.paper, args.preset)
     corpus = setup.open_corpus(args.dataset, args.errors, args.limit, args.test, progress=False)
-    encoded = list(islice(iter(corpus[args.split]), args.documents))
-    texts = corpus_for(args.dataset, args.errors, args.test).split(args.split)
-    documents = _matching(texts, [d.id for d in encoded])
+    texts = corpus_for(args.dataset, args.errors, args.test)
+    seen = learned_from(texts, args.split, [args.dataset])  # as runs leave them out, beside which these stand
+    encoded = list(islice((d for d in corpus[args.split] if d.id not in seen), args.documents))
+    documents = _matching(texts.split(args.split), [d.id for d in encoded])
     return score_baselines(setup, corpus, documents, encoded, args.split)
 
 

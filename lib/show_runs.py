@@ -16,7 +16,7 @@ import numpy as np
 
 import lib
 from lib.commands import check_replaces, plain_errors
-from lib.data.corpora import is_private, load_corpus, unseen
+from lib.data.corpora import check_unpublished, is_private, load_corpus, unseen
 from lib.data.documents import Document
 from lib.errors import InputError
 from lib.extractive import lead
@@ -165,6 +165,8 @@ def main(arguments: list[str] | None = None) -> None:
         if args.command != KINDS[type(made)]:
             raise InputError(f"{args.name} is {_WHAT[type(made)]}: python -m lib.show_runs {KINDS[type(made)]}")
         _check_output(args.output, made)
+        if isinstance(made, RunFigure) and made.attention == "importance":  # its panels are the texts
+            check_unpublished(args.output.with_suffix(".json"), args.dataset)
         folders = _folders(args.runs, [row.label for row in made.rows if row.run], args.name)
         count = made.documents if args.documents is None else args.documents
         runs = {label: lib.load(folder, device="cpu") for label, folder in folders.items()}

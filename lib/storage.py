@@ -144,10 +144,10 @@ def unwritable(folder: Path) -> OSError | None:
 
 def would_be_published(path: str | Path) -> bool:
     """Whether a file stands, or would stand, in a Git checkout that does not ignore it."""
-    folder = Path(path).absolute().parent
-    there = next(place for place in (folder, *folder.parents) if place.is_dir())
+    path = Path(path).resolve()  # git looks behind no link
+    there = next(place for place in path.parents if place.is_dir())
     with suppress(OSError):  # without git nothing is committed
-        asked = ["git", "check-ignore", "--quiet", str(folder / Path(path).name)]
+        asked = ["git", "check-ignore", "--quiet", str(path)]
         return subprocess.run(asked, cwd=there, capture_output=True).returncode == 1  # 128: there is no checkout
     return False
 

@@ -14,12 +14,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, make_dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional
 
 from lib.commands import plain_errors
+from lib.data.corpora import is_name
 from lib.data.prepared import is_prepared
 from lib.devices import device_named, processes, rank_device, wait_for_all
 from lib.errors import InputError
@@ -30,12 +31,15 @@ from lib.runs import Run
 from lib.train_config import TrainConfig
 from lib.training import check_output, progress_of, train
 
+_WHERE = "a corpus name, a folder of documents or a prepared corpus; by default the paper's own"
+Dataset = Annotated[str, tyro.conf.arg(help=_WHERE)]
+
 
 @dataclass(frozen=True)
 class Command:
     paper: Positional[str]  # whose model is trained
     output: str  # the run's folder
-    dataset: str = ""  # a corpus name, a folder of documents or a prepared corpus; by default the paper's own
+    dataset: Dataset = ""
     preset: str = "paper"  # sizes, training and decoding, of which other arguments change single fields
     variant: str | None = None  # a row of the paper's tables; by default the preset's
     errors: Literal["raise", "skip"] = "raise"  # at malformed records
@@ -69,7 +73,7 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Any, Setup]:
             "model": setup.model_config(),
         }
         nested = {"train": OmitArgPrefixes[TrainConfig], "decode": OmitArgPrefixes[DecodeConfig]}
-        added: list = [("dataset", str, field(default=setup.paper.dataset))]
+        added: list = [("dataset", Dataset, field(default=setup.paper.dataset))]
         added += [(name, nested.get(name, type(value)), field(default=value)) for name, value in defaults.items()]
         kind = make_dataclass("Command", added, bases=(Command,), frozen=True)
     command = tyro.cli(kind, args=arguments, prog="python -m lib.train", description=__doc__)
@@ -109,8 +113,8 @@ def _train(command: Any, setup: Setup) -> Run:
         where = {"errors": command.errors, "limit": command.limit}
         if rank == 0:  # the others load what it prepares
             corpus = setup.open_corpus(command.dataset, **where)
-            limited = command.limit is None and not is_prepared(command.dataset)
-            if limited and len(corpus["train"]) == setup.documents:
+            texts = is_name(command.dataset) or not is_prepared(command.dataset)
+            if command.limit is None and texts and len(corpus["train"]) == setup.documents:
                 taken = f"preset {command.preset!r} takes at most {setup.documents} documents of each split"
                 print(f"{taken}; --limit takes another number", file=sys.stderr)
         wait_for_all(world)

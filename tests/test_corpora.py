@@ -1,6 +1,7 @@
 import gzip
 import json
 import math
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -9,6 +10,7 @@ import pytest
 from lib.data import corpora
 from lib.data.corpora import Corpus, anthology_year, load_corpus
 from lib.data.documents import CorpusError, Document, to_document
+from lib.papers import resolve
 
 GOOD = {"article_id": "1", "section_names": ["Intro", "End"], "sections": [["A b.", "C d."], ["E f."]],
         "abstract_text": ["<S> A summary. </S>", "<S> Two. </S>"]}  # fmt: skip
@@ -331,3 +333,31 @@ def test_a_corpus_can_be_tested_on_another(tmp_path):
     (tmp_path / "b" / "test.jsonl").rename(tmp_path / "b" / "train.jsonl")
     with pytest.raises(CorpusError, match="no split 'test'; there are train"):
         first.tested_on(load_corpus(tmp_path / "b"))
+
+
+def test_a_name_comes_before_a_folder_that_is_called_so(tmp_path, monkeypatch, capsys):
+    """The folder is a path: with a dot, or as a `Path`."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("aclsum", "pubmed", "docstrings:numpy"):
+        (tmp_path / name).mkdir()
+        for split in ("train", "val", "test"):
+            line = json.dumps({"id": "own", "document": "A text.", "summary": "A summary."})
+            (tmp_path / name / f"{split}.jsonl").write_text(line + "\n")
+    for own in ("./aclsum", Path("aclsum"), tmp_path / "aclsum", "./docstrings:numpy"):
+        assert [d.id for d in load_corpus(own).split("test")] == ["own"]
+    assert capsys.readouterr().err == ""
+    assert next(load_corpus("aclsum").split("test")).id != "own"
+    assert capsys.readouterr().err == "aclsum is the corpus of this name; the folder here is ./aclsum\n"
+    assert load_corpus("docstrings:numpy").name == "docstrings:numpy"
+    assert "./docstrings:numpy" in capsys.readouterr().err
+    monkeypatch.setattr("lib.data.corpora._hub", lambda name, *_: name)
+    assert load_corpus("pubmed") == "pubmed"
+
+
+def test_what_is_prepared_in_a_folder_that_is_called_like_a_corpus(tmp_path, monkeypatch):
+    """Likewise: the folder is a path."""
+    monkeypatch.chdir(tmp_path)
+    setup = resolve("mem2mem", "demo")
+    setup.prepare(load_corpus("pmc-sample"), 4, folder=tmp_path / "aclsum", progress=False)
+    assert setup.open_corpus("./aclsum").name == "pmc-sample"
+    assert setup.open_corpus("aclsum", limit=4, progress=False).name == "aclsum"

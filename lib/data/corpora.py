@@ -145,6 +145,11 @@ SAMPLE = "pmc-sample"
 NAMES = ("aclsum", CLUSTERS, SAMPLE, "docstrings", *HUB, *MANUAL, *NEWSROOM_BINS)
 
 
+def is_name(dataset: str | Path) -> bool:
+    """Whether that is the name of a corpus, and not the path of a folder."""
+    return isinstance(dataset, str) and (dataset in NAMES or dataset.split(":")[0] == "docstrings")
+
+
 def is_private(name: str) -> bool:
     """Whether none of a corpus's texts may be published. Of a folder its owner knows."""
     found = MANUAL.get(name.partition(":")[0])
@@ -197,6 +202,7 @@ class Corpus:
         if errors not in ("raise", "skip"):
             raise CorpusError(f"errors must be 'raise' or 'skip', not {errors!r}")
         self.name, self.note, self._contents, self._records, self._errors = name, note, identity, records, errors
+        self.test_name = name  # of the corpus that the test documents are of
         self.pieces = pieces
         self._skipped: dict[str, list[Skipped]] = {}
         self._repeated: dict[str, list[str]] = {}
@@ -290,7 +296,9 @@ class Corpus:
         other._check_split("test")
         records = {**self._records, "test": other._records["test"]}
         identity = f"{self._contents} {other._contents}"
-        return Corpus(self.name, records, identity, self._errors, self.note, self.pieces)
+        both = Corpus(self.name, records, identity, self._errors, self.note, self.pieces)
+        both.test_name = other.test_name
+        return both
 
     @property
     def skipped(self) -> list[Skipped]:
@@ -325,20 +333,27 @@ class Corpus:
 IN_BOTH = {(SAMPLE, "sumpubmed"): frozenset({"PMC4784345"})}
 
 
+def learned_from(corpus: Corpus, split_name: str, trained_on: Iterable[str]) -> set[str]:
+    """Ids of the documents of a split that are known to be training documents of the corpora `trained_on` (names, or
+    folders of these names) as well."""
+    others = {Path(name).name for name in trained_on} if split_name == "test" else set()
+    pairs = ((corpus.test_name, other) for other in others)
+    return {name for pair in pairs for name in IN_BOTH.get(pair, ())}
+
+
 def unseen(
     corpus: Corpus, split_name: str, trained_on: Iterable[str], most: int | None = None, tell: bool = True
 ) -> list[Document]:
-    """The first documents of a split, without those that are known to be training documents of the corpora
-    `trained_on` (names, or folders of these names) as well.
+    """The first documents of a split, without those that are `learned_from`.
 
     tell: standard error says which are left out.
     """
-    others = {Path(name).name for name in trained_on}
-    seen = {id for (name, other), ids in IN_BOTH.items() if name == corpus.name and other in others for id in ids}
-    if split_name != "test" or not seen:
+    seen = learned_from(corpus, split_name, trained_on)
+    if not seen:
         return list(corpus.split(split_name, most))
     if tell:
-        print(f"{corpus.name}: without {', '.join(sorted(seen))}, which the model has learned from", file=sys.stderr)
+        names = ", ".join(sorted(seen))
+        print(f"{corpus.test_name}: without {names}, which the model has learned from", file=sys.stderr)
     return list(islice((d for d in corpus.split(split_name) if d.id not in seen), most))
 
 
@@ -366,8 +381,11 @@ def _records(source: Source) -> Records:
 def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     """Find a corpus by name, or a folder of `{train,val,test}` files.
 
+    A name is always that corpus. A folder which has the name of one is given as a path, "./aclsum" or a `Path`;
+    where there is such a folder and the name was given, standard error says so.
+
     Args:
-        dataset: one of `NAMES`, or the path of a folder.
+        dataset: one of `NAMES`, "docstrings:PACKAGE,PACKAGE", or the path of a folder.
         errors: "raise" stops at the first malformed record with file, line and reason; "skip" leaves such records
             out and counts them in `Corpus.skipped`.
 
@@ -376,8 +394,11 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     """
     if not str(dataset).strip():
         raise CorpusError("the corpus has no name: give one, or a folder")
-    if (folder := _folder_named(dataset)) is not None:
+    folder = _folder_named(dataset)
+    if folder is not None and not is_name(dataset):
         return _folder(folder, errors)
+    if folder is not None:
+        print(f"{dataset} is the corpus of this name; the folder here is ./{dataset}", file=sys.stderr)
     if dataset in ("aclsum", CLUSTERS):
         return _aclsum(errors, dataset == CLUSTERS)
     if dataset == SAMPLE:

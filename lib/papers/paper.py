@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from lib.data.batch import EncodedDocument
-from lib.data.corpora import Corpus, load_corpus
+from lib.data.corpora import Corpus, check_unpublished, is_name, load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus, TextEncoder, encode_documents, is_prepared, prepare
@@ -367,7 +368,7 @@ class Setup:
         test: another corpus, by name or folder, to take the test documents from. Raises CorpusError, and ValueError
         for a prepared folder with other options, or of which a limit or other test documents are asked for.
         """
-        if is_prepared(dataset):
+        if not is_name(dataset) and is_prepared(dataset):
             if test:
                 raise InputError(f"{dataset} is prepared already: its test documents cannot be exchanged")
             if limit is not None:
@@ -388,9 +389,12 @@ class Setup:
         return corpus
 
     def prepare(self, corpus: Corpus, limit: int | None = None, **keep) -> PreparedCorpus:
-        """A corpus's documents in ids, at most `limit` of each split."""
+        """A corpus's documents in ids, at most `limit` of each split, and texts beside them: raises CorpusError for
+        a `folder` where those that may not be published would be."""
         if limit is not None and limit < 1:
             raise InputError(f"limit must be at least 1, not {limit}; without it there is none")
+        if folder := keep.get("folder"):
+            check_unpublished(Path(folder) / "prepared.json", corpus.name)
         prepared = self.reading.prepare(corpus, self.options, limit or self.documents, **keep)
         return _told(replace(prepared, name=corpus.name))  # the cache may know it by another path
 
