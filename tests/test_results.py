@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import lib
 from lib import kept_tables, make_tables, score
 from lib.data.corpora import load_corpus
 from lib.extractive import matches, oracle
@@ -286,6 +287,74 @@ def test_duc_is_scored_on_fifteen_words(scored, tmp_path):
     score.main(["run", str(scored / "hred"), *given, "--output", str(tmp_path / "scores.json")])
     summaries = [json.loads(line)["summary"] for line in (tmp_path / "summaries.jsonl").read_text().splitlines()]
     assert all(0 < len(" ".join(s).split()) <= 22 for s in summaries)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What `lib.score run` asks a shipped run for: its documents, decoding and batch size."""
+    found = {}
+
+    def scores(run, documents, split_name, corpus, batch_size):
+        found.update(ids=[d.id for d in documents], decode=run.decode, batch_size=batch_size, corpus=corpus)
+        return {"parts": {}}, []
+
+    monkeypatch.setattr(score, "score_run", scores)
+    monkeypatch.setattr(score, "write_summaries", lambda *_: None)
+    return found
+
+
+LEARNED = "PMC4784345"  # a test paper of pmc-sample that stands among the training papers of the shipped run
+
+
+def score_shipped(tmp_path, *given):
+    output = ["--output", str(tmp_path / "scores.json")]
+    score.main(["run", str(project_root() / "trained" / "mem2mem"), *given, *output])
+
+
+def test_papers_that_a_run_has_learned_from_are_not_scored(asked, tmp_path, capsys):
+    """Said in a line. In the place of each stands the next one."""
+    every = [d.id for d in load_corpus("pmc-sample").split("test")]
+    place, unseen = every.index(LEARNED), [name for name in every if name != LEARNED]
+    own = write_corpus(tmp_path / "sumpubmed")
+    told = f"pmc-sample: without {LEARNED}, which the model has learned from\n"
+    for given in (["--dataset", "pmc-sample"], ["--dataset", str(own), "--test", "pmc-sample"]):
+        (tmp_path / "scores.json").unlink(missing_ok=True)
+        score_shipped(tmp_path, *given)
+        assert asked["ids"] == unseen and asked["corpus"] == "pmc-sample" and capsys.readouterr().err == told
+    (tmp_path / "scores.json").unlink()
+    score_shipped(tmp_path, "--dataset", "pmc-sample", "--documents", str(place + 1))
+    assert asked["ids"] == unseen[: place + 1]
+    (tmp_path / "scores.json").unlink()
+    score_shipped(tmp_path, "--dataset", "pmc-sample", "--split", "val", "--documents", "2")
+    score.main(
+        ["baselines", "mem2mem", "--dataset", str(own), "--test", "pmc-sample", "--documents", str(place + 1)]
+        + ["--output", str(tmp_path / "base.json")]
+    )
+    assert read(tmp_path / "base.json")["ids"] == unseen[: place + 1], "baselines stand beside such runs"
+
+
+def write_corpus(folder):
+    folder.mkdir()
+    for name in ("train", "val", "test"):
+        line = json.dumps({"id": name, "document": "A text. It ends.", "summary": "A summary."})
+        (folder / f"{name}.jsonl").write_text(line + "\n")
+    return folder
+
+
+def test_a_run_is_scored_with_another_decoding(asked, tmp_path):
+    own = lib.load(project_root() / "trained" / "mem2mem").decode
+    given = ["--dataset", "pmc-sample", "--documents", "2"]
+    score_shipped(tmp_path, *given)
+    assert (asked["decode"], asked["batch_size"]) == (own, 16)
+    (tmp_path / "scores.json").unlink()
+    score_shipped(tmp_path, *given, "--min-length", "5", "--max-length", "9", "--beam", "2", "--batch-size", "3")
+    assert asked["decode"] == replace(own, min_length=5, max_length=9, beam=2) and asked["batch_size"] == 3
+    (tmp_path / "scores.json").unlink()
+    wrong = f"at least {own.min_length} words and at most 100 are asked for: give --min-length, --max-length"
+    with pytest.raises(SystemExit, match=f"error: {wrong}$"):
+        score_shipped(tmp_path, *given, "--max-length", "100")
+    with pytest.raises(SystemExit, match="error: --batch-size must be at least 1, not 0"):
+        score_shipped(tmp_path, *given, "--batch-size", "0")
 
 
 def test_a_table_without_runs(scored):

@@ -206,3 +206,21 @@ def test_the_kept_figures_are_of_the_trained_run():
     assert all(seam == [seam[0], seam[0] + 1, seam[0] + 2] for seam in seams) and len({seam[0] for seam in seams}) > 2
     weights = [max(row) for panel in panels for row in panel["weights"]]
     assert sum(weight > 0.9 for weight in weights) >= len(weights) - 1
+
+
+def test_papers_that_a_run_has_learned_from_are_not_shown(tmp_path, monkeypatch, capsys):
+    """In the place of each stands the next one."""
+    shown_documents = []
+
+    def no_samples(name, runs, documents, corpus):
+        shown_documents.extend(documents)
+        return {"title": "", "corpus": corpus, "documents": []}
+
+    monkeypatch.setattr(show_runs, "samples", no_samples)
+    every = [d.id for d in load_corpus("pmc-sample").split("test")]
+    place = every.index("PMC4784345")
+    kept = f"Mem2Mem={project_root() / 'trained' / 'mem2mem'}"
+    given = ["--dataset", "pmc-sample", "--documents", str(place + 1), "--output", str(tmp_path / "T.json")]
+    show_runs.main(["samples", "mem2mem_table6", kept, *given])
+    assert [d.id for d in shown_documents] == [*every[:place], every[place + 1]]
+    assert "pmc-sample: without PMC4784345, which the model has learned from" in capsys.readouterr().err

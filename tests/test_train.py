@@ -858,3 +858,15 @@ def test_validation_is_in_bfloat16_where_training_is(planted_corpus, tmp_path, m
     monkeypatch.setattr(training._Loop, "_autocast", autocast)
     train(MEM2MEM, model(), planted_corpus, replace(CONFIG, steps=1, bf16=True), tmp_path, progress=False)
     assert set(training_then) == {True, False}
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_paper_is_trained_on_its_own_corpus(name, capsys):
+    """Unless another one is named; and the help says so."""
+    given = [name, "--preset", "demo", "--output", "o"]
+    assert parse(given)[0].dataset == PAPERS[name].dataset
+    assert parse([*given, "--dataset", "my/folder"])[0].dataset == "my/folder"
+    with pytest.raises(SystemExit):
+        parse([*given, "--help"])
+    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert f"by default the paper's own (default: {PAPERS[name].dataset})" in told
