@@ -1,6 +1,7 @@
 """What the commands have in common: an error that its reader can mend is one line, and so is Ctrl-C. A fault of the
 program keeps its traceback."""
 
+import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from lib.errors import CompanionError, InputError
-from lib.storage import check_writable, of_the_system, read_numbers
+from lib.storage import check_ours, check_writable, of_the_system, read_numbers
 
 INTERRUPTED = 130  # the exit status of what a person stopped, as shells have it
 
@@ -18,9 +19,11 @@ def plain_errors(stopped: Callable[[], str] = lambda: "") -> Iterator[None]:
     """The project's own errors (`CompanionError`), the system's and a full GPU end the process with one line and
     status 1, Ctrl-C with status 130. Any other error passes, with its traceback.
 
-    stopped: what Ctrl-C leaves behind, in words.
+    What is printed within it is UTF-8. stopped: what Ctrl-C leaves behind, in words.
     """
+    _print_utf8()
     try:
+        check_ours()
         yield
     except OSError as error:
         sys.exit(f"error: {of_the_system(error)}")
@@ -34,6 +37,14 @@ def plain_errors(stopped: Callable[[], str] = lambda: "") -> Iterator[None]:
             raise
         reason = str(error).partition(". ")[0]
         sys.exit(f"error: {reason}. Try a smaller batch, or a batch in more parts (accumulate).")
+
+
+def _print_utf8() -> None:
+    """Whatever the system's encoding is, in which a summary might not be written. Half a character, as of a file's
+    name that is no text, becomes its escape, which JSON reads too."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _is_of_memory(error: RuntimeError) -> bool:

@@ -16,7 +16,7 @@ _BLOCK = "<!-- table {} -->\n{}\n<!-- end -->"
 def shown_in() -> list[str]:
     """The files that show tables: the texts of the project, and the cards of its trained runs."""
     cards = sorted((project_root() / "trained").glob("*/README.md"))
-    return ["papers.md", "README.md", *(str(path.relative_to(project_root())) for path in cards)]
+    return ["papers.md", "README.md", *(path.relative_to(project_root()).as_posix() for path in cards)]
 
 
 def keep(path: Path, size: str = "") -> Path:

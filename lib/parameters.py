@@ -4,6 +4,7 @@ import ast
 import builtins
 
 from lib.errors import InputError
+from lib.storage import check_ours
 from lib.suggestions import did_you_mean
 
 
@@ -19,7 +20,9 @@ def check_parameters(namespace: dict) -> None:
 
     Raises:
         ParameterError: an unknown name, with the nearest known one; a value of the wrong type; a negative number.
+        InputError: another `lib` is in the way.
     """
+    check_ours()
     cells = [cell for cell in namespace.get("In", []) if cell.strip()]
     declared_at = max((i for i, cell in enumerate(cells) if _declared(cell)), default=None)
     if declared_at is None:

@@ -34,6 +34,18 @@ def project_root() -> Path:
     return _checkout() or Path.cwd()
 
 
+def check_ours() -> None:
+    """Raises InputError where Python takes another folder for `lib`, such as one in the current folder. An editable
+    installation lets it find this one's modules all the same."""
+    name = __name__.partition(".")[0]
+    own, found = Path(__file__).resolve().parent, Path(sys.modules[name].__path__[0]).resolve()
+    if found != own:
+        raise InputError(
+            f"{found} is in the way: Python takes it for {own}. Start in another folder (papermill: --cwd FOLDER), "
+            "or a command with python -P -m"
+        )
+
+
 def work_folder() -> Path:
     """Where pages keep what they make: `runs` in the checkout or the current folder. Where that cannot be written it
     is a folder of the user's, or a temporary one, which is said once."""

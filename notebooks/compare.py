@@ -58,7 +58,7 @@ from lib.page_tools import clip, figures_folder, measured, summary_row, unseen_p
 from lib.papers import PAPERS
 from lib.score_runs import score_systems
 from lib.shown import PageFigures, Passages, show_tables
-from lib.storage import code_digest, digest, project_root, trained_folder, write_json
+from lib.storage import code_digest, digest, trained_folder, work_folder, write_json
 from lib.papers.paper import DECODINGS
 
 kept = not (dataset or preset or steps)
@@ -82,7 +82,7 @@ settings and code is not done again.
 # %%
 code = code_digest("lib.train")  # and all that it imports
 made_of = digest([dataset, preset, steps, seed, corpus.identity, code])
-here = project_root() / "runs" / f"compare-{made_of}"
+here = work_folder() / f"compare-{made_of}"
 # otherwise two at a time, a core for each
 alone = torch.cuda.is_available() or preset != "demo"
 
@@ -290,9 +290,9 @@ as CSV. Another command reads the filled form and gives the scores and the agree
 
 # %%
 for name in compared:
-    path = project_root() / "runs" / "summaries" / f"{name}.jsonl"
+    path = work_folder() / "summaries" / f"{name}.jsonl"
     write_summaries(path, texts, systems[compared[name]], dataset)
-    print(f"{name:<25} {path.relative_to(project_root())}")
+    print(f"{name:<25} {path.relative_to(work_folder().parent)}")
 print("\npython -m lib.human sheet runs/rating --documents 20 Mem2Mem=FILE ...")
 print("python -m lib.human scores runs/rating")
 

@@ -136,7 +136,7 @@ from lib.ranking import (
 from lib.runs import kept_checkpoints, load_weights
 from lib.shown import PageFigures, Passages, show_tables, wrapped
 from lib.shown_tables import published_table, setting, table_frame
-from lib.storage import project_root, trained_folder
+from lib.storage import trained_folder, work_folder
 from lib.papers.paper import DECODINGS
 from lib.training import evaluate_loss
 
@@ -1555,7 +1555,7 @@ python -m lib.human scores runs/rating     # means with intervals, analysis of v
 
 # %% slideshow={"slide_type": "skip"}
 for name, summaries in systems.items():
-    path = project_root() / "runs" / "summaries" / f"{name}.jsonl"
+    path = work_folder() / "summaries" / f"{name}.jsonl"
     write_summaries(path, documents, summaries, dataset)
 published_4 = {"Lead": (31.59, -0.383), "FT": (35.69, 0.000)}
 published_4 |= {"T-DMCA": (43.14, 0.147), "HT": (54.11, 0.237)}

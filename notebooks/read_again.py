@@ -110,7 +110,7 @@ from lib.shown_tables import (
     table_frame,
     without_published,
 )
-from lib.storage import project_root, write_json, write_whole
+from lib.storage import project_root, work_folder, write_json, write_whole
 
 kept = (dataset, preset, variant, steps, seed) == (
     "",
@@ -976,7 +976,7 @@ run_facts(run, origin)
 # %% slideshow={"slide_type": "skip"}
 if kept:  # for others to read, as the figure of importance below
     lines_of_json = "".join(json.dumps(record) + "\n" for record in made_up)
-    write_whole(project_root() / "runs" / "dispatches" / "test.jsonl", lines_of_json)
+    write_whole(work_folder() / "dispatches" / "test.jsonl", lines_of_json)
 
 # %% slideshow={"slide_type": "skip"}
 validation_losses(run)

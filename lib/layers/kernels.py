@@ -38,9 +38,8 @@ def _kernel(function) -> Any:
     try:
         KERNELS.append(kept(function))
     except RuntimeError:  # numba may write nowhere
-        folder = str(temporary_folder() / "kernels")
-        setattr(config, "CACHE_DIR", folder)  # noqa: B010  # numba makes its attributes when it starts
-        say_once(f"{Path(__file__).parent} and the user's cache cannot be written; compiled: {folder}")
+        folder = config.CACHE_DIR = str(temporary_folder() / "kernels")  # type: ignore[attr-defined]
+        say_once(f"neither {Path(__file__).parent} nor the user's cache can be written; compiled kernels: {folder}")
         KERNELS.append(kept(function))
     return KERNELS[-1]
 
