@@ -327,8 +327,10 @@ def test_papers_that_a_run_has_learned_from_are_not_scored(asked, tmp_path, caps
     (tmp_path / "scores.json").unlink()
     score_shipped(tmp_path, "--dataset", "pmc-sample", "--split", "val", "--documents", "2")
     score.main(
-        ["baselines", "mem2mem", "--dataset", str(own), "--test", "pmc-sample", "--documents", str(place + 1)]
-        + ["--output", str(tmp_path / "base.json")]
+        [
+            *("baselines", "mem2mem", "--dataset", str(own), "--test", "pmc-sample"),
+            *("--documents", str(place + 1), "--output", str(tmp_path / "base.json")),
+        ]
     )
     assert read(tmp_path / "base.json")["ids"] == unseen[: place + 1], "baselines stand beside such runs"
 
