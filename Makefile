@@ -8,7 +8,7 @@ PAGES := $(wildcard notebooks/*.py)
 TALKS := $(filter-out notebooks/compare.ipynb,$(PAGES:.py=.ipynb))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check torture lab notebooks figures workflow bench book class slides publish lint clean
+.PHONY: help run test check lock torture lab notebooks figures workflow bench book class slides publish lint clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -31,6 +31,10 @@ test: $(READY)  ## run every test and every page
 
 check: $(READY)  ## run what takes long: every page with parameters by papermill, every command that the texts name
 	$(BIN)/pytest tests --long -m long -n 2 --dist worksteal
+
+lock: $(READY)  ## check that all pins can be installed, and write requirements.lock again (asks the package index)
+	$(BIN)/python -m tests.locks
+	$(BIN)/python -m tests.locks make
 
 torture: $(READY)  ## a quarter of an hour of damaged files, kills and full disks: counts of what became of them
 	$(BIN)/python -m tests.torture --minutes 10

@@ -17,7 +17,7 @@ ROOT = project_root()
 BIN = Path(sys.executable).parent
 PROGRAMS = r"python[\d.]*|make|papermill|jupyter|snakemake|torchrun|nbgrader|pip|uv|conda|cat|cd|sphinx-build|pytest"
 COMMAND = re.compile(rf"(?:[A-Z_]+=\S+ )*(?:{PROGRAMS}) .|\. \S+/activate")
-FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)  # also of a list
 KEPT_TABLE = re.compile(r"^<!-- table .*?^<!-- end -->$", re.MULTILINE | re.DOTALL)  # by what it was made, once
 COMMENT = re.compile(r"""("[^"]*"|'[^']*')|(?:^|\s)#.*""")  # not what stands in quotes
 
