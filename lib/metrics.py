@@ -13,7 +13,6 @@ from rouge_score.tokenizers import Tokenizer
 
 from lib.bootstrap import Interval, interval
 from lib.data.text import counted_words, mostly_ascii
-from lib.errors import InputError
 from lib.measures import METRICS
 
 
@@ -39,7 +38,7 @@ def rouge(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np
     Summaries and references are lists of sentences. Raises ValueError when their numbers differ.
     """
     if len(summaries) != len(references):
-        raise InputError(f"{len(summaries)} summaries for {len(references)} references")
+        raise ValueError(f"{len(summaries)} summaries for {len(references)} references")
     scorer = RougeScorer(list(METRICS.values()), tokenizer=_STEMS)
     scores = [scorer.score("\n".join(r), "\n".join(s)) for s, r in zip(summaries, references)]
     return 100 * np.array([[s[m].fmeasure for m in METRICS.values()] for s in scores])
@@ -53,7 +52,7 @@ def limited_recall(
     DUC 2004's measure. Of several references the best counts, averaged over leaving one out (Lin 2004, 2.1).
     """
     if len(summaries) != len(references):
-        raise InputError(f"{len(summaries)} summaries for {len(references)} sets of references")
+        raise ValueError(f"{len(summaries)} summaries for {len(references)} sets of references")
     scorer, rows = RougeScorer(["rouge1", "rouge2", "rougeL"], tokenizer=_STEMS), []
     for summary, texts in zip(summaries, references):
         shown = " ".join(summary).encode()[:limit].decode(errors="ignore")
@@ -69,7 +68,7 @@ def longest_common_recall(texts: Sequence[str], references: Sequence[list[str]])
     The measure of Liu and Lapata's (2019) Table 1. rouge-score gives the same, in a hundred times the time.
     """
     if len(texts) != len(references):
-        raise InputError(f"{len(texts)} texts for {len(references)} references")
+        raise ValueError(f"{len(texts)} texts for {len(references)} references")
     words = _STEMS.tokenize
     pairs = ((words(text), words("\n".join(reference))) for text, reference in zip(texts, references))
     return 100 * np.array([_longest_common(text, wanted) / max(1, len(wanted)) for text, wanted in pairs])
