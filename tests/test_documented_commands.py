@@ -85,7 +85,7 @@ SMALL = (
     Rule(r"^snakemake (?!.*kept=1)(?!-n)", "snakemake -n "),
     Rule(r"--executor slurm", "--executor dryrun"),
     # pages
-    Rule(f"^papermill .*ipynb(?:{'|'.join(map(re.escape, WHOLE))})?$", r"\g<0> --prepare-only", quick=True),
+    Rule(f"^papermill .* out.ipynb(?:{'|'.join(map(re.escape, WHOLE))})?$", r"\g<0> --prepare-only", quick=True),
     Rule(r"-p dataset .*", r"\g<0> -p steps 2"),
 )  # fmt: skip
 
@@ -155,7 +155,7 @@ def given(command: str) -> list[str]:
 
 COMMANDS = documented.documented()
 QUICK = [command for command in COMMANDS if small(command)[1]]
-LONG = [command for command in COMMANDS if command not in QUICK]
+LONG = list({small(command)[0]: command for command in COMMANDS if command not in QUICK}.values())  # each once
 
 
 @pytest.fixture(scope="session")
