@@ -66,6 +66,7 @@ SMALL = (
         "table mem2mem_table2 --corpus aclsum --output U.json --add-to T.scores.json.gz ...",
     ),
     Rule(r"(--add-to .*) \.\.\.$", r"\1 hred=b/scores.json"),
+    Rule(r"(NAME=\S+) \.\.\.$", r"\1 Lead=lead.jsonl"),
     Rule(r" \.\.\.$", ""),
     Rule(r"MODULE \[ARGUMENTS \.\.\.\]", "lib.corpora"),
     Rule(r"^snakemake NAME", "snakemake -c1 mem2mem_table2"),
