@@ -5,6 +5,7 @@
 FILE is written when the command has succeeded, also by sys.exit(0).
 """
 
+import math
 import runpy
 import sys
 import time
@@ -14,15 +15,13 @@ from lib.storage import write_json
 
 
 def peak_memory() -> float:
-    """The largest resident memory of this process so far, in GB (2^30 bytes)."""
+    """The largest resident memory of this process so far, in GB (2^30 bytes); NaN on Windows."""
     status = Path("/proc/self/status")
     if status.exists():  # Linux: ru_maxrss would count the process that started this one
         line = next(line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM:"))
         return int(line.split()[1]) / 2**20
     if sys.platform == "win32":
-        import psutil  # of ipykernel
-
-        return psutil.Process().memory_info().peak_wset / 2**30
+        return math.nan  # the standard library cannot tell there
     import resource  # which Windows has not
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**30  # bytes on macOS
