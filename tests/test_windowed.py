@@ -209,10 +209,11 @@ def test_bf16_autocast_stays_close():
     torch.manual_seed(0)
     model = Windowed(WindowedConfig(VOCAB, **{**SIZES, "hidden": 8}))
     exact = model.loss(texts())["loss"]
-    with torch.autocast("cpu", torch.bfloat16):
-        rough = model.loss(texts())["loss"]
-    assert rough.dtype == torch.float32
-    assert rough.item() == pytest.approx(exact.item(), rel=0.02)
+    for learns in (True, False):  # in training, and in a validation
+        with torch.autocast("cpu", torch.bfloat16), torch.set_grad_enabled(learns):
+            rough = model.loss(texts())["loss"]
+        assert rough.dtype == torch.float32
+        assert rough.item() == pytest.approx(exact.item(), rel=0.02)
 
 
 @pytest.mark.parametrize(

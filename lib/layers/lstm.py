@@ -26,8 +26,10 @@ class LSTM(nn.LSTM):
 
     @staticmethod
     def _pays(inputs) -> bool:
-        """Without gradients PyTorch is 1.3 to 3 times as fast, but for packed sequences and for a single step."""
-        return torch.is_grad_enabled() or isinstance(inputs, PackedSequence) or inputs.shape[-2] == 1
+        """Without gradients PyTorch is 1.3 to 3 times as fast, but for packed sequences and for a single step; and it
+        has no LSTM in bfloat16 where the processor has no AVX-512."""
+        learns, short = torch.is_grad_enabled(), isinstance(inputs, PackedSequence) or inputs.shape[-2] == 1
+        return learns or short or (torch.is_autocast_enabled("cpu") and _has_no_bf16())
 
     def _read(self, words: Tensor, sizes: list[int], start: list[Tensor], direction: int) -> tuple[Tensor, ...]:
         weight_ih, weight, bias_ih, bias = self.all_weights[direction]
@@ -35,6 +37,11 @@ class LSTM(nn.LSTM):
         with torch.autocast("cpu", enabled=False):
             scanned = (x.to(weight.dtype) for x in (projected, *start))
             return _Scan.apply(*scanned, weight, bias, slices(sizes, direction == 1), torch.is_grad_enabled())
+
+
+def _has_no_bf16() -> bool:
+    """Whether PyTorch's own LSTM on a CPU, which is oneDNN's, ends in an error in bfloat16."""
+    return torch.backends.mkldnn.is_available() and not torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
 class LSTMStack(nn.Module):
