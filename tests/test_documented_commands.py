@@ -44,7 +44,7 @@ SMALL = (
     Rule(r'^pip install (?:-e )?"?\.\[(.+)\]"?$', r"grep -q '^\1 = \\[' pyproject.toml", quick=True),
     Rule(r"^(?:uv )?pip install (?:--require-hashes )?-r (\S+)$", r"test -f \1", quick=True),
     Rule(r"^uv pip install .*", r"\g<0> --help", quick=True),
-    Rule(r"^uv run --no-sync papermill .*", r"\g<0> --prepare-only", quick=True),
+    Rule(r"^uv run --no-sync papermill .*", r"\g<0> --prepare-only"),
     Rule(r"^uv venv .*", r"\g<0> --help", quick=True),
     Rule(r"^pip install \.$", "test -f pyproject.toml", quick=True),
     Rule(r"^pip install [\w-]+$", "pip install --help", quick=True),
@@ -52,9 +52,10 @@ SMALL = (
     Rule(r"^python3\.11 -m venv", "python -m venv --help", quick=True),
     Rule(r"^\. \S+$|^papermill --help", r"\g<0>", quick=True),
     Rule(r"^python -m tests\.locks.*", r"\g<0> --help", quick=True),
-    Rule(r"^jupyter lab \S+", r"\g<0> --show-config", quick=True),
+    Rule(r"^jupyter lab \S+", r"\g<0> --show-config"),
     Rule(r"^(?=.*nbgrader autograde )", "rm -r autograded && "),
     Rule(r"^(?=.*nbgrader )", "cd class && "),
+    Rule(r"^python -m pytest .*", r"\g<0> --collect-only"),
     # names that stand for another, and dots that stand for what is said elsewhere
     Rule(r"^python -m lib\.(train|human|show_runs)$|^python -m tests\.official_rouge FOLDER$", r"\g<0> --help"),
     Rule(r"lib\.train \.\.\.", "lib.train mem2mem --preset demo --output runs/demo"),
@@ -86,7 +87,7 @@ SMALL = (
     Rule(r"^snakemake (?!.*kept=1)(?!-n)", "snakemake -n "),
     Rule(r"--executor slurm", "--executor dryrun"),
     # pages
-    Rule(f"^papermill .* out.ipynb(?:{'|'.join(map(re.escape, WHOLE))})?$", r"\g<0> --prepare-only", quick=True),
+    Rule(f"^papermill .* out.ipynb(?:{'|'.join(map(re.escape, WHOLE))})?$", r"\g<0> --prepare-only"),
     Rule(r"-p dataset .*", r"\g<0> -p steps 2"),
 )  # fmt: skip
 
