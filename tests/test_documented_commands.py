@@ -36,7 +36,7 @@ class Rule:
 
 
 # parameters with which `test_whole_pages` runs the pages that are named with them
-WHOLE = (" -p dataset my/folder -p variant +transfer", " -p study_steps 150", " -p preset demo")
+WHOLE = (" -p dataset my/folder -p variant +transfer", " -p dataset arxiv", " -p study_steps 150", " -p preset demo")
 SMALL = (
     # what needs a network, a person or a class of students: whether all that it names is there
     Rule(r"^make (?!help$)", "make -n ", quick=True),
@@ -77,8 +77,8 @@ SMALL = (
     Rule(r"--steps \d+", "--steps 2"),
     Rule(r"lib\.train (?!.*--help)(?=\w)(\w+)", r"lib.train \1 --limit 4 --batch-size 2 --steps 2"),
     Rule(r"--nproc-per-node \d+", "--nproc-per-node 2"),
-    Rule(r"lib\.(score run|trained score|show_runs \w+) .*", r"\g<0> --documents 2"),
-    Rule(r"lib\.score baselines .*", r"\g<0> --limit 4 --documents 2"),
+    Rule(r"lib\.(score run|trained score|show_runs \w+) .*", r"\g<0> --documents 1"),
+    Rule(r"lib\.score baselines .*", r"\g<0> --limit 4 --documents 1"),
     Rule(
         r"^python -m tests\.bench (\w+)$",
         r"""python -c "from tests.bench.__main__ import *; work(Path())['\1']" """,
