@@ -68,7 +68,7 @@ def official(folder: Path, summaries: Sequence[list[str]], references: Sequence[
                 path.write_text("\n".join(sentences) + "\n", encoding="utf-8")
             lines.append(" ".join(map(str, paths)))
         listed = Path(place) / "pairs"
-        listed.write_text("\n".join(lines) + "\n")
+        listed.write_text("\n".join(lines) + "\n", encoding="utf-8")
         command = ["perl", str(folder / "ROUGE-1.5.5.pl"), "-e", str(folder / "data"), *OPTIONS.split(), *options]
         told = subprocess.run([*command, "-d", "-z", "SPL", str(listed)], capture_output=True, text=True, check=True)
     return {name: _measured(told.stdout, measure) for name, measure in OFFICIAL.items()}

@@ -114,7 +114,7 @@ def test_a_page_is_a_talk_of_twenty_to_thirty_slides(page):
 
 def plans():
     """Of each page, the equations that its plan in teaching.md shows."""
-    text = (ROOT / "teaching.md").read_text().partition("## Slides")[0]
+    text = (ROOT / "teaching.md").read_text(encoding="utf-8").partition("## Slides")[0]
     for name, plan in re.findall(r"^### (.+)\n((?:(?!###).*\n)*)", text, re.MULTILINE):
         shown = [row.split("|")[2] for row in plan.splitlines() if row.startswith("|")]
         spans = re.findall(r"\((\d+)\)(?: to \((\d+)\))?", " ".join(shown))

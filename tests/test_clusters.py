@@ -62,7 +62,7 @@ def folder(tmp_path):
     random = np.random.default_rng(0)
     for split, count in (("train", 30), ("val", 4), ("test", 4)):
         lines = [json.dumps(record(random, f"{split}{i}")) for i in range(count)]
-        (tmp_path / f"{split}.jsonl").write_text("\n".join(lines))
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     return tmp_path
 
 
@@ -109,8 +109,8 @@ def test_papers_as_clusters():
 
 
 def test_articles_of_a_cluster_are_sources(tmp_path):
-    (tmp_path / "test.src").write_text("One. NEWLINE_CHAR Two. ||||| Three.\nAlone.\n")
-    (tmp_path / "test.tgt").write_text("S.\nT.\n")
+    (tmp_path / "test.src").write_text("One. NEWLINE_CHAR Two. ||||| Three.\nAlone.\n", encoding="utf-8")
+    (tmp_path / "test.tgt").write_text("S.\nT.\n", encoding="utf-8")
     first, second = load_corpus(tmp_path).split("test")
     assert first.sections == [["One.", "Two."], ["Three."]]
     assert first.section_names == ["article 1", "article 2"] and second.section_names == [""]

@@ -46,15 +46,15 @@ def unprepared(monkeypatch):
 
 
 def test_an_output_that_is_a_file(tmp_path, unprepared):
-    (tmp_path / "file").write_text("mine")
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
     for output in (tmp_path / "file", tmp_path / "file" / "below"):
         refused(train.main, [*DEMO, "--output", output], f"{tmp_path / 'file'} is a file")
-    assert (tmp_path / "file").read_text() == "mine"
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
 
 def test_figures_where_there_are_none(tmp_path):
     refused(figures.main, [tmp_path / "fugures"], "fugures", "No such file or directory")
-    (tmp_path / "x.json").write_text('{"plot": "lin')
+    (tmp_path / "x.json").write_text('{"plot": "lin', encoding="utf-8")
     refused(figures.main, [tmp_path], f"{tmp_path / 'x.json'}: cannot be read as JSON")
     refused(diagrams.main, [tmp_path / "x.json"], f"{tmp_path / 'x.json'}")
 
@@ -64,7 +64,7 @@ def test_an_output_whose_name_is_too_long(tmp_path, unprepared):
 
 
 def test_an_output_that_holds_a_run(tmp_path, unprepared):
-    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     refused(train.main, [*DEMO, "--output", tmp_path], "holds a run already")
     os.rename(tmp_path / "config.json", tmp_path / "best-3.safetensors")
     for resume in ([], ["--resume"]):
@@ -140,7 +140,7 @@ def test_scores_that_cannot_be_written(tmp_path):
 
 def test_files_that_cannot_be_read_or_written(tmp_path):
     refused(summarize.main, [tmp_path / "gone", tmp_path / "a.txt"], "a.txt: No such file or directory")
-    (tmp_path / "file").write_text("x")
+    (tmp_path / "file").write_text("x", encoding="utf-8")
     refused(summarize.main, [tmp_path / "gone", tmp_path], "Is a directory")
     refused(summarize.main, [tmp_path / "file" / "run", tmp_path / "file"], "holds no run")
 
@@ -283,7 +283,7 @@ def test_a_model_for_another_corpus_does_not_take_a_runs_weights(tmp_path):
 @pytest.mark.parametrize(("end", "status"), [("", 0), ("0", 0), ("None", 0), ("3", 3), ("'no'", 1)])
 def test_the_cost_of_a_command_that_ends_itself(tmp_path, end, status):
     """Kept where it succeeded; its exit status is handed on."""
-    (tmp_path / "ends.py").write_text(f"import sys\nsys.exit({end})\n")
+    (tmp_path / "ends.py").write_text(f"import sys\nsys.exit({end})\n", encoding="utf-8")
     command = [sys.executable, "-m", "lib.process_cost", str(tmp_path / "cost.json"), "ends"]
     paths = os.pathsep.join([str(project_root()), str(tmp_path)])
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, cwd=tmp_path)

@@ -167,25 +167,25 @@ def test_damaged_gzip(tmp_path):
 
 def test_formats(tmp_path):
     hub = {"article": "One. Two.", "abstract": "Short."}
-    (tmp_path / "train.json").write_text(json.dumps([hub, hub]))
+    (tmp_path / "train.json").write_text(json.dumps([hub, hub]), encoding="utf-8")
     parquet.write_table(pa.Table.from_pylist([hub]), tmp_path / "validation-00000-of-00002.parquet")
     parquet.write_table(pa.Table.from_pylist([hub, hub]), tmp_path / "validation-00001-of-00002.parquet")
-    (tmp_path / "test.csv").write_text('document,summary\n"One.\nTwo.",Short.\n')
+    (tmp_path / "test.csv").write_text('document,summary\n"One.\nTwo.",Short.\n', encoding="utf-8")
     corpus = load_corpus(tmp_path)
     assert [len(list(corpus.split(s))) for s in ("train", "val", "test")] == [2, 3, 1]
     assert next(corpus.split("test")).sections == [["One.", "Two."]]
 
 
 def test_parallel_files_must_be_as_long(tmp_path):
-    (tmp_path / "train.src").write_text("One.\nTwo.\n")
-    (tmp_path / "train.tgt").write_text("A.\n")
+    (tmp_path / "train.src").write_text("One.\nTwo.\n", encoding="utf-8")
+    (tmp_path / "train.tgt").write_text("A.\n", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"train\.tgt: ends before line 2"):
         list(load_corpus(tmp_path).split("train"))
 
 
 def test_multi_news_articles_are_sections(tmp_path):
-    (tmp_path / "train.src").write_text("One. Two. NEWLINE_CHAR Three. ||||| Other.\n")
-    (tmp_path / "train.tgt").write_text("A.\n")
+    (tmp_path / "train.src").write_text("One. Two. NEWLINE_CHAR Three. ||||| Other.\n", encoding="utf-8")
+    (tmp_path / "train.tgt").write_text("A.\n", encoding="utf-8")
     assert next(load_corpus(tmp_path).split("train")).sections == [["One.", "Two.", "Three."], ["Other."]]
 
 
@@ -324,7 +324,7 @@ def test_a_corpus_can_be_tested_on_another(tmp_path):
         (tmp_path / name).mkdir()
         for split in splits:
             line = json.dumps({"id": f"{name}-{split}", "document": "A text.", "summary": "A summary."})
-            (tmp_path / name / f"{split}.jsonl").write_text(line + "\n")
+            (tmp_path / name / f"{split}.jsonl").write_text(line + "\n", encoding="utf-8")
     first, other = (load_corpus(tmp_path / name) for name in "ab")
     both = first.tested_on(other)
     assert [d.id for s in ("train", "val", "test") for d in both.split(s)] == ["a-train", "a-val", "b-test"]
@@ -342,7 +342,7 @@ def test_a_name_comes_before_a_folder_that_is_called_so(tmp_path, monkeypatch, c
         (tmp_path / name).mkdir()
         for split in ("train", "val", "test"):
             line = json.dumps({"id": "own", "document": "A text.", "summary": "A summary."})
-            (tmp_path / name / f"{split}.jsonl").write_text(line + "\n")
+            (tmp_path / name / f"{split}.jsonl").write_text(line + "\n", encoding="utf-8")
     for own in ("./aclsum", Path("aclsum"), tmp_path / "aclsum", "./docstrings:numpy"):
         assert [d.id for d in load_corpus(own).split("test")] == ["own"]
     assert capsys.readouterr().err == ""

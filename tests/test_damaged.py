@@ -55,14 +55,14 @@ def test_a_damaged_line(tmp_path, line, reason):
     """Wherever it stands: the file and the line are named, or that record alone is left out."""
     good = json.dumps(GOOD)
     for number, lines in ((1, [line, good, good]), (2, [good, line, good]), (3, [good, good, line])):
-        (tmp_path / "train.jsonl").write_text("\n".join(lines) + "\n")
+        (tmp_path / "train.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
         error, count, left_out = outcome(tmp_path)
         assert f"train.jsonl, line {number}: " in error and reason in error
         assert count == 2 and [(n, reason in why) for n, why in left_out] == [(number, True)]
 
 
 def test_half_a_character_is_no_text_but_the_whole_is(tmp_path):
-    (tmp_path / "train.jsonl").write_text(r'{"text": "a \ud83d\ude00 b", "summary": "x"}')
+    (tmp_path / "train.jsonl").write_text(r'{"text": "a \ud83d\ude00 b", "summary": "x"}', encoding="utf-8")
     assert next(load_corpus(tmp_path).split("train")).sections == [["a \U0001f600 b"]]
 
 
@@ -74,14 +74,14 @@ def test_further_summaries_may_be_null():
 def test_arrays_and_lines_that_look_like_one(tmp_path):
     path, good = tmp_path / "a.json", json.dumps(GOOD)
     for text in (f"[{good},{good}]", f"[{good},{good}]\n\n", f"[\n{good},\n{good}\n]\n", f"\ufeff[{good},\n{good}]"):
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
         assert list(read_json_lines(path)) == [(1, GOOD), (2, GOOD)]
-    path.write_text(f"[{good}]\n{good}\n")
+    path.write_text(f"[{good}]\n{good}\n", encoding="utf-8")
     assert list(read_json_lines(path)) == [(1, [GOOD]), (2, GOOD)]
-    path.write_text(f"[{good},\n{good},\n")
+    path.write_text(f"[{good},\n{good},\n", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"a\.json: not JSON: .* It starts as one JSON array"):
         list(read_json_lines(path))
-    path.write_text(f"[{good},\n" + "[" * 100_000)
+    path.write_text(f"[{good},\n" + "[" * 100_000, encoding="utf-8")
     with pytest.raises(CorpusError, match=r"a\.json: lists or objects .* too deep"):
         list(read_json_lines(path))
 
@@ -114,10 +114,10 @@ def test_records_in_memory_that_json_cannot_hold():
 
 def test_a_mark_of_byte_order_is_no_text(tmp_path):
     mark = "\ufeff"
-    (tmp_path / "train.jsonl").write_text(mark + json.dumps(GOOD))
-    (tmp_path / "val.csv").write_text(f"{mark}text,summary\na b,c\n")
-    (tmp_path / "test.src").write_text(f"{mark}a b\n")
-    (tmp_path / "test.tgt").write_text(f"{mark}c\n")
+    (tmp_path / "train.jsonl").write_text(mark + json.dumps(GOOD), encoding="utf-8")
+    (tmp_path / "val.csv").write_text(f"{mark}text,summary\na b,c\n", encoding="utf-8")
+    (tmp_path / "test.src").write_text(f"{mark}a b\n", encoding="utf-8")
+    (tmp_path / "test.tgt").write_text(f"{mark}c\n", encoding="utf-8")
     corpus = load_corpus(tmp_path)
     found = {name: next(corpus.split(name)) for name in ("train", "val", "test")}
     assert found["train"].sections == [["One two.", "Three."]]
@@ -129,8 +129,8 @@ def test_a_mark_of_byte_order_is_no_text(tmp_path):
 
 def test_the_splits_that_ids_repeat_in_are_counted(tmp_path):
     records = [{**GOOD, "id": name} for name in ("a", "b", "a", "a")]
-    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, records)))
-    (tmp_path / "val.jsonl").write_text(json.dumps(records[0]))
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    (tmp_path / "val.jsonl").write_text(json.dumps(records[0]), encoding="utf-8")
     corpus = load_corpus(tmp_path)
     assert [len(list(corpus.split(name))) for name in ("train", "val")] == [4, 1]
     assert corpus.repeated == ["a", "a"]
@@ -165,43 +165,43 @@ def test_a_damaged_row(tmp_path, row, reason, lost):
 
 
 def test_a_quote_that_never_ends(tmp_path):
-    (tmp_path / "train.csv").write_text('document,summary\na b,c\n"d e,f\n' + "g h,i\n" * 50)
+    (tmp_path / "train.csv").write_text('document,summary\na b,c\n"d e,f\n' + "g h,i\n" * 50, encoding="utf-8")
     error, count, _ = outcome(tmp_path)
     assert "line 3: the row goes to line 53 and is no CSV (unexpected end of data)" in error and count == 1
 
 
 def test_rows_of_csv(tmp_path):
     path = tmp_path / "x.csv"
-    path.write_text('a,b\r\n"x, ""y""\r\nz",1\r\n\r\n5" pipe,2\r\n', newline="")
+    path.write_text('a,b\r\n"x, ""y""\r\nz",1\r\n\r\n5" pipe,2\r\n', newline="", encoding="utf-8")
     assert list(read_csv(path)) == [(2, {"a": 'x, "y"\r\nz', "b": "1"}), (5, {"a": '5" pipe', "b": "2"})]
-    path.write_text("a,b\rx,1\ry,2\r", newline="")
+    path.write_text("a,b\rx,1\ry,2\r", newline="", encoding="utf-8")
     assert [record for _, record in read_csv(path)] == [{"a": "x", "b": "1"}, {"a": "y", "b": "2"}]
-    path.write_text('a;b;"c,d"\n"x; y";1;2,3\n')
+    path.write_text('a;b;"c,d"\n"x; y";1;2,3\n', encoding="utf-8")
     assert list(read_csv(path)) == [(2, {"a": "x; y", "b": "1", "c,d": "2,3"})]
-    path.write_text("a\tb\nx; y, z\t1\n")
+    path.write_text("a\tb\nx; y, z\t1\n", encoding="utf-8")
     assert list(read_csv(path)) == [(2, {"a": "x; y, z", "b": "1"})]
     path.write_text("a,b\nx,1\n", encoding="utf-16")
     with pytest.raises(CorpusError, match=r"x\.csv: it is in UTF-16\. Save it as UTF-8"):
         list(read_csv(path))
-    path.write_text("a,a\nx,1\n")
+    path.write_text("a,a\nx,1\n", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"x\.csv, header: two columns are named 'a'"):
         list(read_csv(path))
-    path.write_text('"a,b\nx,1\n')
+    path.write_text('"a,b\nx,1\n', encoding="utf-8")
     with pytest.raises(CorpusError, match=r"x\.csv, header: the row goes to line 2"):
         list(read_csv(path))
 
 
 def test_aligned_files_have_one_kind_of_line_end(tmp_path):
     """What a terminal, a printer or Unicode takes for the end of a line is none."""
-    (tmp_path / "input.txt").write_text("a b.\nc d.\u2028e\n")
-    (tmp_path / "task1_ref0.txt").write_text("h0\nh1\x85h2\n")
-    (tmp_path / "task1_ref1.txt").write_text("g0\x0cx\ng1\r\n", newline="")
+    (tmp_path / "input.txt").write_text("a b.\nc d.\u2028e\n", encoding="utf-8")
+    (tmp_path / "task1_ref0.txt").write_text("h0\nh1\x85h2\n", encoding="utf-8")
+    (tmp_path / "task1_ref1.txt").write_text("g0\x0cx\ng1\r\n", newline="", encoding="utf-8")
     found = list(load_corpus(tmp_path).split("test"))
     assert [d.more_summaries[0][0] for d in found] == ["g0", "g1"] and len(found) == 2
-    (tmp_path / "task1_ref1.txt").write_text("g0\ng1\ng2\n")
+    (tmp_path / "task1_ref1.txt").write_text("g0\ng1\ng2\n", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"task1_ref1\.txt: goes on after line 2, the last of input\.txt"):
         list(load_corpus(tmp_path).split("test"))
-    (tmp_path / "task1_ref1.txt").write_text("g0\n")
+    (tmp_path / "task1_ref1.txt").write_text("g0\n", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"task1_ref1\.txt: ends before line 2, which input\.txt has"):
         list(load_corpus(tmp_path).split("test"))
 
@@ -242,9 +242,11 @@ def test_stories_that_are_not_there(tmp_path):
     urls = ["http://a.example/1", "http://a.example/2"]
     for folder in ("url_lists", "cnn_stories"):
         (tmp_path / folder).mkdir()
-    (tmp_path / "url_lists" / "all_train.txt").write_text("\n".join(urls))
+    (tmp_path / "url_lists" / "all_train.txt").write_text("\n".join(urls), encoding="utf-8")
     there, missing = (hashlib.sha1(url.encode()).hexdigest() for url in urls)
-    (tmp_path / "cnn_stories" / f"{there}.story").write_text("A text of two.\n\n@highlight\n\nTwo words")
+    (tmp_path / "cnn_stories" / f"{there}.story").write_text(
+        "A text of two.\n\n@highlight\n\nTwo words", encoding="utf-8"
+    )
     for errors in ("raise", "skip"):
         corpus = load_corpus(tmp_path, errors)
         assert len(list(corpus.split("train"))) == 1 and "1 record was left out: " in corpus.remarks()
@@ -253,7 +255,7 @@ def test_stories_that_are_not_there(tmp_path):
 
 def test_a_folder_in_place_of_a_file(tmp_path):
     (tmp_path / "train.jsonl").mkdir()
-    (tmp_path / "val.jsonl").write_text(json.dumps(GOOD))
+    (tmp_path / "val.jsonl").write_text(json.dumps(GOOD), encoding="utf-8")
     with pytest.raises(CorpusError, match=r"train\.jsonl: a folder, where a file must be"):
         load_corpus(tmp_path)
 
@@ -268,7 +270,7 @@ def test_paths_that_cannot_be(tmp_path):
 
 
 def test_a_corpus_whose_files_go_while_it_is_opened(tmp_path, monkeypatch):
-    (tmp_path / "train.jsonl").write_text(json.dumps(GOOD))
+    (tmp_path / "train.jsonl").write_text(json.dumps(GOOD), encoding="utf-8")
 
     def gone(*_):
         raise PermissionError(13, "Permission denied")
@@ -279,7 +281,7 @@ def test_a_corpus_whose_files_go_while_it_is_opened(tmp_path, monkeypatch):
 
 
 def test_a_limit_is_at_least_one(tmp_path):
-    (tmp_path / "train.jsonl").write_text(json.dumps(GOOD))
+    (tmp_path / "train.jsonl").write_text(json.dumps(GOOD), encoding="utf-8")
     for limit in (0, -1):
         with pytest.raises(CorpusError, match=f"limit must be at least 1, not {limit}"):
             load_corpus(tmp_path).split("train", limit)

@@ -92,7 +92,7 @@ def test_a_cut_summary_has_no_end():
 def folder(tmp_path):
     for split, words in (("train", "the cat sat on the mat"), ("val", "the dog sat"), ("test", "the okapi")):
         line = {"article": f"{words}. {words.upper()}!", "abstract": words}
-        (tmp_path / f"{split}.jsonl").write_text("\n".join([json.dumps(line)] * 3))
+        (tmp_path / f"{split}.jsonl").write_text("\n".join([json.dumps(line)] * 3), encoding="utf-8")
     return tmp_path
 
 
@@ -176,7 +176,7 @@ def test_the_cache_is_made_anew_for_other_options_and_files(folder):
     prepare(load_corpus(folder), OPTIONS, progress=False)
     smaller = prepare(load_corpus(folder), CohanOptions(vocab_size=6), progress=False)
     assert len(smaller.vocabulary) == 6
-    (folder / "test.jsonl").write_text(json.dumps({"article": "new text", "abstract": "new"}))
+    (folder / "test.jsonl").write_text(json.dumps({"article": "new text", "abstract": "new"}), encoding="utf-8")
     assert len(prepare(load_corpus(folder), OPTIONS, progress=False)["test"]) == 1
 
 
@@ -225,15 +225,15 @@ def test_a_named_folder_gives_no_other_corpus(folder, tmp_path):
 def test_nothing_else_is_deleted(folder, tmp_path):
     """A folder named by mistake keeps what it holds, and nothing is prepared for it."""
     (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
+    (tmp_path / "thesis" / "chapter.txt").write_text("years of work", encoding="utf-8")
     for place in ("thesis", "thesis/chapter.txt"):
         with pytest.raises(CorpusError, match="is no prepared corpus: it would be deleted"):
             cached_corpus("c", [], CohanOptions, lambda _: pytest.fail("prepared in vain"), tmp_path / place)
         with pytest.raises(CorpusError, match="is no prepared corpus"):
             prepare(load_corpus(folder), OPTIONS, progress=False).save(tmp_path / place)
-    assert (tmp_path / "thesis" / "chapter.txt").read_text() == "years of work"
+    assert (tmp_path / "thesis" / "chapter.txt").read_text(encoding="utf-8") == "years of work"
     mine = prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "mine", progress=False)
-    (tmp_path / "mine" / "notes.md").write_text("years of work")
+    (tmp_path / "mine" / "notes.md").write_text("years of work", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"with 'notes\.md' in it"):
         mine.save(tmp_path / "mine")
     (tmp_path / ".new.parts").mkdir()
@@ -312,9 +312,9 @@ def test_options_that_someone_changed(folder, tmp_path):
     """What a corpus says of itself is checked, too: with other options new texts would be read otherwise."""
     prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
     path = tmp_path / "p" / "prepared.json"
-    description = json.loads(path.read_text())
+    description = json.loads(path.read_text(encoding="utf-8"))
     description["options"]["summary_tokens"] += 1
-    path.write_text(json.dumps(description))
+    path.write_text(json.dumps(description), encoding="utf-8")
     with pytest.raises(CorpusError, match=r"damaged \(prepared.json is not what was written\). Remove the folder"):
         PreparedCorpus.load(tmp_path / "p", CohanOptions)
 
@@ -343,8 +343,10 @@ def test_a_corpus_is_checked_when_it_is_opened(folder, tmp_path, name):
 def test_a_malformed_description_is_one_line(folder, tmp_path, change):
     prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
     path = tmp_path / "p" / "prepared.json"
-    written = {**json.loads(path.read_text()), **change} if isinstance(change, dict) else {}
-    path.write_text(json.dumps({k: v for k, v in written.items() if v is not ...}) if written else change)
+    written = {**json.loads(path.read_text(encoding="utf-8")), **change} if isinstance(change, dict) else {}
+    path.write_text(
+        json.dumps({k: v for k, v in written.items() if v is not ...}) if written else change, encoding="utf-8"
+    )
     with pytest.raises(CorpusError) as error:
         prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
     assert str(tmp_path / "p") in str(error.value) and "\n" not in str(error.value)
@@ -352,7 +354,7 @@ def test_a_malformed_description_is_one_line(folder, tmp_path, change):
 
 def test_records_that_were_skipped_make_another_corpus(folder, tmp_path):
     """What was prepared without them is not taken by who wants none left out; how many there were is kept."""
-    with open(folder / "train.jsonl", "a") as file:
+    with open(folder / "train.jsonl", "a", encoding="utf-8") as file:
         file.write("\n{broken\n[1]\n")
     skipped = [prepare(load_corpus(folder, errors="skip"), OPTIONS, progress=False) for _ in range(2)]
     assert all(corpus.remarks.startswith("2 records were left out: ") for corpus in skipped)
@@ -364,8 +366,8 @@ def test_records_that_were_skipped_make_another_corpus(folder, tmp_path):
 def test_a_split_that_is_not_there_is_found_first(folder, monkeypatch):
     monkeypatch.setattr(CohanOptions, "example", lambda *_: pytest.fail("a document was preprocessed"))
     for damage in (
-        lambda path: path.write_text("{broken"),
-        lambda path: path.write_text(""),
+        lambda path: path.write_text("{broken", encoding="utf-8"),
+        lambda path: path.write_text("", encoding="utf-8"),
         lambda path: path.unlink(),
     ):
         damage(folder / "test.jsonl")
@@ -416,7 +418,7 @@ def _wait_until(done, seconds: float = 30.0):
 def _lives(process: int) -> bool:
     """Whether it runs: a process that has ended, and that nobody has asked about, does not."""
     status = Path("/proc", str(process), "stat")
-    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+    return status.exists() and status.read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
 
 
 def test_a_file_that_was_cut_is_noticed(folder, tmp_path):

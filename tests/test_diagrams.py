@@ -314,15 +314,15 @@ def drawn(tmp_path_factory):
 def test_the_committed_pictures_are_these(drawn):
     """The letters of a file depend on matplotlib's version; what they say does not."""
     for path in drawn.iterdir():
-        kept = (project_root() / "figures" / path.name).read_text()
-        texts = [re.findall(r"<!-- (.*) -->", text) for text in (path.read_text(), kept)]
+        kept = (project_root() / "figures" / path.name).read_text(encoding="utf-8")
+        texts = [re.findall(r"<!-- (.*) -->", text) for text in (path.read_text(encoding="utf-8"), kept)]
         assert texts[0] == texts[1] and "attention" in texts[0], "run: make figures"
         assert len(kept) < 120_000 and "date" not in kept
 
 
 def test_the_same_picture_is_the_same_file(drawn):
     name = "windowed"
-    assert svg(model_picture(name)) == (drawn / f"model_{name}.svg").read_text()
+    assert svg(model_picture(name)) == (drawn / f"model_{name}.svg").read_text(encoding="utf-8")
 
 
 class Images(HTMLParser):

@@ -109,7 +109,7 @@ def folder(tmp_path):
             chosen, rare = random.choice(words, 4).tolist(), f"rare{chr(97 + i // 7)}{chr(97 + i % 7)}"
             text = " ".join([*chosen, rare, "ran", "over", "the", "old", "hill", "."])
             lines.append(json.dumps({"document": text, "summary": " ".join([*chosen[:3], rare])}))
-        (tmp_path / f"{split}.jsonl").write_text("\n".join(lines))
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     return tmp_path
 
 
@@ -165,21 +165,21 @@ def test_filters_spare_the_test_set(folder):
     short = {"document": "ant ran .", "summary": "ant"}
     for split in ("train", "val", "test"):
         path = folder / f"{split}.jsonl"
-        path.write_text(path.read_text() + "\n" + json.dumps(short))
+        path.write_text(path.read_text(encoding="utf-8") + "\n" + json.dumps(short), encoding="utf-8")
     corpus = prepare_headlines(load_corpus(folder), options, progress=False)
     assert {name: len(corpus[name]) for name in corpus.splits} == {"train": 40, "val": 5, "test": 6}
     assert "{'train': 1, 'val': 1}" in corpus.report
 
 
 def test_several_references(tmp_path):
-    (tmp_path / "input.txt").write_text("a man ran .\na dog sat .\n")
+    (tmp_path / "input.txt").write_text("a man ran .\na dog sat .\n", encoding="utf-8")
     for i in range(4):
-        (tmp_path / f"task1_ref{i}.txt").write_text(f"man runs {i}\ndog sits {i}\n")
+        (tmp_path / f"task1_ref{i}.txt").write_text(f"man runs {i}\ndog sits {i}\n", encoding="utf-8")
     documents = list(load_corpus(tmp_path).split("test"))
     assert [d.references for d in documents] == [
         [[f"man runs {i}"] for i in range(4)], [[f"dog sits {i}"] for i in range(4)],
     ]  # fmt: skip
-    (tmp_path / "task1_ref2.txt").write_text("man runs\n")
+    (tmp_path / "task1_ref2.txt").write_text("man runs\n", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"task1_ref2.txt: ends before line 2"):
         list(load_corpus(tmp_path).split("test"))
 

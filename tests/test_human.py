@@ -28,7 +28,9 @@ def write(path, summaries, references, titles=None, sources=None, ids=IDS):
     write_summaries(path, documents, summaries, "a corpus")
     if sources is None:
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
-        path.write_text("".join(json.dumps({k: v for k, v in x.items() if k != "source"}) + "\n" for x in lines))
+        path.write_text(
+            "".join(json.dumps({k: v for k, v in x.items() if k != "source"}) + "\n" for x in lines), encoding="utf-8"
+        )
 
 
 @pytest.fixture
@@ -41,13 +43,13 @@ def folder(tmp_path):
 
 
 def rows_in(path):
-    with open(path, newline="") as file:
+    with open(path, newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
 def fill(path, change, to=None):
     rows = rows_in(path)
-    with open(to or path, "w", newline="") as file:
+    with open(to or path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows({**row, **change(row)} for row in rows)
@@ -162,10 +164,10 @@ def test_a_summary_is_shown_once_beside_its_document_and_its_reference(tmp_path)
         summaries = [[f"{system} summary of {i}."] for i in IDS]
         write(tmp_path / f"{system}.jsonl", summaries, [["Reference."]] * 6, ["T"] * 6, sources)
     main(["sheet", str(tmp_path / "r"), "--documents", "2", *(f"{s}={tmp_path / s}.jsonl" for s in SYSTEMS)])
-    form, rows = (tmp_path / "r" / "form.html").read_text(), rows_in(tmp_path / "r" / "ratings.csv")
+    form, rows = (tmp_path / "r" / "form.html").read_text(encoding="utf-8"), rows_in(tmp_path / "r" / "ratings.csv")
     for row in rows:
         assert form.count(row["summary"]) == 1
-        text = (tmp_path / "r" / row["text"]).read_text().splitlines()
+        text = (tmp_path / "r" / row["text"]).read_text(encoding="utf-8").splitlines()
         assert text == [row["document"], "T", "", "First paragraph.", f"Paragraph two of {row['document']}."]
     assert form.count("First paragraph.") == 2, "once for each document"
     assert all(asked in form for asked in ("informativeness", "fluency", "succinctness", "avoid repetition"))
@@ -215,8 +217,8 @@ def test_no_cell_is_a_formula_and_none_is_lost(tmp_path):
 )
 def test_records_that_are_no_summaries(tmp_path, folder, line, message):
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
-    lines = good.read_text().splitlines()
-    bad.write_text("\n".join([lines[0], line, *lines[1:]]) + "\n")
+    lines = good.read_text(encoding="utf-8").splitlines()
+    bad.write_text("\n".join([lines[0], line, *lines[1:]]) + "\n", encoding="utf-8")
     with pytest.raises(SystemExit, match=rf"^error: .*bad\.jsonl, line 2: .*{re.escape(message or '')}") as stopped:
         main(["sheet", str(tmp_path / "n"), f"a={good}", f"b={bad}", "--documents", "2"])
     assert "\n" not in str(stopped.value.code) and not (tmp_path / "n").exists()
@@ -225,7 +227,7 @@ def test_records_that_are_no_summaries(tmp_path, folder, line, message):
 def test_ids_that_are_numbers(tmp_path):
     for system in "ab":
         lines = [json.dumps({"id": i, "summary": f"{system} {i}", "reference": "r"}) for i in (1, 2, "three")]
-        (tmp_path / f"{system}.jsonl").write_text("\n".join(lines))
+        (tmp_path / f"{system}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     main(["sheet", str(tmp_path / "r"), "--documents", "3", *(f"{s}={tmp_path / s}.jsonl" for s in "ab")])
     fill(tmp_path / "r" / "ratings.csv", lambda row: {"fluency": "3"})
     assert len(read_ratings(tmp_path / "r")) == 6
@@ -275,7 +277,7 @@ def test_files_that_cannot_be_used(tmp_path, folder):
     with pytest.raises(SystemExit, match=r"ratings\.csv"):
         main(["scores", str(folder)])
     for text in ("{", "[]", "{}", '{"documents": 3}'):
-        (folder / "key.json").write_text(text)
+        (folder / "key.json").write_text(text, encoding="utf-8")
         with pytest.raises(SystemExit, match=r"^error: .*key\.json is damaged"):
             main(["scores", str(folder)])
 
@@ -293,7 +295,7 @@ def test_files_that_cannot_be_used(tmp_path, folder):
 )
 def test_a_key_that_is_damaged_inside(folder, change):
     path = folder / "key.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | change), encoding="utf-8")
     for command in ("scores", "answers"):
         with pytest.raises(SystemExit, match=r"^error: .*key\.json is damaged"):
             main([command, str(folder)])
@@ -326,7 +328,9 @@ def test_other_mistakes_are_named(folder, tmp_path):
         main(["sheet", str(tmp_path / "n"), f"a={tmp_path / 'good.jsonl'}", f"b={tmp_path / 'bad.jsonl'}"])
     with pytest.raises(SystemExit, match="begin with"):
         main(["scores", str(tmp_path / "nothing")])
-    (tmp_path / "wrong.jsonl").write_text('{"id": "x", "summary": "y", "reference": "z"}\n{"id": 1}\n')
+    (tmp_path / "wrong.jsonl").write_text(
+        '{"id": "x", "summary": "y", "reference": "z"}\n{"id": 1}\n', encoding="utf-8"
+    )
     with pytest.raises(RatingError, match="line 2: id, summary and reference"):
         read_summaries(tmp_path / "wrong.jsonl")
     fill(folder / "questions.csv", lambda row: {"question": "?", "answer": "!"})
@@ -347,7 +351,9 @@ def test_one_person_says_one_thing(folder):
         read_ratings(folder)
     (folder / "ratings.csv").write_bytes(b"".join(rows))
     line = "ratings,r2,fluency,{}\n"
-    (folder / "form-ann.csv").write_text("sheet,item,field,value\n" + line.format(4) + line.format(5))
+    (folder / "form-ann.csv").write_text(
+        "sheet,item,field,value\n" + line.format(4) + line.format(5), encoding="utf-8"
+    )
     with pytest.raises(RatingError, match=r"form-ann\.csv, line 3: fluency of item 'r2' is filled in twice"):
         read_ratings(folder)
 
@@ -405,7 +411,7 @@ def test_the_form_is_filled_in_and_read_back(folder):
     assert shown.count('class="done"') == 4 * 4 + 4 * 4, "every summary and every three of them"
     assert "160 of 160" not in shown and "96 of 96 filled in" in shown
     assert len(list(csv.DictReader(io.StringIO(saved)))) == 4 * 4 * 4 + 2 * 16
-    (folder / "form-anna.csv").write_text(saved, newline="")
+    (folder / "form-anna.csv").write_text(saved, newline="", encoding="utf-8")
     ratings = read_ratings(folder)
     assert {r.rater for r in ratings} == {"anna"}
     means = {s: np.mean(v) for s, v in by_system(ratings, "coherence").items()}
@@ -436,7 +442,7 @@ def test_answers_in_a_browser(folder):
     main(["answers", str(folder)])
     shown, saved = filled_in_by_chromium(folder / "answers.html")
     assert "&lt;/script&gt;&lt;b&gt;What?" in shown, "no text is taken for markup"
-    (folder / "form-bert.csv").write_text(saved, newline="")
+    (folder / "form-bert.csv").write_text(saved, newline="", encoding="utf-8")
     assert 'so, ""yes""' in saved
     ratings = [r for r in read_ratings(folder) if r.criterion == QUESTIONS]
     assert len(ratings) == 4 * 3 * 4 and {r.value for r in ratings} == {100.0}

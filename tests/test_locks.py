@@ -53,7 +53,7 @@ def test_everything_locked_has_hashes_and_comes_from_no_named_index():
 def test_the_pythons_that_are_promised(tmp_path):
     assert promised_pythons(ROOT)[0] == "3.11.0" and len(promised_pythons(ROOT)) >= 2
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    (tmp_path / "pyproject.toml").write_text(text.replace('">=3.11"', '">=3.10"'))
+    (tmp_path / "pyproject.toml").write_text(text.replace('">=3.11"', '">=3.10"'), encoding="utf-8")
     with pytest.raises(ValueError, match=r"requires-python begins at 3\.10, the classifiers at \['3\.11'\]"):
         promised_pythons(tmp_path)
 
@@ -70,7 +70,7 @@ def own_index(tmp_path, monkeypatch):
             wheel.writestr(f"thing-{version}.dist-info/METADATA", about)
             wheel.writestr(f"thing-{version}.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
     project = '[project]\nname = "ours"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = ["thing"]\n'
-    (tmp_path / "pyproject.toml").write_text(project)
+    (tmp_path / "pyproject.toml").write_text(project, encoding="utf-8")
     return tmp_path
 
 
@@ -79,7 +79,7 @@ def own_index(tmp_path, monkeypatch):
 ])  # fmt: skip
 def test_a_pin_that_a_python_cannot_have_is_found(own_index, version, python, resolves):
     pytest.importorskip("uv", reason="uv is not installed: make test installs it")
-    (own_index / "constraints.txt").write_text(f"thing=={version}\n")
+    (own_index / "constraints.txt").write_text(f"thing=={version}\n", encoding="utf-8")
     reason = unresolved(own_index, python, "x86_64-manylinux_2_28")
     assert not reason if resolves else "thing==2.0 requires Python >=3.11.5" in reason
 

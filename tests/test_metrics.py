@@ -53,7 +53,7 @@ def test_stems_that_are_kept_are_rouge_scores_own():
 
 def test_rouge_is_the_official_scripts_but_for_stems():
     """Beside what ROUGE-1.5.5 gave: the same without stems, other stems with them."""
-    kept = json.loads((project_root() / "figures" / "rouge_155.json").read_text())
+    kept = json.loads((project_root() / "figures" / "rouge_155.json").read_text(encoding="utf-8"))
     documents = papers()[:8]
     assert [d.id for d in documents] == kept["documents"][:8]
     references = [d.summary for d in documents]

@@ -86,9 +86,9 @@ def test_render_writes_front_matter_anew(tmp_path, monkeypatch, capsys):
     for name in ("README.md", "config.json", "table.json"):
         shutil.copy(ROOT / "trained" / "mem2mem" / name, folder)
     (tmp_path / "trained" / "unscored").mkdir()
-    (tmp_path / "trained" / "unscored" / "README.md").write_text("# Not scored yet\n")
+    (tmp_path / "trained" / "unscored" / "README.md").write_text("# Not scored yet\n", encoding="utf-8")
     for name in ("papers.md", "README.md"):
-        (tmp_path / name).write_text("")
+        (tmp_path / name).write_text("", encoding="utf-8")
     for module in (kept_tables, model_cards):
         monkeypatch.setattr(module, "project_root", lambda: tmp_path)
     monkeypatch.setattr(kept_tables, "trained_folder", lambda name: tmp_path / "trained" / name)
@@ -98,7 +98,7 @@ def test_render_writes_front_matter_anew(tmp_path, monkeypatch, capsys):
     assert card.read_text(encoding="utf-8") == whole
     numbers = json.loads((folder / "table.json").read_text(encoding="utf-8"))
     numbers["rows"][1]["scores"]["R-1"]["mean"] = 12.34
-    (folder / "table.json").write_text(json.dumps(numbers))
+    (folder / "table.json").write_text(json.dumps(numbers), encoding="utf-8")
     kept_tables.render()
     assert [r.metric_value for r in ModelCard.load(card).data.eval_results].count(12.34) == 1
-    assert (tmp_path / "trained" / "unscored" / "README.md").read_text() == "# Not scored yet\n"
+    assert (tmp_path / "trained" / "unscored" / "README.md").read_text(encoding="utf-8") == "# Not scored yet\n"

@@ -283,7 +283,7 @@ DRAWN = {
 
 def test_figures_are_kept_with_their_numbers(tmp_path):
     draw(attention_maps, "maps", tmp_path, "A caption.", **DRAWN[attention_maps])
-    kept = json.loads((tmp_path / "maps.json").read_text())
+    kept = json.loads((tmp_path / "maps.json").read_text(encoding="utf-8"))
     assert kept["plot"] == "attention_maps" and kept["caption"] == "A caption."
     assert kept["panels"][0]["weights"][1] == [0, 1, 0] and kept["panels"][1]["weights"][0][0] == 0.3333
     assert (tmp_path / "maps.png").read_bytes().startswith(b"\x89PNG")
@@ -295,7 +295,7 @@ def test_a_figure_is_drawn_again_from_its_numbers(plot, tmp_path):
     draw(plot, "x", tmp_path, **DRAWN[plot])
     first = (tmp_path / "x.png").read_bytes()
     (tmp_path / "x.png").write_bytes(b"")
-    (tmp_path / "table.json").write_text('{"table": "t"}')
+    (tmp_path / "table.json").write_text('{"table": "t"}', encoding="utf-8")
     assert redraw(tmp_path) == ["x"]
     assert (tmp_path / "x.png").read_bytes() == first, "to the last pixel"
 
@@ -331,7 +331,7 @@ def test_nothing_of_a_committed_figure_is_cut():
 
 
 def test_a_figure_of_an_unknown_plot_is_named(tmp_path):
-    (tmp_path / "x.json").write_text('{"plot": "pie"}')
+    (tmp_path / "x.json").write_text('{"plot": "pie"}', encoding="utf-8")
     with pytest.raises(ValueError, match=r"x\.json: no plot 'pie' in lib\.figures"):
         redraw(tmp_path)
 
@@ -350,7 +350,7 @@ def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="full"):
         write_whole(tmp_path / "f", "new")
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
-    assert (tmp_path / "f").read_text() == "old"
+    assert (tmp_path / "f").read_text(encoding="utf-8") == "old"
 
 
 def test_a_page_draws_committed_figures_only_where_it_is_told_to(monkeypatch):
@@ -396,12 +396,12 @@ def test_loss_curves_of_terms_that_only_training_has():
 
 def test_what_a_command_takes(tmp_path, monkeypatch):
     """Measured in a process of its own, which a large one has started; once."""
-    (tmp_path / "in.json").write_text("{}")
+    (tmp_path / "in.json").write_text("{}", encoding="utf-8")
     large = torch.ones(100_000_000)  # 400 MB of this process
     command = ("json.tool", str(tmp_path / "in.json"), str(tmp_path / "out.json"))
     found = measured(tmp_path, "cost", *command, threads=1)
     assert large[0] == 1 and 0 < found["gb"] < 0.2 and found["seconds"] < 60
-    assert (tmp_path / "out.json").read_text() == "{}\n"
+    assert (tmp_path / "out.json").read_text(encoding="utf-8") == "{}\n"
     (tmp_path / "out.json").unlink()
     assert measured(tmp_path, "cost", *command) == found and not (tmp_path / "out.json").exists()
 

@@ -155,7 +155,7 @@ def test_what_was_left_out_is_told(tmp_path, capsys):
     """Whoever prepares a corpus, or takes it from the cache or from a folder: how many records, and the reasons."""
     for split_name in ("train", "val", "test"):
         lines = [json.dumps({"id": n % 2, "document": "A text. Two.", "summary": "One."}) for n in range(3)]
-        (tmp_path / f"{split_name}.jsonl").write_text("\n".join([*lines, "{broken"]))
+        (tmp_path / f"{split_name}.jsonl").write_text("\n".join([*lines, "{broken"]), encoding="utf-8")
     setup, wanted = resolve("mem2mem", "demo"), "3 records were left out: "
     for folder in (tmp_path, tmp_path, setup.open_corpus(str(tmp_path), "skip", progress=False).save(tmp_path / "p")):
         _tell_once.cache_clear()
@@ -312,20 +312,20 @@ def test_a_fifth_paper_learns(fifth):
 
 def test_a_fifth_paper_is_scored_and_tabulated(fifth, tmp_path, capsys):
     score.main(["run", str(fifth), "--dataset", "aclsum", "--documents", "4"])
-    scores = json.loads((fifth / "scores.json").read_text())
+    scores = json.loads((fifth / "scores.json").read_text(encoding="utf-8"))
     assert scores["parts"]["summaries"] == scores["parts"]["extracts"] and len(scores["ids"]) == 4
-    lines = [json.loads(line) for line in (fifth / "summaries.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (fifth / "summaries.jsonl").read_text(encoding="utf-8").splitlines()]
     assert all(len(line["summary"]) == 3 for line in lines)
     base = ["baselines", "linear", "--dataset", "aclsum", "--documents", "4", "--output", str(tmp_path / "base.json")]
     score.main(base)
     rows = [f"Linear={fifth / 'scores.json'}", f"Lead={tmp_path / 'base.json'}"]
     made = tmp_path / "t.json"
     make_tables.main(["table", "linear_table", *rows, "--corpus", "aclsum", "--output", str(made)])
-    numbers = json.loads(made.read_text())
+    numbers = json.loads(made.read_text(encoding="utf-8"))
     assert [row["label"] for row in numbers["rows"]] == ["Lead", "Linear"]
     expected = np.mean(scores["parts"]["summaries"]["rouge"], 0)
     assert [numbers["rows"][1]["scores"][c]["mean"] for c in numbers["columns"]] == pytest.approx(expected, abs=0.01)
-    text = made.with_suffix(".md").read_text()
+    text = made.with_suffix(".md").read_text(encoding="utf-8")
     assert "Linear - Lead" in text and "8 documents to train on, 4 of its test split" in text
     assert "Published" not in text, "there is nothing"
 
@@ -333,12 +333,12 @@ def test_a_fifth_paper_is_scored_and_tabulated(fifth, tmp_path, capsys):
 def test_summaries_replace_no_other_file(fifth, tmp_path, monkeypatch):
     """A corpus's own test.jsonl, or the scores themselves: the summaries have a name of their own."""
     given = ["run", str(fifth), "--dataset", "aclsum", "--documents", "1", "--output"]
-    (tmp_path / "test.jsonl").write_text("a corpus")
+    (tmp_path / "test.jsonl").write_text("a corpus", encoding="utf-8")
     for name, beside in (("test.json", "test.summaries.jsonl"), ("out.jsonl", "out.summaries.jsonl")):
         score.main([*given, str(tmp_path / name)])
-        assert "parts" in json.loads((tmp_path / name).read_text())
-        assert "summary" in json.loads((tmp_path / beside).read_text())
-    assert (tmp_path / "test.jsonl").read_text() == "a corpus"
+        assert "parts" in json.loads((tmp_path / name).read_text(encoding="utf-8"))
+        assert "summary" in json.loads((tmp_path / beside).read_text(encoding="utf-8"))
+    assert (tmp_path / "test.jsonl").read_text(encoding="utf-8") == "a corpus"
     score.main([*given, str(tmp_path / "scores-1.json")])
     assert (tmp_path / "summaries-1.jsonl").is_file(), "as the Snakefile's runs have it"
     (tmp_path / "scores.json").symlink_to("summaries.jsonl")
@@ -375,7 +375,9 @@ def test_a_fifth_paper_summarizes(fifth):
 
 
 def test_a_fifth_paper_at_the_command_line(fifth, tmp_path, capsys):
-    (tmp_path / "a.txt").write_text("A text about reading. It has three sentences. This is the last one.")
+    (tmp_path / "a.txt").write_text(
+        "A text about reading. It has three sentences. This is the last one.", encoding="utf-8"
+    )
     summarize.main([str(fifth), str(tmp_path / "a.txt"), "--html", str(tmp_path / "a.html")])
     assert capsys.readouterr().out.splitlines()[0] == "a text about reading ."
     (shown,) = data_in(tmp_path / "a.html")["documents"]

@@ -33,7 +33,7 @@ def private(checkout):
     folder.mkdir(parents=True)
     for name in ("train", "val", "test"):
         lines = (json.dumps({"id": f"{name} {n}", "text": TEXT, "summary": "Grain sold."}) + "\n" for n in range(3))
-        (folder / f"{name}.jsonl").write_text("".join(lines))
+        (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
     return folder
 
 
@@ -81,7 +81,7 @@ def test_scores_of_a_shipped_run(monkeypatch):
 def test_summaries_beside_scores(checkout, private, monkeypatch, capsys):
     run = ["run", str(trained_folder("read_again")), "--dataset", str(private), "--documents", "1", "--output"]
     score.main([*run, str(checkout / "runs" / "scores.json")])
-    assert TEXT in (checkout / "runs" / "summaries.jsonl").read_text()
+    assert TEXT in (checkout / "runs" / "summaries.jsonl").read_text(encoding="utf-8")
     monkeypatch.setattr(score.lib, "load", lambda *_: pytest.fail("it works before it says so"))
     wrong = [*run, str(checkout / "scores.json")]
     for more in ([], ["--test", "pmc-sample", "--split", "val"]):
@@ -102,8 +102,8 @@ def test_forms(checkout, private):
     with pytest.raises(CorpusError, match="may not be published"):
         write_summaries(checkout / "a.jsonl", [document], [["Grain."]], "newsroom:mixed")
     write_sheets(checkout / "runs" / "rating", systems, 1)
-    assert (
-        left_in(checkout) == [".gitignore"] and "grain was sold" in (checkout / "runs/rating/form.html").read_text()
+    assert left_in(checkout) == [".gitignore"] and "grain was sold" in (checkout / "runs/rating/form.html").read_text(
+        encoding="utf-8"
     )
 
 

@@ -35,7 +35,7 @@ def notebook(page):
 
 
 def project():
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def needs(*extras):
@@ -45,7 +45,7 @@ def needs(*extras):
 
 
 def test_environment_and_pyproject_need_the_same():
-    *conda, pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    *conda, pip = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"]
     named = [re.match(r"([a-zA-Z0-9_-]+)(.*)", d).groups() for d in [*conda, *pip["pip"]] if d != "-e ."]
     environment = dict(named)
     assert len(environment) == len(named), "each once"
@@ -59,7 +59,7 @@ def test_environment_and_pyproject_need_the_same():
 
 
 def test_every_need_is_pinned():
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines if "==" in line}
     assert set(needs("pages", "dev", "book", "class")) <= pinned
 
@@ -262,7 +262,7 @@ def test_a_module_imports_from_its_own_or_lower_layers():
 
 def test_lib_imports_papers_only_to_open_a_run():
     """`import lib` costs nothing."""
-    body = ast.parse((ROOT / "lib" / "__init__.py").read_text()).body
+    body = ast.parse((ROOT / "lib" / "__init__.py").read_text(encoding="utf-8")).body
     names = [node.module for node in body if isinstance(node, ast.ImportFrom)]
     assert names == ["pathlib"] and not [node for node in body if isinstance(node, ast.Import)]
 
@@ -287,7 +287,7 @@ def test_a_papers_name_stands_in_its_own_files():
             for alias in n.names
         ]
         assert [word for word in words if name.search(word)] == [], path
-    assert not name.search((ROOT / "workflow" / "Snakefile").read_text())
+    assert not name.search((ROOT / "workflow" / "Snakefile").read_text(encoding="utf-8"))
 
 
 def test_a_name_is_defined_once():
@@ -304,11 +304,37 @@ def test_a_name_is_defined_once():
     assert [name for name, count in names.items() if count > 1] == []
 
 
+def of_no_encoding(tree):
+    """Lines of calls that read or write a text in the encoding of the system."""
+    for node in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        binary = len(node.args) > 1 and isinstance(node.args[1], ast.Constant) and "b" in str(node.args[1].value)
+        unsaid = {
+            "read_text": not node.args,
+            "write_text": len(node.args) < 2,
+            "open": isinstance(node.func, ast.Name) and not binary,
+        }
+        if unsaid.get(name) and not any(word.arg == "encoding" for word in node.keywords):
+            yield node.lineno
+
+
+def test_every_text_is_read_and_written_as_utf8():
+    """Ruff asks for the encoding only where it can tell that something is a path."""
+    wrong = 'path.read_text()\n(a / "b").write_text("x")\nopen(path)\nopen(path, "w")'
+    right = 'path.read_text("utf-8")\na.write_text("x", encoding="utf-8")\nopen(path, "rb")\nbook.open(path)'
+    assert [*of_no_encoding(ast.parse(wrong))] == [1, 2, 3, 4] and not [*of_no_encoding(ast.parse(right))]
+    for folder in ("lib", "tests", "book", "notebooks", "workflow"):
+        found = {path.name: [*of_no_encoding(tree)] for path, tree in modules(folder).items()}
+        assert not any(found.values()), {name: lines for name, lines in found.items() if lines}
+
+
 def test_no_pickle():
     for path, tree in modules("lib").items():
         assert "pickle" not in set(imported(tree)), path
-        assert "torch.save(" not in path.read_text(), path
-        loads = re.findall(r"torch\.load\(.*", path.read_text())  # other people's files, as plain data alone
+        assert "torch.save(" not in path.read_text(encoding="utf-8"), path
+        loads = re.findall(
+            r"torch\.load\(.*", path.read_text(encoding="utf-8")
+        )  # other people's files, as plain data alone
         assert all("weights_only=True" in load for load in loads), path
 
 

@@ -27,8 +27,8 @@ def sumpubmed(folder, articles):
     for kind in ("text", "abstract"):
         (folder / kind).mkdir(parents=True)
     for number, (text, abstract) in articles.items():
-        (folder / "text" / f"text_{number}.txt").write_text(text)
-        (folder / "abstract" / f"abstract_{number}.txt").write_text(abstract)
+        (folder / "text" / f"text_{number}.txt").write_text(text, encoding="utf-8")
+        (folder / "abstract" / f"abstract_{number}.txt").write_text(abstract, encoding="utf-8")
 
 
 def test_sumpubmed(tmp_path):
@@ -183,7 +183,9 @@ def test_jats_as_released(shared):
 def test_texts_and_summaries(tmp_path):
     """Plain text and Markdown, shared out by their names or in folders of their own."""
     for n in range(20):
-        (tmp_path / f"note{n}.md").write_text(f"# Note {n}\n\n## Start\n\nThe text of note {n} is short. It ends.\n")
+        (tmp_path / f"note{n}.md").write_text(
+            f"# Note {n}\n\n## Start\n\nThe text of note {n} is short. It ends.\n", encoding="utf-8"
+        )
         mark = "\ufeff" if n % 2 else ""  # as some editors save texts
         (tmp_path / f"note{n}.summary.txt").write_text(f"{mark}Note {n} in one sentence.\n", encoding="utf-8")
     corpus = load_corpus(tmp_path)
@@ -196,15 +198,15 @@ def test_texts_and_summaries(tmp_path):
     for split_name in SPLITS:
         folder = tmp_path / "apart" / split_name
         folder.mkdir(parents=True)
-        (folder / "a.txt").write_text(f"A text for {split_name}.")
-        (folder / "a.summary.md").write_text("Short.")
+        (folder / "a.txt").write_text(f"A text for {split_name}.", encoding="utf-8")
+        (folder / "a.summary.md").write_text("Short.", encoding="utf-8")
     apart = load_corpus(tmp_path / "apart")
     assert [next(apart.split(s)).sentences for s in SPLITS] == [[f"A text for {s}."] for s in SPLITS]
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    (tmp_path / "good.xml").write_text("<article><body/></article>")
-    (tmp_path / "bad.xml").write_text("<article><body>")
+    (tmp_path / "good.xml").write_text("<article><body/></article>", encoding="utf-8")
+    (tmp_path / "bad.xml").write_text("<article><body>", encoding="utf-8")
     corpus = load_corpus(tmp_path)
     with pytest.raises(CorpusError, match=r"bad\.xml: not XML: no element found"):
         for split_name in SPLITS:
@@ -226,7 +228,7 @@ def test_the_identity_of_a_release_is_that_of_its_files(tmp_path):
     sumpubmed(tmp_path, {5: (f"BACKGROUND\n{WORDS}.\n", f"BACKGROUND\n{WORDS}.\n")})
     before = load_corpus(tmp_path).identity
     assert load_corpus(tmp_path).identity == before
-    (tmp_path / "text" / "text_5.txt").write_text(f"BACKGROUND\n{WORDS} more.\n")
+    (tmp_path / "text" / "text_5.txt").write_text(f"BACKGROUND\n{WORDS} more.\n", encoding="utf-8")
     assert load_corpus(tmp_path).identity != before
 
 
@@ -234,17 +236,17 @@ def test_what_is_hidden_in_a_release_is_no_part_of_it(tmp_path):
     """A command of git changes no corpus; nor is a file read that is not part of the identity."""
     texts = {"a": "One text.", "b": "Two texts.", "c": "Three texts."}
     for name, text in texts.items():
-        (tmp_path / f"{name}.txt").write_text(text)
-        (tmp_path / f"{name}.summary.txt").write_text(text)
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+        (tmp_path / f"{name}.summary.txt").write_text(text, encoding="utf-8")
     (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "README").write_text("Notes.")
+    (tmp_path / "notes" / "README").write_text("Notes.", encoding="utf-8")
     assert (before := load_corpus(tmp_path).identity) == "74403b61545e", "as it was before hidden files were left out"
     (tmp_path / ".git" / "logs").mkdir(parents=True)
     for name in (".git/index", ".git/logs/HEAD", "notes/.old", ".d.txt", ".d.summary.txt"):
-        (tmp_path / name).write_text("Anything.")
+        (tmp_path / name).write_text("Anything.", encoding="utf-8")
         assert load_corpus(tmp_path).identity == before, name
     assert sorted(i for s in SPLITS for i in ids(load_corpus(tmp_path), s)) == sorted(texts)
-    (tmp_path / "a.txt").write_text("Another text.")
+    (tmp_path / "a.txt").write_text("Another text.", encoding="utf-8")
     assert load_corpus(tmp_path).identity != before
 
 
@@ -255,10 +257,12 @@ def test_hidden_files_beside_articles(tmp_path):
         "<body><sec><p>{1}</p></sec></body></article>"
     )
     (tmp_path / "one").mkdir()
-    (tmp_path / "one" / "one.nxml").write_text(article.format(" ".join(["some"] * 40), WORDS + WORDS))
+    (tmp_path / "one" / "one.nxml").write_text(
+        article.format(" ".join(["some"] * 40), WORDS + WORDS), encoding="utf-8"
+    )
     (tmp_path / ".idea").mkdir()
     for name in (".idea/workspace.xml", "._one.xml", "one/._one.nxml"):
-        (tmp_path / name).write_text("<project/>")
+        (tmp_path / name).write_text("<project/>", encoding="utf-8")
     assert ids(load_corpus(tmp_path), _share("one")) == ["one"]
 
 
@@ -271,7 +275,7 @@ def test_newsroom_by_how_much_is_copied(tmp_path, monkeypatch):
             for kind in ("abstractive", "extractive", "abstractive", "mixed")
         ]
         lines = "".join(json.dumps(record) + "\n" for record in records)
-        (tmp_path / "data" / "newsroom" / f"{split_name}.jsonl").write_text(lines)
+        (tmp_path / "data" / "newsroom" / f"{split_name}.jsonl").write_text(lines, encoding="utf-8")
     whole, some = load_corpus("newsroom"), load_corpus("newsroom:abstractive")
     assert len(ids(whole, "test")) == 4 and ids(some, "test") == ["test-abstractive"] * 2
     assert some.name == "newsroom:abstractive" and some.identity != whole.identity
@@ -279,7 +283,9 @@ def test_newsroom_by_how_much_is_copied(tmp_path, monkeypatch):
 
 def test_a_model_of_sections_refuses_a_corpus_without(tmp_path):
     for split_name in SPLITS:
-        (tmp_path / f"{split_name}.jsonl").write_text(json.dumps({"article": "One text. Two.", "abstract": "One."}))
+        (tmp_path / f"{split_name}.jsonl").write_text(
+            json.dumps({"article": "One text. Two.", "abstract": "One."}), encoding="utf-8"
+        )
     prepare(load_corpus(tmp_path), CohanOptions(), folder=tmp_path / "sentences", progress=False)
     wanted = r"no document has more than one section \(the first 1 of the training split were looked at\), and this"
     with pytest.raises(CorpusError, match=wanted):
@@ -314,7 +320,9 @@ def test_the_command(tmp_path, capsys):
     assert main([]) == 0
     listed = capsys.readouterr().out
     assert all(f"`{name}`" in listed for name in NAMES if name not in NEWSROOM_BINS)
-    (tmp_path / "train.jsonl").write_text(json.dumps({"text": "One two. Three.", "summary": "One."}) + "\nno\n")
+    (tmp_path / "train.jsonl").write_text(
+        json.dumps({"text": "One two. Three.", "summary": "One."}) + "\nno\n", encoding="utf-8"
+    )
     assert main([str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert "train: 1 documents, in the mean 3 words in 2 sentences, 1 of summary" in shown

@@ -139,7 +139,9 @@ def read(path):
 
 def test_scores_of_a_run(scored):
     found = read(scored / "read" / "scores.json")
-    lines = [json.loads(line) for line in (scored / "read" / "summaries.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line) for line in (scored / "read" / "summaries.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert found["ids"] == [line["id"] for line in lines] and len(lines) == 3
     expected = rouge([line["summary"] for line in lines], [line["reference"] for line in lines])
     assert np.allclose(found["parts"]["summaries"]["rouge"], expected, atol=1e-3)
@@ -285,7 +287,10 @@ def test_duc_is_scored_on_fifteen_words(scored, tmp_path):
     assert {row.run.longest for row in table.rows if row.run} == {15}
     given = ["--dataset", "aclsum", "--documents", "2", "--max-length", "22"]
     score.main(["run", str(scored / "hred"), *given, "--output", str(tmp_path / "scores.json")])
-    summaries = [json.loads(line)["summary"] for line in (tmp_path / "summaries.jsonl").read_text().splitlines()]
+    summaries = [
+        json.loads(line)["summary"]
+        for line in (tmp_path / "summaries.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert all(0 < len(" ".join(s).split()) <= 22 for s in summaries)
 
 
@@ -339,7 +344,7 @@ def write_corpus(folder):
     folder.mkdir()
     for name in ("train", "val", "test"):
         line = json.dumps({"id": name, "document": "A text. It ends.", "summary": "A summary."})
-        (folder / f"{name}.jsonl").write_text(line + "\n")
+        (folder / f"{name}.jsonl").write_text(line + "\n", encoding="utf-8")
     return folder
 
 
@@ -393,7 +398,9 @@ def test_the_command_line(scored, tmp_path, capsys):
     made = tmp_path / "t.json"
     scores = [f"hred={scored / 'hred' / 'scores.json'}", f"+read={scored / 'read' / 'scores.json'}"]
     make_tables.main(["table", "mem2mem_table2", *scores, "--corpus", "aclsum", "--output", str(made)])
-    assert read(made)["table"] == "mem2mem_table2" and "+read - hred" in made.with_suffix(".md").read_text()
+    assert read(made)["table"] == "mem2mem_table2" and "+read - hred" in made.with_suffix(".md").read_text(
+        encoding="utf-8"
+    )
     with pytest.raises(SystemExit, match=r"'\+raed' is no row, did you mean '\+read'\?"):
         make_tables.main(["table", "mem2mem_table2", "+raed=x.json", "--corpus", "c", "--output", str(made)])
     with pytest.raises(SystemExit, match="No such file"):
@@ -439,7 +446,7 @@ def test_files_that_are_no_scores(tmp_path, label, content, message):
 
 def test_labels_without_a_place_are_named(tmp_path):
     """Lead-3 is a row for Newsroom alone; rows made by hand have the places of any other."""
-    (tmp_path / "x.json").write_text(json.dumps(made_by_hand()))
+    (tmp_path / "x.json").write_text(json.dumps(made_by_hand()), encoding="utf-8")
     given = ["--corpus", "pubmed", "--output", str(tmp_path / "T.json")]
     rows = [f"{label}={tmp_path / 'x.json'}" for label in ("Lead-10", "LexRank", "Lead-3")]
     with pytest.raises(SystemExit, match=r"'Lead-3=.*': mem2mem_table1 has no place for it on pubmed.*: Lead-10, "):
@@ -464,7 +471,7 @@ def test_a_seed_is_added_where_the_runs_are_gone(tmp_path):
         return read(tmp_path / name)
 
     for seed, r1 in enumerate((30.0, 33.0)):
-        (tmp_path / f"{seed}.json").write_text(json.dumps(of_seed(seed, r1)))
+        (tmp_path / f"{seed}.json").write_text(json.dumps(of_seed(seed, r1)), encoding="utf-8")
     first, more = [("hred", "0.json"), ("+read", "1.json")], [("hred", "1.json")]
     whole = table("whole.json", *first, *more)
     table("T.json", *first)
@@ -477,7 +484,7 @@ def test_a_seed_is_added_where_the_runs_are_gone(tmp_path):
     assert parts == {label: {"summaries", PLAIN} for label in ("hred", "+read")}, "what the rows are made of"
     with pytest.raises(SystemExit, match="there are scores of hred with seed 1 already"):
         table("T.json", *more, add_to=kept)
-    (tmp_path / "lead.json").write_text(json.dumps(made_by_hand()))
+    (tmp_path / "lead.json").write_text(json.dumps(made_by_hand()), encoding="utf-8")
     twice = [f"Lead-10={tmp_path / 'lead.json'}"] * 2 + ["--corpus", "aclsum", "--output", str(tmp_path / "U.json")]
     with pytest.raises(SystemExit, match="there are scores of Lead-10 already"):
         make_tables.main(["table", "mem2mem_table1", *twice])
@@ -521,7 +528,7 @@ def test_files_that_are_no_scores_of_a_table(tmp_path, content, message):
     ],
 )
 def test_figures_that_are_no_lines(tmp_path, panels, message):
-    (tmp_path / "f.json").write_text(json.dumps({} if panels is None else {"panels": panels}))
+    (tmp_path / "f.json").write_text(json.dumps({} if panels is None else {"panels": panels}), encoding="utf-8")
     with pytest.raises(SystemExit, match=rf"f\.json: .*{message}"):
         figure = ["--figure", str(tmp_path / "f.json"), "--output", str(tmp_path / "T.json")]
         make_tables.main(["page", "read_again_table4", *figure])
@@ -536,7 +543,7 @@ def test_figures_that_are_no_lines(tmp_path, panels, message):
     ],
 )
 def test_what_is_no_table_is_not_kept(project, content, message):
-    (project / "x.json").write_text(content)
+    (project / "x.json").write_text(content, encoding="utf-8")
     with pytest.raises(SystemExit, match=rf"x\.json: {message}"):
         make_tables.main(["keep", str(project / "x.json")])
     assert not list((project / "figures").iterdir())
@@ -553,8 +560,8 @@ def test_numbers_and_markdown_are_two_files(tmp_path, command):
     for name in ("T.md", "linked.json"):
         with pytest.raises(SystemExit, match=rf"--output .*{name}: the Markdown is written there"):
             make_tables.main([command, *given[command], "--output", str(tmp_path / name)])
-    (tmp_path / "config.json").write_text('{"paper": "mem2mem"}')
-    (tmp_path / "README.md").write_text("a card")
+    (tmp_path / "config.json").write_text('{"paper": "mem2mem"}', encoding="utf-8")
+    (tmp_path / "README.md").write_text("a card", encoding="utf-8")
     (tmp_path / "x.scores.json.gz").write_bytes(b"another's")
     for name, message in (
         ("config.json", r"config\.json: no table: it has no 'table', 'title', 'columns'. Name another"),
@@ -582,37 +589,41 @@ def test_a_table_from_a_page():
 def project(tmp_path, monkeypatch):
     monkeypatch.setattr(kept_tables, "project_root", lambda: tmp_path)
     (tmp_path / "figures").mkdir()
-    (tmp_path / "papers.md").write_text("before\n<!-- table mem2mem_table2_aclsum -->\nold\n<!-- end -->\nafter\n")
-    (tmp_path / "README.md").write_text("")
+    (tmp_path / "papers.md").write_text(
+        "before\n<!-- table mem2mem_table2_aclsum -->\nold\n<!-- end -->\nafter\n", encoding="utf-8"
+    )
+    (tmp_path / "README.md").write_text("", encoding="utf-8")
     return tmp_path
 
 
 def test_a_place_may_be_empty(scored, project):
     other = "<!-- table another -->\n<!-- end -->\n"
-    (project / "papers.md").write_text(f"<!-- table mem2mem_table2_aclsum -->\n<!-- end -->\n{other}")
-    (project / "t.json").write_text(json.dumps(table_2(scored)))
+    (project / "papers.md").write_text(
+        f"<!-- table mem2mem_table2_aclsum -->\n<!-- end -->\n{other}", encoding="utf-8"
+    )
+    (project / "t.json").write_text(json.dumps(table_2(scored)), encoding="utf-8")
     make_tables.main(["keep", str(project / "t.json")])
-    text = (project / "papers.md").read_text()
+    text = (project / "papers.md").read_text(encoding="utf-8")
     assert text.endswith(f"<!-- end -->\n{other}") and "40.02" in text, "the next place is as it was"
 
 
 def test_a_table_is_kept(scored, project, capsys):
     made = project / "t.json"
-    made.write_text(json.dumps(table_2(scored)))
+    made.write_text(json.dumps(table_2(scored)), encoding="utf-8")
     make_tables.main(["keep", str(made)])
-    text = (project / "papers.md").read_text()
+    text = (project / "papers.md").read_text(encoding="utf-8")
     assert text.startswith("before\n<!-- table") and text.endswith("<!-- end -->\nafter\n") and "old" not in text
     assert kept_table("mem2mem_table2_aclsum") == table_2(scored)
-    (project / "papers.md").write_text(text.replace("40.02", "99.99"))
-    (project / "README.md").write_text("<!-- table mem2mem_table2_aclsum -->\n<!-- end -->\n")
+    (project / "papers.md").write_text(text.replace("40.02", "99.99"), encoding="utf-8")
+    (project / "README.md").write_text("<!-- table mem2mem_table2_aclsum -->\n<!-- end -->\n", encoding="utf-8")
     make_tables.main(["render"])
-    assert (project / "papers.md").read_text() == text, "written again from its numbers"
-    assert "40.02" in (project / "README.md").read_text()
+    assert (project / "papers.md").read_text(encoding="utf-8") == text, "written again from its numbers"
+    assert "40.02" in (project / "README.md").read_text(encoding="utf-8")
     assert "mem2mem_table2_aclsum" in capsys.readouterr().out
 
 
 def test_a_tables_scores_are_kept_with_it(scored, project):
-    (made := project / "t.json").write_text(json.dumps(table_2(scored)))
+    (made := project / "t.json").write_text(json.dumps(table_2(scored)), encoding="utf-8")
     (scores := project / "t.scores.json.gz").write_bytes(b"scores")
     kept = project / "figures" / "scores" / "mem2mem_table2_aclsum.scores.json.gz"
     make_tables.main(["keep", str(made)])
@@ -623,18 +634,18 @@ def test_a_tables_scores_are_kept_with_it(scored, project):
 
 
 def test_a_table_is_kept_in_two_sizes(scored, project):
-    (made := project / "t.json").write_text(json.dumps(table_2(scored)))
+    (made := project / "t.json").write_text(json.dumps(table_2(scored)), encoding="utf-8")
     place = "<!-- table mem2mem_table2_aclsum_long -->\n<!-- end -->\n"
-    (project / "papers.md").write_text((project / "papers.md").read_text() + place)
+    (project / "papers.md").write_text((project / "papers.md").read_text(encoding="utf-8") + place, encoding="utf-8")
     make_tables.main(["keep", str(made), "--size", "long"])
-    text = (project / "papers.md").read_text()
+    text = (project / "papers.md").read_text(encoding="utf-8")
     assert text.count("40.02") == 1 and "40.02" in text.partition(place[:40])[2] and "old" in text
     assert kept_table("mem2mem_table2_aclsum_long") == table_2(scored)
 
 
 def test_a_table_without_a_place_is_not_kept(scored, project):
     made = project / "t.json"
-    made.write_text(json.dumps(table_2(scored, "elsewhere")))
+    made.write_text(json.dumps(table_2(scored, "elsewhere")), encoding="utf-8")
     with pytest.raises(SystemExit, match=r"papers\.md and README\.md have no place for mem2mem_table2_elsewhere"):
         make_tables.main(["keep", str(made)])
     assert not list((project / "figures").iterdir())

@@ -261,9 +261,9 @@ def test_a_run_that_was_stopped_before_its_first_validation(made, tmp_path):
     with pytest.raises(RunError, match=r"stopped after 3 steps, before a first validation.* 'last'"):
         lib.load(folder, "best")
     assert lib.load(folder, "last").step == 3
-    config = json.loads((folder / "config.json").read_text())
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config["documents"]["val"] = 0  # which has no validation, and no best weights
-    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     assert lib.load(folder, "best").step == 3
 
 
@@ -274,7 +274,7 @@ def test_scores_on_another_corpus(made, tmp_path):
     for corpus, asked, count in (("aclsum", [], 5), ("aclsum", seven, 7), ("pmc-sample", seven, 7)):
         output = tmp_path / f"{corpus}.json"
         score.main(["run", str(made.folder), "--dataset", corpus, *asked, "--output", str(output)])
-        found = json.loads(output.read_text())
+        found = json.loads(output.read_text(encoding="utf-8"))
         assert (found["corpus"], len(found["ids"])) == (corpus, count)
 
 
@@ -302,7 +302,7 @@ def test_a_run_may_read_more_when_it_is_scored(made, tmp_path, monkeypatch):
     plain, longer = ([len(d.sentence_lengths) for d in run.encode(made.texts[:2], run.encoder)] for run in read)
     assert plain == [1 + 3, 1 + 3] and longer == [1 + 5, 1 + 5], "and the title"
     assert lib.load(made.folder).options.paragraphs == 3
-    scores = [json.loads((tmp_path / f"scores{how}.json").read_text()) for how in ("", "-scaled")]
+    scores = [json.loads((tmp_path / f"scores{how}.json").read_text(encoding="utf-8")) for how in ("", "-scaled")]
     assert scores[0]["ids"] == scores[1]["ids"] == [document.id for document in made.texts[:2]]
     assert (tmp_path / "summaries-scaled.jsonl").exists()
     for wrong, message in (("paragraph=2", "ClusterOptions has no such number"), ("paragraphs=two", "two")):
@@ -330,14 +330,14 @@ def refused(folder, *parts):
 def change(folder, *keys, to):
     """Another value in config.json, or none."""
     path = folder / "config.json"
-    config = values = json.loads(path.read_text())
+    config = values = json.loads(path.read_text(encoding="utf-8"))
     for key in keys[:-1]:
         values = values[key]
     if to is None:
         del values[keys[-1]]
     else:
         values[keys[-1]] = to
-    path.write_text(json.dumps(config))
+    path.write_text(json.dumps(config), encoding="utf-8")
 
 
 def test_a_folder_without_a_run(tmp_path):
@@ -346,10 +346,10 @@ def test_a_folder_without_a_run(tmp_path):
 
 
 def test_a_config_that_is_no_json(broken):
-    (broken / "config.json").write_text('{"paper": ')
+    (broken / "config.json").write_text('{"paper": ', encoding="utf-8")
     refused(broken, str(broken / "config.json"), "cannot be read")
     for other in ("[1, 2]", "7", "null", "[" * 100_000):
-        (broken / "config.json").write_text(other)
+        (broken / "config.json").write_text(other, encoding="utf-8")
         refused(broken, str(broken / "config.json"), "cannot be read")
     (broken / "config.json").write_bytes(b'{"paper": "\xff"}')
     refused(broken, str(broken / "config.json"), "cannot be read")
@@ -412,9 +412,9 @@ def test_another_vocabulary_of_the_same_size(broken, made):
     """Its summaries would be other words."""
     path = next(broken / name for name in ("pieces.model", "vocabulary.txt") if (broken / name).exists())
     if path.suffix == ".txt":
-        lines = path.read_text().splitlines()
+        lines = path.read_text(encoding="utf-8").splitlines()
         lines[-2:] = reversed(lines[-2:])
-        path.write_text("\n".join(lines) + "\n")
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     else:
         path.write_bytes(other_pieces(len(made.corpus.vocabulary)))
     refused(broken, str(broken), "the vocabulary is not the one that the run was trained with")
@@ -474,7 +474,9 @@ def test_weights_that_are_no_numbers(broken, made):
 
 
 def test_weights_of_another_size(broken):
-    field = "hidden" if "hidden" in json.loads((broken / "config.json").read_text())["model"] else "inner"
+    field = (
+        "hidden" if "hidden" in json.loads((broken / "config.json").read_text(encoding="utf-8"))["model"] else "inner"
+    )
     change(broken, "model", field, to=24)
     with pytest.raises(RunError, match="holds the weights of another model"):
         lib.load(broken)
@@ -483,8 +485,8 @@ def test_weights_of_another_size(broken):
 @pytest.mark.parametrize("line", ['{"loss": 1}', '{"step": "x"}', "{nonsense}", "7}"])
 def test_metrics_that_no_run_writes(broken, line):
     path = broken / "metrics.jsonl"
-    path.write_text(path.read_text() + line + "\n")
-    number = len(path.read_text().splitlines())
+    path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
+    number = len(path.read_text(encoding="utf-8").splitlines())
     with pytest.raises(RunError, match=rf"metrics\.jsonl, line {number}: no losses of a step"):
         _ = lib.load(broken).step
 
@@ -498,5 +500,5 @@ def test_a_file_that_is_no_checkpoint(broken, made):
 
 def test_metrics_that_were_cut_short(broken):
     path = broken / "metrics.jsonl"
-    path.write_text(path.read_text() + '{"step": 4, "lo')
+    path.write_text(path.read_text(encoding="utf-8") + '{"step": 4, "lo', encoding="utf-8")
     assert lib.load(broken).step == 3

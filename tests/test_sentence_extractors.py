@@ -327,7 +327,9 @@ def folder(tmp_path):
     """Three papers a split, and one training record that cannot be read."""
     for split in ("train", "val", "test"):
         record = json.dumps({"article": " ".join(SENTENCES), "abstract": SENTENCES[0]})
-        (tmp_path / f"{split}.jsonl").write_text("\n".join([record] * 3 + ["{broken"] * (split == "train")))
+        (tmp_path / f"{split}.jsonl").write_text(
+            "\n".join([record] * 3 + ["{broken"] * (split == "train")), encoding="utf-8"
+        )
     return tmp_path
 
 
@@ -347,7 +349,7 @@ def test_a_split_that_is_not_there_is_missed_at_once(folder, monkeypatch):
 
 def test_a_sentence_of_seventy_thousand_pieces(folder):
     """Its length does not fit 16 bits, whatever the ids are."""
-    with open(folder / "val.jsonl", "a") as file:
+    with open(folder / "val.jsonl", "a", encoding="utf-8") as file:
         file.write("\n" + json.dumps({"article": "a " * 70_000, "abstract": "a"}))
     corpus = prepare_extracts(load_corpus(folder, errors="skip"), ExtractOptions(vocab_size=60), progress=False)
     assert corpus["val"][3].sentence_lengths.tolist() == [len(corpus["val"][3].source)]
@@ -412,7 +414,9 @@ def test_what_is_read_at_training_is_read_later(run):
 def test_they_are_scored_and_summarize(run, tmp_path, capsys):
     score.main(["run", str(run), "--dataset", "aclsum", "--documents", "3"])
     assert "summaries, ROUGE" in capsys.readouterr().out
-    (tmp_path / "a.txt").write_text("A text about reading. It has three sentences. This is the last one.")
+    (tmp_path / "a.txt").write_text(
+        "A text about reading. It has three sentences. This is the last one.", encoding="utf-8"
+    )
     summarize.main([str(run), str(tmp_path / "a.txt")])
     lines = capsys.readouterr().out.splitlines()
     assert lines and set(lines) <= {"a text about reading.", "it has three sentences.", "this is the last one."}

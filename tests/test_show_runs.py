@@ -163,7 +163,7 @@ def test_what_cannot_be_shown(runs, tmp_path):
 
 def test_what_is_shown_replaces_no_other_file(tmp_path):
     """Before a run is loaded."""
-    (tmp_path / "config.json").write_text('{"paper": "mem2mem"}')
+    (tmp_path / "config.json").write_text('{"paper": "mem2mem"}', encoding="utf-8")
     for name in ("README.md", "photo.png"):
         (tmp_path / name).write_bytes(b"another")
     (tmp_path / "folder.png").mkdir()

@@ -36,7 +36,7 @@ def news(tmp_path):
     for name, count in (("train", 40), ("val", 1), ("test", 1)):
         texts = [NEWS[number % 2].format(number) for number in range(count)]
         lines = [json.dumps({"document": text, "summary": text[: text.index(".") + 1]}) for text in texts]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     return tmp_path
 
 

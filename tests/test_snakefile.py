@@ -92,7 +92,7 @@ def test_what_is_shown_of_a_kept_run(workplace):
     assert "Mem2Mem=trained/mem2mem --output runs/tables/pmc-sample-kept/mem2mem_figure3.png" in listed
     snakemake(workplace, "read_again_table5", *given)
     made = workplace / "runs" / "tables" / "pmc-sample-kept" / "read_again_table5.json"
-    summaries = json.loads(made.read_text())["documents"][0]["summaries"]
+    summaries = json.loads(made.read_text(encoding="utf-8"))["documents"][0]["summaries"]
     assert list(summaries) == ["with copying"] and summaries["with copying"]
     with pytest.raises(AssertionError, match="windowed_figure1"):
         snakemake(workplace, "-n", "windowed_figure1", *given)
@@ -101,7 +101,7 @@ def test_what_is_shown_of_a_kept_run(workplace):
 def test_a_table_is_made_once(workplace):
     snakemake(workplace, "mem2mem_table3", *TINY)
     (made,) = (workplace / "runs" / "tables").glob("*/mem2mem_table3.json")
-    numbers = json.loads(made.read_text())
+    numbers = json.loads(made.read_text(encoding="utf-8"))
     assert numbers["documents"] == 2 and numbers["rows"][3]["steps"] == 2
     assert numbers["command"] == "snakemake -c2 mem2mem_table3 --config steps=2 limit=3 documents=2 seeds=1"
     assert "Nothing to be done" in snakemake(workplace, "mem2mem_table3", *TINY)
@@ -111,7 +111,7 @@ def test_a_table_is_made_once(workplace):
     listed = snakemake(workplace, "-n", "mem2mem_table3", *TINY)
     assert "rule score:" in listed and "rule train:" not in listed, "only what is missing"
     snakemake(workplace, "mem2mem_table3", *TINY)
-    again = json.loads(made.read_text())
+    again = json.loads(made.read_text(encoding="utf-8"))
     assert again["documents"] == 2, "over what is left of the table before: its Markdown and its scores"
 
 
@@ -125,7 +125,9 @@ def test_a_killed_run_goes_on_to_the_same_table(workplace):
     )  # fmt: skip
     folder = workplace / "runs" / "tables" / "aclsum-demo-steps40-limit3" / "mem2mem--read--0"
     until = time.time() + 120
-    while not (folder / "metrics.jsonl").exists() or '"step": 10' not in (folder / "metrics.jsonl").read_text():
+    while not (folder / "metrics.jsonl").exists() or '"step": 10' not in (folder / "metrics.jsonl").read_text(
+        encoding="utf-8"
+    ):
         assert time.time() < until and started.poll() is None
         time.sleep(0.05)
     os.killpg(started.pid, signal.SIGKILL)
@@ -133,13 +135,13 @@ def test_a_killed_run_goes_on_to_the_same_table(workplace):
     assert not (folder / "trained").exists()
     snakemake(workplace, "mem2mem_table3", *long)
     assert (folder / "trained").exists()
-    steps = [m["step"] for m in map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())]
+    steps = [m["step"] for m in map(json.loads, (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())]
     assert max(steps) == 40 and steps == sorted(steps)
     tables = folder.parent / "mem2mem_table3.json"
-    disturbed = tables.read_text()
+    disturbed = tables.read_text(encoding="utf-8")
     shutil.rmtree(folder.parent)
     snakemake(workplace, "mem2mem_table3", *long)
-    assert tables.read_text() == disturbed
+    assert tables.read_text(encoding="utf-8") == disturbed
 
 
 @pytest.mark.parametrize("code", ["%nosuchmagic", "1 / 0"])

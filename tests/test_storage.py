@@ -38,7 +38,7 @@ def code(folder, **changes):
     for name, text in {**FILES, **changes}.items():
         path = folder / "lib" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
         os.utime(path, ns=(0, hash(text) % 10**18))  # two edits within a tick of the clock
     return code_digest("lib.near", root=folder)
 
@@ -86,12 +86,15 @@ def test_batches_count_for_those_who_make_them(tmp_path):
     before = {name: code_digest(name, root=tmp_path) for name in users + others}
     assert before == {name: code_digest(name) for name in users + others}
     path = tmp_path / "lib" / "data" / "batch.py"
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     changed = re.sub(r'"""Pad `documents`[^"]*"""', '"""Something else."""', text)
     assert changed != text
-    path.write_text(changed)
+    path.write_text(changed, encoding="utf-8")
     assert before == {name: code_digest(name, root=tmp_path) for name in users + others}
-    path.write_text(text.replace("torch.full((len(documents), 1), BOS)", "torch.full((len(documents), 1), BOS + 1)"))
+    path.write_text(
+        text.replace("torch.full((len(documents), 1), BOS)", "torch.full((len(documents), 1), BOS + 1)"),
+        encoding="utf-8",
+    )
     after = {name: code_digest(name, root=tmp_path) for name in users + others}
     assert [after[name] != before[name] for name in users + others] == [True, True, False, False]
 
@@ -156,11 +159,11 @@ def test_contents_have_a_name_wherever_they_are(tmp_path):
     folders = [tmp_path / name / "data" for name in "abc"]
     for folder, text in zip(folders, ("one", "two", "one")):
         folder.mkdir(parents=True)
-        (folder / "train.jsonl").write_text(text)
+        (folder / "train.jsonl").write_text(text, encoding="utf-8")
         os.utime(folder / "train.jsonl", ns=(10**18, 10**18))
     found = [contents_digest(folder, [folder / "train.jsonl"]) for folder in folders]
     assert found[0] == found[2] != found[1]
-    (folders[0] / "train.jsonl").write_text("two")
+    (folders[0] / "train.jsonl").write_text("two", encoding="utf-8")
     os.utime(folders[0] / "train.jsonl", ns=(10**18, 10**18))
     assert contents_digest(folders[0], [folders[0] / "train.jsonl"]) == found[1]
     (folders[0] / "train.jsonl").rename(folders[0] / "val.jsonl")
@@ -169,7 +172,7 @@ def test_contents_have_a_name_wherever_they_are(tmp_path):
 
 def test_contents_are_read_once(tmp_path, monkeypatch):
     path, read = tmp_path / "train.jsonl", []
-    path.write_text("one")
+    path.write_text("one", encoding="utf-8")
     monkeypatch.setattr("lib.storage._sha256", lambda path: read.append(path) or str(len(read)))
     first = [contents_digest(tmp_path, [path]) for _ in range(2)]
     assert len(read) == 2 and first[0] != first[1], "of a file that was written a moment ago nothing is kept"
@@ -177,7 +180,7 @@ def test_contents_are_read_once(tmp_path, monkeypatch):
     kept = [contents_digest(tmp_path, [path]) for _ in range(3)]
     assert len(read) == 3 and len(set(kept)) == 1
     (known,) = (cache_dir() / "digests").iterdir()
-    known.write_text("")
+    known.write_text("", encoding="utf-8")
     assert contents_digest(tmp_path, [path]) != kept[0] and len(read) == 4, "what is damaged is made anew"
 
 

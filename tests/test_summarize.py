@@ -36,7 +36,7 @@ RECORDS = [
 
 def stdin(given):
     """Standard input that holds a text, or bytes."""
-    return io.TextIOWrapper(io.BytesIO(given if isinstance(given, bytes) else given.encode()))
+    return io.TextIOWrapper(io.BytesIO(given if isinstance(given, bytes) else given.encode()), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def run(tmp_path_factory):
 
 
 def test_a_text(run, tmp_path, capsys):
-    (tmp_path / "paper.md").write_text(TEXT)
+    (tmp_path / "paper.md").write_text(TEXT, encoding="utf-8")
     main([str(run), str(tmp_path / "paper.md")])
     expected = lib.load(run).summarize([TEXT])[0].sentences
     assert capsys.readouterr().out.splitlines() == expected and expected
@@ -62,18 +62,18 @@ def test_a_text(run, tmp_path, capsys):
 def test_the_page_replaces_no_text(run, tmp_path, page):
     folder = tmp_path / "here"
     folder.mkdir()
-    (folder / "paper.md").write_text(TEXT)
+    (folder / "paper.md").write_text(TEXT, encoding="utf-8")
     (folder / "linked.html").symlink_to("paper.md")
     (folder / "again.html").hardlink_to(folder / "paper.md")
     with pytest.raises(SystemExit, match=rf"--html .*{page}: one of the texts, and would be replaced"):
         main([str(run), str(folder / "paper.md"), "--html", str(folder / page)])
-    assert (folder / "paper.md").read_text() == TEXT
+    assert (folder / "paper.md").read_text(encoding="utf-8") == TEXT
 
 
 def test_several_texts_and_a_corpus(run, tmp_path, capsys):
     """Each under its name, in their order."""
-    (tmp_path / "a.txt").write_text(TEXT)
-    (tmp_path / "b.jsonl").write_text("".join(json.dumps(r) + "\n" for r in RECORDS[:2]))
+    (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps(r) + "\n" for r in RECORDS[:2]), encoding="utf-8")
     main([str(run), str(tmp_path / "a.txt"), str(tmp_path / "b.jsonl")])
     lines = capsys.readouterr().out.splitlines()
     headings = [lines.index(name) for name in ("a.txt", "b.jsonl, line 1", "b.jsonl, line 2")]
@@ -85,8 +85,8 @@ def test_records_in_every_kind_of_file(run, tmp_path, capsys, monkeypatch):
     """What is no text is not read as one: the same records in four files and on standard input."""
     lines = "".join(json.dumps({"text": f"We read text {i}. It is long.", "id": i}) + "\n" for i in range(2))
     table = pd.read_json(io.StringIO(lines), lines=True)
-    (tmp_path / "a.json").write_text(json.dumps(table.to_dict("records")))
-    (tmp_path / "a.jsonl").write_text(lines)
+    (tmp_path / "a.json").write_text(json.dumps(table.to_dict("records")), encoding="utf-8")
+    (tmp_path / "a.jsonl").write_text(lines, encoding="utf-8")
     table.to_csv(tmp_path / "a.csv", index=False)
     table.to_parquet(tmp_path / "a.parquet")
     found = []
@@ -122,7 +122,7 @@ def test_one_json_value_on_standard_input(monkeypatch):
 
 def test_standard_input_is_read_as_a_file_is(run, tmp_path, monkeypatch):
     """An array of texts; and bytes that are no UTF-8."""
-    (tmp_path / "a.json").write_text(given := json.dumps(["We read it.", "We read this."]))
+    (tmp_path / "a.json").write_text(given := json.dumps(["We read it.", "We read this."]), encoding="utf-8")
     monkeypatch.setattr("sys.stdin", stdin(given))
     assert [text for _, text in read_texts([])] == [text for _, text in read_texts([tmp_path / "a.json"])]
     monkeypatch.setattr("sys.stdin", stdin(b"We read \xff."))
@@ -132,13 +132,13 @@ def test_standard_input_is_read_as_a_file_is(run, tmp_path, monkeypatch):
 
 def test_many_texts_are_summarized_in_parts(run, tmp_path, capsys, monkeypatch):
     """As they are made, and as all at once."""
-    (tmp_path / "b.jsonl").write_text("".join(json.dumps(r) + "\n" for r in RECORDS[:5]))
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps(r) + "\n" for r in RECORDS[:5]), encoding="utf-8")
     found = []
     for at_once in (64, 2):
         monkeypatch.setattr("lib.summarize.AT_ONCE", at_once)
         for how in ([], ["--json"], ["--html", str(tmp_path / "x.html")]):
             main([str(run), str(tmp_path / "b.jsonl"), *how])
-        found.append((capsys.readouterr().out, (tmp_path / "x.html").read_text()))
+        found.append((capsys.readouterr().out, (tmp_path / "x.html").read_text(encoding="utf-8")))
     assert found[0] == found[1] and found[0][0].count("b.jsonl, line 5") == 3
 
 
@@ -165,7 +165,7 @@ def test_standard_input_as_json(run, capsys, monkeypatch):
 
 
 def test_the_page_shows_what_the_model_saw(run, tmp_path, capsys):
-    (tmp_path / "paper.md").write_text(TEXT)
+    (tmp_path / "paper.md").write_text(TEXT, encoding="utf-8")
     main([str(run), str(tmp_path / "paper.md"), "--html", str(tmp_path / "page.html")])
     data = data_in(tmp_path / "page.html")
     (shown,) = data["documents"]
@@ -201,17 +201,17 @@ def test_texts_that_cannot_be_read(run, tmp_path, capsys, name, content, message
 
 def test_a_page_that_cannot_be_written(run, tmp_path, capsys):
     """Said before the work, not after it; what is there stays as it is."""
-    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
     (tmp_path / "folder").mkdir()
     for place in (tmp_path / "folder", tmp_path / "a.txt" / "page.html"):
         with pytest.raises(SystemExit, match=f"error: {place}|error: {place.parent}"):
             main([str(run), str(tmp_path / "a.txt"), "--html", str(place)])
-    assert capsys.readouterr().out == "" and (tmp_path / "a.txt").read_text() == TEXT
+    assert capsys.readouterr().out == "" and (tmp_path / "a.txt").read_text(encoding="utf-8") == TEXT
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.txt", "folder"]
 
 
 def test_no_run_and_no_file(run, tmp_path):
-    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
     with pytest.raises(SystemExit, match=r"holds no run: there is no config\.json"):
         main([str(tmp_path), str(tmp_path / "a.txt")])
     with pytest.raises(SystemExit, match=r"error: .*gone\.txt"):

@@ -52,7 +52,7 @@ def test_training_learns_and_leaves_a_run(planted_corpus, tmp_path):
     assert all(m["loss"] == pytest.approx(m["nll"] + 1e-4 * m["comp"] + 1e-2 * m["read"]) for m in losses)
     validated = [m["step"] for m in run.metrics if m["split"] == "val"]
     assert validated == [*range(3, 61, 3)]
-    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    config = json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))
     assert config["train"]["learning_rate"] == 1e-2
     assert config["data"] == planted_corpus.fingerprint
     assert config["made_with"]["torch"] == torch.__version__
@@ -159,9 +159,9 @@ def test_weights_of_a_run_without_its_config_are_not_overwritten(planted_corpus,
 def test_a_run_that_is_older_than_a_field_goes_on(planted_corpus, tmp_path):
     """What its config.json does not say is the field's default, and nothing else."""
     train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, progress=False)
-    stored = json.loads((tmp_path / "config.json").read_text())
+    stored = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
     del stored["train"]["accumulate"], stored["model"]["write"], stored["options"]["lower"]
-    (tmp_path / "config.json").write_text(json.dumps(stored))
+    (tmp_path / "config.json").write_text(json.dumps(stored), encoding="utf-8")
     longer = replace(CONFIG, steps=9)
     with pytest.raises(RunError, match=r"another run: train\.accumulate is 1 there and 2 now\."):
         train(MEM2MEM, model(), planted_corpus, replace(longer, accumulate=2), tmp_path, resume=True, progress=False)
@@ -194,7 +194,7 @@ def test_a_kill_while_writing_leaves_the_last_checkpoint(planted_corpus, tmp_pat
 
 
 def test_a_metrics_line_that_was_cut_short_is_dropped(tmp_path):
-    (tmp_path / "metrics.jsonl").write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "lo')
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "lo', encoding="utf-8")
     assert read_metrics(tmp_path) == [{"step": 1, "loss": 2.0}]
 
 
@@ -265,7 +265,7 @@ def test_two_processes_give_the_result_of_one(planted_corpus, tmp_path):
     # in double precision, because Adam makes rounding errors large where a gradient is nearly 0
     one = train(MEM2MEM, model().double(), planted_corpus, CONFIG, tmp_path / "one", progress=False)
     planted_corpus.save(tmp_path / "corpus")
-    (tmp_path / "two.py").write_text(TWO_PROCESSES)
+    (tmp_path / "two.py").write_text(TWO_PROCESSES, encoding="utf-8")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     subprocess.run(
         [*command, str(tmp_path / "two.py"), str(tmp_path / "corpus"), str(tmp_path / "two")],
@@ -320,7 +320,7 @@ def two_processes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("two")
     corpus = make_planted_corpus()
     corpus.save(folder / "corpus")
-    (folder / "two.py").write_text(DROPOUT_AND_A_HELD_RUN)
+    (folder / "two.py").write_text(DROPOUT_AND_A_HELD_RUN, encoding="utf-8")
     six, held = replace(CONFIG, steps=6), folder / "held"
     train(MEM2MEM, model().double(), corpus, six, folder / "six", progress=False)
     held.mkdir()
@@ -332,7 +332,7 @@ def two_processes(tmp_path_factory):
             stderr=(folder / "errors").open("w"),
         )  # fmt: skip
         deadline = time.monotonic() + 90
-        while not (said := "another process trains this run" in (folder / "errors").read_text()):
+        while not (said := "another process trains this run" in (folder / "errors").read_text(encoding="utf-8")):
             if started.poll() is not None or time.monotonic() > deadline:
                 break
             time.sleep(0.2)
@@ -342,7 +342,7 @@ def two_processes(tmp_path_factory):
             if path.name != ".lock":
                 shutil.copy(path, held)
     try:
-        assert started.wait(timeout=90) == 0, (folder / "errors").read_text()
+        assert started.wait(timeout=90) == 0, (folder / "errors").read_text(encoding="utf-8")
     finally:
         started.kill()
     return SimpleNamespace(folder=folder, said=said, files=files, corpus=corpus)
@@ -402,7 +402,7 @@ def test_command_line_trains_and_resumes(tmp_path):
     second = command_line(*arguments, "--steps", "3", "--resume")
     assert second.returncode == 0, second.stderr
     assert "3 steps" in second.stdout
-    assert json.loads((tmp_path / "r" / "config.json").read_text())["model"]["lambda_read"] == 0
+    assert json.loads((tmp_path / "r" / "config.json").read_text(encoding="utf-8"))["model"]["lambda_read"] == 0
 
 
 def test_command_line_with_two_processes(tmp_path):
@@ -447,7 +447,7 @@ def test_a_preset_says_that_it_leaves_documents_out(tmp_path, monkeypatch, capsy
     monkeypatch.setenv("COMPANION_CACHE", str(tmp_path / "cache"))
     record = json.dumps({"text": "A long text. It goes on.", "summary": "A text."}) + "\n"
     for name in ("train", "val", "test"):
-        (tmp_path / f"{name}.jsonl").write_text(101 * record)
+        (tmp_path / f"{name}.jsonl").write_text(101 * record, encoding="utf-8")
     arguments = ["mem2mem", "--preset", "demo", "--dataset", str(tmp_path), "--steps", "1", "--batch-size", "1"]
     main([*arguments, "--output", str(tmp_path / "all")])
     assert "preset 'demo' takes at most 100 documents of each split; --limit takes" in capsys.readouterr().err
@@ -608,7 +608,7 @@ def test_a_loss_that_stays_is_no_rise(tmp_path):
     """Nor is that at the end of a run, between two validations."""
     losses = {2: 3.0, 4: 3.0, 6: 2.0, 8: 4.0, 9: 5.0}
     lines = [{"step": step, "split": "val", "loss": loss} for step, loss in losses.items()]
-    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     assert training._Loop._rises(SimpleNamespace(folder=tmp_path, validate_every=2)) == 1
 
 
@@ -658,7 +658,7 @@ def test_a_second_process_waits_for_the_first(planted_corpus, tmp_path):
 def test_the_vocabulary_can_be_given(tmp_path):
     arguments = ["mem2mem", "--preset", "demo", "--limit", "3", "--steps", "1", "--options.vocab-size", "200"]
     main([*arguments, "--output", str(tmp_path)])
-    assert json.loads((tmp_path / "config.json").read_text())["model"]["vocab_size"] == 200
+    assert json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))["model"]["vocab_size"] == 200
 
 
 def parsed(*arguments):

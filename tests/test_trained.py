@@ -69,7 +69,7 @@ def test_the_table_of_a_kept_run(runs, kept_in, monkeypatch):
     trained.main(["keep", str(runs / "windowed")])
     monkeypatch.setitem(PAPERS, "windowed", replace(PAPERS["windowed"], kept=Kept("aclsum", 20, 20, 3)))
     trained.main(["score", "windowed"])
-    numbers = json.loads((kept_in / "windowed" / "table.json").read_text())
+    numbers = json.loads((kept_in / "windowed" / "table.json").read_text(encoding="utf-8"))
     rows = {row["label"]: row for row in numbers["rows"]}
     own = ["Windowed, as the paper decodes", "Windowed, no trigram twice"]
     assert list(rows) == [*own, "Lead, 20 words", "LexRank, 20 words", "References"]
@@ -92,7 +92,7 @@ def test_scores_need_a_paper_of_which_a_run_is_kept(kept_in, monkeypatch):
 def test_runs_of_other_variants_have_names_of_their_own(runs, kept_in, monkeypatch):
     of = PAPERS["windowed"]
     monkeypatch.setitem(PAPERS, of.name, replace(of, kept=replace(of.kept, also={"windowed_standard": "standard"})))
-    config, now = json.loads((runs / "windowed" / "config.json").read_text()), [""]
+    config, now = json.loads((runs / "windowed" / "config.json").read_text(encoding="utf-8")), [""]
     monkeypatch.setattr(lib, "load", lambda folder, load=lib.load, **how: _renamed(load(folder, **how), now[0]))
     for variant, name in ((config["variant"], "windowed"), ("standard", "windowed_standard")):
         now[0] = variant
@@ -112,7 +112,7 @@ def test_hours_do_not_count_pauses(tmp_path):
     seconds = [36, 72, 10_000, 10_036, 30, 66, 102]
     lines = [{"step": 10 * (i + 1), "split": "train", "seconds": s} for i, s in enumerate(seconds)]
     lines.append({"step": 70, "split": "val"})
-    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(m) + "\n" for m in lines))
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(m) + "\n" for m in lines), encoding="utf-8")
     assert Run(tmp_path, {}, None, None).hours == pytest.approx(7 * 36 / 3600)
     assert Run(tmp_path / "none", {}, None, None).hours == 0
 
@@ -149,7 +149,7 @@ def test_a_run_of_the_project(folder):
     for part in ("## Corpus and licence", "## How it was made", "## Scores", "## What it is bad at"):
         assert part in card
     assert f"python -m lib.train {of.name} --dataset {run.config['corpus']} --preset medium" in card
-    table = json.loads((folder / "table.json").read_text())
+    table = json.loads((folder / "table.json").read_text(encoding="utf-8"))
     own = next(row for row in table["rows"] if row["label"].endswith("no trigram twice"))
     assert own["steps"] == run.step and own["scores"]["distinct"]["mean"] > 93
 
@@ -157,7 +157,9 @@ def test_a_run_of_the_project(folder):
 @pytest.mark.parametrize("folder", KEPT, ids=lambda path: path.name)
 def test_the_page_of_a_run_of_the_project(folder, tmp_path, capsys):
     """What every kept run looks at can be drawn."""
-    (tmp_path / "a.txt").write_text("Norbalt said it will buy Tessera. The mine holds copper. It is in the north.")
+    (tmp_path / "a.txt").write_text(
+        "Norbalt said it will buy Tessera. The mine holds copper. It is in the north.", encoding="utf-8"
+    )
     summarize.main([str(folder), str(tmp_path / "a.txt"), "--html", str(tmp_path / "a.html")])
     assert "1 summaries, and where the model looked" in capsys.readouterr().err
     assert (tmp_path / "a.html").stat().st_size > 10_000

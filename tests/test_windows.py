@@ -126,13 +126,13 @@ def test_learned_vectors_tell_what_goes_together():
 
 def test_vectors_from_a_file(tmp_path):
     vocabulary, path = Vocabulary(["[SLIDE]", "cat", "dog"]), tmp_path / "x.vec"
-    path.write_text("3 2\ncat 1 2\nmouse 5 6\ndog 3 4 \n")
+    path.write_text("3 2\ncat 1 2\nmouse 5 6\ndog 3 4 \n", encoding="utf-8")
     assert read_vectors(path, vocabulary)[5:].tolist() == [[1, 2], [3, 4]]
     assert read_vectors(path, vocabulary, limit=2)[5:].tolist() == [[1, 2], [0, 0]]
-    path.write_text("cat 1 2\ndog 3\n")
+    path.write_text("cat 1 2\ndog 3\n", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"x.vec, line 2: not a word and 2 numbers"):
         read_vectors(path, vocabulary)
-    path.write_text("mouse 1 2\n")
+    path.write_text("mouse 1 2\n", encoding="utf-8")
     with pytest.raises(CorpusError, match="no vector for any of the 7 words"):
         read_vectors(path, vocabulary)
     with pytest.raises(CorpusError, match="cannot be read"):
@@ -146,7 +146,9 @@ def test_vectors_that_are_changed_are_read_again(tmp_path):
     options = ArticleOptions(source_tokens=300, vocab_size=500, window=100, stride=80, vectors=str(path))
     found = []
     for _ in range(2):
-        path.write_text("".join(f"{word} {' '.join(map(str, random.normal(size=4)))}\n" for word in words))
+        path.write_text(
+            "".join(f"{word} {' '.join(map(str, random.normal(size=4)))}\n" for word in words), encoding="utf-8"
+        )
         found.append(prepare_windowed(load_corpus("aclsum"), options, 20, progress=False).fingerprint)
     assert found[0] != found[1]
     assert prepare_windowed(load_corpus("aclsum"), options, 20, progress=False).fingerprint == found[1]

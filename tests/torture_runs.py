@@ -76,7 +76,7 @@ def started(paper: str, folder: Path):
 
 def _quietly(paper: str, folder: Path) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell it may be ignored
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # for what Python says of a KeyboardInterrupt
+    sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for what Python says of a KeyboardInterrupt
     run(paper, folder)
 
 

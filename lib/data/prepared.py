@@ -371,7 +371,7 @@ def _parts(folder: Path, made_for: str) -> Path:
     stamp = parts / "made_for"
     if parts.exists() and not stamp.exists() and any(parts.iterdir()):
         raise CorpusError(f"{parts} is there and holds no parts of a corpus: name another folder, or take it away")
-    if stamp.exists() and stamp.read_text() != made_for:
+    if stamp.exists() and stamp.read_text(encoding="utf-8") != made_for:
         shutil.rmtree(parts)
     parts.mkdir(exist_ok=True)
     remove_leftovers(parts)

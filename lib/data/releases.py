@@ -44,7 +44,7 @@ def _share(name: str) -> str:
 @cache
 def _listed(corpus: str) -> dict[str, str]:
     """{id: split} of the documents that are not for training."""
-    lists = json.loads((Path(__file__).parent / "splits" / f"{corpus}.json").read_text())
+    lists = json.loads((Path(__file__).parent / "splits" / f"{corpus}.json").read_text(encoding="utf-8"))
     return {i: split_name for split_name, ids in lists.items() for i in ids}
 
 

@@ -108,7 +108,7 @@ def write_papers(folder: Path, times: int = 10) -> None:
             json.dumps({"section_names": d.section_names, "sections": d.sections, "abstract_text": d.summary})
             for d in corpus.split(split)
         ]
-        (folder / f"{split}.jsonl").write_text("\n".join(lines * times))
+        (folder / f"{split}.jsonl").write_text("\n".join(lines * times), encoding="utf-8")
 
 
 def work(folder: Path) -> dict:
@@ -188,7 +188,7 @@ def main(names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         items = work(Path(folder))
         for name in names or items:
-            results = json.loads(path.read_text()) if path.exists() else {}
+            results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
             results[name] = items[name]()
             results["machine"] = {"cores": os.cpu_count(), "processor": platform.machine()}
             write_json(path, results)
