@@ -287,7 +287,7 @@ def test_dropout_is_only_for_training():
     [
         (ReadAgainConfig, {"encoder": "transformer"}, "encoder must be one of"),
         (ReadAgainConfig, {"importance": "relu"}, "importance must be"),
-        (ReadAgainConfig, {"dropout": 1.0}, "dropout must be"),
+        (ReadAgainConfig, {"dropout": 1.5}, "dropout must be"),
         (ReadAgainConfig, {"sentences": 0}, "sentences must be"),
         (ABSConfig, {"encoder": "convolution"}, "encoder must be"),
         (ABSConfig, {"context": 0}, "context must be"),
