@@ -49,8 +49,8 @@ notebooks: $(READY)  ## build the pages from their .py sources and execute them:
 	  --ExecutePreprocessor.record_timing=False $(PAGES:.py=.ipynb)
 
 figures: $(READY)  ## draw the models, every committed figure again from its numbers, and the tables in papers.md and README.md
-	$(BIN)/python -m lib.diagrams
-	$(BIN)/python -m lib.figures
+	$(BIN)/python -m lib.pages.diagrams
+	$(BIN)/python -m lib.pages.figures
 	$(BIN)/python -m lib.make_tables render
 
 workflow: $(READY)  ## install Snakemake, which has a command for each table and figure of the papers
@@ -74,7 +74,7 @@ $(CLASS): $(READY)
 # nbgrader calls a command of its own environment
 class: export PATH := $(abspath $(BIN)):$(PATH)
 class: $(CLASS)  ## build the exercises for students (class/release), with solutions (class/solution), with hidden tests (class/source)
-	$(BIN)/python -m lib.class_pages class
+	$(BIN)/python -m book.class_pages class
 	@cd class && for page in $$(ls source); do \
 	  nbgrader generate_assignment $$page --create --force --Application.log_level=WARN \
 	  && nbgrader generate_solution $$page --force --Application.log_level=WARN || exit 1; done

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from lib.commands import plain_errors
-from lib.storage import project_root, write_whole
+from lib.system.commands import plain_errors
+from lib.system.files import project_root, write_whole
 
 BADGES = """\
 <!-- badges -->

@@ -12,14 +12,14 @@ from pathlib import Path
 
 
 def load(folder: str | Path, weights: str = "", device: str | None = None):
-    """A trained run, to be used: `lib.runs.Run`, with `model`, `vocabulary`, `options`, `decode`, `metrics` and
+    """A trained run, to be used: `lib.runs.run.Run`, with `model`, `vocabulary`, `options`, `decode`, `metrics` and
     `summarize`. Nothing but the folder is needed.
 
     Args:
         weights: "best", "last", "best-STEP" or "average"; by default those that the run says.
         device: "cuda" where there is one, otherwise "cpu".
 
-    Raises lib.runs.RunError when the folder holds no run, or not all of one.
+    Raises lib.system.errors.RunError when the folder holds no run, or not all of one.
     """
     from lib.papers import open_run  # papers import most of the library
 

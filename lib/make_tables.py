@@ -6,9 +6,9 @@
     python -m lib.make_tables keep T.json          # into figures/, and papers.md or README.md
     python -m lib.make_tables render               # papers.md, README.md and the cards again, from kept tables
 
-`workflow/Snakefile` makes the runs and the scores (`lib.score_runs`) and calls these. Beside a table stands what
-it was made of (`lib.table_scores`). Numbers: `lib.result_tables`; to be read: `lib.shown_tables`; in the project's
-texts: `lib.kept_tables`.
+`workflow/Snakefile` makes the runs and the scores (`lib.results.scores`) and calls these. Beside a table stands what
+it was made of (`lib.results.table_scores`). Numbers: `lib.results.numbers`; to be read: `lib.results.text`; in the
+project's texts: `lib.results.kept`.
 """
 
 import argparse
@@ -16,17 +16,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lib.commands import check_replaces, plain_errors
-from lib.errors import InputError
-from lib.kept_tables import keep, render
-from lib.measures import MEASURES
+from lib.evaluation.measures import MEASURES
 from lib.papers import page_table_named, table_named
 from lib.papers.paper import DECODINGS, Row, Table
-from lib.result_tables import ANY_TABLE, make_table, page_table
-from lib.shown_tables import markdown
-from lib.storage import check_keys, read_numbers, write_json, write_whole
-from lib.suggestions import did_you_mean
-from lib.table_scores import SCORES, read_table_scores, row_parts, write_table_scores
+from lib.results.kept import keep, render
+from lib.results.numbers import ANY_TABLE, make_table, page_table
+from lib.results.table_scores import SCORES, read_table_scores, row_parts, write_table_scores
+from lib.results.text import markdown
+from lib.system.commands import check_replaces, plain_errors
+from lib.system.errors import InputError
+from lib.system.files import check_keys, read_numbers, write_json, write_whole
+from lib.system.suggestions import did_you_mean
 
 
 def main(arguments: list[str] | None = None) -> None:

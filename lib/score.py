@@ -18,17 +18,17 @@ from pathlib import Path
 import numpy as np
 
 import lib
-from lib.commands import check_replaces, one_file, plain_errors
 from lib.data.corpora import check_unpublished, learned_from, unseen
 from lib.data.documents import Document
-from lib.errors import InputError
-from lib.generate import DecodeConfig
 from lib.human.sheets import write_summaries
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import corpus_for
-from lib.runs import Run
-from lib.score_runs import score_baselines, score_run
-from lib.storage import check_writable, trained_folder, work_folder, write_whole
+from lib.results.scores import score_baselines, score_run
+from lib.runs.run import Run
+from lib.runs.search import DecodeConfig
+from lib.system.commands import check_replaces, one_file, plain_errors
+from lib.system.errors import InputError
+from lib.system.files import check_writable, trained_folder, work_folder, write_whole
 
 DECODED = {"min_length": "words that are written at least", "max_length": "at most", "beam": "width of the search"}
 

@@ -21,14 +21,14 @@ from typing import Any
 from tqdm import tqdm
 
 import lib
-from lib.commands import one_file, plain_errors
 from lib.data.documents import CorpusError, Document
 from lib.data.readers import parse_json, reading, records_reader
-from lib.errors import InputError
 from lib.papers import paper
-from lib.runs import Run, Summary
-from lib.storage import check_writable
-from lib.summary_page import ShownDocument, write_page
+from lib.runs.run import Run, Summary
+from lib.runs.summary_page import ShownDocument, write_page
+from lib.system.commands import one_file, plain_errors
+from lib.system.errors import InputError
+from lib.system.files import check_writable
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -19,17 +19,17 @@ from typing import Annotated, Any, Literal
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional
 
-from lib.commands import plain_errors
 from lib.data.corpora import is_name
 from lib.data.prepared import is_prepared
-from lib.devices import device_named, processes, rank_device, wait_for_all
-from lib.errors import InputError
-from lib.generate import DecodeConfig
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import Setup
-from lib.runs import Run
-from lib.train_config import TrainConfig
-from lib.training import check_output, progress_of, train
+from lib.runs.config import TrainConfig
+from lib.runs.loop import check_output, progress_of, train
+from lib.runs.run import Run
+from lib.runs.search import DecodeConfig
+from lib.system.commands import plain_errors
+from lib.system.devices import device_named, processes, rank_device, wait_for_all
+from lib.system.errors import InputError
 
 _WHERE = "a corpus name, a folder of documents or a prepared corpus; by default the paper's own"
 Dataset = Annotated[str, tyro.conf.arg(help=_WHERE)]

@@ -16,19 +16,20 @@ import torch
 from safetensors.torch import save
 
 import lib
-from lib.commands import check_replaces, plain_errors
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
-from lib.extractive import lexrank
-from lib.generate import DecodeConfig, summarize
-from lib.kept_tables import render
+from lib.evaluation.baselines import lexrank
 from lib.papers import PAPERS
 from lib.papers.paper import DECODINGS, Kept, Row, RunSpec, Table, choose
-from lib.result_tables import ANY_TABLE, table_numbers
-from lib.runs import Run, RunError, weights_of
-from lib.score_runs import about, cut, score_systems
-from lib.shown_tables import markdown
-from lib.storage import trained_folder, write_json, write_whole
+from lib.results.kept import render
+from lib.results.numbers import ANY_TABLE, table_numbers
+from lib.results.scores import about, cut, score_systems
+from lib.results.text import markdown
+from lib.runs.run import Run, weights_of
+from lib.runs.search import DecodeConfig, summarize
+from lib.system.commands import check_replaces, plain_errors
+from lib.system.errors import RunError
+from lib.system.files import trained_folder, write_json, write_whole
 
 MOST_BYTES = 12_000_000  # of a run's weights
 

@@ -33,7 +33,7 @@ documents: int = 30  # how many test documents are summarized and scored
 seed: int = 0  # of weights, batches and bootstrap
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-from lib.parameters import check_parameters
+from lib.pages.parameters import check_parameters
 
 check_parameters(globals())
 
@@ -47,18 +47,30 @@ import pandas as pd
 import torch
 
 import lib
-from lib.bootstrap import interval, paired_bootstrap
+from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.data.corpora import anthology_year, load_corpus
-from lib.extractive import lexrank, oracle
-from lib.figures import interval_bars
-from lib.generate import summarize
+from lib.evaluation.baselines import lexrank, oracle
+from lib.pages.figures import interval_bars
+from lib.runs.search import summarize
 from lib.human.sheets import write_summaries
-from lib.kept_tables import render
-from lib.page_tools import clip, figures_folder, measured, summary_row, unseen_papers
+from lib.results.kept import render
+from lib.pages.page_tools import (
+    clip,
+    figures_folder,
+    measured,
+    summary_row,
+    unseen_papers,
+)
 from lib.papers import PAPERS
-from lib.score_runs import score_systems
-from lib.shown import PageFigures, Passages, show_tables
-from lib.storage import code_digest, digest, trained_folder, work_folder, write_json
+from lib.results.scores import score_systems
+from lib.pages.shown import PageFigures, Passages, show_tables
+from lib.system.files import (
+    code_digest,
+    digest,
+    trained_folder,
+    work_folder,
+    write_json,
+)
 from lib.papers.paper import DECODINGS
 
 kept = not (dataset or preset or steps)
@@ -306,14 +318,14 @@ A check says how many cases are right and shows the first wrong one, but never t
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 import numpy as np
 
-from lib.bootstrap import paired_bootstrap
-from lib.exercises import Exercise
+from lib.evaluation.bootstrap import paired_bootstrap
+from lib.pages.exercises import Exercise
 
 # %% [markdown]
 r"""
 ## Compute
 
-**1.** Two systems were scored on the same documents, in the lists `first` and `second`. Return two numbers: the mean difference, second minus first, and the number of documents on which the second system is better. `lib.bootstrap.paired_bootstrap` gives the same mean. (2 points)
+**1.** Two systems were scored on the same documents, in the lists `first` and `second`. Return two numbers: the mean difference, second minus first, and the number of documents on which the second system is better. `lib.evaluation.bootstrap.paired_bootstrap` gives the same mean. (2 points)
 """
 
 

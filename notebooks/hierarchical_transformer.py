@@ -73,7 +73,7 @@ seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
-from lib.parameters import check_parameters
+from lib.pages.parameters import check_parameters
 
 check_parameters(globals())
 
@@ -86,9 +86,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.checks import Checks, gradients
+from lib.pages.checks import Checks, gradients
 from lib.data.batch import EncodedDocument, make_batch
-from lib.data.clusters import (
+from lib.papers.hierarchical_transformer.clusters import (
     clusters,
     encode_cluster,
     encode_clusters,
@@ -107,38 +107,44 @@ from lib.data.graphs import (
 )
 from lib.data.synthetic import planted_clusters
 from lib.data.text import BOS, EOS, PAD, SENTENCE_END, bigram_recall
-from lib.extractive import lexrank, oracle
-from lib.diagrams import show_folded, show_model
-from lib.figures import attention_maps, lines, signed_maps, word_maps, word_weights
-from lib.generate import DecodeConfig, greedy_search, summarize
+from lib.evaluation.baselines import lexrank, oracle
+from lib.pages.diagrams import show_folded, show_model
+from lib.pages.figures import (
+    attention_maps,
+    lines,
+    signed_maps,
+    word_maps,
+    word_weights,
+)
+from lib.runs.search import DecodeConfig, greedy_search, summarize
 from lib.human.sheets import write_summaries
 from lib.layers.transformer import sinusoids
-from lib.kept_tables import kept_table
-from lib.metrics import longest_common_recall, score_table
+from lib.results.kept import kept_table
+from lib.evaluation.metrics import longest_common_recall, score_table
 from lib.models.hierarchical_transformer import (
     GlobalLayer,
     HierarchicalTransformer,
     HierarchicalTransformerConfig,
 )
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
-from lib.page_tools import (
+from lib.pages.page_tools import (
     clip, figures_folder, learn, loss_figure, nll_by_text, run_facts, run_for_page,
     show_source, summary_table, train_or_load, unseen_papers, validation_losses,
 )  # fmt: skip
 from lib.papers import open_run, resolve
-from lib.ranking import (
+from lib.papers.hierarchical_transformer.ranking import (
     best_paragraphs,
     encode_ranked,
     learned_ranking,
     learned_scores,
     train_ranker,
 )
-from lib.runs import kept_checkpoints, load_weights
-from lib.shown import PageFigures, Passages, show_tables, wrapped
-from lib.shown_tables import published_table, setting, table_frame
-from lib.storage import trained_folder, work_folder
+from lib.runs.run import kept_checkpoints, load_weights
+from lib.pages.shown import PageFigures, Passages, show_tables, wrapped
+from lib.results.text import published_table, setting, table_frame
+from lib.system.files import trained_folder, work_folder
 from lib.papers.paper import DECODINGS
-from lib.training import evaluate_loss
+from lib.runs.loop import evaluate_loss
 
 as_they_are = (dataset, preset, variant, steps, study_steps, seed) == (
     "",
@@ -1473,7 +1479,7 @@ r"""
 |---|---|---|
 | Lead, LexRank | the first words of the input, or its most central paragraphs, as long as the reference | `cluster_baselines` |
 | FT 600, 800, 1200 (flat transformer) | title and best paragraphs one after the other, cut to the number of pieces in the name | `HierarchicalTransformer` with six local layers and no global ones |
-| T-DMCA (Liu et al. 2018) | title and best paragraphs, cut to 3,000 pieces, and behind them the summary: one sequence | `lib.models.tdmca.TDMCA` |
+| T-DMCA (Liu et al. 2018) | title and best paragraphs, cut to 3,000 pieces, and behind them the summary: one sequence | `lib.models.t_dmca.TDMCA` |
 
 **FT** is this page's model for a cluster of one paragraph: every piece attends to every other in each of six layers. So a text that is twice as long needs
 four times the attention. Decoder and search are the same.
@@ -1637,13 +1643,13 @@ import torch
 
 from lib.data.batch import make_batch
 from lib.data.synthetic import planted_clusters
-from lib.exercises import Exercise
+from lib.pages.exercises import Exercise
 from lib.layers.transformer import sinusoids
 from lib.models.hierarchical_transformer import (
     HierarchicalTransformer,
     HierarchicalTransformerConfig,
 )
-from lib.page_tools import learn
+from lib.pages.page_tools import learn
 
 
 def small_transformer(**changes):

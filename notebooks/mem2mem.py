@@ -75,7 +75,7 @@ seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
-from lib.parameters import check_parameters
+from lib.pages.parameters import check_parameters
 
 check_parameters(globals())
 
@@ -86,22 +86,22 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.checks import Checks, gradients
+from lib.pages.checks import Checks, gradients
 from lib.data.batch import in_vocabulary, make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import TextEncoder, encode_documents
-from lib.data.sections import CohanOptions, choose_sections
+from lib.papers.mem2mem.sections import CohanOptions, choose_sections
 from lib.data.synthetic import MARK, planted_at, planted_sentences
 from lib.data.text import BOS, UNK, Vocabulary
-from lib.extractive import lexrank, oracle, random_sentences
-from lib.diagrams import show_folded, show_model
-from lib.figures import attention_maps, word_maps
-from lib.frames import Frames
-from lib.generate import beam_search, extract, source_sentences, summarize
+from lib.evaluation.baselines import lexrank, oracle, random_sentences
+from lib.pages.diagrams import show_folded, show_model
+from lib.pages.figures import attention_maps, word_maps
+from lib.pages.frames import Frames
+from lib.runs.search import beam_search, extract, source_sentences, summarize
 from lib.layers.pointer import PointerOutput
-from lib.kept_tables import kept_table
-from lib.metrics import copied_ngrams
+from lib.results.kept import kept_table
+from lib.evaluation.metrics import copied_ngrams
 from lib.models.hred import HRED, HREDConfig
 from lib.models.mem2mem import (
     Mem2Mem,
@@ -110,14 +110,14 @@ from lib.models.mem2mem import (
     memory_sentences,
 )
 from lib.models.summarizer import Extractor
-from lib.page_tools import (
+from lib.pages.page_tools import (
     clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source,
     summary_table, unseen_papers, validation_losses,
 )  # fmt: skip
 from lib.papers import resolve
-from lib.score_runs import cut
-from lib.shown import PageFigures, Passages, picture, show_tables, wrapped
-from lib.shown_tables import (
+from lib.results.scores import cut
+from lib.pages.shown import PageFigures, Passages, picture, show_tables, wrapped
+from lib.results.text import (
     pairs_frame,
     published_table,
     setting,
@@ -1488,11 +1488,11 @@ r"""
 
 | rows of Table 1 | what they are | in `lib` |
 |---|---|---|
-| Lead-10, Lead-3 | the first sentences | `lib.extractive` |
+| Lead-10, Lead-3 | the first sentences | `lib.evaluation.baselines` |
 | Attn-Seq2Seq, Ptr-Gen-Seq2Seq | HRED with one GRU over the whole text in place of its two levels; without copying and coverage, and with both | `lib.models.seq2seq` |
 | Discourse-aware (Cohan et al. 2018) | LSTMs over words and sections; weights of words are multiplied by their section's (papers.md has its equations) | `lib.models.discourse_aware` |
 | Sent-CLF, Sent-PTR | sentences chosen by a model that learns from labels | `lib.models.sentence_extractors` |
-| TLM, abstractive and hybrid | a language model that reads a paper and writes its summary; the hybrid also reads what Sent-PTR has chosen | `lib.models.language_model` |
+| TLM, abstractive and hybrid | a language model that reads a paper and writes its summary; the hybrid also reads what Sent-PTR has chosen | `lib.models.tlm` |
 
 The last three are systems of Subramanian, Li, Pilault and Pal (2020, *On Extractive and Abstractive Neural Document
 Summarization with Transformer Language Models*, [arXiv:1909.03186](https://arxiv.org/abs/1909.03186)). Their extractors learn from labels, which Mem2Mem does not need. A
@@ -1642,10 +1642,10 @@ import torch
 
 from lib.data.batch import make_batch
 from lib.data.synthetic import planted_sentences
-from lib.exercises import Exercise
-from lib.metrics import copied_ngrams
+from lib.pages.exercises import Exercise
+from lib.evaluation.metrics import copied_ngrams
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
-from lib.page_tools import learn
+from lib.pages.page_tools import learn
 
 
 def small_mem2mem(width=8, **changes):
@@ -1747,7 +1747,7 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**4.** The paper's Table 4 measures copying by n-grams. Return the percentage of the n-grams of `summary` that stand in `source`, both lists of words. `lib.metrics.copied_ngrams` is asked as well. (2 points)
+**4.** The paper's Table 4 measures copying by n-grams. Return the percentage of the n-grams of `summary` that stand in `source`, both lists of words. `lib.evaluation.metrics.copied_ngrams` is asked as well. (2 points)
 """
 
 

@@ -70,7 +70,7 @@ seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
-from lib.parameters import check_parameters
+from lib.pages.parameters import check_parameters
 
 check_parameters(globals())
 
@@ -82,35 +82,35 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.checks import Checks, gradients
+from lib.pages.checks import Checks, gradients
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
-from lib.data.headlines import HeadlineOptions
+from lib.papers.read_again.headlines import HeadlineOptions
 from lib.data.prepared import TextEncoder, encode_documents
 from lib.data.text import BOS, EOS, UNK, Vocabulary
-from lib.diagrams import show_folded, show_model
-from lib.figures import lines, word_maps
-from lib.generate import DecodeConfig, beam_search, greedy_search, summarize
+from lib.pages.diagrams import show_folded, show_model
+from lib.pages.figures import lines, word_maps
+from lib.runs.search import DecodeConfig, beam_search, greedy_search, summarize
 from lib.layers.gru import GatedGRU
-from lib.kept_tables import kept_table
-from lib.metrics import rouge, score_table
+from lib.results.kept import kept_table
+from lib.evaluation.metrics import rouge, score_table
 from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
-from lib.page_tools import (
+from lib.pages.page_tools import (
     clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source,
     train_or_load, validation_losses,
 )  # fmt: skip
 from lib.papers import resolve
-from lib.shown import PageFigures, Passages, show_tables, wrapped
-from lib.shown_tables import (
+from lib.pages.shown import PageFigures, Passages, show_tables, wrapped
+from lib.results.text import (
     pairs_frame,
     published_table,
     setting,
     table_frame,
     without_published,
 )
-from lib.storage import project_root, work_folder, write_json, write_whole
+from lib.system.files import project_root, work_folder, write_json, write_whole
 
 kept = (dataset, preset, variant, steps, seed) == (
     "",
@@ -775,7 +775,7 @@ The letters in this fold are those of the other papers, even where this page use
 |---|---|---|---|---|
 | ABS (Rush, Chopra, Weston 2015) | words, averaged over neighbours | the last $C$ words | a feed-forward layer over them | `lib.models.abs.ABS` |
 | RAS-Elman, RAS-LSTM (Chopra, Auli, Rush 2016) | words and positions, convolved | the last state | Elman's recurrence, or an LSTM | `lib.models.ras.RAS` |
-| words-lvt2k, words-lvt5k (Nallapati and others 2016) | a bidirectional GRU | the last state | a GRU, and a softmax over few words | `lib.models.large_vocabulary.LargeVocabulary` |
+| words-lvt2k, words-lvt5k (Nallapati and others 2016) | a bidirectional GRU | the last state | a GRU, and a softmax over few words | `lib.models.words_lvt.LargeVocabulary` |
 | ABS+, TOPIARY | | | | published numbers only |
 
 **ABS** has no recurrence at all; it is worked out above.
@@ -1328,10 +1328,10 @@ import torch
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.synthetic import planted_sentences
 from lib.data.text import EOS
-from lib.exercises import Exercise
+from lib.pages.exercises import Exercise
 from lib.layers.gru import GatedGRU
 from lib.models.read_again import ReadAgain, ReadAgainConfig
-from lib.page_tools import learn
+from lib.pages.page_tools import learn
 
 WORDS, KNOWN_WORDS = [4, 7, 12, 5, 12, 6], 12  # a vocabulary of 12 words; 12 is unknown
 short_text = EncodedDocument.of("a", WORDS, [6], [5, 12, EOS], ["zebra"])
@@ -1669,6 +1669,6 @@ r"""
 
 * `python -m lib.train read_again --dataset gigaword_folder --preset paper --output runs/gigaword` trains at the paper's size on a GPU.
 * DUC 2004 (a folder with `input.txt` and `task1_ref0.txt` to `task1_ref3.txt`) is read as a test set, and
-  `lib.metrics.limited_recall` is its measure: recall of the first 75 bytes against all four references.
+  `lib.evaluation.metrics.limited_recall` is its measure: recall of the first 75 bytes against all four references.
 * `papers.md` maps every equation to its cell and its function in `lib`.
 """

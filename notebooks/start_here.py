@@ -81,7 +81,7 @@ the exercises lists all that was compared.
 seed: int = 0  # of weights, stories and bootstrap
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
-from lib.parameters import check_parameters
+from lib.pages.parameters import check_parameters
 
 check_parameters(globals())
 
@@ -99,22 +99,22 @@ from rouge_score.tokenizers import DefaultTokenizer
 import lib
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
-from lib.bootstrap import interval, paired_bootstrap
-from lib.checks import Checks
+from lib.evaluation.bootstrap import interval, paired_bootstrap
+from lib.pages.checks import Checks
 from lib.data.batch import EncodedDocument, in_vocabulary, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.text import BOS, EOS, PAD, Vocabulary
-from lib.extractive import lexrank
-from lib.figures import dot_plots, histograms, lines, word_maps
-from lib.generate import DecodeConfig, beam_search
-from lib.metrics import repeated_ngrams, rouge
+from lib.evaluation.baselines import lexrank
+from lib.pages.figures import dot_plots, histograms, lines, word_maps
+from lib.runs.search import DecodeConfig, beam_search
+from lib.evaluation.metrics import repeated_ngrams, rouge
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from lib.page_tools import figures_folder, learn
-from lib.score_runs import cut
-from lib.shown import PageFigures, Passages, show_tables, wrapped
-from lib.storage import trained_folder
+from lib.pages.page_tools import figures_folder, learn
+from lib.results.scores import cut
+from lib.pages.shown import PageFigures, Passages, show_tables, wrapped
+from lib.system.files import trained_folder
 from lib.papers.paper import DECODINGS
-from lib.train_config import TrainConfig
+from lib.runs.config import TrainConfig
 
 figures = PageFigures(figures_folder())
 checks = Checks()
@@ -551,7 +551,7 @@ extensions are kept. An extension that ends with [EOS] is put aside. With $K=2$ 
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-The function below shares two details with `lib.generate.beam_search`. First, it looks at the $2K$ best extensions, because up to $K$ of them may be ends and $K$ open ones must be left.
+The function below shares two details with `lib.runs.search.beam_search`. First, it looks at the $2K$ best extensions, because up to $K$ of them may be ends and $K$ open ones must be left.
 Second, it stops when $K$ hypotheses have ended and no open one ranks higher than the worst of these $K$. The rank is $\log P$ divided by the length, (12) below; the best possible rank is 0.
 This way to stop is a heuristic: an open hypothesis with a worse mean could still catch up. `min_length` bars [EOS] until there are that many words, and after `max_length` words only [EOS] is left.
 """
@@ -879,7 +879,7 @@ def rouge_lsum(summary, reference):
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-The functions above agree with `rouge-score`, the package that `lib.metrics` uses, on four small examples and on Mem2Mem's summary of section 5:
+The functions above agree with `rouge-score`, the package that `lib.evaluation.metrics` uses, on four small examples and on Mem2Mem's summary of section 5:
 """
 
 # %% slideshow={"slide_type": "subslide"}
@@ -1031,7 +1031,7 @@ That is why the pages cut all summaries to one length before they compare.
 
 For LexRank and Lead pairing changes little, because their scores on a paper have nothing to do with each other (a correlation of -0.09). Pairing costs nothing either, so it is always done.
 
-Neither interval covers another seed, another training set or another corpus. `lib.bootstrap` can take several runs of a system and then resamples the runs, too; a table of one run says nothing about the next run.
+Neither interval covers another seed, another training set or another corpus. `lib.evaluation.bootstrap` can take several runs of a system and then resamples the runs, too; a table of one run says nothing about the next run.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1121,13 +1121,13 @@ import torch
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.synthetic import planted_sentences
 from lib.data.text import EOS
-from lib.exercises import Exercise
-from lib.generate import DecodeConfig
+from lib.pages.exercises import Exercise
+from lib.runs.search import DecodeConfig
 from lib.layers.pointer import PointerGenerator, PointerOutput
-from lib.metrics import repeated_ngrams, rouge
+from lib.evaluation.metrics import repeated_ngrams, rouge
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from lib.page_tools import learn
-from lib.train_config import TrainConfig
+from lib.pages.page_tools import learn
+from lib.runs.config import TrainConfig
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 torch.manual_seed(0)
@@ -1201,7 +1201,7 @@ asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**3.** A summary is the reference, $n$ different words, and behind it $k$ words that the reference lacks. Return its ROUGE-1 $F_1$ (18) in percent. `lib.metrics.rouge` must agree. (2 points)
+**3.** A summary is the reference, $n$ different words, and behind it $k$ words that the reference lacks. Return its ROUGE-1 $F_1$ (18) in percent. `lib.evaluation.metrics.rouge` must agree. (2 points)
 """
 
 
@@ -1234,7 +1234,7 @@ asked.score()
 r"""
 ## Derive
 
-**4.** A summary of $n$ different words is written, and then written again, word for word. Derive the share (13) of repeated trigrams of the whole, for $n\ge3$; `lib.metrics.repeated_ngrams` counts them. (3 points)
+**4.** A summary of $n$ different words is written, and then written again, word for word. Derive the share (13) of repeated trigrams of the whole, for $n\ge3$; `lib.evaluation.metrics.repeated_ngrams` counts them. (3 points)
 """
 
 

@@ -75,7 +75,7 @@ seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
-from lib.parameters import check_parameters
+from lib.pages.parameters import check_parameters
 
 check_parameters(globals())
 
@@ -87,16 +87,16 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.checks import Checks, gradients
+from lib.pages.checks import Checks, gradients
 from lib.data.batch import make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import TextEncoder, encode_documents
-from lib.data.sections import choose_sections
+from lib.papers.mem2mem.sections import choose_sections
 from lib.data.synthetic import FACT, planted_facts
 from lib.data.text import BOS, EOS, SLIDE, SLIDE_SYMBOL, UNK, Vocabulary
-from lib.data.window_places import count_windows, window_of
-from lib.data.windows import (
+from lib.models.window_places import count_windows, window_of
+from lib.papers.windowed.windows import (
     ArticleOptions,
     link,
     mark_transitions,
@@ -104,11 +104,11 @@ from lib.data.windows import (
     target_sentences,
     vectors_for,
 )
-from lib.extractive import lexrank, oracle
-from lib.diagrams import show_model
-from lib.figures import lines, maximum_attention, word_maps
-from lib.frames import window_frames
-from lib.generate import (
+from lib.evaluation.baselines import lexrank, oracle
+from lib.pages.diagrams import show_model
+from lib.pages.figures import lines, maximum_attention, word_maps
+from lib.pages.frames import window_frames
+from lib.runs.search import (
     DecodeConfig,
     batches,
     beam_search,
@@ -117,15 +117,15 @@ from lib.generate import (
     written,
 )
 from lib.layers.pointer import PointerOutput
-from lib.kept_tables import kept_table
+from lib.results.kept import kept_table
 from lib.models.windowed import TiedPointer, Windowed, WindowedConfig
-from lib.page_tools import (
+from lib.pages.page_tools import (
     clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source,
     summary_table, unseen_papers, validation_losses,
 )  # fmt: skip
 from lib.papers import resolve
-from lib.shown import PageFigures, Passages, show_tables, wrapped
-from lib.shown_tables import setting, table_frame
+from lib.pages.shown import PageFigures, Passages, show_tables, wrapped
+from lib.results.text import setting, table_frame
 from lib.papers.paper import DECODINGS
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "dynamic", 0, 0)
@@ -1452,11 +1452,11 @@ import torch
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.synthetic import planted_facts
 from lib.data.text import EOS, SLIDE
-from lib.data.window_places import count_windows
-from lib.data.windows import mark_transitions
-from lib.exercises import Exercise
+from lib.models.window_places import count_windows
+from lib.papers.windowed.windows import mark_transitions
+from lib.pages.exercises import Exercise
 from lib.models.windowed import Windowed, WindowedConfig
-from lib.page_tools import learn
+from lib.pages.page_tools import learn
 
 WINDOW, STRIDE = 8, 6
 

@@ -11,15 +11,15 @@ import torch
 
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.prepared import PreparedCorpus, TextEncoder
-from lib.data.sections import CohanOptions
 from lib.data.split import Split
 from lib.data.synthetic import planted_sentences
 from lib.data.text import BOS, EOS, SPECIALS, Vocabulary
-from lib.generate import DecodeConfig, beam_search, greedy_search
 from lib.layers.dropout import Dropout
 from lib.models.decoder_state import _hypotheses
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
-from lib.storage import project_root
+from lib.papers.mem2mem.sections import CohanOptions
+from lib.runs.search import DecodeConfig, beam_search, greedy_search
+from lib.system.files import project_root
 
 VOCAB = 12
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from lib.storage import project_root
+from lib.system.files import project_root
 
 ROOT = project_root()
 BIN = Path(sys.executable).parent
@@ -304,7 +304,7 @@ def rating(folder: Path) -> None:
 
 def course(folder: Path) -> None:
     """A class whose page is called PAGE: handed out, handed in by STUDENT, graded; and a download to collect."""
-    from lib.class_pages import for_class, write_config
+    from book.class_pages import for_class, write_config
 
     page = json.loads((ROOT / "notebooks" / "hierarchical_transformer.ipynb").read_text(encoding="utf-8"))
     (folder / "source" / "PAGE").mkdir(parents=True)

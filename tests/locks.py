@@ -14,7 +14,7 @@ import tomllib
 from itertools import product
 from pathlib import Path
 
-from lib.storage import project_root, write_whole
+from lib.system.files import project_root, write_whole
 
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-apple-darwin", "x86_64-pc-windows-msvc")
 NO_WHEELS = ("connection-pool", "rouge-score")  # published as source alone; no compiler is needed to build them

@@ -1,4 +1,4 @@
-"""ROUGE-1.5.5, the script that the papers used, beside what `lib.metrics` computes, on the same summaries.
+"""ROUGE-1.5.5, the script that the papers used, beside what `lib.evaluation.metrics` computes, on the same summaries.
 
     python -m tests.official_rouge FOLDER     # into figures/rouge_155.json
 
@@ -20,17 +20,17 @@ import numpy as np
 from rouge_score.rouge_scorer import RougeScorer
 
 import lib
-from lib.bootstrap import interval
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
-from lib.data.sections import CohanOptions
-from lib.extractive import lexrank
-from lib.generate import summarize
-from lib.measures import METRICS
-from lib.metrics import rouge
+from lib.evaluation.baselines import lexrank
+from lib.evaluation.bootstrap import interval
+from lib.evaluation.measures import METRICS
+from lib.evaluation.metrics import rouge
+from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.paper import DECODINGS
-from lib.score_runs import cut
-from lib.storage import project_root, trained_folder, write_json
+from lib.results.scores import cut
+from lib.runs.search import summarize
+from lib.system.files import project_root, trained_folder, write_json
 
 WORDS, DOCUMENTS = 200, 50
 OPTIONS = "-a -c 95 -r 1000 -n 2"  # and -m for stems: what is usual, but for measures that nobody here reports
@@ -99,7 +99,7 @@ def _beside(theirs: dict, ours: np.ndarray) -> dict:
 
 
 def without_stems(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np.ndarray:
-    """What `lib.metrics.rouge` gives, without stems."""
+    """What `lib.evaluation.metrics.rouge` gives, without stems."""
     scorer = RougeScorer(list(METRICS.values()), use_stemmer=False)
     scores = [scorer.score("\n".join(r), "\n".join(s)) for s, r in zip(summaries, references)]
     return 100 * np.array([[s[m].fmeasure for m in METRICS.values()] for s in scores])

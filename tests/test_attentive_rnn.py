@@ -10,12 +10,12 @@ import lib
 from lib.data.batch import in_vocabulary
 from lib.data.corpora import load_corpus
 from lib.data.text import BOS, EOS, PAD, UNK
-from lib.generate import DecodeConfig, beam_search
 from lib.layers.pointer import Shortlist, softmax_nll
-from lib.models.large_vocabulary import LargeVocabulary, LargeVocabularyConfig
 from lib.models.ras import RAS, RASConfig
+from lib.models.words_lvt import LargeVocabulary, LargeVocabularyConfig
 from lib.papers import resolve
-from lib.training import train
+from lib.runs.loop import train
+from lib.runs.search import DecodeConfig, beam_search
 from tests.conftest import (
     RAGGED,
     VOCAB,

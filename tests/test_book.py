@@ -14,7 +14,7 @@ import jupytext
 import pytest
 import yaml
 
-from lib.storage import project_root
+from lib.system.files import project_root
 
 ROOT = project_root()
 SITE = ROOT / "book" / "_build" / "html"

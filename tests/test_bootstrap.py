@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lib.bootstrap import Difference, Interval, interval, paired_bootstrap
+from lib.evaluation.bootstrap import Difference, Interval, interval, paired_bootstrap
 
 
 def test_interval_is_seeded_and_covers_the_mean():

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from lib.class_pages import exercises_of, for_class, main, write_config, write_exercises
-from lib.storage import project_root
+from book.class_pages import exercises_of, for_class, main, write_config, write_exercises
+from lib.system.files import project_root
 from tests.test_project import PAGES, notebook
 
 ROOT = project_root()

@@ -11,7 +11,21 @@ import sentencepiece
 import torch
 
 from lib.data.batch import make_batch
-from lib.data.clusters import (
+from lib.data.corpora import load_corpus
+from lib.data.documents import CorpusError, to_document
+from lib.data.graphs import (
+    capitalised_names,
+    discourse_graph,
+    entity_finder,
+    similarity_graph,
+)
+from lib.data.piece_corpora import learn_pieces
+from lib.data.pieces import Pieces
+from lib.data.prepared import PreparedCorpus
+from lib.data.synthetic import planted_clusters
+from lib.data.text import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, SPECIALS, TITLE_END, bigram_recall
+from lib.papers import PAPERS, resolve
+from lib.papers.hierarchical_transformer.clusters import (
     ClusterOptions,
     choose_paragraphs,
     choose_rows,
@@ -24,19 +38,10 @@ from lib.data.clusters import (
     similarity_scores,
     words_of_rows,
 )
-from lib.data.corpora import load_corpus
-from lib.data.documents import CorpusError, to_document
-from lib.data.graphs import capitalised_names, discourse_graph, entity_finder, similarity_graph
-from lib.data.piece_corpora import learn_pieces
-from lib.data.pieces import Pieces
-from lib.data.prepared import PreparedCorpus
-from lib.data.synthetic import planted_clusters
-from lib.data.text import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, SPECIALS, TITLE_END, bigram_recall
-from lib.generate import summarize
-from lib.papers import PAPERS, resolve
-from lib.ranking import best_paragraphs, learned_ranking, prepare_clusters
-from lib.runs import kept_checkpoints, load_weights
-from lib.training import train
+from lib.papers.hierarchical_transformer.ranking import best_paragraphs, learned_ranking, prepare_clusters
+from lib.runs.loop import train
+from lib.runs.run import kept_checkpoints, load_weights
+from lib.runs.search import summarize
 from tests.conftest import document, same_document
 
 SENTENCE = "the cat dog bird fish horse sat ran flew swam on under over a mat tree river hill and then again"
@@ -239,9 +244,8 @@ def test_a_learned_ranking_is_trained_once(folder, monkeypatch):
     first, weights = learned_ranking(wide, options, progress=False)
     assert [len(s) for s in first["test"]] == [5] * 4
     assert all(0 < s.min() <= s.max() < 1 for s in first["train"])
-    import lib.ranking
-
-    monkeypatch.setattr(lib.ranking, "learned_scores", None)  # what is kept is not worked out again
+    # what is kept is not worked out again
+    monkeypatch.setattr("lib.papers.hierarchical_transformer.ranking.learned_scores", None)
     second, _ = learned_ranking(wide, options, progress=False)
     assert all(np.array_equal(a, b) for name in first for a, b in zip(first[name], second[name]))
     chosen = prepare_clusters(corpus, options, progress=False)

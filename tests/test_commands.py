@@ -11,20 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from lib import corpora, diagrams, figures, make_tables, score, summarize, train, trained
-from lib.commands import plain_errors
+from lib import corpora, make_tables, score, summarize, train, trained
 from lib.data.corpora import Corpus
 from lib.data.documents import CorpusError
-from lib.devices import device_named
-from lib.errors import InputError
 from lib.human.sheets import RatingError
 from lib.models.mem2mem import Mem2Mem
+from lib.pages import diagrams, figures
 from lib.papers import resolve
 from lib.papers.paper import Setup
-from lib.runs import RunError, load_weights, read_meta
-from lib.storage import of_the_system, project_root
-from lib.training import NonFiniteLossError
-from lib.training import train as train_model
+from lib.runs.loop import NonFiniteLossError
+from lib.runs.loop import train as train_model
+from lib.runs.run import load_weights, read_meta
+from lib.system.commands import plain_errors
+from lib.system.devices import device_named
+from lib.system.errors import InputError, RunError
+from lib.system.files import of_the_system, project_root
 
 DEMO = ["mem2mem", "--preset", "demo", "--limit", "3", "--steps", "2"]
 
@@ -211,7 +212,7 @@ def test_a_fault_in_a_model_keeps_its_traceback(monkeypatch, tmp_path):
 def test_light_commands_start_no_torch():
     """Nor what else takes seconds to import and is not needed to begin."""
     heavy = "{'torch', 'numba', 'scipy', 'pandas', 'matplotlib'}"
-    light = "lib.commands, lib.corpora, lib.human.__main__, lib.class_pages"
+    light = "lib.system.commands, lib.corpora, lib.human.__main__, book.class_pages"
     code = f"import sys, {light}; sys.exit(', '.join({heavy} & sys.modules.keys()) or None)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=project_root())
     assert (run.returncode, run.stderr) == (0, "")
@@ -284,13 +285,13 @@ def test_a_model_for_another_corpus_does_not_take_a_runs_weights(tmp_path):
 def test_the_cost_of_a_command_that_ends_itself(tmp_path, end, status):
     """Kept where it succeeded; its exit status is handed on."""
     (tmp_path / "ends.py").write_text(f"import sys\nsys.exit({end})\n", encoding="utf-8")
-    command = [sys.executable, "-m", "lib.process_cost", str(tmp_path / "cost.json"), "ends"]
+    command = [sys.executable, "-m", "lib.pages.process_cost", str(tmp_path / "cost.json"), "ends"]
     paths = os.pathsep.join([str(project_root()), str(tmp_path)])
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, cwd=tmp_path)
     assert done.returncode == status and (tmp_path / "cost.json").exists() == (status == 0)
 
 
-@pytest.mark.parametrize("module", ["lib.diagrams", "lib.figures", "lib.class_pages", "tests.bench"])
+@pytest.mark.parametrize("module", ["lib.pages.diagrams", "lib.pages.figures", "book.class_pages", "tests.bench"])
 def test_help_and_unknown_options_write_nothing(tmp_path, module):
     command = [sys.executable, "-m", module]
     env = {**os.environ, "PYTHONPATH": str(project_root())}

@@ -8,13 +8,13 @@ from torch import nn
 
 from lib.data.batch import in_vocabulary
 from lib.data.corpora import load_corpus
-from lib.data.sections import CohanOptions
 from lib.data.text import UNK
-from lib.generate import DecodeConfig
 from lib.layers.pointer import DecoderOutput
 from lib.models.discourse_aware import DiscourseAware, DiscourseAwareConfig
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.papers import resolve
+from lib.papers.mem2mem.sections import CohanOptions
+from lib.runs.search import DecodeConfig
 from tests.conftest import (
     RAGGED,
     VOCAB,

@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 from lib.data.text import BOS, EOS
-from lib.generate import DecodeConfig
 from lib.models.copying_transformer import CopyingTransformer, CopyingTransformerConfig
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
+from lib.runs.search import DecodeConfig
 from tests.conftest import VOCAB, batch_of, check_beam_search, check_hypotheses, check_padding, check_parts, document
 
 SIZES = {"width": 8, "heads": 2, "inner": 12, "local_layers": 1, "global_layers": 1}

@@ -29,11 +29,11 @@ from lib.data.prepared import (
     encode_documents,
     prepare,
 )
-from lib.data.sections import CohanOptions, choose_sections
 from lib.data.split import Split
 from lib.data.text import BOS, EOS, PAD, Vocabulary
-from lib.data.windows import ArticleOptions
-from lib.storage import project_root
+from lib.papers.mem2mem.sections import CohanOptions, choose_sections
+from lib.papers.windowed.windows import ArticleOptions
+from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, batch_of, document, same_document
 
 OPTIONS = CohanOptions(sections=3, section_tokens=4, summary_tokens=5, vocab_size=50)
@@ -394,7 +394,7 @@ def test_a_cache_that_cannot_be_written_is_one_line(folder, tmp_path, monkeypatc
 def test_workers_end_with_their_parent(tmp_path):
     """A process that is killed while it shares out chunks leaves no other behind."""
     code = (
-        "import os, sys, time\nfrom pathlib import Path\nfrom lib.data.processes import in_processes\n"
+        "import os, sys, time\nfrom pathlib import Path\nfrom lib.system.processes import in_processes\n"
         "def work(n):\n    Path(sys.argv[1], str(os.getpid())).touch()\n    time.sleep(0.1)\n"
         "for _ in in_processes(work, iter(range(10_000)), 2): pass\n"
     )

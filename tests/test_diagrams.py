@@ -14,13 +14,13 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path
 from matplotlib.transforms import Bbox
 
-from lib.diagrams import COLOURS, draw_models, model_picture, route, show_folded, show_model, svg
-from lib.models.language_model import CausalLayer, LanguageModelConfig
-from lib.models.tdmca import CompressedLayer, LocalLayer, TDMCAConfig
+from lib.models.t_dmca import CompressedLayer, LocalLayer, TDMCAConfig
+from lib.models.tlm import CausalLayer, LanguageModelConfig
+from lib.pages.diagrams import COLOURS, draw_models, model_picture, route, show_folded, show_model, svg
+from lib.pages.pictures import COMPARED, MODELS, PICTURES, t_dmca, tlm
+from lib.pages.pictures.picture import KINDS, Arrow, Box, ModelPicture, Part, equation_numbers
 from lib.papers import PAPERS
-from lib.papers.pictures import COMPARED, MODELS, PICTURES, t_dmca, tlm
-from lib.papers.pictures.picture import KINDS, Arrow, Box, ModelPicture, Part, equation_numbers
-from lib.storage import project_root
+from lib.system.files import project_root
 
 
 def counted(text):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lib.storage import project_root
+from lib.system.files import project_root
 from tests.torture_runs import (
     CONDITIONS,
     NAMES,

@@ -8,12 +8,18 @@ import torch
 from lib.data.batch import rows_of
 from lib.data.corpora import Corpus
 from lib.data.documents import Document
-from lib.data.extracts import ExtractOptions, SequenceOptions
-from lib.extraction import pointer_training, prepare_extracts, prepare_sequences, summary_sentences, train_pointer
 from lib.models.sentence_extractors import SentencePointer
 from lib.papers import resolve
-from lib.runs import load_weights, read_metrics
-from lib.storage import cache_dir
+from lib.papers.mem2mem.extraction import (
+    pointer_training,
+    prepare_extracts,
+    prepare_sequences,
+    summary_sentences,
+    train_pointer,
+)
+from lib.papers.mem2mem.extracts import ExtractOptions, SequenceOptions
+from lib.runs.run import load_weights, read_metrics
+from lib.system.files import cache_dir
 
 TEXT = ["Ten Cats were shown fish .", "Most Cats ate it .", "Dogs were not shown any .", "Why is not known ."]
 LONG, SHORT = ["Cats ate fish .", "Dogs did not .", "Zxz .", "Why ?"], ["Cats ate fish ."]  # z and x are in no text

@@ -7,10 +7,10 @@ import torch
 from lib.data.corpora import load_corpus
 from lib.data.graphs import sparse_tfidf, tfidf
 from lib.data.text import Vocabulary
-from lib.extractive import _along_cosines, _along_edges, lead, lexrank, matches, oracle, random_sentences
-from lib.generate import extract, source_sentences
-from lib.metrics import rouge
+from lib.evaluation.baselines import _along_cosines, _along_edges, lead, lexrank, matches, oracle, random_sentences
+from lib.evaluation.metrics import rouge
 from lib.models.mem2mem import memory_sentences
+from lib.runs.search import extract, source_sentences
 from tests.conftest import RAGGED, VOCAB, tiny_model
 
 TEXT = [
@@ -88,13 +88,13 @@ def test_lexrank_in_blocks_is_lexrank(threshold, monkeypatch):
         expected = by_matrices(sentences, 60, threshold)
         assert lexrank(sentences, 60, threshold) == expected
         with monkeypatch.context() as patch:
-            patch.setattr("lib.extractive.CELLS", 7 * len(sentences))
+            patch.setattr("lib.evaluation.baselines.CELLS", 7 * len(sentences))
             assert lexrank(sentences, 60, threshold) == expected
 
 
 @pytest.mark.parametrize("cells", [2**22, 50])
 def test_edges_are_a_product_with_their_matrix(cells, monkeypatch):
-    monkeypatch.setattr("lib.extractive.CELLS", cells)
+    monkeypatch.setattr("lib.evaluation.baselines.CELLS", cells)
     random = np.random.default_rng(0)
     few = [[f"w{i}" for i in random.choice(400, 5)] for _ in range(300)]
     many = [[f"w{i}" for i in random.choice(12, 5)] for _ in range(40)] + [[]]

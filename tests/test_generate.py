@@ -7,8 +7,8 @@ import torch
 
 from lib.data.batch import in_vocabulary
 from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
-from lib.generate import DecodeConfig, beam_search, greedy_search, repeating, sample_search, summarize
 from lib.layers.pointer import Mixture
+from lib.runs.search import DecodeConfig, beam_search, greedy_search, repeating, sample_search, summarize
 from tests.conftest import RAGGED, VOCAB, batch_of, document, tiny_model
 
 PLAIN = {"min_length": 0, "length_penalty": 0.0}

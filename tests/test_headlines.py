@@ -10,10 +10,10 @@ from lib.data import docstrings
 from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
-from lib.data.headlines import HeadlineOptions, fits, prepare_headlines
 from lib.data.prepared import PreparedCorpus, encode_documents
 from lib.data.text import EOS, UNK
-from lib.metrics import limited_recall
+from lib.evaluation.metrics import limited_recall
+from lib.papers.read_again.headlines import HeadlineOptions, fits, prepare_headlines
 from tests.conftest import same_document
 
 OPTIONS = HeadlineOptions(vocab_size=12, source_vocab_size=40, fewest=1, filtered=False)

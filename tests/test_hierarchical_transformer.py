@@ -8,7 +8,6 @@ import torch
 from torch import nn
 
 from lib.data.text import BOS, EOS
-from lib.generate import DecodeConfig
 from lib.layers.dropout import Dropout
 from lib.layers.transformer import sinusoids
 from lib.models.hierarchical_transformer import (
@@ -16,6 +15,7 @@ from lib.models.hierarchical_transformer import (
     HierarchicalTransformerConfig,
     _softmax_inside,
 )
+from lib.runs.search import DecodeConfig
 from tests.conftest import (
     RAGGED,
     VOCAB,

@@ -18,7 +18,7 @@ from lib.layers.kernels import _rational_tanh, compiled, for_each_document
 from lib.layers.lstm import LSTM
 from lib.layers.pointer import Mixture, softmax_nll
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
-from lib.training import _compiles
+from lib.runs.loop import _compiles
 
 LENGTHS = [7, 1, 12, 9]
 
@@ -148,11 +148,11 @@ def test_pytorchs_scan_in_groups_of_documents(cached, monkeypatch):
 
 def test_a_model_says_which_of_its_kernels_are_not_compiled_yet(monkeypatch):
     attending = Mem2Mem(Mem2MemConfig(50, embedding=6, hidden=8, bottleneck=5, slots=3, compression=4))
-    monkeypatch.setattr("lib.training.ready", lambda kernel: kernel is kernels.exponentials)
+    monkeypatch.setattr("lib.runs.loop.ready", lambda kernel: kernel is kernels.exponentials)
     assert _compiles(attending) and not _compiles(torch.nn.Linear(2, 2))
     monkeypatch.setattr(attending, "word_attention", None)
     assert not _compiles(attending)
-    monkeypatch.setattr("lib.training.ready", lambda kernel: False)
+    monkeypatch.setattr("lib.runs.loop.ready", lambda kernel: False)
     assert _compiles(attending)
 
 

@@ -14,15 +14,15 @@ from lib import train as train_command
 from lib.data.batch import make_batch, rows_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
-from lib.data.extracts import SequenceOptions, encode_sequence
 from lib.data.pieces import Pieces
 from lib.data.text import BOS, EOS, PARAGRAPH_END, SENTENCE_END
-from lib.extraction import encode_sequences, prepare_extracts, prepare_sequences, right_sentences
-from lib.generate import DecodeConfig, choices, greedy_search
-from lib.models.language_model import LanguageModel, LanguageModelConfig
 from lib.models.sentence_extractors import SentencePointer
+from lib.models.tlm import LanguageModel, LanguageModelConfig
 from lib.papers import PAPERS, resolve
-from lib.training import train
+from lib.papers.mem2mem.extraction import encode_sequences, prepare_extracts, prepare_sequences, right_sentences
+from lib.papers.mem2mem.extracts import SequenceOptions, encode_sequence
+from lib.runs.loop import train
+from lib.runs.search import DecodeConfig, choices, greedy_search
 from tests.conftest import (
     VOCAB,
     batch_of,

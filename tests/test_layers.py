@@ -9,7 +9,7 @@ from lib.layers.coverage import CoverageAttention
 from lib.layers.dropout import Dropout, random_numbers
 from lib.layers.pointer import PointerGenerator, PointerOutput, _VocabularyNLL, joint_nll, softmax_nll
 from lib.layers.transformer import attend
-from lib.threads import torch_threads
+from lib.system.threads import torch_threads
 
 MASK = torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] + [False] * 4])  # [B, N]
 

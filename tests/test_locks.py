@@ -7,7 +7,7 @@ import zipfile
 import pytest
 import yaml
 
-from lib.storage import project_root
+from lib.system.files import project_root
 from tests.locks import promised_pythons, unresolved
 
 ROOT = project_root()

@@ -6,11 +6,11 @@ import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
 from lib.data.documents import Document
-from lib.data.sections import CohanOptions
-from lib.measures import METRICS
-from lib.metrics import copied_ngrams, longest_common_recall, rouge, score_table
-from lib.score_runs import score_systems
-from lib.storage import project_root
+from lib.evaluation.measures import METRICS
+from lib.evaluation.metrics import copied_ngrams, longest_common_recall, rouge, score_table
+from lib.papers.mem2mem.sections import CohanOptions
+from lib.results.scores import score_systems
+from lib.system.files import project_root
 from tests.official_rouge import extracts, papers, without_stems
 
 

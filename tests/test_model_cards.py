@@ -9,11 +9,12 @@ import pytest
 from datasets import load_dataset
 from huggingface_hub import DatasetCard, ModelCard
 
-from lib import kept_tables, model_cards
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS
-from lib.model_cards import cards, with_front_matter
-from lib.storage import project_root
+from lib.results import cards as model_cards
+from lib.results import kept as kept_tables
+from lib.results.cards import cards, with_front_matter
+from lib.system.files import project_root
 
 ROOT = project_root()
 SAMPLE = ROOT / "lib" / "data" / "pmc_sample"

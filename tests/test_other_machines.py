@@ -15,10 +15,9 @@ import pytest
 
 import lib
 from lib import corpora, summarize
-from lib.data.processes import default_workers
-from lib.parameters import check_parameters
-from lib.runs import Run, Summary
-from lib.storage import (
+from lib.pages.parameters import check_parameters
+from lib.runs.run import Run, Summary
+from lib.system.files import (
     cache_dir,
     cached,
     locked,
@@ -28,6 +27,7 @@ from lib.storage import (
     unwritable,
     work_folder,
 )
+from lib.system.processes import default_workers
 
 PRIVILEGES = "-dac_override,-dac_read_search"  # of root, whom no permission would keep out
 
@@ -90,7 +90,7 @@ def made_in(folder):
 # ------------------------------------------------------------------------------------- without home and checkout
 
 KEPT = """
-from lib.storage import cache_dir, work_folder, write_whole
+from lib.system.files import cache_dir, work_folder, write_whole
 from lib.layers import kernels
 for _ in range(2):
     write_whole(work_folder() / "figures" / "a.txt", "a")
@@ -165,7 +165,8 @@ def test_a_path_that_nobody_may_ask_for_cannot_be_written(anybody, tmp_path):
     (tmp_path / "hidden" / "home").mkdir(parents=True)
     (tmp_path / "hidden").chmod(0)
     code = (
-        f"from pathlib import Path; from lib.storage import unwritable; print(unwritable(Path({str(tmp_path)!r}) / "
+        "from pathlib import Path; from lib.system.files import unwritable; "
+        f"print(unwritable(Path({str(tmp_path)!r}) / "
     )
     try:
         done = anybody("-c", code + "'hidden/home/.cache'))", checkout=project_root())
@@ -184,7 +185,7 @@ def test_a_drive_that_is_not_here(monkeypatch, tmp_path):
 PREPARES = """
 import sys
 from dataclasses import replace
-from lib.errors import CompanionError
+from lib.system.errors import CompanionError
 from tests.test_extraction import OPTIONS, corpus, prepare_extracts, prepare_sequences, EXTRACTS, train_pointer
 
 found = prepare_sequences(corpus(), OPTIONS, progress=False)
@@ -226,7 +227,8 @@ def test_a_shared_cache_gives_what_it_has_and_the_rest_is_ones_own(anybody, chec
     (checkout / "cache" / "half").mkdir()
     only_read(checkout)
     code = (
-        "from lib.storage import cached; [print(cached(name, 'prepared.json')) for name in ('whole', 'half', 'no')]"
+        "from lib.system.files import cached; "
+        "[print(cached(name, 'prepared.json')) for name in ('whole', 'half', 'no')]"
     )
     whole, half, no = map(Path, anybody("-c", code, checkout=checkout).stdout.splitlines())
     assert whole == checkout / "cache" / "whole"
@@ -254,7 +256,7 @@ def test_leftovers_of_another_user_stay(anybody, tmp_path):
     folder.mkdir()
     (folder / ".a.4194305.tmp").touch()  # above the numbers that Linux gives processes
     only_read(folder)
-    code = f"from lib.storage import remove_leftovers; remove_leftovers({str(folder)!r})"
+    code = f"from lib.system.files import remove_leftovers; remove_leftovers({str(folder)!r})"
     anybody("-c", code, checkout=project_root())
     assert made_in(folder) == [".a.4194305.tmp"]
     may_write(folder)
@@ -271,7 +273,7 @@ def test_workers_are_as_many_as_the_cores_that_one_may_use(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 17, 90, 91})
     assert default_workers() == 4
     code = (
-        "import os; from lib.data.processes import default_workers\n"
+        "import os; from lib.system.processes import default_workers\n"
         "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); print(default_workers())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=project_root(), check=True)
@@ -388,7 +390,8 @@ def test_printing_goes_on_where_there_is_no_encoding(monkeypatch):
 def test_what_a_command_takes_where_there_is_no_module_for_resources(tmp_path):
     """Windows has none: the command is measured on a system whose /proc says it, without asking for the module."""
     code = (
-        "import sys; sys.modules['resource'] = None; from lib.process_cost import peak_memory; print(peak_memory())"
+        "import sys; sys.modules['resource'] = None; "
+        "from lib.pages.process_cost import peak_memory; print(peak_memory())"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=project_root(), capture_output=True, encoding="utf-8")
     if not Path("/proc/self/status").exists():

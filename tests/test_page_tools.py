@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from lib.checks import CheckError, Checks, gradients
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
-from lib.data.sections import CohanOptions
-from lib.exercises import Exercise
-from lib.figures import (
+from lib.pages.checks import CheckError, Checks, gradients
+from lib.pages.exercises import Exercise
+from lib.pages.figures import (
     PLOTS,
     attention_maps,
     dot_plots,
@@ -32,7 +31,7 @@ from lib.figures import (
     word_maps,
     word_weights,
 )
-from lib.page_tools import (
+from lib.pages.page_tools import (
     ShownSource,
     clip,
     figures_folder,
@@ -45,10 +44,11 @@ from lib.page_tools import (
     unseen_papers,
     validation_losses,
 )
+from lib.pages.parameters import ParameterError, check_parameters
 from lib.papers import open_run
-from lib.parameters import ParameterError, check_parameters
-from lib.storage import project_root, write_whole
-from lib.threads import torch_threads
+from lib.papers.mem2mem.sections import CohanOptions
+from lib.system.files import project_root, write_whole
+from lib.system.threads import torch_threads
 from tests.conftest import batch_of, tiny_model
 
 DECLARED = 'dataset: str = "aclsum"  # which\nsteps: int = 0\nrate: float = 0.1\nfast: bool = False'

@@ -17,17 +17,17 @@ from lib import data, make_tables, models, score, summarize
 from lib import train as train_command
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
-from lib.data.sections import CohanOptions
-from lib.data.windows import ArticleOptions
-from lib.errors import InputError
-from lib.generate import extract
 from lib.models.hred import HRED
 from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, page_table_named, resolve, table_named
 from lib.papers.mem2mem import mem2mem_baselines
+from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.paper import Paper, Preset, RunSpec, Table, Variant, _tell_once, baseline, trained
-from lib.train_config import TrainConfig
-from lib.training import train
+from lib.papers.windowed.windows import ArticleOptions
+from lib.runs.config import TrainConfig
+from lib.runs.loop import train
+from lib.runs.search import extract
+from lib.system.errors import InputError
 from tests.conftest import same_document
 from tests.test_summary_page import data_in
 

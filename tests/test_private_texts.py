@@ -11,7 +11,7 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.human.sheets import read_summaries, write_sheets, write_summaries
 from lib.papers import PAPERS, resolve
-from lib.storage import project_root, trained_folder, would_be_published
+from lib.system.files import project_root, trained_folder, would_be_published
 
 TEXT = "The grain was sold abroad in May. Prices rose by three cents."
 
@@ -71,7 +71,7 @@ def test_scores_of_a_shipped_run(monkeypatch):
     """Beside the run, but those of `trained/` in `runs/`, by whatever path the run is given."""
     kept, expected = trained_folder("mem2mem"), project_root() / "runs" / "scores" / "mem2mem"
     monkeypatch.chdir(kept)
-    monkeypatch.setattr("lib.storage._writable", lambda folder, _: folder)
+    monkeypatch.setattr("lib.system.files._writable", lambda folder, _: folder)
     places = (kept, "../mem2mem", "../../trained/mem2mem/", ".")
     assert [score._folder_of_scores(score.Path(place)) for place in places] == [expected] * 4
     assert score._folder_of_scores(score.Path("runs/x")) == score.Path("runs/x")

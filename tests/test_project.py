@@ -20,9 +20,9 @@ from pygments.token import Token
 from conftest import LONGEST, pytest_collection_modifyitems
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import SPLITS
-from lib.kept_tables import shown_in
 from lib.papers import PAPERS
-from lib.storage import project_root
+from lib.results.kept import shown_in
+from lib.system.files import project_root
 
 ROOT = project_root()
 PAGES = sorted((ROOT / "notebooks").glob("*.py"))
@@ -182,7 +182,7 @@ def test_only_figures_need_what_pages_need():
 
 
 def test_drawing_needs_no_models():
-    code = "import sys; sys.modules['torch'] = None; import lib.figures"
+    code = "import sys; sys.modules['torch'] = None; import lib.pages.figures"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
@@ -194,7 +194,7 @@ def test_lib_imports_neither_pages_nor_tests():
 
 
 def test_training_needs_few_packages():
-    """`lib.training`, the models, the papers and the use of a run need eight packages, the command one more."""
+    """The loop of training, the models, the papers and the use of a run need eight packages, the command one more."""
     few = {"torch", "numpy", "scipy", "safetensors", "sentencepiece", "filelock", "tqdm", "tyro", "numba"}
     every = {need.replace("-", "_") for need in needs("pages", "dev", "entities", "tables")}
     assert few <= every
@@ -205,26 +205,9 @@ def test_training_needs_few_packages():
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
-LAYERS = (
-    ("lib.errors", "lib.storage", "lib.suggestions", "lib.threads", "lib.commands"),
-    ("lib.data",),
-    ("lib.layers",),
-    ("lib.models",),
-    ("lib.generate", "lib.measures", "lib.metrics", "lib.bootstrap", "lib.extractive"),
-    ("lib.runs",),
-    ("lib.train_config", "lib.devices", "lib.training"),
-    ("lib.ranking", "lib.extraction"),
-    ("lib.papers",),
-    (
-        "lib.score_runs", "lib.table_scores", "lib.result_tables", "lib.shown_tables", "lib.model_cards",
-        "lib.kept_tables", "lib.make_tables",
-    ),
-    (
-        "lib.train", "lib.corpora", "lib.score", "lib.summarize", "lib.human", "lib.summary_page", "lib.page_tools",
-        "lib.figures", "lib.diagrams", "lib.checks", "lib.exercises", "lib.class_pages", "lib.parameters",
-        "lib.process_cost", "lib.trained", "lib.show_runs", "lib.alt_texts", "lib.shown", "lib.frames",
-    ),
-)  # fmt: skip
+# each room imports from those before it; a file of `lib` itself is a command
+ROOMS = ("system", "data", "layers", "models", "evaluation", "runs", "papers", "results", "pages")
+BESIDE = {"human": "runs"}  # rooms that stand on the same floor as another
 
 
 def imports_of_lib():
@@ -247,17 +230,25 @@ def test_no_import_circle_in_lib():
     TopologicalSorter(imports_of_lib()).prepare()
 
 
-def test_a_module_imports_from_its_own_or_lower_layers():
-    def layer(name):
-        (level,) = [i for i, names in enumerate(LAYERS) for n in names if name == n or name.startswith(f"{n}.")]
-        return level
+def test_a_module_imports_from_its_own_room_or_lower_ones():
+    def floor(name):
+        _, _, room = name.partition(".")
+        room = room.partition(".")[0]
+        return ROOMS.index(BESIDE.get(room, room)) if (ROOT / "lib" / room).is_dir() else len(ROOMS)
 
     found = imports_of_lib()
     assert found.pop("lib") == {"lib.papers"}, "inside `load`"
     for name, others in found.items():
-        above = [other for other in others - {"lib"} if layer(other) > layer(name)]
+        above = [other for other in others - {"lib"} if floor(other) > floor(name)]
         assert not above, f"{name} imports {above}"
-        assert "lib" not in others or layer(name) == len(LAYERS) - 1, f"{name} opens runs"
+        assert "lib" not in others or floor(name) >= ROOMS.index("pages"), f"{name} opens runs"
+
+
+def test_a_file_of_lib_is_a_command():
+    for path in (ROOT / "lib").glob("*.py"):
+        assert path.stem == "__init__" or '__name__ == "__main__"' in path.read_text(encoding="utf-8"), path
+    folders = {path.name for path in (ROOT / "lib").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == {*ROOMS, *BESIDE}
 
 
 def test_lib_imports_papers_only_to_open_a_run():
@@ -271,7 +262,8 @@ def test_a_papers_name_stands_in_its_own_files():
     """Elsewhere papers are taken from `PAPERS`, so that a fifth one is in all that is made of them. Texts for readers
     (docstrings, comments, the cells of a page) may name them."""
     name = re.compile(rf"\b({'|'.join(PAPERS)})\b")
-    files = [path for path in modules("lib") if (ROOT / "lib" / "papers") not in path.parents]
+    own = {ROOT / "lib" / "papers", ROOT / "lib" / "pages" / "pictures"}
+    files = [path for path in modules("lib") if not own & {*path.parents}]
     for path in (*files, ROOT / "notebooks" / "compare.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):

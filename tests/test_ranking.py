@@ -10,7 +10,6 @@ import torch
 from torch import nn
 
 from lib.data.batch import make_batch
-from lib.data.clusters import ranked
 from lib.data.graphs import (
     MARKERS,
     capitalised_names,
@@ -21,7 +20,8 @@ from lib.data.graphs import (
 )
 from lib.data.text import EOS, TITLE_END, bigram_recall
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
-from lib.ranking import learned_scores
+from lib.papers.hierarchical_transformer.clusters import ranked
+from lib.papers.hierarchical_transformer.ranking import learned_scores
 from tests.conftest import document, dropped_in_a_loss
 
 TITLES = [[4, 5], [6, 7, 8]]

@@ -6,12 +6,12 @@ from torch import nn
 
 from lib.data.batch import make_batch
 from lib.data.text import BOS, EOS, UNK
-from lib.generate import DecodeConfig, greedy_search
 from lib.layers.dropout import Dropout
 from lib.layers.gru import GatedGRU
 from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 from lib.papers import PAPERS
+from lib.runs.search import DecodeConfig, greedy_search
 from tests.conftest import RAGGED, VOCAB, batch_of, check_beam_search, check_padding, check_same_state, document
 
 SIZES = {"source_vocab_size": 20, "embedding": 5, "hidden": 4, "dropout": 0.0, "sentences": 3}

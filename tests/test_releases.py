@@ -12,8 +12,8 @@ from lib.data.corpora import NAMES, NEWSROOM_BINS, Corpus, load_corpus
 from lib.data.documents import SPLITS, CorpusError
 from lib.data.prepared import prepare
 from lib.data.releases import RELEASES, _listed, _share, jats_article
-from lib.data.sections import CohanOptions
-from lib.storage import project_root
+from lib.papers.mem2mem.sections import CohanOptions
+from lib.system.files import project_root
 
 WORDS = " ".join(f"word{i}" for i in range(450))
 

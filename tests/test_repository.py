@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import pytest
 import yaml
 
-from lib.storage import project_root
+from lib.system.files import project_root
 
 ROOT = project_root()
 TO_FILL_IN = "Fill in: owner"  # a name that the owner alone can give

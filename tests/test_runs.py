@@ -15,12 +15,13 @@ from lib import score
 from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus
 from lib.data.text import SLIDE, SLIDE_SYMBOL
-from lib.generate import extract, summarize
 from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, resolve
-from lib.runs import RunError, load_weights, read_meta
-from lib.storage import cache_dir
-from lib.training import train
+from lib.runs.loop import train
+from lib.runs.run import load_weights, read_meta
+from lib.runs.search import extract, summarize
+from lib.system.errors import RunError
+from lib.system.files import cache_dir
 from tests.conftest import same_document
 
 # widths of each paper's own model, and sizes of what it reads
@@ -246,8 +247,8 @@ def test_every_variant_opens(paper, tmp_path):
 def test_a_summary_without_a_word(made, monkeypatch):
     """The end at once: what it looked at before each word is of no word, and the other summaries are not lost."""
     run = lib.load(made.folder)
-    found = lib.runs.written
-    monkeypatch.setattr("lib.runs.written", lambda *given: [replace(best, ids=[]) for best in found(*given)])
+    found = lib.runs.run.written
+    monkeypatch.setattr("lib.runs.run.written", lambda *given: [replace(best, ids=[]) for best in found(*given)])
     summaries = run.summarize(made.texts, attention=True)
     assert [str(summary) for summary in summaries] == [""] * len(made.texts)
     assert all(len(summary.attention["words"]) == 0 and summary.copied == [] for summary in summaries)

@@ -8,9 +8,9 @@ import pytest
 from lib import show_runs
 from lib.data.corpora import MANUAL, is_private, load_corpus
 from lib.papers import PAPERS, made_of_runs_named
-from lib.runs import Summary
+from lib.runs.run import Summary
 from lib.show_runs import samples, samples_text
-from lib.storage import project_root
+from lib.system.files import project_root
 from lib.train import main as train_main
 
 NAMES = [name for of in PAPERS.values() for name in (*of.samples, *of.run_figures)]

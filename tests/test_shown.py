@@ -11,11 +11,11 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from PIL import Image
 
-from lib.alt_texts import alt_text
-from lib.figures import PLOTS, rounded, word_maps
-from lib.frames import Frames, window_frames
-from lib.shown import PageFigures, Passages, picture, show_tables, table_html
-from lib.storage import project_root
+from lib.pages.alt_texts import alt_text
+from lib.pages.figures import PLOTS, rounded, word_maps
+from lib.pages.frames import Frames, window_frames
+from lib.pages.shown import PageFigures, Passages, picture, show_tables, table_html
+from lib.system.files import project_root
 from tests.test_page_tools import DRAWN
 
 PANEL = {"title": "α", "values": [[0.25, 0.75], [1.0, 0.0]], "rows": ["a", "b"], "columns": ["x", "y"]}
@@ -116,7 +116,7 @@ def test_frames_without_a_kernel():
 def test_frames_of_an_executed_page_are_the_same_each_time():
     """In a process of its own, as a page is executed; with two that are alike, of which each keeps its buttons."""
     code = (
-        "from lib.frames import Frames; make = lambda text: Frames({'a': ['0']}, {('0',): text}, ('0',))\n"
+        "from lib.pages.frames import Frames; make = lambda text: Frames({'a': ['0']}, {('0',): text}, ('0',))\n"
         "for text in ('one', 'one', 'two'): print(make(text)._repr_html_())"
     )
     once, again = (
@@ -133,7 +133,7 @@ def test_a_reader_gets_sliders_and_a_page_that_is_executed_frames(served, kind, 
     if served:
         monkeypatch.setenv("JPY_SESSION_NAME", "page.ipynb")
     seen = []
-    monkeypatch.setattr("lib.frames.display", seen.append)
+    monkeypatch.setattr("lib.pages.frames.display", seen.append)
     FRAMES._ipython_display_()
     assert [type(shown).__name__ for shown in seen] == [kind]
 

@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from lib.data.documents import CorpusError
 from lib.papers import PAPERS
-from lib.storage import project_root
+from lib.system.files import project_root
 
 PARTS = {  # the headings with which it begins, and behind it
     "mem2mem": ("# 3. Real papers", "# 5. Deviations"),

@@ -14,7 +14,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from lib.papers import PAPERS
-from lib.storage import project_root
+from lib.system.files import project_root
 
 pytest.importorskip("snakemake", reason="needs the extra `tables`")
 ROOT = project_root()

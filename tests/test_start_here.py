@@ -2,7 +2,7 @@
 
 import re
 
-from lib.storage import project_root
+from lib.system.files import project_root
 from tests.test_project import PAGES, notebook
 
 ROOT = project_root()

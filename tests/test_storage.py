@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import lib
-from lib.storage import (
+from lib.system.files import (
     cache_dir,
     code_digest,
     contents_digest,
@@ -81,7 +81,8 @@ def test_a_module_that_is_not_there_is_named():
 
 def test_batches_count_for_those_who_make_them(tmp_path):
     """In a copy of the library: an edit of `make_batch`, of docstrings, and of what readers of batches do not use."""
-    users, others = ("lib.data.batching", "lib.layers.transformer"), ("lib.data.readers", "lib.data.sections")
+    users = ("lib.data.batching", "lib.layers.transformer")
+    others = ("lib.data.readers", "lib.papers.mem2mem.sections")
     shutil.copytree(PACKAGE, tmp_path / "lib", ignore=shutil.ignore_patterns("__pycache__"))
     before = {name: code_digest(name, root=tmp_path) for name in users + others}
     assert before == {name: code_digest(name) for name in users + others}
@@ -133,7 +134,7 @@ def test_what_killed_processes_left_is_removed(tmp_path):
 
 HOLDS = """
 import sys
-from lib.storage import locked
+from lib.system.files import locked
 with locked(sys.argv[1], "prepares a corpus"):
     print("in", flush=True)
     input()
@@ -173,7 +174,7 @@ def test_contents_have_a_name_wherever_they_are(tmp_path):
 def test_contents_are_read_once(tmp_path, monkeypatch):
     path, read = tmp_path / "train.jsonl", []
     path.write_text("one", encoding="utf-8")
-    monkeypatch.setattr("lib.storage._sha256", lambda path: read.append(path) or str(len(read)))
+    monkeypatch.setattr("lib.system.files._sha256", lambda path: read.append(path) or str(len(read)))
     first = [contents_digest(tmp_path, [path]) for _ in range(2)]
     assert len(read) == 2 and first[0] != first[1], "of a file that was written a moment ago nothing is kept"
     monkeypatch.setattr("time.time_ns", lambda: path.stat().st_ctime_ns + 3 * 10**9)
@@ -188,8 +189,8 @@ def test_contents_are_read_once(tmp_path, monkeypatch):
 
 
 def asked(folder, where, **environment):
-    """What `lib.storage` says in `folder` of its folders, when `lib` stands in `where`."""
-    command = "from lib.storage import cache_dir, project_root; print(cache_dir()); print(project_root())"
+    """What `lib.system.files` says in `folder` of its folders, when `lib` stands in `where`."""
+    command = "from lib.system.files import cache_dir, project_root; print(cache_dir()); print(project_root())"
     kept = {k: v for k, v in os.environ.items() if k != "COMPANION_CACHE"}
     result = subprocess.run(
         [sys.executable, "-c", command], cwd=folder, capture_output=True, text=True, check=True,
@@ -201,8 +202,7 @@ def asked(folder, where, **environment):
 def test_folders_with_and_without_a_checkout(tmp_path):
     elsewhere, here = tmp_path / "site-packages", tmp_path / "here"
     here.mkdir()
-    (elsewhere / "lib").mkdir(parents=True)
-    shutil.copy(PACKAGE / "storage.py", elsewhere / "lib")
+    shutil.copytree(PACKAGE / "system", elsewhere / "lib" / "system")
     home = {"XDG_CACHE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path / "home")}
     cache, root = asked(here, elsewhere, **home)
     assert root == here and tmp_path / "home" in cache.parents and "neural-summarization-companion" in cache.parts
@@ -212,7 +212,7 @@ def test_folders_with_and_without_a_checkout(tmp_path):
 
 
 def test_the_checkout_is_the_project(tmp_path):
-    assert (project_root() / "lib" / "storage.py").is_file()
+    assert (project_root() / "lib" / "system" / "files.py").is_file()
     assert cache_dir() == tmp_path / "cache", "what the tests set"
 
 

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from lib.data.text import BOS, EOS
-from lib.generate import DecodeConfig
-from lib.models.tdmca import TDMCA, CompressedLayer, TDMCAConfig
+from lib.models.t_dmca import TDMCA, CompressedLayer, TDMCAConfig
 from lib.papers import resolve
+from lib.runs.search import DecodeConfig
 from tests.conftest import (
     VOCAB,
     batch_of,

@@ -8,7 +8,7 @@ import pytest
 
 from lib.data.documents import Document, parse_text
 from lib.data.text import EOS, SPECIALS, UNK, Vocabulary, counted_words, split_sentences, tokenize
-from lib.storage import project_root
+from lib.system.files import project_root
 
 
 @pytest.mark.parametrize(

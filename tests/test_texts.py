@@ -8,8 +8,8 @@ import re
 import pytest
 
 import lib
-from lib.kept_tables import shown_in
-from lib.storage import project_root
+from lib.results.kept import shown_in
+from lib.system.files import project_root
 
 TEXTS = [project_root() / name for name in shown_in()]
 MODULES = [name for _, name, _ in pkgutil.walk_packages(lib.__path__, "lib.") if not name.endswith("__main__")]

@@ -9,10 +9,10 @@ from torch import nn
 
 from lib.layers.dropout import Dropout, random_numbers
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
-from lib.runs import Recipe, read_metrics
-from lib.threads import in_threads, torch_threads
-from lib.train_config import TrainConfig
-from lib.training import train
+from lib.runs.config import TrainConfig
+from lib.runs.loop import train
+from lib.runs.run import Recipe, read_metrics
+from lib.system.threads import in_threads, torch_threads
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -78,7 +78,7 @@ def losses_and_weights(corpus, folder, threads, dropout=0.0, **config):
 @pytest.mark.parametrize("config", [{}, {"accumulate": 2}, {"batch_size": 3}])
 def test_documents_shared_out_give_the_same_losses_and_weights(planted_corpus, tmp_path, monkeypatch, config):
     one, expected = losses_and_weights(planted_corpus, tmp_path / "1", 1, **config)
-    monkeypatch.setattr("lib.training.WORTH_SHARING", 0)
+    monkeypatch.setattr("lib.runs.loop.WORTH_SHARING", 0)
     for threads in (2, 4):
         losses, weights = losses_and_weights(planted_corpus, tmp_path / str(threads), threads, **config)
         assert torch.allclose(losses, one, rtol=1e-5, atol=0)
@@ -86,7 +86,7 @@ def test_documents_shared_out_give_the_same_losses_and_weights(planted_corpus, t
 
 
 def test_dropout_in_threads_comes_back_with_the_seed(planted_corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("lib.training.WORTH_SHARING", 0)
+    monkeypatch.setattr("lib.runs.loop.WORTH_SHARING", 0)
     (_, first), (_, again), (_, other) = (
         losses_and_weights(planted_corpus, tmp_path / name, 3, dropout=0.5, seed=seed)
         for name, seed in (("a", 1), ("b", 1), ("c", 2))
@@ -95,7 +95,7 @@ def test_dropout_in_threads_comes_back_with_the_seed(planted_corpus, tmp_path, m
 
 
 def test_small_steps_are_not_shared_out(planted_corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("lib.training.backward_in_threads", lambda *_: pytest.fail("shared out"))
+    monkeypatch.setattr("lib.runs.loop.backward_in_threads", lambda *_: pytest.fail("shared out"))
     losses_and_weights(planted_corpus, tmp_path / "small", 2)
 
 

@@ -16,18 +16,19 @@ import pytest
 import torch
 from filelock import FileLock
 
-from lib import training
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers import PAPERS, resolve
-from lib.runs import Recipe, RunError, kept_checkpoints, load_tensors, load_weights, read_meta, read_metrics
-from lib.storage import project_root
+from lib.runs import loop as training
+from lib.runs.config import TrainConfig
+from lib.runs.loop import _optimizer, check_output, train
+from lib.runs.run import Recipe, kept_checkpoints, load_tensors, load_weights, read_meta, read_metrics
+from lib.system.errors import RunError
+from lib.system.files import project_root
 from lib.train import main, parse
-from lib.train_config import TrainConfig
-from lib.training import _optimizer, check_output, train
 from tests.conftest import make_planted_corpus
 
 MEM2MEM, WINDOWED = Recipe("mem2mem", "+read"), Recipe("windowed", "dynamic")
@@ -253,9 +254,9 @@ TWO_PROCESSES = """
 import sys
 from dataclasses import asdict, fields, replace
 from lib.data.prepared import PreparedCorpus
-from lib.data.sections import CohanOptions
+from lib.papers.mem2mem.sections import CohanOptions
 from tests.test_train import CONFIG, MEM2MEM, model
-from lib.training import train
+from lib.runs.loop import train
 corpus, config = PreparedCorpus.load(sys.argv[1], CohanOptions), replace(CONFIG, accumulate=2)
 train(MEM2MEM, model().double(), corpus, config, sys.argv[2], progress=False, device="cpu")
 """
@@ -286,9 +287,9 @@ from dataclasses import replace
 from pathlib import Path
 import numpy as np
 from lib.data.prepared import PreparedCorpus
-from lib.data.sections import CohanOptions
-from lib.devices import processes
-from lib.training import train
+from lib.papers.mem2mem.sections import CohanOptions
+from lib.system.devices import processes
+from lib.runs.loop import train
 from tests.test_train import CONFIG, MEM2MEM, READ_AGAIN, model, reader
 corpus, out = PreparedCorpus.load(sys.argv[1], CohanOptions), Path(sys.argv[2])
 

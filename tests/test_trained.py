@@ -11,12 +11,12 @@ from safetensors.torch import load_file
 import lib
 from lib import summarize, trained
 from lib.data.documents import Document
-from lib.metrics import repeated_ngrams
+from lib.evaluation.metrics import repeated_ngrams
 from lib.papers import PAPERS
 from lib.papers.paper import Kept
-from lib.runs import Run
-from lib.score_runs import cut, score_systems
-from lib.storage import project_root
+from lib.results.scores import cut, score_systems
+from lib.runs.run import Run
+from lib.system.files import project_root
 from lib.train import main as train_main
 
 KEPT = sorted(path.parent for path in (project_root() / "trained").glob("*/config.json"))

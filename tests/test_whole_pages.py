@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from lib.storage import project_root
+from lib.system.files import project_root
 
 NOTEBOOKS = project_root() / "notebooks"
 PAGES = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from lib.data.text import BOS, EOS, SLIDE, UNK, Vocabulary
-from lib.generate import DecodeConfig, _barred, beam_search, summarize
 from lib.models.windowed import Windowed, WindowedConfig, reverse, run_ragged
 from lib.papers import PAPERS
+from lib.runs.search import DecodeConfig, _barred, beam_search, summarize
 from tests.conftest import RAGGED, VOCAB, batch_of, check_beam_search, check_padding, check_same_state, document
 
 SIZES = {"embedding": 5, "hidden": 3, "window": 4, "stride": 3, "budget": 6, "longest": 11}

@@ -5,15 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lib.data.clusters import ClusterOptions
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.options import beginning
 from lib.data.prepared import PreparedCorpus, encode
 from lib.data.split import Split
 from lib.data.text import EOS, SLIDE, SPECIALS, Vocabulary
-from lib.data.window_places import count_windows, window_of
-from lib.data.windows import (
+from lib.models.window_places import count_windows, window_of
+from lib.papers import PAPERS, resolve
+from lib.papers.hierarchical_transformer.clusters import ClusterOptions
+from lib.papers.windowed.windows import (
     ArticleOptions,
     learn_vectors,
     link,
@@ -23,7 +24,6 @@ from lib.data.windows import (
     similarities,
     target_sentences,
 )
-from lib.papers import PAPERS, resolve
 from tests.conftest import document
 
 OPTIONS = ArticleOptions(source_tokens=20, summary_tokens=12, vocab_size=30, window=6, stride=4)

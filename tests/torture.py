@@ -31,9 +31,9 @@ from hypothesis import strategies as st
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS, CorpusError, Document
 from lib.data.pieces import Pieces
-from lib.data.sections import CohanOptions
-from lib.kept_tables import render
-from lib.storage import project_root, write_json
+from lib.papers.mem2mem.sections import CohanOptions
+from lib.results.kept import render
+from lib.system.files import project_root, write_json
 
 OPTIONS = CohanOptions(section_tokens=20, vocab_size=50)
 Files = dict[str, bytes]
@@ -221,7 +221,7 @@ PREPARES = """
 import sys
 from lib.data.corpora import load_corpus
 from lib.data.prepared import prepare
-from lib.data.sections import CohanOptions
+from lib.papers.mem2mem.sections import CohanOptions
 options = CohanOptions(section_tokens=60, vocab_size=400)
 print(prepare(load_corpus("pmc-sample"), options, folder=sys.argv[1], progress=False, workers=2).fingerprint)
 """

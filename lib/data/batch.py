@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lib.data.text import BOS, PAD, UNK
-from lib.errors import InputError
+from lib.system.errors import InputError
 
 
 @dataclass(frozen=True)

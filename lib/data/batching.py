@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
-from lib.errors import InputError
+from lib.system.errors import InputError
 
 
 class BucketSampler:

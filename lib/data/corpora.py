@@ -23,8 +23,8 @@ from lib.data.pieces import Pieces
 from lib.data.readers import Records, Source, articles_of, find_split, reading, shard_pieces
 from lib.data.releases import RELEASES, visible
 from lib.data.text import split_sentences
-from lib.storage import contents_digest, digest, of_the_system, project_root, would_be_published
-from lib.suggestions import did_you_mean
+from lib.system.files import contents_digest, digest, of_the_system, project_root, would_be_published
+from lib.system.suggestions import did_you_mean
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from lib.data.documents import CorpusError
-from lib.data.processes import default_workers, in_processes
 from lib.data.text import split_sentences
-from lib.storage import cache_dir, cached, code_digest, digest, write_whole
+from lib.system.files import cache_dir, cached, code_digest, digest, write_whole
+from lib.system.processes import default_workers, in_processes
 
 # Where the prose of a docstring ends: sections of the usual styles, examples, field lists, directives, underlines.
 _END = re.compile(

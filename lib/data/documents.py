@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass, field
 
 from lib.data.text import split_sentences
-from lib.errors import InputError
+from lib.system.errors import InputError
 
 SPLITS = ("train", "val", "test")
 

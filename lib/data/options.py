@@ -12,7 +12,7 @@ from typing import Any
 
 from lib.data.documents import Document
 from lib.data.text import tokenize
-from lib.errors import InputError
+from lib.system.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Options(ABC):
 
     @abstractmethod
     def example(self, document: Document) -> Any:
-        """What a model reads of a document: an `Example`, or the `Cluster` of `lib.data.clusters`."""
+        """What a model reads of a document: an `Example`, or the `Cluster` of the hierarchical transformer."""
 
     def check(self, name: str, examples: Iterable[Any]) -> None:  # noqa: B027
         """Raise CorpusError where a corpus that begins with these training documents (as `example` gives them) is

@@ -12,9 +12,9 @@ from lib.data.batch import EncodedDocument
 from lib.data.options import Options
 from lib.data.pieces import Pieces
 from lib.data.prepared import LONG, chunked, noted, watched
-from lib.data.processes import default_workers, in_processes
 from lib.data.split import Split
 from lib.data.text import EOS, SENTENCE_END
+from lib.system.processes import default_workers, in_processes
 
 Text = TypeVar("Text")
 

@@ -11,7 +11,7 @@ import sentencepiece
 
 from lib.data.documents import CorpusError
 from lib.data.text import CLUSTER_SYMBOLS, EOS, SENTENCE_END, SPECIALS, UNK, Vocabulary
-from lib.storage import write_whole
+from lib.system.files import write_whole
 
 # How other people's models call the special symbols: those of the ranked WikiSum shards, and SentencePiece's own.
 _OTHER_NAMES = (("<PAD>", "<pad>"), ("<unk>", "<UNK>"), ("<S>", "<s>"), ("</S>", "</s>"))

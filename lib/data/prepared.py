@@ -27,11 +27,10 @@ from lib.data.batch import EncodedDocument
 from lib.data.documents import SPLITS, CorpusError, Document
 from lib.data.options import Example, Options
 from lib.data.pieces import Pieces
-from lib.data.processes import default_workers, in_processes
 from lib.data.split import Split
 from lib.data.text import EOS, UNK, Vocabulary
-from lib.errors import InputError
-from lib.storage import (
+from lib.system.errors import InputError
+from lib.system.files import (
     cached,
     code_digest,
     digest,
@@ -41,6 +40,7 @@ from lib.storage import (
     write_json,
     write_whole,
 )  # fmt: skip
+from lib.system.processes import default_workers, in_processes
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,8 @@ from lib.data.documents import Absent, CorpusError
 from lib.data.pieces import Pieces
 from lib.data.releases import RELEASES
 from lib.data.text import TITLE_END
-from lib.errors import InputError
-from lib.storage import of_the_system
+from lib.system.errors import InputError
+from lib.system.files import of_the_system
 
 Records = Iterator[tuple[int, dict | InputError]]  # an InputError stands for a record that cannot be read
 

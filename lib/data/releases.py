@@ -15,7 +15,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from lib.data.documents import SPLITS, parse_text
-from lib.errors import InputError
+from lib.system.errors import InputError
 
 Found = Iterator[tuple[int, dict | InputError]]  # an InputError stands for a record that cannot be read
 

@@ -11,7 +11,7 @@ from safetensors import safe_open
 from safetensors.numpy import save
 
 from lib.data.batch import EncodedDocument
-from lib.storage import to_disk, write_whole
+from lib.system.files import to_disk, write_whole
 
 ARRAYS = ("source", "sentence_lengths", "target", "source_ids", "graph", "labels")
 FLOATS = ("graph", "labels")

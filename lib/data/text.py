@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from unicodedata import category
 
-from lib.storage import write_whole
+from lib.system.files import write_whole
 
 # --------------------------------------------------------------------------------------------------- sentences
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import f_oneway, tukey_hsd
 
-from lib.bootstrap import interval
+from lib.evaluation.bootstrap import interval
 from lib.human.sheets import RatingError, read_key, read_rows
 
 MARKS = {"1": 1.0, "1.0": 1.0, "0.5": 0.5, ".5": 0.5, "0": 0.0, "0.0": 0.0}

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lib.errors import InputError
 from lib.layers.kernels import arrays, compiled, drop, dropped_softmax, dropped_softmax_backward, for_each_document
+from lib.system.errors import InputError
 
 DRAWS = 2**16  # values of 16 bits
 

@@ -24,8 +24,8 @@ from numba import config, njit, types
 from numba.extending import intrinsic, overload
 from torch import Tensor
 
-from lib.storage import say_once, temporary_folder
-from lib.threads import in_threads
+from lib.system.files import say_once, temporary_folder
+from lib.system.threads import in_threads
 
 # sums of float32 in any order, so that loops become vector instructions; the order is fixed when it is compiled
 FAST = {"reassoc", "contract", "nsz", "arcp"}

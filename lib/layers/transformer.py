@@ -5,9 +5,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Group, Ragged
-from lib.errors import InputError
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
+from lib.system.errors import InputError
 
 
 def sinusoids(positions: Tensor, width: int) -> Tensor:

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch
-from lib.errors import InputError
 from lib.layers.attention import Attention, full_precision
 from lib.layers.pointer import GenerateOrCopy, PointerOutput
 from lib.models.decoder_state import per_document, per_hypothesis
@@ -23,6 +22,7 @@ from lib.models.hierarchical_transformer import (
     with_paragraphs,
 )
 from lib.models.summarizer import PointerModel
+from lib.system.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from torch.utils.checkpoint import checkpoint
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import PAD
-from lib.errors import InputError
 from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.lstm import LSTM
 from lib.layers.pointer import GenerateOrCopy
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import HierarchicalOutput, PointerModel
+from lib.system.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch, Ragged
-from lib.errors import InputError
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout, check_dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import DecoderLayer, DroppedLinear, FeedForward, TransformerLayer, check_heads, sinusoids
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis
 from lib.models.piece_model import PieceModel, xavier
+from lib.system.errors import InputError
 
 
 @dataclass(frozen=True)

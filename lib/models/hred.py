@@ -9,13 +9,13 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import PAD
-from lib.errors import InputError
 from lib.layers.attention import SCORES, Attention, full_precision
 from lib.layers.coverage import CoverageAttention
 from lib.layers.gru import GRU
 from lib.layers.pointer import PointerGenerator
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import HierarchicalOutput, PointerModel
+from lib.system.errors import InputError
 
 
 @dataclass(frozen=True)

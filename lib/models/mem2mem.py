@@ -8,13 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch
-from lib.errors import InputError
 from lib.layers.attention import Attention, full_precision, masked_softmax
 from lib.layers.kernels import compiled
 from lib.layers.memory import memory_scan
 from lib.models.decoder_state import HYPOTHESIS, PerHypothesis
 from lib.models.hred import HRED, HREDConfig, HREDState
 from lib.models.summarizer import HierarchicalOutput, mean_over_words
+from lib.system.errors import InputError
 
 
 @dataclass(frozen=True)

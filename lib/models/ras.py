@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch
-from lib.errors import InputError
 from lib.layers.attention import masked_softmax
 from lib.models.attentive_rnn import AttentiveRNN, AttentiveState
+from lib.system.errors import InputError
 
 
 @dataclass(frozen=True)

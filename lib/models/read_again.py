@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from lib.data.batch import Batch
 from lib.data.text import UNK
-from lib.errors import InputError
 from lib.layers.attention import Attention, full_precision
 from lib.layers.dropout import Dropout, check_dropout
 from lib.layers.gru import GRU, GatedGRU
@@ -17,6 +16,7 @@ from lib.layers.lstm import LSTM
 from lib.layers.pointer import DecoderOutput, Mixture, joint_nll
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import Summarizer, document_weights
+from lib.system.errors import InputError
 
 ENCODERS = ("gru", "lstm", "read-again gru", "read-again lstm", "option 1", "option 2")
 

@@ -11,11 +11,11 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import Batch
 from lib.data.text import PAD
-from lib.errors import InputError
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout, check_dropout
 from lib.layers.lstm import LSTMStack
 from lib.models.summarizer import Extractor
+from lib.system.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.text import SLIDE, UNK
-from lib.data.window_places import check_window, count_windows
-from lib.errors import InputError
 from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.lstm import LSTM
 from lib.layers.pointer import GenerateOrCopy, PointerOutput
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import PointerModel
+from lib.models.window_places import check_window, count_windows
+from lib.system.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from lib.data.prepared import TextEncoder
-from lib.devices import device_named
-from lib.errors import InputError
-from lib.generate import DecodeConfig
 from lib.papers import hierarchical_transformer, mem2mem, read_again, windowed
 from lib.papers.paper import PageTable, Paper, RunFigure, Samples, Setup, Table, choose
-from lib.runs import Run, RunError, load_weights, made_from, read_config
+from lib.runs.run import Run, load_weights, made_from, read_config
+from lib.runs.search import DecodeConfig
+from lib.system.devices import device_named
+from lib.system.errors import InputError, RunError
 
 PAPERS: dict[str, Paper] = {
     module.PAPER.name: module.PAPER for module in (mem2mem, windowed, read_again, hierarchical_transformer)

@@ -15,13 +15,13 @@ from lib.data.corpora import Corpus, check_unpublished, is_name, load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus, TextEncoder, encode_documents, is_prepared, prepare
-from lib.errors import InputError
-from lib.extractive import baselines, lead
-from lib.generate import DecodeConfig
-from lib.measures import MEASURES
-from lib.runs import Recipe
-from lib.suggestions import did_you_mean
-from lib.train_config import TrainConfig
+from lib.evaluation.baselines import baselines, lead
+from lib.evaluation.measures import MEASURES
+from lib.runs.config import TrainConfig
+from lib.runs.run import Recipe
+from lib.runs.search import DecodeConfig
+from lib.system.errors import InputError
+from lib.system.suggestions import did_you_mean
 
 
 @dataclass(frozen=True)

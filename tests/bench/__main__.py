@@ -17,7 +17,7 @@ from statistics import median
 
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS
-from lib.storage import project_root, write_json
+from lib.system.files import project_root, write_json
 
 PAIRS = 3
 CLUSTERS = {"model": "hierarchical_transformer", "batch": 4, "source": 24, "target": 140}

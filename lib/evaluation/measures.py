@@ -1,0 +1,49 @@
+"""What tables measure, of scores that are there: light, for papers name it and training imports papers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+# rouge-score's names. rougeLsum is the summary-level R-L of ROUGE-1.5.5, one sentence a line: what the tables of
+# arXiv, PubMed, CNN/DailyMail and Newsroom report.
+METRICS = {"R-1": "rouge1", "R-2": "rouge2", "R-Lsum": "rougeLsum"}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Columns of a table, made of a system's scores (`lib.results.scores.score_systems`)."""
+
+    columns: tuple[str, ...]
+    numbers: Callable[[dict], np.ndarray]  # values and weights of their mean: [2, columns, documents]
+
+
+def _plainly(key: str) -> Callable[[dict], np.ndarray]:
+    def numbers(scores: dict) -> np.ndarray:
+        values = np.array(scores[key], dtype=float).T
+        return np.stack([values, np.ones_like(values)])
+
+    return numbers
+
+
+def _shares(scores: dict) -> np.ndarray:
+    """Percent of the n-grams, pooled over documents."""
+    found, every = np.array(list(scores["copied"].values()), dtype=float).transpose(2, 0, 1)
+    return np.stack([100 * found, every])
+
+
+def _with_repetition(scores: dict) -> np.ndarray:
+    """ROUGE, percent of trigrams that were said before, percent of summaries that no other document has."""
+    repeated, every = np.array(scores["repeated"], dtype=float).T
+    distinct = 100 * np.array(scores["distinct"])
+    more = np.stack([[100 * repeated, distinct], [every, np.ones_like(distinct)]])
+    return np.concatenate([_plainly("rouge")(scores), more], axis=1)
+
+
+COPIED = ("5", "10", "15", "20")  # n of the n-grams
+MEASURES = {
+    "rouge": Measure(tuple(METRICS), _plainly("rouge")),
+    "copied": Measure(COPIED, _shares),
+    "repetition": Measure((*METRICS, "repeated", "distinct"), _with_repetition),
+    "recall": Measure(("R-1", "R-2", "R-L"), _plainly("recall")),  # of the first 75 bytes
+}

@@ -1,0 +1,200 @@
+"""TLM (Subramanian et al. 2020), rows of Mem2Mem's Table 1: a language model with GPT-2's architecture, which reads
+an introduction, extracted sentences and the summary as one sequence. The equations are numbered as in papers.md."""
+
+from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lib.data.batch import Batch, in_vocabulary
+from lib.layers.dropout import Dropout, check_dropout
+from lib.layers.pointer import DecoderOutput
+from lib.layers.transformer import MultiHeadAttention, attend_both, check_heads
+from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
+from lib.models.summarizer import SoftmaxModel
+from lib.system.errors import InputError
+
+
+@dataclass(frozen=True)
+class LanguageModelConfig:
+    """Sizes of the paper."""
+
+    vocab_size: int = 50_257
+    width: int = 768
+    heads: int = 12
+    inner: int = 3072
+    layers: int = 20
+    window: int = 1024  # pieces of a sequence: so many positions are learned
+    dropout: float = 0.1  # GPT-2's; not stated
+    tied: bool = False  # whether pieces are scored by their embeddings; the 220M parameters are without
+
+    def __post_init__(self):
+        check_heads(self.width, self.heads)
+        check_dropout(self.dropout)
+        if min(self.layers, self.window) < 1:
+            raise InputError("layers and window must be at least 1")
+
+
+class CausalLayer(nn.Module):
+    """Attention to the pieces before, and feed-forward, each behind a normalisation (equations S6 and S7)."""
+
+    def __init__(self, config: LanguageModelConfig):
+        super().__init__()
+        c = config
+        self.attention = MultiHeadAttention(c.width, c.heads, c.dropout)
+        self.inner, self.outer = nn.Linear(c.width, c.inner), nn.Linear(c.inner, c.width)
+        self.norms: Any = nn.ModuleList(nn.LayerNorm(c.width) for _ in range(2))
+        self.dropout = Dropout(c.dropout)
+
+    def read(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Sequences x [n, N, d] from their beginning: the layer's output, and keys and values [n, heads, N, s]."""
+        y = self.norms[0](x)
+        kept = self.attention.keys_and_values(y)
+        seen = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).tril()
+        return self._finish(x, self.attention(y, *kept, seen[None, None])), kept
+
+    def extend(
+        self, x: Tensor, past: tuple[Tensor, Tensor] | None, source: tuple[Tensor, Tensor], mask: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Pieces x [R, T, d] behind `past` ones, all behind a source.
+
+        past: keys and values [R, heads, P, s], or None. source: the same [B, heads, N, s], mask [B, N]: R is a
+        multiple of B. Returns the output, and keys and values of all P + T pieces.
+        """
+        y, steps = self.norms[0](x), x.shape[1]
+        keys, values = self.attention.keys_and_values(y)
+        if past is not None:
+            keys, values = torch.cat([past[0], keys], 2), torch.cat([past[1], values], 2)
+        before = torch.ones(steps, keys.shape[2], dtype=torch.bool, device=x.device).tril(keys.shape[2] - steps)
+        far, own = mask[:, None].expand(-1, steps, -1), before.expand(len(mask), -1, -1)
+        query = self.attention.split(self.attention.query(y))
+        found = attend_both(query, (*source, far), (keys, values, own), self.attention.dropout)
+        return self._finish(x, self.attention.output(found.transpose(1, 2).flatten(2))), (keys, values)
+
+    def _finish(self, x: Tensor, attended: Tensor) -> Tensor:
+        x = x + self.dropout(attended)
+        return x + self.dropout(self.outer(F.gelu(self.inner(self.norms[1](x)), approximate="tanh")))
+
+
+@dataclass(frozen=True)
+class LanguageModelState(DecoderState):
+    features: Tensor | None  # [B, N, d] of the source, for training
+    mask: Tensor  # [B, N] true where there is a piece of it
+    layers: tuple[tuple[Tensor, Tensor], ...]  # keys and values [B, heads, N, s] of the source, layer by layer
+    position: PerHypothesis  # [R] pieces written
+    past: Annotated[tuple[tuple[Tensor, Tensor], ...] | None, HYPOTHESIS] = None  # [R, heads, position, s]
+
+
+class LanguageModel(SoftmaxModel):
+    """The first row of a document (`lib.papers.mem2mem.extracts.encode_sequence`), [BOS] and the summary are one
+    sequence; each further row, of the rest of the paper, is one too. In training it learns to predict all of them,
+    every piece of a document alike.
+
+    B documents, K hypotheses of each, R = B * K rows, T target pieces, N pieces of the source.
+    """
+
+    Config = LanguageModelConfig
+    no_bias: Tensor
+
+    def __init__(self, config: LanguageModelConfig):
+        super().__init__()
+        self.config, c = config, config
+        self.embedding = nn.Embedding(c.vocab_size, c.width)
+        self.position = nn.Embedding(c.window, c.width)
+        self.layers: Any = nn.ModuleList(CausalLayer(c) for _ in range(c.layers))
+        self.norm = nn.LayerNorm(c.width)
+        self.output = nn.Linear(c.width, c.vocab_size, bias=False)
+        self.register_buffer("no_bias", torch.zeros(c.vocab_size), persistent=False)
+        self.dropout = Dropout(c.dropout)
+        for name, parameter in self.named_parameters():  # GPT-2's, but no weight is scaled by the depth
+            if parameter.dim() == 2:
+                nn.init.normal_(parameter, std=0.02)
+            elif name.endswith("bias"):
+                nn.init.zeros_(parameter)
+        if c.tied:
+            self.output.weight = self.embedding.weight
+
+    def output_layer(self) -> tuple[Tensor, Tensor]:
+        return self.output.weight, self.no_bias
+
+    def encode(self, batch: Batch) -> LanguageModelState:
+        ids, mask, _ = _rows(batch, first=True)
+        x, layers = self._read(ids)
+        written = torch.zeros(len(batch), dtype=torch.long, device=ids.device)
+        return LanguageModelState(x if self.training else None, mask, tuple(layers), written)
+
+    def decode(self, tokens: Tensor, state: LanguageModelState) -> tuple[DecoderOutput, LanguageModelState]:
+        """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
+        begin = per_hypothesis(state.mask.sum(1), len(tokens)) + state.position
+        x, kept = self._embed(tokens, begin[:, None] + torch.arange(tokens.shape[1], device=tokens.device)), []
+        for layer, past, source in zip(self.layers, state.past or repeat(None), state.layers):
+            x, keys_and_values = layer.extend(x, past, source, state.mask)
+            kept.append(keys_and_values)
+        after = replace(state, position=state.position + tokens.shape[1], past=tuple(kept))
+        return DecoderOutput(self.norm(x)), after
+
+    def _read(self, ids: Tensor) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+        """Features [n, N, d] of sequences [n, N] from their beginning; keys and values of each layer."""
+        x, layers = self._embed(ids, torch.arange(ids.shape[1], device=ids.device)), []
+        for layer in self.layers:
+            x, kept = layer.read(x)
+            layers.append(kept)
+        return self.norm(x), layers
+
+    def _embed(self, ids: Tensor, places: Tensor) -> Tensor:
+        if int(places.max()) >= self.config.window:
+            raise InputError(
+                f"a sequence of {int(places.max()) + 1} pieces does not fit into the model's window of "
+                f"{self.config.window}: write shorter summaries, or prepare the corpus with that window"
+            )
+        return self.dropout(self.embedding(in_vocabulary(ids, self.config.vocab_size)) + self.position(places))
+
+    # ----------------------------------------------------------------------------------------------- training
+
+    def nll(self, output: DecoderOutput, batch: Batch, state: LanguageModelState) -> Tensor:
+        """Of the summary; in training it is only reported."""
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.training):
+            return super().nll(output, batch, state)
+
+    def smoothed_nll(self, nll: Tensor, output: DecoderOutput, batch: Batch, state: LanguageModelState) -> Tensor:
+        """The summary's share of the mean over all pieces of a document (equation S8)."""
+        return self._share(output.features, batch.target, batch.target_mask, _divisors(batch))
+
+    def regularisers(
+        self, output: DecoderOutput, batch: Batch, state: LanguageModelState
+    ) -> dict[str, tuple[float, Tensor]]:
+        """In training the shares of that mean that `source` and `rest` of the paper have."""
+        if state.features is None:
+            return {}
+        ids, mask, _ = _rows(batch, first=True)
+        terms = {"source": self._share(state.features[:, :-1], ids[:, 1:], mask[:, 1:], _divisors(batch))}
+        ids, mask, owner = _rows(batch, first=False)
+        terms["rest"] = terms["source"].new_zeros(())
+        if ids.shape[1] > 1:
+            terms["rest"] = self._share(self._read(ids[:, :-1])[0], ids[:, 1:], mask[:, 1:], _divisors(batch)[owner])
+        return {name: (1.0, value) for name, value in terms.items()}
+
+    def _share(self, features: Tensor, target: Tensor, mask: Tensor, divisors: Tensor) -> Tensor:
+        """What sequences add to the mean over documents: features [n, T, d], target and mask [n, T], divisors [n]."""
+        kind = torch.promote_types(features.dtype, torch.float32)
+        return self.summed_nll(features, target, mask.to(kind) / divisors[:, None])
+
+
+def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Ids and mask [n, N] of the documents' first rows, or of all others; and whose they are [n]."""
+    rows = batch.sentences
+    chosen = (rows.number == 0) == first
+    mask = rows.mask[chosen]
+    longest = int(mask.sum(1).max()) if len(mask) else 0
+    ids = batch.source.flatten()[rows.place[chosen][:, :longest]]
+    return ids, mask[:, :longest], rows.owner[chosen]
+
+
+def _divisors(batch: Batch) -> Tensor:
+    """Of a predicted piece of each document [B] in the mean over documents of the mean over their pieces. The first
+    piece of a row is not predicted."""
+    rows, pieces = batch.sentences, batch.target_mask.sum(1)
+    return pieces.index_add(0, rows.owner, rows.mask.sum(1) - 1) * len(batch)

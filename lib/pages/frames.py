@@ -1,0 +1,122 @@
+"""Frames of which one is seen at a time: sliders where a kernel runs for a reader, and without one, as in the book,
+buttons that need no script."""
+
+import itertools
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import ipywidgets
+from IPython.display import HTML, display
+
+from lib.system.files import digest
+
+_times: Counter[str] = Counter()  # frames were drawn without a kernel, by a digest of what they show
+
+
+@dataclass(frozen=True)
+class Frames:
+    """HTML for every choice of values.
+
+    axes: the values of each slider, by its name.
+    frames: HTML for each tuple of values, one of each axis, in their order.
+    first: what is seen first.
+    """
+
+    axes: Mapping[str, Sequence[str]]
+    frames: Mapping[tuple[str, ...], str]
+    first: tuple[str, ...]
+
+    def __post_init__(self):
+        wanted = set(itertools.product(*self.axes.values()))
+        if set(self.frames) != wanted or self.first not in wanted:
+            raise ValueError(f"frames: one for each of {len(wanted)} choices is needed, there are {len(self.frames)}")
+
+    def widget(self) -> ipywidgets.VBox:
+        """A slider for each axis, and the frame of their values."""
+        shown = ipywidgets.HTML(self.frames[self.first])
+        sliders = [
+            ipywidgets.SelectionSlider(options=list(values), value=value, description=name)
+            for (name, values), value in zip(self.axes.items(), self.first)
+        ]
+
+        def show(_) -> None:
+            shown.value = self.frames[tuple(slider.value for slider in sliders)]
+
+        for slider in sliders:
+            slider.observe(show, "value")
+        return ipywidgets.VBox([*sliders, shown])
+
+    def _repr_html_(self) -> str:
+        """Buttons, of which style sheets know the chosen one. Where those are taken out, all frames are seen.
+
+        Names are made of what is shown, so that an executed page is the same each time, and of how often it was
+        shown before: the same frames twice on a page do not share their buttons.
+        """
+        shown = digest([list(self.axes.items()), list(self.frames.items()), self.first], 8)
+        _times[shown] += 1
+        name = f"frames-{shown}-{_times[shown]}"
+        inputs, rows = [], []
+        for a, ((axis, values), first) in enumerate(zip(self.axes.items(), self.first)):
+            labels = []
+            for i, value in enumerate(values):
+                chosen = " checked" if value == first else ""
+                inputs.append(f'<input type="radio" name="{name}-{a}" id="{name}-{a}-{i}"{chosen}>')
+                labels.append(f'<label for="{name}-{a}-{i}">{escape(value)}</label>')
+            rows.append(f"<p><b>{escape(axis)}</b> {' '.join(labels)}</p>")
+        places = itertools.product(*(range(len(values)) for values in self.axes.values()))
+        pictures, rules = [], []
+        for place, choice in zip(places, itertools.product(*self.axes.values())):
+            mark = f"{name}-f-{'-'.join(map(str, place))}"
+            buttons = [f"#{name}-{a}-{i}:checked" for a, i in enumerate(place)]
+            rules.append(f"{' ~ '.join(buttons)} ~ #{mark} {{display: block}}")
+            pictures.append(f'<div id="{mark}" class="frame">{self.frames[choice]}</div>')
+        chosen = ", ".join(
+            f"#{name}-{a}-{i}:checked ~ p label[for={name}-{a}-{i}]"
+            for a, values in enumerate(self.axes.values())
+            for i in range(len(values))
+        )
+        style = (
+            f"#{name} > input {{position: absolute; opacity: 0}} #{name} .frame {{display: none}} "
+            f"#{name} p {{margin: 0.3rem 0}} #{name} label {{display: inline-block; "
+            f"padding: 0 0.5rem; margin: 0.1rem 0; border: 1px solid #b0b0b0; border-radius: 4px; cursor: pointer}} "
+            f"{chosen} {{background: #0066a8; color: white}} {' '.join(f'#{name} > {rule}' for rule in rules)}"
+        )
+        return f'<div id="{name}"><style>{style}</style>{"".join([*inputs, *rows, *pictures])}</div>'
+
+    def __repr__(self) -> str:
+        return f"{len(self.frames)} frames, by {', '.join(self.axes)}"
+
+    def _ipython_display_(self) -> None:
+        """A Jupyter server names the notebook to its kernels; a page that is only executed has none."""
+        display(self.widget() if "JPY_SESSION_NAME" in os.environ else HTML(self._repr_html_()))
+
+
+def window_frames(
+    words: Sequence[str], written: Sequence[str], windows: Sequence[int], weights, window: int, stride: int
+) -> Frames:
+    """A frame for each symbol that is written: the text with its window framed and each word as dark as its weight,
+    and the summary so far.
+
+    Args:
+        words: of the text; written: symbols of the summary; windows: the window at each of them, from 0.
+        weights: attention [symbols, words].
+    """
+    frames = {}
+    for t, (number, row) in enumerate(zip(windows, weights)):
+        spans = []
+        for j, (word, weight) in enumerate(zip(words, row)):
+            inside = number * stride <= j < number * stride + window
+            shade = (
+                f"background: rgba(0, 102, 168, {float(weight):.2f}); color: {'white' if weight > 0.6 else '#222'}"
+            )
+            look = f"{shade}; border-bottom: 3px solid #d55e00" if inside else "color: #909090"
+            spans.append(f'<span style="{look}; padding: 0 2px">{escape(word)}</span>')
+        so_far = " ".join(map(escape, written[:t]))
+        frames[(str(t + 1),)] = (
+            f'<div style="max-width: 56rem; line-height: 1.9">{" ".join(spans)}</div><p style="max-width: 56rem">'
+            f"window {number + 1}, written: {so_far} <b>{escape(written[t])}</b></p>"
+        )
+    return Frames({"symbol": [choice for (choice,) in frames]}, frames, ("1",))

@@ -1,0 +1,200 @@
+"""Small things that every page does."""
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+from torch import nn
+
+from lib.data.batch import Batch
+from lib.data.corpora import IN_BOTH, Corpus, unseen
+from lib.data.documents import Document
+from lib.data.options import Options
+from lib.data.prepared import PreparedCorpus, code_of
+from lib.evaluation.bootstrap import interval
+from lib.evaluation.measures import METRICS
+from lib.pages.figures import loss_curves
+from lib.pages.shown import PageFigures, Passages, ShownFigure
+from lib.papers import open_run
+from lib.papers.paper import Setup
+from lib.results.scores import score_systems
+from lib.runs.loop import evaluate_loss, train
+from lib.runs.run import Run, determining, run_config
+from lib.system.files import digest, project_root, trained_folder, work_folder
+from lib.system.threads import torch_threads
+
+
+def clip(text: str, words: int = 45) -> str:
+    """The first words of a text, for printing."""
+    parts = text.split()
+    return " ".join(parts[:words]) + (" ..." if len(parts) > words else "")
+
+
+def figures_folder() -> Path:
+    """Where a page keeps its figures: `figures` in the `work_folder`, or the folder that the environment variable
+    COMPANION_FIGURES names. `make notebooks` names the committed `figures`: nothing else changes them."""
+    return Path(os.environ.get("COMPANION_FIGURES") or work_folder() / "figures")
+
+
+class ShownSource:
+    """Code of functions and classes: plain text, and in a notebook a block that unfolds."""
+
+    def __init__(self, parts: Sequence[Callable | type]):
+        self.names = [part.__qualname__ for part in parts]
+        self.code = "\n".join(textwrap.dedent(inspect.getsource(part)) for part in parts)
+
+    def __repr__(self) -> str:
+        return self.code
+
+    def _repr_html_(self) -> str:
+        block = highlight(self.code, PythonLexer(), HtmlFormatter(noclasses=True))
+        return f"<details><summary>{', '.join(self.names)}</summary>{block}</details>"
+
+
+def show_source(*parts: Callable | type) -> ShownSource:
+    """The code of functions and classes, to be shown at the end of a cell."""
+    return ShownSource(parts)
+
+
+def unseen_papers(corpus: Corpus, most: int | None = None) -> list[Document]:
+    """The first test documents of a corpus, without those that kept runs have learned from."""
+    return unseen(corpus, "test", [other for _, other in IN_BOTH], most, tell=False)
+
+
+def train_or_load(
+    setup: Setup, model: nn.Module, corpus: PreparedCorpus, output: str = "", progress: bool = False
+) -> Run:
+    """What `python -m lib.train` does, or its result if it is there: the same configuration, data and code.
+
+    The run is kept in `output`, or in a folder of the `work_folder` named after all that determines it.
+    """
+    code = code_of(train, type(model))
+    made_of = digest([determining(run_config(setup.recipe, model, corpus, setup.train)), code])
+    folder = output or work_folder() / f"{setup.paper.name}-{made_of}"
+    return train(setup.recipe, model, corpus, setup.train, folder, resume=True, progress=progress)
+
+
+def run_for_page(
+    setup: Setup, corpus: Corpus, kept: bool, output: str = "", progress: bool = False
+) -> tuple[Run, str]:
+    """A run to show, its best weights loaded, and a sentence on where it comes from: the one that the project keeps,
+    if `kept`, otherwise one that is trained on the corpus here."""
+    if kept:
+        run = open_run(trained_folder(setup.paper.name))
+        made = run.config["train"], run.config["documents"]["train"]
+        return run, (
+            f"the run that the project keeps: trained on {made[1]:,} documents of {run.config['corpus']}, batches of "
+            f"{made[0]['batch_size']}, {run.step:,} steps, {60 * run.hours:.0f} minutes on one core"
+        )
+    prepared = setup.prepare(corpus, progress=progress)
+    run = open_run(train_or_load(setup, setup.build(prepared), prepared, output, progress).folder)
+    return run, f"trained here, on {len(prepared['train']):,} documents, {run.step:,} steps; {prepared.report}"
+
+
+def run_facts(run: Run, origin: str) -> Passages:
+    """What a run is: its model's size, where it comes from (`run_for_page`), how it prepares a text."""
+    options = ", ".join(f"{field.name} {getattr(run.options, field.name)}" for field in fields(run.options))
+    size = f"{sum(p.numel() for p in run.model.parameters()):,} parameters, {len(run.vocabulary):,} symbols"
+    return Passages([("model", f"{run.config['variant']}: {size}"), ("run", origin), ("options", options)])
+
+
+def validation_losses(run: Run, rows: int = 8) -> pd.DataFrame:
+    """Losses on the validation documents, of about so many steps."""
+    found = pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split").set_index("step")
+    if list(found) == ["loss", "nll"]:  # the one is the other
+        found = found[["nll"]]
+    return found.iloc[:: max(1, len(found) // rows)].round(3)
+
+
+def loss_figure(figures: PageFigures, name: str, run: Run, kept: bool) -> ShownFigure:
+    """The losses of a run, over its hours if it is a kept one."""
+    losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics]
+    caption = (
+        f"Losses of {run.config['variant']} on {run.config['documents']['train']:,} training documents: of single "
+        "batches (line) and on all validation documents (points)."
+    )
+    return figures.show(loss_curves, caption, name, metrics=losses, hours=run.hours if kept else 0.0)
+
+
+def nll_by_text(run: Run, documents: Sequence[Document]) -> pd.Series:
+    """Mean -log P of a word (piece) of the references, given their own texts, and given each the text of the next
+    document: what the exchange costs is what a model takes from the text."""
+    following = [*documents[1:], *documents[:1]]
+    others = [
+        replace(own, title=other.title, sections=other.sections, section_names=other.section_names)
+        for own, other in zip(documents, following)
+    ]
+    encoded = {"its own": run.encode(documents, run.encoder), "the next one's": run.encode(others, run.encoder)}
+    nll = {name: evaluate_loss(run.model, split, 8, len(run.vocabulary))["nll"] for name, split in encoded.items()}
+    return pd.Series(nll, name="nll")
+
+
+def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
+    """Train a small model on batches that are made as they come: Adam, gradients clipped at norm 2. On one thread:
+    its operations are so small that several would wait for each other."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, foreach=True)  # to the bit, in fewer calls
+    with torch_threads(1):
+        for batch in batches:
+            loss = model.loss(batch)["loss"]
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 2.0)
+            optimizer.step()
+    return model
+
+
+def summary_row(part: dict, seed: int) -> dict[str, str]:
+    """A system's row of a table, of its part of `score_systems`: ROUGE with intervals, mean words, the share of
+    trigrams said before, of 5-grams copied, and of summaries that no other document has."""
+    repeated, copied = np.sum(part["repeated"], axis=0), np.sum(part["copied"]["5"], axis=0)
+    return {
+        **{m: str(interval(values, seed)) for m, values in zip(METRICS, np.array(part["rouge"]).T)},
+        "words": f"{part['words']:.0f}",
+        "repeated": f"{repeated[0] / max(1, repeated[1]):.0%}",
+        "copied": f"{copied[0] / max(1, copied[1]):.0%}",
+        "distinct": f"{np.mean(part['distinct']):.0%}",
+    }
+
+
+def summary_table(
+    systems: Mapping[str, Sequence[list[str]]],
+    documents: Sequence[Document],
+    options: Options,
+    words: int,
+    seed: int,
+) -> tuple[pd.DataFrame, dict[str, dict[str, float]]]:
+    """`summary_row` of systems' summaries (sentences of each), cut to as many words. Also each one's mean ROUGE."""
+    parts = score_systems(systems, documents, options, words)
+    rows = {name: summary_row(part, seed) for name, part in parts.items()}
+    means = {name: dict(zip(METRICS, np.mean(part["rouge"], axis=0).tolist())) for name, part in parts.items()}
+    return pd.DataFrame.from_dict(rows, orient="index"), means
+
+
+def measured(folder: Path, name: str, *command: str, threads: int | None = None) -> dict[str, float]:
+    """Run `python -m COMMAND` in a process of its own; its `seconds` and its largest memory, `gb`.
+
+    Kept in NAME.json of `folder`: what was measured once is not done again. It may use as many `threads`. Raises
+    RuntimeError with what the command wrote when it fails.
+    """
+    kept = folder / f"{name}.json"
+    if kept.exists():
+        return json.loads(kept.read_text(encoding="utf-8"))
+    environment = {**os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
+    whole = [sys.executable, "-m", "lib.pages.process_cost", str(kept), *command]
+    run = subprocess.run(whole, cwd=project_root(), env=environment, capture_output=True, encoding="utf-8")
+    if run.returncode:
+        raise RuntimeError(f"python -m {' '.join(command)} failed:\n{run.stdout[-1000:]}{run.stderr[-2000:]}")
+    return json.loads(kept.read_text(encoding="utf-8"))

@@ -1,0 +1,122 @@
+"""What a page shows below its cells: figures with number, caption and description, tables whose numbers stay in one
+piece, passages of text that wrap between words."""
+
+import base64
+import html
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from IPython.core.getipython import get_ipython
+from matplotlib.figure import Figure
+
+from lib.pages.alt_texts import alt_text
+from lib.pages.figures import SHARP, draw, png, rounded, use_style
+
+
+@dataclass(frozen=True)
+class ShownFigure:
+    """A figure as the result of a cell; its caption and description where there are no pictures."""
+
+    picture: bytes  # PNG
+    alt: str
+    caption: str
+
+    def _repr_html_(self) -> str:
+        data, alt = base64.b64encode(self.picture).decode(), html.escape(self.alt, quote=True)
+        width = int.from_bytes(self.picture[16:20], "big") // SHARP  # a PNG begins with its size
+        image = f'<img src="data:image/png;base64,{data}" alt="{alt}" width="{width}" style="max-width: 100%">'
+        text = re.sub(r"^Figure \d+\.", r"<b>\g<0></b>", html.escape(self.caption))
+        caption = f'<figcaption style="max-width: 56rem">{text}</figcaption>'
+        return f'<figure style="margin: 0.5rem 0">{image}{caption}</figure>'
+
+    def __repr__(self) -> str:
+        return f"{self.caption} [{self.alt}]"
+
+
+def picture(plot: Callable[..., Figure], caption: str, **data) -> ShownFigure:
+    """A plot of `lib.pages.figures` with a caption, without a number."""
+    data = rounded(data)
+    return ShownFigure(png(plot(**data)), alt_text(plot.__name__, data), caption)
+
+
+class PageFigures:
+    """The figures of a page, numbered in the order in which they are first shown.
+
+    folder: where those with a name are kept (`lib.pages.figures.draw`).
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._numbers: dict[str, int] = {}
+        use_style()
+
+    def show(self, plot: Callable[..., Figure], caption: str, name: str = "", **data) -> ShownFigure:
+        """A plot of `lib.pages.figures` with its caption, at the end of a cell; kept if it has a name."""
+        number = self._numbers.setdefault(name or caption, len(self._numbers) + 1)
+        data = rounded(data)
+        drawn = draw(plot, name, self.folder, caption, **data) if name else png(plot(**data))
+        return ShownFigure(drawn, alt_text(plot.__name__, data), f"Figure {number}. {caption}")
+
+
+@dataclass(frozen=True)
+class Passages:
+    """Texts with a name before each, wrapped between words."""
+
+    rows: Sequence[tuple[str, str]]
+
+    def _repr_html_(self) -> str:
+        left = 'style="text-align: left; vertical-align: top; white-space: normal"'
+        rows = (
+            f"<tr><th {left}>{html.escape(name)}</th><td {left}>{html.escape(text)}</td></tr>"
+            for name, text in self.rows
+        )
+        return f'<table class="dataframe">{"".join(rows)}</table>'
+
+    def __repr__(self) -> str:
+        widest = max((len(name) for name, _ in self.rows), default=0) + 2
+        return "\n".join(
+            textwrap.fill(text, 100, initial_indent=f"{name:<{widest}}", subsequent_indent=" " * widest)
+            for name, text in self.rows
+        )
+
+
+def wrapped(text: str) -> str:
+    """A text in lines that break between words, to be printed."""
+    return textwrap.fill(text, 88)
+
+
+NUMBERS = re.compile(r"[\s\d.,:;/%×±+\-–−()[\]*]*\d[\s\d.,:;/%×±+\-–−()[\]*]*")  # and nothing else
+PIECE = re.compile(
+    r"[+\-−\d.,]+ \[[^\]]*\]|p (?:&lt; )?(?=\d)|\d (?:ms|s|h|GB|%)\b"
+)  # of a cell that has words as well
+
+
+LONG = 16  # characters of a name that is not squeezed into a column of single words
+
+
+def table_html(frame: pd.DataFrame) -> str:
+    """A table as HTML: no line breaks inside a number, an interval or a number with its unit, and texts begin at the
+    left."""
+
+    def whole(cell: re.Match) -> str:
+        head, text = cell[1], cell[2]
+        if NUMBERS.fullmatch(text):
+            return f'<{head} style="white-space: nowrap">{text}</{head}>'
+        text = PIECE.sub(lambda piece: piece[0].replace(" ", "&nbsp;"), text)
+        if head == "td":
+            return f'<td style="text-align: left">{text}</td>'
+        return f'<th style="min-width: 9rem">{text}</th>' if len(text) > LONG else f"<th>{text}</th>"
+
+    table = frame.to_html(border=0, max_cols=None, na_rep="", max_rows=60, notebook=True)
+    return re.sub(r"<(td|th)>([^<]*)</\1>", whole, table)
+
+
+def show_tables() -> None:
+    """In a notebook, every DataFrame at the end of a cell is shown as `table_html`; texts in it are never cut."""
+    pd.set_option("display.max_colwidth", None)
+    if (shell := get_ipython()) and shell.display_formatter:
+        shell.display_formatter.formatters["text/html"].for_type(pd.DataFrame, table_html)  # type: ignore[index]

@@ -1,0 +1,217 @@
+"""The hierarchical transformer (Liu and Lapata 2019), flat transformers and T-DMCA beside it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from lib.data.batch import EncodedDocument
+from lib.data.documents import Document
+from lib.data.prepared import PreparedCorpus
+from lib.data.text import BOS, PAD, PARAGRAPH_END, TITLE_END, UNK
+from lib.evaluation.baselines import lexrank
+from lib.models.copying_transformer import CopyingTransformer
+from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
+from lib.models.t_dmca import TDMCA, TDMCAConfig
+from lib.papers.hierarchical_transformer.clusters import ClusterOptions
+from lib.papers.hierarchical_transformer.ranking import RANKED, encode_ranked, prepare_clusters
+from lib.papers.paper import Kept, PageTable, Paper, Preset, Row, Samples, Table, Variant, against, baseline, trained
+from lib.runs.config import TrainConfig
+from lib.runs.search import DecodeConfig, source_sentences
+
+
+def _flat(pieces: int, **options) -> Variant:
+    """One sequence of the best paragraphs, which a transformer without global layers reads. The paper's "6-layer
+    transformer": 6 layers in the encoder, and in the decoder 1, as all rows have it."""
+    config = {"local_layers": 6, "global_layers": 0, "paragraph_positions": False}
+    return Variant(HierarchicalTransformer, config, {**_sequence(pieces), **options})
+
+
+def _sequence(pieces: int) -> dict:
+    return {"flat": True, "paragraphs": 40, "source_tokens": pieces}
+
+
+def _noam(factor: float, width: int = HierarchicalTransformerConfig.width) -> float:
+    """The learning rate by a model's width (Vaswani et al. 2017, equation 3, whose factor is 1)."""
+    return factor * width**-0.5
+
+
+# The rows of tables 2 and 3, and one of ours. T-DMCA is wider than the others in the paper's comparison.
+VARIANTS = {
+    "HT": Variant(HierarchicalTransformer),
+    "HT + similarity graph": Variant(HierarchicalTransformer, options={"graph": "similarity"}),
+    "HT + discourse graph": Variant(HierarchicalTransformer, options={"graph": "discourse"}),
+    "HT without paragraph positions": Variant(HierarchicalTransformer, {"paragraph_positions": False}),
+    "HT without multi-head pooling": Variant(HierarchicalTransformer, {"pooling_heads": 1}),
+    "HT without global layers": Variant(HierarchicalTransformer, {"global_layers": 0}),
+    "FT 600, no ranking": _flat(600, ranking="order"),
+    "FT 600": _flat(600),
+    "FT 800": _flat(800),
+    "FT 1200": _flat(1200),
+    "T-DMCA": Variant(
+        TDMCA,
+        options=_sequence(3000),
+        train={name: {"learning_rate": _noam(n, TDMCAConfig.width)} for name, n in (("paper", 2), ("code", 3))},
+    ),
+}
+_ABLATIONS = [f"HT without {part}" for part in ("paragraph positions", "multi-head pooling", "global layers")]
+_COPYING = ["FT 600", "HT", "HT + similarity graph", *_ABLATIONS]
+VARIANTS |= {f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer) for name in _COPYING}
+
+_WRITTEN = {"length_penalty": 0.4, "length_offset": 5, "forbidden": (PAD, UNK, BOS, TITLE_END, PARAGRAPH_END)}
+_NOAM = {"warmup": 8_000, "beta2": 0.998, "max_norm": None}
+_CODE = {**_NOAM, "epsilon": 1e-9}  # of which the paper does not speak
+_ARTICLES = ClusterOptions(  # whose paragraphs stand in order
+    paragraphs=22, paragraph_tokens=110, paragraph_words=70, section_words=520, summary_tokens=256, vocab_size=8_000,
+    ranking="order", lower=True,
+)  # fmt: skip
+_ABSTRACTS = DecodeConfig(beam=5, min_length=230, max_length=256, block_ngrams=3, **_WRITTEN)
+# batches: 10,500 pieces on each of 4 GPUs, 4 times before an update, as the authors' code does it
+_BATCHES = {"batch_size": 512, "batch_tokens": 168_000, "accumulate": 16, "validate_every": 10_000, "keep_best": 5}
+PRESETS = {
+    "paper": Preset(
+        ClusterOptions(),
+        {"form": "paper", "local_layers": 5},
+        train=TrainConfig(**_BATCHES, steps=500_000, learning_rate=_noam(2), **_NOAM),
+        decode=DecodeConfig(beam=5, min_length=0, max_length=400, **_WRITTEN),
+    ),
+    "code": Preset(
+        ClusterOptions(),
+        train=TrainConfig(**_BATCHES, steps=1_000_000, learning_rate=_noam(3), **_CODE),
+        decode=DecodeConfig(beam=5, min_length=20, max_length=400, **_WRITTEN),
+    ),
+    "demo": Preset(
+        ClusterOptions(
+            paragraphs=12, paragraph_tokens=60, summary_tokens=160, vocab_size=2_000, ranker_width=64,
+            ranker_steps=300, ranker_batch=2, ranker_rate=0.05,
+        ),
+        {"width": 64, "heads": 4, "inner": 128, "local_layers": 2, "dropout": 0.2},
+        train=TrainConfig(
+            batch_size=8, steps=240, learning_rate=0.2, validate_every=20, keep_best=5, **{**_CODE, "warmup": 100}
+        ),
+        decode=DecodeConfig(beam=5, min_length=60, max_length=160, block_ngrams=3, **_WRITTEN),
+        documents=100,
+    ),
+    # for a trained run
+    "medium": Preset(
+        _ARTICLES,
+        {"width": 128, "heads": 4, "inner": 512, "local_layers": 3},
+        train=TrainConfig(
+            batch_size=16, epochs=3, learning_rate=0.08, validate_every=500, save_every=250, log_every=50, bf16=True,
+            **{**_CODE, "warmup": 1_000},
+        ),
+        decode=_ABSTRACTS,
+    ),
+    # for the rows of a table
+    "small": Preset(
+        replace(_ARTICLES, paragraphs=12),
+        {"width": 64, "heads": 4, "inner": 256, "local_layers": 3},
+        train=TrainConfig(
+            batch_size=16, steps=2_000, learning_rate=0.05, validate_every=500, log_every=50, bf16=True,
+            **{**_CODE, "warmup": 400},
+        ),
+        decode=_ABSTRACTS,
+    ),
+}  # fmt: skip
+
+
+def cluster_baselines(
+    documents: Sequence[Document], encoded: Sequence[EncodedDocument], prepared: PreparedCorpus
+) -> dict[str, list[list[str]]]:
+    """Lead: the first words of what the model reads, as many as the reference has; LexRank, weighted by cosine, picks
+    paragraphs."""
+    lengths = [sum(len(s.split()) for s in d.summary) for d in documents]
+    texts = [" ".join(source_sentences(d, prepared.vocabulary)) for d in encoded]
+    paragraphs = [prepared.options.example(d).paragraphs for d in documents]
+    return {
+        "lead": [[" ".join(text.split()[:n])] for text, n in zip(texts, lengths)],
+        "lexrank": [lexrank(p, n, threshold=None) for p, n in zip(paragraphs, lengths)],
+    }
+
+
+def _clusters(label: str, *scores: float, variant: str = "", **run) -> Row:
+    return trained(label, variant or label, published={"wikisum": scores}, **run)
+
+
+_RANKED = {"wikisum": RANKED}
+_HT = _clusters("HT", 40.82, 25.99, 35.08)
+TABLES = {
+    "hierarchical_table2": Table(
+        "Hierarchical transformer, Table 2: systems",
+        (
+            baseline("Lead", "lead", wikisum=(38.22, 16.85, 26.89)),
+            baseline("LexRank", "lexrank", wikisum=(36.12, 11.67, 22.52)),
+            _clusters("FT 600, no ranking", 35.46, 20.26, 30.65, missing=_RANKED),
+            _clusters("FT 600", 40.46, 25.26, 34.65),
+            _clusters("FT 800", 40.56, 25.35, 34.73),
+            _clusters("FT 1200", 39.55, 24.63, 33.99),
+            _clusters("T-DMCA", 40.77, 25.60, 34.90),
+            _HT,
+            _clusters("HT + similarity graph", 40.80, 25.95, 35.08),
+            _clusters("HT + discourse graph", 40.81, 25.95, 35.24, missing=_RANKED),
+            _clusters("HT, longer input at test", 41.53, 26.52, 35.76, variant="HT",
+                      scaled=(("paragraphs", Fraction(40, 24)),)),
+        ),
+        (("FT 600, no ranking", "FT 600"), ("FT 800", "HT"), ("T-DMCA", "HT"), ("HT", "HT + similarity graph"),
+         ("HT", "HT + discourse graph"), ("HT", "HT, longer input at test")),
+        decodings=True,
+    ),
+    "hierarchical_table3": Table(
+        "Hierarchical transformer, Table 3: ablations",
+        (
+            _HT,
+            _clusters("HT without paragraph positions", 40.21, 24.54, 34.71),
+            _clusters("HT without multi-head pooling", 39.90, 24.34, 34.61),
+            _clusters("HT without global layers", 39.01, 22.97, 33.76),
+        ),
+        against("HT", *_ABLATIONS),
+        decodings=True,
+    ),
+    "hierarchical_table_copying": Table(
+        "Hierarchical transformer with copying, which is ours: what Tables 2 and 3 compare",
+        (
+            baseline("Lead", "lead"),
+            baseline("LexRank", "lexrank"),
+            *(trained(name, f"{name} + copying", published={}) for name in _COPYING),
+        ),
+        (("FT 600", "HT"), ("HT", "HT + similarity graph"), *against("HT", *_ABLATIONS)),
+        decodings=True,
+    ),
+}  # fmt: skip
+
+SAMPLES = {
+    "hierarchical_table5": Samples(
+        "Hierarchical transformer, Table 5: references and what the systems write",
+        (
+            baseline("Lead-3", "lead-3"),
+            trained("FT", "FT 800", published={}),
+            trained("T-DMCA", "T-DMCA", published={}),
+            trained("HT", "HT", published={}),
+        ),
+    )
+}
+
+PAPER = Paper(
+    "hierarchical_transformer",
+    "Hierarchical transformer",
+    VARIANTS,
+    "HT",
+    PRESETS,
+    dataset="aclsum:paragraphs",
+    prepare=prepare_clusters,
+    encode=encode_ranked,
+    paragraphs=True,
+    baselines=cluster_baselines,
+    tables=TABLES,
+    samples=SAMPLES,
+    kept=Kept("sumpubmed", 200, 200, also={"hierarchical_transformer_copying": "HT + copying"}),
+    page_tables={
+        "hierarchical_table1": PageTable(
+            "Hierarchical transformer, Table 1: ROUGE-L recall of the L' best paragraphs",
+            "hierarchical_ranking",
+            {
+                "published, similarity": (24.86, 32.43, 40.87, 49.49),
+                "published, learned": (39.38, 46.74, 53.84, 60.42),
+            },
+        )
+    },
+)

@@ -1,0 +1,89 @@
+"""Sections of a paper, chosen and cut as Cohan et al. (2018) do it.
+
+Mem2Mem says of its data: "generally" their steps, with 4 sections of 500 tokens and 200 summary tokens (facts of the
+paper's appendix A.2), lower-cased.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+
+from lib.data.documents import CorpusError, Document
+from lib.data.options import Example, Options
+from lib.system.errors import InputError
+
+
+@dataclass(frozen=True)
+class CohanOptions(Options):
+    """Sizes of Cohan et al.'s preprocessing as Mem2Mem uses it."""
+
+    sections: int = 4  # introduction, the next ones, conclusion
+    section_tokens: int = 500
+    summary_tokens: int = 200
+    vocab_size: int = 50_000
+    unit: str = "sentence"  # or "section": what an encoder reads before it reads the document
+    whole_sentences: bool = False  # without the sentence that `section_tokens` would break off
+
+    def __post_init__(self):
+        self._at_least_one("sections", "section_tokens", "summary_tokens")
+        if self.unit not in ("sentence", "section"):
+            raise InputError(f"unit must be 'sentence' or 'section', not {self.unit!r}")
+        if self.vocab_size < 5:
+            raise InputError(f"vocab_size must hold the four special symbols and a word, not {self.vocab_size}")
+
+    def check(self, name: str, examples: Iterable[Example]) -> None:
+        """With sections as units there must be some: the first document that has several is enough."""
+        if self.unit != "section":
+            return
+        seen = 0
+        for seen, example in enumerate(examples, 1):  # noqa: B007
+            if len(example.sentences) > 1:
+                return
+        raise CorpusError(
+            f"{name}: no document has more than one section (the first {seen:,} of the training split were looked "
+            "at), and this model reads section by section. arXiv and PubMed have sections in the original release of "
+            "Cohan et al. (train.txt, val.txt, test.txt), not on the Hub: unpack it and give its folder."
+        )
+
+    def example(self, document: Document) -> Example:
+        """The kept sections, and the summary. Nothing is discarded: Cohan et al.'s reader leaves out documents
+        with odd lengths, from the test set too.
+        """
+        sections = self.kept_sections(document)
+        if self.unit == "section":  # each stands as one sentence
+            sections = [[[w for words in section for w in words]] for section in sections if section]
+        return self.with_summary(document, [words for section in sections for words in section])
+
+    def kept_sections(self, document: Document) -> list[list[list[str]]]:
+        """Introduction, middle sections and conclusion, each cut to its first tokens: sentences in words.
+
+        A document without sections keeps its first `sections * section_tokens` tokens.
+        """
+        if len(document.sections) == 1:
+            kept, budget = document.sections, self.sections * self.section_tokens
+        else:
+            chosen = choose_sections(document.section_names, self.sections)
+            kept, budget = [document.sections[i] for i in chosen], self.section_tokens
+        cut = self.cut_whole if self.whole_sentences else self.cut
+        return [cut(section, budget) for section in kept]
+
+    def cut_whole(self, sentences: list[str], budget: int) -> list[list[str]]:
+        """Sentences in words, as many as the budget holds whole; the first one is cut where not even it fits."""
+        words = [words for words in map(self.words, sentences) if words]
+        kept = [sentence for sentence, used in zip(words, accumulate(map(len, words))) if used <= budget]
+        return kept or self.cut(sentences, budget)
+
+
+def choose_sections(names: list[str], count: int) -> list[int]:
+    """Which sections are kept, in order (Cohan et al. 2018).
+
+    From the first whose name has "intro" to the last whose name has "conclu" (where there are any); of those the
+    first, the ones after it, and the last: `count` in all.
+    """
+    lowered = [name.lower() for name in names]
+    first = next((i for i, name in enumerate(lowered) if "intro" in name), 0)
+    last = max((i for i, name in enumerate(lowered) if "conclu" in name), default=len(names) - 1)
+    span = list(range(first, last + 1)) if first <= last else list(range(len(names)))
+    if len(span) <= count:
+        return span
+    return [*span[: count - 1], span[-1]] if count > 1 else span[:1]

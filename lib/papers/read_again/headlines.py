@@ -1,0 +1,124 @@
+"""Headline corpora for Read-Again: Gigaword's preparation, the published filters, and two vocabularies.
+
+The encoder knows many words; the decoder writes few, the most frequent ones of the headlines, and copies the rest.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from lib.data.batch import EncodedDocument
+from lib.data.documents import Document
+from lib.data.options import Example, Options
+from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, prepare
+from lib.data.split import Split
+from lib.data.text import SPECIALS, UNK, Vocabulary
+from lib.system.errors import InputError
+
+# Words and marks of agency messages that make a headline unfit (Rush et al. 2015, as published with their code);
+# the first kind is looked for anywhere in the headline, as they do.
+_UNFIT = (  # noqa: SIM905
+    "update recasts undated grafs corrects retransmitting dateline writethru recaps inserts incorporates adv## "
+    "ld-writethru djlfx edits byline repetition background thruout quotes attention ny### overline embargo ap gmt "
+    "adds urgent ? -lrb- -rrb-"
+).split()
+_UNFIT_WORDS = ("i", ":", "-", "by")
+
+
+@dataclass(frozen=True)
+class HeadlineOptions(Options):
+    """Gigaword's preparation (Rush et al. 2015), for Read-Again: the first sentences, and a headline."""
+
+    sentences: int = 1  # of the text; the paper also reads two
+    source_tokens: int = 100
+    summary_tokens: int = 50
+    vocab_size: int = 15_000  # |Y|, the most frequent words of the headlines
+    source_vocab_size: int = 110_000  # words that the encoder knows
+    fewest: int = 5  # occurrences of a word in the training set, for the encoder to know it
+    digits: bool = True  # to be written as #
+    filtered: bool = True  # training and validation pairs that the published filters drop are left out
+
+    def __post_init__(self):
+        self._at_least_one("sentences", "source_tokens", "summary_tokens", "fewest")
+        if min(self.vocab_size, self.source_vocab_size) < 5:
+            raise InputError("vocab_size and source_vocab_size must hold the four special symbols and a word")
+
+    def words(self, sentence: str) -> list[str]:
+        """Lower-cased, digits as #. Clitics and marks are words, as in PTB."""
+        if not self.digits:
+            return super().words(sentence)
+        # a # that is there already stands for a digit, so that ##.# is one word
+        return [re.sub(r"\d", "#", word) for word in super().words(sentence.replace("#", "0"))]
+
+    def example(self, document: Document) -> Example:
+        """The first sentences and the headline."""
+        return self.with_summary(document, self.cut(document.sentences[: self.sentences], self.source_tokens))
+
+
+def fits(source: list[str], headline: list[str]) -> bool:
+    """Whether Rush et al. (2015) keep the pair: a full stop in the text, 11 to 99 words in it and 4 to 49 in the
+    headline, a word of more than three letters in both, and nothing of an agency's own in the headline."""
+    text = " ".join(headline)
+    inner = set(headline[1:-1])
+    return (
+        "." in source
+        and 10 < len(source) < 100
+        and 3 < len(headline) < 50
+        and bool({w for w in headline if len(w) > 3} & {w for w in source if len(w) > 3})
+        and not any(unfit in text for unfit in _UNFIT)
+        and not any(word in inner for word in _UNFIT_WORDS)
+    )
+
+
+def prepare_headlines(
+    corpus, options: HeadlineOptions, limit: int | None = None, folder: str | Path | None = None, **keep
+) -> PreparedCorpus:
+    """`prepare` for the encoder's vocabulary, in the cache, then for the decoder's: in `folder`, or in the cache too.
+
+    keep: what else `prepare` takes. Raises CorpusError as `prepare` does.
+    """
+    wide = prepare(corpus, replace(options, vocab_size=options.source_vocab_size), limit, **keep)
+    key = [wide.fingerprint, asdict(options)]
+    return cached_corpus("headlines", key, HeadlineOptions, lambda parts: narrow(wide, options, parts), folder)
+
+
+def narrow(wide: PreparedCorpus, options: HeadlineOptions, parts: Path) -> PreparedCorpus:
+    """A corpus in the decoder's vocabulary, each document with `source_ids` of the encoder's, in files of `parts`.
+
+    Both vocabularies come from the training pairs that are kept; a word of fewer occurrences than `options.fewest` is
+    unknown to the encoder.
+    """
+
+    def kept(name: str) -> Iterator[Example]:
+        for example in (_in_words(wide, document) for document in wide[name]):
+            if name == "test" or not options.filtered or fits(example.words, example.summary):
+                yield example
+
+    headlines, both = Counter[str](), Counter[str]()
+    for example in kept("train"):
+        headlines.update(example.summary)
+        both.update(example.words)
+    headlines.pop(SPECIALS[UNK], None)  # what neither the text nor the encoder's vocabulary has
+    both += headlines
+    read = Vocabulary.from_counts(
+        Counter({word: n for word, n in both.items() if n >= options.fewest}), options.source_vocab_size
+    )
+    encoder = TextEncoder(options, Vocabulary.from_counts(headlines, options.vocab_size), read)
+    splits = {}
+    for name, split in wide.splits.items():
+        most = max(len(read), len(encoder.vocabulary)) + split.longest
+        splits[name] = Split.write(parts, name, map(encoder.encode, kept(name)), most)
+    dropped = {name: n for name, split in wide.splits.items() if (n := len(split) - len(splits[name]))}
+    report = f"{wide.report} Left out by the filters: {dropped or 'none'}. The encoder knows {len(read):,} words."
+    return replace(wide, encoder=encoder, splits=splits, report=report)
+
+
+def _in_words(corpus: PreparedCorpus, document: EncodedDocument) -> Example:
+    words, summary = (
+        corpus.vocabulary.decode(ids.tolist(), document.unknown) for ids in (document.source, document.target)
+    )
+    ends = document.sentence_lengths.cumsum()
+    sentences = [words[end - n : end] for end, n in zip(ends, document.sentence_lengths)]
+    return Example(document.id, sentences, summary, document.reference)

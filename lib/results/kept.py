@@ -1,0 +1,89 @@
+"""The tables that the project keeps: their numbers in figures/ and trained/, and where its texts show them."""
+
+import re
+from pathlib import Path
+
+from lib.results.cards import render_cards
+from lib.results.numbers import ANY_TABLE
+from lib.results.table_scores import SCORES
+from lib.results.text import markdown
+from lib.system.errors import InputError
+from lib.system.files import check_keys, project_root, read_numbers, trained_folder, write_json, write_whole
+
+_BLOCK = "<!-- table {} -->\n{}\n<!-- end -->"
+
+
+def shown_in() -> list[str]:
+    """The files that show tables: the texts of the project, and the cards of its trained runs."""
+    cards = sorted((project_root() / "trained").glob("*/README.md"))
+    return ["papers.md", "README.md", *(path.relative_to(project_root()).as_posix() for path in cards)]
+
+
+def keep(path: Path, size: str = "") -> Path:
+    """Put a table into figures/ and where it is shown. Raises ValueError for a file that is no table or has no place.
+
+    size: at the end of its name, where the same table of the same corpus is kept in several.
+    """
+    numbers = read_numbers(path, "table", ANY_TABLE)
+    if "lines" not in numbers:
+        check_keys(numbers, path, "table", ("rows", "corpus", "split", "documents"))
+    name = "_".join(filter(None, (numbers["table"], numbers.get("corpus"), size)))
+    if not any(_place(name).search(text) for text in _texts().values()):
+        files = " and ".join(shown_in())
+        raise InputError(f"{files} have no place for {name}: put {_BLOCK.format(name, '')!r} where it should stand")
+    kept = project_root() / "figures" / f"{name}.json"
+    write_json(kept, numbers)
+    _keep_scores(path.with_suffix(SCORES), kept.parent / "scores" / f"{name}{SCORES}")
+    render()
+    return kept
+
+
+def _keep_scores(made: Path, kept: Path) -> None:
+    """Where there are none, those of the table that was kept before are no longer its own."""
+    if made.is_file():
+        write_whole(kept, made.read_bytes())
+    else:
+        kept.unlink(missing_ok=True)
+
+
+def render() -> list[str]:
+    """Every kept table where it is shown, and the cards' front matter, written anew from their numbers. Returns the
+    tables' names."""
+    tables = kept_tables()
+    for file, text in _texts().items():
+        if (rendered := _rendered(text, tables)) != text:
+            write_whole(project_root() / file, rendered)
+    render_cards()
+    return list(tables)
+
+
+def kept_tables() -> dict[str, dict]:
+    """The tables in figures/, and those of the trained runs (`trained_NAME`), by name."""
+    root = project_root()
+    names = [path.stem for path in sorted((root / "figures").glob("*_table*.json"))]
+    names += [f"trained_{path.parent.name}" for path in sorted((root / "trained").glob("*/table.json"))]
+    found = {name: kept_table(name) for name in names}
+    return {name: numbers for name, numbers in found.items() if "table" in numbers}
+
+
+def kept_table(name: str) -> dict:
+    of = name.removeprefix("trained_")
+    path = project_root() / "figures" / f"{name}.json" if of == name else trained_folder(of) / "table.json"
+    return read_numbers(path, "table", ())
+
+
+def _texts() -> dict[str, str]:
+    return {file: (project_root() / file).read_text(encoding="utf-8") for file in shown_in()}
+
+
+def _place(name: str) -> re.Pattern:
+    begin, end = _BLOCK.format(re.escape(name), "|").split("|\n")
+    return re.compile(f"{begin}(?:.*?\n)??{end}", re.DOTALL)  # also an empty one
+
+
+def _rendered(text: str, tables: dict[str, dict]) -> str:
+    """A text with every table that has a place in it."""
+    for name, numbers in tables.items():
+        block = _BLOCK.format(name, markdown(numbers))
+        text = _place(name).sub(lambda _, block=block: block, text, count=1)
+    return text

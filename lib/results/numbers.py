@@ -1,0 +1,129 @@
+"""The papers' result tables as plain numbers, made of scores (`lib.results.scores`) or of a page's figure of lines:
+intervals over documents and seeds, and a paired bootstrap for each pair of rows that a table compares."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from lib.evaluation.bootstrap import interval, paired_bootstrap
+from lib.evaluation.measures import MEASURES
+from lib.papers import page_table_named, table_named
+from lib.papers.paper import DECODINGS, Row, Table
+from lib.system.errors import InputError
+
+ANY_TABLE = ("table", "title", "columns")  # what the numbers of every table have
+
+
+def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_name: str, command: str = "") -> dict:
+    """A table in plain numbers: intervals over documents and seeds, and a paired bootstrap for each of its pairs.
+
+    scored: for each row that is built, by label, the scores of its seeds (of a baseline: one).
+    Raises ValueError when rows were scored on different documents.
+    """
+    return {"table": name, **table_numbers(table_named(name)[1], scored, corpus, preset_name, command)}
+
+
+def table_numbers(
+    table: Table, scored: dict[str, list[dict]], corpus: str, preset_name: str, command: str = ""
+) -> dict:
+    """The same for any table; its scores have the parts that its rows name."""
+    rows = [r for r in table.rows_for(corpus) if r.label in scored or not r.part or corpus in r.missing]
+    pairs = table.pairs
+    if table.decodings:
+        rows, pairs, scored = _in_both_decodings(rows, pairs, scored)
+    parts = {r.label: [s["parts"][r.part] for s in scored[r.label]] for r in rows if r.label in scored}
+    every = [s for found in scored.values() for s in found]
+    if different := {s.get("corpus", "unnamed") for s in every if s["ids"] != every[0]["ids"]}:
+        where = ", ".join(sorted(different))
+        raise InputError(f"{table.title}: not all rows were scored on the same documents: {where}")
+    usual = next((s["decoding"] for s in every if table.decodings and DECODINGS.keys() & s["parts"]), "")
+    return {
+        "title": table.title,
+        "corpus": corpus,
+        "preset": preset_name,
+        "split": every[0]["split"],
+        "documents": len(every[0]["ids"]),
+        "training documents": every[0]["training documents"],
+        **({"decoding": usual} if usual else {}),
+        "columns": list(table.columns),
+        "command": command,
+        "rows": [_table_row(r, table, corpus, scored.get(r.label, []), parts.get(r.label)) for r in rows],
+        "pairs": [
+            {"first": a, "second": b, **_pair(table, parts[a], parts[b])}
+            for a, b in pairs
+            if a in parts and b in parts
+        ],
+    }
+
+
+def _in_both_decodings(
+    rows: list[Row], pairs: tuple[tuple[str, str], ...], scored: dict[str, list[dict]]
+) -> tuple[list[Row], tuple[tuple[str, str], ...], dict[str, list[dict]]]:
+    """Behind each row of a run's summaries one of the same run in the other decoding; such rows are compared too."""
+    expanded, of_both, others = [], dict(scored), {}
+    for row in rows:
+        expanded.append(row)
+        for how in DECODINGS if row.part == "summaries" and row.label in scored else ():
+            if all(how in s["parts"] for s in scored[row.label]):
+                others[row.label] = other = f"{row.label}, {how}"
+                expanded.append(replace(row, label=other, part=how, published={}))
+                of_both[other] = scored[row.label]
+    return expanded, (*pairs, *((others[a], others[b]) for a, b in pairs if a in others and b in others)), of_both
+
+
+def _table_row(row: Row, table: Table, corpus: str, scored: list[dict], parts: list[dict] | None) -> dict:
+    made: dict[str, Any] = {"label": row.label, "published": {name: list(v) for name, v in row.published.items()}}
+    if not parts:
+        return made | ({"missing": row.reason(corpus)} if row.reason(corpus) else {})
+    columns = {c: _column(table.measure, parts, c) for c in table.columns}
+    made["scores"] = {c: _plain(vars(interval(v, weights=w))) for c, (v, w) in columns.items()}
+    made["words"] = round(float(np.mean([part["words"] for part in parts])), 1)
+    if table.decodings:
+        made["repeated"] = round(_repeated(parts), 1)
+    if row.run:
+        made["by seed"] = {c: [round(interval(v[i], weights=w[i]).mean, 2) for i in range(len(v))]
+                           for c, (v, w) in columns.items()}  # fmt: skip
+        made |= {key: scored[0][key] for key in ("parameters", "steps", "made_with")}
+        made["seeds"] = [s["seed"] for s in scored]
+    return made
+
+
+def _repeated(parts: list[dict]) -> float:
+    """Percent of the trigrams that the summary has said before."""
+    repeated, every = _column("repetition", parts, "repeated")
+    return repeated.sum() / max(every.sum(), 1)
+
+
+def _pair(table: Table, first: list[dict], second: list[dict]) -> dict:
+    found = {}
+    for column in table.columns:
+        (a, wa), (b, wb) = (_column(table.measure, parts, column) for parts in (first, second))
+        found[column] = _plain(vars(paired_bootstrap(a, b, weights=(wa, wb))), digits=4)
+    return found
+
+
+def _column(measure: str, parts: list[dict], column: str) -> np.ndarray:
+    """Values and weights of a column of a measure: [2, runs, documents]."""
+    number = MEASURES[measure].columns.index(column)
+    return np.stack([MEASURES[measure].numbers(part)[:, number] for part in parts], 1)
+
+
+def _plain(values: dict, digits: int = 2) -> dict:
+    return {key: round(float(value), digits) for key, value in values.items()}
+
+
+def page_table(name: str, figure: dict, preset_name: str) -> dict:
+    """A table that a page kept as a figure of lines: a row a line, a column a place."""
+    _, table = page_table_named(name)
+    series = figure["panels"][0]["series"]
+    return {
+        "table": name,
+        "title": table.title,
+        "preset": preset_name,
+        "columns": [f"{x:,}" for x in next(iter(series.values()))[0]],
+        "lines": {
+            **{label: y for label, (_, y) in series.items()},
+            **{k: list(v) for k, v in table.published.items()},
+        },
+    }

@@ -1,0 +1,160 @@
+"""Scores of trained runs, and of systems that need no training: what result tables are made of.
+
+A file of scores holds the ROUGE and the copied n-grams of every document, so that tables, intervals and comparisons
+(`lib.make_tables`) are made without the model.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+
+from lib.data.batch import EncodedDocument
+from lib.data.documents import Document
+from lib.data.options import Options
+from lib.data.prepared import PreparedCorpus
+from lib.evaluation.measures import COPIED
+from lib.evaluation.metrics import (
+    count_words,
+    distinct,
+    is_word,
+    limited_recall,
+    ngram_counts,
+    repeated_ngrams,
+    rouge,
+)
+from lib.models.summarizer import Extractor
+from lib.papers.paper import DECODINGS, Setup
+from lib.runs.run import Run
+from lib.runs.search import extract, summarize
+
+
+def score_systems(
+    systems: Mapping[str, Sequence[list[str]]],
+    documents: Sequence[Document],
+    options: Options,
+    words: int | None = None,
+) -> dict[str, dict]:
+    """What a table needs of each system's summaries, sentences of each: numbers of every document.
+
+    n-grams count as copied from anywhere in the whole document, as words of `options`.
+
+    words: every summary is cut to so many first; marks alone are none.
+    """
+    if words is not None:
+        systems = {name: [cut(summary, words, options) for summary in found] for name, found in systems.items()}
+    sources = [_words(d.sentences, options) for d in documents]
+    return {name: _scores(summaries, documents, sources, options) for name, summaries in systems.items()}
+
+
+def _scores(
+    summaries: Sequence[list[str]], documents: Sequence[Document], sources: list[list[str]], options: Options
+) -> dict:
+    words = [_words(summary, options) for summary in summaries]
+    copied = [ngram_counts(*pair, sizes=[int(n) for n in COPIED]) for pair in zip(words, sources)]
+    return {
+        "rouge": np.round(rouge(summaries, [d.summary for d in documents]), 3).tolist(),
+        "recall": np.round(limited_recall(summaries, [d.references for d in documents]), 3).tolist(),
+        "copied": {n: [counts[int(n)] for counts in copied] for n in COPIED},  # [found, all] of each document
+        "repeated": [repeated_ngrams(summary) for summary in words],  # trigrams: [said before, all]
+        "distinct": distinct(words),
+        "words": round(float(np.mean([count_words(summary) for summary in summaries])), 1),
+    }
+
+
+def cut(summary: Sequence[str], words: int, options: Options) -> list[str]:
+    """A summary's first words, sentence by sentence, as `options` write them."""
+    kept = []
+    for sentence in map(options.words, summary):
+        numbers = list(accumulate(map(is_word, sentence)))
+        kept.append(" ".join(word for word, number in zip(sentence, numbers) if number <= words))
+        words -= numbers[-1] if numbers else 0
+        if words <= 0:
+            break
+    return kept
+
+
+def score_run(
+    run: Run, documents: Sequence[Document], split_name: str, corpus: str, batch_size: int = 16
+) -> tuple[dict, list[list[str]]]:
+    """Scores of a trained run on documents with references, and the summaries it wrote (an extractor: chose).
+
+    corpus: the name of what the documents are of. What it writes in the other of DECODINGS is a part of that name.
+    """
+    encoded = run.encode(documents, run.encoder)
+    chooses, (plain, ruled) = isinstance(run.model, Extractor), DECODINGS
+    decoding, other = (ruled, plain) if run.decode.block_ngrams else (plain, ruled)
+    started = time.perf_counter()
+    if chooses:
+        summaries = extract(run.model, encoded, run.vocabulary, batch_size)
+    else:
+        summaries = summarize(run.model, encoded, run.vocabulary, run.decode, batch_size)
+    seconds = time.perf_counter() - started
+    systems = {"summaries": summaries}
+    if not chooses:
+        decode = replace(run.decode, block_ngrams=DECODINGS[other])
+        systems[other] = summarize(run.model, encoded, run.vocabulary, decode, batch_size)
+        if run.model.extracts:
+            systems["extracts"] = extract(run.model, encoded, run.vocabulary, batch_size)
+    parts = score_systems(systems, documents, run.options)
+    if chooses:
+        parts["extracts"] = parts["summaries"]
+    made = {
+        "model": run.config["paper"],
+        "variant": run.config["variant"],
+        **({} if chooses else {"decoding": decoding}),
+        **about(run, corpus, documents, split_name),
+        "seconds": {"training": _seconds(run), "summary": round(seconds / len(documents), 4)},
+        "parts": parts,
+    }
+    return made, summaries
+
+
+def score_baselines(
+    setup: Setup,
+    corpus: PreparedCorpus,
+    documents: Sequence[Document],
+    encoded: list[EncodedDocument],
+    split_name: str,
+) -> dict:
+    """What the paper compares with, and the references themselves."""
+    systems = setup.paper.baselines(documents, encoded, corpus)
+    systems["reference"] = [document.summary for document in documents]
+    return {
+        "model": setup.paper.name,
+        "variant": setup.variant,
+        **_setting(corpus.name, documents, split_name, len(corpus["train"])),
+        "parts": score_systems(systems, documents, corpus.options),
+    }
+
+
+def _words(sentences: Sequence[str], options: Options) -> list[str]:
+    return [word for sentence in sentences for word in options.words(sentence.lower())]
+
+
+def about(run: Run, corpus: str, documents: Sequence[Document], split_name: str) -> dict:
+    """What a table tells of a run that was scored on a corpus's documents."""
+    return {
+        **_setting(corpus, documents, split_name, run.config["documents"]["train"]),
+        "seed": run.config["train"]["seed"],
+        "steps": run.step,
+        "parameters": sum(p.numel() for p in run.model.parameters()),
+        "made_with": run.config["made_with"],
+    }
+
+
+def _setting(corpus: str, documents: Sequence[Document], split_name: str, training: int) -> dict:
+    return {
+        "corpus": Path(corpus).name,
+        "split": split_name,
+        "ids": [d.id for d in documents],
+        "training documents": training,
+    }
+
+
+def _seconds(run: Run) -> float:
+    """That the last start of a run trained."""
+    return next((m["seconds"] for m in reversed(run.metrics) if "seconds" in m), 0.0)

@@ -1,0 +1,111 @@
+"""Tables of numbers (`lib.results.numbers`) to be read: as frames for a page, as Markdown for a text."""
+
+import re
+
+import pandas as pd
+
+from lib.papers import table_named
+
+
+def table_frame(numbers: dict) -> pd.DataFrame:
+    """A table as `make_table` or `page_table` made it, for a page: our rows with intervals, published ones beside."""
+    columns = numbers["columns"]
+    if "lines" in numbers:
+        return pd.DataFrame.from_dict(numbers["lines"], orient="index", columns=columns)
+    rows, shown_corpus = {}, _published_corpus(numbers)
+    for row in numbers["rows"]:
+        corpus = shown_corpus if shown_corpus in row["published"] else next(iter(row["published"]), shown_corpus)
+        published = " / ".join(f"{v:.2f}" for v in row["published"].get(corpus, ()))
+        scores = row.get("scores", {})
+        shown = {c: f"{s['mean']:.2f} [{s['low']:.2f}, {s['high']:.2f}]" for c, s in scores.items()}
+        rows[row["label"]] = {
+            "parameters": f"{row['parameters']:,}" if "parameters" in row else "",
+            **(shown or dict.fromkeys(columns, "" if "missing" in row else "not built")),
+            **({columns[0]: row["missing"]} if "missing" in row else {}),
+            "words": f"{row['words']:.0f}" if "words" in row else "",
+            **({"repeated": f"{row['repeated']:.0f}%"} if "repeated" in row else {}),
+            "published": published + f" ({corpus})" * (corpus != shown_corpus),
+        }
+    frame = pd.DataFrame.from_dict(rows, orient="index").fillna("")
+    return frame.loc[:, (frame != "").any()]
+
+
+def _published_corpus(numbers: dict) -> str:
+    """The corpus whose published numbers stand beside ours: the same one, or the first that the paper has."""
+    reported = next((row["published"] for row in numbers["rows"] if row["published"]), {})
+    return numbers["corpus"] if numbers["corpus"] in reported else next(iter(reported), "")
+
+
+def without_published(numbers: dict) -> dict:
+    """A table for a page that shows the published numbers elsewhere."""
+    return {**numbers, "rows": [{**row, "published": {}} for row in numbers["rows"]]}
+
+
+def published_table(name: str) -> pd.DataFrame:
+    """What the paper reports in a table, corpus by corpus."""
+    _, table = table_named(name)
+    corpora = dict.fromkeys(corpus for row in table.rows for corpus in row.published)
+    columns = ("R-1", "R-2", "R-L") if table.measure == "rouge" else table.columns
+    rows = {
+        row.label: [v for c in corpora for v in row.published.get(c, [None] * len(columns))]
+        for row in table.rows
+        if row.published
+    }
+    index = pd.MultiIndex.from_product([corpora, columns]) if len(corpora) > 1 else list(columns)
+    return pd.DataFrame.from_dict(rows, orient="index").set_axis(index, axis=1)
+
+
+def pairs_frame(numbers: dict) -> pd.DataFrame:
+    """Which differences are real: 95% interval of each, and p of a paired bootstrap."""
+    return pd.DataFrame.from_dict(
+        {
+            f"{pair['second']} - {pair['first']}": {
+                c: f"{d['mean']:+.2f} [{d['low']:+.2f}, {d['high']:+.2f}], p {_p(d['p'])}"
+                for c, d in ((c, pair[c]) for c in numbers["columns"])
+            }
+            for pair in numbers["pairs"]
+        },
+        orient="index",
+    )
+
+
+def _p(p: float) -> str:
+    return "< 0.01" if p < 0.01 else f"{p:.2f}"
+
+
+def setting(numbers: dict) -> str:
+    """One sentence on how the numbers came about."""
+    if "lines" in numbers:
+        return f"Measured by the page at preset `{numbers['preset']}`." if "preset" in numbers else ""
+    runs = [row for row in numbers["rows"] if "seeds" in row]
+    seeds, steps = (_either({f(row) for row in runs}) for f in (lambda r: len(r["seeds"]), lambda r: r["steps"]))
+    read = f"{numbers['training documents']:,} documents to train on, " if runs else ""
+    trained = f"preset `{numbers['preset']}`, {steps} steps, seeds: {seeds}; " if runs else ""
+    published = _published_corpus(numbers)
+    return (
+        f"`{numbers['corpus']}`, {read}"
+        f"{numbers['documents']:,} of its {numbers['split']} split scored; {trained}"
+        f"95% bootstrap interval over documents{' and seeds' if runs else ''}."
+        + (f" {numbers['decoding'].capitalize()}, unless a row says otherwise." if "decoding" in numbers else "")
+        + (f" Published: {published}." if published else "")
+    )
+
+
+def _either(values: set[int]) -> str:
+    return " or ".join(f"{n:,}" for n in sorted(values))
+
+
+def markdown(numbers: dict) -> str:
+    """A table, its setting and its comparisons, as they are shown."""
+    parts = [f"**{numbers['title']}.** {setting(numbers)}".rstrip(), _grid(table_frame(numbers), "")]
+    if numbers.get("pairs"):
+        parts += ["Which differences are real (paired bootstrap):", _grid(pairs_frame(numbers), "difference")]
+    if numbers.get("command"):
+        parts.append(f"Made by `{numbers['command']}`.")
+    return "\n\n".join(parts)
+
+
+def _grid(frame: pd.DataFrame, corner: str) -> str:
+    lines = [[corner, *map(str, frame.columns)], ["---"] * (1 + len(frame.columns))]
+    lines += [[re.sub(r"^\+[^,]*", r"`\g<0>`", name), *map(str, row)] for name, row in zip(frame.index, frame.values)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,0 +1,482 @@
+"""Training: one plain loop, for a page and for the command line (`lib.train`)."""
+
+import json
+import platform
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import MISSING, fields
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from filelock import FileLock, Timeout
+from safetensors.torch import save
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from tqdm import tqdm
+
+from lib.data.batch import Batch, make_batch
+from lib.data.batching import BucketSampler, in_order
+from lib.data.prepared import PreparedCorpus, code_of
+from lib.layers.coverage import CoverageAttention
+from lib.layers.dropout import random_numbers, seed_of
+from lib.layers.kernels import coverage_backward, exponentials, ready
+from lib.models.summarizer import Summarizer
+from lib.runs.config import TrainConfig
+from lib.runs.run import (
+    Recipe,
+    Run,
+    checkpoints,
+    determining,
+    kept_checkpoints,
+    load_tensors,
+    load_weights,
+    put_weights,
+    read_config,
+    read_meta,
+    read_metrics,
+    run_config,
+    under,
+    weights_of,
+)
+from lib.system.devices import device_named, has_bf16_products, processes, wait_for_all
+from lib.system.errors import CompanionError, RunError
+from lib.system.files import (
+    LOCK_MODE,
+    cached,
+    digest,
+    of_the_system,
+    remove_leftovers,
+    unwritable,
+    write_json,
+    write_whole,
+)
+from lib.system.threads import in_threads, threads_on, torch_threads
+
+# Parameters times source words of a batch from which threads pay: less is mostly Python, which one at a time can run.
+WORTH_SHARING = 2e9
+
+
+def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    common: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
+    if config.optimizer == "adagrad":
+        return torch.optim.Adagrad(model.parameters(), **common)
+    if config.optimizer == "sgd":
+        return torch.optim.SGD(model.parameters(), **common, fused=True)
+    betas = (0.9, config.beta2)
+    return torch.optim.Adam(model.parameters(), **common, betas=betas, eps=config.epsilon, fused=True)
+
+
+def train(
+    recipe: Recipe,
+    model: nn.Module,
+    corpus: PreparedCorpus,
+    config: TrainConfig,
+    output: str | Path,
+    resume: bool = False,
+    progress: bool = True,
+    device: str | None = None,
+    alone: bool = False,
+) -> Run:
+    """Train `model` on the corpus's training split, on one device or as one of torchrun's processes.
+
+    Args:
+        recipe: whose model it is, and how it is used: for whoever opens the run.
+        model: anything with `loss(batch) -> {"loss": ..., named terms}` and a `config`. It is trained in place.
+        output: the run's folder. A finished run in it is loaded, an unfinished one continued, if `resume`.
+        device: "cuda" where there is one, otherwise "cpu".
+        alone: by this process, whatever others torchrun has started.
+
+    Raises:
+        RunError: the folder holds another run, or cannot be written; there is no such device; the batch cannot be
+            shared out among the processes.
+        NonFiniteLossError: the loss became NaN or infinite.
+    """
+    with nullcontext((0, 1)) if alone else processes() as (rank, world):
+        place = device_named(device)
+        if config.bf16 and place.type == "cpu" and not has_bf16_products():
+            warnings.warn("bf16 is not worth it here: this processor has no products in bfloat16", stacklevel=2)
+        loop = _Loop(recipe, model.to(place), corpus, config, Path(output), rank, world, place, progress)
+        try:
+            Path(output).mkdir(parents=True, exist_ok=True)
+            with _held(Path(output), rank, world):
+                loop.start(resume)
+                loop.run()
+        except OSError as error:
+            raise RunError(f"{of_the_system(error, output)}. {progress_of(output)}".rstrip()) from error
+    return Run(Path(output), loop.record, model, corpus.encoder, recipe.decode, recipe.encode, recipe.paragraphs)
+
+
+def train_in_cache(
+    kind: str, make: Callable[[], nn.Module], corpus: PreparedCorpus, config: TrainConfig, progress: bool = True
+) -> tuple[Any, Run]:
+    """A model that helps to prepare a corpus, with its best weights: trained once, and kept in the cache under a name
+    of all that determines it. make: gives it untrained; the code around it counts too.
+
+    A finished one is only read: another user may have trained it. Raises RunError where none can be kept.
+    """
+    torch.manual_seed(0)
+    model, recipe = make().to(device_named()), Recipe(kind)
+    name = digest([determining(run_config(recipe, model, corpus, config)), code_of(make)])
+    folder = cached(f"{kind}-{name}", FINISHED)
+    if not (folder / FINISHED).exists():
+        if reason := unwritable(folder):
+            raise RunError(f"{of_the_system(reason)}. COMPANION_CACHE names another place for what is prepared.")
+        train(recipe, model, corpus, config, folder, resume=True, progress=progress, alone=True)
+        write_whole(folder / FINISHED, "")
+    load_weights(model, folder, "best")
+    run = Run(folder, read_config(folder), model.eval(), corpus.encoder, recipe.decode, recipe.encode)
+    return run.model, run
+
+
+FINISHED = ".finished"  # a file in the folder of a run in the cache: nothing is to be written there any more
+
+
+@contextmanager
+def _held(folder: Path, rank: int, world: int) -> Iterator[None]:
+    """A run's folder for this run alone. Whoever comes second waits, with all its processes, and finds a finished run
+    or goes on with what a killed one left."""
+    lock, said = FileLock(folder / ".lock", mode=LOCK_MODE), False
+    while not _agreed(rank == 0 and _acquired(lock, 60 if said else 1), world):
+        if rank == 0 and not said:
+            print(f"{folder}: another process trains this run; waiting until it ends", file=sys.stderr)
+        said = True
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def check_output(folder: str | Path, resume: bool) -> None:
+    """What can be told of a run's folder before the corpus is there. Raises RunError where a run cannot be written or
+    would be overwritten, OSError for a name that cannot be."""
+    if not str(folder).strip():
+        raise RunError("the output folder has no name: give one, such as runs/mine")
+    folder = Path(folder)
+    if reason := unwritable(folder):
+        if isinstance(reason, NotADirectoryError):
+            raise RunError(f"{reason.filename} is a file: a run is a folder. Choose another output folder.")
+        raise RunError(f"{reason.filename} cannot be written: no permission. Choose another output folder.")
+    if (folder / "config.json").exists():
+        if not resume:
+            raise RunError(f"{folder} holds a run already: resume it, or choose another output folder")
+    elif left := checkpoints(folder):
+        raise RunError(
+            f"{folder} holds {left[0]} and no config.json, so that nobody can tell of which run, and it would be "
+            "overwritten. Put its config.json back, or choose another output folder."
+        )
+
+
+def _acquired(lock: FileLock, seconds: float) -> bool:
+    try:
+        lock.acquire(timeout=seconds)
+    except Timeout:
+        return False
+    return True
+
+
+def _agreed(value: bool, world: int) -> bool:
+    """What the first process says, in all of them."""
+    said = [value]
+    if world > 1:
+        dist.broadcast_object_list(said, src=0)
+    return said[0]
+
+
+def progress_of(folder: str | Path) -> str:
+    """What a run that ended early has kept, in a sentence; empty where that is nothing."""
+    try:
+        path = Path(folder) / "last.safetensors"
+        step = read_meta(path)["step"] if path.exists() else 0
+    except (OSError, RunError):
+        step = 0
+    return f"{folder} holds step {step}: the same command with --resume goes on from there." if step else ""
+
+
+class NonFiniteLossError(CompanionError, FloatingPointError):
+    """A loss that became NaN or infinite: says at which step and on which documents."""
+
+
+class _Loop:
+    def __init__(self, recipe, model, corpus, config, folder, rank, world, device, progress):
+        self.model, self.corpus, self.config, self.folder = model, corpus, config, folder
+        self.rank, self.world, self.device, self.progress = rank, world, device, progress and rank == 0
+        self.record = run_config(recipe, model, corpus, config)
+        self.vocab_size = len(corpus.vocabulary)
+        self.sampler = BucketSampler(
+            corpus["train"].source_lengths, config.batch_size, config.seed, tokens=config.batch_tokens, multiple=world
+        )
+        self.total = config.steps or self.sampler.batches_in(config.epochs)
+        self.steps_an_epoch = self.sampler.batches_in(1)
+        self.validate_every = config.validate_every or self.steps_an_epoch
+        if self.sampler.batch_size % world:
+            raise RunError(
+                f"a batch of {self.sampler.batch_size} documents cannot be shared by {world} processes: choose "
+                "a batch size that is a multiple of them, and no larger than the training set"
+            )
+        self.optimizer = _optimizer(model, config)
+        self.threads = threads_on(device) if world == 1 else 1
+        self.parameters = sum(p.numel() for p in model.parameters())
+        self.step, self.best, self.rises = 0, float("inf"), 0
+
+    # ------------------------------------------------------------------------------------- start and resume
+
+    def start(self, resume: bool) -> None:
+        torch.manual_seed(self.config.seed)
+        check_output(self.folder, resume)
+        stored = self.folder / "config.json"
+        if stored.exists():
+            self._check_same(read_config(self.folder))
+            if (self.folder / "last.safetensors").exists():
+                self._load()
+        wait_for_all(self.world)
+        if self.rank == 0:
+            remove_leftovers(self.folder)
+            self.corpus.encoder.save(self.folder)
+            self.record["made_with"] = _made_with(self.model, self.corpus)
+            write_json(stored, self.record)
+            keep = [m for m in read_metrics(self.folder) if m["step"] <= self.step]
+            write_whole(self.folder / "metrics.jsonl", "".join(json.dumps(m) + "\n" for m in keep))
+        if not self.step:
+            self._save("last")
+        wait_for_all(self.world)
+        self.rises = self._rises()
+
+    def _check_same(self, stored: dict) -> None:
+        """A stored run may be continued to more steps, with its corpus in another place; all else must be equal."""
+        there, now = (_flat(determining(config)) for config in (stored, self.record))
+        there = {**self._defaults(), **there}
+        free = {"train.steps", "train.epochs", "train.save_every", "corpus"}  # "data" says what the corpus holds
+        differing = [
+            f"{key} is {there.get(key)!r} there and {now.get(key)!r} now"
+            for key in sorted((there.keys() | now.keys()) - free)
+            if there.get(key) != now.get(key)
+        ]
+        if differing:
+            raise RunError(f"{self.folder} holds another run: {'; '.join(differing)}. Choose another output folder.")
+
+    def _defaults(self) -> dict:
+        """Of fields that are younger than a run: its config.json does not say them; they mean what it did."""
+        parts = {"model": self.model.config, "options": self.corpus.options, "train": self.config}
+        known = {
+            part: {f.name: f.default for f in fields(of) if f.default is not MISSING} for part, of in parts.items()
+        }
+        return _flat(json.loads(json.dumps(known)))
+
+    def _load(self) -> None:
+        path = self.folder / "last.safetensors"
+        state, meta = load_tensors(path), read_meta(path)
+        put_weights(self.model, state, path)
+        moments = {i: under(f"optimizer.{i}", state) for i, _ in enumerate(self.model.parameters())}
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": {i: m for i, m in moments.items() if m}, "param_groups": groups})
+        torch.set_rng_state(state["random"])
+        self.step, self.best = meta["step"], meta["best"]
+        if self.step > self.total:
+            raise RunError(f"{self.folder} holds {self.step} steps, more than the {self.total} asked for")
+
+    # --------------------------------------------------------------------------------------------- the loop
+
+    def run(self) -> None:
+        model = self.model
+        if self.world > 1:
+            ids = [self.device.index] if self.device.type == "cuda" else None
+            model = DistributedDataParallel(model, device_ids=ids)
+        bar = tqdm(
+            total=self.total, initial=self.step, desc="training", mininterval=5, delay=5, ncols=80, file=sys.stdout,
+            disable=not self.progress,
+        )  # fmt: skip
+        if self.device.type == "cpu" and _compiles(self.model):
+            bar.set_description("training (the first step compiles)")
+        started = time.perf_counter()
+        while self.step < self.total:
+            losses = self._step(model)
+            bar.update()
+            if self.step % self.config.log_every == 0 or self.step == self.total:
+                values = self._mean(losses)
+                bar.set_description("training", refresh=False)
+                bar.set_postfix_str(f"loss {values['loss']:.3f}", refresh=False)
+                seconds = round(time.perf_counter() - started, 3)
+                self._log({"step": self.step, "split": "train", **values, "seconds": seconds})
+            if self.step % self.validate_every == 0 or self.step == self.total:
+                self._validate()
+                self._save("last")
+            elif self.step % self.config.save_every == 0:
+                self._save("last")
+        bar.close()
+
+    def _step(self, model: Any) -> dict[str, torch.Tensor]:
+        model.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        if self.world > 1 or self.device.type != "cpu":  # each process its own places, and a resumed run those it had
+            torch.manual_seed(seed_of(self.config.seed, self.step, self.rank))
+        mine = self.sampler.batch(self.step)[self.rank :: self.world]
+        parts = np.array_split(mine, min(self.config.accumulate, len(mine)))
+        losses = {}
+        for part in parts:
+            alone = part is not parts[-1] and self.world > 1
+            with model.no_sync() if alone else nullcontext():  # processes exchange gradients once
+                terms = self._backward(model, part, len(part) / len(mine))
+            losses = {name: losses.get(name, 0) + value for name, value in terms.items()}
+        self.step += 1
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.rate(self.step, (self.step - 1) / self.steps_an_epoch, self.rises)
+        with torch_threads(1):  # many small operations
+            if self.config.max_norm is not None:
+                nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_norm)
+            self.optimizer.step()
+        return losses
+
+    def _backward(self, model: nn.Module, documents: np.ndarray, share: float) -> dict[str, torch.Tensor]:
+        """Gradients of some of a batch's documents; their loss terms, weighted by their share of it."""
+        words = int(self.corpus["train"].source_lengths[documents].sum())
+        if min(self.threads, len(documents)) > 1 and self.parameters * words > WORTH_SHARING:
+            shares = [documents[i :: self.threads] for i in range(min(self.threads, len(documents)))]
+            weights = [share * len(part) / len(documents) for part in shares]
+            losses_of, seeds = partial(self._losses, self.model), (self.config.seed, self.step)
+            return backward_in_threads(self.model, losses_of, shares, weights, seeds)
+        with torch_threads(self.threads if len(documents) == 1 else 1):
+            losses = self._losses(model, documents)
+            (losses["loss"] * share).backward()
+        return {name: value.detach() * share for name, value in losses.items()}
+
+    def _losses(self, model: nn.Module, documents: np.ndarray) -> dict[str, torch.Tensor]:
+        batch = make_batch([self.corpus["train"][i] for i in documents], self.vocab_size).to(self.device)
+        with self._autocast():
+            losses = model(batch)
+        if not torch.isfinite(losses["loss"]):
+            raise NonFiniteLossError(
+                f"the loss is {losses['loss'].item()} at step {self.step + 1}, documents {', '.join(batch.ids)}; "
+                f"the last checkpoint in {self.folder} is from before. Try a lower learning rate."
+            )
+        return losses
+
+    def _autocast(self):
+        return torch.autocast(self.device.type, torch.bfloat16) if self.config.bf16 else nullcontext()
+
+    def _mean(self, losses: dict[str, torch.Tensor]) -> dict[str, float]:
+        """Losses as numbers, averaged over the processes."""
+        values = torch.stack([v.double() for v in losses.values()])
+        if self.world > 1:
+            dist.all_reduce(values)
+            values /= self.world
+        return dict(zip(losses, values.tolist()))
+
+    def _validate(self) -> None:
+        if not len(self.corpus["val"]):
+            return
+        if self.rank == 0:
+            losses = evaluate_loss(
+                self.model, self.corpus["val"], self.config.batch_size, self.vocab_size, self._autocast
+            )
+            self._log({"step": self.step, "split": "val", **losses})
+            self._keep(losses["loss"])
+        wait_for_all(self.world)
+        self.rises = self._rises()
+
+    def _rises(self) -> int:
+        """How often a validation's loss was higher than that of the one before; the one at the end of a run, which
+        may go on, does not count."""
+        validated = [m for m in read_metrics(self.folder) if m["split"] == "val"]
+        losses = [m["loss"] for m in validated if m["step"] % self.validate_every == 0]
+        return sum(after > before for before, after in pairwise(losses))
+
+    def _keep(self, loss: float) -> None:
+        """The best weights so far; where several are asked for, each under its step."""
+        if loss < self.best:
+            self.best = loss
+            self._save("best")
+        if self.config.keep_best > 1:
+            self._save(f"best-{self.step}", loss)
+            for name in kept_checkpoints(self.folder)[self.config.keep_best :]:
+                (self.folder / f"{name}.safetensors").unlink()
+
+    def _log(self, values: dict) -> None:
+        if self.rank == 0:
+            with open(self.folder / "metrics.jsonl", "a", encoding="utf-8") as file:
+                file.write(json.dumps(values) + "\n")
+
+    def _save(self, which: str, loss: float | None = None) -> None:
+        """Write `last` (all that resuming needs), or weights alone."""
+        if self.rank != 0:
+            return
+        tensors = weights_of(self.model)
+        if which == "last":
+            for index, parameter in enumerate(self.model.parameters()):
+                for key, value in self.optimizer.state.get(parameter, {}).items():
+                    tensors[f"optimizer.{index}.{key}"] = value
+            tensors["random"] = torch.get_rng_state()
+        tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
+        meta = {"step": self.step, "best": self.best, "loss": loss}
+        write_whole(self.folder / f"{which}.safetensors", save(tensors, {"meta": json.dumps(meta)}))
+
+
+def _compiles(model: nn.Module) -> bool:
+    """Whether a model's first step on a CPU has to compile kernels: the softmax's, which all that write have, or
+    those of attention with coverage."""
+    attends = any(isinstance(module, CoverageAttention) for module in model.modules())
+    return isinstance(model, Summarizer) and not (ready(exponentials) and (ready(coverage_backward) or not attends))
+
+
+def backward_in_threads(
+    model: nn.Module, losses_of: Callable, shares: Sequence, weights: Sequence[float], seeds=()
+) -> dict[str, torch.Tensor]:
+    """Gradients of the weighted sum of `losses_of(share)["loss"]`, added to the parameters'; returns all sums.
+
+    Each share, such as some of a batch's documents, is one thread's; `seeds` and its number determine its dropout.
+    """
+    parameters, total = list(model.parameters()), {}
+
+    def gradients(number: int):
+        with random_numbers(*seeds, number):
+            losses = losses_of(shares[number])
+        found = torch.autograd.grad(losses["loss"] * weights[number], parameters, allow_unused=True)
+        return found, {name: value.detach() * weights[number] for name, value in losses.items()}
+
+    for found, losses in in_threads(gradients, range(len(shares)), len(shares)):
+        for parameter, gradient in zip(parameters, found):
+            if gradient is not None:
+                parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
+        total = {name: total.get(name, 0) + value for name, value in losses.items()}
+    return total
+
+
+def evaluate_loss(
+    model: Any, split, batch_size: int, vocab_size: int, autocast: Callable[[], Any] = nullcontext
+) -> dict[str, float]:
+    """Mean of every loss term over the documents of a split."""
+    model.eval()
+    device, sums = next(model.parameters()).device, {}
+
+    def share(batch: Batch) -> dict[str, float]:
+        with torch.no_grad(), autocast():
+            losses = model.loss(batch.to(device))
+        return {name: value.item() * len(batch) / len(split) for name, value in losses.items()}
+
+    for losses in in_threads(share, in_order(split, batch_size, vocab_size), threads_on(device)):
+        sums = {name: sums.get(name, 0.0) + value for name, value in losses.items()}
+    return sums
+
+
+def _flat(record: dict, prefix: str = "") -> dict:
+    """{"train": {"seed": 0}} -> {"train.seed": 0}"""
+    flat = {}
+    for key, value in record.items():
+        flat.update(_flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value})
+    return flat
+
+
+def _made_with(model: nn.Module, corpus: PreparedCorpus) -> dict:
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "code": code_of(train, type(model), type(corpus.options)),
+    }

@@ -1,0 +1,288 @@
+"""Summaries from a model: batched beam search, greedy search and sampling, on the path that training uses."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+from zlib import crc32
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from lib.data.batch import Batch, EncodedDocument, rows_of
+from lib.data.batching import in_order
+from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
+from lib.layers.kernels import compiled
+from lib.models.summarizer import Extractor, Summarizer
+from lib.system.errors import InputError
+from lib.system.threads import in_threads, threads_on
+
+Score = TypeVar("Score", float, Tensor)
+
+
+@dataclass(frozen=True)
+class DecodeConfig:
+    """Beam search, or sampling. Lengths count words without [EOS], and symbols that steer the model.
+
+    Raises ValueError for numbers that no search can use.
+    """
+
+    beam: int = 4  # the paper's (appendix A.2)
+    min_length: int = 0
+    max_length: int = 200
+    length_penalty: float = 1.0  # exponent p: hypotheses are ranked by log P / ((length + offset) / (1 + offset))^p
+    length_offset: int = 0  # above -1; 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016
+    block_ngrams: int = 0  # no n-gram of this size twice; 0: anything goes
+    forbidden: tuple[int, ...] = (PAD, UNK, BOS)  # words that are never written; ids that no word has do nothing
+    sample: int = 0  # each word is drawn from so many of the most probable ones, in place of a beam; 0: none is
+    temperature: float = 1.0  # of what is drawn: P^(1 / temperature)
+
+    def __post_init__(self):
+        if self.sample < 0 or not 0 < self.temperature < math.inf:
+            raise InputError(
+                f"sample {self.sample} must be 0 or more, and temperature {self.temperature} above 0 and finite"
+            )
+        if not self.length_offset > -1 or self.block_ngrams < 0:
+            raise InputError(
+                f"length_offset {self.length_offset} must be above -1, and block_ngrams {self.block_ngrams} 0 or more"
+            )
+        if min(self.forbidden, default=0) < 0:
+            raise InputError(f"forbidden {min(self.forbidden)}: ids of words are 0 or more")
+        if self.beam < 1 or self.max_length < 1 or self.min_length > self.max_length:
+            raise InputError(
+                f"beam {self.beam} and max_length {self.max_length} must be at least 1, and min_length "
+                f"{self.min_length} at most max_length"
+            )
+
+    def rank(self, log_prob: Score, length: int) -> Score:
+        """The score by which hypotheses of `length` symbols ([EOS] counted in) are compared."""
+        return log_prob / ((length + self.length_offset) / (1 + self.length_offset)) ** self.length_penalty
+
+    def among(self, words: int) -> "DecodeConfig":
+        """The same for so many words, copy ids counted in: without `forbidden` ids that none of them has."""
+        return replace(self, forbidden=tuple(i for i in self.forbidden if i < words))
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A summary: extended ids without [EOS], their log-probability with it, and the rank score."""
+
+    ids: list[int]
+    log_prob: float
+    score: float
+
+
+@torch.no_grad()
+def beam_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[list[Hypothesis]]:
+    """The best hypotheses of every document of the batch, best first, at most `config.beam` each.
+
+    All hypotheses of all documents are one batch; what the encoder made is not copied for them; a document leaves
+    when `beam` hypotheses have ended and no open one ranks higher than the worst of them.
+    """
+    model.eval()
+    search = _Search(model, batch, config)
+    for length in range(1, config.max_length + 2):
+        search.step(length)
+        if not len(search.documents):
+            break
+    return [sorted(found, key=lambda h: -h.score)[: config.beam] for found in search.ended]
+
+
+class _Search:
+    """Beams of the D documents that are not done; K hypotheses each."""
+
+    def __init__(self, model, batch: Batch, config: DecodeConfig):
+        self.model, self.device = model, batch.source.device
+        self.extra = max(map(len, batch.unknown), default=0)
+        self.config = config.among(model.config.vocab_size + self.extra)
+        weight = next(model.parameters())
+        size = len(batch) * config.beam, model.config.vocab_size
+        self.memory = weight.new_empty(size) if compiled(weight) else None
+        self.documents = list(range(len(batch)))  # which document each row of beams is
+        self.ended: list[list[Hypothesis]] = [[] for _ in self.documents]
+        rows = torch.arange(len(batch), device=self.device)
+        self.state = model.encode(batch).reorder(rows.repeat_interleave(config.beam))
+        self.tokens = torch.full((len(batch), config.beam, 1), BOS, device=self.device)  # [D, K, length]
+        self.log_prob = torch.full((len(batch), config.beam), -torch.inf, device=self.device)
+        self.log_prob[:, 0] = 0  # the beams of a document are one at first
+
+    def step(self, length: int) -> None:
+        """Extend every hypothesis to `length` symbols; end, keep and drop."""
+        inputs = self.tokens[..., -1].reshape(-1, 1)
+        output, self.state = self.model.decode(inputs, self.state)
+        k = 2 * self.config.beam  # of 2K candidates at most K end, so that K open ones are left
+        rows = self.tokens.flatten(0, 1)
+        log_p, words = _best_words(self.model, output, self.state, rows, self.config, k, self.extra, self.memory)
+        total = self.log_prob[..., None] + log_p.unflatten(0, self.log_prob.shape)  # [D, K, 2K]
+        values, places = total.flatten(1).topk(k, dim=1)
+        parents = places // log_p.shape[1]
+        words = words.view(total.shape[0], -1).gather(1, places)
+        ends = words == EOS
+        self._collect(values, parents, ends, length)
+        self._advance(values.masked_fill(ends, -torch.inf), parents, words)
+        self._drop_done(length)
+
+    def _collect(self, values: Tensor, parents: Tensor, ends: Tensor, length: int) -> None:
+        """Put away the candidates that end and are among the best K of their document."""
+        best = ends & (values > -torch.inf)
+        best[:, self.config.beam :] = False
+        for row, column in best.nonzero().tolist():
+            ids = self.tokens[row, parents[row, column], 1:].tolist()
+            log_prob = values[row, column].item()
+            hypothesis = Hypothesis(ids, log_prob, self.config.rank(log_prob, length))
+            self.ended[self.documents[row]].append(hypothesis)
+
+    def _advance(self, values: Tensor, parents: Tensor, words: Tensor) -> None:
+        """Keep the best K open candidates of each document, and move their state."""
+        self.log_prob, chosen = values.topk(self.config.beam, dim=1)  # [D, K]
+        parents, words = parents.gather(1, chosen), words.gather(1, chosen)
+        rows = torch.arange(len(self.documents), device=self.device)[:, None]
+        self.tokens = torch.cat([self.tokens[rows, parents], words[..., None]], -1)
+        self.state = self.state.reorder((rows * self.config.beam + parents).flatten())
+
+    def _drop_done(self, length: int) -> None:
+        best_open = self.config.rank(self.log_prob[:, 0], length).tolist()
+        keep = [i for i, (d, score) in enumerate(zip(self.documents, best_open)) if not self._done(d, score)]
+        if len(keep) == len(self.documents):
+            return
+        self.documents = [self.documents[i] for i in keep]
+        rows = torch.tensor(keep, device=self.device, dtype=torch.long)
+        beams = torch.arange(self.config.beam, device=self.device)
+        self.tokens, self.log_prob = self.tokens[rows], self.log_prob[rows]
+        self.state = self.state.reorder((rows[:, None] * self.config.beam + beams).flatten(), rows)
+
+    def _done(self, document: int, best_open: float) -> bool:
+        scores = sorted((h.score for h in self.ended[document]), reverse=True)[: self.config.beam]
+        return best_open == -torch.inf or (len(scores) == self.config.beam and scores[-1] >= best_open)
+
+
+def _best_words(
+    model: Summarizer,
+    output: Any,
+    state: Any,
+    tokens: Tensor,
+    config: DecodeConfig,
+    k: int,
+    extra: int,
+    memory: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """log P and ids, [R, k] each, of the k best words that may follow `tokens` [R, length] ([BOS] first).
+
+    extra: copy ids; memory: for the scores, as `Mixture.best` takes it. -inf where there are fewer words.
+    """
+    if tokens.shape[1] > config.max_length:  # only [EOS] is left, however improbable
+        words = torch.full_like(tokens[:, :1], EOS).expand(-1, k).contiguous()
+        log_p = model.log_prob(output, words[:, :1], state)
+        return F.pad(log_p, (0, k - 1), value=-torch.inf), words
+    barred = _barred(tokens, config, model.control_symbols)
+    impossible = model.impossible(output, state) or [[]] * len(barred)
+    return model.mixture(output, state).best(k, [a + b for a, b in zip(barred, impossible)], extra, memory)
+
+
+def _barred(tokens: Tensor, config: DecodeConfig, control: frozenset[int]) -> list[list[int]]:
+    """Words that may not follow each row of `tokens`. Symbols of `control` are not words: n-grams pass over them."""
+    barred = [*config.forbidden, *([EOS] if tokens.shape[1] <= config.min_length else [])]
+    if not config.block_ngrams:
+        return [barred] * len(tokens)
+    written = ([i for i in ids if i not in control] for ids in tokens[:, 1:].tolist())
+    return [barred + repeating(ids, config.block_ngrams) for ids in written]
+
+
+def repeating(tokens: list[int], n: int) -> list[int]:
+    """Words that would end an n-gram which `tokens` already holds."""
+    if len(tokens) < n:
+        return []
+    context = tokens[len(tokens) - n + 1 :]
+    return [tokens[i + n - 1] for i in range(len(tokens) - n + 1) if tokens[i : i + n - 1] == context]
+
+
+def greedy_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
+    """The most probable word at every step, for all documents at once."""
+    return _one_by_one(model, batch, config, 1, lambda log_p: torch.zeros_like(log_p, dtype=torch.long))
+
+
+def sample_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
+    """Every word drawn from the `sample` most probable ones (Fan et al. 2018). A document's id determines its draws,
+    whatever else is in the batch."""
+    drawn_by = [torch.Generator().manual_seed(crc32(name.encode())) for name in batch.ids]
+
+    def draw(log_p: Tensor) -> Tensor:
+        p = (log_p / config.temperature).softmax(-1).cpu()
+        places = [torch.multinomial(row, 1, generator=generator) for row, generator in zip(p, drawn_by)]
+        return torch.stack(places).to(log_p.device)
+
+    return _one_by_one(model, batch, config, config.sample, draw)
+
+
+@torch.no_grad()
+def _one_by_one(
+    model: Summarizer, batch: Batch, config: DecodeConfig, k: int, pick: Callable[[Tensor], Tensor]
+) -> list[Hypothesis]:
+    """One hypothesis of every document. pick: of log P [B, k] of the k best words, the place [B, 1] of the next."""
+    model.eval()
+    state, extra = model.encode(batch), max(map(len, batch.unknown), default=0)
+    config = config.among(model.config.vocab_size + extra)
+    tokens = torch.full((len(batch), 1), BOS, device=batch.source.device)
+    log_prob = torch.zeros(len(batch), device=batch.source.device)
+    open_ = torch.ones(len(batch), dtype=torch.bool, device=batch.source.device)
+    while open_.any():
+        output, state = model.decode(tokens[:, -1:], state)
+        log_p, words = _best_words(model, output, state, tokens, config, k, extra)
+        place = pick(log_p)
+        log_p, word = (x.gather(1, place)[:, 0] for x in (log_p, words))
+        log_prob = log_prob + log_p.where(open_, 0)
+        tokens = torch.cat([tokens, word.where(open_, EOS)[:, None]], 1)
+        open_ = open_ & (word != EOS)
+    rows = [row[: row.index(EOS)] for row in tokens[:, 1:].tolist()]
+    return [Hypothesis(ids, p, config.rank(p, len(ids) + 1)) for ids, p in zip(rows, log_prob.tolist())]
+
+
+def extract(model: Extractor, split, vocabulary: Vocabulary, batch_size: int = 16) -> list[list[str]]:
+    """The sentences that a model chooses of every document of a split (`choose`)."""
+    found = choices(model, batches(model, split, batch_size, vocabulary))
+    texts = (source_sentences(document, vocabulary) for document in split)
+    return [[sentences[i] for i in chosen] for sentences, chosen in zip(texts, found)]
+
+
+def choices(model: Extractor, batches: Iterable[Batch]) -> list[list[int]]:
+    """Numbers of the sentences that a model chooses of every document of some batches."""
+    model.eval()
+    device = next(model.parameters()).device
+    choose = torch.no_grad()(lambda batch: model.choose(batch.to(device)))
+    return [chosen for found in in_threads(choose, batches, threads_on(device)) for chosen in found]
+
+
+def batches(model: Summarizer | Extractor, split, batch_size: int, vocabulary: Vocabulary) -> Iterator[Batch]:
+    """A split in batches, at least one for every thread."""
+    threads = threads_on(next(model.parameters()).device)
+    return in_order(split, max(1, min(batch_size, -(-len(split) // threads))), len(vocabulary))
+
+
+def source_sentences(document: EncodedDocument, vocabulary: Vocabulary) -> list[str]:
+    """Sentences (paragraphs) of an encoded document, its words set apart by spaces."""
+    return [vocabulary.text(row.tolist(), document.unknown) for row in rows_of(document)]
+
+
+def summarize(
+    model: Summarizer, split, vocabulary: Vocabulary, config: DecodeConfig, batch_size: int = 16
+) -> list[list[str]]:
+    """The best summary of every document of a split, in sentences; copied words are the source's own."""
+    summaries = []
+    for document, best in zip(split, written(model, batches(model, split, batch_size, vocabulary), config)):
+        words = [i for i in best.ids if i not in model.control_symbols]
+        summaries.append(vocabulary.sentences(words, document.unknown))
+    return summaries
+
+
+def written(model: Summarizer, batches: Iterable[Batch], config: DecodeConfig) -> list[Hypothesis]:
+    """The best hypothesis of every document of some batches."""
+    device = next(model.parameters()).device
+
+    def search(batch: Batch) -> list[Hypothesis]:
+        batch = batch.to(device)
+        if config.sample:
+            return sample_search(model, batch, config)
+        return [best for best, *_ in beam_search(model, batch, config)]
+
+    return [best for found in in_threads(search, batches, threads_on(device)) for best in found]

@@ -1,0 +1,83 @@
+"""What the commands have in common: an error that its reader can mend is one line, and so is Ctrl-C. A fault of the
+program keeps its traceback."""
+
+import io
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+
+from lib.system.errors import CompanionError, InputError
+from lib.system.files import check_ours, check_writable, of_the_system, read_numbers
+
+INTERRUPTED = 130  # the exit status of what a person stopped, as shells have it
+
+
+@contextmanager
+def plain_errors(stopped: Callable[[], str] = lambda: "") -> Iterator[None]:
+    """The project's own errors (`CompanionError`), the system's and a full GPU end the process with one line and
+    status 1, Ctrl-C with status 130. Any other error passes, with its traceback.
+
+    What is printed within it is UTF-8. stopped: what Ctrl-C leaves behind, in words.
+    """
+    _print_utf8()
+    try:
+        check_ours()
+        yield
+    except OSError as error:
+        sys.exit(f"error: {of_the_system(error)}")
+    except CompanionError as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        print(" ".join(filter(None, ("stopped.", stopped()))), file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    except RuntimeError as error:
+        if not _is_of_memory(error):
+            raise
+        reason = str(error).partition(". ")[0]
+        sys.exit(f"error: {reason}. Try a smaller batch, or a batch in more parts (accumulate).")
+
+
+def _print_utf8() -> None:
+    """Whatever the system's encoding is, in which a summary might not be written. Half a character, as of a file's
+    name that is no text, becomes its escape, which JSON reads too."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _is_of_memory(error: RuntimeError) -> bool:
+    """Whether a device's memory was too small. Only a command that has imported PyTorch can meet that."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(error, torch.OutOfMemoryError)
+
+
+def one_file(first: Path, second: Path) -> bool:
+    """Whether two paths lead to the same file, by whatever names; it need not be there yet."""
+    there = first.exists() and second.exists()
+    return first.samefile(second) if there else first.resolve() == second.resolve()
+
+
+def check_replaces(
+    output: Path, what: str, needed: Iterable[str], beside: Mapping[str, Path] = MappingProxyType({})
+) -> None:
+    """Raises OSError where files cannot be written, and ValueError where they would replace other ones.
+
+    output: a `what`, a JSON object with the keys that are `needed`; no other file is replaced.
+    beside: by what they are, files that are written with it; without it they are not its own, and not replaced.
+    """
+    for name, path in beside.items():
+        check_writable(path)
+        if one_file(output, path):
+            raise InputError(f"--output {output}: the {name} is written there, and numbers as NAME.json")
+        if path.exists() and not output.exists():
+            raise InputError(
+                f"--output {output}: its {name} would replace {path}, which is of no {what}. Name another"
+            )
+    check_writable(output)
+    if output.exists():
+        try:
+            read_numbers(output, what, needed)
+        except ValueError as error:
+            raise InputError(f"--output would replace {error}. Name another file, or remove this one") from None

@@ -1,0 +1,335 @@
+"""Folders of the project, and files that are written whole or not at all."""
+
+import ast
+import errno
+import glob
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from lib.system.errors import InputError
+
+PROJECT = "neural-summarization-companion"  # names the folders that it has outside a checkout
+
+
+def _checkout() -> Path | None:
+    """The checkout of the project that `lib` stands in; None where `lib` was installed without one."""
+    folder = Path(__file__).resolve().parents[2]
+    return folder if (folder / "pyproject.toml").is_file() else None
+
+
+def project_root() -> Path:
+    """The checkout, or the current folder: pages run from anywhere, so they never use relative paths."""
+    return _checkout() or Path.cwd()
+
+
+def check_ours() -> None:
+    """Raises InputError where Python takes another folder for `lib`, such as one in the current folder. An editable
+    installation lets it find this one's modules all the same."""
+    name = __name__.partition(".")[0]
+    own, found = Path(__file__).resolve().parents[1], Path(sys.modules[name].__path__[0]).resolve()
+    if found != own:
+        raise InputError(
+            f"{found} is in the way: Python takes it for {own}. Start in another folder (papermill: --cwd FOLDER), "
+            "or a command with python -P -m"
+        )
+
+
+def work_folder() -> Path:
+    """Where pages keep what they make: `runs` in the checkout or the current folder. Where that cannot be written it
+    is a folder of the user's, or a temporary one, which is said once."""
+    return _writable(project_root() / "runs", "runs")
+
+
+def trained_folder(name: str) -> Path:
+    """Of the run that the project keeps of a paper."""
+    return project_root() / "trained" / name
+
+
+def cache_dir() -> Path:
+    """Where prepared corpora are kept: the environment variable COMPANION_CACHE, or `cache` in the checkout, or the
+    user's own cache. Where none is named and the checkout's cannot be written, it is the user's or a temporary one,
+    which is said once."""
+    return Path(os.environ.get("COMPANION_CACHE") or _writable(_shared_cache(), "cache"))
+
+
+def cached(name: str, whole: str = "") -> Path:
+    """Where the cache keeps `name`, a path in it: a cache that may only be read counts for what is there.
+
+    whole: the file of a folder `name` that says that all of it is there.
+    """
+    shared = _shared_cache() / name
+    return shared if os.access(shared / whole, os.R_OK) else cache_dir() / name
+
+
+def _shared_cache() -> Path:
+    checkout = _checkout()
+    return Path(os.environ.get("COMPANION_CACHE") or (checkout / "cache" if checkout else _of_the_user("cache")))
+
+
+def _of_the_user(kind: str) -> Path:
+    """The user's own "cache" or "runs"."""
+    import platformdirs  # here, because what has a folder does not need it
+
+    if kind == "cache":
+        return Path(platformdirs.user_cache_dir(PROJECT))
+    return Path(platformdirs.user_data_dir(PROJECT)) / kind
+
+
+def _writable(folder: Path, kind: str) -> Path:
+    """The folder; where it cannot be written the user's of this kind, or a temporary one."""
+    if not unwritable(folder):
+        return folder
+    own = _of_the_user(kind)
+    if unwritable(own):
+        own = temporary_folder() / kind
+    say_once(f"{folder} cannot be written; in its place: {own}")
+    return own
+
+
+@cache
+def temporary_folder() -> Path:
+    """Among temporary files, this user's alone and the same for all processes. Where somebody else has taken its name
+    it is a new one: what is read there may be code."""
+    user = getattr(os, "getuid", lambda: 0)()  # on Windows temporary files are a user's own, and have no other
+    folder = Path(tempfile.gettempdir()) / f"{PROJECT}-{user}"
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()  # of a link, not of what it leads to
+    own = stat.S_ISDIR(found.st_mode) and found.st_uid == user and os.access(folder, os.W_OK | os.X_OK)
+    return folder if own else Path(tempfile.mkdtemp(prefix=f"{PROJECT}-"))
+
+
+@cache
+def say_once(line: str) -> None:
+    """A line on standard error, the first time that this process has it to say."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def write_whole(path: str | Path, content: str | bytes) -> Path:
+    """Write `content` under a temporary name, then put it in place: a reader never sees half a file, nor does who
+    comes after a power failure."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_beside(path)
+    try:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        to_disk(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def check_writable(path: str | Path) -> None:
+    """Raises OSError where `write_whole` would after all the work: a folder is there, or none can be made."""
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if reason := unwritable(path.parent):
+        raise reason
+
+
+def unwritable(folder: Path) -> OSError | None:
+    """Why nothing can be written in a folder, which need not be there yet; None where it can."""
+    # os.path, for which a path that nobody may ask for is not there
+    there = next((path for path in (folder.absolute(), *folder.absolute().parents) if os.path.exists(path)), None)
+    if there is None:  # a drive that is not here
+        return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+    if not there.is_dir():
+        return NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(there))
+    if not os.access(there, os.W_OK | os.X_OK):
+        return PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(there))
+    return None
+
+
+def would_be_published(path: str | Path) -> bool:
+    """Whether a file stands, or would stand, in a Git checkout that does not ignore it."""
+    path = Path(path).resolve()  # git looks behind no link
+    there = next(place for place in path.parents if place.is_dir())
+    with suppress(OSError):  # without git nothing is committed
+        asked = ["git", "check-ignore", "--quiet", str(path)]
+        return subprocess.run(asked, cwd=there, capture_output=True).returncode == 1  # 128: there is no checkout
+    return False
+
+
+def to_disk(path: Path) -> None:
+    """Wait until a file's contents are on the disk, and not in the machine's memory alone."""
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+
+
+def temporary_beside(path: Path) -> Path:
+    """Under what name this process writes a file or a folder until it is whole."""
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+
+def remove_leftovers(folder: str | Path, name: str = "") -> None:
+    """Remove what killed processes were writing in `folder`: all of it, or what was to become `name`."""
+    for path in Path(folder).glob(f".{glob.escape(name) or '*'}.*.tmp"):
+        process = path.name.split(".")[-2]
+        if process.isdecimal() and not _lives(int(process)):
+            with suppress(PermissionError):  # what another user left
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _lives(process: int) -> bool:
+    """Whether there is such a process; where this cannot be asked, there is."""
+    if sys.platform == "win32":
+        return True
+    try:
+        os.kill(process, 0)  # asks, and does nothing
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+LOCK_MODE = 0o666  # of the file of a lock: whoever may write in its folder can hold it
+
+
+@contextmanager
+def locked(path: str | Path, what: str, patience: float = 1.0) -> Iterator[None]:
+    """Within it no other process is in a block with the same `path`, a file that is made; who has to wait is told.
+
+    what: that the others do, for the message. patience: seconds before it.
+    """
+    from filelock import FileLock, Timeout  # here, because models need no locks
+
+    lock = FileLock(path, mode=LOCK_MODE)
+    try:
+        lock.acquire(timeout=patience)
+    except Timeout:
+        print(f"waiting for another process that {what} (it holds {path})", file=sys.stderr, flush=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def of_the_system(error: OSError, folder: str | Path | None = None) -> str:
+    """An error of the operating system in one line: first the file, where it names one, or the folder at work."""
+    place = folder if error.filename is None else error.filename
+    reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
+    return reason if place is None else f"{place}: {reason}"
+
+
+def write_json(path: str | Path, value) -> Path:
+    return write_whole(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
+    """A file of numbers. Raises ValueError where it is no `what`, a JSON object with the keys that are `needed`."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: cannot be read as JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: no {what}: it holds no JSON object")
+    check_keys(found, path, what, needed)
+    return found
+
+
+def check_keys(found: dict, path: Path, what: str, needed: Iterable[str]) -> None:
+    """Raises ValueError where what a file holds is no `what`: it lacks keys that are `needed`."""
+    if missing := [key for key in needed if key not in found]:
+        raise InputError(f"{path}: no {what}: it has no {', '.join(map(repr, missing))}")
+
+
+def digest(value, length: int = 12) -> str:
+    """A short, stable name of anything that json can write."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]
+
+
+def contents_digest(folder: Path, files: Iterable[Path]) -> str:
+    """A short name of the contents of these files and of their names in `folder`, wherever that is.
+
+    What was read once is known again by place, number, size and times of each file, which the cache keeps: a large
+    corpus is not read each time that it is opened.
+    """
+    files = list(files)
+    stats = [path.stat() for path in files]
+    found = [(s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in stats]
+    known = cached(f"digests/{digest([[str(path.absolute()), *s] for path, s in zip(files, found)], 24)}")
+    with suppress(OSError, ValueError):
+        (kept,) = json.loads(known.read_text(encoding="utf-8"))
+        return kept
+    contents = digest([[path.relative_to(folder).as_posix(), _sha256(path)] for path in files])
+    # a file that was changed a moment ago may be changed again without another time
+    if time.time_ns() - max((max(s[-2:]) for s in found), default=0) > 2_000_000_000:
+        with suppress(OSError):
+            write_json(known, [contents])
+    return contents
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def code_digest(*modules: str, root: str | Path | None = None) -> str:
+    """A short name of the code of these modules (`lib.data.batch`) and of all that they import from their package,
+    anywhere in their files: what other code made is not reused. Comments, docstrings and formatting do not count.
+
+    root: the folder that holds the package; by default this one's. Raises ValueError for a module that is not there.
+    """
+    root = Path(root or Path(__file__).resolve().parents[2])
+    packages = {name.partition(".")[0] for name in modules}
+    waiting, found = list(modules), {}
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            path = _file_of(name, root)
+            if path is None:
+                raise ValueError(f"no module {name} in {root}")
+            found[name], imported = _code_in(path, path.stat().st_mtime_ns)
+            package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+            absolute = [importlib.util.resolve_name(other, package) for other in imported]
+            waiting += [other for other in absolute if other.partition(".")[0] in packages and _file_of(other, root)]
+    return digest(found)
+
+
+def _file_of(module: str, root: Path) -> Path | None:
+    """The file of a module in `root`; a package's is its `__init__`."""
+    path = root.joinpath(*module.split("."))
+    return next((p for p in (path.with_suffix(".py"), path / "__init__.py") if p.is_file()), None)
+
+
+@cache
+def _code_in(path: Path, changed: int) -> tuple[str, list[str]]:
+    """A file's code without docstrings, and all names that it imports: modules, and what may be one.
+
+    changed: when the file was, in nanoseconds; a changed file is read again.
+    """
+    tree, imported = ast.parse(path.read_text(encoding="utf-8")), []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            behind = module if module.endswith(".") else f"{module}."
+            imported += [module, *(behind + alias.name for alias in node.names)]
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
+    return digest(_outline(tree)), imported
+
+
+def _outline(node):
+    """A syntax tree as lists, without what is empty: `ast.dump` is another with every version of Python."""
+    if isinstance(node, ast.AST):
+        filled = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
+        return [type(node).__name__, *([name, _outline(value)] for name, value in filled)]
+    return [_outline(part) for part in node] if isinstance(node, list) else repr(node)
