@@ -7,7 +7,7 @@ import json
 import re
 from pathlib import Path
 
-from lib.system.commands import plain_errors
+from lib.system.command_line import plain_errors
 from lib.system.errors import InputError
 from lib.system.files import project_root, write_whole
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from lib.system.commands import plain_errors
+from lib.system.command_line import plain_errors
 from lib.system.files import project_root, write_whole
 
 BADGES = """\

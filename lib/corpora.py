@@ -7,9 +7,10 @@ python -m lib.corpora FOLDER
 
 import sys
 
-from lib.data.corpora import CLUSTERS, HUB, MANUAL, SAMPLE, load_corpus
+from lib.data.catalogue import CLUSTERS, HUB, MANUAL, SAMPLE
+from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS, CorpusError
-from lib.system.commands import plain_errors
+from lib.system.command_line import plain_errors
 
 INSTALLED = {
     "aclsum": ("250 papers of the ACL Anthology", "the package MIT; the papers their authors'", "100, 50 and 100"),

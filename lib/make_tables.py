@@ -7,7 +7,7 @@
     python -m lib.make_tables render               # papers.md, README.md and the cards again, from kept tables
 
 `workflow/Snakefile` makes the runs and the scores (`lib.results.scores`) and calls these. Beside a table stands what
-it was made of (`lib.results.table_scores`). Numbers: `lib.results.numbers`; to be read: `lib.results.text`; in the
+it was made of (`lib.results.scores`). Numbers: `lib.results.numbers`; to be read: `lib.results.text`; in the
 project's texts: `lib.results.kept`.
 """
 
@@ -18,15 +18,14 @@ from typing import Any
 
 from lib.evaluation.measures import MEASURES
 from lib.papers import page_table_named, table_named
-from lib.papers.paper import DECODINGS, Row, Table
+from lib.papers.tables import DECODINGS, Row, Table
 from lib.results.kept import keep, render
 from lib.results.numbers import ANY_TABLE, make_table, page_table
-from lib.results.table_scores import SCORES, read_table_scores, row_parts, write_table_scores
+from lib.results.scores import SCORES, read_table_scores, row_parts, write_table_scores
 from lib.results.text import markdown
-from lib.system.commands import check_replaces, plain_errors
-from lib.system.errors import InputError
-from lib.system.files import check_keys, read_numbers, write_json, write_whole
-from lib.system.suggestions import did_you_mean
+from lib.system.command_line import plain_errors
+from lib.system.errors import InputError, did_you_mean
+from lib.system.files import check_keys, check_replaces, read_numbers, write_json, write_whole
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -26,9 +26,9 @@ from lib.papers.paper import corpus_for
 from lib.results.scores import score_baselines, score_run
 from lib.runs.run import Run
 from lib.runs.search import DecodeConfig
-from lib.system.commands import check_replaces, one_file, plain_errors
+from lib.system.command_line import plain_errors
 from lib.system.errors import InputError
-from lib.system.files import check_writable, trained_folder, work_folder, write_whole
+from lib.system.files import check_replaces, check_writable, one_file, trained_folder, work_folder, write_whole
 
 DECODED = {"min_length": "words that are written at least", "max_length": "at most", "beam": "width of the search"}
 

@@ -15,17 +15,17 @@ from pathlib import Path
 import numpy as np
 
 import lib
-from lib.data.corpora import check_unpublished, is_private, load_corpus, unseen
+from lib.data.catalogue import is_private
+from lib.data.corpora import check_unpublished, load_corpus, unseen
 from lib.data.documents import Document
 from lib.evaluation.baselines import lead
 from lib.pages.figures import attention_maps, draw, maximum_attention, shaded_words, use_style
 from lib.papers import made_of_runs_named
-from lib.papers.paper import DECODINGS, RunFigure, Samples
+from lib.papers.tables import DECODINGS, RunFigure, Samples
 from lib.runs.run import Run, Summary
-from lib.system.commands import check_replaces, plain_errors
-from lib.system.errors import InputError
-from lib.system.files import write_json, write_whole
-from lib.system.suggestions import did_you_mean
+from lib.system.command_line import plain_errors
+from lib.system.errors import InputError, did_you_mean
+from lib.system.files import check_replaces, write_json, write_whole
 
 BEGINNING = 3  # sentences of a text that stand above what is written of it
 EXTRACTS = {"lead-3": lambda document: lead(document.sentences, 3)}  # rows that are no runs

@@ -26,9 +26,9 @@ from lib.data.readers import parse_json, reading, records_reader
 from lib.papers import paper
 from lib.runs.run import Run, Summary
 from lib.runs.summary_page import ShownDocument, write_page
-from lib.system.commands import one_file, plain_errors
+from lib.system.command_line import plain_errors
 from lib.system.errors import InputError
-from lib.system.files import check_writable
+from lib.system.files import check_writable, one_file
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional
 
-from lib.data.corpora import is_name
+from lib.data.catalogue import is_name
 from lib.data.prepared import is_prepared
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import Setup
@@ -27,7 +27,7 @@ from lib.runs.config import TrainConfig
 from lib.runs.loop import check_output, progress_of, train
 from lib.runs.run import Run
 from lib.runs.search import DecodeConfig
-from lib.system.commands import plain_errors
+from lib.system.command_line import plain_errors
 from lib.system.devices import device_named, processes, rank_device, wait_for_all
 from lib.system.errors import InputError
 

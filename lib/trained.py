@@ -20,16 +20,17 @@ from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.evaluation.baselines import lexrank
 from lib.papers import PAPERS
-from lib.papers.paper import DECODINGS, Kept, Row, RunSpec, Table, choose
+from lib.papers.tables import DECODINGS, Kept, Row, RunSpec, Table
 from lib.results.kept import render
 from lib.results.numbers import ANY_TABLE, table_numbers
 from lib.results.scores import about, cut, score_systems
 from lib.results.text import markdown
-from lib.runs.run import Run, weights_of
+from lib.runs.folder import weights_of
+from lib.runs.run import Run
 from lib.runs.search import DecodeConfig, summarize
-from lib.system.commands import check_replaces, plain_errors
-from lib.system.errors import RunError
-from lib.system.files import trained_folder, write_json, write_whole
+from lib.system.command_line import plain_errors
+from lib.system.errors import RunError, choose
+from lib.system.files import check_replaces, trained_folder, write_json, write_whole
 
 MOST_BYTES = 12_000_000  # of a run's weights
 

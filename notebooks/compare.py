@@ -64,14 +64,9 @@ from lib.pages.page_tools import (
 from lib.papers import PAPERS
 from lib.results.scores import score_systems
 from lib.pages.shown import PageFigures, Passages, show_tables
-from lib.system.files import (
-    code_digest,
-    digest,
-    trained_folder,
-    work_folder,
-    write_json,
-)
-from lib.papers.paper import DECODINGS
+from lib.system.files import trained_folder, work_folder, write_json
+from lib.system.fingerprints import code_digest, digest
+from lib.papers.tables import DECODINGS
 
 kept = not (dataset or preset or steps)
 dataset, preset = dataset or ("pmc-sample" if kept else "aclsum"), preset or "demo"

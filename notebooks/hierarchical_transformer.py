@@ -98,7 +98,7 @@ from lib.papers.hierarchical_transformer.clusters import (
     similarity_scores,
 )
 from lib.data.corpora import anthology_year, load_corpus
-from lib.data.graphs import (
+from lib.papers.hierarchical_transformer.graphs import (
     MARKERS,
     capitalised_names,
     discourse_graph,
@@ -106,7 +106,8 @@ from lib.data.graphs import (
     similarity_graph,
 )
 from lib.data.synthetic import planted_clusters
-from lib.data.text import BOS, EOS, PAD, SENTENCE_END, bigram_recall
+from lib.data.text import bigram_recall
+from lib.data.vocabulary import BOS, EOS, PAD, SENTENCE_END
 from lib.evaluation.baselines import lexrank, oracle
 from lib.pages.diagrams import show_folded, show_model
 from lib.pages.figures import (
@@ -139,11 +140,11 @@ from lib.papers.hierarchical_transformer.ranking import (
     learned_scores,
     train_ranker,
 )
-from lib.runs.run import kept_checkpoints, load_weights
+from lib.runs.folder import kept_checkpoints, load_weights
 from lib.pages.shown import PageFigures, Passages, show_tables, wrapped
 from lib.results.text import published_table, setting, table_frame
 from lib.system.files import trained_folder, work_folder
-from lib.papers.paper import DECODINGS
+from lib.papers.tables import DECODINGS
 from lib.runs.loop import evaluate_loss
 
 as_they_are = (dataset, preset, variant, steps, study_steps, seed) == (

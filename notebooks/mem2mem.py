@@ -93,7 +93,7 @@ from lib.data.documents import Document
 from lib.data.prepared import TextEncoder, encode_documents
 from lib.papers.mem2mem.sections import CohanOptions, choose_sections
 from lib.data.synthetic import MARK, planted_at, planted_sentences
-from lib.data.text import BOS, UNK, Vocabulary
+from lib.data.vocabulary import BOS, UNK, Vocabulary
 from lib.evaluation.baselines import lexrank, oracle, random_sentences
 from lib.pages.diagrams import show_folded, show_model
 from lib.pages.figures import attention_maps, word_maps
@@ -123,7 +123,7 @@ from lib.results.text import (
     setting,
     table_frame,
 )
-from lib.papers.paper import DECODINGS
+from lib.papers.tables import DECODINGS
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "+read", 0, 0)
 dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")

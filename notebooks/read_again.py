@@ -88,7 +88,7 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.papers.read_again.headlines import HeadlineOptions
 from lib.data.prepared import TextEncoder, encode_documents
-from lib.data.text import BOS, EOS, UNK, Vocabulary
+from lib.data.vocabulary import BOS, EOS, UNK, Vocabulary
 from lib.pages.diagrams import show_folded, show_model
 from lib.pages.figures import lines, word_maps
 from lib.runs.search import DecodeConfig, beam_search, greedy_search, summarize
@@ -1327,7 +1327,7 @@ import torch
 
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.synthetic import planted_sentences
-from lib.data.text import EOS
+from lib.data.vocabulary import EOS
 from lib.pages.exercises import Exercise
 from lib.layers.gru import GatedGRU
 from lib.models.read_again import ReadAgain, ReadAgainConfig

@@ -103,7 +103,7 @@ from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.pages.checks import Checks
 from lib.data.batch import EncodedDocument, in_vocabulary, make_batch
 from lib.data.corpora import load_corpus
-from lib.data.text import BOS, EOS, PAD, Vocabulary
+from lib.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from lib.evaluation.baselines import lexrank
 from lib.pages.figures import dot_plots, histograms, lines, word_maps
 from lib.runs.search import DecodeConfig, beam_search
@@ -113,7 +113,7 @@ from lib.pages.page_tools import figures_folder, learn
 from lib.results.scores import cut
 from lib.pages.shown import PageFigures, Passages, show_tables, wrapped
 from lib.system.files import trained_folder
-from lib.papers.paper import DECODINGS
+from lib.papers.tables import DECODINGS
 from lib.runs.config import TrainConfig
 
 figures = PageFigures(figures_folder())
@@ -1120,7 +1120,7 @@ import torch
 
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.synthetic import planted_sentences
-from lib.data.text import EOS
+from lib.data.vocabulary import EOS
 from lib.pages.exercises import Exercise
 from lib.runs.search import DecodeConfig
 from lib.layers.pointer import PointerGenerator, PointerOutput

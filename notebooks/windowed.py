@@ -94,8 +94,8 @@ from lib.data.documents import Document
 from lib.data.prepared import TextEncoder, encode_documents
 from lib.papers.mem2mem.sections import choose_sections
 from lib.data.synthetic import FACT, planted_facts
-from lib.data.text import BOS, EOS, SLIDE, SLIDE_SYMBOL, UNK, Vocabulary
-from lib.models.window_places import count_windows, window_of
+from lib.data.vocabulary import BOS, EOS, SLIDE, SLIDE_SYMBOL, UNK, Vocabulary
+from lib.models.windowed import count_windows, window_of
 from lib.papers.windowed.windows import (
     ArticleOptions,
     link,
@@ -126,7 +126,7 @@ from lib.pages.page_tools import (
 from lib.papers import resolve
 from lib.pages.shown import PageFigures, Passages, show_tables, wrapped
 from lib.results.text import setting, table_frame
-from lib.papers.paper import DECODINGS
+from lib.papers.tables import DECODINGS
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "dynamic", 0, 0)
 dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")
@@ -1451,8 +1451,8 @@ import torch
 
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.synthetic import planted_facts
-from lib.data.text import EOS, SLIDE
-from lib.models.window_places import count_windows
+from lib.data.vocabulary import EOS, SLIDE
+from lib.models.windowed import count_windows
 from lib.papers.windowed.windows import mark_transitions
 from lib.pages.exercises import Exercise
 from lib.models.windowed import Windowed, WindowedConfig

@@ -13,7 +13,7 @@ from lib.data.batch import EncodedDocument, make_batch
 from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.split import Split
 from lib.data.synthetic import planted_sentences
-from lib.data.text import BOS, EOS, SPECIALS, Vocabulary
+from lib.data.vocabulary import BOS, EOS, SPECIALS, Vocabulary
 from lib.layers.dropout import Dropout
 from lib.models.decoder_state import _hypotheses
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig

@@ -27,7 +27,7 @@ from lib.evaluation.bootstrap import interval
 from lib.evaluation.measures import METRICS
 from lib.evaluation.metrics import rouge
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.papers.paper import DECODINGS
+from lib.papers.tables import DECODINGS
 from lib.results.scores import cut
 from lib.runs.search import summarize
 from lib.system.files import project_root, trained_folder, write_json

@@ -9,7 +9,7 @@ from torch import nn
 import lib
 from lib.data.batch import in_vocabulary
 from lib.data.corpora import load_corpus
-from lib.data.text import BOS, EOS, PAD, UNK
+from lib.data.vocabulary import BOS, EOS, PAD, UNK
 from lib.layers.pointer import Shortlist, softmax_nll
 from lib.models.ras import RAS, RASConfig
 from lib.models.words_lvt import LargeVocabulary, LargeVocabularyConfig

@@ -13,17 +13,12 @@ import torch
 from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, to_document
-from lib.data.graphs import (
-    capitalised_names,
-    discourse_graph,
-    entity_finder,
-    similarity_graph,
-)
 from lib.data.piece_corpora import learn_pieces
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus
 from lib.data.synthetic import planted_clusters
-from lib.data.text import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, SPECIALS, TITLE_END, bigram_recall
+from lib.data.text import bigram_recall
+from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, SPECIALS, TITLE_END
 from lib.papers import PAPERS, resolve
 from lib.papers.hierarchical_transformer.clusters import (
     ClusterOptions,
@@ -38,9 +33,15 @@ from lib.papers.hierarchical_transformer.clusters import (
     similarity_scores,
     words_of_rows,
 )
+from lib.papers.hierarchical_transformer.graphs import (
+    capitalised_names,
+    discourse_graph,
+    entity_finder,
+    similarity_graph,
+)
 from lib.papers.hierarchical_transformer.ranking import best_paragraphs, learned_ranking, prepare_clusters
+from lib.runs.folder import kept_checkpoints, load_weights
 from lib.runs.loop import train
-from lib.runs.run import kept_checkpoints, load_weights
 from lib.runs.search import summarize
 from tests.conftest import document, same_document
 

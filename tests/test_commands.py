@@ -19,10 +19,10 @@ from lib.models.mem2mem import Mem2Mem
 from lib.pages import diagrams, figures
 from lib.papers import resolve
 from lib.papers.paper import Setup
+from lib.runs.folder import load_weights, read_meta
 from lib.runs.loop import NonFiniteLossError
 from lib.runs.loop import train as train_model
-from lib.runs.run import load_weights, read_meta
-from lib.system.commands import plain_errors
+from lib.system.command_line import plain_errors
 from lib.system.devices import device_named
 from lib.system.errors import InputError, RunError
 from lib.system.files import of_the_system, project_root
@@ -212,7 +212,7 @@ def test_a_fault_in_a_model_keeps_its_traceback(monkeypatch, tmp_path):
 def test_light_commands_start_no_torch():
     """Nor what else takes seconds to import and is not needed to begin."""
     heavy = "{'torch', 'numba', 'scipy', 'pandas', 'matplotlib'}"
-    light = "lib.system.commands, lib.corpora, lib.human.__main__, book.class_pages"
+    light = "lib.system.command_line, lib.corpora, lib.human.__main__, book.class_pages"
     code = f"import sys, {light}; sys.exit(', '.join({heavy} & sys.modules.keys()) or None)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=project_root())
     assert (run.returncode, run.stderr) == (0, "")

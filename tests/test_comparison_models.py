@@ -8,7 +8,7 @@ from torch import nn
 
 from lib.data.batch import in_vocabulary
 from lib.data.corpora import load_corpus
-from lib.data.text import UNK
+from lib.data.vocabulary import UNK
 from lib.layers.pointer import DecoderOutput
 from lib.models.discourse_aware import DiscourseAware, DiscourseAwareConfig
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig

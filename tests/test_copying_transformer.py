@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from lib.data.text import BOS, EOS
+from lib.data.vocabulary import BOS, EOS
 from lib.models.copying_transformer import CopyingTransformer, CopyingTransformerConfig
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.runs.search import DecodeConfig

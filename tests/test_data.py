@@ -30,7 +30,7 @@ from lib.data.prepared import (
     prepare,
 )
 from lib.data.split import Split
-from lib.data.text import BOS, EOS, PAD, Vocabulary
+from lib.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from lib.papers.mem2mem.sections import CohanOptions, choose_sections
 from lib.papers.windowed.windows import ArticleOptions
 from lib.system.files import project_root

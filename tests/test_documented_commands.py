@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from lib import train
-from lib.data.corpora import HUB
+from lib.data.catalogue import HUB
 from lib.papers import PAPERS, resolve
 from tests import documented
 from tests.documented import BIN, ROOT, commands_of, commands_of_docstring, copy_of_the_checkout, python_of, texts

@@ -10,15 +10,16 @@ from lib.data.corpora import Corpus
 from lib.data.documents import Document
 from lib.models.sentence_extractors import SentencePointer
 from lib.papers import resolve
-from lib.papers.mem2mem.extraction import (
+from lib.papers.mem2mem.extracts import (
+    ExtractOptions,
+    SequenceOptions,
     pointer_training,
     prepare_extracts,
     prepare_sequences,
     summary_sentences,
     train_pointer,
 )
-from lib.papers.mem2mem.extracts import ExtractOptions, SequenceOptions
-from lib.runs.run import load_weights, read_metrics
+from lib.runs.folder import load_weights, read_metrics
 from lib.system.files import cache_dir
 
 TEXT = ["Ten Cats were shown fish .", "Most Cats ate it .", "Dogs were not shown any .", "Why is not known ."]

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from lib.data.corpora import load_corpus
-from lib.data.graphs import sparse_tfidf, tfidf
-from lib.data.text import Vocabulary
+from lib.data.text import sparse_tfidf, tfidf
+from lib.data.vocabulary import Vocabulary
 from lib.evaluation.baselines import _along_cosines, _along_edges, lead, lexrank, matches, oracle, random_sentences
 from lib.evaluation.metrics import rouge
 from lib.models.mem2mem import memory_sentences

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lib.data.batch import in_vocabulary
-from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
+from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from lib.layers.pointer import Mixture
 from lib.runs.search import DecodeConfig, beam_search, greedy_search, repeating, sample_search, summarize
 from tests.conftest import RAGGED, VOCAB, batch_of, document, tiny_model

@@ -11,7 +11,7 @@ from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.prepared import PreparedCorpus, encode_documents
-from lib.data.text import EOS, UNK
+from lib.data.vocabulary import EOS, UNK
 from lib.evaluation.metrics import limited_recall
 from lib.papers.read_again.headlines import HeadlineOptions, fits, prepare_headlines
 from tests.conftest import same_document

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from lib.data.text import BOS, EOS
+from lib.data.vocabulary import BOS, EOS
 from lib.layers.dropout import Dropout
 from lib.layers.transformer import sinusoids
 from lib.models.hierarchical_transformer import (

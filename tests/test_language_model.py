@@ -15,12 +15,18 @@ from lib.data.batch import make_batch, rows_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.pieces import Pieces
-from lib.data.text import BOS, EOS, PARAGRAPH_END, SENTENCE_END
+from lib.data.vocabulary import BOS, EOS, PARAGRAPH_END, SENTENCE_END
 from lib.models.sentence_extractors import SentencePointer
 from lib.models.tlm import LanguageModel, LanguageModelConfig
 from lib.papers import PAPERS, resolve
-from lib.papers.mem2mem.extraction import encode_sequences, prepare_extracts, prepare_sequences, right_sentences
-from lib.papers.mem2mem.extracts import SequenceOptions, encode_sequence
+from lib.papers.mem2mem.extracts import (
+    SequenceOptions,
+    encode_sequence,
+    encode_sequences,
+    prepare_extracts,
+    prepare_sequences,
+    right_sentences,
+)
 from lib.runs.loop import train
 from lib.runs.search import DecodeConfig, choices, greedy_search
 from tests.conftest import (

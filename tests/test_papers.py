@@ -22,7 +22,8 @@ from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, page_table_named, resolve, table_named
 from lib.papers.mem2mem import mem2mem_baselines
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.papers.paper import Paper, Preset, RunSpec, Table, Variant, _tell_once, baseline, trained
+from lib.papers.paper import Paper, Preset, Variant, _tell_once
+from lib.papers.tables import RunSpec, Table, baseline, trained
 from lib.papers.windowed.windows import ArticleOptions
 from lib.runs.config import TrainConfig
 from lib.runs.loop import train

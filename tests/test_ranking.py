@@ -10,7 +10,11 @@ import torch
 from torch import nn
 
 from lib.data.batch import make_batch
-from lib.data.graphs import (
+from lib.data.text import bigram_recall
+from lib.data.vocabulary import EOS, TITLE_END
+from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
+from lib.papers.hierarchical_transformer.clusters import ranked
+from lib.papers.hierarchical_transformer.graphs import (
     MARKERS,
     capitalised_names,
     discourse_graph,
@@ -18,9 +22,6 @@ from lib.data.graphs import (
     similarity_graph,
     title_similarity,
 )
-from lib.data.text import EOS, TITLE_END, bigram_recall
-from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
-from lib.papers.hierarchical_transformer.clusters import ranked
 from lib.papers.hierarchical_transformer.ranking import learned_scores
 from tests.conftest import document, dropped_in_a_loss
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from lib.data.batch import make_batch
-from lib.data.text import BOS, EOS, UNK
+from lib.data.vocabulary import BOS, EOS, UNK
 from lib.layers.dropout import Dropout
 from lib.layers.gru import GatedGRU
 from lib.models.abs import ABS, ABSConfig

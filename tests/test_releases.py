@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from lib.corpora import INSTALLED, main, table
-from lib.data.corpora import NAMES, NEWSROOM_BINS, Corpus, load_corpus
+from lib.data.catalogue import NAMES, NEWSROOM_BINS
+from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import SPLITS, CorpusError
 from lib.data.prepared import prepare
 from lib.data.releases import RELEASES, _listed, _share, jats_article

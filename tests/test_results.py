@@ -16,11 +16,11 @@ from lib.data.corpora import load_corpus
 from lib.evaluation.baselines import matches, oracle
 from lib.evaluation.metrics import rouge
 from lib.papers import PAPERS, page_table_named, resolve, table_named
-from lib.papers.paper import Row, RunSpec, Table, baseline, slug
+from lib.papers.tables import Row, RunSpec, Table, baseline, slug
 from lib.results import kept as kept_tables
 from lib.results.kept import kept_table
 from lib.results.numbers import make_table, page_table, table_numbers
-from lib.results.table_scores import SCORES, read_table_scores
+from lib.results.scores import SCORES, read_table_scores
 from lib.results.text import markdown, pairs_frame, published_table, setting, table_frame, without_published
 from lib.system.files import project_root
 from lib.train import main as train_main

@@ -14,11 +14,11 @@ import lib
 from lib import score
 from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus
-from lib.data.text import SLIDE, SLIDE_SYMBOL
+from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL
 from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, resolve
+from lib.runs.folder import load_weights, read_meta
 from lib.runs.loop import train
-from lib.runs.run import load_weights, read_meta
 from lib.runs.search import extract, summarize
 from lib.system.errors import RunError
 from lib.system.files import cache_dir

@@ -17,7 +17,7 @@ from lib.data.batch import rows_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.pieces import Pieces
-from lib.data.text import EOS, SENTENCE_END
+from lib.data.vocabulary import EOS, SENTENCE_END
 from lib.evaluation.baselines import matches
 from lib.evaluation.metrics import rouge
 from lib.models.sentence_extractors import (
@@ -27,14 +27,16 @@ from lib.models.sentence_extractors import (
     SentencePointerConfig,
 )
 from lib.papers import PAPERS, resolve
-from lib.papers.mem2mem.extraction import (
+from lib.papers.mem2mem.extracts import (
+    ExtractOptions,
+    SequenceOptions,
     encode_extracts,
+    encode_sentences,
     labelled,
     prepare_extracts,
     prepare_sequences,
     right_sentences,
 )
-from lib.papers.mem2mem.extracts import ExtractOptions, SequenceOptions, encode_sentences
 from lib.papers.paper import Preset, Variant
 from tests.conftest import VOCAB, batch_of, check_padding, document, dropped_in_a_loss, same_document
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from lib import show_runs
-from lib.data.corpora import MANUAL, is_private, load_corpus
+from lib.data.catalogue import MANUAL, is_private
+from lib.data.corpora import load_corpus
 from lib.papers import PAPERS, made_of_runs_named
 from lib.runs.run import Summary
 from lib.show_runs import samples, samples_text

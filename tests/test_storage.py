@@ -11,16 +11,8 @@ from pathlib import Path
 import pytest
 
 import lib
-from lib.system.files import (
-    cache_dir,
-    code_digest,
-    contents_digest,
-    locked,
-    project_root,
-    remove_leftovers,
-    temporary_beside,
-    write_whole,
-)
+from lib.system.files import cache_dir, locked, project_root, remove_leftovers, temporary_beside, write_whole
+from lib.system.fingerprints import code_digest, contents_digest
 
 PACKAGE = Path(lib.__path__[0])
 FILES = {
@@ -174,7 +166,7 @@ def test_contents_have_a_name_wherever_they_are(tmp_path):
 def test_contents_are_read_once(tmp_path, monkeypatch):
     path, read = tmp_path / "train.jsonl", []
     path.write_text("one", encoding="utf-8")
-    monkeypatch.setattr("lib.system.files._sha256", lambda path: read.append(path) or str(len(read)))
+    monkeypatch.setattr("lib.system.fingerprints._sha256", lambda path: read.append(path) or str(len(read)))
     first = [contents_digest(tmp_path, [path]) for _ in range(2)]
     assert len(read) == 2 and first[0] != first[1], "of a file that was written a moment ago nothing is kept"
     monkeypatch.setattr("time.time_ns", lambda: path.stat().st_ctime_ns + 3 * 10**9)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from lib.data.text import BOS, EOS
+from lib.data.vocabulary import BOS, EOS
 from lib.models.t_dmca import TDMCA, CompressedLayer, TDMCAConfig
 from lib.papers import resolve
 from lib.runs.search import DecodeConfig

@@ -7,7 +7,8 @@ from importlib import resources
 import pytest
 
 from lib.data.documents import Document, parse_text
-from lib.data.text import EOS, SPECIALS, UNK, Vocabulary, counted_words, split_sentences, tokenize
+from lib.data.text import counted_words, split_sentences, tokenize
+from lib.data.vocabulary import EOS, SPECIALS, UNK, Vocabulary
 from lib.system.files import project_root
 
 

@@ -10,8 +10,8 @@ from torch import nn
 from lib.layers.dropout import Dropout, random_numbers
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.runs.config import TrainConfig
+from lib.runs.folder import Recipe, read_metrics
 from lib.runs.loop import train
-from lib.runs.run import Recipe, read_metrics
 from lib.system.threads import in_threads, torch_threads
 
 

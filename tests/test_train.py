@@ -24,8 +24,8 @@ from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers import PAPERS, resolve
 from lib.runs import loop as training
 from lib.runs.config import TrainConfig
+from lib.runs.folder import Recipe, kept_checkpoints, load_tensors, load_weights, read_meta, read_metrics
 from lib.runs.loop import _optimizer, check_output, train
-from lib.runs.run import Recipe, kept_checkpoints, load_tensors, load_weights, read_meta, read_metrics
 from lib.system.errors import RunError
 from lib.system.files import project_root
 from lib.train import main, parse

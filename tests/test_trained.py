@@ -13,7 +13,7 @@ from lib import summarize, trained
 from lib.data.documents import Document
 from lib.evaluation.metrics import repeated_ngrams
 from lib.papers import PAPERS
-from lib.papers.paper import Kept
+from lib.papers.tables import Kept
 from lib.results.scores import cut, score_systems
 from lib.runs.run import Run
 from lib.system.files import project_root

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lib.data.text import BOS, EOS, SLIDE, UNK, Vocabulary
+from lib.data.vocabulary import BOS, EOS, SLIDE, UNK, Vocabulary
 from lib.models.windowed import Windowed, WindowedConfig, reverse, run_ragged
 from lib.papers import PAPERS
 from lib.runs.search import DecodeConfig, _barred, beam_search, summarize

@@ -10,8 +10,8 @@ from lib.data.documents import CorpusError, Document
 from lib.data.options import beginning
 from lib.data.prepared import PreparedCorpus, encode
 from lib.data.split import Split
-from lib.data.text import EOS, SLIDE, SPECIALS, Vocabulary
-from lib.models.window_places import count_windows, window_of
+from lib.data.vocabulary import EOS, SLIDE, SPECIALS, Vocabulary
+from lib.models.windowed import count_windows, window_of
 from lib.papers import PAPERS, resolve
 from lib.papers.hierarchical_transformer.clusters import ClusterOptions
 from lib.papers.windowed.windows import (

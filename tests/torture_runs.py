@@ -31,8 +31,8 @@ from lib.models.hierarchical_transformer import HierarchicalTransformer, Hierarc
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.runs.config import TrainConfig
+from lib.runs.folder import Recipe
 from lib.runs.loop import train
-from lib.runs.run import Recipe
 from lib.system.errors import RunError
 from tests.conftest import make_planted_corpus
 from tests.torture import report

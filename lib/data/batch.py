@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lib.data.text import BOS, PAD, UNK
+from lib.data.vocabulary import BOS, PAD, UNK
 from lib.system.errors import InputError
 
 

@@ -15,7 +15,8 @@ from contextlib import suppress
 
 from lib.data.documents import CorpusError
 from lib.data.text import split_sentences
-from lib.system.files import cache_dir, cached, code_digest, digest, write_whole
+from lib.system.files import cache_dir, cached, write_whole
+from lib.system.fingerprints import code_digest, digest
 from lib.system.processes import default_workers, in_processes
 
 # Where the prose of a docstring ends: sections of the usual styles, examples, field lists, directives, underlines.

@@ -13,7 +13,7 @@ from lib.data.options import Options
 from lib.data.pieces import Pieces
 from lib.data.prepared import LONG, chunked, noted, watched
 from lib.data.split import Split
-from lib.data.text import EOS, SENTENCE_END
+from lib.data.vocabulary import EOS, SENTENCE_END
 from lib.system.processes import default_workers, in_processes
 
 Text = TypeVar("Text")

@@ -10,7 +10,7 @@ import numpy as np
 import sentencepiece
 
 from lib.data.documents import CorpusError
-from lib.data.text import CLUSTER_SYMBOLS, EOS, SENTENCE_END, SPECIALS, UNK, Vocabulary
+from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SENTENCE_END, SPECIALS, UNK, Vocabulary
 from lib.system.files import write_whole
 
 # How other people's models call the special symbols: those of the ranked WikiSum shards, and SentencePiece's own.

@@ -28,18 +28,10 @@ from lib.data.documents import SPLITS, CorpusError, Document
 from lib.data.options import Example, Options
 from lib.data.pieces import Pieces
 from lib.data.split import Split
-from lib.data.text import EOS, UNK, Vocabulary
+from lib.data.vocabulary import EOS, UNK, Vocabulary
 from lib.system.errors import InputError
-from lib.system.files import (
-    cached,
-    code_digest,
-    digest,
-    locked,
-    remove_leftovers,
-    temporary_beside,
-    write_json,
-    write_whole,
-)  # fmt: skip
+from lib.system.files import cached, locked, remove_leftovers, temporary_beside, write_json, write_whole
+from lib.system.fingerprints import code_digest, digest
 from lib.system.processes import default_workers, in_processes
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from lib.data.documents import Absent, CorpusError
 from lib.data.pieces import Pieces
 from lib.data.releases import RELEASES
-from lib.data.text import TITLE_END
+from lib.data.vocabulary import TITLE_END
 from lib.system.errors import InputError
 from lib.system.files import of_the_system
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from lib.data.batch import EncodedDocument
-from lib.data.text import EOS, SENTENCE_END, SLIDE, SPECIALS, TITLE_END
+from lib.data.vocabulary import EOS, SENTENCE_END, SLIDE, SPECIALS, TITLE_END
 
 MARK, PLAIN = len(SPECIALS), len(SPECIALS) + 1  # the first word of a planted sentence, and of any other
 

@@ -20,7 +20,7 @@ from collections import Counter
 from pathlib import Path
 
 from lib.human.sheets import CRITERIA, RatingError, read_summaries, write_answers, write_sheets
-from lib.system.commands import plain_errors
+from lib.system.command_line import plain_errors
 
 
 def main(arguments: list[str] | None = None) -> None:

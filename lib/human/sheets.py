@@ -14,7 +14,8 @@ from lib.data.corpora import check_unpublished
 from lib.data.documents import CorpusError, Document
 from lib.data.readers import read_json_lines, reading
 from lib.system.errors import InputError
-from lib.system.files import digest, write_json, write_whole
+from lib.system.files import write_json, write_whole
+from lib.system.fingerprints import digest
 
 CRITERIA = {  # Mem2Mem's (section 5.7), each from 1 to 5; its Table 5 heads the third column REL
     "coherence": "Does the summary make sense?",

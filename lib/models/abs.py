@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch, in_vocabulary
-from lib.data.text import BOS
+from lib.data.vocabulary import BOS
 from lib.layers.attention import masked_softmax
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document
 from lib.models.summarizer import AttentiveOutput, SoftmaxModel

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch, in_vocabulary
-from lib.data.text import PAD
+from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch
-from lib.data.text import UNK
+from lib.data.vocabulary import UNK
 from lib.layers.attention import Attention, full_precision
 from lib.layers.dropout import Dropout, check_dropout
 from lib.layers.gru import GRU, GatedGRU

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import Batch, in_vocabulary
-from lib.data.text import PAD
+from lib.data.vocabulary import PAD
 from lib.layers.attention import Attention, full_precision
 from lib.layers.coverage import CoverageAttention
 from lib.layers.gru import GRU

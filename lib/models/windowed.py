@@ -4,18 +4,18 @@ sees one window of the text at a time and writes a symbol to move on. Equation n
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import Batch, in_vocabulary
-from lib.data.text import SLIDE, UNK
+from lib.data.vocabulary import SLIDE, UNK
 from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.lstm import LSTM
 from lib.layers.pointer import GenerateOrCopy, PointerOutput
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import PointerModel
-from lib.models.window_places import check_window, count_windows
 from lib.system.errors import InputError
 
 
@@ -331,3 +331,25 @@ def run_ragged(lstm: nn.LSTM, values: Tensor, lengths: Tensor) -> tuple[Tensor, 
     outputs, (hidden, cell) = lstm(packed)
     outputs, _ = pad_packed_sequence(outputs, batch_first=True, total_length=values.shape[1])
     return outputs, (hidden[0], cell[0])
+
+
+def check_window(window: int, stride: int) -> None:
+    """ValueError unless every word is in a window of `window` words that moves on by `stride`."""
+    if not 1 <= stride <= window:
+        raise InputError(f"a window of {window} words must move on by 1 to {window} words, not {stride}")
+
+
+def count_windows(words, window: int, stride: int):
+    """How many windows of `window` words, each `stride` words after the one before, hold a text of `words` words.
+
+    `words` is a number, an array or a tensor, and so is the result: 1, and one more for each stride that is needed.
+    """
+    more = -((window - words) // stride)
+    return 1 + more * (more > 0)
+
+
+def window_of(start: int, end: int, words: int, window: int, stride: int) -> int:
+    """The first window that holds the words [start, end) of a text, or the one that leaves out fewest of them."""
+    first = np.arange(count_windows(words, window, stride)) * stride
+    outside = np.clip(first - start, 0, None) + np.clip(end - first - window, 0, None)
+    return int(outside.argmin())

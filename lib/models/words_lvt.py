@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import Batch, in_vocabulary
-from lib.data.text import SPECIALS, UNK
+from lib.data.vocabulary import SPECIALS, UNK
 from lib.layers.attention import Attention, full_precision
 from lib.layers.gru import GRU
 from lib.layers.pointer import Shortlist

@@ -30,8 +30,8 @@ from matplotlib.text import Text
 
 from lib.pages.pictures import PICTURES
 from lib.pages.pictures.picture import Arrow, Box, Frame, ModelPicture, Part, equation_numbers
-from lib.papers.paper import choose
-from lib.system.commands import plain_errors
+from lib.system.command_line import plain_errors
+from lib.system.errors import choose
 from lib.system.files import project_root, write_whole
 
 # After Okabe and Ito (2008), the blue a little darker and the purple lighter, so that colour-blind readers can tell

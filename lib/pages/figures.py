@@ -367,7 +367,7 @@ PLOTS = {
 
 
 def main(arguments: list[str] | None = None) -> None:
-    from lib.system.commands import plain_errors  # here, because what draws needs neither torch nor the models
+    from lib.system.command_line import plain_errors  # here, because what draws needs neither torch nor the models
 
     parser = argparse.ArgumentParser(
         prog="python -m lib.pages.figures", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -11,7 +11,7 @@ from html import escape
 import ipywidgets
 from IPython.display import HTML, display
 
-from lib.system.files import digest
+from lib.system.fingerprints import digest
 
 _times: Counter[str] = Counter()  # frames were drawn without a kernel, by a digest of what they show
 

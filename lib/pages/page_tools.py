@@ -20,7 +20,8 @@ from pygments.lexers import PythonLexer
 from torch import nn
 
 from lib.data.batch import Batch
-from lib.data.corpora import IN_BOTH, Corpus, unseen
+from lib.data.catalogue import IN_BOTH
+from lib.data.corpora import Corpus, unseen
 from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus, code_of
@@ -31,9 +32,11 @@ from lib.pages.shown import PageFigures, Passages, ShownFigure
 from lib.papers import open_run
 from lib.papers.paper import Setup
 from lib.results.scores import score_systems
+from lib.runs.folder import determining, run_config
 from lib.runs.loop import evaluate_loss, train
-from lib.runs.run import Run, determining, run_config
-from lib.system.files import digest, project_root, trained_folder, work_folder
+from lib.runs.run import Run
+from lib.system.files import project_root, trained_folder, work_folder
+from lib.system.fingerprints import digest
 from lib.system.threads import torch_threads
 
 

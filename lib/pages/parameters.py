@@ -3,9 +3,8 @@
 import ast
 import builtins
 
-from lib.system.errors import InputError
+from lib.system.errors import InputError, did_you_mean
 from lib.system.files import check_ours
-from lib.system.suggestions import did_you_mean
 
 
 class ParameterError(InputError):

@@ -6,11 +6,13 @@ from safetensors import SafetensorError
 
 from lib.data.prepared import TextEncoder
 from lib.papers import hierarchical_transformer, mem2mem, read_again, windowed
-from lib.papers.paper import PageTable, Paper, RunFigure, Samples, Setup, Table, choose
-from lib.runs.run import Run, load_weights, made_from, read_config
+from lib.papers.paper import Paper, Setup
+from lib.papers.tables import PageTable, RunFigure, Samples, Table
+from lib.runs.folder import load_weights, made_from, read_config
+from lib.runs.run import Run
 from lib.runs.search import DecodeConfig
 from lib.system.devices import device_named
-from lib.system.errors import InputError, RunError
+from lib.system.errors import InputError, RunError, choose
 
 PAPERS: dict[str, Paper] = {
     module.PAPER.name: module.PAPER for module in (mem2mem, windowed, read_again, hierarchical_transformer)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from lib.results.cards import render_cards
 from lib.results.numbers import ANY_TABLE
-from lib.results.table_scores import SCORES
+from lib.results.scores import SCORES
 from lib.results.text import markdown
 from lib.system.errors import InputError
 from lib.system.files import check_keys, project_root, read_numbers, trained_folder, write_json, write_whole

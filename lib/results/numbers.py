@@ -9,7 +9,7 @@ import numpy as np
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.measures import MEASURES
 from lib.papers import page_table_named, table_named
-from lib.papers.paper import DECODINGS, Row, Table
+from lib.papers.tables import DECODINGS, Row, Table
 from lib.system.errors import InputError
 
 ANY_TABLE = ("table", "title", "columns")  # what the numbers of every table have

@@ -30,9 +30,8 @@ from lib.layers.dropout import random_numbers, seed_of
 from lib.layers.kernels import coverage_backward, exponentials, ready
 from lib.models.summarizer import Summarizer
 from lib.runs.config import TrainConfig
-from lib.runs.run import (
+from lib.runs.folder import (
     Recipe,
-    Run,
     checkpoints,
     determining,
     kept_checkpoints,
@@ -46,18 +45,11 @@ from lib.runs.run import (
     under,
     weights_of,
 )
+from lib.runs.run import Run
 from lib.system.devices import device_named, has_bf16_products, processes, wait_for_all
 from lib.system.errors import CompanionError, RunError
-from lib.system.files import (
-    LOCK_MODE,
-    cached,
-    digest,
-    of_the_system,
-    remove_leftovers,
-    unwritable,
-    write_json,
-    write_whole,
-)
+from lib.system.files import LOCK_MODE, cached, of_the_system, remove_leftovers, unwritable, write_json, write_whole
+from lib.system.fingerprints import digest
 from lib.system.threads import in_threads, threads_on, torch_threads
 
 # Parameters times source words of a batch from which threads pay: less is mostly Python, which one at a time can run.

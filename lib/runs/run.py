@@ -1,48 +1,23 @@
-"""A run's folder: everything that is needed to go on with a model, to use it, or to hand it on.
+"""A trained run in use: the summaries that it writes, and where it looked."""
 
-`config.json` (paper, variant, preset; the model's config, options, training, decoding and which weights count; what
-the run was made with), `vocabulary.txt` or `pieces.model` (and what else turns texts into ids), `metrics.jsonl`
-(losses by name and step), `last.safetensors` (weights, optimizer, step), `best.safetensors` (weights with the least
-validation loss; `best-STEP.safetensors`, where a run keeps several of the best). Each file is replaced as a whole, so
-a run that is killed leaves the last complete ones.
-"""
-
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from torch import Tensor, nn
 
 from lib.data.batch import Batch, EncodedDocument, make_batch, rows_of
 from lib.data.documents import Document, parse_text, to_document
 from lib.data.prepared import TextEncoder, encode_documents
-from lib.data.text import BOS
+from lib.data.vocabulary import BOS
 from lib.models.summarizer import Extractor
+from lib.runs.folder import read_metrics
 from lib.runs.search import DecodeConfig, Hypothesis, batches, choices, source_sentences, written
-from lib.system.errors import InputError, RunError
-from lib.system.suggestions import did_you_mean
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What a run keeps beside what determines its numbers: whose it is, and how it is used."""
-
-    paper: str
-    variant: str = ""
-    preset: str = ""
-    decode: DecodeConfig = DecodeConfig()
-    weights: str = "best"  # that count; or "average" of the best that were kept
-    encode: Callable[[Sequence[Document], TextEncoder], list[EncodedDocument]] = encode_documents
-    paragraphs: bool = False  # whether a text is a cluster of paragraphs
+from lib.system.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -180,219 +155,3 @@ class Run:
 
 
 PER_DOCUMENT = ("heads", "importance", "windows")  # attention that is not of a word of the summary
-
-
-# ------------------------------------------------------------------------------------------------------- weights
-
-
-def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> nn.Module:
-    """Put the weights of a run into `model`.
-
-    Args:
-        which: "best", "last", "best-STEP", or "average": the mean of the best checkpoints that were kept.
-
-    Raises RunError when there are none, or they are of another model, or `Setup.build` made the model for a corpus
-    with another vocabulary than the run's: as long, it would give fluent nonsense.
-    """
-    _check_vocabulary(model, folder)
-    if which == "average":
-        return _average_weights(model, folder)
-    path = Path(folder) / f"{which}.safetensors"
-    if which == "best" and not path.exists():
-        path = path.with_name("last.safetensors")  # a run without validation documents
-        _check_trained(path)
-    if not path.is_file():
-        if there := checkpoints(folder):
-            raise RunError(f"{folder} holds no weights {which!r}; there are: {', '.join(there)}")
-        raise RunError(f"{folder} holds no weights; make them with python -m lib.train ... --output {folder}")
-    put_weights(model, load_tensors(path), path)
-    return model
-
-
-def _check_trained(last: Path) -> None:
-    """Raises RunError for a run that has validation documents, and was stopped before it came to them."""
-    if last.is_file() and read_config(last.parent)["documents"].get("val"):
-        raise RunError(
-            f"{last.parent} holds no best weights: it was stopped after {read_meta(last)['step']} steps, before a "
-            "first validation. Train it on with --resume, or ask for the weights 'last'"
-        )
-
-
-def _check_vocabulary(model: nn.Module, folder: str | Path) -> None:
-    given = getattr(model, "encoder_digest", None)  # what `Setup.build` says of the corpus
-    if given is None or not (Path(folder) / "config.json").exists():
-        return
-    if given != (own := read_config(folder)["encoder"]):
-        raise RunError(
-            f"{folder} was trained with the vocabulary {own}, and the model was built for a corpus with {given}: its "
-            f"words would be others. Open the run with its own: lib.load({str(folder)!r})"
-        )
-
-
-def checkpoints(folder: str | Path) -> list[str]:
-    """Names of the files of weights in a folder."""
-    return sorted(path.name for which in ("last", "best*") for path in Path(folder).glob(f"{which}.safetensors"))
-
-
-def kept_checkpoints(folder: str | Path) -> list[str]:
-    """Names ("best-STEP") of the best checkpoints of a run with `keep_best` above 1, the best first."""
-    losses = {path.stem: read_meta(path)["loss"] for path in Path(folder).glob("best-*.safetensors")}
-    return sorted(losses, key=losses.__getitem__)
-
-
-def _average_weights(model: nn.Module, folder: str | Path) -> nn.Module:
-    kept = kept_checkpoints(folder)
-    if not kept:
-        raise RunError(f"{folder} holds no best-STEP weights to average: train with keep_best above 1")
-    sums: dict[str, Tensor] = {}
-    for which in kept:
-        for name, value in load_weights(model, folder, which).state_dict().items():
-            sums[name] = sums.get(name, 0) + value.double()
-    model.load_state_dict({name: total / len(kept) for name, total in sums.items()})
-    return model
-
-
-def tied(model: nn.Module) -> dict[str, str]:
-    """Second and later names of parameters that a model uses in several places, and their first; stored once."""
-    first: dict[int, str] = {}
-    named = model.named_parameters(remove_duplicate=False)
-    return {name: kept for name, p in named if (kept := first.setdefault(id(p), name)) != name}
-
-
-def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """A model's tensors as a checkpoint names them."""
-    twice = tied(model)
-    return {f"model.{name}": value for name, value in model.state_dict().items() if name not in twice}
-
-
-def put_weights(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Into `model`, of the tensors of the checkpoint `path`. Raises RunError when they are of another model, or no
-    numbers."""
-    weights = under("model", tensors)
-    if broken := [name for name, value in weights.items() if not value.isfinite().all()]:
-        raise RunError(f"{path} is damaged: {broken[0]} holds values that are no finite numbers")
-    weights |= {name: weights[kept] for name, kept in tied(model).items() if kept in weights}
-    try:
-        model.load_state_dict(weights)
-    except RuntimeError as error:
-        reason = " ".join(str(error).split())
-        raise RunError(f"{path} holds the weights of another model: {reason}") from None
-
-
-def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Those whose names begin with the prefix and a dot, without both."""
-    return {k.removeprefix(f"{prefix}."): v for k, v in tensors.items() if k.startswith(f"{prefix}.")}
-
-
-def load_tensors(path: Path) -> dict[str, Tensor]:
-    with _checkpoint(path) as file:
-        return {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-
-
-def read_meta(path: Path) -> dict:
-    with _checkpoint(path) as file:
-        return json.loads(file.metadata()["meta"])
-
-
-@contextmanager
-def _checkpoint(path: Path) -> Iterator[Any]:
-    """Raises RunError where the file is damaged, or no checkpoint."""
-    try:
-        with safe_open(path, "pt") as file:
-            yield file
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{path} is damaged ({error}). Remove it to begin again.") from None
-
-
-def read_metrics(folder: str | Path) -> list[dict]:
-    """What metrics.jsonl holds, line by line. Raises RunError for a line that no run writes."""
-    path = Path(folder) / "metrics.jsonl"
-    lines = path.read_bytes().splitlines() if path.exists() else []
-    return [_metrics(line, f"{path}, line {number}") for number, line in enumerate(lines, 1) if line.endswith(b"}")]
-
-
-def _metrics(line: bytes, where: str) -> dict:
-    try:
-        found = json.loads(line)
-        if isinstance(found["step"], int):
-            return found
-    except (ValueError, KeyError, TypeError, RecursionError):
-        pass
-    raise RunError(f"{where}: no losses of a step. Remove the line.")
-
-
-# --------------------------------------------------------------------------------------------------- config.json
-
-# what a run's numbers follow from; the rest of config.json says how it is used and what it was made with
-DETERMINING = ("paper", "variant", "model", "train", "corpus", "options", "data")
-# what every config.json says
-PARTS = {
-    **dict.fromkeys(DETERMINING, str),
-    **dict.fromkeys(("weights", "encoder"), str),
-    **dict.fromkeys(("model", "train", "options", "decode", "documents"), dict),
-}
-
-
-def run_config(recipe: Recipe, model: nn.Module, corpus, train) -> dict:
-    """config.json of a run of `model` on a prepared corpus, with a training configuration."""
-    return {
-        **{name: getattr(recipe, name) for name in ("paper", "variant", "preset", "weights")},
-        "model": asdict(model.config),  # type: ignore[arg-type]
-        "options": asdict(corpus.options),
-        "decode": asdict(recipe.decode),
-        "train": asdict(train),
-        "corpus": corpus.name,
-        "documents": {name: len(split) for name, split in corpus.splits.items()},
-        "data": corpus.fingerprint,
-        "encoder": corpus.encoder.digest(),
-    }
-
-
-def determining(config: Mapping) -> dict:
-    """What two runs of the same numbers have in common, as JSON has it."""
-    return json.loads(json.dumps({key: config.get(key) for key in DETERMINING}))
-
-
-def read_config(folder: str | Path) -> dict:
-    """Raises RunError when the folder holds no run, or one that cannot be opened."""
-    path = Path(folder) / "config.json"
-    if not path.exists():
-        raise RunError(f"{folder} holds no run: there is no config.json. python -m lib.train makes one.")
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise RunError(f"{path} cannot be read ({error})") from None
-    if not isinstance(config, dict):
-        raise RunError(f"{path} cannot be read: it holds no JSON object")
-    if missing := [key for key in PARTS if key not in config]:
-        raise RunError(f"{path} does not say {', '.join(missing)}: it is no run of this version. Train it anew.")
-    for key, kind in PARTS.items():
-        if not isinstance(config[key], kind):
-            wanted = "a string" if kind is str else "a JSON object"
-            raise RunError(f"{path}: {key} must be {wanted}, not {json.dumps(config[key])[:40]}")
-    return config
-
-
-def made_from(kind, values: Mapping, path: Path) -> Any:
-    """A dataclass from what config.json holds. Raises RunError for a field that it does not have, or a bad value."""
-    known = get_type_hints(kind)
-    for name, value in values.items():
-        if name not in known:
-            raise RunError(f"{path}: {kind.__name__} has no field {name!r}{did_you_mean(name, known)}")
-        if not _fits(value, known[name]):
-            wanted = getattr(known[name], "__name__", known[name])
-            raise RunError(f"{path}: {name} must be {wanted}, not {json.dumps(value)[:40]}")
-    try:
-        return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
-    except (TypeError, ValueError) as error:
-        raise RunError(f"{path}: {error}") from None
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    """Whether a value of JSON is of the type of a field: a number, a string, a tuple of them, perhaps None."""
-    if isinstance(kind, UnionType):
-        return any(_fits(value, each) for each in get_args(kind))
-    if get_origin(kind) is tuple:
-        return isinstance(value, list) and all(_fits(each, get_args(kind)[0]) for each in value)
-    wanted = (int, float) if kind is float else kind
-    return isinstance(value, wanted) and (kind is bool or not isinstance(value, bool))

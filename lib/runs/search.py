@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch, EncodedDocument, rows_of
 from lib.data.batching import in_order
-from lib.data.text import BOS, EOS, PAD, UNK, Vocabulary
+from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from lib.layers.kernels import compiled
 from lib.models.summarizer import Extractor, Summarizer
 from lib.system.errors import InputError

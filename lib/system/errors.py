@@ -1,6 +1,9 @@
 """Errors that tell a person what to change. The commands show them as one line; any other error is a fault of the
 program, and keeps its traceback."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class CompanionError(Exception):
     """What the project itself raises for people to read: says what, where and what to do."""
@@ -12,3 +15,16 @@ class InputError(CompanionError, ValueError):
 
 class RunError(CompanionError, RuntimeError):
     """A run that cannot be started, continued or opened: says why and what to do."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: ", did you mean 'dataset'?", or a full stop."""
+    near = get_close_matches(str(name), list(known), n=1, cutoff=0.5)
+    return f", did you mean {near[0]!r}?" if near else "."
+
+
+def choose(value: str, allowed, what: str) -> str:
+    """`value` if it is allowed; otherwise a ValueError that proposes the nearest."""
+    if value in allowed:
+        return value
+    raise InputError(f"unknown {what} {value!r}{did_you_mean(value, allowed)} There are: {', '.join(allowed)}")

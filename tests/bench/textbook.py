@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch, in_vocabulary
-from lib.data.text import PAD
+from lib.data.vocabulary import PAD
 from lib.layers.coverage import CoverageAttention
 from lib.layers.pointer import PointerGenerator, PointerOutput
 from lib.layers.transformer import sinusoids

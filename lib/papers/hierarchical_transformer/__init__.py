@@ -7,14 +7,15 @@ from fractions import Fraction
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
-from lib.data.text import BOS, PAD, PARAGRAPH_END, TITLE_END, UNK
+from lib.data.vocabulary import BOS, PAD, PARAGRAPH_END, TITLE_END, UNK
 from lib.evaluation.baselines import lexrank
 from lib.models.copying_transformer import CopyingTransformer
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.models.t_dmca import TDMCA, TDMCAConfig
 from lib.papers.hierarchical_transformer.clusters import ClusterOptions
 from lib.papers.hierarchical_transformer.ranking import RANKED, encode_ranked, prepare_clusters
-from lib.papers.paper import Kept, PageTable, Paper, Preset, Row, Samples, Table, Variant, against, baseline, trained
+from lib.papers.paper import Paper, Preset, Variant
+from lib.papers.tables import Kept, PageTable, Row, Samples, Table, against, baseline, trained
 from lib.runs.config import TrainConfig
 from lib.runs.search import DecodeConfig, source_sentences
 

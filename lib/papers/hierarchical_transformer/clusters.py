@@ -16,18 +16,19 @@ import numpy as np
 
 from lib.data.batch import EncodedDocument, rows_of
 from lib.data.documents import SPLITS, Document
-from lib.data.graphs import (
-    discourse_graph,
-    entity_finder,
-    similarity_graph,
-    title_similarity,
-)
 from lib.data.options import Options, beginning, words_of
 from lib.data.piece_corpora import cased, encode_split, learn_pieces, summary_pieces
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, check_splits, code_of, watched
 from lib.data.split import Split
-from lib.data.text import CLUSTER_SYMBOLS, PARAGRAPH_END, TITLE_END, Vocabulary, bigram_recall
+from lib.data.text import bigram_recall
+from lib.data.vocabulary import CLUSTER_SYMBOLS, PARAGRAPH_END, TITLE_END, Vocabulary
+from lib.papers.hierarchical_transformer.graphs import (
+    discourse_graph,
+    entity_finder,
+    similarity_graph,
+    title_similarity,
+)
 from lib.system.errors import InputError
 
 

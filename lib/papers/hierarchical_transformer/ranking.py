@@ -11,7 +11,6 @@ from safetensors.numpy import load_file, save
 from lib.data.batch import EncodedDocument, rows_of
 from lib.data.batching import in_order
 from lib.data.documents import CorpusError, Document
-from lib.data.graphs import entity_finder
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
 from lib.papers.hierarchical_transformer.clusters import (
@@ -24,6 +23,7 @@ from lib.papers.hierarchical_transformer.clusters import (
     ranked,
     similarity_scores,
 )
+from lib.papers.hierarchical_transformer.graphs import entity_finder
 from lib.runs.config import TrainConfig
 from lib.runs.loop import train_in_cache
 from lib.runs.run import Run

@@ -6,7 +6,7 @@ from dataclasses import replace
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
-from lib.data.text import BOS, PAD, PARAGRAPH_END, TITLE_END, UNK
+from lib.data.vocabulary import BOS, PAD, PARAGRAPH_END, TITLE_END, UNK
 from lib.evaluation.baselines import matches, oracle
 from lib.models.discourse_aware import DiscourseAware
 from lib.models.hred import HRED
@@ -14,29 +14,18 @@ from lib.models.mem2mem import Mem2Mem
 from lib.models.sentence_extractors import SentenceClassifier, SentencePointer
 from lib.models.seq2seq import Seq2Seq
 from lib.models.tlm import LanguageModel
-from lib.papers.mem2mem.extraction import (
+from lib.papers.mem2mem.extracts import (
+    ExtractOptions,
+    SequenceOptions,
     encode_extracts,
     encode_sequences,
     prepare_extracts,
     prepare_sequences,
     summary_sentences,
 )
-from lib.papers.mem2mem.extracts import ExtractOptions, SequenceOptions
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.papers.paper import (
-    Kept,
-    Paper,
-    Preset,
-    Reading,
-    RunFigure,
-    Samples,
-    Table,
-    Variant,
-    against,
-    baseline,
-    text_baselines,
-    trained,
-)  # fmt: skip
+from lib.papers.paper import Paper, Preset, Reading, Variant, text_baselines
+from lib.papers.tables import Kept, RunFigure, Samples, Table, against, baseline, trained
 from lib.runs.config import TrainConfig
 from lib.runs.search import DecodeConfig
 

@@ -6,20 +6,9 @@ from lib.models.abs import ABS
 from lib.models.ras import RAS
 from lib.models.read_again import ENCODERS, ReadAgain
 from lib.models.words_lvt import LargeVocabulary
-from lib.papers.paper import (
-    Kept,
-    PageTable,
-    Paper,
-    Preset,
-    Row,
-    RunFigure,
-    Samples,
-    Table,
-    Variant,
-    baseline,
-    trained,
-)
+from lib.papers.paper import Paper, Preset, Variant
 from lib.papers.read_again.headlines import HeadlineOptions, prepare_headlines
+from lib.papers.tables import Kept, PageTable, Row, RunFigure, Samples, Table, baseline, trained
 from lib.runs.config import TrainConfig
 from lib.runs.search import DecodeConfig
 

@@ -14,7 +14,7 @@ from lib.data.documents import Document
 from lib.data.options import Example, Options
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, prepare
 from lib.data.split import Split
-from lib.data.text import SPECIALS, UNK, Vocabulary
+from lib.data.vocabulary import SPECIALS, UNK, Vocabulary
 from lib.system.errors import InputError
 
 # Words and marks of agency messages that make a headline unfit (Rush et al. 2015, as published with their code);

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from lib.models.windowed import Windowed
-from lib.papers.paper import Kept, Paper, Preset, RunFigure, Samples, Table, Variant, baseline, trained
+from lib.papers.paper import Paper, Preset, Variant
+from lib.papers.tables import Kept, RunFigure, Samples, Table, baseline, trained
 from lib.papers.windowed.windows import ArticleOptions, prepare_windowed
 from lib.runs.config import TrainConfig
 from lib.runs.search import DecodeConfig

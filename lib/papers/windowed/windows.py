@@ -18,10 +18,10 @@ from lib.data.documents import CorpusError, Document
 from lib.data.options import Example, Options, beginning, words_of
 from lib.data.prepared import PreparedCorpus, cached_corpus, prepare
 from lib.data.split import Split
-from lib.data.text import EOS, PAD, SLIDE, SLIDE_SYMBOL, SPECIALS, Vocabulary
-from lib.models.window_places import check_window, window_of
+from lib.data.vocabulary import EOS, PAD, SLIDE, SLIDE_SYMBOL, SPECIALS, Vocabulary
+from lib.models.windowed import check_window, window_of
 from lib.system.errors import InputError
-from lib.system.files import contents_digest
+from lib.system.fingerprints import contents_digest
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,11 @@ program keeps its traceback."""
 
 import io
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from types import MappingProxyType
 
-from lib.system.errors import CompanionError, InputError
-from lib.system.files import check_ours, check_writable, of_the_system, read_numbers
+from lib.system.errors import CompanionError
+from lib.system.files import check_ours, of_the_system
 
 INTERRUPTED = 130  # the exit status of what a person stopped, as shells have it
 
@@ -51,33 +49,3 @@ def _is_of_memory(error: RuntimeError) -> bool:
     """Whether a device's memory was too small. Only a command that has imported PyTorch can meet that."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(error, torch.OutOfMemoryError)
-
-
-def one_file(first: Path, second: Path) -> bool:
-    """Whether two paths lead to the same file, by whatever names; it need not be there yet."""
-    there = first.exists() and second.exists()
-    return first.samefile(second) if there else first.resolve() == second.resolve()
-
-
-def check_replaces(
-    output: Path, what: str, needed: Iterable[str], beside: Mapping[str, Path] = MappingProxyType({})
-) -> None:
-    """Raises OSError where files cannot be written, and ValueError where they would replace other ones.
-
-    output: a `what`, a JSON object with the keys that are `needed`; no other file is replaced.
-    beside: by what they are, files that are written with it; without it they are not its own, and not replaced.
-    """
-    for name, path in beside.items():
-        check_writable(path)
-        if one_file(output, path):
-            raise InputError(f"--output {output}: the {name} is written there, and numbers as NAME.json")
-        if path.exists() and not output.exists():
-            raise InputError(
-                f"--output {output}: its {name} would replace {path}, which is of no {what}. Name another"
-            )
-    check_writable(output)
-    if output.exists():
-        try:
-            read_numbers(output, what, needed)
-        except ValueError as error:
-            raise InputError(f"--output would replace {error}. Name another file, or remove this one") from None

@@ -1,12 +1,12 @@
 """Graphs over the paragraphs of a cluster (Liu and Lapata 2019, appendix A): lexical similarity, and discourse."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache
 
 import numpy as np
-from scipy.sparse import csr_array
+
+from lib.data.text import tfidf
 
 # The paper's markers (it counts 36), as they stand in its appendix.
 MARKERS = (
@@ -19,35 +19,6 @@ MARKERS = (
 ENTITY_TYPES = frozenset({"PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "EVENT", "WORK_OF_ART", "LAW"})
 _MARKER = re.compile(r"\b(?:" + "|".join(map(re.escape, MARKERS)) + r")\b", re.IGNORECASE)
 _NAME = re.compile(r"\b(?:[A-Z][\w'’-]*|[A-Z]{2,})(?:\s+(?:(?:of|the|and|de|van|von)\s+)?[A-Z][\w'’-]*)*")
-
-
-def tfidf(paragraphs: Sequence[Sequence[Hashable]]) -> np.ndarray:
-    """Vectors of length 1 (or 0) of paragraphs in words: [P, words] (equation 25).
-
-    The weight of a word is its count times log(P / paragraphs that have it).
-    """
-    vectors = _weights(paragraphs).toarray()
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(norms > 0, norms, 1)
-
-
-def sparse_tfidf(paragraphs: Sequence[Sequence[Hashable]]) -> csr_array:
-    """The same for very many paragraphs: what is not 0 of [P, words]."""
-    weights = _weights(paragraphs)
-    norms = np.sqrt((weights * weights).sum(1))
-    weights.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(weights.indptr))
-    return weights
-
-
-def _weights(paragraphs: Sequence[Sequence[Hashable]]) -> csr_array:
-    counts = [Counter(words) for words in paragraphs]
-    having = Counter(word for count in counts for word in count)
-    index = {word: i for i, word in enumerate(having)}
-    rarity = np.array([np.log(len(counts) / n) for n in having.values()])
-    words = np.array([index[word] for count in counts for word in count], dtype=np.int64)
-    numbers = np.array([n for count in counts for n in count.values()], dtype=float)
-    ends = np.cumsum([0, *map(len, counts)])
-    return csr_array((numbers * rarity[words], words, ends), shape=(len(counts), len(index)))
 
 
 def title_similarity(title: Sequence[Hashable], paragraphs: Sequence[Sequence[Hashable]]) -> np.ndarray:
