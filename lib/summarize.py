@@ -130,7 +130,7 @@ def record(name: str, summary: Summary) -> dict:
 
 def _shown(run: Run, name: str, summary: Summary) -> ShownDocument:
     """A summary for the page: its tokens sentence by sentence."""
-    unit = "paragraph" if run.paragraphs else getattr(run.options, "unit", "sentence")
+    unit = "paragraph" if run.options.of_paragraphs else getattr(run.options, "unit", "sentence")
     return ShownDocument(
         name=name,
         source=summary.source,

@@ -84,16 +84,11 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Any, Setup]:
 def changed(setup: Setup, command: Any) -> Setup:
     """A preset with the fields that were given. Raises ValueError for those that are not the command's to say."""
     given, preset = asdict(command.model), asdict(setup.model_config())
-    for name in ("vocab_size", *setup.paper.from_corpus):
-        if name in given and given.pop(name) != preset[name]:
+    for name in ("vocab_size", *setup.shared):
+        if given.pop(name) != preset[name]:
             option = name.replace("_", "-")
             raise InputError(f"--model.{option} is the corpus's to say: give --options.{option}")
-    shared = {name: given[name] for name in setup.paper.variants[setup.variant].shared}
-    for name, value in shared.items():
-        if getattr(command.options, name) not in (getattr(setup.options, name), value):
-            raise InputError(f"--options.{name} has the model's value: give --model.{name}")
-    options = replace(command.options, **shared)
-    return replace(setup, train=command.train, decode=command.decode, options=options, config=given)
+    return replace(setup, train=command.train, decode=command.decode, options=command.options, config=given)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -98,7 +98,7 @@ def table_of(title: str, systems) -> Table:
 
 def _systems(title: str, kept: Kept, run: Run, texts: list[Document]) -> Iterator[tuple[str, list[list[str]]]]:
     """Name and summaries of each."""
-    encoded = run.encode(texts, run.encoder)
+    encoded = run.encode(texts)
     for how, size in DECODINGS.items():
         decode: DecodeConfig = replace(run.decode, block_ngrams=size)
         yield f"{title}, {how}", summarize(run.model, encoded, run.vocabulary, decode)

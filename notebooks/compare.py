@@ -129,7 +129,7 @@ with ThreadPoolExecutor(1 if alone or kept else 2) as pool:
 
 read = {}
 for name, (run, cost) in runs.items():
-    (first,) = run.encode(texts[:1], run.encoder)
+    (first,) = run.encode(texts[:1])
     units = "paragraphs, the title first" if run.paragraphs else "sentences"
     read[name] = {
         "variant": run.config["variant"],
@@ -168,7 +168,7 @@ systems = {
 }
 milliseconds = {}
 for name, (run, _) in runs.items():
-    encoded = run.encode(texts, run.encoder)
+    encoded = run.encode(texts)
     for how, size in DECODINGS.items():
         rule = replace(run.decode, block_ngrams=size)
         begun = time.perf_counter()

@@ -91,10 +91,11 @@ from lib.data.batch import EncodedDocument, make_batch
 from lib.papers.hierarchical_transformer.clusters import (
     clusters,
     encode_cluster,
-    encode_clusters,
+    rows_of,
+)
+from lib.papers.hierarchical_transformer.ranking import (
     order_scores,
     ranked,
-    rows_of,
     similarity_scores,
 )
 from lib.data.corpora import anthology_year, load_corpus
@@ -135,7 +136,6 @@ from lib.pages.page_tools import (
 from lib.papers import open_run, resolve
 from lib.papers.hierarchical_transformer.ranking import (
     best_paragraphs,
-    encode_ranked,
     learned_ranking,
     learned_scores,
     train_ranker,
@@ -1064,9 +1064,7 @@ the summary and are left out, as in the paper.
 
 # %% slideshow={"slide_type": "skip"}
 told = preset == "paper"
-wide = encode_clusters(
-    studied_corpus, studied.options, studied.documents, progress=told
-)
+wide = studied.options.of_all.prepare(studied_corpus, studied.documents, progress=told)
 pieces, test, train = wide.vocabulary, wide["test"], wide["train"]
 # papers of the ACL Anthology may be quoted from 2016 on
 first_cluster = next(
@@ -1202,7 +1200,7 @@ sees the reference. All summaries are cut to the same number of words. *repeated
 
 # %% slideshow={"slide_type": "subslide"}
 documents = unseen_papers(corpus, 20 if kept else chosen.documents)
-encoded_tests = run.encode(documents, run.encoder)
+encoded_tests = run.encode(documents)
 references = [document.summary for document in documents]
 longest = chosen.paper.kept.cut if kept else decode.max_length
 paragraphs = [options.example(document).paragraphs for document in documents]
@@ -1322,7 +1320,7 @@ instead of their first 520 words.
 if not options.flat and not corpus.ranked:
     more = round(options.paragraphs * 40 / 24)
     more = replace(options, paragraphs=more, section_words=None)
-    longer = encode_ranked(documents, replace(run.encoder, options=more))
+    longer = replace(run.encoder, options=more).encode(documents)
     both = (longer, encoded_tests)
     means = [np.mean([len(document.source) for document in found]) for found in both]
     print(f"{means[0]:.0f} pieces in place of {means[1]:.0f}")
@@ -1424,7 +1422,7 @@ if has_heads:
     panels.append({"title": "learned, mean of the heads", "weights": learned_graph})
     for kind in ("similarity", "discourse"):
         with_graph = replace(run.encoder, options=replace(options, graph=kind))
-        encoded_graph = run.encode([documents[shown]], with_graph)
+        encoded_graph = with_graph.encode([documents[shown]])
         weights = make_batch(encoded_graph, len(pieces)).graph[0].numpy()
         weights = weights / weights.sum(1, keepdims=True)
         panels.append({"title": kind, "weights": weights})

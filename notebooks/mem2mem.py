@@ -90,7 +90,7 @@ from lib.pages.checks import Checks, gradients
 from lib.data.batch import in_vocabulary, make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
-from lib.data.prepared import TextEncoder, encode_documents
+from lib.data.prepared import TextEncoder
 from lib.papers.mem2mem.sections import CohanOptions, choose_sections
 from lib.data.synthetic import MARK, planted_at, planted_sentences
 from lib.data.vocabulary import BOS, UNK, Vocabulary
@@ -384,7 +384,7 @@ toy_options = CohanOptions(vocab_size=18)
 toy_words = ["the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and"]
 toy_words += ["fast", ".", ",", "!"]
 toy_vocabulary = Vocabulary(toy_words)
-toy = encode_documents(toy_documents, TextEncoder(toy_options, toy_vocabulary))
+toy = TextEncoder(toy_options, toy_vocabulary).encode(toy_documents)
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
@@ -1139,7 +1139,7 @@ trigrams are repetitions when it may stop whenever it likes, instead of 50% (`pa
 """
 
 # %% slideshow={"slide_type": "skip"}
-encoded = run.encode(documents, run.encoder)
+encoded = run.encode(documents)
 written = {}
 if isinstance(summarizer, Extractor):  # chooses sentences of the paper
     written[system] = extract(summarizer, encoded, vocabulary)
@@ -1280,7 +1280,7 @@ Passages(rows)
 def strongest(doc, encoder):
     """Of each head: the section, the sentence from its beginning, from its end."""
     ends = np.cumsum([len(section) for section in encoder.options.kept_sections(doc)])
-    batch = make_batch(run.encode([doc], encoder), len(vocabulary))
+    batch = make_batch(encoder.encode([doc]), len(vocabulary))
     with torch.no_grad():
         best = summarizer.encode(batch).write_attention[0].argmax(1).numpy()
     section = np.searchsorted(ends, best, side="right")

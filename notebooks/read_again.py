@@ -87,7 +87,7 @@ from lib.data.batch import EncodedDocument, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.papers.read_again.headlines import HeadlineOptions
-from lib.data.prepared import TextEncoder, encode_documents
+from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import BOS, EOS, UNK, Vocabulary
 from lib.pages.diagrams import show_folded, show_model
 from lib.pages.figures import lines, word_maps
@@ -228,7 +228,7 @@ toy_texts = [
 toy_options = HeadlineOptions(sentences=2)
 written = Vocabulary(["the", "cat", "sat", "saw", "ran", "."])  # Y
 read = Vocabulary([*written.words[4:], "a", "it", "and", "not", "did", "zebra"])
-toy = encode_documents(toy_texts, TextEncoder(toy_options, written, read))
+toy = TextEncoder(toy_options, written, read).encode(toy_texts)
 b = 0  # the document that the next cells follow; it is padded
 
 # %% slideshow={"slide_type": "skip"}
@@ -969,7 +969,7 @@ else:
     if dataset.startswith("docstrings"):
         packages = sorted({document.id.split(":")[0] for document in documents})
         print("test packages:", *packages)
-test = run.encode(documents, run.encoder)
+test = run.encode(documents)
 references = [document.summary for document in documents]
 run_facts(run, origin)
 

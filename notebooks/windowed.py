@@ -91,7 +91,7 @@ from lib.pages.checks import Checks, gradients
 from lib.data.batch import make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
-from lib.data.prepared import TextEncoder, encode_documents
+from lib.data.prepared import TextEncoder
 from lib.papers.mem2mem.sections import choose_sections
 from lib.data.synthetic import FACT, planted_facts
 from lib.data.vocabulary import BOS, EOS, SLIDE, SLIDE_SYMBOL, UNK, Vocabulary
@@ -366,7 +366,7 @@ toy_vocabulary = Vocabulary([
     SLIDE_SYMBOL, "the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and",
     "fast", ".", ",", "!",
 ])  # fmt: skip
-unmarked = encode_documents(toy_documents, TextEncoder(toy_options, toy_vocabulary))
+unmarked = TextEncoder(toy_options, toy_vocabulary).encode(toy_documents)
 rows = []
 for document in unmarked:
     words = toy_vocabulary.decode(document.source.tolist(), document.unknown)
@@ -1133,7 +1133,7 @@ recent = [dataset != "aclsum" or anthology_year(doc.id) >= 2016 for doc in docum
 quotable = np.flatnonzero(recent).tolist()
 looked_at = documents[quotable[0]]
 prepared = chosen.prepare(corpus, progress=False)
-(marked_document,) = encode_documents([looked_at], prepared.encoder)
+(marked_document,) = prepared.encoder.encode([looked_at])
 
 
 def linked_sentences(document, prepared):
@@ -1149,7 +1149,7 @@ def linked_sentences(document, prepared):
 
 # %% slideshow={"slide_type": "skip"}
 no_symbols = "no window, or windows that slide by themselves: no symbols"
-if prepared.options.window:
+if prepared.options.marked:
     sentences = source_sentences(marked_document, prepared.vocabulary)
     marked_document, matrix, places, of = linked_sentences(marked_document, prepared)
     parts = [
@@ -1162,7 +1162,7 @@ if prepared.options.window:
         "cosine": matrix.max(1).round(2),
         "window (from 0)": places,
     })  # fmt: skip
-links if prepared.options.window else no_symbols
+links if prepared.options.marked else no_symbols
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 target = prepared.vocabulary.decode(
@@ -1189,7 +1189,7 @@ shown; they are removed before scoring.
 """
 
 # %% slideshow={"slide_type": "skip"}
-encoded = run.encode(documents, run.encoder)
+encoded = run.encode(documents)
 rules = {how: replace(decode, block_ngrams=size) for how, size in DECODINGS.items()}
 found = {}  # the best hypothesis of every paper, symbols and all
 for how, rule in rules.items():
@@ -1282,7 +1282,7 @@ def ends_with_its_conclusion(document):
     return replace(document, section_names=names, sections=texts)
 
 
-arranged = run.encode(list(map(ends_with_its_conclusion, documents)), run.encoder)
+arranged = run.encode(list(map(ends_with_its_conclusion, documents)))
 name, rule = f"{system}, no trigram twice", rules["no trigram twice"]
 rows = {name: systems[name]}
 rows["the same, of papers that end with their conclusion"] = summarize(
@@ -1315,7 +1315,7 @@ for every window as many words as in training.
 longest_document = max(documents, key=lambda doc: sum(len(s) for s in doc.sentences))
 whole = replace(options, source_tokens=None, section_words=None)
 encoder = replace(run.encoder, options=whole)
-(long_text,) = encode_documents([longest_document], encoder)
+(long_text,) = encoder.encode([longest_document])
 lengths = [len(long_text.source), options.source_tokens]
 in_all, in_training = (
     count_windows(np.array(lengths), ws, ss).tolist() if ws else (1, 1)

@@ -51,7 +51,7 @@ def extracts(documents: Sequence[Document]) -> dict[str, list[list[str]]]:
 def written(documents: Sequence[Document]) -> dict[str, list[list[str]]]:
     """Summaries of the trained Mem2Mem."""
     run = lib.load(trained_folder("mem2mem"), device="cpu")
-    encoded, systems = run.encode(documents, run.encoder), {}
+    encoded, systems = run.encode(documents), {}
     for how, size in DECODINGS.items():
         found = summarize(run.model, encoded, run.vocabulary, replace(run.decode, block_ngrams=size))
         systems[f"Mem2Mem, {how}"] = [cut(summary, WORDS, run.options) for summary in found]

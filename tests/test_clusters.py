@@ -10,7 +10,7 @@ import pytest
 import sentencepiece
 import torch
 
-from lib.data.batch import make_batch
+from lib.data.batch import make_batch, rows_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, to_document
 from lib.data.piece_corpora import learn_pieces
@@ -20,26 +20,24 @@ from lib.data.synthetic import planted_clusters
 from lib.data.text import bigram_recall
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, SPECIALS, TITLE_END
 from lib.papers import PAPERS, resolve
-from lib.papers.hierarchical_transformer.clusters import (
-    ClusterOptions,
-    choose_paragraphs,
-    choose_rows,
-    clusters,
-    encode_clusters,
-    encode_wide,
-    order_scores,
-    ranked,
-    rows_of,
-    similarity_scores,
-    words_of_rows,
-)
+from lib.papers.hierarchical_transformer.clusters import clusters, encode_wide
 from lib.papers.hierarchical_transformer.graphs import (
     capitalised_names,
     discourse_graph,
     entity_finder,
     similarity_graph,
 )
-from lib.papers.hierarchical_transformer.ranking import best_paragraphs, learned_ranking, prepare_clusters
+from lib.papers.hierarchical_transformer.ranking import (
+    ClusterOptions,
+    best_paragraphs,
+    choose_paragraphs,
+    choose_rows,
+    learned_ranking,
+    order_scores,
+    ranked,
+    similarity_scores,
+    words_of_rows,
+)
 from lib.runs.folder import kept_checkpoints, load_weights
 from lib.runs.loop import train
 from lib.runs.search import summarize
@@ -179,8 +177,8 @@ def test_learning_pieces_says_what_takes_long(monkeypatch, capsys):
 
 def test_title_paragraphs_and_summary_in_pieces(folder, tmp_path):
     corpus = load_corpus(folder)
-    wide = encode_clusters(corpus, OPTIONS)
-    assert wide.options.ranking == "learned", "what is chosen later does not determine it"
+    wide = OPTIONS.of_all.prepare(corpus)
+    assert not hasattr(wide.options, "ranking"), "what is chosen later does not determine it"
     for item, found in zip(wide["test"], clusters(corpus, "test", OPTIONS)):
         title, *paragraphs = rows_of(item)
         assert title[-1] == TITLE_END and wide.vocabulary.text(title) == found.title
@@ -202,14 +200,14 @@ def test_title_paragraphs_and_summary_in_pieces(folder, tmp_path):
 
 def test_it_is_kept_and_loaded(folder):
     corpus = load_corpus(folder)
-    wide = encode_clusters(corpus, OPTIONS)
-    again = encode_clusters(corpus, replace(OPTIONS, paragraphs=1, graph="similarity", ranking="similarity"))
+    wide = OPTIONS.of_all.prepare(corpus)
+    again = replace(OPTIONS, paragraphs=1, graph="similarity", ranking="similarity").of_all.prepare(corpus)
     assert again.fingerprint == wide.fingerprint and isinstance(again.vocabulary, Pieces)
     assert again["train"][3].source.tolist() == wide["train"][3].source.tolist()
 
 
 def test_the_best_paragraphs_in_their_order(folder, tmp_path):
-    wide = encode_clusters(load_corpus(folder), OPTIONS)
+    wide = OPTIONS.of_all.prepare(load_corpus(folder))
     scores = {name: [np.array([0.1, 0.9, 0.5, 0.9, 0.0]) for _ in split] for name, split in wide.splits.items()}
     chosen = choose_paragraphs(wide, scores, OPTIONS, tmp_path)
     for before, after in zip(wide["test"], chosen["test"]):
@@ -225,7 +223,7 @@ def test_the_best_paragraphs_in_their_order(folder, tmp_path):
 
 
 def test_rankings(folder):
-    wide = encode_clusters(load_corpus(folder), OPTIONS)
+    wide = OPTIONS.of_all.prepare(load_corpus(folder))
     (kept,) = {tuple(ranked(s)) for s in order_scores(wide["test"], wide.vocabulary)}
     assert kept == (0, 1, 2, 3, 4)
     document = wide["test"][0]
@@ -241,7 +239,7 @@ def test_rankings(folder):
 def test_a_learned_ranking_is_trained_once(folder, monkeypatch):
     options = replace(OPTIONS, ranking="learned")
     corpus = load_corpus(folder)
-    wide = encode_clusters(corpus, options)
+    wide = options.of_all.prepare(corpus)
     first, weights = learned_ranking(wide, options, progress=False)
     assert [len(s) for s in first["test"]] == [5] * 4
     assert all(0 < s.min() <= s.max() < 1 for s in first["train"])
@@ -249,7 +247,7 @@ def test_a_learned_ranking_is_trained_once(folder, monkeypatch):
     monkeypatch.setattr("lib.papers.hierarchical_transformer.ranking.learned_scores", None)
     second, _ = learned_ranking(wide, options, progress=False)
     assert all(np.array_equal(a, b) for name in first for a, b in zip(first[name], second[name]))
-    chosen = prepare_clusters(corpus, options, progress=False)
+    chosen = options.prepare(corpus, progress=False)
     assert chosen.encoder.ranker.keys() == weights.keys() and chosen.fingerprint != wide.fingerprint
     row = rows_of(chosen["test"][0])[1]
     assert row.tolist() == rows_of(wide["test"][0])[1 + ranked(first["test"][0])[0]].tolist()
@@ -259,7 +257,7 @@ def test_a_learned_ranking_is_trained_once(folder, monkeypatch):
 def test_graphs_follow_the_chosen_paragraphs(folder, kind):
     corpus = load_corpus(folder)
     options = replace(OPTIONS, graph=kind, ranking="similarity")
-    chosen, wide = prepare_clusters(corpus, options), encode_clusters(corpus, options)
+    chosen, wide = options.prepare(corpus), options.of_all.prepare(corpus)
     for i, found in enumerate(clusters(corpus, "test", options)):
         if kind == "discourse":
             whole = discourse_graph([found.title, *found.paragraphs], [None, *found.sources], entity_finder()[0])
@@ -272,7 +270,7 @@ def test_graphs_follow_the_chosen_paragraphs(folder, kind):
 
 
 def test_graphs_are_kept_and_padded(folder, tmp_path):
-    chosen = prepare_clusters(load_corpus(folder), replace(OPTIONS, graph="similarity"))
+    chosen = replace(OPTIONS, graph="similarity").prepare(load_corpus(folder))
     again = PreparedCorpus.load(chosen.save(tmp_path / "kept"), ClusterOptions)
     assert again.options == chosen.options and again.fingerprint == chosen.fingerprint
     assert np.array_equal(again["val"][1].graph, chosen["val"][1].graph)
@@ -287,10 +285,10 @@ def test_graphs_are_kept_and_padded(folder, tmp_path):
 def test_clusters_are_encoded_as_in_their_corpus(folder, kind):
     """Ranked and chosen too; and without a summary."""
     corpus, options = load_corpus(folder), replace(OPTIONS, graph=kind, ranking="similarity")
-    prepared = prepare_clusters(corpus, options)
+    prepared = options.prepare(corpus)
     documents = list(corpus.split("train"))
     wide = encode_wide(documents, prepared.vocabulary, prepared.options)
-    for ours, theirs in zip(wide, encode_clusters(corpus, options)["train"], strict=True):
+    for ours, theirs in zip(wide, options.of_all.prepare(corpus)["train"], strict=True):
         same_document(ours, theirs)
     chosen = choose_rows(
         wide, similarity_scores(wide, prepared.vocabulary), prepared.options, prepared.vocabulary, documents
@@ -305,7 +303,7 @@ def test_clusters_are_encoded_as_in_their_corpus(folder, kind):
 
 
 def test_a_discourse_graph_needs_texts(folder):
-    wide = encode_clusters(load_corpus(folder), OPTIONS)
+    wide = OPTIONS.of_all.prepare(load_corpus(folder))
     with pytest.raises(ValueError, match="made of the documents' texts, and there are none"):
         scores = order_scores(wide["test"], wide.vocabulary)
         choose_rows(wide["test"], scores, replace(OPTIONS, graph="discourse"), wide.vocabulary)
@@ -436,7 +434,7 @@ def shards(tmp_path):
 def test_shards_are_read_in_the_librarys_ids(shards):
     corpus = load_corpus(shards)
     assert corpus.ranked and len(list(corpus.split("train"))) == 6
-    chosen = prepare_clusters(corpus, replace(OPTIONS, ranking="learned", paragraph_words=4))
+    chosen = replace(OPTIONS, ranking="learned", paragraph_words=4).prepare(corpus)
     record = torch.load(shards / "WIKI.test.0.pt", weights_only=True)[0]
     ours = [corpus.pieces.ours(ids).tolist() for ids in record["src"]]
     title = ours[0][: ours[0].index(TITLE_END) + 1]
@@ -468,7 +466,7 @@ def test_what_shards_cannot_give_is_refused(shards, given):
     """In silence a row would be the same as that with the ranking, or join paragraphs that were no neighbours."""
     name, value = list(given.items())[-1]
     with pytest.raises(CorpusError, match=f"come ranked: .*, so a row with {name}='{value}' cannot be had from it"):
-        prepare_clusters(load_corpus(shards), replace(OPTIONS, **given))
+        replace(OPTIONS, **given).prepare(load_corpus(shards))
 
 
 def test_shards_that_are_not_plain_data_are_refused(shards):
@@ -494,7 +492,7 @@ def test_a_real_cluster_of_several_documents(shared):
     document = next(corpus.split("test"))
     assert document.title.startswith("A Simple Approach To Building Ensembles")
     assert len(set(document.section_names)) > 3
-    wide = encode_clusters(corpus, replace(OPTIONS, vocab_size=500), limit=20)
+    wide = replace(OPTIONS, vocab_size=500).of_all.prepare(corpus, limit=20)
     assert [len(wide[split]) for split in ("train", "val", "test")] == [20, 20, 20]
 
 

@@ -21,14 +21,7 @@ from lib.data.batching import BucketSampler, in_order
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.pieces import Pieces
-from lib.data.prepared import (
-    PreparedCorpus,
-    TextEncoder,
-    cached_corpus,
-    encode,
-    encode_documents,
-    prepare,
-)
+from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, encode
 from lib.data.split import Split
 from lib.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from lib.papers.mem2mem.sections import CohanOptions, choose_sections
@@ -98,8 +91,8 @@ def folder(tmp_path):
 
 def test_prepared_corpus_comes_back_from_disk(folder):
     corpus = load_corpus(folder)
-    first = prepare(corpus, OPTIONS, progress=False)
-    again = prepare(corpus, OPTIONS, progress=False)  # from the cache
+    first = OPTIONS.prepare(corpus, progress=False)
+    again = OPTIONS.prepare(corpus, progress=False)  # from the cache
     assert again.fingerprint == first.fingerprint
     assert [len(again[s]) for s in ("train", "val", "test")] == [3, 3, 3]
     assert again["test"][0].unknown == ["okapi", "!"]
@@ -113,7 +106,7 @@ def test_preparing_is_encoding_each_document(workers, tmp_path, monkeypatch):
     """One pass in numbers, in one process or several, gives what `encode` gives for each document alone."""
     monkeypatch.setattr("lib.data.prepared.CHUNK", 7)
     corpus, options = load_corpus("aclsum"), CohanOptions(section_tokens=60, vocab_size=400)
-    prepared = prepare(corpus, options, limit=20, folder=tmp_path / "p", progress=False, workers=workers)
+    prepared = options.prepare(corpus, limit=20, folder=tmp_path / "p", progress=False, workers=workers)
     examples = {s: [options.example(d) for d in corpus.split(s, 20)] for s in ("train", "val", "test")}
     counts = Counter(w for e in examples["train"] for words in (*e.sentences, e.summary) for w in words)
     vocabulary = Vocabulary.from_counts(counts, 400)
@@ -127,16 +120,16 @@ def test_preparing_is_encoding_each_document(workers, tmp_path, monkeypatch):
 @pytest.mark.parametrize("options", [CohanOptions(section_tokens=60, vocab_size=400), ArticleOptions(vocab_size=400)])
 def test_texts_are_encoded_as_in_their_corpus(options, tmp_path):
     corpus = load_corpus("aclsum")
-    prepared = prepare(corpus, options, limit=5, progress=False)
+    prepared = options.prepare(corpus, limit=5, progress=False)
     for name in ("train", "test"):
         documents = list(corpus.split(name, 5))
-        for ours, theirs in zip(encode_documents(documents, prepared.encoder), prepared[name], strict=True):
+        for ours, theirs in zip(prepared.encoder.encode(documents), prepared[name], strict=True):
             same_document(ours, theirs)
-    (alone,) = encode_documents([replace(documents[0], summary=[])], prepared.encoder)
+    (alone,) = prepared.encoder.encode([replace(documents[0], summary=[])])
     same_document(alone, replace(prepared["test"][0], target=np.array([EOS]), reference=[]))
     assert make_batch([alone], len(prepared.vocabulary)).target.tolist() == [[EOS]]
     with pytest.raises(ValueError, match="document 'empty' has no words"):
-        encode_documents([Document("empty", "", [""], [[" "]], [])], prepared.encoder)
+        prepared.encoder.encode([Document("empty", "", [""], [[" "]], [])])
 
 
 def encoders():
@@ -173,15 +166,15 @@ def test_the_digest_of_an_encoder_is_of_all_its_parts():
 
 
 def test_the_cache_is_made_anew_for_other_options_and_files(folder):
-    prepare(load_corpus(folder), OPTIONS, progress=False)
-    smaller = prepare(load_corpus(folder), CohanOptions(vocab_size=6), progress=False)
+    OPTIONS.prepare(load_corpus(folder), progress=False)
+    smaller = CohanOptions(vocab_size=6).prepare(load_corpus(folder), progress=False)
     assert len(smaller.vocabulary) == 6
     (folder / "test.jsonl").write_text(json.dumps({"article": "new text", "abstract": "new"}), encoding="utf-8")
-    assert len(prepare(load_corpus(folder), OPTIONS, progress=False)["test"]) == 1
+    assert len(OPTIONS.prepare(load_corpus(folder), progress=False)["test"]) == 1
 
 
 def test_a_corpus_wanted_twice_at_once_is_made_once(folder, tmp_path):
-    made, corpus = [], prepare(load_corpus(folder), OPTIONS)
+    made, corpus = [], OPTIONS.prepare(load_corpus(folder))
 
     def make(_):
         made.append(corpus)
@@ -194,7 +187,7 @@ def test_a_corpus_wanted_twice_at_once_is_made_once(folder, tmp_path):
 
 
 def test_a_damaged_prepared_corpus_is_named(folder, tmp_path):
-    prepared = prepare(load_corpus(folder), OPTIONS, progress=False)
+    prepared = OPTIONS.prepare(load_corpus(folder), progress=False)
     prepared.save(tmp_path / "p")
     (tmp_path / "p" / "train.safetensors").write_bytes(b"x")
     with pytest.raises(CorpusError, match="not a prepared corpus"):
@@ -202,24 +195,24 @@ def test_a_damaged_prepared_corpus_is_named(folder, tmp_path):
 
 
 def test_a_corpus_of_other_options_is_refused(folder, tmp_path):
-    prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    OPTIONS.prepare(load_corpus(folder), folder=tmp_path / "p", progress=False)
     with pytest.raises(CorpusError, match="was prepared there with CohanOptions, and ArticleOptions is needed"):
-        prepare(load_corpus(folder), ArticleOptions(), folder=tmp_path / "p", progress=False)
+        ArticleOptions().prepare(load_corpus(folder), folder=tmp_path / "p", progress=False)
 
 
 def test_a_named_folder_gives_no_other_corpus(folder, tmp_path):
     """Other files, options and limits of the same class are refused, and what is there stays."""
     place, corpus = tmp_path / "p", load_corpus(folder)
-    made = prepare(corpus, OPTIONS, folder=place, progress=False)
+    made = OPTIONS.prepare(corpus, folder=place, progress=False)
     others = [
-        lambda: prepare(corpus, replace(OPTIONS, section_tokens=3), folder=place, progress=False),
-        lambda: prepare(corpus, OPTIONS, limit=1, folder=place, progress=False),
-        lambda: prepare(load_corpus("aclsum"), OPTIONS, folder=place, progress=False),
+        lambda: replace(OPTIONS, section_tokens=3).prepare(corpus, folder=place, progress=False),
+        lambda: OPTIONS.prepare(corpus, limit=1, folder=place, progress=False),
+        lambda: OPTIONS.prepare(load_corpus("aclsum"), folder=place, progress=False),
     ]
     for other in others:
         with pytest.raises(CorpusError, match="from other files, with other options or by other code"):
             other()
-    assert prepare(corpus, OPTIONS, folder=place, progress=False).fingerprint == made.fingerprint
+    assert OPTIONS.prepare(corpus, folder=place, progress=False).fingerprint == made.fingerprint
 
 
 def test_nothing_else_is_deleted(folder, tmp_path):
@@ -230,40 +223,40 @@ def test_nothing_else_is_deleted(folder, tmp_path):
         with pytest.raises(CorpusError, match="is no prepared corpus: it would be deleted"):
             cached_corpus("c", [], CohanOptions, lambda _: pytest.fail("prepared in vain"), tmp_path / place)
         with pytest.raises(CorpusError, match="is no prepared corpus"):
-            prepare(load_corpus(folder), OPTIONS, progress=False).save(tmp_path / place)
+            OPTIONS.prepare(load_corpus(folder), progress=False).save(tmp_path / place)
     assert (tmp_path / "thesis" / "chapter.txt").read_text(encoding="utf-8") == "years of work"
-    mine = prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "mine", progress=False)
+    mine = OPTIONS.prepare(load_corpus(folder), folder=tmp_path / "mine", progress=False)
     (tmp_path / "mine" / "notes.md").write_text("years of work", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"with 'notes\.md' in it"):
         mine.save(tmp_path / "mine")
     (tmp_path / ".new.parts").mkdir()
     (tmp_path / ".new.parts" / "song.wav").touch()
     with pytest.raises(CorpusError, match="holds no parts of a corpus"):
-        prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "new", progress=False)
+        OPTIONS.prepare(load_corpus(folder), folder=tmp_path / "new", progress=False)
     assert (tmp_path / "mine" / "notes.md").exists() and (tmp_path / ".new.parts" / "song.wav").exists()
     (tmp_path / "empty").mkdir()
-    first = prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "empty", progress=False)
+    first = OPTIONS.prepare(load_corpus(folder), folder=tmp_path / "empty", progress=False)
     assert first.save(tmp_path / "empty") == tmp_path / "empty", "one prepared corpus in place of another"
 
 
 def test_what_a_killed_preparation_left_is_not_taken_for_another(folder, tmp_path, monkeypatch):
     """The same folder, other options: nothing of the chunks that are there."""
     wanted = CohanOptions(section_tokens=1, vocab_size=20)
-    expected = prepare(load_corpus(folder), wanted, folder=tmp_path / "alone", progress=False)
+    expected = wanted.prepare(load_corpus(folder), folder=tmp_path / "alone", progress=False)
 
     def killed(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("lib.data.prepared.Vocabulary.from_counts", killed)
-        prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+        OPTIONS.prepare(load_corpus(folder), folder=tmp_path / "p", progress=False)
     assert list((tmp_path / ".p.parts").glob("train-*"))
-    found = prepare(load_corpus(folder), wanted, folder=tmp_path / "p", progress=False)
+    found = wanted.prepare(load_corpus(folder), folder=tmp_path / "p", progress=False)
     assert found.fingerprint == expected.fingerprint
 
 
 def test_ids_are_compact_and_mapped(folder, tmp_path):
-    prepared = prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    prepared = OPTIONS.prepare(load_corpus(folder), folder=tmp_path / "p", progress=False)
     words = sum(len(d.source) for d in prepared["train"])
     assert (tmp_path / "p" / "train.source.bin").stat().st_size == 2 * words
     assert isinstance(prepared["train"]._arrays["source"], np.memmap)
@@ -300,7 +293,7 @@ def test_documents_of_a_split_are_found_as_in_a_list():
 
 def test_a_corpus_outlives_its_files(folder, tmp_path):
     """A cache that is cleared does not stop what has opened it."""
-    prepared = prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    prepared = OPTIONS.prepare(load_corpus(folder), folder=tmp_path / "p", progress=False)
     before, first = prepared.fingerprint, prepared["train"][0]
     shutil.rmtree(tmp_path / "p")
     assert prepared.fingerprint == before
@@ -310,7 +303,7 @@ def test_a_corpus_outlives_its_files(folder, tmp_path):
 
 def test_options_that_someone_changed(folder, tmp_path):
     """What a corpus says of itself is checked, too: with other options new texts would be read otherwise."""
-    prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    OPTIONS.prepare(load_corpus(folder), folder=tmp_path / "p", progress=False)
     path = tmp_path / "p" / "prepared.json"
     description = json.loads(path.read_text(encoding="utf-8"))
     description["options"]["summary_tokens"] += 1
@@ -322,14 +315,14 @@ def test_options_that_someone_changed(folder, tmp_path):
 @pytest.mark.parametrize("name", ["vocabulary.txt", "train.texts.bin", "val.source.bin"])
 def test_a_corpus_is_checked_when_it_is_opened(folder, tmp_path, name):
     """An empty vocabulary, or a byte that is another: of files of the right size, too."""
-    prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    OPTIONS.prepare(load_corpus(folder), folder=tmp_path / "p", progress=False)
     path = tmp_path / "p" / name
     data = path.read_bytes()
     path.write_bytes(b"" if name == "vocabulary.txt" else data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(
         CorpusError, match=r"or damaged \(its files are not those that were written\). Remove the folder"
     ):
-        prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+        OPTIONS.prepare(load_corpus(folder), folder=tmp_path / "p", progress=False)
 
 
 @pytest.mark.parametrize(
@@ -341,14 +334,14 @@ def test_a_corpus_is_checked_when_it_is_opened(folder, tmp_path, name):
     ],
 )  # fmt: skip
 def test_a_malformed_description_is_one_line(folder, tmp_path, change):
-    prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    OPTIONS.prepare(load_corpus(folder), folder=tmp_path / "p", progress=False)
     path = tmp_path / "p" / "prepared.json"
     written = {**json.loads(path.read_text(encoding="utf-8")), **change} if isinstance(change, dict) else {}
     path.write_text(
         json.dumps({k: v for k, v in written.items() if v is not ...}) if written else change, encoding="utf-8"
     )
     with pytest.raises(CorpusError) as error:
-        prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+        OPTIONS.prepare(load_corpus(folder), folder=tmp_path / "p", progress=False)
     assert str(tmp_path / "p") in str(error.value) and "\n" not in str(error.value)
 
 
@@ -356,11 +349,11 @@ def test_records_that_were_skipped_make_another_corpus(folder, tmp_path):
     """What was prepared without them is not taken by who wants none left out; how many there were is kept."""
     with open(folder / "train.jsonl", "a", encoding="utf-8") as file:
         file.write("\n{broken\n[1]\n")
-    skipped = [prepare(load_corpus(folder, errors="skip"), OPTIONS, progress=False) for _ in range(2)]
+    skipped = [OPTIONS.prepare(load_corpus(folder, errors="skip"), progress=False) for _ in range(2)]
     assert all(corpus.remarks.startswith("2 records were left out: ") for corpus in skipped)
     assert "train.jsonl, line 4: not JSON" in skipped[1].remarks and skipped[1].remarks in skipped[1].report
     with pytest.raises(CorpusError, match="line 4: not JSON"):
-        prepare(load_corpus(folder), OPTIONS, progress=False)
+        OPTIONS.prepare(load_corpus(folder), progress=False)
 
 
 def test_a_split_that_is_not_there_is_found_first(folder, monkeypatch):
@@ -372,13 +365,13 @@ def test_a_split_that_is_not_there_is_found_first(folder, monkeypatch):
     ):
         damage(folder / "test.jsonl")
         with pytest.raises(CorpusError, match="test"):
-            prepare(load_corpus(folder), OPTIONS, progress=False)
+            OPTIONS.prepare(load_corpus(folder), progress=False)
 
 
 def test_a_cache_that_cannot_be_written_is_one_line(folder, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     with pytest.raises(CorpusError, match=r"file.*cannot be prepared \(.*\). COMPANION_CACHE names another place"):
-        prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "file" / "p", progress=False)
+        OPTIONS.prepare(load_corpus(folder), folder=tmp_path / "file" / "p", progress=False)
 
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -386,8 +379,8 @@ def test_a_cache_that_cannot_be_written_is_one_line(folder, tmp_path, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", full)
         with pytest.raises(CorpusError, match="No space left on device"):
-            prepare(load_corpus(folder), OPTIONS, progress=False)
-    assert len(prepare(load_corpus(folder), OPTIONS, progress=False)["train"]) == 3
+            OPTIONS.prepare(load_corpus(folder), progress=False)
+    assert len(OPTIONS.prepare(load_corpus(folder), progress=False)["train"]) == 3
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there are no workers unless asked for")
@@ -422,7 +415,7 @@ def _lives(process: int) -> bool:
 
 
 def test_a_file_that_was_cut_is_noticed(folder, tmp_path):
-    prepare(load_corpus(folder), OPTIONS, folder=tmp_path / "p", progress=False)
+    OPTIONS.prepare(load_corpus(folder), folder=tmp_path / "p", progress=False)
     path = tmp_path / "p" / "train.texts.bin"
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(CorpusError, match=r"train.texts.bin has \d+ bytes and should have \d+"):
@@ -434,7 +427,7 @@ def test_a_killed_preparation_goes_on(workers, tmp_path, monkeypatch):
     """Chunks that are there are not preprocessed again; the corpus is that of an undisturbed preparation."""
     monkeypatch.setattr("lib.data.prepared.CHUNK", 3)
     corpus, options = load_corpus("aclsum"), CohanOptions(section_tokens=60, vocab_size=400)
-    whole = prepare(corpus, options, limit=10, folder=tmp_path / "whole", progress=False, workers=1)
+    whole = options.prepare(corpus, limit=10, folder=tmp_path / "whole", progress=False, workers=1)
     examples, example = [], CohanOptions.example
 
     def fails(self, document):
@@ -445,11 +438,11 @@ def test_a_killed_preparation_goes_on(workers, tmp_path, monkeypatch):
 
     monkeypatch.setattr(CohanOptions, "example", fails)
     with pytest.raises(KeyboardInterrupt):
-        prepare(corpus, options, limit=10, folder=tmp_path / "p", progress=False, workers=1)
+        options.prepare(corpus, limit=10, folder=tmp_path / "p", progress=False, workers=1)
     assert len(list((tmp_path / ".p.parts").glob("train-*.safetensors"))) == 2 and not (tmp_path / "p").exists()
     examples.clear()
     monkeypatch.setattr(CohanOptions, "example", lambda self, d: examples.append(d.id) or example(self, d))
-    again = prepare(corpus, options, limit=10, folder=tmp_path / "p", progress=False, workers=workers)
+    again = options.prepare(corpus, limit=10, folder=tmp_path / "p", progress=False, workers=workers)
     assert again.fingerprint == whole.fingerprint
     if workers == 1:
         assert len(examples) == 3 * 10 - 6
@@ -544,21 +537,21 @@ def test_in_order_is_every_document_in_order():
 
 def test_a_fault_of_the_program_is_no_damage(folder, monkeypatch):
     """While a prepared corpus is opened: nobody is told to remove what took hours."""
-    prepare(load_corpus(folder), OPTIONS, progress=False)
+    OPTIONS.prepare(load_corpus(folder), progress=False)
     (place,) = Path(os.environ["COMPANION_CACHE"]).glob("*/prepared.json")
     with monkeypatch.context() as patch:
         patch.setattr("lib.data.split._mapped", lambda path, kind: None)  # called with three
         with pytest.raises(TypeError, match="takes 2 positional arguments but 3 were given"):
             PreparedCorpus.load(place.parent, CohanOptions)
         with pytest.raises(TypeError, match="takes 2 positional arguments but 3 were given"):
-            prepare(load_corpus(folder), OPTIONS, progress=False)
+            OPTIONS.prepare(load_corpus(folder), progress=False)
     assert len(PreparedCorpus.load(place.parent, CohanOptions)["train"]) == 3, "it is still there"
 
 
 @pytest.mark.parametrize("name", ["prepared.json", "vocabulary.txt", "train.safetensors", "train.texts.bin"])
 @pytest.mark.parametrize("damage", ["cut", "gone", "other"])
 def test_what_is_damaged_in_the_cache_is_made_again(folder, capsys, name, damage):
-    made = prepare(load_corpus(folder), OPTIONS, progress=False)
+    made = OPTIONS.prepare(load_corpus(folder), progress=False)
     (place,) = (path.parent for path in Path(os.environ["COMPANION_CACHE"]).glob("*/prepared.json"))
     data = (place / name).read_bytes()
     if damage == "gone":
@@ -566,8 +559,8 @@ def test_what_is_damaged_in_the_cache_is_made_again(folder, capsys, name, damage
     else:
         (place / name).write_bytes(data[: len(data) // 2] if damage == "cut" else safetensors.numpy.save({}))
     assert capsys.readouterr().err == ""
-    assert prepare(load_corpus(folder), OPTIONS, progress=False).fingerprint == made.fingerprint
+    assert OPTIONS.prepare(load_corpus(folder), progress=False).fingerprint == made.fingerprint
     assert capsys.readouterr().err == f"{place}: a prepared corpus that is damaged. It is made again\n"
     assert (place / name).read_bytes() == data
-    prepare(load_corpus(folder), OPTIONS, progress=False)
+    OPTIONS.prepare(load_corpus(folder), progress=False)
     assert capsys.readouterr().err == ""

@@ -14,8 +14,6 @@ from lib.papers.mem2mem.extracts import (
     ExtractOptions,
     SequenceOptions,
     pointer_training,
-    prepare_extracts,
-    prepare_sequences,
     summary_sentences,
     train_pointer,
 )
@@ -41,7 +39,7 @@ def corpus():
 
 @pytest.mark.parametrize("lower", [True, False])
 def test_pieces_are_learned_in_the_case_in_which_they_are_read(lower):
-    made = prepare_extracts(corpus(), replace(EXTRACTS, lower=lower), progress=False)
+    made = replace(EXTRACTS, lower=lower).prepare(corpus(), progress=False)
     letters = set("".join(made.vocabulary.words))
     assert ("C" in letters) is not lower
     assert {"z", "x"} <= {letter.lower() for letter in letters}, "from summaries as well"
@@ -54,12 +52,12 @@ def test_pieces_are_learned_in_the_case_in_which_they_are_read(lower):
 
 def test_what_is_kept_is_found_by_its_options():
     """Other lengths or another rule for labels are another corpus, and so is one of fewer documents."""
-    first = prepare_sequences(corpus(), OPTIONS, progress=False)["train"]
-    shorter = prepare_sequences(corpus(), replace(OPTIONS, extract_tokens=4), progress=False)["train"]
+    first = OPTIONS.prepare(corpus(), progress=False)["train"]
+    shorter = replace(OPTIONS, extract_tokens=4).prepare(corpus(), progress=False)["train"]
     assert shorter[0].sentence_lengths[0] == first[0].sentence_lengths[0] - 16
-    two, one = (prepare_extracts(corpus(), replace(EXTRACTS, matches=n), progress=False)["train"] for n in (2, 1))
+    two, one = (replace(EXTRACTS, matches=n).prepare(corpus(), progress=False)["train"] for n in (2, 1))
     assert one[0].labels.sum() < two[0].labels.sum()
-    fewer = prepare_extracts(corpus(), EXTRACTS, limit=2, progress=False)
+    fewer = EXTRACTS.prepare(corpus(), limit=2, progress=False)
     assert len(fewer["train"]) == len(fewer["val"]) == 2 and len(two) == 4
 
 
@@ -67,7 +65,7 @@ def test_the_pointers_best_weights_are_kept():
     """Other sentences are right in the validation document, so that the loss of it rises while the pointer learns."""
     options, other = replace(OPTIONS, pointer_steps=30, pointer_rate=0.1), replace(TRAINING[0], summary=TEXT[2:3])
     texts = Corpus.from_records(train=TRAINING[3:], val=[other], test=TRAINING[:1])
-    found = prepare_extracts(texts, replace(EXTRACTS, matches=1), progress=False)
+    found = replace(EXTRACTS, matches=1).prepare(texts, progress=False)
     pointer = train_pointer(found, options, progress=False)
     (folder,) = cache_dir().glob("pointer-*")
     losses = [m["loss"] for m in read_metrics(folder) if m["split"] == "val"]
@@ -80,7 +78,7 @@ def test_the_pointers_best_weights_are_kept():
 
 
 def test_the_pointer_is_the_same_whatever_was_drawn_before():
-    found, weights = prepare_extracts(corpus(), EXTRACTS, progress=False), []
+    found, weights = EXTRACTS.prepare(corpus(), progress=False), []
     for seed in (1, 2):
         torch.manual_seed(seed)
         for folder in cache_dir().glob("pointer-*"):
@@ -97,10 +95,12 @@ def test_the_pointers_training_is_an_option():
 
 def test_summaries_sentences_are_counted():
     """3.25 on average in training, 2.5 in the validation documents."""
-    made = prepare_extracts(corpus(), EXTRACTS, progress=False)
+    made = EXTRACTS.prepare(corpus(), progress=False)
     assert summary_sentences(made) == 3
     rounded = Corpus.from_records(train=TRAINING, val=TRAINING[:1], test=TRAINING[:1])
-    assert summary_sentences(prepare_extracts(rounded, EXTRACTS, progress=False)) == 3, "of 2.8"
+    assert summary_sentences(EXTRACTS.prepare(rounded, progress=False)) == 3, "of 2.8"
     row = resolve("mem2mem", "demo", "Sent-CLF")
-    assert row.build(made).config.sentences == 3
-    assert replace(row, config={**row.config, "sentences": 5}).build(made).config.sentences == 5, "as it is given"
+    assert row.build(made).config.summary_sentences == 3
+    assert replace(row, config={**row.config, "summary_sentences": 5}).build(made).config.summary_sentences == 5, (
+        "as it is given"
+    )

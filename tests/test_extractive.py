@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lib.data.corpora import load_corpus
-from lib.data.text import sparse_tfidf, tfidf
+from lib.data.tfidf import sparse_tfidf, tfidf
 from lib.data.vocabulary import Vocabulary
 from lib.evaluation.baselines import _along_cosines, _along_edges, lead, lexrank, matches, oracle, random_sentences
 from lib.evaluation.metrics import rouge

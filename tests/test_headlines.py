@@ -10,10 +10,10 @@ from lib.data import docstrings
 from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
-from lib.data.prepared import PreparedCorpus, encode_documents
+from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import EOS, UNK
 from lib.evaluation.metrics import limited_recall
-from lib.papers.read_again.headlines import HeadlineOptions, fits, prepare_headlines
+from lib.papers.read_again.headlines import HeadlineOptions, fits
 from tests.conftest import same_document
 
 OPTIONS = HeadlineOptions(vocab_size=12, source_vocab_size=40, fewest=1, filtered=False)
@@ -115,7 +115,7 @@ def folder(tmp_path):
 
 def test_two_vocabularies(folder, tmp_path):
     """The decoder has the headlines' most frequent words; the encoder all that are frequent enough."""
-    corpus = prepare_headlines(load_corpus(folder), replace(OPTIONS, fewest=2), progress=False)
+    corpus = replace(OPTIONS, fewest=2).prepare(load_corpus(folder), progress=False)
     assert set(corpus.vocabulary.words[4:]) == {"ant", "bee", "cat", "dog", "emu", "fox", "gnu", "hen"}
     document = corpus["train"][0]
     place = len(document.source) - 7
@@ -129,22 +129,22 @@ def test_two_vocabularies(folder, tmp_path):
     again = PreparedCorpus.load(corpus.save(tmp_path / "kept"), HeadlineOptions)
     assert again.fingerprint == corpus.fingerprint
     assert again["test"][0].source_ids.tolist() == corpus["test"][0].source_ids.tolist()
-    cached = prepare_headlines(load_corpus(folder), replace(OPTIONS, fewest=2), progress=False)
+    cached = replace(OPTIONS, fewest=2).prepare(load_corpus(folder), progress=False)
     assert cached.fingerprint == corpus.fingerprint
-    with_rare = prepare_headlines(load_corpus(folder), replace(OPTIONS, fewest=100), progress=False)
+    with_rare = replace(OPTIONS, fewest=100).prepare(load_corpus(folder), progress=False)
     assert (with_rare["train"][0].source_ids == UNK).sum() > 3
 
 
 def test_pairs_are_encoded_as_in_their_corpus(folder):
     """With both vocabularies, which are kept beside the corpus; a text without a headline as well."""
     corpus, options = load_corpus(folder), replace(OPTIONS, fewest=2)
-    prepared = prepare_headlines(corpus, options, progress=False)
-    kept = prepare_headlines(corpus, options, progress=False).encoder
+    prepared = options.prepare(corpus, progress=False)
+    kept = options.prepare(corpus, progress=False).encoder
     for name in ("train", "test"):
         documents = list(corpus.split(name))
-        for ours, theirs in zip(encode_documents(documents, kept), prepared[name], strict=True):
+        for ours, theirs in zip(kept.encode(documents), prepared[name], strict=True):
             same_document(ours, theirs)
-    (alone,) = encode_documents([replace(documents[0], summary=[])], kept)
+    (alone,) = kept.encode([replace(documents[0], summary=[])])
     same_document(alone, replace(prepared["test"][0], target=np.array([EOS]), reference=[]))
 
 
@@ -154,9 +154,9 @@ def test_papers_are_encoded_as_in_their_corpus():
         sentences=40, source_tokens=300, summary_tokens=80, vocab_size=300, source_vocab_size=900, fewest=2,
         filtered=False,
     )  # fmt: skip
-    prepared = prepare_headlines(load_corpus("aclsum"), options, limit=20, progress=False)
+    prepared = options.prepare(load_corpus("aclsum"), limit=20, progress=False)
     documents = load_corpus("aclsum").split("train", 20)
-    for ours, theirs in zip(encode_documents(documents, prepared.encoder), prepared["train"], strict=True):
+    for ours, theirs in zip(prepared.encoder.encode(documents), prepared["train"], strict=True):
         same_document(ours, theirs)
 
 
@@ -166,7 +166,7 @@ def test_filters_spare_the_test_set(folder):
     for split in ("train", "val", "test"):
         path = folder / f"{split}.jsonl"
         path.write_text(path.read_text(encoding="utf-8") + "\n" + json.dumps(short), encoding="utf-8")
-    corpus = prepare_headlines(load_corpus(folder), options, progress=False)
+    corpus = options.prepare(load_corpus(folder), progress=False)
     assert {name: len(corpus[name]) for name in corpus.splits} == {"train": 40, "val": 5, "test": 6}
     assert "{'train': 1, 'val': 1}" in corpus.report
 
@@ -205,7 +205,7 @@ def test_gigawords_own_files(shared):
     documents = list(corpus.split("train"))
     made = OPTIONS.example(documents[0])
     assert made.summary == documents[0].summary[0].split()
-    prepared = prepare_headlines(corpus_with_test(corpus), replace(OPTIONS, filtered=True), progress=False)
+    prepared = replace(OPTIONS, filtered=True).prepare(corpus_with_test(corpus), progress=False)
     assert 10 <= len(prepared["train"]) <= len(documents)
 
 

@@ -19,14 +19,7 @@ from lib.data.vocabulary import BOS, EOS, PARAGRAPH_END, SENTENCE_END
 from lib.models.sentence_extractors import SentencePointer
 from lib.models.tlm import LanguageModel, LanguageModelConfig
 from lib.papers import PAPERS, resolve
-from lib.papers.mem2mem.extracts import (
-    SequenceOptions,
-    encode_sequence,
-    encode_sequences,
-    prepare_extracts,
-    prepare_sequences,
-    right_sentences,
-)
+from lib.papers.mem2mem.extracts import SequenceOptions, encode_sequence, right_sentences
 from lib.runs.loop import train
 from lib.runs.search import DecodeConfig, choices, greedy_search
 from tests.conftest import (
@@ -275,8 +268,8 @@ def test_training_reads_what_is_right_and_the_test_what_is_chosen():
     setup = resolve("mem2mem", "demo", "TLM + extracts", SOME)
     texts = load_corpus("aclsum")
     corpus = setup.prepare(texts, 6, progress=False)
-    found = prepare_extracts(texts, resolve("mem2mem", "demo", "Sent-PTR", {"vocab_size": 600, "summary_tokens": 160})
-                             .options, 6, progress=False)  # fmt: skip
+    sentences = resolve("mem2mem", "demo", "Sent-PTR", {"vocab_size": 600, "summary_tokens": 160})
+    found = sentences.options.prepare(texts, 6, progress=False)
     assert found.vocabulary.identity == corpus.vocabulary.identity
     pointer = SentencePointer(SentencePointer.Config(len(found.vocabulary), 64, 64, 1)).eval()
     pointer.load_state_dict({name: torch.from_numpy(w) for name, w in corpus.encoder.ranker.items()})
@@ -290,7 +283,7 @@ def test_training_reads_what_is_right_and_the_test_what_is_chosen():
             article = setup.options.example(d)
             same_document(ours, encode_sequence(article, numbers, corpus.vocabulary, setup.options, name == "train"))
             assert (len(ours.sentence_lengths) > 1) == (name == "train")
-    again = encode_sequences(list(texts.split("test", 6)), corpus.encoder)
+    again = corpus.encoder.encode(list(texts.split("test", 6)))
     for ours, theirs in zip(corpus["test"], again, strict=True):
         same_document(ours, theirs)
 
@@ -352,7 +345,7 @@ def test_every_preset_has_sizes_for_them():
 
 def test_the_abstractive_row_needs_no_pointer():
     setup = resolve("mem2mem", "demo", "TLM", {"vocab_size": 600})
-    corpus = prepare_sequences(load_corpus("aclsum"), setup.options, 3, progress=False)
+    corpus = setup.options.prepare(load_corpus("aclsum"), 3, progress=False)
     assert corpus.encoder.ranker is None and not any((d.source == PARAGRAPH_END).any() for d in corpus["train"])
 
 

@@ -16,6 +16,7 @@ import pytest
 import lib
 from lib import corpora, summarize
 from lib.pages.parameters import check_parameters
+from lib.papers.mem2mem.sections import CohanOptions
 from lib.runs.run import Run, Summary
 from lib.system.files import (
     cache_dir,
@@ -186,14 +187,14 @@ PREPARES = """
 import sys
 from dataclasses import replace
 from lib.system.errors import CompanionError
-from tests.test_extraction import OPTIONS, corpus, prepare_extracts, prepare_sequences, EXTRACTS, train_pointer
+from tests.test_extraction import OPTIONS, corpus, EXTRACTS, train_pointer
 
-found = prepare_sequences(corpus(), OPTIONS, progress=False)
-extracts = prepare_extracts(corpus(), EXTRACTS, progress=False)
+found = OPTIONS.prepare(corpus(), progress=False)
+extracts = EXTRACTS.prepare(corpus(), progress=False)
 pointer = train_pointer(extracts, OPTIONS, progress=False)
 print(found.fingerprint, sum(p.sum().item() for p in pointer.parameters()))
 more = (
-    lambda: prepare_extracts(corpus(), replace(EXTRACTS, matches=1), progress=False),
+    lambda: replace(EXTRACTS, matches=1).prepare(corpus(), progress=False),
     lambda: train_pointer(extracts, replace(OPTIONS, pointer_steps=3), progress=False),
 )
 for make in more if sys.argv[1:] else ():
@@ -335,8 +336,7 @@ def test_a_page_in_a_folder_with_another_lib(tmp_path, monkeypatch):
 class Short:
     """A run whose summaries are given."""
 
-    config, paragraphs = {"paper": "mem2mem", "variant": "Mem2Mem"}, False
-    options = None
+    config, options = {"paper": "mem2mem", "variant": "Mem2Mem"}, CohanOptions()
 
     def __init__(self, summaries):
         self.summaries = summaries

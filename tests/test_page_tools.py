@@ -332,7 +332,7 @@ def test_nothing_of_a_committed_figure_is_cut():
 
 def test_a_figure_of_an_unknown_plot_is_named(tmp_path):
     (tmp_path / "x.json").write_text('{"plot": "pie"}', encoding="utf-8")
-    with pytest.raises(ValueError, match=r"x\.json: no plot 'pie' in lib\.figures"):
+    with pytest.raises(ValueError, match=r"x\.json: no plot 'pie' in lib\.pages\.figures"):
         redraw(tmp_path)
 
 

@@ -13,7 +13,6 @@ from lib.data.batch import make_batch
 from lib.data.text import bigram_recall
 from lib.data.vocabulary import EOS, TITLE_END
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
-from lib.papers.hierarchical_transformer.clusters import ranked
 from lib.papers.hierarchical_transformer.graphs import (
     MARKERS,
     capitalised_names,
@@ -22,7 +21,7 @@ from lib.papers.hierarchical_transformer.graphs import (
     similarity_graph,
     title_similarity,
 )
-from lib.papers.hierarchical_transformer.ranking import learned_scores
+from lib.papers.hierarchical_transformer.ranking import learned_scores, ranked
 from tests.conftest import document, dropped_in_a_loss
 
 TITLES = [[4, 5], [6, 7, 8]]
@@ -57,7 +56,7 @@ def test_the_ranker_by_its_equations():
 
 
 def whole_cluster(title, paragraphs, labels):
-    """A document as `encode_clusters` makes it."""
+    """A document as `ParagraphOptions` encodes it."""
     made = document([[*title, TITLE_END], *paragraphs], [EOS])
     return replace(made, labels=np.array(labels, dtype=np.float32))
 

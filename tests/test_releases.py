@@ -11,7 +11,6 @@ from lib.corpora import INSTALLED, main, table
 from lib.data.catalogue import NAMES, NEWSROOM_BINS
 from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import SPLITS, CorpusError
-from lib.data.prepared import prepare
 from lib.data.releases import RELEASES, _listed, _share, jats_article
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.files import project_root
@@ -287,10 +286,10 @@ def test_a_model_of_sections_refuses_a_corpus_without(tmp_path):
         (tmp_path / f"{split_name}.jsonl").write_text(
             json.dumps({"article": "One text. Two.", "abstract": "One."}), encoding="utf-8"
         )
-    prepare(load_corpus(tmp_path), CohanOptions(), folder=tmp_path / "sentences", progress=False)
+    CohanOptions().prepare(load_corpus(tmp_path), folder=tmp_path / "sentences", progress=False)
     wanted = r"no document has more than one section \(the first 1 of the training split were looked at\), and this"
     with pytest.raises(CorpusError, match=wanted):
-        prepare(load_corpus(tmp_path), CohanOptions(unit="section"), folder=tmp_path / "sections", progress=False)
+        CohanOptions(unit="section").prepare(load_corpus(tmp_path), folder=tmp_path / "sections", progress=False)
 
 
 def test_a_corpus_without_sections_is_refused_before_all_of_it_is_prepared(monkeypatch):
@@ -306,10 +305,10 @@ def test_a_corpus_without_sections_is_refused_before_all_of_it_is_prepared(monke
     monkeypatch.setattr("lib.data.prepared.CHECKED", 10)
     monkeypatch.setattr(CohanOptions, "example", example)
     with pytest.raises(CorpusError, match=r"more than one section \(the first 10 of the"):
-        prepare(plain, options, progress=False, workers=1)
+        options.prepare(plain, progress=False, workers=1)
     assert len(prepared) == 10
     late = [record] * 9 + [{**record, "sections": [["One."], ["Two."]]}] + [record]
-    assert len(prepare(Corpus.from_records(train=late, **parts), options, progress=False, workers=1)["train"]) == 11
+    assert len(options.prepare(Corpus.from_records(train=late, **parts), progress=False, workers=1)["train"]) == 11
 
 
 def test_shares_are_of_a_hundred():

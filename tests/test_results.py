@@ -101,8 +101,8 @@ def test_windowed_rows_at_demo_size():
         paper, demo = (PAPERS["windowed"].presets[n] for n in (name, f"demo {name}"))
         assert demo.options.source_tokens == round(0.3 * paper.options.source_tokens)
         assert demo.variant == paper.variant in PAPERS["windowed"].variants
-        assert (demo.config["window"] is None) == (paper.config["window"] is None)
-    assert PAPERS["windowed"].presets["demo CD_II"].config["window"] == 120
+        assert (demo.options.window is None) == (paper.options.window is None)
+    assert PAPERS["windowed"].presets["demo CD_II"].options.window == 120
     assert PAPERS["windowed"].presets["demo"].train == PAPERS["windowed"].presets["demo CD_I"].train
 
 

@@ -31,7 +31,7 @@ TINY = {
         {"section_tokens": 40, "summary_tokens": 20, "vocab_size": 300},
     ),
     "windowed": (
-        {"embedding": 8, "hidden": 6, "window": 40, "stride": 30},
+        {"embedding": 8, "hidden": 6},
         {"window": 40, "stride": 30, "source_tokens": 120, "summary_tokens": 20, "vocab_size": 300},
     ),
     "read_again": (
@@ -66,7 +66,7 @@ def tiny(paper: str, variant: str | None = None, **options):
 
 def made_by(setup, folder):
     """A trained run, moved away from where it was made; its model, corpus and texts in memory."""
-    corpus = load_corpus("aclsum:paragraphs" if setup.paper.paragraphs else "aclsum")
+    corpus = load_corpus("aclsum:paragraphs" if setup.options.of_paragraphs else "aclsum")
     prepared = setup.prepare(corpus, 5, progress=False)
     model = setup.build(prepared)
     run = train(setup.recipe, model, prepared, setup.train, folder / "made" / "run", progress=False)
@@ -89,7 +89,7 @@ def made(request, tmp_path_factory):
 def same_texts(run, made):
     """The run makes of texts what the corpus holds, but for the [SLIDE] in its summaries."""
     slide = SLIDE if SLIDE_SYMBOL in run.options.symbols else -1
-    for ours, prepared in zip(run.encode(made.texts, run.encoder), made.corpus["test"], strict=True):
+    for ours, prepared in zip(run.encode(made.texts), made.corpus["test"], strict=True):
         same_document(ours, replace(prepared, target=prepared.target[prepared.target != slide], labels=None))
 
 
@@ -138,7 +138,7 @@ def test_texts_of_every_kind(made):
     cluster = {"title": "Reading", "paragraphs": ["We read a long text.", {"text": "It is long.", "source": "a"}]}
     found = run.summarize([plain, f"# Title\n\n## First\n\n{plain}", RECORD, cluster])
     assert len(found) == 4 and all(summary.sentences for summary in found)
-    (read,) = run.encode(run.documents([plain]), run.encoder)
+    (read,) = run.encode(run.documents([plain]))
     words = run.vocabulary.text(read.source.tolist(), read.unknown)
     assert "reading" in words and "three sentences" in words
     parts = ["a text about", "this is the last"]
@@ -166,7 +166,7 @@ def test_attention_is_of_the_words_that_are_shown(made):
     """Shapes, rows that are weights, and no difference to the summary."""
     run, config = lib.load(made.folder), made.model.config
     plain, found = run.summarize(made.texts), run.summarize(made.texts, attention=True)
-    for document, without, summary in zip(run.encode(made.texts, run.encoder), plain, found):
+    for document, without, summary in zip(run.encode(made.texts), plain, found):
         assert (without.sentences, without.score) == (summary.sentences, summary.score)
         assert without.attention == {} and without.copied == []
         tokens = [token for sentence in summary.tokens for token in sentence]
@@ -227,8 +227,9 @@ def test_every_variant_opens(paper, tmp_path):
         if "graph" in variant:
             continue
         setup = tiny(paper, variant, **({"ranking": "similarity"} if paper == "hierarchical_transformer" else {}))
-        options = {**PAPERS[paper].variants[variant].options, **PAPERS[paper].variants[variant].least}
-        setup = replace(setup, options=replace(setup.options, **options))
+        given = PAPERS[paper].variants[variant].options.items()
+        own = {k: v(getattr(setup.options, k)) if callable(v) else v for k, v in given}
+        setup = replace(setup, options=replace(setup.options, **own))
         if variant == "T-DMCA":
             setup = replace(setup, config={**setup.config, "layers": 2, "block": 8})
         made = made_by(setup, tmp_path / str(len(list(tmp_path.iterdir()))))
@@ -300,7 +301,7 @@ def test_a_run_may_read_more_when_it_is_scored(made, tmp_path, monkeypatch):
     command = ["run", str(made.folder), "--dataset", "aclsum:paragraphs", "--documents", "2", "--output"]
     score.main([*command, str(tmp_path / "scores.json")])
     score.main([*command, str(tmp_path / "scores-scaled.json"), "--scaled", "paragraphs=5/3"])
-    plain, longer = ([len(d.sentence_lengths) for d in run.encode(made.texts[:2], run.encoder)] for run in read)
+    plain, longer = ([len(d.sentence_lengths) for d in run.encode(made.texts[:2])] for run in read)
     assert plain == [1 + 3, 1 + 3] and longer == [1 + 5, 1 + 5], "and the title"
     assert lib.load(made.folder).options.paragraphs == 3
     scores = [json.loads((tmp_path / f"scores{how}.json").read_text(encoding="utf-8")) for how in ("", "-scaled")]

@@ -17,6 +17,7 @@ from lib.data.batch import rows_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.pieces import Pieces
+from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import EOS, SENTENCE_END
 from lib.evaluation.baselines import matches
 from lib.evaluation.metrics import rouge
@@ -27,17 +28,7 @@ from lib.models.sentence_extractors import (
     SentencePointerConfig,
 )
 from lib.papers import PAPERS, resolve
-from lib.papers.mem2mem.extracts import (
-    ExtractOptions,
-    SequenceOptions,
-    encode_extracts,
-    encode_sentences,
-    labelled,
-    prepare_extracts,
-    prepare_sequences,
-    right_sentences,
-)
-from lib.papers.paper import Preset, Variant
+from lib.papers.mem2mem.extracts import ExtractOptions, SequenceOptions, encode_sentences, labelled, right_sentences
 from tests.conftest import VOCAB, batch_of, check_padding, document, dropped_in_a_loss, same_document
 
 SIZES = {"vocab_size": VOCAB, "embedding": 5, "hidden": 6, "layers": 2, "dropout": 0.0, "longest": 4}
@@ -180,12 +171,14 @@ def test_dropout_between_the_layers_alone(make, between, monkeypatch):
 
 
 def test_the_classifier_chooses_the_most_probable_sentences():
-    model = classifier(sentences=2)
+    model = classifier(summary_sentences=2)
     logits = model.logits(batch_of(*ITEMS))
     best = [np.sort(np.argsort(-row[: len(i.labels)].detach().numpy())[:2]) for row, i in zip(logits, ITEMS)]
     assert model.choose(batch_of(*ITEMS)) == [row.tolist() for row in best]
     assert [len(row) for row in model.choose(batch_of(*ITEMS))] == [2, 1, 2]
-    assert classifier(sentences=9).choose(batch_of(*ITEMS)) == [[0, 1, 2, 3, 4], [0], [0, 1, 2]], "as they stand"
+    assert classifier(summary_sentences=9).choose(batch_of(*ITEMS)) == [[0, 1, 2, 3, 4], [0], [0, 1, 2]], (
+        "as they stand"
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -341,10 +334,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("prepared_by", [prepare_extracts, prepare_sequences])
-def test_what_was_left_out_is_told(folder, prepared_by):
-    kind = ExtractOptions if prepared_by is prepare_extracts else partial(SequenceOptions, extracts=False)
-    corpus = prepared_by(load_corpus(folder, errors="skip"), kind(vocab_size=60), progress=False)
+@pytest.mark.parametrize("kind", [ExtractOptions, partial(SequenceOptions, extracts=False)])
+def test_what_was_left_out_is_told(folder, kind):
+    corpus = kind(vocab_size=60).prepare(load_corpus(folder, errors="skip"), progress=False)
     assert corpus.remarks.startswith("1 record was left out: ") and "line 4: not JSON" in corpus.remarks
 
 
@@ -352,23 +344,21 @@ def test_a_split_that_is_not_there_is_missed_at_once(folder, monkeypatch):
     (folder / "val.jsonl").unlink()
     monkeypatch.setattr(Pieces, "train", lambda *_, **__: pytest.fail("pieces were learned before"))
     with pytest.raises(CorpusError, match="no split 'val'"):
-        prepare_extracts(load_corpus(folder, errors="skip"), ExtractOptions(vocab_size=60), progress=False)
+        ExtractOptions(vocab_size=60).prepare(load_corpus(folder, errors="skip"), progress=False)
 
 
 def test_a_sentence_of_seventy_thousand_pieces(folder):
     """Its length does not fit 16 bits, whatever the ids are."""
     with open(folder / "val.jsonl", "a", encoding="utf-8") as file:
         file.write("\n" + json.dumps({"article": "a " * 70_000, "abstract": "a"}))
-    corpus = prepare_extracts(load_corpus(folder, errors="skip"), ExtractOptions(vocab_size=60), progress=False)
+    corpus = ExtractOptions(vocab_size=60).prepare(load_corpus(folder, errors="skip"), progress=False)
     assert corpus["val"][3].sentence_lengths.tolist() == [len(corpus["val"][3].source)]
     assert len(corpus["val"][3].source) >= 70_000
 
 
 def test_texts_without_summaries(pieces):
     options = ExtractOptions(sentences=3)
-    (found,) = encode_extracts(
-        [paper_of(SENTENCES, summary=())], type("E", (), {"options": options, "vocabulary": pieces})
-    )
+    (found,) = TextEncoder(options, pieces).encode([paper_of(SENTENCES, summary=())])
     assert found.target.tolist() == [EOS] and found.labels is None
     with pytest.raises(CorpusError, match="'p' has no summary"):
         labelled(paper_of(SENTENCES, summary=()), pieces, options)
@@ -406,7 +396,7 @@ def test_they_are_variants_of_mem2mem(run):
     assert np.isfinite(losses).all() and opened.config["options"]["matches"] == 2
     if opened.config["variant"] == "Sent-CLF":
         references = [d.summary for d in load_corpus("aclsum").split("train", 8)]
-        assert opened.model.config.sentences == round(np.mean([len(r) for r in references]))
+        assert opened.model.config.summary_sentences == round(np.mean([len(r) for r in references]))
 
 
 def test_what_is_read_at_training_is_read_later(run):
@@ -414,7 +404,7 @@ def test_what_is_read_at_training_is_read_later(run):
     opened, name = lib.load(run), lib.load(run).config["variant"]
     corpus = resolve("mem2mem", "demo", name).open_corpus("aclsum", limit=8, progress=False)
     texts = list(load_corpus("aclsum").split("test", 8))
-    for ours, theirs in zip(opened.encode(texts, opened.encoder), corpus["test"]):
+    for ours, theirs in zip(opened.encode(texts), corpus["test"]):
         same_document(replace(theirs, labels=None), ours)
     assert opened.encoder.digest() == corpus.encoder.digest()
 
@@ -447,20 +437,6 @@ def test_every_preset_has_sizes_for_them():
     lacking = replace(whole, presets={k: v for k, v in whole.presets.items() if k != "small"})
     with pytest.raises(ValueError, match="unknown preset of Sent-PTR 'small'"):
         replace(mem2mem, variants={**mem2mem.variants, "Sent-PTR": lacking}).setup("small", "Sent-PTR")
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"presets": {"demo": Preset(ExtractOptions())}}, "options must be CohanOptions"),
-        ({"presets": {"demo": Preset(None, {"hiden": 3})}}, "config has no field 'hiden', did you mean 'hidden'"),
-        ({"counted": {"sentence": len}}, "counted has no field 'sentence', did you mean 'sentences'"),
-    ],
-)
-def test_a_variants_own_presets_are_checked(changes, message):
-    mem2mem = PAPERS["mem2mem"]
-    with pytest.raises(ValueError, match=message):
-        replace(mem2mem, variants={**mem2mem.variants, "new": Variant(SentenceClassifier, **changes)})
 
 
 def test_configs_are_checked():

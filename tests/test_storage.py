@@ -74,7 +74,7 @@ def test_a_module_that_is_not_there_is_named():
 def test_batches_count_for_those_who_make_them(tmp_path):
     """In a copy of the library: an edit of `make_batch`, of docstrings, and of what readers of batches do not use."""
     users = ("lib.data.batching", "lib.layers.transformer")
-    others = ("lib.data.readers", "lib.papers.mem2mem.sections")
+    others = ("lib.data.readers", "lib.data.options")
     shutil.copytree(PACKAGE, tmp_path / "lib", ignore=shutil.ignore_patterns("__pycache__"))
     before = {name: code_digest(name, root=tmp_path) for name in users + others}
     assert before == {name: code_digest(name) for name in users + others}

@@ -479,7 +479,7 @@ def test_a_prepared_folder_is_trained_on_as_it_was_prepared(tmp_path):
             main([*arguments, str(tmp_path / "no"), *given.split()])
     windowed = resolve("windowed", "demo")
     windowed.prepare(corpus, 2, folder=tmp_path / "windows", progress=False)
-    with pytest.raises(ValueError, match=r"was prepared with window 120, not 90: .* --model.window\)"):
+    with pytest.raises(ValueError, match=r"was prepared with window 120, not 90: .* --options.window\)"):
         resolve("windowed", "demo", None, {"window": 90, "stride": 80}).open_corpus(str(tmp_path / "windows"))
 
 
@@ -685,7 +685,7 @@ def test_each_field_by_its_name(part):
     given += ["--anneal", "4", "--cosine", "9", "--options.section-words", "9"]
     before = parsed(*given)
     config = {"model": before.model_config()}.get(part) or getattr(before, part)
-    skipped = {"vocab_size", "window", "stride"} if part == "model" else {"window", "stride"}
+    skipped = {"window", "stride"} | ({"vocab_size"} if part == "model" else set())
     for field in fields(config):
         value = getattr(config, field.name)
         if field.name in skipped or isinstance(value, str):
@@ -733,13 +733,13 @@ def test_a_run_goes_on_where_its_corpus_has_moved(planted_corpus, tmp_path):
     assert train(MEM2MEM, model(), moved, often, tmp_path, resume=True, progress=False).step == CONFIG.steps
 
 
-def test_a_window_is_the_models_and_the_summaries():
+def test_what_options_and_model_share_is_the_options_to_say():
     """One value, given once: what the model sees, and what [SLIDE] in the summaries is made for."""
-    setup = parsed("windowed", "--preset", "demo", "--model.window", "50", "--model.stride", "40")
+    setup = parsed("windowed", "--preset", "demo", "--options.window", "50", "--options.stride", "40")
     config = setup.model_config()
     assert (config.window, config.stride) == (setup.options.window, setup.options.stride) == (50, 40)
-    with pytest.raises(ValueError, match=r"--options\.window has the model's value: give --model\.window"):
-        parsed("windowed", "--preset", "demo", "--options.window", "150")
+    with pytest.raises(ValueError, match=r"--model\.window is the corpus's to say: give --options\.window"):
+        parsed("windowed", "--preset", "demo", "--model.window", "110")
     setup = resolve("windowed", "demo", options={"window": 50, "stride": 40})
     assert (setup.model_config().window, setup.options.window, setup.options.stride) == (50, 50, 40)
 

@@ -13,13 +13,12 @@ from lib.data.split import Split
 from lib.data.vocabulary import EOS, SLIDE, SPECIALS, Vocabulary
 from lib.models.windowed import count_windows, window_of
 from lib.papers import PAPERS, resolve
-from lib.papers.hierarchical_transformer.clusters import ClusterOptions
+from lib.papers.hierarchical_transformer.ranking import ClusterOptions
 from lib.papers.windowed.windows import (
     ArticleOptions,
     learn_vectors,
     link,
     mark_transitions,
-    prepare_windowed,
     read_vectors,
     similarities,
     target_sentences,
@@ -149,17 +148,17 @@ def test_vectors_that_are_changed_are_read_again(tmp_path):
         path.write_text(
             "".join(f"{word} {' '.join(map(str, random.normal(size=4)))}\n" for word in words), encoding="utf-8"
         )
-        found.append(prepare_windowed(load_corpus("aclsum"), options, 20, progress=False).fingerprint)
+        found.append(options.prepare(load_corpus("aclsum"), 20, progress=False).fingerprint)
     assert found[0] != found[1]
-    assert prepare_windowed(load_corpus("aclsum"), options, 20, progress=False).fingerprint == found[1]
+    assert options.prepare(load_corpus("aclsum"), 20, progress=False).fingerprint == found[1]
 
 
 def test_a_corpus_with_marks(tmp_path):
     """Marks change the targets and nothing else; the result is kept."""
     options = ArticleOptions(source_tokens=300, summary_tokens=60, vocab_size=500, window=100, stride=80)
     corpus = load_corpus("aclsum")
-    marked = prepare_windowed(corpus, options, 20, progress=False)
-    plain = prepare_windowed(corpus, replace(options, window=None, stride=None), 20, progress=False)
+    marked = options.prepare(corpus, 20, progress=False)
+    plain = replace(options, window=None, stride=None).prepare(corpus, 20, progress=False)
     assert marked.vocabulary.words == plain.vocabulary.words
     assert marked.vocabulary.words[len(SPECIALS)] == "[SLIDE]"
     moved = 0
@@ -172,10 +171,10 @@ def test_a_corpus_with_marks(tmp_path):
             assert slides < count_windows(len(a.source), 100, 80)
             moved += slides
     assert moved > 30
-    again = prepare_windowed(corpus, options, 20, progress=False)
+    again = options.prepare(corpus, 20, progress=False)
     assert again.fingerprint == marked.fingerprint
     assert PreparedCorpus.load(again.save(tmp_path / "kept"), ArticleOptions).options == options
-    with pytest.raises(ValueError, match="prepared with stride 80, not None"):
+    with pytest.raises(ValueError, match="prepared with marks True, not False"):
         resolve("windowed", "demo", "static").build(marked)
 
 
@@ -189,15 +188,17 @@ def test_presets_are_the_rows_of_the_table():
         chosen = resolve("windowed", name)
         assert (chosen.options.source_tokens, chosen.options.summary_tokens) == (source, summary)
         assert (chosen.options.window, chosen.options.stride) == (window, step)
-        assert (chosen.config["window"], chosen.config["stride"]) == (window, step)
+        config = chosen.model_config()
+        assert (config.window, config.stride) == (window, step)
         assert chosen.variant == ("dynamic" if window else "standard")
     presets = PAPERS["windowed"].presets
     assert presets["paper"] == presets["CD_II"]
     train = presets["CD_II"].train
     assert max(train.rate(s) for s in range(1, 10_000)) == pytest.approx(1.21e-3, rel=5e-3)  # the author's peak
     assert train.rate(1) < train.rate(4000) > train.rate(8000)
-    assert resolve("windowed", "CD_II", "static").options.window is None
-    with pytest.raises(ValueError, match="preset 'CD_I' has no window"):
+    static = resolve("windowed", "CD_II", "static").options
+    assert static.window == 400 and not static.marked and presets["CD_II"].options.marked
+    with pytest.raises(ValueError, match="preset has no window: choose the variant 'standard'"):
         resolve("windowed", "CD_I", "dynamic")
 
 

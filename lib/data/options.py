@@ -1,14 +1,12 @@
-"""What the preprocessing of every paper shares: options, and the words that they make of a document.
-
-A paper's own options stand with what is its own: `sections` (Mem2Mem), `windows` (windowed attention), `headlines`
-(Read-Again) and `clusters` (the hierarchical Transformer).
-"""
+"""What the preprocessing of every paper shares: options, which turn a corpus and texts into what a model reads. Each
+paper's own stand in its folder."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 from lib.data.documents import Document
 from lib.data.text import tokenize
@@ -38,6 +36,8 @@ class Options(ABC):
     vocab_size: int  # special symbols counted in
     lower: bool = True
 
+    of_paragraphs: ClassVar[bool] = False  # whether a text is a cluster of paragraphs
+
     @property
     def symbols(self) -> tuple[str, ...]:
         """What the vocabulary has behind the special symbols."""
@@ -51,6 +51,22 @@ class Options(ABC):
     @abstractmethod
     def example(self, document: Document) -> Any:
         """What a model reads of a document: an `Example`, or the `Cluster` of the hierarchical transformer."""
+
+    @abstractmethod
+    def prepare(
+        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
+    ) -> Any:
+        """A `PreparedCorpus`: every split of a `lib.data.corpora.Corpus` as a model reads it, at most `limit` documents
+        of each. It is kept in `folder`, by default in the cache, and loaded from there the next time. Raises
+        CorpusError for a corpus that cannot be read, or is none for a model of these options."""
+
+    @abstractmethod
+    def encode(self, documents: Iterable[Document], encoder: Any) -> list[Any]:
+        """An `EncodedDocument` of each text, with or without a summary, as `prepare` makes them of a corpus; without
+        one the target is [EOS]. Raises ValueError for a text of which nothing is left to read.
+
+        encoder: the corpus's `TextEncoder`.
+        """
 
     def check(self, name: str, examples: Iterable[Any]) -> None:  # noqa: B027
         """Raise CorpusError where a corpus that begins with these training documents (as `example` gives them) is

@@ -66,7 +66,11 @@ class TextEncoder:
             load_file(ranker) if ranker.exists() else None,
         )
 
-    def encode(self, example: Example) -> EncodedDocument:
+    def encode(self, documents: Iterable[Document]) -> list[EncodedDocument]:
+        """Texts as those of its corpus were encoded (`Options.encode`)."""
+        return self.options.encode(documents, self)
+
+    def encode_example(self, example: Example) -> EncodedDocument:
         """Words to ids of the vocabulary, and to those of the encoder's own."""
         made = encode(example, self.vocabulary, self.options.summary_tokens)
         if self.source_vocabulary is None:
@@ -82,23 +86,11 @@ class TextEncoder:
 
 
 def encode(example: Example, vocabulary: Vocabulary, summary_tokens: int) -> EncodedDocument:
-    """Words to extended ids, one document. `prepare` does the same for a corpus, with numpy."""
+    """Words to extended ids, one document. `WordOptions.prepare` does the same for a corpus, with numpy."""
     lengths = [len(s) for s in example.sentences]
     source, unknown = vocabulary.encode_source(example.words)
     target = [*vocabulary.encode_target(example.summary, unknown), EOS][:summary_tokens]
     return EncodedDocument.of(example.id, source, lengths, target, unknown, example.reference)
-
-
-def encode_documents(documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
-    """Texts, with or without a summary, as those of a corpus were encoded; without one the target is [EOS].
-
-    Raises ValueError for a document without words.
-    """
-    examples = [encoder.options.example(document) for document in documents]
-    for example in examples:
-        if not example.sentences:
-            raise InputError(f"document {example.id!r} has no words: nothing is left to summarize")
-    return [encoder.encode(example) for example in examples]
 
 
 @dataclass(frozen=True)
@@ -215,32 +207,36 @@ def _description(folder: Path) -> dict:
     return found
 
 
-def prepare(
-    corpus,
-    options: Options,
-    limit: int | None = None,
-    folder: str | Path | None = None,
-    progress: bool = True,
-    workers: int | None = None,
-) -> PreparedCorpus:
-    """Preprocess a corpus, build its vocabulary from the training documents and encode every split.
+@dataclass(frozen=True)
+class WordOptions(Options):
+    """Options of models that read and write words: their `example` is an `Example`, and the vocabulary is that of the
+    training documents."""
 
-    The result is kept in `folder` (by default in the cache, under a name made of corpus, options and code) and
-    loaded from there the next time.
+    def prepare(
+        self,
+        corpus,
+        limit: int | None = None,
+        folder: str | Path | None = None,
+        progress: bool = True,
+        workers: int | None = None,
+    ) -> PreparedCorpus:
+        """As `Options.prepare` says.
 
-    Args:
-        corpus: a `lib.data.corpora.Corpus`.
-        options: of a paper's own preprocessing, whose `example` gives words.
-        limit: at most so many documents of each split.
-        folder: empty, new, or with what was prepared there from the same corpus, options and limit.
         workers: processes; by default one a core on Linux and one elsewhere. Their number changes no result.
-    """
-    key = [corpus.identity, code_of(type(corpus)), asdict(options), limit]
-    name = "".join(c if c.isalnum() else "_" for c in Path(corpus.name).name)
-    workers = workers or default_workers()
-    return cached_corpus(
-        name, key, type(options), lambda parts: _prepare(corpus, options, limit, progress, workers, parts), folder
-    )
+        """
+        key = [corpus.identity, code_of(type(corpus)), asdict(self), limit]
+        name = "".join(c if c.isalnum() else "_" for c in Path(corpus.name).name)
+        workers = workers or default_workers()
+        return cached_corpus(
+            name, key, type(self), lambda parts: _prepare(corpus, self, limit, progress, workers, parts), folder
+        )
+
+    def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
+        examples = [self.example(document) for document in documents]
+        for example in examples:
+            if not example.sentences:
+                raise InputError(f"document {example.id!r} has no words: nothing is left to summarize")
+        return [encoder.encode_example(example) for example in examples]
 
 
 def _prepare(

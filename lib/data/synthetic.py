@@ -68,9 +68,9 @@ def planted_clusters(
 ) -> list[EncodedDocument]:
     """Clusters whose title names one of the paragraphs: the summary is what stands in it behind its name.
 
-    As `encode_clusters` of the hierarchical transformer makes them: a row for the title, ended by `<T>`, and one for
-    each paragraph: a name and `words` random words. Names are the first ids behind the symbols. The asked paragraph
-    alone has the label 1.
+    As `ParagraphOptions` of the hierarchical transformer encodes them: a row for the title, ended by `<T>`, and one
+    for each paragraph: a name and `words` random words. Names are the first ids behind the symbols. The asked
+    paragraph alone has the label 1.
     """
     random, first = np.random.default_rng(seed), SENTENCE_END + 1
     documents = []

@@ -2,12 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from unicodedata import category
-
-import numpy as np
-from scipy.sparse import csr_array
 
 # --------------------------------------------------------------------------------------------------- sentences
 
@@ -139,32 +136,3 @@ def bigram_recall(paragraph: Sequence, summary: Sequence) -> float:
     """Share of the summary's bigrams that the paragraph has, each as often as it has it (ROUGE-2 recall)."""
     wanted, there = (Counter(pairwise(words)) for words in (summary, paragraph))
     return (wanted & there).total() / wanted.total() if wanted else 0.0
-
-
-def tfidf(paragraphs: Sequence[Sequence[Hashable]]) -> np.ndarray:
-    """Vectors of length 1 (or 0) of paragraphs in words: [P, words] (equation 25).
-
-    The weight of a word is its count times log(P / paragraphs that have it).
-    """
-    vectors = _weights(paragraphs).toarray()
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(norms > 0, norms, 1)
-
-
-def sparse_tfidf(paragraphs: Sequence[Sequence[Hashable]]) -> csr_array:
-    """The same for very many paragraphs: what is not 0 of [P, words]."""
-    weights = _weights(paragraphs)
-    norms = np.sqrt((weights * weights).sum(1))
-    weights.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(weights.indptr))
-    return weights
-
-
-def _weights(paragraphs: Sequence[Sequence[Hashable]]) -> csr_array:
-    counts = [Counter(words) for words in paragraphs]
-    having = Counter(word for count in counts for word in count)
-    index = {word: i for i, word in enumerate(having)}
-    rarity = np.array([np.log(len(counts) / n) for n in having.values()])
-    words = np.array([index[word] for count in counts for word in count], dtype=np.int64)
-    numbers = np.array([n for count in counts for n in count.values()], dtype=float)
-    ends = np.cumsum([0, *map(len, counts)])
-    return csr_array((numbers * rarity[words], words, ends), shape=(len(counts), len(index)))

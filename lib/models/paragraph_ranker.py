@@ -64,7 +64,7 @@ class ParagraphRanker(nn.Module):
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Mean cross entropy of the scores of all paragraphs against their ROUGE-2 recall of the summary."""
         scores = self.logits(batch)
-        assert batch.labels is not None, "documents of `encode_clusters` have labels"
+        assert batch.labels is not None, "documents of `ParagraphOptions` have labels"
         value = F.binary_cross_entropy_with_logits(scores, batch.labels.to(scores))
         return {"loss": value, "cross_entropy": value}
 

@@ -40,7 +40,7 @@ class SentenceExtractorConfig:
 
 @dataclass(frozen=True)
 class SentenceClassifierConfig(SentenceExtractorConfig):
-    sentences: int | None = None  # that are chosen; None: as many as summaries of the training documents have
+    summary_sentences: int | None = None  # that are chosen; None: as many as summaries of the training documents have
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class SentenceClassifier(Extractor):
     def choose(self, batch: Batch) -> list[list[int]]:
         """The `sentences` most probable ones, as they stand in the document."""
         logits = self.logits(batch).masked_fill(~batch.sentence_mask, -torch.inf)
-        counts = [min(self.config.sentences or 1, n) for n in batch.sentence_counts.tolist()]
+        counts = [min(self.config.summary_sentences or 1, n) for n in batch.sentence_counts.tolist()]
         return [sorted(row.topk(n).indices.tolist()) for row, n in zip(logits, counts)]
 
 

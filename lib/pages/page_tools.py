@@ -140,7 +140,7 @@ def nll_by_text(run: Run, documents: Sequence[Document]) -> pd.Series:
         replace(own, title=other.title, sections=other.sections, section_names=other.section_names)
         for own, other in zip(documents, following)
     ]
-    encoded = {"its own": run.encode(documents, run.encoder), "the next one's": run.encode(others, run.encoder)}
+    encoded = {"its own": run.encode(documents), "the next one's": run.encode(others)}
     nll = {name: evaluate_loss(run.model, split, 8, len(run.vocabulary))["nll"] for name, split in encoded.items()}
     return pd.Series(nll, name="nll")
 

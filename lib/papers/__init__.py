@@ -1,4 +1,4 @@
-"""The papers: one file each. To add one, write its file and put it into the list below."""
+"""The papers: a folder each. To add one, write its folder and put it into the list below."""
 
 from pathlib import Path
 
@@ -59,13 +59,13 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
         variant = choose(config["variant"], of.variants, f"variant of {of.name}")
     except InputError as error:
         raise RunError(f"{path}: {error}") from None
-    kind, reading = of.variants[variant].kind, of.reading(variant)
+    kind = of.variants[variant].kind
     sizes = made_from(kind.Config, config["model"], path)
     try:
         model = kind(sizes)
     except (InputError, IndexError, RuntimeError) as error:  # PyTorch's, of sizes that no layer has
         raise RunError(f"{path}: no model of these sizes ({error})") from error
-    options = made_from(reading.options, config["options"], path)
+    options = made_from(of.options_class(variant), config["options"], path)
     try:
         encoder = TextEncoder.load(folder, options)
     except (OSError, ValueError, SafetensorError) as error:
@@ -75,4 +75,4 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
     load_weights(model, folder, weights or config["weights"])
     model.eval().to(place)
     decode = made_from(DecodeConfig, config["decode"], path)
-    return Run(folder, config, model, encoder, decode, reading.encode, of.paragraphs)
+    return Run(folder, config, model, encoder, decode)

@@ -1,9 +1,9 @@
-"""What a paper is here: data, checked when it is imported. A paper's file in this folder exports one `PAPER`."""
+"""What a paper is here: data. A paper's folder exports one `PAPER`, which the tests check."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,8 @@ from lib.data.catalogue import is_name
 from lib.data.corpora import Corpus, check_unpublished, load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
-from lib.data.prepared import PreparedCorpus, TextEncoder, encode_documents, is_prepared, prepare
+from lib.data.prepared import PreparedCorpus, is_prepared
 from lib.evaluation.baselines import baselines, lead
-from lib.evaluation.measures import MEASURES
 from lib.papers.tables import Kept, PageTable, RunFigure, RunSpec, Samples, Table, slug
 from lib.runs.config import TrainConfig
 from lib.runs.folder import Recipe
@@ -30,26 +29,15 @@ class Variant:
 
     kind: Any  # a class of models, with a dataclass `Config`
     config: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    least: Mapping[str, int] = field(default_factory=dict)  # options that are at least so large
-    shared: tuple[str, ...] = ()  # options that have the values of the config's fields
-    needed: tuple[str, ...] = ()  # fields of the config that must not be None, besides those
+    options: Mapping[str, Any] = field(default_factory=dict)  # values, or functions of the preset's (`at_least`)
     train: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # preset -> what differs in its training
     counted: Mapping[str, Callable[[PreparedCorpus], Any]] = field(default_factory=dict)  # of the config, where None
-    presets: Mapping[str, "Preset"] = field(default_factory=dict)  # its own, in place of the paper's of the same name
-    reading: "Reading | None" = None  # where it reads otherwise than the paper's own model
-
-    def names(self) -> set[str]:
-        return _fields(self.kind.Config)
+    presets: Mapping[str, "Preset"] = field(default_factory=dict)  # its own, where it reads with other options
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How texts become what a model reads."""
-
-    options: type[Options]
-    prepare: Callable[..., PreparedCorpus] = prepare
-    encode: Callable[[Sequence[Document], TextEncoder], list[EncodedDocument]] = encode_documents
+def at_least(value: int) -> Callable[[int], int]:
+    """An option that is the preset's, or this one if that is less."""
+    return partial(max, value)
 
 
 @dataclass(frozen=True)
@@ -76,10 +64,7 @@ def text_baselines(
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper. Its name is that of its file, of its page in `notebooks`, and on the command line.
-
-    Raises ValueError for a field that no dataclass has, a variant or preset that does not exist.
-    """
+    """A paper. Its name is that of its folder, of its page in `notebooks`, and on the command line."""
 
     name: str
     title: str
@@ -87,11 +72,7 @@ class Paper:
     usual: str  # the paper's own model, of the variants
     presets: Mapping[str, Preset]
     dataset: str  # of the demo: no download
-    prepare: Callable[..., PreparedCorpus] = prepare
-    encode: Callable[[Sequence[Document], TextEncoder], list[EncodedDocument]] = encode_documents
-    paragraphs: bool = False  # whether a text is a cluster of paragraphs
     baselines: Callable[..., dict[str, list[list[str]]]] = text_baselines  # of texts, the same in ids, the corpus
-    from_corpus: tuple[str, ...] = ()  # fields of the model's config that are the corpus's to say
     comparison: Mapping[str, str] = field(default_factory=dict)  # preset -> the preset beside other papers' models
     tables: Mapping[str, Table] = field(default_factory=dict)
     page_tables: Mapping[str, PageTable] = field(default_factory=dict)
@@ -100,52 +81,10 @@ class Paper:
     run_figures: Mapping[str, RunFigure] = field(default_factory=dict)
     kept: Kept | None = None
 
-    @property
-    def options_class(self) -> type[Options]:
-        return type(next(iter(self.presets.values())).options)
-
-    def reading(self, variant: str) -> Reading:
+    def options_class(self, variant: str) -> type[Options]:
         """Of one of its variants."""
-        return self.variants[variant].reading or Reading(self.options_class, self.prepare, self.encode)
-
-    def __post_init__(self):
-        for name, variant in self.variants.items():
-            reads = self.reading(name).options
-            options = _fields(reads)
-            for preset_name, preset in variant.presets.items():
-                _known(
-                    f"{self.name}, variant {name!r}, preset {preset_name!r}: config",
-                    set(preset.config),
-                    variant.names(),
-                )
-                if type(preset.options) is not reads:
-                    raise InputError(f"{self.name}, variant {name!r}: options must be {reads.__name__}")
-            _known(f"{self.name}, variant {name!r}: counted", set(variant.counted), variant.names())
-            wanted = {*variant.config, *variant.shared, *variant.needed}
-            _known(f"{self.name}, variant {name!r}: config", wanted, variant.names())
-            wanted = {*variant.options, *variant.least, *variant.shared}
-            _known(f"{self.name}, variant {name!r}: options", wanted, options)
-            for preset, changes in variant.train.items():
-                choose(preset, self.presets, f"preset of {self.name}")
-                _known(f"{self.name}, variant {name!r}: training", set(changes), _fields(TrainConfig))
-        configs = set().union(*(variant.names() for variant in self.variants.values()))
-        for name, preset in self.presets.items():
-            _known(f"{self.name}, preset {name!r}: config", set(preset.config), configs)
-            choose(preset.variant or self.usual, self.variants, f"variant of {self.name}")
-            if not isinstance(preset.options, self.options_class):
-                raise InputError(f"{self.name}, preset {name!r}: options must be {self.options_class.__name__}")
-        _known(f"{self.name}: from_corpus", set(self.from_corpus), _fields(self.options_class) & configs)
-        for name in (*self.comparison, *self.comparison.values()):
-            choose(name, self.presets, f"preset to compare {self.name} in")
-        for variant in self.kept_runs.values():
-            choose(variant, self.variants, f"variant of {self.name} of which a run is kept")
-        for table in self.tables.values():
-            choose(table.measure, MEASURES, f"measure of {table.title}")
-            for label in (label for pair in table.pairs for label in pair):
-                choose(label, [row.label for row in table.rows if row.part], f"row to compare in {table.title}")
-        for made in self.made_of_runs:
-            for run in (row.run for row in made.rows if row.run and row.run.variant):
-                choose(run.variant, self.presets if run.preset_row else self.variants, f"row of {made.title}")
+        presets = self.variants[variant].presets or self.presets
+        return type(next(iter(presets.values())).options)
 
     @property
     def made_of_runs(self) -> tuple["Table | Samples | RunFigure", ...]:
@@ -190,20 +129,17 @@ class Paper:
         chosen = self.presets[choose(preset, self.presets, "preset")]
         name = choose(variant or chosen.variant or self.usual, self.variants, "variant")
         model, given = self.variants[name], _given(options or {})
-        if model.reading is not None:
-            choose(preset, model.presets, f"preset of {name}")
-        chosen = model.presets.get(preset, chosen)
-        _known(f"{self.name}: options", set(given), _fields(self.reading(name).options))
-        _known(f"{self.name}: training", set(train), _fields(TrainConfig))
-        config = {**chosen.config, **model.config, **{f: given[f] for f in model.shared if f in given}}
-        if missing := [f for f in (*model.shared, *model.needed) if config.get(f) is None]:
-            others = " or ".join(repr(v) for v, other in self.variants.items() if not (other.shared or other.needed))
-            raise InputError(f"preset {preset!r} has no {missing[0]}: choose the variant {others}, or another preset")
-        least = {f: max(value, getattr(chosen.options, f)) for f, value in model.least.items()}
-        read = {**model.options, **least, **{f: config[f] for f in model.shared}, **given}
+        if model.presets:
+            chosen = model.presets[choose(preset, model.presets, f"preset of {name}")]
+        _known(f"{self.name}: options", set(given), field_names(self.options_class(name)))
+        _known(f"{self.name}: training", set(train), field_names(TrainConfig))
+        for option, value in model.options.items():
+            if option not in given:
+                given[option] = value(getattr(chosen.options, option)) if callable(value) else value
         training = replace(chosen.train, **{**model.train.get(preset, {}), **_given(train)})
+        config = {**chosen.config, **model.config}
         return Setup(
-            self, preset, name, replace(chosen.options, **read), config, training, chosen.decode, chosen.documents
+            self, preset, name, replace(chosen.options, **given), config, training, chosen.decode, chosen.documents
         )
 
 
@@ -224,12 +160,12 @@ class Setup:
     def recipe(self) -> Recipe:
         """What a run keeps of it beside the options."""
         weights = "average" if self.train.keep_best > 1 else "best"
-        of, encode = self.paper, self.reading.encode
-        return Recipe(of.name, self.variant, self.preset, self.decode, weights, encode, of.paragraphs)
+        return Recipe(self.paper.name, self.variant, self.preset, self.decode, weights)
 
     @property
-    def reading(self) -> Reading:
-        return self.paper.reading(self.variant)
+    def shared(self) -> set[str]:
+        """Fields that the options and the model's config both have: the options say them."""
+        return field_names(type(self.options)) & field_names(self.kind.Config) - {"vocab_size"}
 
     def open_corpus(
         self, dataset: str, errors: str = "raise", limit: int | None = None, test: str = "", **keep
@@ -245,7 +181,7 @@ class Setup:
                 raise InputError(f"{dataset} is prepared already: its test documents cannot be exchanged")
             if limit is not None:
                 raise InputError(f"{dataset} is prepared already: a limit can be set on the corpus itself alone")
-            return _told(self._as_asked(PreparedCorpus.load(dataset, self.reading.options), dataset))
+            return _told(self._as_asked(PreparedCorpus.load(dataset, type(self.options)), dataset))
         return self.prepare(corpus_for(dataset, errors, test), limit, **keep)
 
     def _as_asked(self, corpus: PreparedCorpus, folder: str) -> PreparedCorpus:
@@ -253,10 +189,9 @@ class Setup:
         for name in (f.name for f in fields(self.options) if f.name not in corpus.options.of_corpus):
             there, wanted = (getattr(options, name) for options in (corpus.options, self.options))
             if there != wanted:
-                part = "model" if name in self.paper.variants[self.variant].shared else "options"
                 raise InputError(
                     f"{folder} was prepared with {name} {there!r}, not {wanted!r}: ask for what it was prepared with "
-                    f"(preset, variant, --{part}.{name.replace('_', '-')}), or give the corpus itself"
+                    f"(preset, variant, --options.{name.replace('_', '-')}), or give the corpus itself"
                 )
         return corpus
 
@@ -267,7 +202,7 @@ class Setup:
             raise InputError(f"limit must be at least 1, not {limit}; without it there is none")
         if folder := keep.get("folder"):
             check_unpublished(Path(folder) / "prepared.json", corpus.name)
-        prepared = self.reading.prepare(corpus, self.options, limit or self.documents, **keep)
+        prepared = self.options.prepare(corpus, limit or self.documents, **keep)
         return _told(replace(prepared, name=corpus.name))  # the cache may know it by another path
 
     @property
@@ -280,8 +215,8 @@ class Setup:
 
         Raises ValueError for values that do not fit each other.
         """
-        names = self.paper.variants[self.variant].names()
-        values = {**self.config, **corpus}
+        names = field_names(self.kind.Config)
+        values = {**self.config, **{name: getattr(self.options, name) for name in self.shared}, **corpus}
         return self.kind.Config(**{name: value for name, value in values.items() if name in names})
 
     def build(self, corpus: PreparedCorpus) -> Any:
@@ -289,14 +224,13 @@ class Setup:
 
         Raises ValueError when the corpus was prepared for another variant (another window, unit or graph).
         """
-        varied = {f for v in self.paper.variants.values() for f in (*v.options, *v.shared)}
-        for name in sorted(varied & _fields(type(self.options))):
+        varied = {name for variant in self.paper.variants.values() for name in variant.options}
+        for name in sorted((varied | self.shared) & field_names(type(self.options))):
             there, wanted = (getattr(options, name) for options in (corpus.options, self.options))
             if there != wanted:
                 raise InputError(f"{corpus.name} was prepared with {name} {there}, not {wanted}: prepare it anew")
-        theirs = {name: getattr(corpus.options, name) for name in self.paper.from_corpus}
         counted = self.paper.variants[self.variant].counted
-        theirs |= {name: count(corpus) for name, count in counted.items() if self.config.get(name) is None}
+        theirs = {name: count(corpus) for name, count in counted.items() if self.config.get(name) is None}
         config = self.model_config(**theirs, vocab_size=len(corpus.vocabulary))
         torch.manual_seed(self.train.seed)
         model = self.kind(config)
@@ -327,7 +261,8 @@ def _known(where: str, names: set[str], known: set[str]) -> None:
         raise InputError(f"{where} has no field {name!r}{did_you_mean(name, known)}")
 
 
-def _fields(kind) -> set[str]:
+def field_names(kind) -> set[str]:
+    """Of a dataclass."""
     return {f.name for f in fields(kind)}
 
 

@@ -90,7 +90,7 @@ def score_run(
 
     corpus: the name of what the documents are of. What it writes in the other of DECODINGS is a part of that name.
     """
-    encoded = run.encode(documents, run.encoder)
+    encoded = run.encode(documents)
     chooses, (plain, ruled) = isinstance(run.model, Extractor), DECODINGS
     decoding, other = (ruled, plain) if run.decode.block_ngrams else (plain, ruled)
     started = time.perf_counter()

@@ -8,7 +8,7 @@ a run that is killed leaves the last complete ones.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,9 +18,6 @@ from typing import Any, get_args, get_origin, get_type_hints
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from lib.data.batch import EncodedDocument
-from lib.data.documents import Document
-from lib.data.prepared import TextEncoder, encode_documents
 from lib.runs.search import DecodeConfig
 from lib.system.errors import RunError, did_you_mean
 
@@ -34,8 +31,6 @@ class Recipe:
     preset: str = ""
     decode: DecodeConfig = DecodeConfig()
     weights: str = "best"  # that count; or "average" of the best that were kept
-    encode: Callable[[Sequence[Document], TextEncoder], list[EncodedDocument]] = encode_documents
-    paragraphs: bool = False  # whether a text is a cluster of paragraphs
 
 
 def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> nn.Module:

@@ -103,7 +103,7 @@ def train(
                 loop.run()
         except OSError as error:
             raise RunError(f"{of_the_system(error, output)}. {progress_of(output)}".rstrip()) from error
-    return Run(Path(output), loop.record, model, corpus.encoder, recipe.decode, recipe.encode, recipe.paragraphs)
+    return Run(Path(output), loop.record, model, corpus.encoder, recipe.decode)
 
 
 def train_in_cache(
@@ -124,7 +124,7 @@ def train_in_cache(
         train(recipe, model, corpus, config, folder, resume=True, progress=progress, alone=True)
         write_whole(folder / FINISHED, "")
     load_weights(model, folder, "best")
-    run = Run(folder, read_config(folder), model.eval(), corpus.encoder, recipe.decode, recipe.encode)
+    run = Run(folder, read_config(folder), model.eval(), corpus.encoder, recipe.decode)
     return run.model, run
 
 

@@ -12,7 +12,7 @@ import torch
 
 from lib.data.batch import Batch, EncodedDocument, make_batch, rows_of
 from lib.data.documents import Document, parse_text, to_document
-from lib.data.prepared import TextEncoder, encode_documents
+from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import BOS
 from lib.models.summarizer import Extractor
 from lib.runs.folder import read_metrics
@@ -47,8 +47,6 @@ class Run:
     model: Any  # a `Summarizer`, or an `Extractor`
     encoder: TextEncoder
     decode: DecodeConfig = DecodeConfig()
-    encode: Callable[[Sequence[Document], TextEncoder], list[EncodedDocument]] = encode_documents
-    paragraphs: bool = False  # whether a text is a cluster of paragraphs
 
     @property
     def vocabulary(self):
@@ -75,6 +73,10 @@ class Run:
         paces = [pace for pace in paces if pace > 0]  # where it was resumed the clock begins again
         return self.step * float(np.median(paces)) / 3600 if paces else 0.0
 
+    def encode(self, documents: Iterable[Document]) -> list[EncodedDocument]:
+        """Documents in ids, as those that the run was trained on."""
+        return self.encoder.encode(documents)
+
     def documents(self, texts: Iterable[str | dict | Document], names: Sequence[str] = ()) -> list[Document]:
         """Texts, with or without references, as documents. A string may be plain text or Markdown.
 
@@ -95,7 +97,7 @@ class Run:
         if isinstance(text, Document):
             return text
         if isinstance(text, str):
-            return parse_text(text, name, paragraphs=self.paragraphs)
+            return parse_text(text, name, paragraphs=self.options.of_paragraphs)
         if not isinstance(text, dict):
             raise InputError(f"a text is a string, a record or a document, not {type(text).__name__}")
         return to_document({"id": name, **text}, reference=False)
@@ -110,7 +112,7 @@ class Run:
         there is none.
         Raises ValueError for a text that holds nothing to read.
         """
-        documents = self.encode(self.documents(texts, names), self.encoder)
+        documents = self.encode(self.documents(texts, names))
         shares = progress(list(batches(self.model, documents, batch_size, self.vocabulary)))
         if isinstance(self.model, Extractor):
             return [self._extract(*pair) for pair in zip(documents, choices(self.model, shares))]

@@ -22,7 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS
-from lib.data.prepared import encode, prepare
+from lib.data.prepared import encode
 from lib.data.split import Split
 from lib.data.vocabulary import Vocabulary
 from lib.layers.gru import GatedGRU
@@ -204,7 +204,7 @@ def second_read(way: str, batch: int = 64, words: int = 32, width: int = 512) ->
 def demo(busy: bool, steps: int = 100) -> dict:
     """Seconds of a step of the Mem2Mem demo, and its last loss; beside a process that keeps a core busy, or alone."""
     preset = PAPERS["mem2mem"].presets["demo"]
-    corpus = prepare(load_corpus("aclsum"), preset.options, progress=False)
+    corpus = preset.options.prepare(load_corpus("aclsum"), progress=False)
     torch.manual_seed(0)
     network = Mem2Mem(Mem2MemConfig(len(corpus.vocabulary), **preset.config))
     config = replace(preset.train, steps=steps, log_every=10, validate_every=10**6)
@@ -226,7 +226,7 @@ def preprocess(way: str, papers: str, folder: str) -> dict:
     shutil.rmtree(folder, ignore_errors=True)
     before, started = _peak(), time.perf_counter()
     if way == "lib":
-        splits = prepare(corpus, options, folder=folder, progress=False).splits
+        splits = options.prepare(corpus, folder=folder, progress=False).splits
     else:
         examples = {s: [options.example(d) for d in corpus.split(s)] for s in SPLITS}
         counts = Counter(w for e in examples["train"] for ws in (*e.sentences, e.summary) for w in ws)
@@ -253,7 +253,7 @@ def large(documents: int, words: int = 1500, steps: int = 5) -> dict:
                     record = {"id": f"{split_name}{number}", "sections": [parts[4:]], "abstract_text": parts[:4]}
                     file.write(json.dumps({**record, "section_names": [""]}) + "\n")
         before, started = _peak(), time.perf_counter()
-        corpus = prepare(load_corpus(folder), CohanOptions(), folder=Path(temporary) / "prepared", progress=False)
+        corpus = CohanOptions().prepare(load_corpus(folder), folder=Path(temporary) / "prepared", progress=False)
         seconds, prepared = time.perf_counter() - started, _peak()
         network = Mem2Mem(Mem2MemConfig(len(corpus.vocabulary), embedding=64, hidden=64, bottleneck=64))
         config = TrainConfig(batch_size=16, steps=steps, validate_every=10**6)

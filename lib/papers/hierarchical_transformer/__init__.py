@@ -12,8 +12,7 @@ from lib.evaluation.baselines import lexrank
 from lib.models.copying_transformer import CopyingTransformer
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.models.t_dmca import TDMCA, TDMCAConfig
-from lib.papers.hierarchical_transformer.clusters import ClusterOptions
-from lib.papers.hierarchical_transformer.ranking import RANKED, encode_ranked, prepare_clusters
+from lib.papers.hierarchical_transformer.ranking import RANKED, ClusterOptions
 from lib.papers.paper import Paper, Preset, Variant
 from lib.papers.tables import Kept, PageTable, Row, Samples, Table, against, baseline, trained
 from lib.runs.config import TrainConfig
@@ -198,9 +197,6 @@ PAPER = Paper(
     "HT",
     PRESETS,
     dataset="aclsum:paragraphs",
-    prepare=prepare_clusters,
-    encode=encode_ranked,
-    paragraphs=True,
     baselines=cluster_baselines,
     tables=TABLES,
     samples=SAMPLES,

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from lib.data.text import tfidf
+from lib.data.tfidf import tfidf
 
 # The paper's markers (it counts 36), as they stand in its appendix.
 MARKERS = (

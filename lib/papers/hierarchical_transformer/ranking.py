@@ -1,7 +1,9 @@
 """Ranking the paragraphs of clusters: the learned ranker, trained as every model is, and corpora in its order."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -11,23 +13,98 @@ from safetensors.numpy import load_file, save
 from lib.data.batch import EncodedDocument, rows_of
 from lib.data.batching import in_order
 from lib.data.documents import CorpusError, Document
+from lib.data.options import words_of
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus
+from lib.data.split import Split
+from lib.data.vocabulary import PARAGRAPH_END, Vocabulary
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
 from lib.papers.hierarchical_transformer.clusters import (
-    ClusterOptions,
-    choose_paragraphs,
-    choose_rows,
-    encode_clusters,
-    encode_wide,
-    order_scores,
-    ranked,
-    similarity_scores,
+    ParagraphOptions,
 )
-from lib.papers.hierarchical_transformer.graphs import entity_finder
+from lib.papers.hierarchical_transformer.graphs import (
+    discourse_graph,
+    entity_finder,
+    similarity_graph,
+    title_similarity,
+)
 from lib.runs.config import TrainConfig
 from lib.runs.loop import train_in_cache
 from lib.runs.run import Run
+from lib.system.errors import InputError
 from lib.system.files import write_whole
+
+# what is not known of a corpus such as WikiSum's shards
+RANKED = "its paragraphs come ranked: neither the order in which they stood nor their pages are known"
+
+
+@dataclass(frozen=True)
+class ClusterOptions(ParagraphOptions):
+    """The best paragraphs of a cluster, as the models of the paper read them."""
+
+    paragraphs: int = 24  # L', the best ones, besides the title
+    source_tokens: int | None = None  # pieces of title and paragraphs together; None: all of them
+    ranking: str = "learned"  # "similarity": by tf-idf to the title; "order": as they come
+    ranker_width: int = 256
+    ranker_steps: int = 20_000  # not stated
+    ranker_batch: int = 8  # clusters; not stated
+    ranker_rate: float = 0.15  # of Adagrad
+    graph: str = ""  # "similarity" or "discourse"
+    flat: bool = False  # one sequence in place of paragraphs
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._at_least_one("paragraphs", "source_tokens", "ranker_width", "ranker_steps", "ranker_batch")
+        if self.ranking not in ("learned", "similarity", "order"):
+            raise InputError(f"ranking must be 'learned', 'similarity' or 'order', not {self.ranking!r}")
+        if self.graph not in ("", "similarity", "discourse"):
+            raise InputError(f"graph must be 'similarity', 'discourse' or empty, not {self.graph!r}")
+        if self.graph and self.flat:
+            raise InputError("a flat sequence has no paragraphs for a graph")
+
+    @property
+    def of_all(self) -> ParagraphOptions:
+        """What the paragraphs themselves are made with."""
+        return ParagraphOptions(**{f.name: getattr(self, f.name) for f in fields(ParagraphOptions)})
+
+    def prepare(
+        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
+    ) -> PreparedCorpus:
+        """The best paragraphs of every cluster; all paragraphs and the ranker are in the cache.
+
+        Paragraphs of a corpus that comes ranked keep their order. Raises CorpusError for another ranking of such a
+        one.
+        """
+        if corpus.ranked and (self.ranking != "learned" or self.graph == "discourse"):
+            wanted = "graph='discourse'" if self.graph == "discourse" else f"ranking={self.ranking!r}"
+            raise CorpusError(f"{corpus.name}: {RANKED}, so a row with {wanted} cannot be had from it")
+        wide = self.of_all.prepare(corpus, limit, progress=progress)
+        ranking = "order" if corpus.ranked else self.ranking
+        graph = entity_finder()[1] if self.graph == "discourse" else self.graph
+
+        def make(parts: Path) -> PreparedCorpus:
+            weights = None
+            if ranking == "learned":
+                scores, weights = learned_ranking(wide, self, progress)
+            else:
+                scores = {name: SCORES[ranking](split, wide.vocabulary) for name, split in wide.splits.items()}
+            made = choose_paragraphs(wide, scores, self, parts, corpus)
+            return replace(made, encoder=replace(made.encoder, ranker=weights))
+
+        key = [wide.fingerprint, asdict(self), ranking, graph]
+        return cached_corpus("ranked", key, ClusterOptions, make, folder)
+
+    def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
+        """By the ranker that the encoder has; where it has none (its corpus came ranked), paragraphs stay as they
+        come."""
+        documents, pieces = list(documents), encoder.vocabulary
+        wide = super().encode(documents, encoder)
+        if self.ranking == "learned" and encoder.ranker is not None:
+            model = _ranker(encoder, self.ranker_width)
+            model.load_state_dict({name: torch.from_numpy(value) for name, value in encoder.ranker.items()})
+            scores = learned_scores(model.eval(), wide)
+        else:
+            scores = SCORES["order" if self.ranking == "learned" else self.ranking](wide, pieces)
+        return list(choose_rows(wide, scores, self, pieces, documents))
 
 
 def ranker_training(options: ClusterOptions) -> TrainConfig:
@@ -43,7 +120,7 @@ def ranker_training(options: ClusterOptions) -> TrainConfig:
 
 
 def train_ranker(wide: PreparedCorpus, options: ClusterOptions, progress: bool = True) -> tuple[ParagraphRanker, Run]:
-    """The ranker of a corpus of whole clusters (`encode_clusters`), with its best weights. Kept in the cache."""
+    """The ranker of a corpus of whole clusters (`ParagraphOptions`), with its best weights. Kept in the cache."""
     config = ranker_training(options)
     return train_in_cache("ranker", lambda: _ranker(wide.encoder, options.ranker_width), wide, config, progress)
 
@@ -84,63 +161,111 @@ def _by_document(flat: np.ndarray, split: Sequence[EncodedDocument]) -> list[np.
     return np.split(flat, np.cumsum(counts)[:-1]) if counts else []
 
 
-def prepare_clusters(
-    corpus,
-    options: ClusterOptions,
-    limit: int | None = None,
-    folder: str | Path | None = None,
-    progress: bool = True,
-) -> PreparedCorpus:
-    """A corpus as the model reads it: the best paragraphs of every cluster. Kept in `folder`, by default in the
-    cache, where all paragraphs and the ranker are.
-
-    Paragraphs of a corpus that comes ranked keep their order. Raises CorpusError for another ranking of such a one.
-    """
-    if corpus.ranked and (options.ranking != "learned" or options.graph == "discourse"):
-        wanted = "graph='discourse'" if options.graph == "discourse" else f"ranking={options.ranking!r}"
-        raise CorpusError(f"{corpus.name}: {RANKED}, so a row with {wanted} cannot be had from it")
-    wide = encode_clusters(corpus, options, limit, progress)
-    ranking = "order" if corpus.ranked else options.ranking
-    graph = entity_finder()[1] if options.graph == "discourse" else options.graph
-
-    def make(parts: Path) -> PreparedCorpus:
-        weights = None
-        if ranking == "learned":
-            scores, weights = learned_ranking(wide, options, progress)
-        else:
-            scores = {name: SCORES[ranking](split, wide.vocabulary) for name, split in wide.splits.items()}
-        made = choose_paragraphs(wide, scores, options, parts, corpus)
-        return replace(made, encoder=replace(made.encoder, ranker=weights))
-
-    key = [wide.fingerprint, asdict(options), ranking, graph]
-    return cached_corpus("ranked", key, ClusterOptions, make, folder)
-
-
-# what is not known of a corpus such as WikiSum's shards
-RANKED = "its paragraphs come ranked: neither the order in which they stood nor their pages are known"
-SCORES = {"similarity": similarity_scores, "order": order_scores}
-
-
-def encode_ranked(documents: Sequence[Document], encoder: TextEncoder) -> list[EncodedDocument]:
-    """Texts as `prepare_clusters` encodes those of a corpus, the best paragraphs by the ranker that the encoder has.
-
-    Where it has none (its corpus came ranked), paragraphs stay as they come. Raises ValueError for a text without a
-    paragraph.
-    """
-    options, pieces = encoder.options, encoder.vocabulary
-    wide = encode_wide(documents, pieces, options)
-    if options.ranking == "learned" and encoder.ranker is not None:
-        model = _ranker(encoder, options.ranker_width)
-        model.load_state_dict({name: torch.from_numpy(value) for name, value in encoder.ranker.items()})
-        scores = learned_scores(model.eval(), wide)
-    else:
-        scores = SCORES["order" if options.ranking == "learned" else options.ranking](wide, pieces)
-    return list(choose_rows(wide, scores, options, pieces, documents))
-
-
 def best_paragraphs(split: Sequence[EncodedDocument], scores: list[np.ndarray], vocabulary, count: int) -> list[str]:
     """The text of the `count` best paragraphs of every document, the best first."""
     return [
         " ".join(vocabulary.text(rows_of(document)[1 + i]) for i in ranked(s)[:count])
         for document, s in zip(split, scores, strict=True)
     ]
+
+
+# ------------------------------------------------------------------------------------------- ranking and choosing
+
+
+def words_of_rows(document: EncodedDocument, pieces: Vocabulary) -> list[list[str]]:
+    """Lower-cased words of a cluster's title and paragraphs."""
+    return [words_of(pieces.text(row), lower=True) for row in rows_of(document)]
+
+
+def similarity_scores(split: Sequence[EncodedDocument], pieces: Vocabulary) -> list[np.ndarray]:
+    """tf-idf cosine of each paragraph with its title, in words (Liu et al. 2018): an array for each document."""
+    rows = (words_of_rows(document, pieces) for document in split)
+    return [title_similarity(title, paragraphs) for title, *paragraphs in rows]
+
+
+def order_scores(split: Sequence[EncodedDocument], pieces: Vocabulary) -> list[np.ndarray]:
+    """Scores by which paragraphs stay as they come."""
+    return [-np.arange(len(document.sentence_lengths) - 1.0) for document in split]
+
+
+SCORES = {"similarity": similarity_scores, "order": order_scores}
+
+
+def ranked(scores: np.ndarray) -> np.ndarray:
+    """Indices of paragraphs, the best first; equal ones as they come."""
+    return np.argsort(-scores, kind="stable")
+
+
+def choose_paragraphs(
+    wide: PreparedCorpus, scores: dict[str, list[np.ndarray]], options: ClusterOptions, parts: Path, corpus=None
+) -> PreparedCorpus:
+    """Title and best paragraphs of every document, cut to `source_tokens`, as rows or as one flat sequence.
+
+    Args:
+        wide: all paragraphs. Of `options`, what the paragraphs themselves were made with is its own.
+        scores: of the paragraphs, by split.
+        parts: the folder that is to hold the documents.
+        corpus: the texts, which a discourse graph needs; in the order of `wide`.
+    """
+    options = replace(options, **asdict(wide.options))
+    splits = {}
+    for name, split in wide.splits.items():
+        texts = corpus.split(name) if corpus is not None and options.graph == "discourse" else None
+        chosen = choose_rows(split, scores[name], options, wide.vocabulary, texts)
+        most = max(len(wide.vocabulary), split.longest + options.paragraphs)  # a mark behind each in a flat sequence
+        splits[name] = Split.write(parts, name, chosen, most)
+    return replace(wide, encoder=replace(wide.encoder, options=options), splits=splits)
+
+
+def choose_rows(
+    documents: Sequence[EncodedDocument],
+    scores: Sequence[np.ndarray],
+    options: ClusterOptions,
+    pieces: Vocabulary,
+    texts: Iterable[Document] | None = None,
+) -> Iterator[EncodedDocument]:
+    """Title and best paragraphs of documents with all their paragraphs, with a graph where `options` name one.
+
+    scores: of each document's paragraphs. texts: the documents before they were encoded, for a discourse graph.
+    """
+    graphs = _graphs(documents, options, pieces, texts)
+    return (_choose(d, s, g, options) for d, s, g in zip(documents, scores, graphs, strict=True))
+
+
+def _choose(
+    document: EncodedDocument, scores: np.ndarray, graph: np.ndarray | None, options: ClusterOptions
+) -> EncodedDocument:
+    rows = rows_of(document)
+    chosen = np.append(0, 1 + ranked(scores)[: options.paragraphs])
+    kept, left = [], options.source_tokens or math.inf
+    for i in chosen:
+        row = rows[i] if not options.flat or i == chosen[-1] or i == 0 else np.append(rows[i], PARAGRAPH_END)
+        kept.append(row[: int(min(left, len(row)))])
+        left -= len(kept[-1])
+        if left <= 0:
+            break
+    places = chosen[: len(kept)]
+    source = np.concatenate(kept).astype(np.int32)
+    lengths = [len(source)] if options.flat else [len(row) for row in kept]
+    if graph is not None:
+        graph = graph[np.ix_(places, places)].ravel().astype(np.float32)
+    lengths = np.array(lengths, dtype=np.int32)
+    return replace(document, source=source, sentence_lengths=lengths, graph=graph, labels=None)
+
+
+def _graphs(
+    documents: Sequence[EncodedDocument],
+    options: ClusterOptions,
+    pieces: Vocabulary,
+    texts: Iterable[Document] | None,
+) -> Iterable[np.ndarray | None]:
+    """A graph over title and all paragraphs, in their own order, for each document; None where none is wanted."""
+    if not options.graph:
+        return [None] * len(documents)
+    if options.graph == "similarity":
+        return (similarity_graph(words_of_rows(document, pieces)) for document in documents)
+    entities, _ = entity_finder()
+    if texts is None:
+        raise InputError("a discourse graph is made of the documents' texts, and there are none")
+    found = map(options.example, islice(texts, len(documents)))
+    return (discourse_graph([c.title, *c.paragraphs], [None, *c.sources], entities) for c in found)

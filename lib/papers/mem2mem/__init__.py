@@ -17,14 +17,10 @@ from lib.models.tlm import LanguageModel
 from lib.papers.mem2mem.extracts import (
     ExtractOptions,
     SequenceOptions,
-    encode_extracts,
-    encode_sequences,
-    prepare_extracts,
-    prepare_sequences,
     summary_sentences,
 )
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.papers.paper import Paper, Preset, Reading, Variant, text_baselines
+from lib.papers.paper import Paper, Preset, Variant, text_baselines
 from lib.papers.tables import Kept, RunFigure, Samples, Table, against, baseline, trained
 from lib.runs.config import TrainConfig
 from lib.runs.search import DecodeConfig
@@ -52,7 +48,7 @@ EXTRACTORS = {
     "medium": _extractor(15_000, 128, batch_size=16, epochs=2, learning_rate=1e-3, validate_every=500, log_every=50),
 }
 _POINTER = {"pointer_layers": 1, "pointer_embedding": 64, "pointer_hidden": 64, "pointer_rate": 2e-3}
-_SMALL_TLM = {"width": 64, "heads": 4, "inner": 256, "layers": 3, "window": 384, "dropout": 0.1}
+_SMALL_TLM = {"width": 64, "heads": 4, "inner": 256, "layers": 3, "dropout": 0.1}
 _WRITTEN = {"block_ngrams": 3, "forbidden": (PAD, UNK, BOS, TITLE_END, PARAGRAPH_END)}
 TLM = {
     # 256 sequences a batch there: some 64 papers
@@ -81,7 +77,7 @@ TLM = {
             vocab_size=5_000, summary_tokens=160, window=512, extract_tokens=160, rest_tokens=512, pointer_steps=600,
             pointer_batch=16, **_POINTER,
         ),
-        {**_SMALL_TLM, "window": 512},
+        _SMALL_TLM,
         train=TrainConfig(batch_size=16, steps=600, learning_rate=2e-3, validate_every=150),
         decode=DecodeConfig(min_length=35, max_length=159, **_WRITTEN),
     ),
@@ -97,8 +93,6 @@ TLM = {
         decode=DecodeConfig(min_length=240, max_length=299, **_WRITTEN),
     ),
 }  # fmt: skip
-_SEQUENCES: dict = {"presets": TLM, "reading": Reading(SequenceOptions, prepare_sequences, encode_sequences)}
-_SENTENCES: dict = {"presets": EXTRACTORS, "reading": Reading(ExtractOptions, prepare_extracts, encode_extracts)}
 VARIANTS = {
     # the rows of Table 2: each adds one thing to the row before
     "hred": Variant(HRED),
@@ -111,10 +105,10 @@ VARIANTS = {
     "attn-seq2seq": Variant(Seq2Seq, {"copy": False}),
     "ptr-gen-seq2seq": Variant(Seq2Seq, {"copy": True}),
     "discourse-aware": Variant(DiscourseAware, options={"unit": "section"}),
-    "Sent-CLF": Variant(SentenceClassifier, counted={"sentences": summary_sentences}, **_SENTENCES),
-    "Sent-PTR": Variant(SentencePointer, **_SENTENCES),
-    "TLM": Variant(LanguageModel, options={"extracts": False}, **_SEQUENCES),
-    "TLM + extracts": Variant(LanguageModel, options={"extracts": True}, **_SEQUENCES),
+    "Sent-CLF": Variant(SentenceClassifier, counted={"summary_sentences": summary_sentences}, presets=EXTRACTORS),
+    "Sent-PTR": Variant(SentencePointer, presets=EXTRACTORS),
+    "TLM": Variant(LanguageModel, options={"extracts": False}, presets=TLM),
+    "TLM + extracts": Variant(LanguageModel, options={"extracts": True}, presets=TLM),
 }
 # the weights of the regularisers are larger than the paper's because there are hundreds of steps in place of 100,000
 _SMALL = {

@@ -63,6 +63,18 @@ class ExtractOptions(Options):
         opening = range(before, before + len(document.sections[number]))
         return Article(document.id, document.sentences, opening, document.summary)
 
+    def prepare(
+        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
+    ) -> PreparedCorpus:
+        """In byte pairs learned from the training documents, with the sentences that are to be extracted."""
+        key = [corpus.identity, code_of(type(corpus)), asdict(self), limit, code_of(matches)]
+        return cached_corpus(
+            "extracts", key, ExtractOptions, lambda parts: _prepare(corpus, self, limit, progress, parts), folder
+        )
+
+    def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
+        return [encode_sentences(self.example(document), encoder.vocabulary, self) for document in documents]
+
 
 @dataclass(frozen=True)
 class SequenceOptions(ExtractOptions):
@@ -94,6 +106,39 @@ class SequenceOptions(ExtractOptions):
                 f"a window of {self.window} pieces has no room for an introduction beside the summary and the "
                 f"extracted sentences: it must be at least {least}"
             )
+
+    @property
+    def of_sentences(self) -> ExtractOptions:
+        """What Sent-PTR reads."""
+        return ExtractOptions(**{f.name: getattr(self, f.name) for f in fields(ExtractOptions)})
+
+    def prepare(
+        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
+    ) -> PreparedCorpus:
+        """As TLM reads a corpus, whose sentences and Sent-PTR are in the cache.
+
+        After the introduction stand in training the sentences that are right, otherwise those that Sent-PTR chooses,
+        which is trained on the same documents: so their paper found it to be best. The validation documents are read
+        as those of the test are.
+        """
+        found = self.of_sentences.prepare(corpus, limit, progress=progress)
+        key = [found.fingerprint, corpus.identity, asdict(self), limit]
+
+        def make(parts: Path) -> PreparedCorpus:
+            return _sequences(corpus, self, limit, progress, parts, found)
+
+        return cached_corpus("sequences", key, SequenceOptions, make, folder)
+
+    def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
+        """As those that TLM is tested on."""
+        documents, pieces = list(documents), encoder.vocabulary
+        found = super().encode(documents, encoder)
+        chosen: Iterable[Sequence[int]] = [()] * len(found)
+        if self.extracts:
+            pointer = _pointer(pieces, self)
+            pointer.load_state_dict({name: torch.from_numpy(value) for name, value in (encoder.ranker or {}).items()})
+            chosen = _chosen(found, pieces, pointer.eval())
+        return [encode_sequence(self.example(d), c, pieces, self) for d, c in zip(documents, chosen, strict=True)]
 
 
 def encode_sentences(
@@ -136,21 +181,6 @@ def _rows(sentences: Sequence[str], pieces: Pieces, options: Options) -> list[np
     return [row if len(row) else np.array([UNK]) for row in pieces.encode(cased(sentences, options))]
 
 
-def prepare_extracts(
-    corpus,
-    options: ExtractOptions,
-    limit: int | None = None,
-    folder: str | Path | None = None,
-    progress: bool = True,
-) -> PreparedCorpus:
-    """A corpus in byte pairs learned from its training documents, with the sentences that are to be extracted. Kept
-    in `folder`, by default in the cache. Raises CorpusError for a document without a sentence or a summary."""
-    key = [corpus.identity, code_of(type(corpus)), asdict(options), limit, code_of(matches)]
-    return cached_corpus(
-        "extracts", key, ExtractOptions, lambda parts: _prepare(corpus, options, limit, progress, parts), folder
-    )
-
-
 def _prepare(corpus, options: ExtractOptions, limit: int | None, progress: bool, parts: Path) -> PreparedCorpus:
     check_splits(corpus)
     texts = ((*document.sentences, *document.summary) for document in corpus.split("train", limit))
@@ -177,41 +207,9 @@ def labelled(document: Document, pieces: Pieces, options: ExtractOptions) -> Enc
     return encode_sentences(options.example(document), pieces, options, right_sentences(document, options))
 
 
-def encode_extracts(documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
-    """Texts, with or without a summary, as an extractor reads them. Raises ValueError for one without a sentence."""
-    options = encoder.options
-    return [encode_sentences(options.example(document), encoder.vocabulary, options) for document in documents]
-
-
 def summary_sentences(corpus: PreparedCorpus) -> int:
     """Sentences that a summary of the training documents has on average, to the nearest whole one."""
     return max(1, round(float(np.mean([len(document.reference) for document in corpus["train"]]))))
-
-
-def prepare_sequences(
-    corpus,
-    options: SequenceOptions,
-    limit: int | None = None,
-    folder: str | Path | None = None,
-    progress: bool = True,
-) -> PreparedCorpus:
-    """A corpus as TLM reads it. Kept in `folder`, by default in the cache, where its sentences and Sent-PTR are.
-
-    Behind the introduction stand in training the sentences that are right, otherwise those that Sent-PTR chooses,
-    which is trained on the same documents: so their paper found it to be best. The validation documents are read as
-    those of the test are.
-    """
-    found = prepare_extracts(corpus, _of_extracts(options), limit, progress=progress)
-    key = [found.fingerprint, corpus.identity, asdict(options), limit]
-
-    def make(parts: Path) -> PreparedCorpus:
-        return _sequences(corpus, options, limit, progress, parts, found)
-
-    return cached_corpus("sequences", key, SequenceOptions, make, folder)
-
-
-def _of_extracts(options: SequenceOptions) -> ExtractOptions:
-    return ExtractOptions(**{f.name: getattr(options, f.name) for f in fields(ExtractOptions)})
 
 
 def _sequences(
@@ -263,16 +261,3 @@ def train_pointer(found: PreparedCorpus, options: SequenceOptions, progress: boo
 def _pointer(pieces: Vocabulary, options: SequenceOptions) -> SentencePointer:
     sizes = options.pointer_embedding, options.pointer_hidden, options.pointer_layers, options.pointer_dropout
     return SentencePointer(SentencePointerConfig(len(pieces), *sizes))
-
-
-def encode_sequences(documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
-    """Texts, with or without a summary, as `prepare_sequences` encodes those that TLM is tested on. Raises ValueError
-    for one without a sentence."""
-    documents, options, pieces = list(documents), encoder.options, encoder.vocabulary
-    found = encode_extracts(documents, encoder)
-    chosen: Iterable[Sequence[int]] = [()] * len(found)
-    if options.extracts:
-        pointer = _pointer(pieces, options)
-        pointer.load_state_dict({name: torch.from_numpy(value) for name, value in (encoder.ranker or {}).items()})
-        chosen = _chosen(found, pieces, pointer.eval())
-    return [encode_sequence(options.example(d), c, pieces, options) for d, c in zip(documents, chosen, strict=True)]

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from lib.data.documents import CorpusError, Document
-from lib.data.options import Example, Options
+from lib.data.options import Example
+from lib.data.prepared import WordOptions
 from lib.system.errors import InputError
 
 
 @dataclass(frozen=True)
-class CohanOptions(Options):
+class CohanOptions(WordOptions):
     """Sizes of Cohan et al.'s preprocessing as Mem2Mem uses it."""
 
     sections: int = 4  # introduction, the next ones, conclusion

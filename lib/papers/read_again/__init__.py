@@ -6,8 +6,8 @@ from lib.models.abs import ABS
 from lib.models.ras import RAS
 from lib.models.read_again import ENCODERS, ReadAgain
 from lib.models.words_lvt import LargeVocabulary
-from lib.papers.paper import Paper, Preset, Variant
-from lib.papers.read_again.headlines import HeadlineOptions, prepare_headlines
+from lib.papers.paper import Paper, Preset, Variant, at_least
+from lib.papers.read_again.headlines import HeadlineOptions
 from lib.papers.tables import Kept, PageTable, Row, RunFigure, Samples, Table, baseline, trained
 from lib.runs.config import TrainConfig
 from lib.runs.search import DecodeConfig
@@ -16,7 +16,7 @@ from lib.runs.search import DecodeConfig
 def _variant(encoder: str, copy: bool) -> Variant:
     """Options 1 and 2 read the paper's two sentences, or more."""
     return Variant(
-        ReadAgain, {"encoder": encoder, "copy": copy}, least={"sentences": 2} if "option" in encoder else {}
+        ReadAgain, {"encoder": encoder, "copy": copy}, {"sentences": at_least(2)} if "option" in encoder else {}
     )
 
 
@@ -28,7 +28,7 @@ def _ras(decoder: str, rate: float) -> Variant:
 
 def _lvt(candidates: int) -> Variant:
     """Of a vocabulary with more words than are candidates, in the demos too."""
-    return Variant(LargeVocabulary, {"candidates": candidates}, least={"vocab_size": 4 * candidates})
+    return Variant(LargeVocabulary, {"candidates": candidates}, {"vocab_size": at_least(4 * candidates)})
 
 
 # The models of Table 1: every encoder without and with copying, and ABS; and those of Table 2.
@@ -215,8 +215,6 @@ PAPER = Paper(
     "read-again lstm + copy",
     PRESETS,
     dataset="docstrings",
-    prepare=prepare_headlines,
-    from_corpus=("source_vocab_size", "sentences", "source_tokens"),
     comparison={"demo": "demo papers"},
     tables=TABLES,
     page_tables={

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
-from lib.data.options import Example, Options
-from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, prepare
+from lib.data.options import Example
+from lib.data.prepared import PreparedCorpus, TextEncoder, WordOptions, cached_corpus
 from lib.data.split import Split
 from lib.data.vocabulary import SPECIALS, UNK, Vocabulary
 from lib.system.errors import InputError
@@ -28,7 +28,7 @@ _UNFIT_WORDS = ("i", ":", "-", "by")
 
 
 @dataclass(frozen=True)
-class HeadlineOptions(Options):
+class HeadlineOptions(WordOptions):
     """Gigaword's preparation (Rush et al. 2015), for Read-Again: the first sentences, and a headline."""
 
     sentences: int = 1  # of the text; the paper also reads two
@@ -56,6 +56,15 @@ class HeadlineOptions(Options):
         """The first sentences and the headline."""
         return self.with_summary(document, self.cut(document.sentences[: self.sentences], self.source_tokens))
 
+    def prepare(
+        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True, **keep
+    ) -> PreparedCorpus:
+        """In the encoder's vocabulary first, in the cache, then in the decoder's."""
+        in_one = replace(self, vocab_size=self.source_vocab_size)
+        wide = super(HeadlineOptions, in_one).prepare(corpus, limit, progress=progress, **keep)
+        key = [wide.fingerprint, asdict(self)]
+        return cached_corpus("headlines", key, HeadlineOptions, lambda parts: narrow(wide, self, parts), folder)
+
 
 def fits(source: list[str], headline: list[str]) -> bool:
     """Whether Rush et al. (2015) keep the pair: a full stop in the text, 11 to 99 words in it and 4 to 49 in the
@@ -70,18 +79,6 @@ def fits(source: list[str], headline: list[str]) -> bool:
         and not any(unfit in text for unfit in _UNFIT)
         and not any(word in inner for word in _UNFIT_WORDS)
     )
-
-
-def prepare_headlines(
-    corpus, options: HeadlineOptions, limit: int | None = None, folder: str | Path | None = None, **keep
-) -> PreparedCorpus:
-    """`prepare` for the encoder's vocabulary, in the cache, then for the decoder's: in `folder`, or in the cache too.
-
-    keep: what else `prepare` takes. Raises CorpusError as `prepare` does.
-    """
-    wide = prepare(corpus, replace(options, vocab_size=options.source_vocab_size), limit, **keep)
-    key = [wide.fingerprint, asdict(options)]
-    return cached_corpus("headlines", key, HeadlineOptions, lambda parts: narrow(wide, options, parts), folder)
 
 
 def narrow(wide: PreparedCorpus, options: HeadlineOptions, parts: Path) -> PreparedCorpus:
@@ -109,7 +106,7 @@ def narrow(wide: PreparedCorpus, options: HeadlineOptions, parts: Path) -> Prepa
     splits = {}
     for name, split in wide.splits.items():
         most = max(len(read), len(encoder.vocabulary)) + split.longest
-        splits[name] = Split.write(parts, name, map(encoder.encode, kept(name)), most)
+        splits[name] = Split.write(parts, name, map(encoder.encode_example, kept(name)), most)
     dropped = {name: n for name, split in wide.splits.items() if (n := len(split) - len(splits[name]))}
     report = f"{wide.report} Left out by the filters: {dropped or 'none'}. The encoder knows {len(read):,} words."
     return replace(wide, encoder=encoder, splits=splits, report=report)

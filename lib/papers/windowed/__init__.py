@@ -5,25 +5,34 @@ from dataclasses import replace
 from lib.models.windowed import Windowed
 from lib.papers.paper import Paper, Preset, Variant
 from lib.papers.tables import Kept, RunFigure, Samples, Table, baseline, trained
-from lib.papers.windowed.windows import ArticleOptions, prepare_windowed
+from lib.papers.windowed.windows import ArticleOptions
 from lib.runs.config import TrainConfig
 from lib.runs.search import DecodeConfig
+from lib.system.errors import InputError
+
+
+def _needed(window: int | None) -> int:
+    """The preset's. Raises InputError where it has none."""
+    if window is None:
+        raise InputError("the preset has no window: choose the variant 'standard', or another preset")
+    return window
+
 
 VARIANTS = {
-    "standard": Variant(Windowed, {"window": None, "stride": None}),  # attention over the whole text
-    "dynamic": Variant(Windowed, shared=("window", "stride")),  # the decoder moves the window: summaries say when
-    "streamed": Variant(
-        Windowed, {"encode": "stream"}, shared=("window", "stride")
-    ),  # each window when it is entered
-    "static": Variant(Windowed, {"windowing": "static"}, needed=("window",)),  # it moves after a share of the words
+    "standard": Variant(Windowed, options={"window": None, "stride": None}),  # attention over the whole text
+    "dynamic": Variant(Windowed, options={"window": _needed}),  # the decoder moves the window: summaries say when
+    "streamed": Variant(Windowed, {"encode": "stream"}, {"window": _needed}),  # each window when it is entered
+    "static": Variant(  # the window moves after a share of the words
+        Windowed, {"windowing": "static"}, {"window": _needed, "marks": False}
+    ),
 }
 
 
 def _article(source: int, summary: int, longest: int, window: int | None = None, stride: int | None = None) -> Preset:
     """A row of the article's table: words of source and summary, window and stride; the author's training."""
     return Preset(
-        ArticleOptions(source_tokens=source, summary_tokens=summary),
-        {"window": window, "stride": stride, "budget": summary, "longest": longest},
+        ArticleOptions(source_tokens=source, summary_tokens=summary, window=window, stride=stride),
+        {"budget": summary, "longest": longest},
         variant="dynamic" if window else "standard",
         train=TrainConfig(
             batch_size=12, epochs=21, learning_rate=300**-0.45, warmup=4000, weight_decay=1e-5, max_norm=None
@@ -42,23 +51,25 @@ ROWS = {
     "WIKI_V": _article(780, 125, 800),
 }
 DEMO = Preset(
-    ArticleOptions(source_tokens=400, summary_tokens=80, vocab_size=1_000),
-    {"embedding": 64, "hidden": 32, "window": 120, "stride": 100},
+    ArticleOptions(source_tokens=400, summary_tokens=80, vocab_size=1_000, window=120, stride=100),
+    {"embedding": 64, "hidden": 32},
     train=TrainConfig(batch_size=4, steps=400, learning_rate=2e-3, validate_every=80),
     decode=DecodeConfig(beam=3, min_length=20, max_length=80, block_ngrams=3),
     documents=100,
 )
 # between the two: the article's table in an hour and a half on one CPU core; its rows keep their lengths
 SMALL = Preset(
-    ArticleOptions(source_tokens=780, vocab_size=5_000),
-    {"embedding": 64, "hidden": 64, "window": 400, "stride": 380},
+    ArticleOptions(source_tokens=780, vocab_size=5_000, window=400, stride=380),
+    {"embedding": 64, "hidden": 64},
     train=TrainConfig(batch_size=16, epochs=1, learning_rate=2e-3, validate_every=150),
     decode=DecodeConfig(beam=3, min_length=35, max_length=100, block_ngrams=3),
 )
 # for a trained run: four windows over the beginnings of three sections
 MEDIUM = Preset(
-    ArticleOptions(source_tokens=1540, section_words=520, summary_tokens=200, vocab_size=15_000),
-    {"embedding": 128, "hidden": 128, "window": 400, "stride": 380},
+    ArticleOptions(
+        source_tokens=1540, section_words=520, summary_tokens=200, vocab_size=15_000, window=400, stride=380
+    ),
+    {"embedding": 128, "hidden": 128},
     train=TrainConfig(
         batch_size=16,
         epochs=4,
@@ -75,17 +86,17 @@ MEDIUM = Preset(
 
 def _demo_row(row: Preset) -> Preset:
     """A row in the demo's sizes: three tenths of its words, the demo's training and decoding."""
-    lengths = {k: v and round(0.3 * v) for k, v in row.config.items() if k in ("window", "stride", "longest")}
-    options = replace(DEMO.options, source_tokens=round(0.3 * row.options.source_tokens))
-    config = {**DEMO.config, "budget": DEMO.options.summary_tokens, **lengths}
+    lengths = {name: getattr(row.options, name) for name in ("source_tokens", "window", "stride")}
+    options = replace(DEMO.options, **{name: words and round(0.3 * words) for name, words in lengths.items()})
+    config = {**DEMO.config, "budget": options.summary_tokens, "longest": round(0.3 * row.config["longest"])}
     return replace(DEMO, options=options, config=config, variant=row.variant)
 
 
 def _small_row(row: Preset) -> Preset:
     """A row with its own lengths, in the widths, training and decoding of `SMALL`."""
-    words = row.options.summary_tokens
-    options = replace(SMALL.options, source_tokens=row.options.source_tokens, summary_tokens=words)
-    config, decode = {**SMALL.config, **row.config}, replace(SMALL.decode, max_length=words)
+    names = ("source_tokens", "summary_tokens", "window", "stride")
+    options = replace(SMALL.options, **{name: getattr(row.options, name) for name in names})
+    config, decode = {**SMALL.config, **row.config}, replace(SMALL.decode, max_length=options.summary_tokens)
     return replace(SMALL, options=options, config=config, decode=decode, variant=row.variant)
 
 
@@ -144,7 +155,6 @@ PAPER = Paper(
     "dynamic",
     PRESETS,
     dataset="aclsum",
-    prepare=prepare_windowed,
     tables={"windowed_table": TABLE},
     samples=SAMPLES,
     run_figures=RUN_FIGURES,

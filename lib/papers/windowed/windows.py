@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from lib.data.batch import EncodedDocument
 from lib.data.documents import CorpusError, Document
-from lib.data.options import Example, Options, beginning, words_of
-from lib.data.prepared import PreparedCorpus, cached_corpus, prepare
+from lib.data.options import Example, beginning, words_of
+from lib.data.prepared import PreparedCorpus, WordOptions, cached_corpus
 from lib.data.split import Split
 from lib.data.vocabulary import EOS, PAD, SLIDE, SLIDE_SYMBOL, SPECIALS, Vocabulary
 from lib.models.windowed import check_window, window_of
@@ -25,15 +25,16 @@ from lib.system.fingerprints import contents_digest
 
 
 @dataclass(frozen=True)
-class ArticleOptions(Options):
+class ArticleOptions(WordOptions):
     """Sizes of the windowed model's preprocessing, and how its reference summaries are marked."""
 
     source_tokens: int | None = 400  # None: the whole text
     section_words: int | None = None  # whole sentences of each section until there are so many; None: all
     summary_tokens: int = 100  # [SLIDE] not counted in
     vocab_size: int = 50_000  # [SLIDE] counted in
-    window: int | None = None  # words; where given, [SLIDE] tells when to move on
+    window: int | None = None  # words; None: there is none
     stride: int | None = None  # words by which the window moves
+    marks: bool = True  # whether [SLIDE] tells in the summaries when a window moves on
     aggregate: str = "sum"  # of word vectors to compare sentences: "sum" and cosine, or "mean" and dot product
     vectors: str = ""  # a file of word vectors; empty: learned from the training documents
 
@@ -56,6 +57,25 @@ class ArticleOptions(Options):
         """The first words of the text, or of each section and then of these, and of the summary."""
         sentences = [s for section in document.sections for s in beginning(section, self.section_words)]
         return self.with_summary(document, self.cut(sentences, self.source_tokens or sys.maxsize))
+
+    @property
+    def marked(self) -> bool:
+        """Whether [SLIDE] stands in the summaries."""
+        return self.window is not None and self.marks
+
+    def prepare(
+        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True, **keep
+    ) -> PreparedCorpus:
+        """With [SLIDE] in the summaries where they are `marked`: then what has none is in the cache."""
+        if not self.marked:
+            return super().prepare(corpus, limit, folder, progress, **keep)
+        plain = replace(self, window=None, stride=None).prepare(corpus, limit, progress=progress, **keep)
+        read = Path(self.vectors)
+        contents = contents_digest(read.parent, [read]) if read.is_file() else ""
+        key = [plain.fingerprint, asdict(self), contents]
+        return cached_corpus(
+            "windows", key, ArticleOptions, lambda parts: with_transitions(plain, self, parts), folder
+        )
 
 
 # ----------------------------------------------------------------------------------------------------- word vectors
@@ -181,25 +201,6 @@ def mark_transitions(document: EncodedDocument, lengths: np.ndarray, windows: Ar
     starts = np.cumsum(lengths) - lengths
     places = np.repeat(starts, np.diff(windows, prepend=0))
     return replace(document, target=np.insert(document.target, places, SLIDE).astype(np.int32))
-
-
-def prepare_windowed(
-    corpus, options: ArticleOptions, limit: int | None = None, folder: str | Path | None = None, **keep
-) -> PreparedCorpus:
-    """`prepare`, with [SLIDE] in the summaries where `options` has a window: then what has none is in the cache, and
-    the result in `folder`, or in the cache too.
-
-    keep: what else `prepare` takes. Raises CorpusError as `prepare` does.
-    """
-    if options.window is None:
-        return prepare(corpus, options, limit, folder, **keep)
-    plain = prepare(corpus, replace(options, window=None, stride=None), limit, **keep)
-    read = Path(options.vectors)
-    contents = contents_digest(read.parent, [read]) if read.is_file() else ""
-    key = [plain.fingerprint, asdict(options), contents]
-    return cached_corpus(
-        "windows", key, ArticleOptions, lambda parts: with_transitions(plain, options, parts), folder
-    )
 
 
 def with_transitions(plain: PreparedCorpus, options: ArticleOptions, parts: Path) -> PreparedCorpus:
