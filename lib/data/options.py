@@ -56,8 +56,8 @@ class Options(ABC):
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
     ) -> Any:
-        """A `PreparedCorpus`: every split of a `lib.data.corpora.Corpus` as a model reads it, at most `limit` documents
-        of each. It is kept in `folder`, by default in the cache, and loaded from there the next time. Raises
+        """A `PreparedCorpus`: every split of a `lib.data.corpora.Corpus` as a model reads it, of each at most `limit`
+        documents. It is kept in `folder`, by default in the cache, and loaded from there the next time. Raises
         CorpusError for a corpus that cannot be read, or is none for a model of these options."""
 
     @abstractmethod

@@ -1,7 +1,5 @@
 """What the transformers that write pieces share: one embedding for source, target and output, and smoothed labels."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -9,7 +7,6 @@ from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
-from lib.layers.pointer import DecoderOutput
 from lib.models.summarizer import SoftmaxModel
 
 
@@ -35,9 +32,14 @@ class PieceModel(SoftmaxModel):
     def output_layer(self) -> tuple[Tensor, Tensor]:
         return self.embedding.weight, self.bias
 
-    def smoothed_nll(self, nll: Tensor, output: DecoderOutput, batch: Batch, state: Any) -> Tensor:
-        """The cross entropy with labels smoothed over all pieces but [PAD] and the right one."""
-        return self.smoothed(nll, output.features, batch.target, self.weights(output, batch))
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """`nll`, in training with labels smoothed over all pieces but [PAD] and the right one."""
+        state = self.encode(batch)
+        output, _ = self.decode(batch.target_input, state)
+        total = nll = self.nll(output, batch, state)
+        if self.training:
+            total = self.smoothed(nll, output.features, batch.target, self.weights(output, batch))
+        return {"loss": total, "nll": nll}
 
     def smoothed(self, nll: Tensor, features: Tensor, target: Tensor, weights: Tensor) -> Tensor:
         """The smoothed sum of which `nll` is the plain one (`summed_nll` of the same).

@@ -47,10 +47,6 @@ class Summarizer(nn.Module):
         """The mean over documents of the mean over a summary's words of -log P."""
         raise NotImplementedError
 
-    def smoothed_nll(self, nll: Tensor, output: Any, batch: Batch, state: Any) -> Tensor:
-        """What training minimizes in place of `nll`: the same, where labels are not smoothed."""
-        return nll
-
     def regularisers(self, output: Any, batch: Batch, state: Any) -> dict[str, tuple[float, Tensor]]:
         """Terms that are added to the loss, by name: their weights and values, means over documents."""
         return {}
@@ -80,8 +76,7 @@ class Summarizer(nn.Module):
         state = self.encode(batch)
         output, _ = self.decode(batch.target_input, state)
         nll = self.nll(output, batch, state)
-        total = self.smoothed_nll(nll, output, batch, state) if self.training else nll
-        terms = self.regularisers(output, batch, state)
+        total, terms = nll, self.regularisers(output, batch, state)
         for weight, value in terms.values():
             total = total + weight * value
         return {"loss": total, "nll": nll, **{name: value for name, (_, value) in terms.items()}}

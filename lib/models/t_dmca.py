@@ -272,21 +272,19 @@ class TDMCA(PieceModel):
         after = replace(state, position=state.position + tokens.shape[1], past=tuple(kept))
         return DecoderOutput(self.norm(x)), after
 
-    def nll(self, output: DecoderOutput, batch: Batch, state: TDMCAState) -> Tensor:
-        """Of the summary; in training it is only reported."""
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.training):
-            return super().nll(output, batch, state)
-
-    def smoothed_nll(self, nll: Tensor, output: DecoderOutput, batch: Batch, state: TDMCAState) -> Tensor:
-        """The summary's share of the mean over all pieces of a document, source and summary."""
-        return self._share_of_mean(output.features, batch.target, batch.target_mask, batch)
-
-    def regularisers(self, output: DecoderOutput, batch: Batch, state: TDMCAState) -> dict[str, tuple[float, Tensor]]:
-        """In training, `source`: the source's share of that mean."""
-        if state.features is None:
-            return {}
-        before = batch.source_mask[:, 1:]
-        return {"source": (1.0, self._share_of_mean(state.features[:, :-1], batch.source[:, 1:], before, batch))}
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """In training the mean over all pieces of a document, with smoothed labels, and the share of it that is the
+        `source`'s; the summary's own `nll` is only reported."""
+        if not self.training:
+            return super().loss(batch)
+        state = self.encode(batch)
+        output, _ = self.decode(batch.target_input, state)
+        with torch.no_grad():
+            nll = self.nll(output, batch, state)
+        summary = self._share_of_mean(output.features, batch.target, batch.target_mask, batch)
+        features, before = state.features[:, :-1], batch.source_mask[:, 1:]  # type: ignore[index]
+        source = self._share_of_mean(features, batch.source[:, 1:], before, batch)
+        return {"loss": summary + source, "nll": nll, "source": source}
 
     def _share_of_mean(self, features: Tensor, target: Tensor, mask: Tensor, batch: Batch) -> Tensor:
         """What some pieces [B, n] add to the mean smoothed cross entropy of a document's source and summary."""

@@ -152,30 +152,23 @@ class LanguageModel(SoftmaxModel):
             )
         return self.dropout(self.embedding(in_vocabulary(ids, self.config.vocab_size)) + self.position(places))
 
-    # ----------------------------------------------------------------------------------------------- training
-
-    def nll(self, output: DecoderOutput, batch: Batch, state: LanguageModelState) -> Tensor:
-        """Of the summary; in training it is only reported."""
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.training):
-            return super().nll(output, batch, state)
-
-    def smoothed_nll(self, nll: Tensor, output: DecoderOutput, batch: Batch, state: LanguageModelState) -> Tensor:
-        """The summary's share of the mean over all pieces of a document (equation S8)."""
-        return self._share(output.features, batch.target, batch.target_mask, _divisors(batch))
-
-    def regularisers(
-        self, output: DecoderOutput, batch: Batch, state: LanguageModelState
-    ) -> dict[str, tuple[float, Tensor]]:
-        """In training the shares of that mean that `source` and `rest` of the paper have."""
-        if state.features is None:
-            return {}
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """In training the mean over all pieces of a document (equation S8), and the shares of it that `source` and
+        `rest` of the paper have; the summary's own `nll` is only reported."""
+        if not self.training:
+            return super().loss(batch)
+        state, divisors = self.encode(batch), _divisors(batch)
+        output, _ = self.decode(batch.target_input, state)
+        with torch.no_grad():
+            nll = self.nll(output, batch, state)
+        summary = self._share(output.features, batch.target, batch.target_mask, divisors)
         ids, mask, _ = _rows(batch, first=True)
-        terms = {"source": self._share(state.features[:, :-1], ids[:, 1:], mask[:, 1:], _divisors(batch))}
+        source = self._share(state.features[:, :-1], ids[:, 1:], mask[:, 1:], divisors)  # type: ignore[index]
         ids, mask, owner = _rows(batch, first=False)
-        terms["rest"] = terms["source"].new_zeros(())
+        rest = source.new_zeros(())
         if ids.shape[1] > 1:
-            terms["rest"] = self._share(self._read(ids[:, :-1])[0], ids[:, 1:], mask[:, 1:], _divisors(batch)[owner])
-        return {name: (1.0, value) for name, value in terms.items()}
+            rest = self._share(self._read(ids[:, :-1])[0], ids[:, 1:], mask[:, 1:], divisors[owner])
+        return {"loss": summary + source + rest, "nll": nll, "source": source, "rest": rest}
 
     def _share(self, features: Tensor, target: Tensor, mask: Tensor, divisors: Tensor) -> Tensor:
         """What sequences add to the mean over documents: features [n, T, d], target and mask [n, T], divisors [n]."""
