@@ -1,7 +1,7 @@
 """Records and files that nobody would write: whatever they hold, a corpus is read, or refused in one line.
 
     python -m tests.torture --minutes 10     # or: make torture
-    python -m tests.torture --minutes 10 --keep     # the counts into papers.md
+    python -m tests.torture --minutes 10 --keep     # the counts into docs/robustness.md
 
 `test_torture` runs a few of each kind. What is generated: JSON lines among good ones, rows of CSV and aligned lines
 likewise, whole corpora in every format with bytes of them changed, and preparations that are killed.
@@ -255,7 +255,7 @@ def kill_preparations(rounds: int, moments: random.Random) -> Counter:
 
 
 def report(tried: dict[str, Counter], held: str, command: str, keep: bool) -> int:
-    """Print what was tried; if `keep`, put it into the table of papers.md. Returns the exit status: 1 where something
+    """Print what was tried; if `keep`, put it into the table of docs/robustness.md. Returns the exit status: 1 where something
     was never tried, for then nothing is known of it, and nothing is kept.
 
     tried: {what: {what became of it: how often}}. held: what was seen of all of them.
@@ -284,7 +284,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--keep", action="store_true", help="put the counts into papers.md")
+    parser.add_argument("--keep", action="store_true", help="put the counts into docs/robustness.md")
     args = parser.parse_args()
     number, counts = args.seed, {kind: Counter() for kind in KINDS}
     print(f"seed {number}")

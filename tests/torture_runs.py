@@ -5,7 +5,7 @@
 
 Kills and Ctrl-C at random moments; a disk that is full at a random moment; folders whose names have spaces and other
 alphabets; another working directory. Prints how often each was tried; ends with status 1 at the first difference, and
-where one was never tried. `--keep` puts the counts into papers.md.
+where one was never tried. `--keep` puts the counts into docs/robustness.md.
 """
 
 import argparse
@@ -226,7 +226,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", action="store_true", help="put the counts into papers.md")
+    parser.add_argument("--keep", action="store_true", help="put the counts into docs/robustness.md")
     args = parser.parse_args(arguments)
     try:
         tried = campaign(args.minutes, args.seed)

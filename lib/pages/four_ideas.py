@@ -21,6 +21,10 @@ from lib.system.files import project_root, write_whole
 WIDTH, HEIGHT, GAP = 440, 252, 12  # of a panel; around and between panels
 CELL, HIGH = 13.6, 22  # a word without letters
 LETTERS = 12.5
+ALT = (
+    "Four panels: a window slides over a text; a headline copies words; "
+    "memory heads gather sentences into slots; paragraphs attend to each other"
+)
 
 
 class Panel:
