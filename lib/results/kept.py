@@ -14,9 +14,9 @@ _BLOCK = "<!-- table {} -->\n{}\n<!-- end -->"
 
 
 def shown_in() -> list[str]:
-    """The files that show tables: the texts of the project, and the cards of its trained runs."""
-    cards = sorted((project_root() / "trained").glob("*/README.md"))
-    return ["papers.md", "README.md", *(path.relative_to(project_root()).as_posix() for path in cards)]
+    """The files that show tables: the texts of the project, those of each paper, and the cards of its trained runs."""
+    found = (path for of in ("docs/papers/*.md", "trained/*/README.md") for path in sorted(project_root().glob(of)))
+    return ["papers.md", "README.md", *(path.relative_to(project_root()).as_posix() for path in found)]
 
 
 def keep(path: Path, size: str = "") -> Path:

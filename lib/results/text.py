@@ -6,6 +6,8 @@ import pandas as pd
 
 from lib.papers import table_named
 
+_FOLD = "<details><summary>Which differences are real (paired bootstrap)</summary>"
+
 
 def table_frame(numbers: dict) -> pd.DataFrame:
     """A table as `make_table` or `page_table` made it, for a page: our rows with intervals, published ones beside."""
@@ -99,7 +101,7 @@ def markdown(numbers: dict) -> str:
     """A table, its setting and its comparisons, as they are shown."""
     parts = [f"**{numbers['title']}.** {setting(numbers)}".rstrip(), _grid(table_frame(numbers), "")]
     if numbers.get("pairs"):
-        parts += ["Which differences are real (paired bootstrap):", _grid(pairs_frame(numbers), "difference")]
+        parts += [_FOLD, _grid(pairs_frame(numbers), "difference"), "</details>"]
     if numbers.get("command"):
         parts.append(f"Made by `{numbers['command']}`.")
     return "\n\n".join(parts)
