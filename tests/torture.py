@@ -255,8 +255,8 @@ def kill_preparations(rounds: int, moments: random.Random) -> Counter:
 
 
 def report(tried: dict[str, Counter], held: str, command: str, keep: bool) -> int:
-    """Print what was tried; if `keep`, put it into the table of docs/robustness.md. Returns the exit status: 1 where something
-    was never tried, for then nothing is known of it, and nothing is kept.
+    """Print what was tried; if `keep`, put it into the table of docs/robustness.md. Returns the exit status: 1 where
+    something was never tried, for then nothing is known of it, and nothing is kept.
 
     tried: {what: {what became of it: how often}}. held: what was seen of all of them.
     """

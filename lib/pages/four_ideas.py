@@ -69,7 +69,7 @@ class Panel:
 def sliding_window(panel: Panel) -> None:
     panel.texts(
         "A window that slides",
-        "windowed attention, 2019",
+        "Windowed attention, 2019",
         "The model sees one window of the text. It writes the",
         "symbol → when the window is to move on.",
     )
@@ -119,7 +119,7 @@ def memory_heads(panel: Panel) -> None:
 def paragraphs(panel: Panel) -> None:
     panel.texts(
         "Paragraphs",
-        "hierarchical transformers, 2019",
+        "Hierarchical transformers, 2019",
         "Words attend to the words of their own paragraph.",
         "A vector for each lets paragraphs attend to each other.",
     )
