@@ -16,7 +16,7 @@ MODULES = [name for _, name, _ in pkgutil.walk_packages(lib.__path__, "lib.") if
 
 
 def named(text):
-    """Words in backticks that begin with lib. or with a capitalised name and a dot, and are no files of the project."""
+    """Words in backticks that begin with lib. or with a capitalised name and a dot, but name no file."""
     words = set(re.findall(r"`(lib\.[\w.]+|[A-Z]\w+\.\w+)`", text))
     return sorted(word.rstrip(".") for word in words if not (project_root() / word).exists())
 
