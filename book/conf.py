@@ -1,4 +1,4 @@
-"""The book: the pages as they were executed, papers.md and the README as one static site, made by `make book`."""
+"""The book: the pages as they were executed, the texts and the README as one static site, made by `make book`."""
 
 import os
 import sys

@@ -381,5 +381,5 @@ r"""
 # Where to go from here
 
 * `papermill notebooks/compare.ipynb out.ipynb -p dataset my/folder` trains the four on your own documents and compares them.
-* `snakemake -n` lists every table and figure of the four papers; `papers.md` has those that were made.
+* `snakemake -n` lists every table and figure of the four papers; [`papers.md`](../papers.md) says what they show.
 """

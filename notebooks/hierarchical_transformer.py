@@ -1192,7 +1192,7 @@ r"""
 
 The model writes each summary twice. First it decodes as the paper does, by beam search with 5 hypotheses. They are compared by $\log P(y)\,/\,\big((5+|y|)/6\big)^{0.4}$; the divisor is the length penalty, without
 which shorter hypotheses are favoured. Then it does the same with the rule that no trigram of pieces is written twice. Both differ from the paper in one thing: the kept run has to write at least 230 pieces,
-because most of its references were cut in training and it has hardly seen an end. (The repetition in its summaries does not come from that; see `papers.md` on the run with copying.)
+because most of its references were cut in training and it has hardly seen an end.
 
 Scores are ROUGE F1 in percent, with a seeded 95% bootstrap interval over test clusters. *Lead* is the first words of the text. *LexRank* picks paragraphs; its graph is weighted by cosine. The oracle
 sees the reference. All summaries are cut to the same number of words. *repeated* is the share of trigrams that the summary has had before. *copied* is the share of its 5-grams that stand in the text.
@@ -1246,9 +1246,8 @@ taken.round(2)
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** The rise is a fraction of Mem2Mem's: this model has mostly learned what abstracts of such papers say. Mem2Mem can point at a word of the text and have it written.
-Nothing here copies: for each of 8,000 pieces, the model has to learn the way from an attended state to the piece. Two models of Mem2Mem's Table 1 suggest that copying makes the difference: Attn-Seq2Seq and
-Ptr-Gen differ in copying and coverage alone (600 steps on these papers; `papers.md`). Another paper's text costs Attn-Seq2Seq, which has neither, 0.06 a word; it costs Ptr-Gen, which has both, 0.76. To learn
-without copying, the paper had 1.6 million clusters and 500,000 steps on four GPUs; this run had 31,077 papers and read each three times.
+Nothing here copies: for each of 8,000 pieces, the model has to learn the way from an attended state to the piece. To learn
+that without copying, the paper had 1.6 million clusters and 500,000 steps on four GPUs; this run had 31,077 papers and read each three times.
 
 The scores on 200 test papers of the corpus that the kept run has learned from (`python -m lib.trained score hierarchical_transformer`):
 """
@@ -1301,10 +1300,10 @@ Passages(rows) if kept else "of the kept runs alone"
 r"""
 **What to see.** With no trigram twice, the model with copying is eight points of R-1 above Lead. It is above LexRank in R-2 (and in R-1 by one point, which may be chance). Without copying, it is five points below Lead. The exchange of texts
 explains this: the loss of a reference now rises by more than two a piece, where it rose by a quarter of one before. The summaries name what the paper is about in the paper's own words, but these words are
-cut in places and joined to others. As the paper decodes, six of ten trigrams are still repeated, and just as many if the model may stop when it likes. So copying alone does not keep a model from repeating itself.
+cut in places and joined to others. As the paper decodes, six of ten trigrams are still repeated. So copying alone does not keep a model from repeating itself.
 In the paper, 1.6 million clusters had to teach the model, for 32,000 pieces, what a pointer gets from the text at once.
 
-With copying, the paper's ablations can be repeated at a small size (one epoch, one seed; both tables are in `papers.md`). Global layers help, as the paper says, but paragraph positions and several pooling heads cost
+With copying, the paper's ablations can be repeated at a small size (one epoch, one seed; both tables are in [`docs/papers/hierarchical_transformer.md`](../docs/papers/hierarchical_transformer.md)). Global layers seem to help, as the paper says, but paragraph positions and several pooling heads seem to cost
 0.9 R-1 each. After two epochs, paragraph positions make no difference (two seeds, p 1.00), and several pooling heads cost 0.4 (p 0.02). In the paper both parts help; here neither is seen to help.
 """
 
@@ -1572,59 +1571,23 @@ pd.DataFrame.from_dict(published_4, orient="index", columns=columns)
 r"""
 # 7. Deviations
 
-The table shows what we chose where the paper is silent or cannot be meant as printed. `papers.md` has the same list with the reasons.
+These are the points that one needs to understand this page's numbers. [`docs/papers/hierarchical_transformer.md`](../docs/papers/hierarchical_transformer.md) has every point at which the project differs from the paper and its authors' code, with the reason.
 
 | point | the paper | the authors' code | here |
 |---|---|---|---|
-| layer normalisation | behind each sum | before each part, and at the end | `form` |
-| embeddings | $w+pe$, paragraph first | $w\sqrt d+pe$, word first | `form` |
-| (7), (16) | slips of the print: $2i$, no softmax | as meant | as meant |
-| d in (7), (8) | not stated | width of $e_p$, half of the model's | the same |
-| W_c^z in (16), weights of (17) to (19) | present; per head | absent; shared by all heads | `form` |
-| scale in (20) | none | $1/\sqrt{d_{head}}$ | `form` |
+| layer normalisation | after each sum | before each part, and at the end | `form` |
 | residual of (23) | $g+x$ | $c$ stays in it | `form` |
 | encoder | 5 local, 2 global layers | 6 and 2 | presets `paper` and `code` |
-| learning rate, steps | 2; 500,000 | 3; 1,000,000 | presets `paper` and `code` |
 | decoder | depth not stated | 1 layer | 1 layer |
-| flat transformer | "6-layer" | | 6 layers in the encoder, 1 in the decoder |
-| what the decoder sees | not stated | all words, in order | all words, in order |
 | graph | one head | not in any commit | first head of every global layer, 1 on the diagonal |
-| graph's nodes | paragraphs of the input | | tf-idf and neighbours over all paragraphs of the cluster; then the chosen ones |
 | entities | spaCy's | | the same where it is installed, otherwise runs of capitalised words |
-| discourse markers | connect two adjacent paragraphs | | anywhere in the later one |
-| the title | read with the paragraphs | in front of the text, ended by a symbol | first row, ended by `<T>`, at position 0 |
-| L', lengths | 24 paragraphs, about 1,600 pieces | a limit of pieces | 24, of 200 pieces each; sections are cut into paragraphs of at most 100 words (kept runs and `small`: 70) |
-| batch | not stated | 10,500 pieces a GPU, 4 GPUs, 4 times | 168,000 pieces in 16 parts |
-| ranker | Adagrad, 0.15; steps, batch not stated | not published | the same; 20,000 steps of 8 clusters, width 256 |
-| five best checkpoints | mean of their results | average of weights not used | their weights averaged |
+| L', lengths | 24 paragraphs, about 1,600 pieces | a limit of pieces | 24, of 200 pieces each; sections are cut into paragraphs of at most 100 words (shipped models and `small`: 70) |
 | dropout | before all linear layers | after each part, on embeddings and attention | `form` |
-| Adam's epsilon | not stated | 1e-9 | 1e-8 in `paper`, 1e-9 in `code` |
-| beam search | to the end symbol | ends when the best hypothesis ends | at most 400 pieces, in `code` at least 20, the kept runs at least 230; ends when five have ended and the best open one ranks, at its present length, no higher than the worst of them |
-| case | not stated | kept | kept; ROUGE is without |
-| labels of the ranker, tf-idf, (25) | (25): bags of words; the others: not stated in what | | of lower-cased words; the models read pieces |
+| beam search | to the end symbol | ends when the best hypothesis ends | at most 400 pieces, in `code` at least 20, the shipped models at least 230; ends when five have ended and the best open one ranks, at its present length, no higher than the worst of them |
 | LexRank | tf-idf cosine; damping, threshold not stated | | 0.85 and none |
-| ROUGE | by which program is not stated | | rouge-score |
+| ROUGE | not stated | ROUGE-1.5.5, each summary in one line | rouge-score, a sentence a line: R-Lsum is no R-L |
 | ROUGE-L recall | of the concatenation; stems not stated | | one subsequence, stemmed words |
-| human evaluation | best and worst of three of four systems | | the same, of any systems |
-| Table 5 | two clusters, Lead-3, FT, T-DMCA, HT | | `hierarchical_table5`; the questions are people's |
-| WikiSum's shards | | ranked and in pieces | read as text and cut again by their own model: the same pieces |
-| kept run and demo | | | the kept run: paragraphs in order, 22 of 110 pieces, 8,000 pieces, width 128, 3 local and 2 global layers, batches of 16, 3 epochs (the card has the rest); the demo: aclsum; 12 paragraphs of 60 pieces, 2,000 pieces, width 64, 2 local and 2 global layers, 240 steps, the ranker's Adagrad at 0.05; `small`, for the rows with copying: as the kept run, 12 paragraphs, width 64, 2,000 steps |
-
-<details><summary>Of T-DMCA</summary>
-
-| point | the papers | Liu et al.'s code | here |
-|---|---|---|---|
-| T-DMCA, layers | 5: local, compressed, local, compressed, local (Liu et al.) | | the same; 8 heads |
-| T-DMCA, blocks | of 256, each on its own | sees the one before | each on its own |
-| T-DMCA, compression | of keys and values, 3 to 1 | of the layer's input | one linear map of three pieces each |
-| T-DMCA, what is seen | not stated | a group from behind its last piece | the same |
-| T-DMCA, normalisation | not stated | before each part | the same |
-| T-DMCA, feed-forward | 2,048 | masked separable convolutions | ReLU layer |
-| T-DMCA, dropout | before all linear layers | after each part | after each part, in `paper` too |
-| T-DMCA, experts | in some experiments | | none |
-| T-DMCA, learning rate | not stated | | the preset's factor times $512^{-1/2}$ |
-
-</details>
+| shipped model and demo | | | the shipped model: paragraphs in order, 22 of 110 pieces, 8,000 pieces, width 128, 3 local and 2 global layers, batches of 16, 3 epochs (the card has the rest); the demo: aclsum; 12 paragraphs of 60 pieces, 2,000 pieces, width 64, 2 local and 2 global layers, 240 steps, the ranker's Adagrad at 0.05; `small`, for the rows with copying: as the shipped model, 12 paragraphs, width 64, 2,000 steps |
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1981,5 +1944,5 @@ r"""
 * `python -m lib.train hierarchical_transformer --dataset wikisum_folder --preset code --bf16 --output runs/wikisum` trains at the authors' size on
   a GPU; the folder holds the ranked shards (`WIKI.train.0.pt` and so on) and their SentencePiece model.
 * `papermill notebooks/hierarchical_transformer.ipynb out.ipynb -p dataset multi_news` runs this page on Multi-News.
-* `papers.md` maps every equation to its cell and its function in `lib`.
+* [`docs/papers/hierarchical_transformer.md`](../docs/papers/hierarchical_transformer.md) maps every equation to its cell and its function in `lib`; [`papers.md`](../papers.md) says which of the paper's claims hold.
 """

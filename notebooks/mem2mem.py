@@ -1134,8 +1134,7 @@ kept run, three sections of 250 words) and lower-cased. The vocabulary holds the
 
 Beam search writes the summaries in two ways: as the paper decodes, which lets the model repeat itself, and with the rule that no trigram is written twice (Paulus, Xiong and
 Socher 2018), which the paper does not mention. One thing differs from the paper in both ways: the kept run has to write 240 symbols (200 words and their punctuation marks).
-Most of its references were cut at this length in training, so it has hardly ever seen a summary end. The repetition does not come from this: on 200 test papers, 49% of its
-trigrams are repetitions when it may stop whenever it likes, instead of 50% (`papers.md`).
+Most of its references were cut at this length in training, so it has hardly ever seen a summary end.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1335,9 +1334,6 @@ of one section to the last sentence but one of another.)
 **These heads have learned to find the seam that the preprocessing leaves.** The
 seam is a good place to look at, since methods or conclusions begin there, and $\mathcal L^{(read)}$ was content with it. But to find the seam is not to judge what matters.
 Compare this with the synthetic task, where the place of a sentence says nothing and the heads found the marks.
-When nothing is cut off in training, the heads do not choose by content either. In one more run, at a small size, they go by the number
-of sentences: among papers with the same number of sentences, each head is at the same place in 92 to 100% (`papers.md`). (An earlier run had learned from the same papers in
-coarser "sentences". All its ten heads had fixed places, and its summaries were equally good; `papers.md`.)
 
 Right: while the first words are written, mostly the slots of the introduction are read (1, 2 and 8 most). For the rest, slot 5, near the end of the conclusion, is read most
 of all, and then slots 4 and 6, just after the seam.
@@ -1397,7 +1393,7 @@ r"""
 ## The same rows at a size that this project could afford
 
 All six rows of Table 2 were trained with one budget and three seeds, on two corpora of papers. This is far from the paper's size, but large enough to ask which differences
-are real. The results of these runs are kept (`figures/`, `papers.md`); the page does not make them. The first table is for 9,000 biomedical papers:
+are real. The results of these runs are saved (`figures/`, [`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md)); the page does not make them. The first table is for 9,000 biomedical papers:
 """
 
 # %% slideshow={"slide_type": "subslide"}
@@ -1458,7 +1454,7 @@ above HRED (p < 0.01); with all three seeds it is 0.4 above (p 0.31). The parts 
 than Lead does, as in the paper, but not better ones than LexRank, which reads the whole paper. HRED and the full model both copy 1.3 times as many 5-grams as the references
 do. The data do not show that the full model copies fewer than HRED (-0.5, p 0.60; in the paper it copies ten points fewer). On the smaller corpus, with each document seen six
 times, the full model is ahead of HRED, but *+decoder memory* is ahead of the full model. The rows that are ahead write longer summaries, which F1 rewards. The
-paper's order does not show at this size; `papers.md` says more.
+paper's order does not show at this size; [`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md) says more.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1490,14 +1486,14 @@ r"""
 |---|---|---|
 | Lead-10, Lead-3 | the first sentences | `lib.evaluation.baselines` |
 | Attn-Seq2Seq, Ptr-Gen-Seq2Seq | HRED with one GRU over the whole text in place of its two levels; without copying and coverage, and with both | `lib.models.seq2seq` |
-| Discourse-aware (Cohan et al. 2018) | LSTMs over words and sections; weights of words are multiplied by their section's (papers.md has its equations) | `lib.models.discourse_aware` |
+| Discourse-aware (Cohan et al. 2018) | LSTMs over words and sections; weights of words are multiplied by their section's ([`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md) has its equations) | `lib.models.discourse_aware` |
 | Sent-CLF, Sent-PTR | sentences chosen by a model that learns from labels | `lib.models.sentence_extractors` |
 | TLM, abstractive and hybrid | a language model that reads a paper and writes its summary; the hybrid also reads what Sent-PTR has chosen | `lib.models.tlm` |
 
 The last three are systems of Subramanian, Li, Pilault and Pal (2020, *On Extractive and Abstractive Neural Document
 Summarization with Transformer Language Models*, [arXiv:1909.03186](https://arxiv.org/abs/1909.03186)). Their extractors learn from labels, which Mem2Mem does not need. A
 label says that a sentence is one of the two that are most like some sentence of the reference (measured by R-1 and R-2, which is our reading). The equations below and their
-numbers are ours, written without a copy of that paper at hand; papers.md says what else is our reading, and which function computes each equation. All three read byte
+numbers are ours, written without a copy of that paper at hand; [`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md) says what else is our reading, and which function computes each equation. All three read byte
 pairs, learned by SentencePiece from the training documents.
 
 **Sent-CLF** reads the first 300 sentences of a paper, and of each sentence the first 35 pieces. A bidirectional LSTM makes one vector of a sentence $j$: its last states in
@@ -1570,62 +1566,19 @@ show_folded(
 r"""
 # 5. Deviations
 
-Where the paper is silent or cannot be meant as printed, this is what was chosen. `papers.md` has the same list with the reasons.
+These are the points that one needs to understand this page's numbers. [`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md) has every point at which the project differs from the paper, with the reason.
 
 | point | paper | here |
 |---|---|---|
 | (13), the switch | softmax of a scalar, which is 1 | sigmoid |
-| Attn in (3), (7) | Luong et al.'s, of which there are three | concat, the form of (17); `score="general"` and `"dot"` are options |
-| what attends and predicts | $h^{(m)}_t$ takes the place of the state in the prediction | $h^{(m)}_t$ in (3), (13), (17) and $P_g$; the GRU's recurrence runs on $h^{(d)}_t$ |
-| order of a step | by the indices of (7) to (10) | written with the new state, then read; no write before the first read |
-| start of the decoder | not stated | linear layer on the document encoder's final states |
-| sentence embedding | last state | last forward beside first backward state |
-| output layer | not stated | a bottleneck of 128, the only family of sizes that gives 14.7M parameters |
-| hidden size of 256 | per direction or in all | in all, 128 per direction, for the same reason |
-| bias in (13) | none | one |
-| coverage loss, input feeding, dropout | not stated | none; coverage is an input of (17) only |
 | `+encoder memory` | how the decoder takes it in is not stated | $\mathbf M_E$ is read at every step by (7) and never written; the other reading is a third attention, without $h^{(m)}$ |
 | `+decoder memory` | memory without transfer, from zeros | no encoder memory is made; one vector in $r$ copies (see above) |
-| (11), the norm | has no gradient at 0 | the gradient there is 0 |
-| loss of a batch | not stated | mean over documents of each document's mean over words |
 | sections | four of 500 words | introduction, the next two, conclusion (Cohan et al.); a text without sections keeps its first 2,000 words |
-| discarded documents | Cohan et al.'s reader discards documents that are too short or too long, in the test set too | none is discarded |
-| summary of more than 200 tokens | limited to 200 | cut, without an end symbol |
-| generation | beam 4 | the same; ranked by mean log-probability; [UNK] is never generated; `small` and its kept tables: at least 35 symbols, no trigram twice unless a row says otherwise; the kept run: at least 240 symbols |
+| generation | beam 4 | the same; ranked by mean log-probability; [UNK] is never generated; `small` and its saved tables: at least 35 symbols, with trigram blocking unless a row says otherwise; the shipped model: at least 240 symbols |
 | ROUGE | the official script | rouge-score, which stems otherwise: up to 0.4 points of R-1 lower |
 | Gold Ext of Table 3 | two labelled sentences for each of the reference | the oracle as long as it helps; with ten sentences; with their labels (`mem2mem_table3_gold`) |
-| Figures 3 and 4 | with a regulariser and without it | both sides for the synthetic task above; for the trained run, which has both regularisers, only the side with them (`mem2mem_figure3`, `mem2mem_figure4`) |
-| Table 5's third column | REL in its head, redundancy in the text | redundancy |
-| sentences and words | Cohan et al.'s tokenised files | own splitter and tokenizer; tokenised text stays as it is |
-| Table 5 | three workers of Mechanical Turk, 20 papers | `python -m lib.human`; nobody has been asked yet |
-| kept run and demo | the sizes of appendix A.2 | the kept run: `trained/mem2mem`, 3 x 250 source words, 200 summary words, a vocabulary of 15,000, width 128, $\lambda_1=0.05$, $\lambda_2=0.1$; the demo: 4 x 80 source words, 80 summary words, a vocabulary of 1,000, 6 slots, width 64, $\lambda_1=0.05$, $\lambda_2=0.1$, no trigram twice |
-
-<details><summary>Of the systems it is compared with</summary>
-
-| point | source | here |
-|---|---|---|
-| Attn-Seq2Seq, Ptr-Gen-Seq2Seq | results of others, with their sizes | HRED's layers and sizes |
-| Discourse-aware, padding | attended to in the released code | masked |
-| Discourse-aware, sections | padded to a rectangle, begin cut twice | as they are |
-| Discourse-aware, training | Adagrad at 0.15, dropout in LSTMs | as Mem2Mem's rows |
-| Discourse-aware, coverage | an option, off | on |
-| Discourse-aware, parameters | 14.3M | 14,612,433 at the same widths |
-| Sent-CLF, Sent-PTR: labels | two sentences with the highest ROUGE | the highest R-1 F1 + R-2 F1 |
-| Sent-PTR: width | 512 in encoder and decoder | 512 is both directions together |
-| Sent-PTR: first state, h-tilde | not stated | last states of the LSTM over sentences; Luong's |
-| Sent-PTR: search | beam of 4 | ranked by mean log P a step; a sentence twice in a row is the end |
-| extracted sentences | 35 pieces are read | extracted whole |
-| training of both | until 50 validations bring nothing | 20,000 steps, best validation loss |
-| TLM: 220M | 40,000 merges | 50,257 pieces, two tables: 219.7M |
-| TLM: segments | a stream cut every 1,024 pieces | introduction, extract and summary fill one window |
-| TLM: parts' lengths | not stated | 300 pieces of summary, 300 of extract |
-| TLM: loss | mean over pieces | mean over papers of means over pieces |
-| TLM: batch | 256 sequences | 64 papers |
-| TLM: dropout | not stated | 0.1 |
-| TLM: generation at the smaller presets | top-k sampling | beam of 4, with and without repeated trigrams |
-| TLM, hybrid | its extractor is trained once | trained while the corpus is prepared |
-
-</details>
+| sentences and words | Cohan et al.'s tokenised files | own splitter and tokenizer, which cut tokenised text again: a hyphenated word becomes several |
+| shipped model and demo | the sizes of appendix A.2, $\lambda_1=0.0001$, $\lambda_2=0.01$ | the shipped model: `trained/mem2mem`, 3 x 250 source words, 200 summary words, a vocabulary of 15,000, width 128, $\lambda_1=0.05$, $\lambda_2=0.1$; the demo: 4 x 80 source words, 80 summary words, a vocabulary of 1,000, 6 slots, width 64, $\lambda_1=0.05$, $\lambda_2=0.1$, trigram blocking |
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1949,5 +1902,5 @@ r"""
 
 * `python -m lib.train mem2mem --dataset arxiv --preset paper --output runs/arxiv` trains at the paper's size on a GPU;
   then run this page with `dataset`, `preset` and `output` set to the same.
-* `papers.md` maps every equation to its cell and its function in `lib`.
+* [`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md) maps every equation to its cell and its function in `lib`; [`papers.md`](../papers.md) says which of the paper's claims hold.
 """

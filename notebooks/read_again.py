@@ -785,7 +785,7 @@ word $x_i$. A convolution over $q=5$ words, two on each side, turns these sums i
 
 $$a_i=x_i+l_i,\qquad z_{ik}=\sum_{h=-\lfloor q/2\rfloor}^{\lfloor q/2\rfloor}a_{i+h}\cdot b^k_{\lfloor q/2\rfloor+h},\qquad k=1,\dots,d\tag{19}$$
 
-The equations of RAS were written without its paper at hand; papers.md says which of them another source confirms. The aggregate vectors say only where to look. The last state is
+The equations of RAS were written without its paper at hand; [`docs/papers/read_again.md`](../docs/papers/read_again.md) says which of them another source confirms. The aggregate vectors say only where to look. The last state is
 compared with them, but the context is the weighted mean of the *word* embeddings.
 
 $$\alpha_{t-1,i}=\frac{\exp(z_i\cdot h_{t-1})}{\sum_j\exp(z_j\cdot h_{t-1})},\qquad c_t=\sum_i\alpha_{t-1,i}\,x_i\tag{20}$$
@@ -1137,7 +1137,7 @@ published_table("read_again_table1")
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 **The same rows, trained longer.** These runs learned from the 13,898 dispatches of Reuters for six epochs, with three seeds, at a size that this project could afford: width 128, and a vocabulary $Y$ of 2,500 words
-where a row says 15K and of all 9,873 words of the training headlines where it says 69K. Their results are kept (`figures/`, `papers.md`); the page does not make them.
+where a row says 15K and of all 9,873 words of the training headlines where it says 69K. Their results are saved (`figures/`, [`docs/papers/read_again.md`](../docs/papers/read_again.md)); the page does not make them.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1151,9 +1151,9 @@ pairs_frame(numbers_1)
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** Copying is worth 27 to 30 points of R-1. With so little data a decoder without it has seen few names often enough to write them: its rows stay below the first eight words of the text, which have 29.
-Reading again is worth 0.8 points to a GRU that chooses from all words (p < 0.01; three further seeds, not in the table, give 0.8 as well), as in the paper (0.5); with 2,500 words no gain is seen (-0.3, p 0.40; the paper: 0.4),
-and none with an LSTM or with copying (-0.6 to +0.4, p 0.18 and more; these pairs are in `papers.md`, the paper has none).
-A second sentence does not help either (-0.6, p 0.14; the paper: 0.6). Table 3 on the same corpus stands below; `papers.md` has Table 2 as well.
+Reading again is worth 0.8 points to a GRU that chooses from all words (p < 0.01), as in the paper (0.5); with 2,500 words no gain is seen (-0.3, p 0.40; the paper: 0.4),
+and none with an LSTM or with copying (-0.6 to +0.4, p 0.18 and more; these pairs are in [`docs/papers/read_again.md`](../docs/papers/read_again.md), the paper has none).
+A second sentence does not help either (-0.6, p 0.14; the paper: 0.6). Table 3 on the same corpus stands below; the same file has Table 2 as well.
 """
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -1167,7 +1167,7 @@ The picture shows the mean of $\alpha_i$ over its dimensions, as the paper's doe
 ![First sentences of the six dispatches, each word shaded by its importance, from 0.59 to 0.70: dark are strike and talks, price and pays, discount and rate; light are the names at the beginning, the, of and the full stops](../figures/read_again_figure4.png)
 
 **What to see.** What happened is dark: *voted to strike from Monday if talks*, *raised the price it pays*, *discount rate*, *delayed the cocoa harvest*. In each sentence the articles, *of*, the full stop and the company that begins it are lighter than the mean of its words. The paper says the
-same about its figure: *the*, *a* and *'s* are low, words that carry more information are higher. This also holds over all 1,106 test dispatches, and for the two other seeds (`papers.md`). But the range is
+same about its figure: *the*, *a* and *'s* are low, words that carry more information are higher. But the range is
 narrow: no word is passed over (importance 0), and none is read as by a plain GRU (importance 1). Four of the six headlines begin with "u . s .", which is not in their dispatches: this run is smaller than the one above.
 
 ## The decoder's vocabulary, with and without copying (Table 3)
@@ -1265,52 +1265,19 @@ r"""
 
 # 5. Deviations
 
-The table lists what was chosen where the paper says nothing or cannot be meant as printed. `papers.md` has the same list with the reasons.
+These are the points that one needs to understand this page's numbers. [`docs/papers/read_again.md`](../docs/papers/read_again.md) has every point at which the project differs from the paper, with the reason.
 
 | point | the paper | here |
 |---|---|---|
 | copy distribution | described, no equation | (16), (17): CopyNet's rule with $\mathbf p_i$ as key |
-| a word of Y that stands in the text | not stated | both shares are added |
-| an unknown word at several places | not stated | embedded where it stands first, in training and generation |
 | GRU | reset before the product, z takes the new state | PyTorch's: reset after the product, z keeps the old state |
-| start of the decoder | not stated | tanh layer on the last state of the last read; with several sentences, on the mean of their last states |
-| more than two sentences | said to be easy | as many places as configured; empty ones are zeros |
-| encoder's vocabulary | not stated | a table of its own, 110,000 words of 5 occurrences or more |
-| words under 5 occurrences | become UNK | unknown to the encoder; still copied as they are written |
 | (5), tanh | may be negative | the same; `importance="sigmoid"` is an option, which all presets but `paper` use |
-| (5), a number or a vector | a vector, found better than a number | a vector; here one number for each word, `variant="read-again gru, single importance"`, does as well (`papers.md`) |
-| dropout | in all activation layers | on all that enters or leaves a recurrent layer |
-| biases | 0.1 | 0.1; where PyTorch has two biases, the one for the state before is 0 |
+| words under 5 occurrences | become UNK | unknown to the encoder; still copied as they are written |
 | filters | as Rush et al. | the same, on training and validation pairs, in the preset `paper`; not on docstrings and on Reuters |
-| decoder's vocabulary | not stated | the most frequent words of the headlines |
 | generation on Gigaword | length free, beam not stated | beam 10, as on DUC, at most 30 words, by mean log-probability |
-| Gigaword's test pairs | a random 2,000 | whichever the corpus has |
 | ROUGE | by which program is not stated | rouge-score |
 | Figure 4 | texts of Gigaword | `read_again_figure4`, of any corpus; here six dispatches made up for the page |
-| Table 5 | seven texts, headlines without and with copying | `read_again_table5`, of any corpus |
-| kept run and demo | the sizes of its section 4 | the kept run: `trained/read_again`; the demo: docstrings, 50 words of at most 4 sentences, 2,000 words in $Y$, width 96, sigmoid in (5), Adam at 0.003 for 500 steps (the paper: SGD), beam 4; headlines of 3 words at least |
-
-<details><summary>Of the systems it is compared with</summary>
-
-| point | source | here |
-|---|---|---|
-| RAS, source | NAACL 2016 | from memory; (19), (20) and the width 5 agree with public notes |
-| RAS, biases | none printed | in the recurrence and the output layer |
-| RAS, edge of a text | dummy words | zeros |
-| RAS, h_0 and m_0 | not stated | zeros |
-| RAS, positions | length not stated | as many as `source_tokens` |
-| RAS, epochs | not stated | 10 |
-| RAS, first weights | not stated | PyTorch's |
-| ABS, training | Rush et al.: SGD, rates of their own | as Read-Again's rows |
-| words-lvt2k, sizes | "big-words" not explained | embeddings of 200, states of 400 |
-| words-lvt2k, batch whose texts have more than 2,000 words | not stated | the most frequent 2,000 |
-| words-lvt2k, reference words outside the candidates | not stated | [UNK] |
-| words-lvt2k, validation and test | not stated | candidates of each text alone |
-| words-lvt2k, score, first state, output layer | not stated | additive; tanh layer on both last states; linear layer on $[s_t;c_t]$ |
-| words-lvt2k, training | Adadelta at 0.001, batches of 50 | as Read-Again's rows |
-| TOPIARY, ABS+ | systems | published numbers only |
-
-</details>
+| shipped model and demo | the sizes of its section 4 | the shipped model: `trained/read_again`; the demo: docstrings, 50 words of at most 4 sentences, 2,000 words in $Y$, width 96, sigmoid in (5), Adam at 0.003 for 500 steps (the paper: SGD), beam 4; headlines of 3 words at least |
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1670,5 +1637,5 @@ r"""
 * `python -m lib.train read_again --dataset gigaword_folder --preset paper --output runs/gigaword` trains at the paper's size on a GPU.
 * DUC 2004 (a folder with `input.txt` and `task1_ref0.txt` to `task1_ref3.txt`) is read as a test set, and
   `lib.evaluation.metrics.limited_recall` is its measure: recall of the first 75 bytes against all four references.
-* `papers.md` maps every equation to its cell and its function in `lib`.
+* [`docs/papers/read_again.md`](../docs/papers/read_again.md) maps every equation to its cell and its function in `lib`; [`papers.md`](../papers.md) says which of the paper's claims hold.
 """

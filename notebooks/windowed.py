@@ -1401,37 +1401,26 @@ r"""
 CD_II than CD_I, WIKI_II than WIKI_I, WIKI_IV than WIKI_III. (As the paper decodes, it is in doubt whether the last two differ in R-1.) In the article this holds for WIKI_II alone.
 Three seeds do not tell for certain whether attention to all 780 words at once (WIKI_V) is better than windows over them (WIKI_IV); in the article these two are two points apart.
 The rule against repeated trigrams changes the scores more than any of this:
-without it, four to five and a half of ten trigrams have been written before. `papers.md` has the differences with their intervals.
+without it, four to five and a half of ten trigrams have been written before. [`docs/papers/windowed.md`](../docs/papers/windowed.md) has the differences with their intervals.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 6. Deviations
 
-Where the sources are silent, disagree or cannot be meant as written, this is what was chosen. `papers.md` has the same list with the reasons.
+These are the points that one needs to understand this page's numbers. [`docs/papers/windowed.md`](../docs/papers/windowed.md) has every point at which the project differs from the sources, with the reason.
 
 | point | the sources | here |
 |---|---|---|
-| probability of a summary | a sum over its words | the product |
 | when the window slides | article and comments: at the symbol; released code: never under teacher forcing | at the step whose input is the symbol |
 | the symbol | article: a symbol of its own; code: the end symbol, written once a window | a symbol of its own |
-| reference whose first sentence is from a later window | code: symbols between sentences only | symbols before the first sentence as well |
-| likeness | article: cosine of sums; code: dot product of means | cosine of sums; `aggregate="mean"` for the other |
+| similarity of sentences | article: cosine of sums; code: dot product of means | cosine of sums; `aggregate="mean"` for the other |
 | word vectors | pretrained fastText | learned from the training documents, or any file in that layout |
-| a copyable word outside the window | code: $\log10^{-9}$ | counts as [UNK] |
-| log P | code: $+10^{-9}$ | nothing is added |
-| padding | not masked in the code | masked; a padded batch changes nothing |
-| switch | code: probability of copying, from $s_{t-1}$ | probability of generating, from the same inputs (only the sign differs) |
-| symbol behind the last window | not stated | probability 0 when generating |
 | encoding | code: whole text; the article speaks of attention alone | whole; `variant="streamed"` for the other |
-| (14), first $i$ | code of the later paper, 0 or 1 not stated | 0 |
-| loss of a batch | code: mean over all words | mean over documents of each document's mean |
 | batch | 12 x 100 target words | 12 documents |
-| embeddings | fastText, rows of length 1, trained further | random rows of length 1, trained |
-| generation | beam 3, mean log-probability | the same, the kept run with a beam of 4; [UNK] is never written |
-| ROUGE | by which program is not stated | rouge-score |
-| the article's pictures | standard model and windows on one example, and its text | `windowed_figure1`, `windowed_figure2`, `windowed_text`, of any corpus |
-| kept run and demo | the author's sizes | the kept run: embeddings of 128 and states of 2 x 128, 15,000 words, three sections of 520 words and 1,540 in all, batches of 16, Adam at 0.001, at least 230 symbols, also with no trigram twice; the demo: 400 source words, 80 summary words, windows of 120 by 100, a vocabulary of 1,000, embeddings of 64 and states of 2 x 32, 400 steps, at least 20 words; `small` and its kept table: the article's lengths, embeddings of 64 and states of 2 x 64, a vocabulary of 5,000, batches of 16, Adam at 0.002, one epoch, at least 35 symbols, both decodings |
+| generation | beam 3, mean log-probability | the same, but the length is free (the code ends validation summaries at about their reference's length); the shipped model with a beam of 4; [UNK] is never written |
+| ROUGE | the code calls pyrouge | rouge-score |
+| shipped model and demo | the author's sizes | the shipped model: embeddings of 128 and states of 2 x 128, 15,000 words, three sections of 520 words and 1,540 in all, batches of 16, Adam at 0.001, at least 230 symbols, also with trigram blocking; the demo: 400 source words, 80 summary words, windows of 120 by 100, a vocabulary of 1,000, embeddings of 64 and states of 2 x 32, 400 steps, at least 20 words; `small` and its saved table: the article's lengths, embeddings of 64 and states of 2 x 64, a vocabulary of 5,000, batches of 16, Adam at 0.002, one epoch, at least 35 symbols, both decodings |
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1803,5 +1792,5 @@ r"""
 
 * `python -m lib.train windowed --dataset cnn_dailymail --preset CD_II --output runs/cd2` trains the article's windowed model on a
   GPU. Then run this page with `dataset`, `preset` and `output` set to the same values.
-* `papers.md` maps every equation to its cell and its function in `lib`.
+* [`docs/papers/windowed.md`](../docs/papers/windowed.md) maps every equation to its cell and its function in `lib`; [`papers.md`](../papers.md) says which of the paper's claims hold.
 """

@@ -87,7 +87,7 @@ def naive_seq2seq(model, item):
 
 
 def naive_discourse_aware(model, item):
-    """Equations 1 to 7 of papers.md; each direction of the word encoder begins where it ended a section earlier."""
+    """Equations 1 to 7 of docs/papers/mem2mem.md; each direction of the word encoder begins where it ended a section earlier."""
     sections = torch.tensor(item.source).long().split(item.sentence_lengths.tolist())
     carried, states, vectors = None, [], []
     for words in sections:
@@ -225,7 +225,7 @@ def test_a_corpus_of_sentences_is_refused_where_sections_are_read():
 
 
 def test_sizes_at_the_papers_hyper_parameters():
-    """The paper gives 14.3M for its discourse-aware row; papers.md says why ours differs."""
+    """The paper gives 14.3M for its discourse-aware row; docs/papers/mem2mem.md says why ours differs."""
     sizes = {
         name: sum(p.numel() for p in kind(config).parameters())
         for name, kind, config in (

@@ -1,4 +1,4 @@
-"""What README and papers.md name is there: modules, functions, methods, commands."""
+"""What the texts that show tables name is there: modules, functions, methods, commands."""
 
 import importlib.util
 import inspect

@@ -1,6 +1,7 @@
 """Runs that the project keeps: in 16 bits, scored twice, with a card."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -146,8 +147,10 @@ def test_a_run_of_the_project(folder):
     losses = [m["nll"] for m in run.metrics if m["split"] == "val"]
     assert losses[-1] < 0.9 * losses[0] and np.isfinite(losses).all()
     card = (folder / "README.md").read_text(encoding="utf-8")
-    for part in ("## Corpus and licence", "## How it was made", "## Scores", "## What it is bad at"):
-        assert part in card
+    parts = ("Sample", "What it is bad at", "How to use it", "Scores", "How it was made", "Corpus and licence")
+    assert tuple(re.findall("^## (.*)$", card, re.MULTILINE)) == parts
+    prose = re.sub(r"\A---.*?^---$|<!-- table.*?<!-- end -->", "", card, flags=re.MULTILINE | re.DOTALL)
+    assert len(prose.split()) <= 650
     assert f"python -m lib.train {of.name} --dataset {run.config['corpus']} --preset medium" in card
     table = json.loads((folder / "table.json").read_text(encoding="utf-8"))
     own = next(row for row in table["rows"] if row["label"].endswith("no trigram twice"))

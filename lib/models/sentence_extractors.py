@@ -1,5 +1,5 @@
 """Sent-CLF and Sent-PTR (Subramanian et al. 2020), rows of Mem2Mem's Table 1: a classifier of sentences, and a
-decoder that points to one sentence after the other. The equations are numbered as in papers.md."""
+decoder that points to one sentence after the other. The equations are numbered as in docs/papers/mem2mem.md."""
 
 from dataclasses import dataclass
 from typing import Any
