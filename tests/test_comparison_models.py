@@ -87,7 +87,7 @@ def naive_seq2seq(model, item):
 
 
 def naive_discourse_aware(model, item):
-    """Equations 1 to 7 of docs/papers/mem2mem.md; each direction of the word encoder begins where it ended a section earlier."""
+    """Equations 1 to 7 of docs/papers/mem2mem.md; a direction of the word encoder begins where it ended before."""
     sections = torch.tensor(item.source).long().split(item.sentence_lengths.tolist())
     carried, states, vectors = None, [], []
     for words in sections:

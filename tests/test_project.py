@@ -484,7 +484,7 @@ def measured(text):
 
 
 def test_measured_numbers_are_kept():
-    """A number of four digits or more that a paper's text reports stands, so rounded, in a kept file, or is published."""
+    """A number of four digits or more in a paper's text is published or stands, so rounded, in a kept file."""
     kept = np.sort(np.fromiter(chain(kept_numbers(), published_numbers()), float))
     texts = [measured(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "docs" / "papers").glob("*.md"))]
     assert len(texts) == 5

@@ -228,7 +228,11 @@ def test_a_table(scored):
     assert "No trigram twice, unless a row says otherwise." in text and f"| {plain['repeated']:.0f}% |" in text
     assert f"| `+read`, {PLAIN} |" in text
     assert f"| hred | {row['parameters']:,} |" in text
-    assert "40.02 / 15.82 / 36.28" in text and "+read - hred" in text.partition("<details>")[2] and "Published: pubmed." in text
+    assert (
+        "40.02 / 15.82 / 36.28" in text
+        and "+read - hred" in text.partition("<details>")[2]
+        and "Published: pubmed." in text
+    )
     assert (
         "`aclsum`, 4 documents to train on, 3 of its test split scored; preset `demo`, 2 steps, seeds: 1 or 2" in text
     )

@@ -1,8 +1,8 @@
 """Discourse-aware attention (Cohan et al. 2018), a row of Mem2Mem's Table 1: sections, and words inside them.
 
 The corpus must have been prepared with sections as units (`CohanOptions(unit="section")`): its "sentences" are
-sections then. The equations are numbered as in docs/papers/mem2mem.md. What the released code gets wrong is not repeated: padding
-is attended to nowhere, and a weight stands for the word that is copied with it.
+sections then. The equations are numbered as in docs/papers/mem2mem.md. What the released code gets wrong is not
+repeated: padding is attended to nowhere, and a weight stands for the word that is copied with it.
 """
 
 from dataclasses import dataclass, replace

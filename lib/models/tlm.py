@@ -1,5 +1,6 @@
 """TLM (Subramanian et al. 2020), rows of Mem2Mem's Table 1: a language model with GPT-2's architecture, which reads
-an introduction, extracted sentences and the summary as one sequence. The equations are numbered as in docs/papers/mem2mem.md."""
+an introduction, extracted sentences and the summary as one sequence. The equations are numbered as in
+docs/papers/mem2mem.md."""
 
 from dataclasses import dataclass, replace
 from itertools import repeat
