@@ -73,8 +73,6 @@ SMALL = (
     Rule(r"^snakemake NAME", "snakemake -c1 mem2mem_table2"),
     # training, scoring, and what is made of them
     Rule(r"^(.*lib\.train .*) --resume$", r"\1 && \1 --resume"),
-    Rule(r"^(?!.*--(?:output|help))(.*lib\.train .*)$", r"\1 --output runs/unnamed"),
-    Rule(r"--steps \d+", "--steps 2"),
     Rule(r"lib\.train (?!.*--help)(?=\w)(\w+)", r"lib.train \1 --limit 4 --batch-size 2 --steps 2"),
     Rule(r"--nproc-per-node \d+", "--nproc-per-node 2"),
     Rule(r"lib\.(score run|trained score|show_runs \w+) .*", r"\g<0> --documents 1"),

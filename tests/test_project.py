@@ -150,9 +150,6 @@ def test_the_longest_files_of_tests_come_first():
     assert [item.path.name for item in items[::2]] == [*LONGEST, "test_a.py", "test_b.py"]
 
 
-VERDICT = r"\| (holds|suggested|not seen|contradicted|not tested) \|"
-
-
 def test_the_readme_is_a_door():
     """It is short, and has every page with the minutes that the page itself says."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -167,7 +164,8 @@ def test_the_readme_is_a_door():
 def test_the_readme_gives_the_verdicts_of_papers_md():
     """As often at most; the five verdicts are defined there."""
     given, said = (
-        Counter(re.findall(VERDICT, (ROOT / name).read_text(encoding="utf-8"))) for name in ("README.md", "papers.md")
+        Counter(re.findall(rf"\| ({'|'.join(VERDICTS)}) \|", (ROOT / name).read_text(encoding="utf-8")))
+        for name in ("README.md", "papers.md")
     )
     assert set(given) == set(said) and given <= said and 12 <= given.total() <= 16
 
