@@ -48,8 +48,9 @@ notebooks: $(READY)  ## build the pages from their .py sources and execute them:
 	COMPANION_FIGURES=$(CURDIR)/figures $(BIN)/jupyter nbconvert --to notebook --execute --inplace \
 	  --ExecutePreprocessor.record_timing=False $(PAGES:.py=.ipynb)
 
-figures: $(READY)  ## draw the models, every committed figure again from its numbers, and the tables in docs/papers and README.md
+figures: $(READY)  ## draw the models and ideas, every committed figure again from its numbers, and the tables in docs and the cards
 	$(BIN)/python -m lib.pages.diagrams
+	$(BIN)/python -m lib.pages.four_ideas
 	$(BIN)/python -m lib.pages.figures
 	$(BIN)/python -m lib.make_tables render
 
@@ -63,7 +64,7 @@ $(BOOK): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,book]"
 	@touch $@
 
-book: $(BOOK)  ## build the pages, papers.md, docs, teaching.md, the cards and the README into a site that needs no network
+book: $(BOOK)  ## build the pages, the texts and the cards into a site that needs no network
 	$(BIN)/sphinx-build -q -E -W --keep-going -c book -d book/_build/doctrees . book/_build/html
 	@echo "The book: book/_build/html/index.html (a browser opens the file; search works there too)"
 

@@ -3,8 +3,8 @@
     python -m lib.make_tables table mem2mem_table2 --corpus aclsum --output T.json hred=a/scores.json ...
     python -m lib.make_tables table mem2mem_table2 --corpus aclsum --output U.json --add-to T.scores.json.gz ...
     python -m lib.make_tables page read_again_table4 --figure runs/figures/read_again_seconds.json --output T.json
-    python -m lib.make_tables keep T.json          # into figures/, and docs/papers or README.md
-    python -m lib.make_tables render               # docs/papers, README.md and the cards again, from kept tables
+    python -m lib.make_tables keep T.json          # into figures/, and docs or a card
+    python -m lib.make_tables render               # docs and the cards again, from kept tables
 
 `workflow/Snakefile` makes the runs and the scores (`lib.results.scores`) and calls these. Beside a table stands what
 it was made of (`lib.results.scores`). Numbers: `lib.results.numbers`; to be read: `lib.results.text`; in the
@@ -47,10 +47,10 @@ def main(arguments: list[str] | None = None) -> None:
         command.add_argument(
             "--output", required=True, type=Path, help="NAME.json; NAME.md stands beside it, and its scores"
         )
-    kept = commands.add_parser("keep", help="put tables into figures/, and docs/papers or README.md")
+    kept = commands.add_parser("keep", help="put tables into figures/, and docs or a card")
     kept.add_argument("tables", nargs="+", type=Path)
     kept.add_argument("--size", default="", metavar="NAME", help="kept as TABLE_CORPUS_NAME, beside TABLE_CORPUS")
-    commands.add_parser("render", help="write the kept tables into docs/papers, README.md and the cards again")
+    commands.add_parser("render", help="write the kept tables into docs and the cards again")
     args = parser.parse_args(arguments)
     with plain_errors():
         {"table": _table, "page": _page, "keep": _keep, "render": _render}[args.command](args)

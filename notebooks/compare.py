@@ -201,7 +201,7 @@ write_json(
     figures.folder / "compare_table.json",
     {**table, "columns": list(comparison), "lines": lines},
 )
-render()  # the README shows the committed one
+render()  # docs/reproduce.md shows the committed one
 rouge_1 = {name: [r[0] for r in part["rouge"]] for name, part in parts.items()}
 series = {how: {} for how in ("chosen from the text", *DECODINGS)}
 for name, values in rouge_1.items():

@@ -1090,7 +1090,7 @@ r"""
 holds the same 1,474 numbers for sixteen thousand words as for two hundred. Time: with windows a step looks at 20 words; with attention to everything it looks at all words of the text.
 At this small width the rest of a step costs more than the attention does. The difference therefore shows at the longest texts at most, and the spread of the
 three times shows how little a single one is worth. When the summary grows with the text, its time with windows is proportional to the length of the text. Without windows
-it is proportional to the square of the length, once attention is the main cost. `make bench` measures whole processes at the author's sizes (README): the streamed
+it is proportional to the square of the length, once attention is the main cost. `make bench` measures whole processes at the author's sizes (`docs/speed.md`): the streamed
 model has nearly the same peak memory for 10,000, 100,000 and 1,000,000 words.
 
 # 4. A model that has learned

@@ -30,8 +30,8 @@ def test_the_contents_name_every_page_once():
     named = Counter(contents())
     pages = [f"notebooks/{path.stem}" for path in (ROOT / "notebooks").glob("*.ipynb")]
     cards = [path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "trained").glob("*/README.md")]
-    papers = [f"docs/papers/{path.stem}" for path in (ROOT / "docs" / "papers").glob("*.md")]
-    assert named == Counter(["README", "papers", "teaching", *papers, *pages, *cards])
+    docs = [path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    assert named == Counter(["README", "papers", "teaching", *docs, *pages, *cards])
 
 
 def test_the_contents_name_files_that_are_there():

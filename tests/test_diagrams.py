@@ -17,6 +17,7 @@ from matplotlib.transforms import Bbox
 from lib.models.t_dmca import CompressedLayer, LocalLayer, TDMCAConfig
 from lib.models.tlm import CausalLayer, LanguageModelConfig
 from lib.pages.diagrams import COLOURS, draw_models, model_picture, route, show_folded, show_model, svg
+from lib.pages.four_ideas import ALT, PANELS, ideas_picture
 from lib.pages.pictures import COMPARED, MODELS, PICTURES, t_dmca, tlm
 from lib.pages.pictures.picture import KINDS, Arrow, Box, ModelPicture, Part, equation_numbers
 from lib.papers import PAPERS
@@ -318,6 +319,34 @@ def test_the_committed_pictures_are_these(drawn):
         texts = [re.findall(r"<!-- (.*) -->", text) for text in (path.read_text(encoding="utf-8"), kept)]
         assert texts[0] == texts[1] and "attention" in texts[0], "run: make figures"
         assert len(kept) < 120_000 and "date" not in kept
+
+
+def test_the_picture_of_the_ideas_is_the_committed_one():
+    """A panel for each paper; README shows it with its words."""
+    kept = (project_root() / "figures" / "four_ideas.svg").read_text(encoding="utf-8")
+    texts = [re.findall(r"<!-- (.*) -->", text) for text in (svg(ideas_picture()), kept)]
+    assert texts[0] == texts[1] and "Memory heads" in texts[0], "run: make figures"
+    assert len(PANELS) == len(PAPERS) and len(kept) < 140_000
+    readme = (project_root() / "README.md").read_text(encoding="utf-8")
+    assert f"![{ALT}](figures/four_ideas.svg)" in readme
+
+
+def test_the_texts_of_the_ideas_stay_in_their_panels():
+    figure = ideas_picture()
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    panels = [patch.get_window_extent() for patch in axes.patches if patch.get_zorder() == 0]
+    texts = [text for text in axes.texts if text.get_text()]
+    assert len(panels) == len(PANELS) and min(text.get_fontsize() for text in texts) * 96 / 72 > 9, "CSS pixels"
+    for text in texts:
+        place = text.get_window_extent()
+        assert any(
+            np.allclose(Bbox.intersection(smaller(panel, 6), place), place)
+            for panel in panels
+            if panel.overlaps(place)
+        ), text
+    for (a, place), (b, other) in combinations([(text, text.get_window_extent()) for text in texts], 2):
+        assert not smaller(place, 0.5).overlaps(smaller(other, 0.5)), (a, b)
 
 
 def test_the_same_picture_is_the_same_file(drawn):

@@ -60,7 +60,7 @@ SMALL = (
     Rule(r"^python -m lib\.(train|human|show_runs)$|^python -m tests\.official_rouge FOLDER$", r"\g<0> --help"),
     Rule(r"lib\.train \.\.\.", "lib.train mem2mem --preset demo --output runs/demo"),
     Rule(r"lib\.train PAPER --preset PRESET", "lib.train mem2mem --preset demo"),
-    Rule(r"lib\.(corpora|figures) FOLDER", r"lib.\1 my/\1"),
+    Rule(r"lib\.(pages\.)?(corpora|figures) FOLDER", r"lib.\1\2 my/\2"),
     Rule(r"lib\.human (answers|scores) FOLDER", r"lib.human \1 runs/rating"),
     Rule(
         r"table \.\.\. --add-to \S+",

@@ -150,9 +150,24 @@ def test_the_longest_files_of_tests_come_first():
     assert [item.path.name for item in items[::2]] == [*LONGEST, "test_a.py", "test_b.py"]
 
 
-def test_every_page_is_in_the_readme():
+def test_the_readme_is_a_door():
+    """It is short, and has every page with the minutes that the page itself says."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [page.stem for page in PAGES if f"(notebooks/{page.stem}.ipynb)" not in text] == []
+    assert len(text.split()) <= 1000
+    for page in PAGES:
+        (minutes,) = re.findall(rf"\(notebooks/{page.stem}\.ipynb\) \| .* \|(?: (\d+))? \|", text)
+        parts = re.search(r"\| minutes \|\n(.*?)\n\n", page.read_text(encoding="utf-8"), re.DOTALL)
+        said = re.findall(r" (\d+) \|$", parts[1], re.MULTILINE) if parts else []
+        assert sum(map(int, said)) == int(minutes or 0), page.stem
+
+
+def test_the_readme_gives_the_verdicts_of_papers_md():
+    """As often at most; the five verdicts are defined there."""
+    given, said = (
+        Counter(re.findall(rf"\| ({'|'.join(VERDICTS)}) \|", (ROOT / name).read_text(encoding="utf-8")))
+        for name in ("README.md", "papers.md")
+    )
+    assert set(given) == set(said) and given <= said and 12 <= given.total() <= 16
 
 
 def modules(folder):
@@ -179,7 +194,14 @@ def test_only_figures_need_what_pages_need():
     named, pages = ({MODULES.get(n, n.replace("-", "_")) for n in needs(*extras)} for extras in ([], ["pages"]))
     for path, tree in modules("lib").items():
         if {m.split(".")[0] for m in imported(tree)} & (pages - named):
-            assert path.name in ("figures.py", "diagrams.py", "frames.py", "page_tools.py", "shown.py"), path
+            assert path.name in (
+                "figures.py",
+                "diagrams.py",
+                "four_ideas.py",
+                "frames.py",
+                "page_tools.py",
+                "shown.py",
+            ), path
 
 
 def test_drawing_needs_no_models():

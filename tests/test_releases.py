@@ -331,8 +331,8 @@ def test_the_command(tmp_path, capsys):
         main([str(tmp_path / "nowhere")])
 
 
-def test_the_readme_lists_every_corpus():
-    assert table() in (project_root() / "README.md").read_text(encoding="utf-8")
+def test_a_text_lists_every_corpus():
+    assert table() in (project_root() / "docs" / "corpora.md").read_text(encoding="utf-8")
 
 
 def test_an_error_names_every_layout(tmp_path):

@@ -82,7 +82,10 @@ def _pattern(path):
     ("files", "licence"),
     [
         (["lib/train.py", "papers.md", "trained/mem2mem/README.md", "lib/data/splits/sumpubmed.json"], "Apache-2.0"),
-        (["notebooks/mem2mem.ipynb", "README.md"], "Apache-2.0 AND CC-BY-4.0"),
+        (
+            ["notebooks/mem2mem.ipynb", "README.md", "docs/reproduce.md", "docs/summary_page.png"],
+            "Apache-2.0 AND CC-BY-4.0",
+        ),
         (["lib/data/pmc_sample/test.jsonl.gz"], "LicenseRef-PMC-Sample"),
     ],
 )

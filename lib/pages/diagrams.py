@@ -122,7 +122,7 @@ class _Pen:
     def box(self, title: str, box: Box, lit: bool) -> None:
         (x, y), (width, height) = _centre(box.column, box.row), _size(box)
         left, top, ink = x - width / 2, y - height / 2, INK if lit else PALE
-        look = {**_shade(box.kind, lit), "linewidth": self.line(1.4), "zorder": 3}
+        look = {**shade(box.kind, lit), "linewidth": self.line(1.4), "zorder": 3}
         self.rounded(left, top, width, height, radius=0 if box.mask else 6, **look)
         if box.words:
             self.words_in_a_row(box, left, top, lit)
@@ -143,13 +143,13 @@ class _Pen:
                 self.write(x, y - 1 + 15 * (n - (len(texts) - 1) / 2), text, size, ink, zorder=4)
 
     def words_in_a_row(self, box: Box, left: float, top: float, lit: bool) -> None:
-        step, colour = _size(box)[0] / box.words, _shade(box.kind, lit)["edgecolor"]
+        step, colour = _size(box)[0] / box.words, shade(box.kind, lit)["edgecolor"]
         for part in box.parts:
             self.part(part, left + step * part.first, top, step * (part.last - part.first), lit)
         between = left + step * np.arange(1, box.words)
         self.axes.vlines(between, top, top + STRIP, color=colour, linewidth=self.line(0.5), zorder=4)
         for window in box.windows:
-            edge, width = _shade("memory", lit)["edgecolor"], step * (window.last - window.first)
+            edge, width = shade("memory", lit)["edgecolor"], step * (window.last - window.first)
             look = {"facecolor": "none", "edgecolor": edge, "linewidth": self.line(2), "zorder": 5}
             start = left + step * window.first
             self.rounded(start, top - 4, width, STRIP + 8, linestyle=DASHES if window.dashed else "solid", **look)
@@ -157,23 +157,23 @@ class _Pen:
                 self.write(start + width / 2, top - 14, window.says, LABEL, INK if lit else PALE)
 
     def part(self, part: Part, left: float, top: float, width: float, lit: bool) -> None:
-        look = {**_shade(part.kind, lit), "linewidth": self.line(1.4), "zorder": 3.5}
+        look = {**shade(part.kind, lit), "linewidth": self.line(1.4), "zorder": 3.5}
         self.axes.add_patch(Rectangle((left, top), width, STRIP, **look))
         if part.says and not self.small:
             self.write(left + width / 2, top + STRIP + 10, part.says, LABEL, INK if lit else PALE)
 
     def matrix(self, box: Box, left: float, top: float, lit: bool) -> None:
         """What is seen, row by row, in the full colour; between them thin lines."""
-        (width, height), shade = _size(box), _shade(box.kind, lit)
+        (width, height), colours = _size(box), shade(box.kind, lit)
         down, across = height / len(box.mask), width / len(box.mask[0])
-        full = {"facecolor": _whitened(shade["edgecolor"], 0.4), "zorder": 3.2}
+        full = {"facecolor": _whitened(colours["edgecolor"], 0.4), "zorder": 3.2}
         for n, row in enumerate(box.mask):
             runs = [(left + across * seen.start(), across * len(seen[0])) for seen in re.finditer("#+", row)]
             self.axes.broken_barh(runs, (top + down * n, down), **full)
-        look = {"color": shade["facecolor"], "linewidth": self.line(0.7), "zorder": 3.3}
+        look = {"color": colours["facecolor"], "linewidth": self.line(0.7), "zorder": 3.3}
         self.axes.hlines(top + down * np.arange(1, len(box.mask)), left, left + width, **look)
         self.axes.vlines(left + across * np.arange(1, len(box.mask[0])), top, top + height, **look)
-        edge = {"facecolor": "none", "edgecolor": shade["edgecolor"], "linewidth": self.line(1.4), "zorder": 3.4}
+        edge = {"facecolor": "none", "edgecolor": colours["edgecolor"], "linewidth": self.line(1.4), "zorder": 3.4}
         self.axes.add_patch(Rectangle((left, top), width, height, **edge))
 
     def arrow(self, boxes: Mapping[str, Box], arrow: Arrow, lit: bool) -> None:
@@ -207,7 +207,7 @@ class _Pen:
     def legend(self) -> None:
         x, y = MARGIN + WIDTH / 4, self.axes.get_ylim()[0] - MARGIN - 8
         for kind in COLOURS:
-            self.axes.add_patch(Rectangle((x, y - 6), 18, 12, **_shade(kind, True)))
+            self.axes.add_patch(Rectangle((x, y - 6), 18, 12, **shade(kind, True)))
             self.write(x + 25, y, kind, LABEL, ha="left")
             x += 46 + 6.5 * len(kind)
         self.write(x + 20, y, "on an arrow: equation, shape of what it makes", LABEL, ha="left")
@@ -221,7 +221,7 @@ def _size(box: Box) -> tuple[float, float]:
     return WIDTH + COLUMN * (box.columns - 1), STRIP if box.words else HEIGHT + ROW * (box.rows - 1)
 
 
-def _shade(kind: str, lit: bool) -> dict[str, Any]:
+def shade(kind: str, lit: bool = True) -> dict[str, Any]:
     white = (0.84, 0.0) if lit else (0.96, 0.75)
     return dict(zip(("facecolor", "edgecolor"), (_whitened(COLOURS[kind], part) for part in white)))
 

@@ -14,8 +14,8 @@ _BLOCK = "<!-- table {} -->\n{}\n<!-- end -->"
 
 
 def shown_in() -> list[str]:
-    """The files that show tables: texts of the project and of each paper, and the cards of its trained runs."""
-    found = (path for of in ("docs/papers/*.md", "trained/*/README.md") for path in sorted(project_root().glob(of)))
+    """The files that may show tables: the texts of the project, and the cards of its trained runs."""
+    found = (path for of in ("docs/**/*.md", "trained/*/README.md") for path in sorted(project_root().glob(of)))
     return ["papers.md", "README.md", *(path.relative_to(project_root()).as_posix() for path in found)]
 
 
@@ -29,8 +29,8 @@ def keep(path: Path, size: str = "") -> Path:
         check_keys(numbers, path, "table", ("rows", "corpus", "split", "documents"))
     name = "_".join(filter(None, (numbers["table"], numbers.get("corpus"), size)))
     if not any(_place(name).search(text) for text in _texts().values()):
-        files = " and ".join(shown_in())
-        raise InputError(f"{files} have no place for {name}: put {_BLOCK.format(name, '')!r} where it should stand")
+        place = _BLOCK.format(name, "")
+        raise InputError(f"no text in docs or trained has a place for {name}: put {place!r} where it should stand")
     kept = project_root() / "figures" / f"{name}.json"
     write_json(kept, numbers)
     _keep_scores(path.with_suffix(SCORES), kept.parent / "scores" / f"{name}{SCORES}")
