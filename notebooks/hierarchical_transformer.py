@@ -88,11 +88,8 @@ import torch
 
 from lib.pages.checks import Checks, gradients
 from lib.data.batch import EncodedDocument, make_batch
-from lib.papers.hierarchical_transformer.clusters import (
-    clusters,
-    encode_cluster,
-    rows_of,
-)
+from lib.papers.hierarchical_transformer.clusters import clusters, encode_cluster
+from lib.data.batch import rows_of
 from lib.papers.hierarchical_transformer.ranking import (
     order_scores,
     ranked,

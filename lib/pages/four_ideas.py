@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from lib.pages.diagrams import COLOURS, DASHES, INK, Point, shade, svg
-from lib.system.commands import plain_errors
+from lib.system.command_line import plain_errors
 from lib.system.files import project_root, write_whole
 
 WIDTH, HEIGHT, GAP = 440, 252, 12  # of a panel; around and between panels
