@@ -30,28 +30,25 @@ from lib.runs.search import DecodeConfig
 from lib.system.command_line import plain_errors
 from lib.system.devices import device_named, processes, rank_device, wait_for_all
 from lib.system.errors import InputError
+from lib.system.fields import Checked, Count
 
 _WHERE = "a corpus name, a folder of documents or a prepared corpus; by default the paper's own"
 Dataset = Annotated[str, tyro.conf.arg(help=_WHERE)]
 
 
 @dataclass(frozen=True)
-class Command:
+class Command(Checked):
     paper: Positional[str]  # whose model is trained
     output: str  # the run's folder
     dataset: Dataset = ""
     preset: str = "paper"  # sizes, training and decoding, of which other arguments change single fields
     variant: str | None = None  # a row of the paper's tables; by default the preset's
     errors: Literal["raise", "skip"] = "raise"  # at malformed records
-    limit: int | None = None  # at most so many documents of each split
+    limit: Count | None = None  # at most so many documents of each split
     device: str | None = None  # cpu or cuda; by default the GPU where there is one
     resume: bool = False  # continue the run in the output folder
     train: OmitArgPrefixes[TrainConfig] = field(default_factory=TrainConfig)
     decode: OmitArgPrefixes[DecodeConfig] = field(default_factory=DecodeConfig)
-
-    def __post_init__(self):
-        if self.limit is not None and self.limit < 1:
-            raise InputError(f"limit must be at least 1, not {self.limit}")
 
 
 def parse(arguments: Sequence[str] | None = None) -> tuple[Any, Setup]:

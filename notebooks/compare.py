@@ -130,7 +130,7 @@ with ThreadPoolExecutor(1 if alone or kept else 2) as pool:
 read = {}
 for name, (run, cost) in runs.items():
     (first,) = run.encode(texts[:1])
-    units = "paragraphs, the title first" if run.paragraphs else "sentences"
+    units = "paragraphs, the title first" if run.options.of_paragraphs else "sentences"
     read[name] = {
         "variant": run.config["variant"],
         "parameters": f"{sum(p.numel() for p in run.model.parameters()):,}",

@@ -191,7 +191,7 @@ def test_equal_section_weights_leave_the_words_alone():
 
 def test_configs_are_checked():
     for config in (Seq2SeqConfig, DiscourseAwareConfig):
-        with pytest.raises(ValueError, match="must be even, not 5"):
+        with pytest.raises(ValueError, match="hidden must be even, a half for each direction, not 5"):
             config(hidden=5)
 
 

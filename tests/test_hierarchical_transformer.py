@@ -309,7 +309,7 @@ def test_smoothed_labels():
     [
         ({"form": "blog"}, "form must be"),
         ({"width": 10}, "multiple of four times"),
-        ({"decoder_layers": 0}, "the decoder needs one"),
+        ({"decoder_layers": 0}, "decoder_layers must be at least 1, not 0"),
         ({"heads": 0}, "^heads must be at least 1, not 0"),
         ({"heads": -4}, "^heads must be at least 1, not -4"),
         ({"pooling_heads": -4}, "pooling_heads must be at least 1, not -4"),

@@ -190,7 +190,7 @@ def test_configs_are_checked():
     with pytest.raises(ValueError, match="no encoder memory"):
         Mem2MemConfig(start="zeros")
     for name, value in itertools.product(("lambda_comp", "lambda_read"), (math.nan, math.inf, -0.1)):
-        with pytest.raises(ValueError, match=f"{name} must be a number that is at least 0, not {value}"):
+        with pytest.raises(ValueError, match=f"{name} must be a number of at least 0, not {value}"):
             Mem2MemConfig(**{name: value})
 
 

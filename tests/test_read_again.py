@@ -285,7 +285,7 @@ def test_dropout_is_only_for_training():
 @pytest.mark.parametrize(
     ("kind", "changes", "message"),
     [
-        (ReadAgainConfig, {"encoder": "transformer"}, "encoder must be one of"),
+        (ReadAgainConfig, {"encoder": "transformer"}, "encoder must be 'gru', 'lstm', "),
         (ReadAgainConfig, {"importance": "relu"}, "importance must be"),
         (ReadAgainConfig, {"dropout": 1.5}, "dropout must be"),
         (ReadAgainConfig, {"sentences": 0}, "sentences must be"),

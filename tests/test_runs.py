@@ -378,7 +378,7 @@ def test_a_misspelt_field(broken, part, right, wrong):
         (("model", "vocab_size"), "many", ""),
         (("model", "vocab_size"), -1, ""),
         (("options", "summary_tokens"), 0, "summary_tokens must be at least 1"),
-        (("decode", "beam"), 0, "beam 0"),
+        (("decode", "beam"), 0, "beam must be at least 1, not 0"),
         (("options", "lower"), "no", 'lower must be bool, not "no"'),
         (("options", "summary_tokens"), True, "summary_tokens must be"),
         (("decode", "beam"), [], "beam must be int, not []"),

@@ -440,9 +440,9 @@ def test_every_preset_has_sizes_for_them():
 
 
 def test_configs_are_checked():
-    with pytest.raises(ValueError, match="must be even, not 5"):
+    with pytest.raises(ValueError, match="hidden must be even, a half for each direction, not 5"):
         SentenceClassifierConfig(hidden=5)
-    with pytest.raises(ValueError, match="layers and longest must be at least 1"):
+    with pytest.raises(ValueError, match="longest must be at least 1, not 0"):
         SentencePointerConfig(longest=0)
 
 

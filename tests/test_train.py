@@ -754,7 +754,7 @@ def test_what_options_and_model_share_is_the_options_to_say():
         (["mem2mem", "--beam", "0"], "must be at least 1"),
         (["mem2mem", "--batch-size", "0"], "batch_size must be at least 1"),
         (["mem2mem", "--model.hidden", "7"], "must be even"),
-        (["mem2mem", "--options.unit", "word"], "unit must be 'sentence' or 'section'"),
+        (["mem2mem", "--options.unit", "word"], "invalid choice"),
         (["mem2mem", "--errors", "ignore"], "ignore"),
         (
             ["mem2mem", "--model.vocab-size", "7"],

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from lib.data.documents import Document
 from lib.data.text import tokenize
-from lib.system.errors import InputError
+from lib.system.fields import Checked, Count
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Options(ABC):
+class Options(Checked, ABC):
     """Sizes of a paper's preprocessing, as values that JSON can hold. They raise ValueError for what cannot be."""
 
-    summary_tokens: int  # [EOS] counted in
+    summary_tokens: Count  # [EOS] counted in
     vocab_size: int  # special symbols counted in
     lower: bool = True
 
@@ -68,7 +68,7 @@ class Options(ABC):
         encoder: the corpus's `TextEncoder`.
         """
 
-    def check(self, name: str, examples: Iterable[Any]) -> None:  # noqa: B027
+    def check(self, name: str, examples: Iterable[Any]) -> None:
         """Raise CorpusError where a corpus that begins with these training documents (as `example` gives them) is
         none for a model of these options."""
 
@@ -91,13 +91,6 @@ class Options(ABC):
         """The words that were kept of a document's source, and those of its summary up to `summary_tokens`."""
         summary = [word for sentence in document.summary for word in self.words(sentence)]
         return Example(document.id, sentences, summary[: self.summary_tokens], document.summary)
-
-    def _at_least_one(self, *names: str) -> None:
-        """ValueError unless these fields are at least 1, or None where that stands for all there is."""
-        for name in names:
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1, not {value}")
 
 
 def beginning(sentences: Sequence[str], words: int | None) -> Sequence[str]:

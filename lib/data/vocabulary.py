@@ -4,10 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from lib.system.fields import Rule
 from lib.system.files import write_whole
 
 PAD, UNK, BOS, EOS = range(4)
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]")
+HOLDS_A_WORD = Rule("at least 5, to hold the four special symbols and a word", lambda n: n > len(SPECIALS))
+
 # A symbol that some corpora have behind the special ones: windowed attention moves to the next window.
 SLIDE, SLIDE_SYMBOL = len(SPECIALS), "[SLIDE]"
 # Symbols of clusters of paragraphs: after the title, between paragraphs of a flat sequence, between sentences.

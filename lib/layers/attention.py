@@ -1,11 +1,13 @@
 """Attention with Luong's scores (2015) for many queries."""
 
+from typing import Literal, get_args
+
 import torch
 from torch import Tensor, nn
 
 from lib.layers.kernels import additive_backward, additive_forward, arrays, compiled, for_each_document
 
-SCORES = ("concat", "general", "dot")
+Score = Literal["concat", "general", "dot"]
 
 
 def full_precision(*tensors: Tensor) -> tuple[Tensor, ...]:
@@ -27,8 +29,8 @@ class Attention(nn.Module):
 
     def __init__(self, query: int, key: int, width: int, score: str = "concat"):
         super().__init__()
-        if score not in SCORES:
-            raise ValueError(f"score must be one of {', '.join(SCORES)}, not {score!r}")
+        if score not in get_args(Score):
+            raise ValueError(f"score must be one of {', '.join(get_args(Score))}, not {score!r}")
         if score == "dot" and query != key:
             raise ValueError(f"the dot score needs queries as wide as keys, not {query} and {key}")
         self.score = score

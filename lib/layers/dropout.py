@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from lib.layers.kernels import arrays, compiled, drop, dropped_softmax, dropped_softmax_backward, for_each_document
-from lib.system.errors import InputError
 
 DRAWS = 2**16  # values of 16 bits
 
@@ -31,12 +30,6 @@ def seed_of(*seeds: int) -> int:
     """One seed of several numbers."""
     (seed,) = np.random.SeedSequence(seeds).generate_state(1, np.uint64)
     return int(seed) >> 1
-
-
-def check_dropout(p: float) -> None:
-    """Raises InputError where a config's dropout is no probability."""
-    if not 0 <= p <= 1:
-        raise InputError(f"dropout must be in [0, 1], not {p}")
 
 
 class Dropout(nn.Dropout):

@@ -2,6 +2,7 @@
 few words, and an encoder that is a bag of words or attends to them. Equation numbers are that paper's."""
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -11,26 +12,20 @@ from lib.data.vocabulary import BOS
 from lib.layers.attention import masked_softmax
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document
 from lib.models.summarizer import AttentiveOutput, SoftmaxModel
-from lib.system.errors import InputError
+from lib.system.fields import Checked, Count, Natural
 
 
 @dataclass(frozen=True)
-class ABSConfig:
+class ABSConfig(Checked):
     """Sizes of Rush et al. (2015), section 7."""
 
     vocab_size: int = 69_000
     source_vocab_size: int = 110_000
     embedding: int = 200  # D
     hidden: int = 400  # H, also of the encoder's words
-    context: int = 5  # C, words of the summary that the decoder sees
-    smoothing: int = 2  # Q, neighbours on each side whose mean stands for a word
-    encoder: str = "attention"  # or "bag"
-
-    def __post_init__(self):
-        if self.encoder not in ("attention", "bag"):
-            raise InputError(f"encoder must be 'attention' or 'bag', not {self.encoder!r}")
-        if self.context < 1 or self.smoothing < 0:
-            raise InputError("context must be at least 1 and smoothing at least 0")
+    context: Count = 5  # C, words of the summary that the decoder sees
+    smoothing: Natural = 2  # Q, neighbours on each side whose mean stands for a word
+    encoder: Literal["attention", "bag"] = "attention"
 
 
 @dataclass(frozen=True)

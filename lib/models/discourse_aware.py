@@ -20,23 +20,19 @@ from lib.layers.lstm import LSTM
 from lib.layers.pointer import GenerateOrCopy
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import HierarchicalOutput, PointerModel
-from lib.system.errors import InputError
+from lib.system.fields import Checked, Even
 
 
 @dataclass(frozen=True)
-class DiscourseAwareConfig:
+class DiscourseAwareConfig(Checked):
     """Sizes as for the other models of Mem2Mem's tables. `hidden` is the decoder's width and the encoders' in both
     directions."""
 
     vocab_size: int = 50_000
     embedding: int = 128
-    hidden: int = 256
+    hidden: Even = 256
     bottleneck: int = 128
     coverage: bool = True  # in the attention; the released script leaves it out
-
-    def __post_init__(self):
-        if self.hidden % 2:
-            raise InputError(f"hidden is split between two directions and must be even, not {self.hidden}")
 
 
 @dataclass(frozen=True)

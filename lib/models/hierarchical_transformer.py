@@ -4,52 +4,45 @@ global layers between them. Equation numbers are the paper's; the authors' code 
 
 from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch, Ragged
 from lib.layers.attention import full_precision
-from lib.layers.dropout import Dropout, check_dropout
+from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import DecoderLayer, DroppedLinear, FeedForward, TransformerLayer, check_heads, sinusoids
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis
 from lib.models.piece_model import PieceModel, xavier
 from lib.system.errors import InputError
+from lib.system.fields import BelowOne, Checked, Count, Natural, Share
 
 
 @dataclass(frozen=True)
-class HierarchicalTransformerConfig:
+class HierarchicalTransformerConfig(Checked):
     """Sizes of the authors' code. The paper names 5 local and 2 global layers; the code has 6 and 2."""
 
     vocab_size: int = 32_000  # shared SentencePiece pieces
     width: int = 256
-    heads: int = 8
+    heads: Count = 8
     inner: int = 1024
-    local_layers: int = 6
-    global_layers: int = 2
-    decoder_layers: int = 1
-    form: str = "code"  # or "paper"
-    dropout: float = 0.1
-    smoothing: float = 0.1  # of the labels, in training
+    local_layers: Natural = 6
+    global_layers: Natural = 2
+    decoder_layers: Count = 1
+    form: Literal["code", "paper"] = "code"
+    dropout: Share = 0.1
+    smoothing: BelowOne = 0.1  # of the labels, in training
     paragraph_positions: bool = True
-    pooling_heads: int | None = None  # of the global layers; None: as many as `heads`
+    pooling_heads: Count | None = None  # of the global layers; None: as many as `heads`
 
     def __post_init__(self):
-        if self.form not in ("code", "paper"):
-            raise InputError(f"form must be 'code' or 'paper', not {self.form!r}")
-        if self.heads < 1:
-            raise InputError(f"heads must be at least 1, not {self.heads}")
+        super().__post_init__()
         if self.width % (4 * self.heads):
             raise InputError(f"width {self.width} must be a multiple of four times the {self.heads} heads")
         if self.pooling_heads is not None:
             check_heads(self.width, self.pooling_heads, "pooling_heads")
-        if min(self.local_layers, self.global_layers) < 0 or self.decoder_layers < 1:
-            raise InputError("layers must not be negative, and the decoder needs one")
-        check_dropout(self.dropout)
-        if not 0 <= self.smoothing < 1:
-            raise InputError(f"smoothing must be in [0, 1), not {self.smoothing}")
 
 
 class GlobalLayer(nn.Module):

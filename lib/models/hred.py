@@ -9,30 +9,24 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import PAD
-from lib.layers.attention import SCORES, Attention, full_precision
+from lib.layers.attention import Attention, Score, full_precision
 from lib.layers.coverage import CoverageAttention
 from lib.layers.gru import GRU
 from lib.layers.pointer import PointerGenerator
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import HierarchicalOutput, PointerModel
-from lib.system.errors import InputError
+from lib.system.fields import Checked, Even
 
 
 @dataclass(frozen=True)
-class HREDConfig:
+class HREDConfig(Checked):
     """Sizes of the paper (appendix A.2). `hidden` is the decoder's width and the encoders' in both directions."""
 
     vocab_size: int = 50_000
     embedding: int = 128  # trained from scratch, one table for source and target
-    hidden: int = 256  # 128 in each direction: the reading that gives the paper's 14.7M parameters
+    hidden: Even = 256  # 128 in each direction: the reading that gives the paper's 14.7M parameters
     bottleneck: int = 128  # between [h; c] and the vocabulary, for the same reason
-    score: str = "concat"  # of sentence attention and memory read: concat, general or dot
-
-    def __post_init__(self):
-        if self.hidden % 2:
-            raise InputError(f"hidden is split between two directions and must be even, not {self.hidden}")
-        if self.score not in SCORES:
-            raise InputError(f"score must be one of {', '.join(SCORES)}, not {self.score!r}")
+    score: Score = "concat"  # of sentence attention and memory read
 
 
 @dataclass(frozen=True)

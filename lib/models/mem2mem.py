@@ -1,8 +1,7 @@
 """Mem2Mem (Park, Pilault and Pal 2020): encoder memory, compressed, handed to the decoder, read and written there."""
 
-import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,28 +14,22 @@ from lib.models.decoder_state import HYPOTHESIS, PerHypothesis
 from lib.models.hred import HRED, HREDConfig, HREDState
 from lib.models.summarizer import HierarchicalOutput, mean_over_words
 from lib.system.errors import InputError
+from lib.system.fields import Count, Weight
 
 
 @dataclass(frozen=True)
 class Mem2MemConfig(HREDConfig):
     """HRED's sizes and the memory's (appendix A.2)."""
 
-    slots: int = 10  # r, heads of the compression and slots of the memory
+    slots: Count = 10  # r, heads of the compression and slots of the memory
     compression: int = 128  # d_a
-    start: str = "encoder"  # of the decoder memory: "encoder" (transfer, M_D = M_E) or "zeros"
+    start: Literal["encoder", "zeros"] = "encoder"  # of the decoder memory: the encoder's (transfer, M_D = M_E), or 0
     write: bool = True  # equations 8 to 10
-    lambda_comp: float = 1e-4
-    lambda_read: float = 1e-2
+    lambda_comp: Weight = 1e-4
+    lambda_read: Weight = 1e-2
 
     def __post_init__(self):
         super().__post_init__()
-        if self.start not in ("encoder", "zeros"):
-            raise InputError(f"start must be 'encoder' or 'zeros', not {self.start!r}")
-        if self.slots < 1:
-            raise InputError(f"slots must be at least 1, not {self.slots}")
-        for name in ("lambda_comp", "lambda_read"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise InputError(f"{name} must be a number that is at least 0, not {getattr(self, name)}")
         if self.start == "zeros" and (self.lambda_comp or self.lambda_read):
             raise InputError(
                 "a memory that starts from zeros has no encoder memory: lambda_comp, lambda_read must be 0"

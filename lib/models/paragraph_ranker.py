@@ -7,21 +7,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch
-from lib.layers.dropout import Dropout, check_dropout
+from lib.layers.dropout import Dropout
 from lib.layers.lstm import LSTM
+from lib.system.fields import Checked, Share
 
 
 @dataclass(frozen=True)
-class ParagraphRankerConfig:
+class ParagraphRankerConfig(Checked):
     """Sizes of the paper (section 4)."""
 
     vocab_size: int = 32_000
     embedding: int = 256  # not stated
     hidden: int = 256
-    dropout: float = 0.2  # before every linear layer
-
-    def __post_init__(self):
-        check_dropout(self.dropout)
+    dropout: Share = 0.2  # before every linear layer
 
 
 class ParagraphRanker(nn.Module):

@@ -6,6 +6,7 @@ and (2) and their sizes; the form of the LSTM in (3) was found nowhere else.
 """
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,24 +16,21 @@ from lib.data.batch import Batch
 from lib.layers.attention import masked_softmax
 from lib.models.attentive_rnn import AttentiveRNN, AttentiveState
 from lib.system.errors import InputError
+from lib.system.fields import Checked, Rule
+
+_ODD = Rule("odd and at least 1", lambda n: n > 0 and n % 2 == 1)
 
 
 @dataclass(frozen=True)
-class RASConfig:
+class RASConfig(Checked):
     """Sizes of Chopra et al. (2016), section 4."""
 
     vocab_size: int = 69_000
     source_vocab_size: int = 110_000
     source_tokens: int = 100  # places that have an embedding
     hidden: int = 512  # d, of states and of all embeddings
-    filter_width: int = 5  # q, words that make an aggregate vector
-    decoder: str = "elman"  # or "lstm"
-
-    def __post_init__(self):
-        if self.decoder not in ("elman", "lstm"):
-            raise InputError(f"decoder must be 'elman' or 'lstm', not {self.decoder!r}")
-        if self.filter_width < 1 or self.filter_width % 2 == 0:
-            raise InputError(f"filter_width must be odd and at least 1, not {self.filter_width}")
+    filter_width: Annotated[int, _ODD] = 5  # q, words that make an aggregate vector
+    decoder: Literal["elman", "lstm"] = "elman"
 
 
 class RAS(AttentiveRNN):

@@ -3,6 +3,7 @@ small vocabulary or copies, with an embedding of unknown words from their contex
 (16) to (18) are ours."""
 
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -10,40 +11,33 @@ from torch import Tensor, nn
 from lib.data.batch import Batch
 from lib.data.vocabulary import UNK
 from lib.layers.attention import Attention, full_precision
-from lib.layers.dropout import Dropout, check_dropout
+from lib.layers.dropout import Dropout
 from lib.layers.gru import GRU, GatedGRU
 from lib.layers.lstm import LSTM
 from lib.layers.pointer import DecoderOutput, Mixture, joint_nll
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import Summarizer, document_weights
 from lib.system.errors import InputError
+from lib.system.fields import Checked, Count, Share
 
-ENCODERS = ("gru", "lstm", "read-again gru", "read-again lstm", "option 1", "option 2")
+Encoder = Literal["gru", "lstm", "read-again gru", "read-again lstm", "option 1", "option 2"]
+ENCODERS: tuple[str, ...] = get_args(Encoder)
 
 
 @dataclass(frozen=True)
-class ReadAgainConfig:
+class ReadAgainConfig(Checked):
     """Sizes of the paper. `vocab_size` is the decoder's |Y|; the encoder has a table of its own."""
 
     vocab_size: int = 15_000
     source_vocab_size: int = 110_000  # words that the encoder knows
     embedding: int = 512
     hidden: int = 512
-    encoder: str = "read-again lstm"  # options 1 and 2 are for several sentences
-    sentences: int = 2  # at most, in options 1 and 2
+    encoder: Encoder = "read-again lstm"  # options 1 and 2 are for several sentences
+    sentences: Count = 2  # at most, in options 1 and 2
     copy: bool = True
-    importance: str = "tanh"  # of alpha in (5); "sigmoid" keeps it positive
+    importance: Literal["tanh", "sigmoid"] = "tanh"  # of alpha in (5); "sigmoid" keeps it positive
     single_importance: bool = False  # alpha is one number a word, not one for each of the d dimensions
-    dropout: float = 0.2  # on all that enters and leaves a recurrent layer
-
-    def __post_init__(self):
-        if self.encoder not in ENCODERS:
-            raise InputError(f"encoder must be one of {', '.join(ENCODERS)}, not {self.encoder!r}")
-        if self.importance not in ("tanh", "sigmoid"):
-            raise InputError(f"importance must be 'tanh' or 'sigmoid', not {self.importance!r}")
-        check_dropout(self.dropout)
-        if self.sentences < 1:
-            raise InputError(f"sentences must be at least 1, not {self.sentences}")
+    dropout: Share = 0.2  # on all that enters and leaves a recurrent layer
 
 
 @dataclass(frozen=True)

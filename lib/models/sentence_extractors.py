@@ -12,30 +12,23 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from lib.data.batch import Batch
 from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision
-from lib.layers.dropout import Dropout, check_dropout
+from lib.layers.dropout import Dropout
 from lib.layers.lstm import LSTMStack
 from lib.models.summarizer import Extractor
-from lib.system.errors import InputError
+from lib.system.fields import Checked, Count, Even, Share
 
 
 @dataclass(frozen=True)
-class SentenceExtractorConfig:
+class SentenceExtractorConfig(Checked):
     """Sizes of the paper. `hidden` is the decoder's width and the encoders' in both directions: the dot products of
     equation S4 need them to be equal."""
 
     vocab_size: int = 50_257
     embedding: int = 300
-    hidden: int = 512
-    layers: int = 2
-    dropout: float = 0.5  # between the layers of an LSTM
-    longest: int = 35  # pieces of a sentence that are read; it is extracted whole
-
-    def __post_init__(self):
-        if self.hidden % 2:
-            raise InputError(f"hidden is split between two directions and must be even, not {self.hidden}")
-        check_dropout(self.dropout)
-        if min(self.layers, self.longest) < 1:
-            raise InputError("layers and longest must be at least 1")
+    hidden: Even = 512
+    layers: Count = 2
+    dropout: Share = 0.5  # between the layers of an LSTM
+    longest: Count = 35  # pieces of a sentence that are read; it is extracted whole
 
 
 @dataclass(frozen=True)

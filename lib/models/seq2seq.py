@@ -19,22 +19,18 @@ from lib.layers.gru import GRU
 from lib.layers.pointer import Generator, PointerGenerator, PointerOutput
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import PointerModel
-from lib.system.errors import InputError
+from lib.system.fields import Checked, Even
 
 
 @dataclass(frozen=True)
-class Seq2SeqConfig:
+class Seq2SeqConfig(Checked):
     """Sizes of Mem2Mem's appendix A.2. `hidden` is the decoder's width and the encoder's in both directions."""
 
     vocab_size: int = 50_000
     embedding: int = 128
-    hidden: int = 256
+    hidden: Even = 256
     bottleneck: int = 128
     copy: bool = True  # Ptr-Gen-Seq2Seq: copying, and coverage in the attention; without: Attn-Seq2Seq
-
-    def __post_init__(self):
-        if self.hidden % 2:
-            raise InputError(f"hidden is split between two directions and must be even, not {self.hidden}")
 
 
 @dataclass(frozen=True)

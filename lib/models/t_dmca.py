@@ -21,35 +21,31 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch
-from lib.layers.dropout import Dropout, check_dropout
+from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import FeedForward, attend, attend_both, check_heads, sinusoids
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
 from lib.models.piece_model import PieceModel, xavier
-from lib.system.errors import InputError
+from lib.system.fields import BelowOne, Checked, Count, Share
 
 
 @dataclass(frozen=True)
-class TDMCAConfig:
+class TDMCAConfig(Checked):
     """Sizes of Liu and Lapata's (2019) comparison; block and stride of Liu et al. (2018)."""
 
     vocab_size: int = 32_000
     width: int = 512
     heads: int = 8  # of tensor2tensor's transformer_base_v1, from which Liu et al. start
     inner: int = 2048
-    layers: int = 5  # local, compressed, local, compressed, local
-    block: int = 256  # pieces that see each other in a local layer
-    stride: int = 3  # pieces that a compressed key or value stands for
-    dropout: float = 0.1
-    smoothing: float = 0.1
+    layers: Count = 5  # local, compressed, local, compressed, local
+    block: Count = 256  # pieces that see each other in a local layer
+    stride: Count = 3  # pieces that a compressed key or value stands for
+    dropout: Share = 0.1
+    smoothing: BelowOne = 0.1
 
     def __post_init__(self):
+        super().__post_init__()
         check_heads(self.width, self.heads)
-        check_dropout(self.dropout)
-        if min(self.layers, self.block, self.stride) < 1:
-            raise InputError("layers, block and stride must be at least 1")
-        if not 0 <= self.smoothing < 1:
-            raise InputError(f"smoothing must be in [0, 1), not {self.smoothing}")
 
 
 @dataclass(frozen=True)

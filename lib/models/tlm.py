@@ -11,32 +11,31 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch, in_vocabulary
-from lib.layers.dropout import Dropout, check_dropout
+from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import MultiHeadAttention, attend_both, check_heads
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
 from lib.models.summarizer import SoftmaxModel
 from lib.system.errors import InputError
+from lib.system.fields import Checked, Count, Share
 
 
 @dataclass(frozen=True)
-class LanguageModelConfig:
+class LanguageModelConfig(Checked):
     """Sizes of the paper."""
 
     vocab_size: int = 50_257
     width: int = 768
     heads: int = 12
     inner: int = 3072
-    layers: int = 20
-    window: int = 1024  # pieces of a sequence: so many positions are learned
-    dropout: float = 0.1  # GPT-2's; not stated
+    layers: Count = 20
+    window: Count = 1024  # pieces of a sequence: so many positions are learned
+    dropout: Share = 0.1  # GPT-2's; not stated
     tied: bool = False  # whether pieces are scored by their embeddings; the 220M parameters are without
 
     def __post_init__(self):
+        super().__post_init__()
         check_heads(self.width, self.heads)
-        check_dropout(self.dropout)
-        if min(self.layers, self.window) < 1:
-            raise InputError("layers and window must be at least 1")
 
 
 class CausalLayer(nn.Module):

@@ -2,7 +2,7 @@
 sees one window of the text at a time and writes a symbol to move on. Equation numbers are those of its page."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -17,10 +17,11 @@ from lib.layers.pointer import GenerateOrCopy, PointerOutput
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import PointerModel
 from lib.system.errors import InputError
+from lib.system.fields import Checked
 
 
 @dataclass(frozen=True)
-class WindowedConfig:
+class WindowedConfig(Checked):
     """Sizes of the author's code: 18.54M parameters. Without a window it is the standard model."""
 
     vocab_size: int = 50_000
@@ -28,8 +29,8 @@ class WindowedConfig:
     hidden: int = 256  # of the encoder, in each direction; the decoder has twice as many
     window: int | None = 400  # words that attention sees; None: all
     stride: int | None = 380  # words by which the window moves
-    windowing: str = "dynamic"  # the decoder writes [SLIDE] to move on; "static": after a share of the words
-    encode: str = "whole"  # the whole text at first; "stream": each window when it is entered
+    windowing: Literal["dynamic", "static"] = "dynamic"  # it moves by [SLIDE]; static: after a share of the words
+    encode: Literal["whole", "stream"] = "whole"  # the whole text at first; stream: each window when it is entered
     # static windowing: equation 14
     steepness: float = 1.2  # k
     decay: float = 0.8  # d
@@ -37,14 +38,8 @@ class WindowedConfig:
     longest: int = 1500  # words
 
     def __post_init__(self):
-        if (self.window is None) != (self.stride is None):
-            raise InputError("window and stride are given both or not at all")
-        if self.window is not None and self.stride is not None:
-            check_window(self.window, self.stride)
-        if self.windowing not in ("dynamic", "static"):
-            raise InputError(f"windowing must be 'dynamic' or 'static', not {self.windowing!r}")
-        if self.encode not in ("whole", "stream"):
-            raise InputError(f"encode must be 'whole' or 'stream', not {self.encode!r}")
+        super().__post_init__()
+        check_window(self.window, self.stride)
         if self.encode == "stream" and self.window is None:
             raise InputError("a text is streamed in windows: give window and stride, or encode it whole")
 
@@ -333,9 +328,12 @@ def run_ragged(lstm: nn.LSTM, values: Tensor, lengths: Tensor) -> tuple[Tensor, 
     return outputs, (hidden[0], cell[0])
 
 
-def check_window(window: int, stride: int) -> None:
-    """ValueError unless every word is in a window of `window` words that moves on by `stride`."""
-    if not 1 <= stride <= window:
+def check_window(window: int | None, stride: int | None) -> None:
+    """ValueError unless every word is in a window of `window` words that moves on by `stride`, or there is none."""
+    if window is None or stride is None:
+        if window != stride:
+            raise InputError("window and stride are given both or not at all")
+    elif not 1 <= stride <= window:
         raise InputError(f"a window of {window} words must move on by 1 to {window} words, not {stride}")
 
 

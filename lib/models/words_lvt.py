@@ -2,6 +2,7 @@
 over few of many words, the source's own and the most frequent (their section 2.1, after Jean et al. 2015)."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
@@ -16,24 +17,20 @@ from lib.layers.pointer import Shortlist
 from lib.models.attentive_rnn import AttentiveRNN, AttentiveState
 from lib.models.decoder_state import per_document, per_hypothesis
 from lib.models.summarizer import AttentiveOutput
-from lib.system.errors import InputError
+from lib.system.fields import Checked, Rule
+
+_CANDIDATES = Rule(f"more than {len(SPECIALS)}, the special symbols", lambda n: n > len(SPECIALS))
 
 
 @dataclass(frozen=True)
-class LargeVocabularyConfig:
+class LargeVocabularyConfig(Checked):
     """Sizes of Nallapati et al. (2016), section 4.1."""
 
     vocab_size: int = 69_000
     source_vocab_size: int = 110_000
-    candidates: int = 2_000  # words that are scored, of vocab_size; their "lvt2k"
+    candidates: Annotated[int, _CANDIDATES] = 2_000  # words that are scored, of vocab_size; their "lvt2k"
     embedding: int = 200
     hidden: int = 400  # of the decoder, and of the encoder in each direction
-
-    def __post_init__(self):
-        if self.candidates <= len(SPECIALS):
-            raise InputError(
-                f"candidates must be more than {len(SPECIALS)}, the special symbols, not {self.candidates}"
-            )
 
 
 @dataclass(frozen=True)

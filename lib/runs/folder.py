@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
@@ -226,7 +226,8 @@ def made_from(kind, values: Mapping, path: Path) -> Any:
         if name not in known:
             raise RunError(f"{path}: {kind.__name__} has no field {name!r}{did_you_mean(name, known)}")
         if not _fits(value, known[name]):
-            wanted = getattr(known[name], "__name__", known[name])
+            kind_of = known[name]
+            wanted = kind_of.__name__ if isinstance(kind_of, type) else str(kind_of)
             raise RunError(f"{path}: {name} must be {wanted}, not {json.dumps(value)[:40]}")
     try:
         return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
@@ -236,9 +237,11 @@ def made_from(kind, values: Mapping, path: Path) -> Any:
 
 def _fits(value: Any, kind: Any) -> bool:
     """Whether a value of JSON is of the type of a field: a number, a string, a tuple of them, perhaps None."""
-    if isinstance(kind, UnionType):
+    if get_origin(kind) in (Union, UnionType):
         return any(_fits(value, each) for each in get_args(kind))
     if get_origin(kind) is tuple:
         return isinstance(value, list) and all(_fits(each, get_args(kind)[0]) for each in value)
+    if get_origin(kind) is Literal:  # which word it may be, the field itself says
+        kind = str
     wanted = (int, float) if kind is float else kind
     return isinstance(value, wanted) and (kind is bool or not isinstance(value, bool))

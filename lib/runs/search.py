@@ -1,6 +1,5 @@
 """Summaries from a model: batched beam search, greedy search and sampling, on the path that training uses."""
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -16,44 +15,35 @@ from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from lib.layers.kernels import compiled
 from lib.models.summarizer import Extractor, Summarizer
 from lib.system.errors import InputError
+from lib.system.fields import Checked, Count, Natural, Positive
 from lib.system.threads import in_threads, threads_on
 
 Score = TypeVar("Score", float, Tensor)
 
 
 @dataclass(frozen=True)
-class DecodeConfig:
+class DecodeConfig(Checked):
     """Beam search, or sampling. Lengths count words without [EOS], and symbols that steer the model.
 
     Raises ValueError for numbers that no search can use.
     """
 
-    beam: int = 4  # the paper's (appendix A.2)
+    beam: Count = 4  # the paper's (appendix A.2)
     min_length: int = 0
-    max_length: int = 200
+    max_length: Count = 200
     length_penalty: float = 1.0  # exponent p: hypotheses are ranked by log P / ((length + offset) / (1 + offset))^p
-    length_offset: int = 0  # above -1; 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016
-    block_ngrams: int = 0  # no n-gram of this size twice; 0: anything goes
+    length_offset: Natural = 0  # 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016
+    block_ngrams: Natural = 0  # no n-gram of this size twice; 0: anything goes
     forbidden: tuple[int, ...] = (PAD, UNK, BOS)  # words that are never written; ids that no word has do nothing
-    sample: int = 0  # each word is drawn from so many of the most probable ones, in place of a beam; 0: none is
-    temperature: float = 1.0  # of what is drawn: P^(1 / temperature)
+    sample: Natural = 0  # each word is drawn from so many of the most probable ones, in place of a beam; 0: none is
+    temperature: Positive = 1.0  # of what is drawn: P^(1 / temperature)
 
     def __post_init__(self):
-        if self.sample < 0 or not 0 < self.temperature < math.inf:
-            raise InputError(
-                f"sample {self.sample} must be 0 or more, and temperature {self.temperature} above 0 and finite"
-            )
-        if not self.length_offset > -1 or self.block_ngrams < 0:
-            raise InputError(
-                f"length_offset {self.length_offset} must be above -1, and block_ngrams {self.block_ngrams} 0 or more"
-            )
+        super().__post_init__()
         if min(self.forbidden, default=0) < 0:
             raise InputError(f"forbidden {min(self.forbidden)}: ids of words are 0 or more")
-        if self.beam < 1 or self.max_length < 1 or self.min_length > self.max_length:
-            raise InputError(
-                f"beam {self.beam} and max_length {self.max_length} must be at least 1, and min_length "
-                f"{self.min_length} at most max_length"
-            )
+        if self.min_length > self.max_length:
+            raise InputError(f"min_length {self.min_length} must be at most max_length, {self.max_length}")
 
     def rank(self, log_prob: Score, length: int) -> Score:
         """The score by which hypotheses of `length` symbols ([EOS] counted in) are compared."""

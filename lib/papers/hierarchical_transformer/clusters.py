@@ -21,6 +21,7 @@ from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, check_
 from lib.data.text import bigram_recall
 from lib.data.vocabulary import CLUSTER_SYMBOLS, PARAGRAPH_END, TITLE_END
 from lib.system.errors import InputError
+from lib.system.fields import Count, Share
 
 
 @dataclass(frozen=True)
@@ -43,20 +44,15 @@ _RANKED = {"lower": False, "clones": 1.0, "paragraph_words": sys.maxsize}
 class ParagraphOptions(Options):
     """Title and all paragraphs of several documents in SentencePiece pieces (Liu and Lapata 2019, section 4)."""
 
-    paragraph_tokens: int = 200  # pieces of one paragraph (not stated)
-    paragraph_words: int = 100  # a longer section is cut into paragraphs at sentence ends (not stated)
-    section_words: int | None = None  # whole sentences of each section until there are so many; None: all
-    summary_tokens: int = 400
+    paragraph_tokens: Count = 200  # pieces of one paragraph (not stated)
+    paragraph_words: Count = 100  # a longer section is cut into paragraphs at sentence ends (not stated)
+    section_words: Count | None = None  # whole sentences of each section until there are so many; None: all
+    summary_tokens: Count = 400
     vocab_size: int = 32_000  # pieces, shared by source and summary
-    clones: float = 0.8  # a paragraph with more of the summary's bigrams is a copy of it, and is left out
+    clones: Share = 0.8  # a paragraph with more of the summary's bigrams is a copy of it, and is left out
     lower: bool = False  # WikiSum's pieces are cased
 
     of_paragraphs = True
-
-    def __post_init__(self):
-        self._at_least_one("paragraph_tokens", "paragraph_words", "section_words", "summary_tokens")
-        if not 0 <= self.clones <= 1:
-            raise InputError(f"clones must be in [0, 1], not {self.clones}")
 
     @property
     def symbols(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -31,6 +32,7 @@ from lib.runs.config import TrainConfig
 from lib.runs.loop import train_in_cache
 from lib.runs.run import Run
 from lib.system.errors import InputError
+from lib.system.fields import Count
 from lib.system.files import write_whole
 
 # what is not known of a corpus such as WikiSum's shards
@@ -41,23 +43,18 @@ RANKED = "its paragraphs come ranked: neither the order in which they stood nor 
 class ClusterOptions(ParagraphOptions):
     """The best paragraphs of a cluster, as the models of the paper read them."""
 
-    paragraphs: int = 24  # L', the best ones, besides the title
-    source_tokens: int | None = None  # pieces of title and paragraphs together; None: all of them
-    ranking: str = "learned"  # "similarity": by tf-idf to the title; "order": as they come
-    ranker_width: int = 256
-    ranker_steps: int = 20_000  # not stated
-    ranker_batch: int = 8  # clusters; not stated
+    paragraphs: Count = 24  # L', the best ones, besides the title
+    source_tokens: Count | None = None  # pieces of title and paragraphs together; None: all of them
+    ranking: Literal["learned", "similarity", "order"] = "learned"  # similarity: tf-idf, to the title
+    ranker_width: Count = 256
+    ranker_steps: Count = 20_000  # not stated
+    ranker_batch: Count = 8  # clusters; not stated
     ranker_rate: float = 0.15  # of Adagrad
-    graph: str = ""  # "similarity" or "discourse"
+    graph: Literal["", "similarity", "discourse"] = ""
     flat: bool = False  # one sequence in place of paragraphs
 
     def __post_init__(self):
         super().__post_init__()
-        self._at_least_one("paragraphs", "source_tokens", "ranker_width", "ranker_steps", "ranker_batch")
-        if self.ranking not in ("learned", "similarity", "order"):
-            raise InputError(f"ranking must be 'learned', 'similarity' or 'order', not {self.ranking!r}")
-        if self.graph not in ("", "similarity", "discourse"):
-            raise InputError(f"graph must be 'similarity', 'discourse' or empty, not {self.graph!r}")
         if self.graph and self.flat:
             raise InputError("a flat sequence has no paragraphs for a graph")
 

@@ -28,6 +28,7 @@ from lib.runs.config import TrainConfig
 from lib.runs.loop import train_in_cache
 from lib.runs.search import batches, choices
 from lib.system.errors import InputError
+from lib.system.fields import Count, Natural, Share
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,10 @@ class Article:
 class ExtractOptions(Options):
     """What Sent-CLF and Sent-PTR read: sentences in byte pairs, which summaries share."""
 
-    sentences: int = 300  # of a paper, the first ones
-    matches: int = 2  # sentences of the paper that stand for each of the summary's
-    summary_tokens: int = 300  # not stated
+    sentences: Count = 300  # of a paper, the first ones
+    matches: Count = 2  # sentences of the paper that stand for each of the summary's
+    summary_tokens: Count = 300  # not stated
     vocab_size: int = 50_257  # 40,000 merges and the characters; in all as many as give TLM its 220M parameters
-
-    def __post_init__(self):
-        self._at_least_one("sentences", "matches", "summary_tokens")
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -82,24 +80,18 @@ class SequenceOptions(ExtractOptions):
 
     window: int = 1024  # pieces of a sequence
     extracts: bool = True  # whether extracted sentences stand behind the introduction
-    extract_tokens: int = 300  # at most; not stated
-    rest_tokens: int | None = None  # of the rest of a paper, in training; None: all
-    pointer_embedding: int = 300
-    pointer_hidden: int = 512
-    pointer_layers: int = 2
-    pointer_dropout: float = 0.5
-    pointer_steps: int = 20_000  # not stated: until 50 validations, 200 steps apart, bring nothing
-    pointer_batch: int = 32
+    extract_tokens: Count = 300  # at most; not stated
+    rest_tokens: Natural | None = None  # of the rest of a paper, in training; None: all
+    pointer_embedding: Count = 300
+    pointer_hidden: Count = 512
+    pointer_layers: Count = 2
+    pointer_dropout: Share = 0.5
+    pointer_steps: Count = 20_000  # not stated: until 50 validations, 200 steps apart, bring nothing
+    pointer_batch: Count = 32
     pointer_rate: float = 1e-3
 
     def __post_init__(self):
         super().__post_init__()
-        self._at_least_one("extract_tokens", "pointer_embedding", "pointer_hidden", "pointer_layers")
-        self._at_least_one("pointer_steps", "pointer_batch")
-        if self.rest_tokens is not None and self.rest_tokens < 0:
-            raise InputError(f"rest_tokens must be at least 0, not {self.rest_tokens}")
-        if not 0 <= self.pointer_dropout <= 1:
-            raise InputError(f"pointer_dropout must be in [0, 1], not {self.pointer_dropout}")
         least = self.summary_tokens + 1 + self.extracts * (self.extract_tokens + 1)
         if self.window < least:
             raise InputError(

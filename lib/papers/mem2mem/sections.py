@@ -7,30 +7,25 @@ paper's appendix A.2), lower-cased.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Annotated, Literal
 
 from lib.data.documents import CorpusError, Document
 from lib.data.options import Example
 from lib.data.prepared import WordOptions
-from lib.system.errors import InputError
+from lib.data.vocabulary import HOLDS_A_WORD
+from lib.system.fields import Count
 
 
 @dataclass(frozen=True)
 class CohanOptions(WordOptions):
     """Sizes of Cohan et al.'s preprocessing as Mem2Mem uses it."""
 
-    sections: int = 4  # introduction, the next ones, conclusion
-    section_tokens: int = 500
-    summary_tokens: int = 200
-    vocab_size: int = 50_000
-    unit: str = "sentence"  # or "section": what an encoder reads before it reads the document
+    sections: Count = 4  # introduction, the next ones, conclusion
+    section_tokens: Count = 500
+    summary_tokens: Count = 200
+    vocab_size: Annotated[int, HOLDS_A_WORD] = 50_000
+    unit: Literal["sentence", "section"] = "sentence"  # what an encoder reads before it reads the document
     whole_sentences: bool = False  # without the sentence that `section_tokens` would break off
-
-    def __post_init__(self):
-        self._at_least_one("sections", "section_tokens", "summary_tokens")
-        if self.unit not in ("sentence", "section"):
-            raise InputError(f"unit must be 'sentence' or 'section', not {self.unit!r}")
-        if self.vocab_size < 5:
-            raise InputError(f"vocab_size must hold the four special symbols and a word, not {self.vocab_size}")
 
     def check(self, name: str, examples: Iterable[Example]) -> None:
         """With sections as units there must be some: the first document that has several is enough."""

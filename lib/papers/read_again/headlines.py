@@ -8,14 +8,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.options import Example
 from lib.data.prepared import PreparedCorpus, TextEncoder, WordOptions, cached_corpus
 from lib.data.split import Split
-from lib.data.vocabulary import SPECIALS, UNK, Vocabulary
-from lib.system.errors import InputError
+from lib.data.vocabulary import HOLDS_A_WORD, SPECIALS, UNK, Vocabulary
+from lib.system.fields import Count
 
 # Words and marks of agency messages that make a headline unfit (Rush et al. 2015, as published with their code);
 # the first kind is looked for anywhere in the headline, as they do.
@@ -31,19 +32,14 @@ _UNFIT_WORDS = ("i", ":", "-", "by")
 class HeadlineOptions(WordOptions):
     """Gigaword's preparation (Rush et al. 2015), for Read-Again: the first sentences, and a headline."""
 
-    sentences: int = 1  # of the text; the paper also reads two
-    source_tokens: int = 100
-    summary_tokens: int = 50
-    vocab_size: int = 15_000  # |Y|, the most frequent words of the headlines
-    source_vocab_size: int = 110_000  # words that the encoder knows
-    fewest: int = 5  # occurrences of a word in the training set, for the encoder to know it
+    sentences: Count = 1  # of the text; the paper also reads two
+    source_tokens: Count = 100
+    summary_tokens: Count = 50
+    vocab_size: Annotated[int, HOLDS_A_WORD] = 15_000  # |Y|, the most frequent words of the headlines
+    source_vocab_size: Annotated[int, HOLDS_A_WORD] = 110_000  # words that the encoder knows
+    fewest: Count = 5  # occurrences of a word in the training set, for the encoder to know it
     digits: bool = True  # to be written as #
     filtered: bool = True  # training and validation pairs that the published filters drop are left out
-
-    def __post_init__(self):
-        self._at_least_one("sentences", "source_tokens", "summary_tokens", "fewest")
-        if min(self.vocab_size, self.source_vocab_size) < 5:
-            raise InputError("vocab_size and source_vocab_size must hold the four special symbols and a word")
 
     def words(self, sentence: str) -> list[str]:
         """Lower-cased, digits as #. Clitics and marks are words, as in PTB."""

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
@@ -21,33 +22,29 @@ from lib.data.split import Split
 from lib.data.vocabulary import EOS, PAD, SLIDE, SLIDE_SYMBOL, SPECIALS, Vocabulary
 from lib.models.windowed import check_window, window_of
 from lib.system.errors import InputError
+from lib.system.fields import Count, Rule
 from lib.system.fingerprints import contents_digest
+
+_HOLDS_SLIDE = Rule("at least 6, to hold five special symbols and a word", lambda n: n > SLIDE + 1)
 
 
 @dataclass(frozen=True)
 class ArticleOptions(WordOptions):
     """Sizes of the windowed model's preprocessing, and how its reference summaries are marked."""
 
-    source_tokens: int | None = 400  # None: the whole text
-    section_words: int | None = None  # whole sentences of each section until there are so many; None: all
-    summary_tokens: int = 100  # [SLIDE] not counted in
-    vocab_size: int = 50_000  # [SLIDE] counted in
+    source_tokens: Count | None = 400  # None: the whole text
+    section_words: Count | None = None  # whole sentences of each section until there are so many; None: all
+    summary_tokens: Count = 100  # [SLIDE] not counted in
+    vocab_size: Annotated[int, _HOLDS_SLIDE] = 50_000  # [SLIDE] counted in
     window: int | None = None  # words; None: there is none
     stride: int | None = None  # words by which the window moves
     marks: bool = True  # whether [SLIDE] tells in the summaries when a window moves on
-    aggregate: str = "sum"  # of word vectors to compare sentences: "sum" and cosine, or "mean" and dot product
+    aggregate: Literal["sum", "mean"] = "sum"  # of word vectors, to compare: by the cosine, or by the dot product
     vectors: str = ""  # a file of word vectors; empty: learned from the training documents
 
     def __post_init__(self):
-        self._at_least_one("source_tokens", "section_words", "summary_tokens")
-        if self.vocab_size < 6:
-            raise InputError(f"vocab_size must hold five special symbols and a word, not {self.vocab_size}")
-        if self.window is not None and self.stride is not None:
-            check_window(self.window, self.stride)
-        elif self.window != self.stride:
-            raise InputError("window and stride are given both or not at all")
-        if self.aggregate not in ("sum", "mean"):
-            raise InputError(f"aggregate must be 'sum' or 'mean', not {self.aggregate!r}")
+        super().__post_init__()
+        check_window(self.window, self.stride)
 
     @property
     def symbols(self) -> tuple[str, ...]:

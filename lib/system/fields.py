@@ -1,0 +1,54 @@
+"""Dataclasses whose fields are checked by their types: numbers in a range, words of a list."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from lib.system.errors import InputError
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What the value of a field must be, beside its type."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+Count = Annotated[int, Rule("at least 1", lambda n: n >= 1)]
+Natural = Annotated[int, Rule("at least 0", lambda n: n >= 0)]
+Even = Annotated[int, Rule("even, a half for each direction", lambda n: n % 2 == 0)]
+Positive = Annotated[float, Rule("a number above 0", lambda x: 0 < x < math.inf)]
+Weight = Annotated[float, Rule("a number of at least 0", lambda x: 0 <= x < math.inf)]
+Share = Annotated[float, Rule("in [0, 1]", lambda x: 0 <= x <= 1)]
+BelowOne = Annotated[float, Rule("in [0, 1)", lambda x: 0 <= x < 1)]
+
+
+class Checked:
+    """A dataclass that raises InputError for a field whose value its type does not allow; None passes."""
+
+    def __post_init__(self) -> None:
+        for name, rules in _rules(type(self)).items():
+            value = getattr(self, name)
+            for rule in rules if value is not None else ():
+                if not rule.holds(value):
+                    raise InputError(f"{name} must be {rule.words}, not {value!r}")
+
+
+@cache
+def _rules(kind: type) -> dict[str, list[Rule]]:
+    return {name: list(_rules_of(hint)) for name, hint in get_type_hints(kind, include_extras=True).items()}
+
+
+def _rules_of(hint: Any) -> Iterator[Rule]:
+    """Of a type: a `Literal`, an `Annotated` one, or a union with such."""
+    if get_origin(hint) is Literal:
+        *others, last = map(repr, get_args(hint))
+        yield Rule(" or ".join(filter(None, (", ".join(others), last))), get_args(hint).__contains__)
+    yield from (rule for rule in getattr(hint, "__metadata__", ()) if isinstance(rule, Rule))
+    if get_origin(hint) in (Union, UnionType):
+        for part in get_args(hint):
+            yield from _rules_of(part)
