@@ -138,13 +138,12 @@ def _read_lines(path: Path, least: int) -> dict:
 
 def _check_output(path: Path) -> None:
     """Raises ValueError or OSError where a table or what stands beside it cannot be written."""
-    beside = {"Markdown": path.with_suffix(".md"), "scores": path.with_suffix(SCORES)}
-    check_replaces(path, "table", ANY_TABLE, beside)
+    check_replaces(path, "table", ANY_TABLE, path.with_suffix(".md"), path.with_suffix(SCORES))
 
 
 def _write_table(path: Path, numbers: dict) -> None:
     text = markdown(numbers)
-    write_json(path, numbers)  # first: what stands beside no table is not ours (`_check_output`)
+    write_json(path, numbers)  # first: what stands beside no table is not ours (`check_replaces`)
     write_whole(path.with_suffix(".md"), text + "\n")
     print(text)
 

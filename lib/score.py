@@ -28,7 +28,7 @@ from lib.runs.run import Run
 from lib.runs.search import DecodeConfig
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError
-from lib.system.files import check_replaces, check_writable, one_file, trained_folder, work_folder, write_whole
+from lib.system.files import check_replaces, check_writable, trained_folder, work_folder, write_whole
 
 DECODED = {"min_length": "words that are written at least", "max_length": "at most", "beam": "width of the search"}
 
@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
         output = args.output or _folder_of_scores(args.folder) / "scores.json"
         check_replaces(output, "scores", ("ids", "parts"))
         if args.command == "run":
-            _check_beside(output)
+            check_writable(_beside(output))
             check_unpublished(_beside(output), _scored(args))
         made = {"run": _run, "baselines": _baselines}[args.command](args, output)
         write_whole(output, json.dumps(made, ensure_ascii=False) + "\n")
@@ -120,13 +120,6 @@ def _beside(output: Path) -> Path:
     """The file of a run's summaries, beside its scores."""
     name = output.stem.replace("scores", "summaries") if "scores" in output.stem else f"{output.stem}.summaries"
     return output.with_name(f"{name}.jsonl")
-
-
-def _check_beside(output: Path) -> None:
-    """Raises ValueError or OSError where the summaries could not be written beside the scores."""
-    check_writable(beside := _beside(output))
-    if one_file(output, beside):
-        raise InputError(f"--output {output}: the summaries go to {beside}, which is the same file")
 
 
 def _scaled(run: Run, given: Iterable[str]):

@@ -182,9 +182,9 @@ def main(arguments: list[str] | None = None) -> None:
 def _check_output(path: Path, made: Samples | RunFigure) -> None:
     """Raises ValueError or OSError where numbers, and the Markdown or the picture beside them, cannot be written."""
     if isinstance(made, Samples):
-        check_replaces(path, "table of samples", ("samples", "documents"), {"Markdown": path.with_suffix(".md")})
+        check_replaces(path, "table of samples", ("samples", "documents"), path.with_suffix(".md"))
     else:
-        check_replaces(path.with_suffix(".json"), "figure", ("plot",), {"picture": path.with_suffix(".png")})
+        check_replaces(path.with_suffix(".json"), "figure", ("plot",), path.with_suffix(".png"))
 
 
 def _folders(given: Sequence[str], labels: list[str], name: str) -> dict[str, Path]:

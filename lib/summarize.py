@@ -28,7 +28,7 @@ from lib.runs.run import Run, Summary
 from lib.runs.summary_page import ShownDocument, write_page
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError
-from lib.system.files import check_writable, one_file
+from lib.system.files import check_writable
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -52,7 +52,7 @@ AT_ONCE = 64  # documents: where a model looked takes megabytes for each
 def _summarize(args: Namespace) -> None:
     if args.html:
         check_writable(args.html)
-        if any(one_file(args.html, path) for path in args.files):
+        if args.html.exists() and any(path.samefile(args.html) for path in args.files):
             raise InputError(f"--html {args.html}: one of the texts, and would be replaced. Name another file.")
     named = list(read_texts(args.files))
     if not named:
