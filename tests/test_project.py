@@ -178,7 +178,7 @@ def test_only_figures_need_what_pages_need():
     named, pages = ({MODULES.get(n, n.replace("-", "_")) for n in needs(*extras)} for extras in ([], ["pages"]))
     for path, tree in modules("lib").items():
         if {m.split(".")[0] for m in imported(tree)} & (pages - named):
-            assert path.name in ("figures.py", "diagrams.py", "frames.py", "page_tools.py", "shown.py"), path
+            assert path.name in ("figures.py", "diagrams.py", "frames.py", "shown.py"), path
 
 
 def test_drawing_needs_no_models():
