@@ -4,8 +4,8 @@
     run = lib.load("runs/arxiv")                       # what `python -m lib.train` wrote
     run.summarize(["A text without a reference ..."])
 
-Data flows through the package in this order: `data` (corpora, text, batches), `layers`, `models`, `generate`, `runs`,
-`training`, `papers` (a file each), tables, commands; `figures`, `checks` and `page_tools` serve the pages.
+Data flows through the package in this order: `data` (corpora, text, batches), `layers`, `models`, `runs`, `papers` (a
+folder each), `results` (tables) and the commands, which `python -m lib` lists; `pages` serves the notebooks.
 """
 
 from pathlib import Path

@@ -11,7 +11,7 @@ it was made of (`lib.results.scores`). Numbers: `lib.results.numbers`; to be rea
 project's texts: `lib.results.kept`.
 """
 
-import argparse
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,15 +23,13 @@ from lib.results.kept import keep, render
 from lib.results.numbers import ANY_TABLE, make_table, page_table
 from lib.results.scores import SCORES, read_table_scores, row_parts, write_table_scores
 from lib.results.text import markdown
-from lib.system.command_line import plain_errors
+from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError, did_you_mean
 from lib.system.files import check_keys, check_replaces, read_numbers, write_json, write_whole
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m lib.make_tables", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_parser("lib.make_tables", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     table = commands.add_parser("table", help="a table of a paper from scores")
     table.add_argument("name")
@@ -56,7 +54,7 @@ def main(arguments: list[str] | None = None) -> None:
         {"table": _table, "page": _page, "keep": _keep, "render": _render}[args.command](args)
 
 
-def _table(args: argparse.Namespace) -> None:
+def _table(args: Namespace) -> None:
     _check_output(args.output)
     table, scored = table_named(args.name)[1], {}
     for given, label, path, scores in _given_scores(args):
@@ -73,7 +71,7 @@ def _table(args: argparse.Namespace) -> None:
     write_table_scores(args.output.with_suffix(SCORES), table, scored)
 
 
-def _given_scores(args: argparse.Namespace) -> Iterator[tuple[str, str, Path, dict | None]]:
+def _given_scores(args: Namespace) -> Iterator[tuple[str, str, Path, dict | None]]:
     """How scores were given, their row's label, their file, and the scores themselves where they have been read."""
     for label, every in (read_table_scores(args.add_to) if args.add_to else {}).items():
         yield from ((f"{label}={args.add_to}", label, args.add_to, scores) for scores in every)
@@ -82,7 +80,7 @@ def _given_scores(args: argparse.Namespace) -> Iterator[tuple[str, str, Path, di
         yield given, label, Path(path), None
 
 
-def _placed(given: str, label: str, table: Table, args: argparse.Namespace) -> Row:
+def _placed(given: str, label: str, table: Table, args: Namespace) -> Row:
     """The row of a label. Raises ValueError where the table has none for scores on this corpus."""
     labels = [row.label for row in table.rows]
     if label not in labels:
@@ -94,7 +92,7 @@ def _placed(given: str, label: str, table: Table, args: argparse.Namespace) -> R
     return placed[label]
 
 
-def _page(args: argparse.Namespace) -> None:
+def _page(args: Namespace) -> None:
     _check_output(args.output)
     figure = _read_lines(args.figure, max(map(len, page_table_named(args.name)[1].published.values()), default=0))
     _write_table(args.output, page_table(args.name, figure, args.preset))
@@ -140,23 +138,22 @@ def _read_lines(path: Path, least: int) -> dict:
 
 def _check_output(path: Path) -> None:
     """Raises ValueError or OSError where a table or what stands beside it cannot be written."""
-    beside = {"Markdown": path.with_suffix(".md"), "scores": path.with_suffix(SCORES)}
-    check_replaces(path, "table", ANY_TABLE, beside)
+    check_replaces(path, "table", ANY_TABLE, path.with_suffix(".md"), path.with_suffix(SCORES))
 
 
 def _write_table(path: Path, numbers: dict) -> None:
     text = markdown(numbers)
-    write_json(path, numbers)  # first: what stands beside no table is not ours (`_check_output`)
+    write_json(path, numbers)  # first: what stands beside no table is not ours (`check_replaces`)
     write_whole(path.with_suffix(".md"), text + "\n")
     print(text)
 
 
-def _keep(args: argparse.Namespace) -> None:
+def _keep(args: Namespace) -> None:
     for path in args.tables:
         print(keep(path, args.size))
 
 
-def _render(args: argparse.Namespace) -> None:
+def _render(args: Namespace) -> None:
     print(*render(), sep="\n")
 
 

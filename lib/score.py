@@ -7,8 +7,8 @@ The scores are what tables are made of (`lib.make_tables`). A run's summaries ar
 judge (`lib.human`): beside scores-200.json in summaries-200.jsonl, beside x.json in x.summaries.jsonl.
 """
 
-import argparse
 import json
+from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
@@ -26,17 +26,15 @@ from lib.papers.paper import corpus_for
 from lib.results.scores import score_baselines, score_run
 from lib.runs.run import Run
 from lib.runs.search import DecodeConfig
-from lib.system.command_line import plain_errors
+from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError
-from lib.system.files import check_replaces, check_writable, one_file, trained_folder, work_folder, write_whole
+from lib.system.files import check_replaces, check_writable, trained_folder, work_folder, write_whole
 
 DECODED = {"min_length": "words that are written at least", "max_length": "at most", "beam": "width of the search"}
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m lib.score", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_parser("lib.score", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="summaries of a run and their scores, beside its weights")
     run.add_argument("folder", type=Path, help="that lib.train wrote")
@@ -69,7 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
         output = args.output or _folder_of_scores(args.folder) / "scores.json"
         check_replaces(output, "scores", ("ids", "parts"))
         if args.command == "run":
-            _check_beside(output)
+            check_writable(_beside(output))
             check_unpublished(_beside(output), _scored(args))
         made = {"run": _run, "baselines": _baselines}[args.command](args, output)
         write_whole(output, json.dumps(made, ensure_ascii=False) + "\n")
@@ -77,7 +75,7 @@ def main(arguments: list[str] | None = None) -> None:
             print(f"{output}: {name}, ROUGE", " / ".join(f"{x:.2f}" for x in np.mean(part["rouge"], 0)))
 
 
-def _check_numbers(args: argparse.Namespace) -> None:
+def _check_numbers(args: Namespace) -> None:
     for name in ("limit", "documents", "batch_size"):
         if (value := getattr(args, name, None)) is not None and value < 1:
             raise InputError(f"--{name.replace('_', '-')} must be at least 1, not {value}")
@@ -89,7 +87,7 @@ def _folder_of_scores(run: Path) -> Path:
     return work_folder() / "scores" / name if home == trained_folder(name).resolve().parent else run
 
 
-def _decoding(run: Run, args: argparse.Namespace) -> DecodeConfig:
+def _decoding(run: Run, args: Namespace) -> DecodeConfig:
     """The run's decoding with what was asked for."""
     changes = {name: value for name in DECODED if (value := getattr(args, name)) is not None}
     least = changes.get("min_length", run.decode.min_length)
@@ -98,12 +96,12 @@ def _decoding(run: Run, args: argparse.Namespace) -> DecodeConfig:
     return replace(run.decode, **changes)
 
 
-def _scored(args: argparse.Namespace) -> str:
+def _scored(args: Namespace) -> str:
     """The corpus that the scored documents are of."""
     return args.test if args.test and args.split == "test" else args.dataset
 
 
-def _run(args: argparse.Namespace, output: Path) -> dict:
+def _run(args: Namespace, output: Path) -> dict:
     run = lib.load(args.folder)
     options = _scaled(run, args.scaled)
     run = replace(run, encoder=replace(run.encoder, options=options), decode=_decoding(run, args))
@@ -124,13 +122,6 @@ def _beside(output: Path) -> Path:
     return output.with_name(f"{name}.jsonl")
 
 
-def _check_beside(output: Path) -> None:
-    """Raises ValueError or OSError where the summaries could not be written beside the scores."""
-    check_writable(beside := _beside(output))
-    if one_file(output, beside):
-        raise InputError(f"--output {output}: the summaries go to {beside}, which is the same file")
-
-
 def _scaled(run: Run, given: Iterable[str]):
     """A run's options, some of them so many times larger. Raises ValueError for one that it does not have."""
     changes = {}
@@ -144,7 +135,7 @@ def _scaled(run: Run, given: Iterable[str]):
     return replace(run.options, **changes)
 
 
-def _baselines(args: argparse.Namespace, output: Path) -> dict:
+def _baselines(args: Namespace, output: Path) -> dict:
     setup = resolve(args.paper, args.preset)
     corpus = setup.open_corpus(args.dataset, args.errors, args.limit, args.test, progress=False)
     texts = corpus_for(args.dataset, args.errors, args.test)

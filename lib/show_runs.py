@@ -7,7 +7,6 @@
 number of the document in place of its title, its text and its reference.
 """
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from lib.pages.figures import attention_maps, draw, maximum_attention, shaded_wo
 from lib.papers import made_of_runs_named
 from lib.papers.tables import DECODINGS, RunFigure, Samples
 from lib.runs.run import Run, Summary
-from lib.system.command_line import plain_errors
+from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError, did_you_mean
 from lib.system.files import check_replaces, write_json, write_whole
 
@@ -148,9 +147,7 @@ _WHAT = {Samples: "a table of samples", RunFigure: "a figure of attention"}
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m lib.show_runs", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_parser("lib.show_runs", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for kind, command in KINDS.items():
         one = commands.add_parser(command, help=_WHAT[kind])
@@ -185,9 +182,9 @@ def main(arguments: list[str] | None = None) -> None:
 def _check_output(path: Path, made: Samples | RunFigure) -> None:
     """Raises ValueError or OSError where numbers, and the Markdown or the picture beside them, cannot be written."""
     if isinstance(made, Samples):
-        check_replaces(path, "table of samples", ("samples", "documents"), {"Markdown": path.with_suffix(".md")})
+        check_replaces(path, "table of samples", ("samples", "documents"), path.with_suffix(".md"))
     else:
-        check_replaces(path.with_suffix(".json"), "figure", ("plot",), {"picture": path.with_suffix(".png")})
+        check_replaces(path.with_suffix(".json"), "figure", ("plot",), path.with_suffix(".png"))
 
 
 def _folders(given: Sequence[str], labels: list[str], name: str) -> dict[str, Path]:

@@ -10,9 +10,9 @@ A text file may be plain or Markdown; a heading begins a section. JSON lines (.j
 one page that shows text and summary side by side: pointing at a word of the summary shows where the model looked.
 """
 
-import argparse
 import json
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -26,15 +26,13 @@ from lib.data.readers import parse_json, reading, records_reader
 from lib.papers import paper
 from lib.runs.run import Run, Summary
 from lib.runs.summary_page import ShownDocument, write_page
-from lib.system.command_line import plain_errors
+from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError
-from lib.system.files import check_writable, one_file
+from lib.system.files import check_writable
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m lib.summarize", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_parser("lib.summarize", __doc__)
     parser.add_argument("run", type=Path, help="the folder of a run, which lib.train wrote")
     parser.add_argument(
         "files", nargs="*", type=Path, help="texts, or records in .jsonl, .json, .csv, .parquet; none: standard input"
@@ -51,10 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 AT_ONCE = 64  # documents: where a model looked takes megabytes for each
 
 
-def _summarize(args: argparse.Namespace) -> None:
+def _summarize(args: Namespace) -> None:
     if args.html:
         check_writable(args.html)
-        if any(one_file(args.html, path) for path in args.files):
+        if args.html.exists() and any(path.samefile(args.html) for path in args.files):
             raise InputError(f"--html {args.html}: one of the texts, and would be replaced. Name another file.")
     named = list(read_texts(args.files))
     if not named:

@@ -6,7 +6,6 @@
 A run is scored twice, as its paper decodes and with no trigram twice, beside Lead and LexRank of as many words.
 """
 
-import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,7 +27,7 @@ from lib.results.text import markdown
 from lib.runs.folder import weights_of
 from lib.runs.run import Run
 from lib.runs.search import DecodeConfig, summarize
-from lib.system.command_line import plain_errors
+from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import RunError, choose
 from lib.system.files import check_replaces, trained_folder, write_json, write_whole
 
@@ -112,9 +111,7 @@ def _systems(title: str, kept: Kept, run: Run, texts: list[Document]) -> Iterato
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m lib.trained", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_parser("lib.trained", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     kept = commands.add_parser("keep", help="a run, in 16 bits, under its name")
     kept.add_argument("folder", type=Path, help="that lib.train wrote")

@@ -54,16 +54,11 @@ from lib.pages.figures import interval_bars
 from lib.runs.search import summarize
 from lib.human.sheets import write_summaries
 from lib.results.kept import render
-from lib.pages.page_tools import (
-    clip,
-    figures_folder,
-    measured,
-    summary_row,
-    unseen_papers,
-)
+from lib.pages.runs import measured, unseen_papers
+from lib.pages.shown import PageFigures, Passages, clip, figures_folder, show_tables
+from lib.pages.summaries import summary_row
 from lib.papers import PAPERS
 from lib.results.scores import score_systems
-from lib.pages.shown import PageFigures, Passages, show_tables
 from lib.system.files import trained_folder, work_folder, write_json
 from lib.system.fingerprints import code_digest, digest
 from lib.papers.tables import DECODINGS

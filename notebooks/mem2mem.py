@@ -110,13 +110,16 @@ from lib.models.mem2mem import (
     memory_sentences,
 )
 from lib.models.summarizer import Extractor
-from lib.pages.page_tools import (
-    clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source,
-    summary_table, unseen_papers, validation_losses,
+from lib.pages.runs import (
+    learn, loss_figure, run_facts, run_for_page, unseen_papers, validation_losses,
 )  # fmt: skip
+from lib.pages.shown import (
+    PageFigures, Passages, clip, figures_folder, picture, show_source, show_tables,
+    wrapped,
+)  # fmt: skip
+from lib.pages.summaries import summary_table
 from lib.papers import resolve
 from lib.results.scores import cut
-from lib.pages.shown import PageFigures, Passages, picture, show_tables, wrapped
 from lib.results.text import (
     pairs_frame,
     published_table,
@@ -1598,7 +1601,7 @@ from lib.data.synthetic import planted_sentences
 from lib.pages.exercises import Exercise
 from lib.evaluation.metrics import copied_ngrams
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
-from lib.pages.page_tools import learn
+from lib.pages.runs import learn
 
 
 def small_mem2mem(width=8, **changes):

@@ -94,15 +94,17 @@ from lib.pages.figures import lines, word_maps
 from lib.runs.search import DecodeConfig, beam_search, greedy_search, summarize
 from lib.layers.gru import GatedGRU
 from lib.results.kept import kept_table
-from lib.evaluation.metrics import rouge, score_table
+from lib.evaluation.metrics import rouge
 from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
-from lib.pages.page_tools import (
-    clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source,
-    train_or_load, validation_losses,
+from lib.pages.runs import (
+    learn, loss_figure, run_facts, run_for_page, train_or_load, validation_losses,
 )  # fmt: skip
+from lib.pages.shown import (
+    PageFigures, Passages, clip, figures_folder, show_source, show_tables, wrapped,
+)  # fmt: skip
+from lib.pages.summaries import summary_table
 from lib.papers import resolve
-from lib.pages.shown import PageFigures, Passages, show_tables, wrapped
 from lib.results.text import (
     pairs_frame,
     published_table,
@@ -1053,8 +1055,8 @@ else:
     headlines = summarize(summarizer, test, vocabulary, decode, batch_size=64)
     first = [vocabulary.decode(d.source[:8].tolist(), d.unknown) for d in test]
     systems = {"Lead-8": [[" ".join(words)] for words in first], variant: headlines}
-    scores, points = score_table(systems, references, seed)
-    lead, ours = (points[name]["R-1"]["mean"] for name in systems)
+    scores, means = summary_table(systems, documents, options, None, seed)
+    lead, ours = (means[name]["R-1"] for name in systems)
     print(f"{preset} run, {len(test)} test pairs of {Path(dataset).name}")
     print(f"R-1 is {ours - lead:+.1f} points from Lead-8")
 scores
@@ -1298,7 +1300,7 @@ from lib.data.vocabulary import EOS
 from lib.pages.exercises import Exercise
 from lib.layers.gru import GatedGRU
 from lib.models.read_again import ReadAgain, ReadAgainConfig
-from lib.pages.page_tools import learn
+from lib.pages.runs import learn
 
 WORDS, KNOWN_WORDS = [4, 7, 12, 5, 12, 6], 12  # a vocabulary of 12 words; 12 is unknown
 short_text = EncodedDocument.of("a", WORDS, [6], [5, 12, EOS], ["zebra"])

@@ -119,12 +119,14 @@ from lib.runs.search import (
 from lib.layers.pointer import PointerOutput
 from lib.results.kept import kept_table
 from lib.models.windowed import TiedPointer, Windowed, WindowedConfig
-from lib.pages.page_tools import (
-    clip, figures_folder, learn, loss_figure, run_facts, run_for_page, show_source,
-    summary_table, unseen_papers, validation_losses,
+from lib.pages.runs import (
+    learn, loss_figure, run_facts, run_for_page, unseen_papers, validation_losses,
 )  # fmt: skip
+from lib.pages.shown import (
+    PageFigures, Passages, clip, figures_folder, show_source, show_tables, wrapped,
+)  # fmt: skip
+from lib.pages.summaries import summary_table
 from lib.papers import resolve
-from lib.pages.shown import PageFigures, Passages, show_tables, wrapped
 from lib.results.text import setting, table_frame
 from lib.papers.tables import DECODINGS
 
@@ -1445,7 +1447,7 @@ from lib.models.windowed import count_windows
 from lib.papers.windowed.windows import mark_transitions
 from lib.pages.exercises import Exercise
 from lib.models.windowed import Windowed, WindowedConfig
-from lib.pages.page_tools import learn
+from lib.pages.runs import learn
 
 WINDOW, STRIDE = 8, 6
 

@@ -6,7 +6,6 @@ package index.
     python -m tests.locks make       # writes requirements.lock
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import tomllib
 from itertools import product
 from pathlib import Path
 
+from lib.system.command_line import command_parser
 from lib.system.files import project_root, write_whole
 
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-apple-darwin", "x86_64-pc-windows-msvc")
@@ -72,9 +72,7 @@ def _compile(root: Path, *arguments: str) -> subprocess.CompletedProcess:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.locks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_parser("tests.locks", __doc__)
     parser.add_argument("command", nargs="?", choices=("check", "make"), default="check")
     if parser.parse_args().command == "make":
         print(make_lock(project_root()))

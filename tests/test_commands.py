@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lib import corpora, make_tables, score, summarize, train, trained
+from lib.__main__ import main as list_commands
 from lib.data.corpora import Corpus
 from lib.data.documents import CorpusError
 from lib.human.sheets import RatingError
@@ -209,10 +210,19 @@ def test_a_fault_in_a_model_keeps_its_traceback(monkeypatch, tmp_path):
     assert not isinstance(raised.value, InputError) and raised.traceback[-1].name == "compress"
 
 
+def test_the_commands_are_listed(capsys):
+    """Each with a sentence, and none is imported for it."""
+    list_commands()
+    lines = capsys.readouterr().out.splitlines()
+    files = {path.stem for path in (project_root() / "lib").glob("[!_]*.py")}
+    assert {line.split()[2] for line in lines} == {f"lib.{name}" for name in files | {"human"}}
+    assert all(line.endswith(".") for line in lines)
+
+
 def test_light_commands_start_no_torch():
     """Nor what else takes seconds to import and is not needed to begin."""
     heavy = "{'torch', 'numba', 'scipy', 'pandas', 'matplotlib'}"
-    light = "lib.system.command_line, lib.corpora, lib.human.__main__, book.class_pages"
+    light = "lib.__main__, lib.system.command_line, lib.corpora, lib.human.__main__, book.class_pages"
     code = f"import sys, {light}; sys.exit(', '.join({heavy} & sys.modules.keys()) or None)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=project_root())
     assert (run.returncode, run.stderr) == (0, "")

@@ -18,8 +18,10 @@ from lib.models.t_dmca import CompressedLayer, LocalLayer, TDMCAConfig
 from lib.models.tlm import CausalLayer, LanguageModelConfig
 from lib.pages.diagrams import COLOURS, draw_models, model_picture, route, show_folded, show_model, svg
 from lib.pages.four_ideas import ALT, PANELS, ideas_picture
-from lib.pages.pictures import COMPARED, MODELS, PICTURES, t_dmca, tlm
-from lib.pages.pictures.picture import KINDS, Arrow, Box, ModelPicture, Part, equation_numbers
+from lib.pages.pictures import COMPARED, MODELS, PICTURES
+from lib.pages.pictures.hierarchical_transformer import BLOCK, LOCAL, SOURCE, STRIDE, SUMMARY, WHOLE
+from lib.pages.pictures.mem2mem import ABSTRACT, ATTENTION, EXTRACT, INTRODUCTION, PIECES, REST
+from lib.pages.pictures.picture import KINDS, Arrow, Box, equation_numbers
 from lib.papers import PAPERS
 from lib.system.files import project_root
 
@@ -48,6 +50,16 @@ def test_equations_of_a_page_are_found():
 def test_every_paper_has_a_picture():
     assert list(MODELS) == list(PAPERS) and set(COMPARED) <= set(PAPERS)
     assert len(PICTURES) == len(MODELS) + sum(map(len, COMPARED.values())), "a name is used once"
+
+
+@pytest.mark.parametrize("picture", PICTURES.values(), ids=PICTURES)
+def test_a_picture_names_what_is_there(picture):
+    ends = {end for arrow in picture.arrows for end in (arrow.source, arrow.target)}
+    assert ends.union(*picture.beside.values()) <= set(picture.boxes)
+    assert not picture.drawn & set(picture.beside), "an equation is drawn or beside the picture"
+    assert {part.kind for box in picture.boxes.values() for part in (box, *box.parts)} <= set(KINDS)
+    sides = {side for arrow in picture.arrows for side, _ in (arrow.leaves, arrow.enters)}
+    assert sides <= {"left", "right", "top", "bottom"}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -87,8 +99,8 @@ def dependent(output, *inputs):
 
 def test_the_masks_of_t_dmca_are_what_its_layers_see():
     torch.manual_seed(0)
-    n, config = t_dmca.SOURCE + t_dmca.SUMMARY, {"block": t_dmca.BLOCK, "stride": t_dmca.STRIDE, "dropout": 0.0}
-    for kind, name in ((LocalLayer, t_dmca.LOCAL), (CompressedLayer, t_dmca.WHOLE)):
+    n, config = SOURCE + SUMMARY, {"block": BLOCK, "stride": STRIDE, "dropout": 0.0}
+    for kind, name in ((LocalLayer, LOCAL), (CompressedLayer, WHOLE)):
         layer = kind(TDMCAConfig(width=8, heads=2, inner=8, **config)).double()
         q, k, v = torch.randn(3, 1, n, 8, dtype=torch.double).unbind()
         k, v = k.requires_grad_(), v.requires_grad_()
@@ -100,14 +112,14 @@ def test_the_mask_of_tlm_is_what_its_layers_see():
     """The summary is written behind what was read; a window of the rest is a sequence of its own."""
     torch.manual_seed(0)
     layer = CausalLayer(LanguageModelConfig(width=8, heads=2, inner=8, dropout=0.0)).double()
-    lengths = tlm.INTRODUCTION + tlm.EXTRACT, tlm.ABSTRACT, tlm.REST
+    lengths = INTRODUCTION + EXTRACT, ABSTRACT, REST
     x = torch.randn(1, sum(lengths), 8, dtype=torch.double, requires_grad=True)
     source, summary, rest = x.split(lengths, 1)
     read, kept = layer.read(source)
     written, _ = layer.extend(summary, None, kept, torch.ones(1, lengths[0], dtype=torch.bool))
     states = torch.cat([read, written, layer.read(rest)[0]], 1)[0]
-    assert torch.equal(dependent(states, x), matrix(PICTURES["tlm"].boxes[tlm.ATTENTION].mask))
-    parts = PICTURES["tlm"].boxes[tlm.PIECES].parts
+    assert torch.equal(dependent(states, x), matrix(PICTURES["tlm"].boxes[ATTENTION].mask))
+    parts = PICTURES["tlm"].boxes[PIECES].parts
     assert [(p.first, p.last) for p in parts] == [(0, 9), (9, 15), (15, 22), (22, 28)]
 
 
@@ -248,23 +260,6 @@ def test_a_part_or_model_that_is_not_there():
         model_picture("window")
 
 
-def test_a_description_is_checked():
-    boxes = {"words": Box("text", 0, 0), "states": Box("states", 1, 0)}
-    line = Arrow("words", "states", (1,))
-    with pytest.raises(ValueError, match="T: no box 'word'; there are words, states"):
-        ModelPicture("T", "", boxes, (Arrow("word", "states"),))
-    with pytest.raises(ValueError, match="T: no box 'loss'"):
-        ModelPicture("T", "", boxes, (line,), beside={2: ("loss",)})
-    with pytest.raises(ValueError, match="T: equation 1 is both drawn and beside the picture"):
-        ModelPicture("T", "", boxes, (line,), beside={1: ("words",)})
-    with pytest.raises(ValueError, match=r"T, words: the kind must be one of text, states, .*, not 'txt'"):
-        ModelPicture("T", "", {"words": Box("txt", 0, 0)}, ())
-    with pytest.raises(ValueError, match=r"T, words: the kind must be one of text, states, .*, not 'pieces'"):
-        ModelPicture("T", "", {"words": Box("text", 0, 0, words=4, parts=(Part(0, 2, "pieces"),))}, ())
-    with pytest.raises(ValueError, match="T: a side is one of left, right, top, bottom, not 'up'"):
-        ModelPicture("T", "", boxes, (Arrow("words", "states", leaves=("up", 0.5)),))
-
-
 def test_numbers_in_a_row_are_joined():
     assert [equation_numbers(n) for n in ((), (7,), (4, 2), (8, 10, 9), (7, 1, 2, 3))] == [
         "",
@@ -288,7 +283,7 @@ def test_an_end_without_a_place_stands_where_the_other_one_does():
 
 def test_a_mask_is_drawn_cell_for_cell():
     """Rectangles in the full colour, a row each; and a part of a row of words in its own."""
-    box = PICTURES["t_dmca"].boxes[t_dmca.WHOLE]
+    box = PICTURES["t_dmca"].boxes[WHOLE]
     (axes,) = model_picture("t_dmca").axes
     cells = [c for c in axes.collections if np.isclose(c.get_zorder(), 3.2)]
     masks = [b.mask for b in PICTURES["t_dmca"].boxes.values() if b.mask]
@@ -297,7 +292,7 @@ def test_a_mask_is_drawn_cell_for_cell():
     step = max(s.width for s in spans) / max(row.count("#") for row in box.mask)
     assert np.allclose([s.width / step for s in spans], [row.count("#") for row in box.mask])
     source, summary = (p for p in axes.patches if np.isclose(p.get_zorder(), 3.5))
-    assert np.isclose(source.get_width() / summary.get_width(), t_dmca.SOURCE / t_dmca.SUMMARY)
+    assert np.isclose(source.get_width() / summary.get_width(), SOURCE / SUMMARY)
     assert np.allclose(source.get_edgecolor()[:3], to_rgb(COLOURS["text"]))
     assert np.allclose(summary.get_edgecolor()[:3], to_rgb(COLOURS["output"]))
 

@@ -40,6 +40,7 @@ WHOLE = (" -p dataset my/folder -p variant +transfer", " -p dataset arxiv", " -p
 SMALL = (
     # what needs a network, a person or a class of students: whether all that it names is there
     Rule(r"^make (?!help$)", "make -n ", quick=True),
+    Rule(r"^python -m lib$", r"\g<0>", quick=True),
     Rule(r"^make help$", r"\g<0>", quick=True),
     Rule(r'^pip install (?:-e )?"?\.\[(.+)\]"?$', r"grep -q '^\1 = \\[' pyproject.toml", quick=True),
     Rule(r"^(?:uv )?pip install (?:--require-hashes )?-r (\S+)$", r"test -f \1", quick=True),
@@ -247,7 +248,7 @@ def understood(module: str, arguments: list[str]) -> None:
     try:
         if module == "train":
             train.parse(arguments)
-        elif hasattr(command, "argparse"):
+        elif hasattr(command, "command_parser"):
             command.main(arguments)
     except Parsed:
         return

@@ -7,7 +7,7 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from lib.data.documents import Document
 from lib.evaluation.measures import METRICS
-from lib.evaluation.metrics import copied_ngrams, longest_common_recall, rouge, score_table
+from lib.evaluation.metrics import copied_ngrams, longest_common_recall, rouge
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.results.scores import score_systems
 from lib.system.files import project_root
@@ -65,21 +65,11 @@ def test_rouge_is_the_official_scripts_but_for_stems():
             assert least <= abs(score(found, references) - theirs).max() <= most, (name, way)
 
 
-def test_table():
-    table, numbers = score_table({"A": [["a b"]], "B": [["c"]]}, [["a b"]])
-    assert list(table.index) == ["A", "B"]
-    assert table.loc["A", "R-1"] == "100.00 [100.00, 100.00]"
-    assert numbers["B"]["R-1"]["mean"] == 0
-    assert numbers["A"]["words"] == 2
-
-
-def test_words_of_a_table_are_those_of_scores():
+def test_words_are_counted_without_marks():
     """However marks are written: alone, as models write them, or behind a word."""
     systems, text = {"apart": [["a b , c ."]], "together": [["a b, c."]]}, Document("a", "", [""], [["a b"]], ["a b"])
-    table, numbers = score_table(systems, [["a b"]])
     scored = score_systems(systems, [text], CohanOptions())
-    assert [[n[name]["words"] for name in systems] for n in (numbers, scored)] == [[3, 3], [3, 3]]
-    assert list(table["words"]) == ["3", "3"]
+    assert [scored[name]["words"] for name in systems] == [3, 3]
 
 
 def test_copied_ngrams_by_hand():

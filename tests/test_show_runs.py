@@ -171,10 +171,10 @@ def test_what_is_shown_replaces_no_other_file(tmp_path):
     samples, attention = ("samples", "mem2mem_table6"), ("attention", "mem2mem_figure3")
     cases = [
         (samples, "config.json", "config.json: no table of samples: it has no 'samples', 'documents'"),
-        (samples, "README.json", "its Markdown would replace .*README.md, which is of no table of samples"),
-        (samples, "README.md", "the Markdown is written there, and numbers as NAME.json"),
+        (samples, "README.json", "--output would replace .*README.md: it is of no table of samples"),
+        (samples, "README.md", "the same file is written beside the table of samples"),
         (attention, "config.png", "config.json: no figure: it has no 'plot'"),
-        (attention, "photo.png", "its picture would replace .*photo.png, which is of no figure"),
+        (attention, "photo.png", "--output would replace .*photo.png: it is of no figure"),
         (attention, "folder.png", "folder.png: Is a directory"),
     ]
     before = sorted((path.name, path.is_file() and path.read_bytes()) for path in tmp_path.iterdir())

@@ -16,7 +16,7 @@ from lib.pages.figures import PLOTS, rounded, word_maps
 from lib.pages.frames import Frames, window_frames
 from lib.pages.shown import PageFigures, Passages, picture, show_tables, table_html
 from lib.system.files import project_root
-from tests.test_page_tools import DRAWN
+from tests.test_pages import DRAWN
 
 PANEL = {"title": "α", "values": [[0.25, 0.75], [1.0, 0.0]], "rows": ["a", "b"], "columns": ["x", "y"]}
 

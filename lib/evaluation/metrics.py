@@ -1,18 +1,16 @@
-"""Scores of summaries: ROUGE, the share of copied n-grams, and tables of both."""
+"""Scores of summaries: ROUGE and the share of copied n-grams."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
-import pandas as pd
 from nltk.stem.porter import PorterStemmer
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenize import tokenize
 from rouge_score.tokenizers import Tokenizer
 
 from lib.data.text import counted_words, mostly_ascii
-from lib.evaluation.bootstrap import Interval, interval
 from lib.evaluation.measures import METRICS
 
 
@@ -84,24 +82,6 @@ def _longest_common(text: list[str], wanted: list[str]) -> int:
         matched = row & places.get(word, 0)
         row = ((row + matched) | (row - matched)) & everything
     return len(wanted) - row.bit_count()
-
-
-def score_table(
-    systems: Mapping[str, Sequence[list[str]]], references: Sequence[list[str]], seed: int = 0
-) -> tuple[pd.DataFrame, dict]:
-    """A table of systems by metrics, and the same numbers as plain values for a JSON file. *words* are counted by
-    `count_words`, as in every table."""
-    numbers = {}
-    for name, summaries in systems.items():
-        scores = rouge(summaries, references)
-        words = np.mean([count_words(summary) for summary in summaries])
-        numbers[name] = {m: vars(interval(scores[:, i], seed)) for i, m in enumerate(METRICS)}
-        numbers[name]["words"] = round(float(words), 1)
-    rows = {
-        name: {**{m: str(Interval(**row[m])) for m in METRICS}, "words": f"{row['words']:.0f}"}
-        for name, row in numbers.items()
-    }
-    return pd.DataFrame.from_dict(rows, orient="index"), numbers
 
 
 def ngram_counts(summary: list[str], source: list[str], sizes: Sequence[int]) -> dict[int, tuple[int, int]]:

@@ -15,18 +15,16 @@ Which summary is whose stands in `key.json` alone. `scores` gives means with int
 analysis of variance and Tukey's test.
 """
 
-import argparse
+from argparse import Namespace
 from collections import Counter
 from pathlib import Path
 
 from lib.human.sheets import CRITERIA, RatingError, read_summaries, write_answers, write_sheets
-from lib.system.command_line import plain_errors
+from lib.system.command_line import command_parser, plain_errors
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m lib.human", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_parser("lib.human", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     sheet = commands.add_parser("sheet", help="draw documents and write blinded sheets")
     sheet.add_argument("folder")
@@ -41,7 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
         {"sheet": _sheet, "answers": _answers, "scores": _scores}[args.command](args)
 
 
-def _sheet(args: argparse.Namespace) -> None:
+def _sheet(args: Namespace) -> None:
     pairs = [pair.partition("=") for pair in args.systems]
     if unnamed := [name for name, equals, _ in pairs if not equals]:
         raise RatingError(f"{unnamed[0]!r}: a system is given as NAME=FILE")
@@ -58,12 +56,12 @@ def _sheet(args: argparse.Namespace) -> None:
         print("the files hold no texts of documents: informativeness can be judged by the reference alone")
 
 
-def _answers(args: argparse.Namespace) -> None:
+def _answers(args: Namespace) -> None:
     count = write_answers(args.folder)
     print(f"{args.folder}: answers.html and answers.csv, {count} questions to answer from the summaries alone")
 
 
-def _scores(args: argparse.Namespace) -> None:
+def _scores(args: Namespace) -> None:
     from lib.human.ratings import report  # here, because pandas and SciPy take two seconds to start
 
     print(report(args.folder))

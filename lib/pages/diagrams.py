@@ -6,7 +6,6 @@
 What is drawn is in `lib.pages.pictures`. Lengths are CSS pixels of a whole picture.
 """
 
-import argparse
 import base64
 import html
 import io
@@ -30,7 +29,7 @@ from matplotlib.text import Text
 
 from lib.pages.pictures import PICTURES
 from lib.pages.pictures.picture import Arrow, Box, Frame, ModelPicture, Part, equation_numbers
-from lib.system.command_line import plain_errors
+from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import choose
 from lib.system.files import project_root, write_whole
 
@@ -329,9 +328,7 @@ def svg(figure: Figure) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m lib.pages.diagrams", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_parser("lib.pages.diagrams", __doc__)
     parser.add_argument("folder", nargs="?", default=project_root() / "figures", type=Path, help="or figures/")
     args = parser.parse_args(arguments)
     with plain_errors():

@@ -6,7 +6,6 @@
 A figure NAME.png has a NAME.json beside it: the name of a function of this file, and its arguments.
 """
 
-import argparse
 import io
 import json
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError
 from lib.system.files import project_root, read_numbers, write_whole
 
@@ -367,11 +367,7 @@ PLOTS = {
 
 
 def main(arguments: list[str] | None = None) -> None:
-    from lib.system.command_line import plain_errors  # here, because what draws needs neither torch nor the models
-
-    parser = argparse.ArgumentParser(
-        prog="python -m lib.pages.figures", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_parser("lib.pages.figures", __doc__)
     parser.add_argument("folder", nargs="?", default=project_root() / "figures", type=Path, help="or figures/")
     args = parser.parse_args(arguments)
     with plain_errors():

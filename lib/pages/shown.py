@@ -1,8 +1,10 @@
 """What a page shows below its cells: figures with number, caption and description, tables whose numbers stay in one
-piece, passages of text that wrap between words."""
+piece, passages of text that wrap between words, code that unfolds."""
 
 import base64
 import html
+import inspect
+import os
 import re
 import textwrap
 from collections.abc import Callable, Sequence
@@ -12,9 +14,13 @@ from pathlib import Path
 import pandas as pd
 from IPython.core.getipython import get_ipython
 from matplotlib.figure import Figure
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
 from lib.pages.alt_texts import alt_text
 from lib.pages.figures import SHARP, draw, png, rounded, use_style
+from lib.system.files import work_folder
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,12 @@ def picture(plot: Callable[..., Figure], caption: str, **data) -> ShownFigure:
     """A plot of `lib.pages.figures` with a caption, without a number."""
     data = rounded(data)
     return ShownFigure(png(plot(**data)), alt_text(plot.__name__, data), caption)
+
+
+def figures_folder() -> Path:
+    """Where a page keeps its figures: `figures` in the `work_folder`, or the folder that the environment variable
+    COMPANION_FIGURES names. `make notebooks` names the committed `figures`: nothing else changes them."""
+    return Path(os.environ.get("COMPANION_FIGURES") or work_folder() / "figures")
 
 
 class PageFigures:
@@ -82,6 +94,32 @@ class Passages:
             textwrap.fill(text, 100, initial_indent=f"{name:<{widest}}", subsequent_indent=" " * widest)
             for name, text in self.rows
         )
+
+
+class ShownSource:
+    """Code of functions and classes: plain text, and in a notebook a block that unfolds."""
+
+    def __init__(self, parts: Sequence[Callable | type]):
+        self.names = [part.__qualname__ for part in parts]
+        self.code = "\n".join(textwrap.dedent(inspect.getsource(part)) for part in parts)
+
+    def __repr__(self) -> str:
+        return self.code
+
+    def _repr_html_(self) -> str:
+        block = highlight(self.code, PythonLexer(), HtmlFormatter(noclasses=True))
+        return f"<details><summary>{', '.join(self.names)}</summary>{block}</details>"
+
+
+def show_source(*parts: Callable | type) -> ShownSource:
+    """The code of functions and classes, to be shown at the end of a cell."""
+    return ShownSource(parts)
+
+
+def clip(text: str, words: int = 45) -> str:
+    """The first words of a text, for printing."""
+    parts = text.split()
+    return " ".join(parts[:words]) + (" ..." if len(parts) > words else "")
 
 
 def wrapped(text: str) -> str:

@@ -1,8 +1,9 @@
-"""What the commands have in common: an error that its reader can mend is one line, and so is Ctrl-C. A fault of the
-program keeps its traceback."""
+"""What the commands have in common: their help is their docstring, an error that its reader can mend is one line, and
+so is Ctrl-C. A fault of the program keeps its traceback."""
 
 import io
 import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,12 @@ from lib.system.errors import CompanionError
 from lib.system.files import check_ours, of_the_system
 
 INTERRUPTED = 130  # the exit status of what a person stopped, as shells have it
+
+
+def command_parser(module: str, docstring: str | None) -> ArgumentParser:
+    """The arguments of `python -m MODULE`, to be added; its docstring is the help, line by line."""
+    formatter = RawDescriptionHelpFormatter
+    return ArgumentParser(prog=f"python -m {module}", description=docstring, formatter_class=formatter)
 
 
 @contextmanager

@@ -9,11 +9,10 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 
 from lib.system.errors import InputError
 
@@ -246,31 +245,20 @@ def check_keys(found: dict, path: Path, what: str, needed: Iterable[str]) -> Non
         raise InputError(f"{path}: no {what}: it has no {', '.join(map(repr, missing))}")
 
 
-def one_file(first: Path, second: Path) -> bool:
-    """Whether two paths lead to the same file, by whatever names; it need not be there yet."""
-    there = first.exists() and second.exists()
-    return first.samefile(second) if there else first.resolve() == second.resolve()
+def check_replaces(output: Path, what: str, needed: Iterable[str], *beside: Path) -> None:
+    """Raises OSError where files cannot be written, and InputError where they would replace others.
 
-
-def check_replaces(
-    output: Path, what: str, needed: Iterable[str], beside: Mapping[str, Path] = MappingProxyType({})
-) -> None:
-    """Raises OSError where files cannot be written, and ValueError where they would replace other ones.
-
-    output: a `what`, a JSON object with the keys that are `needed`; no other file is replaced.
-    beside: by what they are, files that are written with it; without it they are not its own, and not replaced.
+    output: a `what`, a JSON object with the keys that are `needed`.
+    beside: files that are written after it, and are its own only where it is there.
     """
-    for name, path in beside.items():
+    for path in (output, *beside):
         check_writable(path)
-        if one_file(output, path):
-            raise InputError(f"--output {output}: the {name} is written there, and numbers as NAME.json")
-        if path.exists() and not output.exists():
-            raise InputError(
-                f"--output {output}: its {name} would replace {path}, which is of no {what}. Name another"
-            )
-    check_writable(output)
-    if output.exists():
-        try:
+    if output in beside:
+        raise InputError(f"--output {output}: the same file is written beside the {what}. Name it NAME.json")
+    try:
+        if output.exists():
             read_numbers(output, what, needed)
-        except ValueError as error:
-            raise InputError(f"--output would replace {error}. Name another file, or remove this one") from None
+        elif others := [path for path in beside if path.exists()]:
+            raise InputError(f"{others[0]}: it is of no {what}")
+    except InputError as error:
+        raise InputError(f"--output would replace {error}. Name another file, or remove this one") from None

@@ -5,7 +5,6 @@ Writes `results.json` beside this file and prints a table. Absolute times belong
 ratios are what counts. Pairs alternate, and the median of their ratios is reported.
 """
 
-import argparse
 import json
 import os
 import platform
@@ -17,6 +16,7 @@ from statistics import median
 
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS
+from lib.system.command_line import command_parser
 from lib.system.files import project_root, write_json
 
 PAIRS = 3
@@ -213,9 +213,7 @@ def table(results: dict) -> str:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_parser("tests.bench", __doc__)
     names = list(work(Path()))
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"all by default: {', '.join(names)}")
     given = parser.parse_args().names

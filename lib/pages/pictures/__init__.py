@@ -1,18 +1,6 @@
-"""The picture of each paper's model and of those it is compared with: a file each, drawn by `lib.pages.diagrams`."""
+"""The pictures of the models: a file a paper, with those of the systems that its model is compared with."""
 
-from lib.pages.pictures import (
-    abs,
-    copying_transformer,
-    hierarchical_transformer,
-    mem2mem,
-    ras,
-    read_again,
-    sentence_extractors,
-    t_dmca,
-    tlm,
-    windowed,
-    words_lvt,
-)
+from lib.pages.pictures import hierarchical_transformer, mem2mem, read_again, windowed
 from lib.pages.pictures.picture import ModelPicture
 
 MODELS: dict[str, ModelPicture] = {
@@ -23,8 +11,8 @@ MODELS: dict[str, ModelPicture] = {
 }
 # by the paper that compares itself with them
 COMPARED: dict[str, dict[str, ModelPicture]] = {
-    "mem2mem": {"sentence_extractors": sentence_extractors.PICTURE, "tlm": tlm.PICTURE},
-    "read_again": {"abs": abs.PICTURE, "ras": ras.PICTURE, "words_lvt": words_lvt.PICTURE},
-    "hierarchical_transformer": {"copying_transformer": copying_transformer.PICTURE, "t_dmca": t_dmca.PICTURE},
+    "mem2mem": mem2mem.COMPARED,
+    "read_again": read_again.COMPARED,
+    "hierarchical_transformer": hierarchical_transformer.COMPARED,
 }
 PICTURES = MODELS | {name: picture for found in COMPARED.values() for name, picture in found.items()}

@@ -1,6 +1,7 @@
-"""Mem2Mem's picture."""
+"""Mem2Mem's picture, and those of the systems that it is compared with: Sent-CLF and Sent-PTR, which have one encoder
+and two ways to choose, and TLM."""
 
-from lib.pages.pictures.picture import BACK, DOWN, UP, Arrow, Box, Frame, ModelPicture
+from lib.pages.pictures.picture import BACK, DOWN, UP, Arrow, Box, Frame, ModelPicture, Part
 
 BOTH = "attention over words and sentences"
 
@@ -54,3 +55,98 @@ PICTURE = ModelPicture(
     (Frame("encoder", (0, 5), (0, 0), at=3), Frame("decoder, step $t$", (0, 5), (1, 3), at=5)),
     {6: ("write attention",), 11: ("read attention", BOTH), 12: ("next word",)},  # the losses
 )
+
+EXTRACTED, LAST, NEXT = "is extracted", "sentence before", "next sentence"
+
+SENTENCE_EXTRACTORS = ModelPicture(
+    "Sent-CLF and Sent-PTR",
+    "Sent-CLF and Sent-PTR. Their encoder, above: the pieces of each sentence become a vector, equation S1, and "
+    "these become states of the sentences in their document, S2. Sent-CLF, beside it: the mean of the states makes a "
+    "vector of the document, and both give the probability of each sentence, S3. One step of Sent-PTR, below: the "
+    "vector of the sentence before and what was seen then make the pointer's state, whose attention to the "
+    "sentences' states is the probability of the next one, S4; what it sees is kept for the next step, S5.",
+    {
+        "sentences": Box("text", 0, 0, "$w_{j1}\\ldots w_{jn}$"),
+        "sentence vectors": Box("states", 1, 0, "$s_j$"),
+        "sentence states": Box("states", 2, 0, "$d_j$"),
+        "document": Box("states", 3, 0, "$\\bar{d}$"),
+        EXTRACTED: Box("output", 4, 0, "$P(j)$"),
+        LAST: Box("text", 1, 1, "$s_{i_{t-1}}$"),
+        "pointer state": Box("states", 2, 1, "$h_t$"),
+        "attention": Box("attention", 3, 1, "$d_j^\\top h_t$"),
+        NEXT: Box("output", 4, 1, "$P(i_t=j)$"),
+        "what it saw": Box("states", 3, 2, "$\\tilde{h}_t$"),
+    },
+    (
+        Arrow("sentences", "sentence vectors", (1,), "$L\\times d$"),
+        Arrow("sentence vectors", "sentence states", (2,), "$L\\times d$"),
+        Arrow("sentence states", "document", (3,), "$d$"),
+        Arrow("document", EXTRACTED, (3,), "$L$"),
+        Arrow("sentence states", EXTRACTED, (3,), "", ("top", 0.8), ("top", 0.5), plain=True, beyond=10),
+        Arrow("sentence vectors", LAST, (), "of one", **DOWN),
+        Arrow(LAST, "pointer state", (4,), "$d$"),
+        Arrow("sentence states", "attention", (4,), "", ("bottom", 0.7), ("top", 0.5), plain=True),
+        Arrow("pointer state", "attention", (4,), "$L$"),
+        Arrow("attention", NEXT, (4,), "$L$"),
+        Arrow("attention", "what it saw", (5,), "$d$", **DOWN),
+        Arrow("pointer state", "what it saw", (5,), "", ("bottom", 0.7), ("left", 0.3), plain=True),
+        Arrow("what it saw", "pointer state", (4,), "$t+1$", ("left", 0.7), ("bottom", 0.3)),
+    ),
+    (
+        Frame("encoder", (0, 2), (0, 0)),
+        Frame("Sent-CLF", (3, 4), (0, 0), at=4),
+        Frame("Sent-PTR, step $t$", (1, 4), (1, 2), at=4),
+    ),
+    letter="S",
+)
+
+INTRODUCTION, EXTRACT, ABSTRACT, REST = 9, 6, 7, 6  # pieces that are drawn
+SEQUENCE = INTRODUCTION + EXTRACT + ABSTRACT
+PIECES, ATTENTION, KEPT = "a paper in pieces", "attention to the pieces before", "keys and values"
+SAYS = "row: the piece that looks; column: what it sees"
+
+
+def _causal(*sequences: int) -> tuple[str, ...]:
+    """Each piece sees itself and those before it in its own sequence."""
+    n, begins = sum(sequences), [sum(sequences[:i]) for i in range(len(sequences))]
+    rows = [(begin, begin + t + 1) for begin, length in zip(begins, sequences) for t in range(length)]
+    return tuple("." * begin + "#" * (end - begin) + "." * (n - end) for begin, end in rows)
+
+
+TLM = ModelPicture(
+    "TLM",
+    "TLM. Above, a paper as pieces in a row: introduction, the sentences that were extracted, the summary, and apart "
+    "from these, in windows of their own, the rest of the paper. Below, each row a piece and each column what it may "
+    "see: a triangle over introduction, extract and summary, and another one over a window of the rest. Pieces with "
+    "positions, of the layer below, give keys and values, which are kept while a summary is written; attention to "
+    "them, equation S6, and a feed-forward part, S7, make the states of the next layer, and the last ones the next "
+    "piece.",
+    {
+        PIECES: Box(
+            "text", 2, 0, "$x_1\\ldots x_n$", columns=5, words=SEQUENCE + REST,
+            parts=(
+                Part(0, INTRODUCTION, "text", "introduction"),
+                Part(INTRODUCTION, INTRODUCTION + EXTRACT, "text", "<P> extract"),
+                Part(INTRODUCTION + EXTRACT, SEQUENCE, "output", "[BOS] summary"),
+                Part(SEQUENCE, SEQUENCE + REST, "text", "rest"),
+            ),
+        ),
+        ATTENTION: Box("attention", 2, 1.585, SAYS, columns=5, rows=2.9, mask=_causal(SEQUENCE, REST)),
+        "pieces with positions": Box("states", 5, 0, "$X$"),
+        KEPT: Box("memory", 5, 1, "$K,\\ V$"),
+        "states": Box("states", 5, 2, "$X'$"),
+        "next piece": Box("output", 5, 3, "$P$"),
+    },
+    (
+        Arrow(PIECES, "pieces with positions", (), "$n\\times d$"),
+        Arrow("pieces with positions", KEPT, (6,), "$n\\times d$", **DOWN),
+        Arrow(KEPT, ATTENTION, (6,), "", ("left", 0.5), ("right", None)),
+        Arrow(ATTENTION, "states", (7,), "", ("right", None), ("left", 0.5)),
+        Arrow("states", KEPT, (), "20 layers", ("top", 0.5), ("bottom", 0.5)),
+        Arrow("states", "next piece", (), "$V$", **DOWN),
+    ),
+    beside={8: ("next piece",)},
+    letter="S",
+)  # fmt: skip
+
+COMPARED = {"sentence_extractors": SENTENCE_EXTRACTORS, "tlm": TLM}

@@ -1,4 +1,4 @@
-"""What the picture of a model is made of: data, checked when it is imported, drawn by `lib.pages.diagrams`.
+"""What the picture of a model is made of: data, drawn by `lib.pages.diagrams`.
 
 Boxes stand in columns and rows and say what they hold. An arrow has the numbers of the equations that make what it
 leads to, and that result's shape.
@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 KINDS = ("text", "states", "memory", "attention", "output")
-SIDES = ("left", "right", "top", "bottom")
 # where the arrows of a straight line leave and enter
 DOWN: Any = {"leaves": ("bottom", 0.5), "enters": ("top", 0.5)}
 UP: Any = {"leaves": ("top", 0.5), "enters": ("bottom", 0.5)}
@@ -83,8 +82,6 @@ class Frame:
 
 @dataclass(frozen=True)
 class ModelPicture:
-    """Raises ValueError for an arrow, a frame or an equation of something that is not there."""
-
     title: str
     alt: str  # the picture in words, for those who cannot see it
     boxes: Mapping[str, Box]
@@ -93,23 +90,6 @@ class ModelPicture:
     beside: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     # equations that are no part of a forward pass (losses, preparation of data) -> the boxes that they speak of
     letter: str = ""  # before the numbers of its equations
-
-    def __post_init__(self):
-        named = {end for arrow in self.arrows for end in (arrow.source, arrow.target)}
-        if missing := (named | {name for names in self.beside.values() for name in names}) - set(self.boxes):
-            raise ValueError(f"{self.title}: no box {sorted(missing)[0]!r}; there are {', '.join(self.boxes)}")
-        if twice := self.drawn & set(self.beside):
-            raise ValueError(f"{self.title}: equation {min(twice)} is both drawn and beside the picture")
-        for name, box in self.boxes.items():
-            for kind in (box.kind, *(part.kind for part in box.parts)):
-                if kind not in KINDS:
-                    raise ValueError(
-                        f"{self.title}, {name}: the kind must be one of {', '.join(KINDS)}, not {kind!r}"
-                    )
-        for arrow in self.arrows:
-            for side, _ in (arrow.leaves, arrow.enters):
-                if side not in SIDES:
-                    raise ValueError(f"{self.title}: a side is one of {', '.join(SIDES)}, not {side!r}")
 
     @property
     def drawn(self) -> set[int]:

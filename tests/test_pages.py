@@ -31,20 +31,17 @@ from lib.pages.figures import (
     word_maps,
     word_weights,
 )
-from lib.pages.page_tools import (
-    ShownSource,
-    clip,
-    figures_folder,
+from lib.pages.parameters import ParameterError, check_parameters
+from lib.pages.runs import (
     learn,
     measured,
     nll_by_text,
     run_facts,
-    show_source,
-    summary_table,
     unseen_papers,
     validation_losses,
-)
-from lib.pages.parameters import ParameterError, check_parameters
+)  # fmt: skip
+from lib.pages.shown import ShownSource, clip, figures_folder, show_source
+from lib.pages.summaries import summary_table
 from lib.papers import open_run
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.files import project_root, write_whole

@@ -1,75 +1,33 @@
-"""Small things that every page does."""
+"""The runs of a page: trained, opened and described; and small models and measurements."""
 
-import inspect
 import json
 import os
 import subprocess
 import sys
-import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
 from torch import nn
 
 from lib.data.batch import Batch
 from lib.data.catalogue import IN_BOTH
 from lib.data.corpora import Corpus, unseen
 from lib.data.documents import Document
-from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus, code_of
-from lib.evaluation.bootstrap import interval
-from lib.evaluation.measures import METRICS
 from lib.pages.figures import loss_curves
 from lib.pages.shown import PageFigures, Passages, ShownFigure
 from lib.papers import open_run
 from lib.papers.paper import Setup
-from lib.results.scores import score_systems
 from lib.runs.folder import determining, run_config
 from lib.runs.loop import evaluate_loss, train
 from lib.runs.run import Run
 from lib.system.files import project_root, trained_folder, work_folder
 from lib.system.fingerprints import digest
 from lib.system.threads import torch_threads
-
-
-def clip(text: str, words: int = 45) -> str:
-    """The first words of a text, for printing."""
-    parts = text.split()
-    return " ".join(parts[:words]) + (" ..." if len(parts) > words else "")
-
-
-def figures_folder() -> Path:
-    """Where a page keeps its figures: `figures` in the `work_folder`, or the folder that the environment variable
-    COMPANION_FIGURES names. `make notebooks` names the committed `figures`: nothing else changes them."""
-    return Path(os.environ.get("COMPANION_FIGURES") or work_folder() / "figures")
-
-
-class ShownSource:
-    """Code of functions and classes: plain text, and in a notebook a block that unfolds."""
-
-    def __init__(self, parts: Sequence[Callable | type]):
-        self.names = [part.__qualname__ for part in parts]
-        self.code = "\n".join(textwrap.dedent(inspect.getsource(part)) for part in parts)
-
-    def __repr__(self) -> str:
-        return self.code
-
-    def _repr_html_(self) -> str:
-        block = highlight(self.code, PythonLexer(), HtmlFormatter(noclasses=True))
-        return f"<details><summary>{', '.join(self.names)}</summary>{block}</details>"
-
-
-def show_source(*parts: Callable | type) -> ShownSource:
-    """The code of functions and classes, to be shown at the end of a cell."""
-    return ShownSource(parts)
 
 
 def unseen_papers(corpus: Corpus, most: int | None = None) -> list[Document]:
@@ -157,33 +115,6 @@ def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
             nn.utils.clip_grad_norm_(model.parameters(), 2.0)
             optimizer.step()
     return model
-
-
-def summary_row(part: dict, seed: int) -> dict[str, str]:
-    """A system's row of a table, of its part of `score_systems`: ROUGE with intervals, mean words, the share of
-    trigrams said before, of 5-grams copied, and of summaries that no other document has."""
-    repeated, copied = np.sum(part["repeated"], axis=0), np.sum(part["copied"]["5"], axis=0)
-    return {
-        **{m: str(interval(values, seed)) for m, values in zip(METRICS, np.array(part["rouge"]).T)},
-        "words": f"{part['words']:.0f}",
-        "repeated": f"{repeated[0] / max(1, repeated[1]):.0%}",
-        "copied": f"{copied[0] / max(1, copied[1]):.0%}",
-        "distinct": f"{np.mean(part['distinct']):.0%}",
-    }
-
-
-def summary_table(
-    systems: Mapping[str, Sequence[list[str]]],
-    documents: Sequence[Document],
-    options: Options,
-    words: int,
-    seed: int,
-) -> tuple[pd.DataFrame, dict[str, dict[str, float]]]:
-    """`summary_row` of systems' summaries (sentences of each), cut to as many words. Also each one's mean ROUGE."""
-    parts = score_systems(systems, documents, options, words)
-    rows = {name: summary_row(part, seed) for name, part in parts.items()}
-    means = {name: dict(zip(METRICS, np.mean(part["rouge"], axis=0).tolist())) for name, part in parts.items()}
-    return pd.DataFrame.from_dict(rows, orient="index"), means
 
 
 def measured(folder: Path, name: str, *command: str, threads: int | None = None) -> dict[str, float]:
