@@ -28,7 +28,7 @@ from lib.runs.folder import weights_of
 from lib.runs.run import Run
 from lib.runs.search import DecodeConfig, summarize
 from lib.system.command_line import command_parser, plain_errors
-from lib.system.errors import RunError, choose
+from lib.system.errors import RunError, one_of
 from lib.system.files import check_replaces, trained_folder, write_json, write_whole
 
 MOST_BYTES = 12_000_000  # of a run's weights
@@ -69,7 +69,7 @@ def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
     Raises ValueError for a run that is not kept, RunError where the folder holds none.
     """
     runs = {found: (of, of.kept) for of in PAPERS.values() if of.kept for found in of.kept_runs}
-    of, kept = runs[choose(name, runs, "trained run")]
+    of, kept = runs[one_of(name, runs, "trained run")]
     run, count = lib.load(trained_folder(name)), documents or kept.documents
     texts = unseen(load_corpus(dataset or kept.dataset), "test", [run.config["corpus"]], count)
     title = of.title_of(of.kept_runs[name])

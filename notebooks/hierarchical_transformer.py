@@ -92,7 +92,7 @@ from lib.papers.hierarchical_transformer.clusters import clusters, encode_cluste
 from lib.data.batch import rows_of
 from lib.papers.hierarchical_transformer.ranking import (
     order_scores,
-    ranked,
+    best_first,
     similarity_scores,
 )
 from lib.data.corpora import anthology_year, load_corpus
@@ -239,7 +239,7 @@ def choose_first(documents, ranker):
     every = learned_scores(ranker, documents, batch_size=len(documents))
     for document, scores in zip(documents, every):
         title, *paragraphs = rows_of(document)
-        source = np.concatenate([title, *(paragraphs[i] for i in ranked(scores))])
+        source = np.concatenate([title, *(paragraphs[i] for i in best_first(scores))])
         made.append(replace(document, source=source))
     return made
 
@@ -269,7 +269,7 @@ planted_ranker = learn(planted_ranker, batches, learning_rate=5e-3).eval()
 unseen = planted(200, 10**6)
 best = [document.labels.argmax() for document in unseen]
 pairs = zip(learned_scores(planted_ranker, unseen), best)
-first = np.mean([ranked(scores)[0] == i for scores, i in pairs])
+first = np.mean([best_first(scores)[0] == i for scores, i in pairs])
 print(
     f"the ranker puts the named paragraph first in {first:.0%} of 200 unseen clusters"
 )

@@ -777,7 +777,7 @@ The letters in this fold are those of the other papers, even where this page use
 |---|---|---|---|---|
 | ABS (Rush, Chopra, Weston 2015) | words, averaged over neighbours | the last $C$ words | a feed-forward layer over them | `lib.models.abs.ABS` |
 | RAS-Elman, RAS-LSTM (Chopra, Auli, Rush 2016) | words and positions, convolved | the last state | Elman's recurrence, or an LSTM | `lib.models.ras.RAS` |
-| words-lvt2k, words-lvt5k (Nallapati and others 2016) | a bidirectional GRU | the last state | a GRU, and a softmax over few words | `lib.models.words_lvt.LargeVocabulary` |
+| words-lvt2k, words-lvt5k (Nallapati and others 2016) | a bidirectional GRU | the last state | a GRU, and a softmax over few words | `lib.models.words_lvt.WordsLVT` |
 | ABS+, TOPIARY | | | | published numbers only |
 
 **ABS** has no recurrence at all; it is worked out above.

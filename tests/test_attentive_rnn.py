@@ -12,7 +12,7 @@ from lib.data.corpora import load_corpus
 from lib.data.vocabulary import BOS, EOS, PAD, UNK
 from lib.layers.pointer import Shortlist, softmax_nll
 from lib.models.ras import RAS, RASConfig
-from lib.models.words_lvt import LargeVocabulary, LargeVocabularyConfig
+from lib.models.words_lvt import WordsLVT, WordsLVTConfig
 from lib.papers import resolve
 from lib.runs.loop import train
 from lib.runs.search import DecodeConfig, beam_search
@@ -31,8 +31,8 @@ LVT = {"source_vocab_size": 20, "embedding": 3, "hidden": 4}
 MODELS = {
     "elman": lambda: RAS(RASConfig(VOCAB, 20, 12, hidden=4)),
     "lstm": lambda: RAS(RASConfig(VOCAB, 20, 12, hidden=4, filter_width=3, decoder="lstm")),
-    "lvt": lambda: LargeVocabulary(LargeVocabularyConfig(VOCAB, candidates=9, **LVT)),
-    "lvt of all": lambda: LargeVocabulary(LargeVocabularyConfig(VOCAB, candidates=50, **LVT)),
+    "lvt": lambda: WordsLVT(WordsLVTConfig(VOCAB, candidates=9, **LVT)),
+    "lvt of all": lambda: WordsLVT(WordsLVTConfig(VOCAB, candidates=50, **LVT)),
 }
 
 
@@ -176,7 +176,7 @@ def test_the_distribution_is_log_prob(name):
     state = model.encode(batch)
     output, after = model.decode(batch.target_input, state)
     p = model.distribution(output, after, 2)[0]
-    lvt = isinstance(model, LargeVocabulary)
+    lvt = isinstance(model, WordsLVT)
     scored = naive_candidates(model.config.candidates, RAGGED[0]) if lvt else range(VOCAB)
     for word in range(VOCAB + 2):
         log_p = model.log_prob(output, torch.full((1, 5), word), state)[0, -1]
@@ -211,7 +211,7 @@ def test_a_text_of_more_words_than_positions():
         (RASConfig, {"decoder": "gru"}, "decoder must be 'elman' or 'lstm', not 'gru'"),
         (RASConfig, {"filter_width": 4}, "filter_width must be odd"),
         (RASConfig, {"filter_width": -1}, "filter_width must be odd"),
-        (LargeVocabularyConfig, {"candidates": 4}, "candidates must be more than 4"),
+        (WordsLVTConfig, {"candidates": 4}, "candidates must be more than 4"),
     ],
 )
 def test_configs_are_checked(kind, changes, message):
@@ -268,7 +268,7 @@ def test_elsewhere_they_are_those_of_each_document():
 def test_candidates_at_random():
     torch.manual_seed(1)
     for count in (5, 7, 9, 11, 12, 30):
-        model = LargeVocabulary(LargeVocabularyConfig(VOCAB, candidates=count, **LVT))
+        model = WordsLVT(WordsLVTConfig(VOCAB, candidates=count, **LVT))
         items = [document([torch.randint(4, VOCAB + 3, (n,)).tolist()], [3]) for n in (1, 3, 9, 30)]
         (together,) = model.train().encode(batch_of(*items)).candidates.tolist()
         assert together == naive_candidates(min(count, VOCAB), *items)
@@ -301,7 +301,7 @@ def test_the_best_of_a_shortlist():
     [
         ("RAS-LSTM", RAS, {"decoder": "lstm", "hidden": 96, "source_tokens": 50}),
         ("RAS-Elman", RAS, {"decoder": "elman", "hidden": 96, "source_tokens": 50}),
-        ("words-lvt2k", LargeVocabulary, {"candidates": 2_000, "embedding": 96}),
+        ("words-lvt2k", WordsLVT, {"candidates": 2_000, "embedding": 96}),
     ],
 )
 def test_they_are_variants_of_read_again(variant, kind, expected, tmp_path):

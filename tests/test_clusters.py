@@ -29,12 +29,12 @@ from lib.papers.hierarchical_transformer.graphs import (
 )
 from lib.papers.hierarchical_transformer.ranking import (
     ClusterOptions,
+    best_first,
     best_paragraphs,
     choose_paragraphs,
     choose_rows,
     learned_ranking,
     order_scores,
-    ranked,
     similarity_scores,
     words_of_rows,
 )
@@ -224,7 +224,7 @@ def test_the_best_paragraphs_in_their_order(folder, tmp_path):
 
 def test_rankings(folder):
     wide = OPTIONS.of_all.prepare(load_corpus(folder))
-    (kept,) = {tuple(ranked(s)) for s in order_scores(wide["test"], wide.vocabulary)}
+    (kept,) = {tuple(best_first(s)) for s in order_scores(wide["test"], wide.vocabulary)}
     assert kept == (0, 1, 2, 3, 4)
     document = wide["test"][0]
     title, *paragraphs = (row.tolist() for row in rows_of(document))
@@ -233,7 +233,7 @@ def test_rankings(folder):
     by_hand = similarity_graph(texts, threshold=-1)[0, 1:]
     assert scores == pytest.approx(by_hand), "of words, not of pieces"
     best = best_paragraphs([document], [scores], wide.vocabulary, 2)[0]
-    assert best == " ".join(wide.vocabulary.text(paragraphs[i]) for i in ranked(scores)[:2])
+    assert best == " ".join(wide.vocabulary.text(paragraphs[i]) for i in best_first(scores)[:2])
 
 
 def test_a_learned_ranking_is_trained_once(folder, monkeypatch):
@@ -248,9 +248,9 @@ def test_a_learned_ranking_is_trained_once(folder, monkeypatch):
     second, _ = learned_ranking(wide, options, progress=False)
     assert all(np.array_equal(a, b) for name in first for a, b in zip(first[name], second[name]))
     chosen = options.prepare(corpus, progress=False)
-    assert chosen.encoder.ranker.keys() == weights.keys() and chosen.fingerprint != wide.fingerprint
+    assert chosen.encoder.chooser.keys() == weights.keys() and chosen.fingerprint != wide.fingerprint
     row = rows_of(chosen["test"][0])[1]
-    assert row.tolist() == rows_of(wide["test"][0])[1 + ranked(first["test"][0])[0]].tolist()
+    assert row.tolist() == rows_of(wide["test"][0])[1 + best_first(first["test"][0])[0]].tolist()
 
 
 @pytest.mark.parametrize("kind", ["similarity", "discourse"])
@@ -263,7 +263,7 @@ def test_graphs_follow_the_chosen_paragraphs(folder, kind):
             whole = discourse_graph([found.title, *found.paragraphs], [None, *found.sources], entity_finder()[0])
         else:
             whole = similarity_graph(words_of_rows(wide["test"][i], wide.vocabulary))
-        places = [0, *(1 + ranked(similarity_scores([wide["test"][i]], wide.vocabulary)[0])[:3])]
+        places = [0, *(1 + best_first(similarity_scores([wide["test"][i]], wide.vocabulary)[0])[:3])]
         assert chosen["test"][i].graph.reshape(4, 4) == pytest.approx(whole[np.ix_(places, places)], abs=1e-6)
     batch = make_batch([chosen["test"][i] for i in range(4)], len(chosen.vocabulary))
     assert batch.graph.shape == (4, 4, 4) and batch.graph.dtype == torch.float32

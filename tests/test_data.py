@@ -137,7 +137,7 @@ def encoders():
     weights = {"score": np.arange(3.0), "title": np.eye(2, dtype=np.float32)}
     pieces = Pieces.train(["one two three four five six"] * 9, 30)
     return [TextEncoder(OPTIONS, words), TextEncoder(OPTIONS, words, read), TextEncoder(OPTIONS, pieces),
-            TextEncoder(OPTIONS, words, ranker=weights)]  # fmt: skip
+            TextEncoder(OPTIONS, words, chooser=weights)]  # fmt: skip
 
 
 def test_an_encoder_comes_back_from_disk(tmp_path):
@@ -149,16 +149,16 @@ def test_an_encoder_comes_back_from_disk(tmp_path):
         assert type(again.vocabulary) is type(encoder.vocabulary)
         assert again.vocabulary.words == encoder.vocabulary.words
         assert (again.source_vocabulary is None) == (encoder.source_vocabulary is None)
-        assert (again.ranker or {}).keys() == (encoder.ranker or {}).keys()
+        assert (again.chooser or {}).keys() == (encoder.chooser or {}).keys()
     assert sorted(p.name for p in tmp_path.rglob("*.*")) == [
         "pieces.model", "ranker.safetensors", "source_vocabulary.txt", *["vocabulary.txt"] * 3
     ]  # fmt: skip
-    assert again.ranker["score"].tolist() == [0, 1, 2]
+    assert again.chooser["score"].tolist() == [0, 1, 2]
 
 
 def test_the_digest_of_an_encoder_is_of_all_its_parts():
     one, two, other, ranked = encoders()
-    more = replace(ranked, ranker={**ranked.ranker, "score": np.arange(1.0, 4.0)})
+    more = replace(ranked, chooser={**ranked.chooser, "score": np.arange(1.0, 4.0)})
     order = replace(one, vocabulary=Vocabulary(["b", "a"]))
     assert len({e.digest() for e in (one, two, other, ranked, more, order)}) == 6
     corpora = [PreparedCorpus("x", e, {"train": Split.of(RAGGED)}) for e in (one, two, ranked, more, order)]

@@ -15,7 +15,7 @@ from matplotlib.path import Path
 from matplotlib.transforms import Bbox
 
 from lib.models.t_dmca import CompressedLayer, LocalLayer, TDMCAConfig
-from lib.models.tlm import CausalLayer, LanguageModelConfig
+from lib.models.tlm import CausalLayer, TLMConfig
 from lib.pages.diagrams import COLOURS, draw_models, model_picture, route, show_folded, show_model, svg
 from lib.pages.four_ideas import ALT, PANELS, ideas_picture
 from lib.pages.pictures import COMPARED, MODELS, PICTURES
@@ -111,7 +111,7 @@ def test_the_masks_of_t_dmca_are_what_its_layers_see():
 def test_the_mask_of_tlm_is_what_its_layers_see():
     """The summary is written behind what was read; a window of the rest is a sequence of its own."""
     torch.manual_seed(0)
-    layer = CausalLayer(LanguageModelConfig(width=8, heads=2, inner=8, dropout=0.0)).double()
+    layer = CausalLayer(TLMConfig(width=8, heads=2, inner=8, dropout=0.0)).double()
     lengths = INTRODUCTION + EXTRACT, ABSTRACT, REST
     x = torch.randn(1, sum(lengths), 8, dtype=torch.double, requires_grad=True)
     source, summary, rest = x.split(lengths, 1)

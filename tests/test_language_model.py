@@ -17,7 +17,7 @@ from lib.data.documents import Document
 from lib.data.pieces import Pieces
 from lib.data.vocabulary import BOS, EOS, PARAGRAPH_END, SENTENCE_END
 from lib.models.sentence_extractors import SentencePointer
-from lib.models.tlm import LanguageModel, LanguageModelConfig
+from lib.models.tlm import TLM, TLMConfig
 from lib.papers import PAPERS, resolve
 from lib.papers.mem2mem.extracts import SequenceOptions, encode_sequence, right_sentences
 from lib.runs.loop import train
@@ -44,7 +44,7 @@ ITEMS = [document([source, *rest], target) for (source, rest), target in (PAPER,
 
 def tiny(**changes):
     torch.manual_seed(0)
-    model = LanguageModel(LanguageModelConfig(VOCAB, **{**SIZES, **changes})).double()
+    model = TLM(TLMConfig(VOCAB, **{**SIZES, **changes})).double()
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.4)
     return model.eval()
@@ -179,18 +179,18 @@ def test_a_window_has_an_end():
 
 def test_configs_are_checked():
     with pytest.raises(ValueError, match="do not divide"):
-        LanguageModelConfig(width=10, heads=4)
+        TLMConfig(width=10, heads=4)
     for heads in (0, -5):
         with pytest.raises(ValueError, match=f"heads must be at least 1, not {heads}"):
-            LanguageModelConfig(width=10, heads=heads)
+            TLMConfig(width=10, heads=heads)
     with pytest.raises(ValueError, match="at least 1"):
-        LanguageModelConfig(window=0)
+        TLMConfig(window=0)
 
 
 def test_the_papers_size():
     """220M parameters, which the paper gives, are 20 layers of 768 and pieces with two vectors each."""
     with torch.device("meta"):
-        untied, tied = (LanguageModel(LanguageModelConfig(tied=tied)) for tied in (False, True))
+        untied, tied = (TLM(TLMConfig(tied=tied)) for tied in (False, True))
     assert [sum(p.numel() for p in m.parameters()) for m in (untied, tied)] == [219_740_160, 181_142_784]
 
 
@@ -272,7 +272,7 @@ def test_training_reads_what_is_right_and_the_test_what_is_chosen():
     found = sentences.options.prepare(texts, 6, progress=False)
     assert found.vocabulary.identity == corpus.vocabulary.identity
     pointer = SentencePointer(SentencePointer.Config(len(found.vocabulary), 64, 64, 1)).eval()
-    pointer.load_state_dict({name: torch.from_numpy(w) for name, w in corpus.encoder.ranker.items()})
+    pointer.load_state_dict({name: torch.from_numpy(w) for name, w in corpus.encoder.chooser.items()})
     for name in ("train", "val", "test"):
         documents = list(texts.split(name, 6))
         chosen = [right_sentences(d, setup.options) for d in documents]
@@ -313,7 +313,7 @@ def test_they_are_variants_of_mem2mem(run, capsys):
     opened = lib.load(run)
     hybrid = opened.config["variant"] == "TLM + extracts"
     assert np.isfinite([m["loss"] for m in opened.metrics]).all()
-    assert (opened.encoder.ranker is not None) == (run / "ranker.safetensors").exists() == hybrid
+    assert (opened.encoder.chooser is not None) == (run / "ranker.safetensors").exists() == hybrid
     score.main(["run", str(run), "--dataset", "aclsum", "--documents", "2"])
     assert "summaries, ROUGE" in capsys.readouterr().out
     (summary,) = opened.summarize(["A text about reading. It has three sentences. This is the last one."])
@@ -346,14 +346,12 @@ def test_every_preset_has_sizes_for_them():
 def test_the_abstractive_row_needs_no_pointer():
     setup = resolve("mem2mem", "demo", "TLM", {"vocab_size": 600})
     corpus = setup.options.prepare(load_corpus("aclsum"), 3, progress=False)
-    assert corpus.encoder.ranker is None and not any((d.source == PARAGRAPH_END).any() for d in corpus["train"])
+    assert corpus.encoder.chooser is None and not any((d.source == PARAGRAPH_END).any() for d in corpus["train"])
 
 
 def test_first_weights_are_gpt_2s():
     torch.manual_seed(0)
-    weights = dict(
-        LanguageModel(LanguageModelConfig(VOCAB, width=64, heads=2, inner=128, layers=2)).named_parameters()
-    )
+    weights = dict(TLM(TLMConfig(VOCAB, width=64, heads=2, inner=128, layers=2)).named_parameters())
     for name, weight in weights.items():
         if weight.dim() == 2:
             assert weight.std().item() == pytest.approx(0.02, rel=0.1), name

@@ -22,7 +22,7 @@ from lib.data.documents import Document
 from lib.evaluation.measures import MEASURES
 from lib.models.hred import HRED
 from lib.models.summarizer import Extractor
-from lib.models.tlm import LanguageModel
+from lib.models.tlm import TLM
 from lib.papers import PAPERS, page_table_named, resolve, table_named
 from lib.papers.mem2mem import mem2mem_baselines
 from lib.papers.mem2mem.extracts import SequenceOptions
@@ -126,7 +126,7 @@ def test_a_paper_names_what_there_is(name):
         ({"x": Variant(HRED, counted={"hiden": len})}, "variant 'x': config has no field 'hiden'"),
         ({"x": Variant(HRED, train={"demo": {"epoch": 2}})}, "variant 'x': training has no field 'epoch'"),
         ({"x": Variant(HRED, train={"dmo": {}})}, "variant 'x': training: there is no 'dmo'"),
-        ({"x": Variant(LanguageModel, presets={"demo": Preset(SequenceOptions(), {"window": 9})})},
+        ({"x": Variant(TLM, presets={"demo": Preset(SequenceOptions(), {"window": 9})})},
          "variant 'x': the options say window"),
     ],
 )  # fmt: skip

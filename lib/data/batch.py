@@ -26,7 +26,8 @@ class EncodedDocument:
     reference: list[str]  # sentences
     source_ids: np.ndarray | None = None  # [N] ids for an encoder that has a vocabulary of its own
     graph: np.ndarray | None = None  # [L * L] weights between paragraphs, which stand as sentences
-    labels: np.ndarray | None = None  # [L - 1] ROUGE-2 recall of a cluster's paragraphs, behind its title
+    # to be learned of sentences: [L] 1 for those to extract, or [L - 1] ROUGE-2 recall of paragraphs after a title
+    labels: np.ndarray | None = None
 
     @classmethod
     def of(cls, name: str, source, sentence_lengths, target, unknown=(), reference=()) -> "EncodedDocument":

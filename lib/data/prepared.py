@@ -42,7 +42,9 @@ class TextEncoder:
     options: Any  # an `Options`
     vocabulary: Any  # a `Vocabulary`, of what the model writes, and for most models of what it reads
     source_vocabulary: Vocabulary | None = None  # where the encoder knows other words (Read-Again)
-    ranker: dict[str, np.ndarray] | None = None  # weights of a model that chooses what is read: paragraphs, sentences
+    chooser: dict[str, np.ndarray] | None = (
+        None  # weights of a model that chooses what is read: paragraphs, sentences
+    )
 
     def save(self, folder: str | Path) -> None:
         """`pieces.model` or `vocabulary.txt`, and where there are such `source_vocabulary.txt` and
@@ -51,8 +53,8 @@ class TextEncoder:
         self.vocabulary.save(folder / ("pieces.model" if isinstance(self.vocabulary, Pieces) else "vocabulary.txt"))
         if self.source_vocabulary is not None:
             self.source_vocabulary.save(folder / "source_vocabulary.txt")
-        if self.ranker is not None:
-            write_whole(folder / "ranker.safetensors", save(self.ranker))
+        if self.chooser is not None:
+            write_whole(folder / "ranker.safetensors", save(self.chooser))
 
     @classmethod
     def load(cls, folder: str | Path, options: Options) -> "TextEncoder":
@@ -80,7 +82,7 @@ class TextEncoder:
 
     def digest(self) -> str:
         """A name of both vocabularies and the ranker."""
-        weights = {n: [a.shape, hashlib.sha256(a.tobytes()).hexdigest()] for n, a in (self.ranker or {}).items()}
+        weights = {n: [a.shape, hashlib.sha256(a.tobytes()).hexdigest()] for n, a in (self.chooser or {}).items()}
         source = None if self.source_vocabulary is None else self.source_vocabulary.identity
         return digest([self.vocabulary.identity, source, weights])
 
@@ -118,7 +120,7 @@ class PreparedCorpus:
     @property
     def fingerprint(self) -> str:
         """Of every id and text, and of what gives them a meaning."""
-        more = self.encoder.source_vocabulary is not None or self.encoder.ranker is not None
+        more = self.encoder.source_vocabulary is not None or self.encoder.chooser is not None
         encoder = [self.vocabulary.words, self.encoder.digest()] if more else [self.vocabulary.words]
         return digest([*encoder, *(self.splits[name].fingerprint() for name in sorted(self.splits))])
 

@@ -21,7 +21,7 @@ from lib.system.fields import Checked, Count, Share
 
 
 @dataclass(frozen=True)
-class LanguageModelConfig(Checked):
+class TLMConfig(Checked):
     """Sizes of the paper."""
 
     vocab_size: int = 50_257
@@ -41,7 +41,7 @@ class LanguageModelConfig(Checked):
 class CausalLayer(nn.Module):
     """Attention to the pieces before, and feed-forward, each behind a normalisation (equations S6 and S7)."""
 
-    def __init__(self, config: LanguageModelConfig):
+    def __init__(self, config: TLMConfig):
         super().__init__()
         c = config
         self.attention = MultiHeadAttention(c.width, c.heads, c.dropout)
@@ -80,7 +80,7 @@ class CausalLayer(nn.Module):
 
 
 @dataclass(frozen=True)
-class LanguageModelState(DecoderState):
+class TLMState(DecoderState):
     features: Tensor | None  # [B, N, d] of the source, for training
     mask: Tensor  # [B, N] true where there is a piece of it
     layers: tuple[tuple[Tensor, Tensor], ...]  # keys and values [B, heads, N, s] of the source, layer by layer
@@ -88,7 +88,7 @@ class LanguageModelState(DecoderState):
     past: Annotated[tuple[tuple[Tensor, Tensor], ...] | None, HYPOTHESIS] = None  # [R, heads, position, s]
 
 
-class LanguageModel(SoftmaxModel):
+class TLM(SoftmaxModel):
     """The first row of a document (`lib.papers.mem2mem.extracts.encode_sequence`), [BOS] and the summary are one
     sequence; each further row, of the rest of the paper, is one too. In training it learns to predict all of them,
     every piece of a document alike.
@@ -96,10 +96,10 @@ class LanguageModel(SoftmaxModel):
     B documents, K hypotheses of each, R = B * K rows, T target pieces, N pieces of the source.
     """
 
-    Config = LanguageModelConfig
+    Config = TLMConfig
     no_bias: Tensor
 
-    def __init__(self, config: LanguageModelConfig):
+    def __init__(self, config: TLMConfig):
         super().__init__()
         self.config, c = config, config
         self.embedding = nn.Embedding(c.vocab_size, c.width)
@@ -120,13 +120,13 @@ class LanguageModel(SoftmaxModel):
     def output_layer(self) -> tuple[Tensor, Tensor]:
         return self.output.weight, self.no_bias
 
-    def encode(self, batch: Batch) -> LanguageModelState:
+    def encode(self, batch: Batch) -> TLMState:
         ids, mask, _ = _rows(batch, first=True)
         x, layers = self._read(ids)
         written = torch.zeros(len(batch), dtype=torch.long, device=ids.device)
-        return LanguageModelState(x if self.training else None, mask, tuple(layers), written)
+        return TLMState(x if self.training else None, mask, tuple(layers), written)
 
-    def decode(self, tokens: Tensor, state: LanguageModelState) -> tuple[DecoderOutput, LanguageModelState]:
+    def decode(self, tokens: Tensor, state: TLMState) -> tuple[DecoderOutput, TLMState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
         begin = per_hypothesis(state.mask.sum(1), len(tokens)) + state.position
         x, kept = self._embed(tokens, begin[:, None] + torch.arange(tokens.shape[1], device=tokens.device)), []

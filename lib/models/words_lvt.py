@@ -23,7 +23,7 @@ _CANDIDATES = Rule(f"more than {len(SPECIALS)}, the special symbols", lambda n: 
 
 
 @dataclass(frozen=True)
-class LargeVocabularyConfig(Checked):
+class WordsLVTConfig(Checked):
     """Sizes of Nallapati et al. (2016), section 4.1."""
 
     vocab_size: int = 69_000
@@ -34,13 +34,13 @@ class LargeVocabularyConfig(Checked):
 
 
 @dataclass(frozen=True)
-class LargeVocabularyState(AttentiveState):
+class WordsLVTState(AttentiveState):
     candidates: Tensor  # [D, n] ids in rising order, of each document; in training D = 1, those of the batch
     weight: Tensor  # [D, n, 3H] the output layer's rows of the candidates, gathered once for all target words
     bias: Tensor  # [D, n]
 
 
-class LargeVocabulary(AttentiveRNN):
+class WordsLVT(AttentiveRNN):
     """Bidirectional GRU, GRU decoder, and a softmax over n = `candidates` words.
 
     In training these are the words of all sources of the batch and then the most frequent words, n in all; otherwise
@@ -48,9 +48,9 @@ class LargeVocabulary(AttentiveRNN):
     paper leaves open: the additive score, the first state (a tanh layer on both last ones), the output layer.
     """
 
-    Config = LargeVocabularyConfig
+    Config = WordsLVTConfig
 
-    def __init__(self, config: LargeVocabularyConfig):
+    def __init__(self, config: WordsLVTConfig):
         super().__init__()
         self.config = c = config
         self.source_embedding = nn.Embedding(c.source_vocab_size, c.embedding)
@@ -61,7 +61,7 @@ class LargeVocabulary(AttentiveRNN):
         self.decoder = nn.GRUCell(c.embedding + 2 * c.hidden, c.hidden)
         self.vocabulary = nn.Linear(3 * c.hidden, c.vocab_size)
 
-    def encode(self, batch: Batch) -> LargeVocabularyState:
+    def encode(self, batch: Batch) -> WordsLVTState:
         embedded = self.source_embedding(batch.source)
         packed = pack_padded_sequence(embedded, batch.source_lengths, batch_first=True, enforce_sorted=False)
         states, last = self.encoder(packed)
@@ -70,7 +70,7 @@ class LargeVocabulary(AttentiveRNN):
         keys = self.attention.project(words)
         candidates = self._candidates(batch)
         weight, bias = self.vocabulary.weight[candidates], self.vocabulary.bias[candidates]
-        return LargeVocabularyState(words, keys, batch.source_mask, start, None, candidates, weight, bias)
+        return WordsLVTState(words, keys, batch.source_mask, start, None, candidates, weight, bias)
 
     def _candidates(self, batch: Batch) -> Tensor:
         """The special symbols, the sources' words and the most frequent others; of too many, the most frequent."""
@@ -85,7 +85,7 @@ class LargeVocabulary(AttentiveRNN):
         chosen = present | (~present & ((~present).cumsum(1) <= free))  # ids are in the order of frequency
         return chosen.nonzero()[:, 1].view(len(ids), count)
 
-    def look(self, hidden: Tensor, state: LargeVocabularyState) -> Tensor:
+    def look(self, hidden: Tensor, state: WordsLVTState) -> Tensor:
         return self.attention(self.attention.project_queries(hidden), state.keys, state.mask)
 
     def inputs(self, words: Tensor) -> Tensor:
@@ -100,22 +100,22 @@ class LargeVocabulary(AttentiveRNN):
 
     # ------------------------------------------------------------------------------------------ probabilities
 
-    def _scores(self, features: Tensor, state: LargeVocabularyState) -> Tensor:
+    def _scores(self, features: Tensor, state: WordsLVTState) -> Tensor:
         """Of the candidates: [R, T, 3H] -> [R, T, n]."""
         rows = per_document(features, len(state.candidates)).flatten(1, 2)  # [D, R / D * T, 3H]
         scores = torch.baddbmm(state.bias[:, None], rows, state.weight.transpose(1, 2))
         return full_precision(scores.reshape(*features.shape[:2], -1))[0]
 
-    def log_prob(self, output: AttentiveOutput, target: Tensor, state: LargeVocabularyState) -> Tensor:
+    def log_prob(self, output: AttentiveOutput, target: Tensor, state: WordsLVTState) -> Tensor:
         words = per_hypothesis(state.candidates, len(target)).contiguous()
         place = torch.searchsorted(words, target.contiguous()).clamp_max(words.shape[1] - 1)  # [R, T]
         # special symbols stand first in every list
         place = place.where(words.gather(1, place) == target, UNK)
         return self._scores(output.features, state).log_softmax(-1).gather(-1, place[..., None]).squeeze(-1)
 
-    def nll(self, output: AttentiveOutput, batch: Batch, state: LargeVocabularyState) -> Tensor:
+    def nll(self, output: AttentiveOutput, batch: Batch, state: WordsLVTState) -> Tensor:
         return -(self.weights(output, batch) * self.log_prob(output, batch.target, state)).sum()
 
-    def mixture(self, output: AttentiveOutput, state: LargeVocabularyState) -> Shortlist:
+    def mixture(self, output: AttentiveOutput, state: WordsLVTState) -> Shortlist:
         scores = self._scores(output.features[:, -1:], state)[:, 0]
         return Shortlist(scores, per_hypothesis(state.candidates, len(scores)), self.config.vocab_size)

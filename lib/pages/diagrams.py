@@ -30,7 +30,7 @@ from matplotlib.text import Text
 from lib.pages.pictures import PICTURES
 from lib.pages.pictures.picture import Arrow, Box, Frame, ModelPicture, Part, equation_numbers
 from lib.system.command_line import command_parser, plain_errors
-from lib.system.errors import choose
+from lib.system.errors import one_of
 from lib.system.files import project_root, write_whole
 
 # After Okabe and Ito (2008), the blue a little darker and the purple lighter, so that colour-blind readers can tell
@@ -57,7 +57,7 @@ def model_picture(name: str, lit: Iterable[int | str] | None = None, small: bool
 
     Raises ValueError for a model or a part that is not there.
     """
-    picture = PICTURES[choose(name, PICTURES, "model")]
+    picture = PICTURES[one_of(name, PICTURES, "model")]
     boxes, arrows = (set(picture.boxes), set(picture.arrows)) if lit is None else picture.lit(lit)
     pen = _pen(picture, small)
     for frame in picture.frames:

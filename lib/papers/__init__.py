@@ -12,7 +12,7 @@ from lib.runs.folder import load_weights, made_from, read_config
 from lib.runs.run import Run
 from lib.runs.search import DecodeConfig
 from lib.system.devices import device_named
-from lib.system.errors import InputError, RunError, choose
+from lib.system.errors import InputError, RunError, one_of
 
 PAPERS: dict[str, Paper] = {
     module.PAPER.name: module.PAPER for module in (mem2mem, windowed, read_again, hierarchical_transformer)
@@ -21,7 +21,7 @@ PAPERS: dict[str, Paper] = {
 
 def paper(name: str) -> Paper:
     """A paper by name. Raises ValueError, with the nearest, for one that does not exist."""
-    return PAPERS[choose(name, PAPERS, "model")]
+    return PAPERS[one_of(name, PAPERS, "model")]
 
 
 def resolve(name: str, preset: str, variant: str | None = None, options=None, **train) -> Setup:
@@ -46,7 +46,7 @@ def made_of_runs_named(name: str) -> tuple[Paper, Samples | RunFigure]:
 
 
 def _named(name: str, tables: dict):
-    return tables[choose(name, tables, "table")]
+    return tables[one_of(name, tables, "table")]
 
 
 def open_run(folder: str | Path, weights: str = "", device: str | None = None) -> Run:
@@ -56,7 +56,7 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
     path = folder / "config.json"
     try:
         of = paper(config["paper"])
-        variant = choose(config["variant"], of.variants, f"variant of {of.name}")
+        variant = one_of(config["variant"], of.variants, f"variant of {of.name}")
     except InputError as error:
         raise RunError(f"{path}: {error}") from None
     kind = of.variants[variant].kind

@@ -20,7 +20,7 @@ from lib.papers.tables import Kept, PageTable, RunFigure, RunSpec, Samples, Tabl
 from lib.runs.config import TrainConfig
 from lib.runs.folder import Recipe
 from lib.runs.search import DecodeConfig
-from lib.system.errors import InputError, choose, did_you_mean
+from lib.system.errors import InputError, did_you_mean, one_of
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,11 @@ class Paper:
         variant: None is the preset's. options, train: fields in place of the preset's; None keeps the preset's.
         Raises ValueError for a name that does not exist.
         """
-        chosen = self.presets[choose(preset, self.presets, "preset")]
-        name = choose(variant or chosen.variant or self.usual, self.variants, "variant")
+        chosen = self.presets[one_of(preset, self.presets, "preset")]
+        name = one_of(variant or chosen.variant or self.usual, self.variants, "variant")
         model, given = self.variants[name], _given(options or {})
         if model.presets:
-            chosen = model.presets[choose(preset, model.presets, f"preset of {name}")]
+            chosen = model.presets[one_of(preset, model.presets, f"preset of {name}")]
         _known(f"{self.name}: options", set(given), field_names(self.options_class(name)))
         _known(f"{self.name}: training", set(train), field_names(TrainConfig))
         for option, value in model.options.items():

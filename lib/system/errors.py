@@ -23,7 +23,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f", did you mean {near[0]!r}?" if near else "."
 
 
-def choose(value: str, allowed, what: str) -> str:
+def one_of(value: str, allowed, what: str) -> str:
     """`value` if it is allowed; otherwise a ValueError that proposes the nearest."""
     if value in allowed:
         return value

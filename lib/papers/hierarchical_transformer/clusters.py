@@ -37,7 +37,7 @@ class Cluster:
 
 
 # what a corpus keeps that comes ranked, in paragraphs and pieces of its own
-_RANKED = {"lower": False, "clones": 1.0, "paragraph_words": sys.maxsize}
+_IF_RANKED = {"lower": False, "clones": 1.0, "paragraph_words": sys.maxsize}
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ParagraphOptions(Options):
     @property
     def of_corpus(self) -> tuple[str, ...]:
         """Those of a corpus that came ranked."""
-        return tuple(_RANKED) if all(getattr(self, name) == value for name, value in _RANKED.items()) else ()
+        return tuple(_IF_RANKED) if all(getattr(self, name) == value for name, value in _IF_RANKED.items()) else ()
 
     def example(self, document: Document) -> Cluster:
         """Sections as paragraphs of at most `paragraph_words` words, without copies of the summary.
@@ -84,7 +84,7 @@ class ParagraphOptions(Options):
     ) -> PreparedCorpus:
         """In pieces that are learned from the training documents. A corpus that comes ranked, in pieces of its own,
         keeps its paragraphs and its pieces as they are."""
-        options = replace(self, **_RANKED) if corpus.ranked else self
+        options = replace(self, **_IF_RANKED) if corpus.ranked else self
         key = [corpus.identity, code_of(type(corpus)), asdict(options), limit]
         return cached_corpus(
             "clusters",

@@ -36,7 +36,7 @@ from lib.system.fields import Count
 from lib.system.files import write_whole
 
 # what is not known of a corpus such as WikiSum's shards
-RANKED = "its paragraphs come ranked: neither the order in which they stood nor their pages are known"
+ORDER_UNKNOWN = "its paragraphs come ranked: neither the order in which they stood nor their pages are known"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class ClusterOptions(ParagraphOptions):
         """
         if corpus.ranked and (self.ranking != "learned" or self.graph == "discourse"):
             wanted = "graph='discourse'" if self.graph == "discourse" else f"ranking={self.ranking!r}"
-            raise CorpusError(f"{corpus.name}: {RANKED}, so a row with {wanted} cannot be had from it")
+            raise CorpusError(f"{corpus.name}: {ORDER_UNKNOWN}, so a row with {wanted} cannot be had from it")
         wide = self.of_all.prepare(corpus, limit, progress=progress)
         ranking = "order" if corpus.ranked else self.ranking
         graph = entity_finder()[1] if self.graph == "discourse" else self.graph
@@ -85,7 +85,7 @@ class ClusterOptions(ParagraphOptions):
             else:
                 scores = {name: SCORES[ranking](split, wide.vocabulary) for name, split in wide.splits.items()}
             made = choose_paragraphs(wide, scores, self, parts, corpus)
-            return replace(made, encoder=replace(made.encoder, ranker=weights))
+            return replace(made, encoder=replace(made.encoder, chooser=weights))
 
         key = [wide.fingerprint, asdict(self), ranking, graph]
         return cached_corpus("ranked", key, ClusterOptions, make, folder)
@@ -95,9 +95,9 @@ class ClusterOptions(ParagraphOptions):
         come."""
         documents, pieces = list(documents), encoder.vocabulary
         wide = super().encode(documents, encoder)
-        if self.ranking == "learned" and encoder.ranker is not None:
+        if self.ranking == "learned" and encoder.chooser is not None:
             model = _ranker(encoder, self.ranker_width)
-            model.load_state_dict({name: torch.from_numpy(value) for name, value in encoder.ranker.items()})
+            model.load_state_dict({name: torch.from_numpy(value) for name, value in encoder.chooser.items()})
             scores = learned_scores(model.eval(), wide)
         else:
             scores = SCORES["order" if self.ranking == "learned" else self.ranking](wide, pieces)
@@ -161,7 +161,7 @@ def _by_document(flat: np.ndarray, split: Sequence[EncodedDocument]) -> list[np.
 def best_paragraphs(split: Sequence[EncodedDocument], scores: list[np.ndarray], vocabulary, count: int) -> list[str]:
     """The text of the `count` best paragraphs of every document, the best first."""
     return [
-        " ".join(vocabulary.text(rows_of(document)[1 + i]) for i in ranked(s)[:count])
+        " ".join(vocabulary.text(rows_of(document)[1 + i]) for i in best_first(s)[:count])
         for document, s in zip(split, scores, strict=True)
     ]
 
@@ -188,7 +188,7 @@ def order_scores(split: Sequence[EncodedDocument], pieces: Vocabulary) -> list[n
 SCORES = {"similarity": similarity_scores, "order": order_scores}
 
 
-def ranked(scores: np.ndarray) -> np.ndarray:
+def best_first(scores: np.ndarray) -> np.ndarray:
     """Indices of paragraphs, the best first; equal ones as they come."""
     return np.argsort(-scores, kind="stable")
 
@@ -233,7 +233,7 @@ def _choose(
     document: EncodedDocument, scores: np.ndarray, graph: np.ndarray | None, options: ClusterOptions
 ) -> EncodedDocument:
     rows = rows_of(document)
-    chosen = np.append(0, 1 + ranked(scores)[: options.paragraphs])
+    chosen = np.append(0, 1 + best_first(scores)[: options.paragraphs])
     kept, left = [], options.source_tokens or math.inf
     for i in chosen:
         row = rows[i] if not options.flat or i == chosen[-1] or i == 0 else np.append(rows[i], PARAGRAPH_END)

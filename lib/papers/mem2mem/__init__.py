@@ -13,7 +13,7 @@ from lib.models.hred import HRED
 from lib.models.mem2mem import Mem2Mem
 from lib.models.sentence_extractors import SentenceClassifier, SentencePointer
 from lib.models.seq2seq import Seq2Seq
-from lib.models.tlm import LanguageModel
+from lib.models.tlm import TLM
 from lib.papers.mem2mem.extracts import (
     ExtractOptions,
     SequenceOptions,
@@ -50,7 +50,7 @@ EXTRACTORS = {
 _POINTER = {"pointer_layers": 1, "pointer_embedding": 64, "pointer_hidden": 64, "pointer_rate": 2e-3}
 _SMALL_TLM = {"width": 64, "heads": 4, "inner": 256, "layers": 3, "dropout": 0.1}
 _WRITTEN = {"block_ngrams": 3, "forbidden": (PAD, UNK, BOS, TITLE_END, PARAGRAPH_END)}
-TLM = {
+TLM_PRESETS = {
     # 256 sequences a batch there: some 64 papers
     "paper": Preset(
         SequenceOptions(),
@@ -107,8 +107,8 @@ VARIANTS = {
     "discourse-aware": Variant(DiscourseAware, options={"unit": "section"}),
     "Sent-CLF": Variant(SentenceClassifier, counted={"summary_sentences": summary_sentences}, presets=EXTRACTORS),
     "Sent-PTR": Variant(SentencePointer, presets=EXTRACTORS),
-    "TLM": Variant(LanguageModel, options={"extracts": False}, presets=TLM),
-    "TLM + extracts": Variant(LanguageModel, options={"extracts": True}, presets=TLM),
+    "TLM": Variant(TLM, options={"extracts": False}, presets=TLM_PRESETS),
+    "TLM + extracts": Variant(TLM, options={"extracts": True}, presets=TLM_PRESETS),
 }
 # the weights of the regularisers are larger than the paper's because there are hundreds of steps in place of 100,000
 _SMALL = {

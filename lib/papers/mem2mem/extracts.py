@@ -128,7 +128,9 @@ class SequenceOptions(ExtractOptions):
         chosen: Iterable[Sequence[int]] = [()] * len(found)
         if self.extracts:
             pointer = _pointer(pieces, self)
-            pointer.load_state_dict({name: torch.from_numpy(value) for name, value in (encoder.ranker or {}).items()})
+            pointer.load_state_dict(
+                {name: torch.from_numpy(value) for name, value in (encoder.chooser or {}).items()}
+            )
             chosen = _chosen(found, pieces, pointer.eval())
         return [encode_sequence(self.example(d), c, pieces, self) for d, c in zip(documents, chosen, strict=True)]
 
@@ -216,7 +218,7 @@ def _sequences(
         encode = partial(_as_sequences, options=options, rest=name == "train")
         splits[name] = encode_split(parts, name, pairs, encode, pieces)
     weights = None if pointer is None else {n: v.cpu().numpy() for n, v in pointer.state_dict().items()}
-    encoder = TextEncoder(options, pieces, ranker=weights)
+    encoder = TextEncoder(options, pieces, chooser=weights)
     return PreparedCorpus(corpus.name, encoder, splits, found.report, found.remarks)
 
 

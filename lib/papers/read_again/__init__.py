@@ -5,7 +5,7 @@ from dataclasses import replace
 from lib.models.abs import ABS
 from lib.models.ras import RAS
 from lib.models.read_again import ENCODERS, ReadAgain
-from lib.models.words_lvt import LargeVocabulary
+from lib.models.words_lvt import WordsLVT
 from lib.papers.paper import Paper, Preset, Variant, at_least
 from lib.papers.read_again.headlines import HeadlineOptions
 from lib.papers.tables import Kept, PageTable, Row, RunFigure, Samples, Table, baseline, trained
@@ -28,7 +28,7 @@ def _ras(decoder: str, rate: float) -> Variant:
 
 def _lvt(candidates: int) -> Variant:
     """Of a vocabulary with more words than are candidates, in the demos too."""
-    return Variant(LargeVocabulary, {"candidates": candidates}, {"vocab_size": at_least(4 * candidates)})
+    return Variant(WordsLVT, {"candidates": candidates}, {"vocab_size": at_least(4 * candidates)})
 
 
 # The models of Table 1: every encoder without and with copying, and ABS; and those of Table 2.
