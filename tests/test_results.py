@@ -231,7 +231,7 @@ def test_a_table(scored):
     assert (
         "40.02 / 15.82 / 36.28" in text
         and "+read - hred" in text.partition("<details>")[2]
-        and "Published: pubmed." in text
+        and "Published: pubmed, its R-L summary-level." in text
     )
     assert (
         "`aclsum`, 4 documents to train on, 3 of its test split scored; preset `demo`, 2 steps, seeds: 1 or 2" in text
@@ -369,17 +369,31 @@ def test_a_run_is_scored_with_another_decoding(asked, tmp_path):
         score_shipped(tmp_path, *given, "--batch-size", "0")
 
 
+def test_every_rl_has_its_level():
+    for name, level in (("mem2mem_table1", "summary"), ("hierarchical_table2", "sentence")):
+        columns = published_table(name).columns
+        assert f"R-L, {level}-level" in (columns.levels[1] if columns.nlevels > 1 else columns)
+    kept = json.loads((project_root() / "trained" / "mem2mem" / "table.json").read_text(encoding="utf-8"))
+    assert "R-Lsum is summary-level." in setting(kept) and "Published" not in setting(kept)
+
+
+def test_a_column_that_is_the_same_everywhere_is_not_shown():
+    """`distinct` stands where some summary is another document's as well."""
+    for name, shown in (("mem2mem", False), ("hierarchical_transformer", True)):
+        kept = json.loads((project_root() / "trained" / name / "table.json").read_text(encoding="utf-8"))
+        assert ("distinct" in table_frame(kept)) == ("distinct" in pairs_frame(kept)) == shown
+
+
 def test_a_table_without_runs(scored):
     """Nothing was trained: neither steps nor seeds are told."""
     base = read(scored / "baselines.json")
     labels = ["Oracle, as long as it helps", "Oracle, 10 sentences", "Gold Ext, two sentences for each"]
     made = make_table("mem2mem_table3_gold", {label: [base] for label in labels}, "pubmed", "demo")
-    assert setting(made) == (
-        "`pubmed`, 3 of its test split scored; 95% bootstrap interval over documents. Published: pubmed."
-    )
+    how = "`pubmed`, 3 of its test split scored; 95% bootstrap interval over documents. R-Lsum is summary-level."
+    assert setting(made) == f"{how} Published: pubmed, its R-L summary-level."
     assert table_frame(made)["published"].tolist() == ["", "", "47.76 / 20.36 / 39.19"]
     ours = without_published(made)
-    assert setting(ours) == "`pubmed`, 3 of its test split scored; 95% bootstrap interval over documents."
+    assert setting(ours) == how
     assert table_frame(ours).equals(table_frame(made).drop(columns="published"))
     assert made["rows"][2]["words"] > made["rows"][0]["words"] > 0, "two for each of the reference are many"
 

@@ -52,6 +52,7 @@ class Table:
     measure: str = "rouge"  # of MEASURES
     decodings: bool = False  # whether each run has a row for both of DECODINGS
     split_name: str = "test"
+    published_rl: str = "summary-level"  # or "sentence-level", as of summaries that are scored in one line
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -11,15 +11,15 @@ _FOLD = "<details><summary>Which differences are real (paired bootstrap)</summar
 
 def table_frame(numbers: dict) -> pd.DataFrame:
     """A table as `make_table` or `page_table` made it, for a page: our rows with intervals, published ones beside."""
-    columns = numbers["columns"]
     if "lines" in numbers:
-        return pd.DataFrame.from_dict(numbers["lines"], orient="index", columns=columns)
+        return pd.DataFrame.from_dict(numbers["lines"], orient="index", columns=numbers["columns"])
+    columns = _columns(numbers)
     rows, shown_corpus = {}, _published_corpus(numbers)
     for row in numbers["rows"]:
         corpus = shown_corpus if shown_corpus in row["published"] else next(iter(row["published"]), shown_corpus)
         published = " / ".join(f"{v:.2f}" for v in row["published"].get(corpus, ()))
         scores = row.get("scores", {})
-        shown = {c: f"{s['mean']:.2f} [{s['low']:.2f}, {s['high']:.2f}]" for c, s in scores.items()}
+        shown = {c: "{mean:.2f} [{low:.2f}, {high:.2f}]".format(**scores[c]) for c in columns if c in scores}
         rows[row["label"]] = {
             "parameters": f"{row['parameters']:,}" if "parameters" in row else "",
             **(shown or dict.fromkeys(columns, "" if "missing" in row else "not built")),
@@ -30,6 +30,13 @@ def table_frame(numbers: dict) -> pd.DataFrame:
         }
     frame = pd.DataFrame.from_dict(rows, orient="index").fillna("")
     return frame.loc[:, (frame != "").any()]
+
+
+def _columns(numbers: dict) -> list[str]:
+    """The columns that say something: `distinct` does not where no summary is another document's as well."""
+    scores = [row.get("scores", {}) for row in numbers["rows"]]
+    alike = any(one["distinct"]["mean"] < 100 for one in scores if "distinct" in one)
+    return [column for column in numbers["columns"] if column != "distinct" or alike]
 
 
 def _published_corpus(numbers: dict) -> str:
@@ -47,7 +54,8 @@ def published_table(name: str) -> pd.DataFrame:
     """What the paper reports in a table, corpus by corpus."""
     _, table = table_named(name)
     corpora = dict.fromkeys(corpus for row in table.rows for corpus in row.published)
-    columns = ("R-1", "R-2", "R-L") if table.measure == "rouge" else table.columns
+    rouge = ("R-1", "R-2", f"R-L, {table.published_rl}")
+    columns = table.columns if table.measure == "copied" else rouge
     rows = {
         row.label: [v for c in corpora for v in row.published.get(c, [None] * len(columns))]
         for row in table.rows
@@ -63,7 +71,7 @@ def pairs_frame(numbers: dict) -> pd.DataFrame:
         {
             f"{pair['second']} - {pair['first']}": {
                 c: f"{d['mean']:+.2f} [{d['low']:+.2f}, {d['high']:+.2f}], p {_p(d['p'])}"
-                for c, d in ((c, pair[c]) for c in numbers["columns"])
+                for c, d in ((c, pair[c]) for c in _columns(numbers))
             }
             for pair in numbers["pairs"]
         },
@@ -84,12 +92,18 @@ def setting(numbers: dict) -> str:
     read = f"{numbers['training documents']:,} documents to train on, " if runs else ""
     trained = f"preset `{numbers['preset']}`, {steps} steps, seeds: {seeds}; " if runs else ""
     published = _published_corpus(numbers)
+    level = table_named(numbers["table"])[1].published_rl if published else ""
     return (
         f"`{numbers['corpus']}`, {read}"
         f"{numbers['documents']:,} of its {numbers['split']} split scored; {trained}"
         f"95% bootstrap interval over documents{' and seeds' if runs else ''}."
         + (f" {numbers['decoding'].capitalize()}, unless a row says otherwise." if "decoding" in numbers else "")
-        + (f" Published: {published}." if published else "")
+        + (" R-Lsum is summary-level." if "R-Lsum" in numbers["columns"] else "")
+        + (
+            f" Published: {published}" + (f", its R-L {level}." if numbers["columns"][0] == "R-1" else ".")
+            if published
+            else ""
+        )
     )
 
 

@@ -154,6 +154,7 @@ TABLES = {
         (("FT 600, no ranking", "FT 600"), ("FT 800", "HT"), ("T-DMCA", "HT"), ("HT", "HT + similarity graph"),
          ("HT", "HT + discourse graph"), ("HT", "HT, longer input at test")),
         decodings=True,
+        published_rl="sentence-level",
     ),
     "hierarchical_table3": Table(
         "Hierarchical transformer, Table 3: ablations",
@@ -165,6 +166,7 @@ TABLES = {
         ),
         against("HT", *_ABLATIONS),
         decodings=True,
+        published_rl="sentence-level",
     ),
     "hierarchical_table_copying": Table(
         "Hierarchical transformer with copying, which is ours: what Tables 2 and 3 compare",

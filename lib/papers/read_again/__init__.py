@@ -127,6 +127,7 @@ TABLES = {
          ("Read-Again GRU, 15K", "Read-Again GRU + copy, 15K"),
          ("Read-Again LSTM, 15K", "Read-Again LSTM + copy, 15K"),
          ("Read-Again LSTM + copy, 15K", "Option 2 + copy, 15K")),
+        published_rl="sentence-level",
     ),
     "read_again_table2": Table(
         "Read-Again, Table 2: recall of the first 75 bytes",
@@ -149,6 +150,7 @@ TABLES = {
          ("RAS-LSTM", "RAS-Elman"), ("RAS-Elman", "Read-Again LSTM + copy"),
          ("big-words-lvt2k-1sent", "Read-Again LSTM + copy")),
         measure="recall",
+        published_rl="sentence-level",
     ),
     "read_again_table3": Table(
         "Read-Again, Table 3: the decoder's vocabulary",
@@ -164,6 +166,7 @@ TABLES = {
             for suffix, scores in (("", without), (" + copy", copying))
         ),
         tuple((f"Read-Again LSTM, {n}K", f"Read-Again LSTM + copy, {n}K") for n in (2, 5, 15, 30, 69)),
+        published_rl="sentence-level",
     ),
     # the paper says it and has no table of it
     "read_again_table_importance": Table(
