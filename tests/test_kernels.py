@@ -18,7 +18,6 @@ from lib.layers.kernels import _rational_tanh, compiled, for_each_document
 from lib.layers.lstm import LSTM
 from lib.layers.pointer import Mixture, softmax_nll
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
-from lib.runs.loop import _compiles
 
 LENGTHS = [7, 1, 12, 9]
 
@@ -144,21 +143,6 @@ def test_pytorchs_scan_in_groups_of_documents(cached, monkeypatch):
     ours, gradients = weights_and_gradients(_CoverageScan, inputs, mask)
     assert torch.allclose(ours, whole, rtol=0, atol=1e-14)
     assert all(torch.allclose(a, b, rtol=0, atol=1e-13) for a, b in zip(gradients, expected))
-
-
-def test_a_model_says_which_of_its_kernels_are_not_compiled_yet(monkeypatch):
-    attending = Mem2Mem(Mem2MemConfig(50, embedding=6, hidden=8, bottleneck=5, slots=3, compression=4))
-    monkeypatch.setattr("lib.runs.loop.ready", lambda kernel: kernel is kernels.exponentials)
-    assert _compiles(attending) and not _compiles(torch.nn.Linear(2, 2))
-    monkeypatch.setattr(attending, "word_attention", None)
-    assert not _compiles(attending)
-    monkeypatch.setattr("lib.runs.loop.ready", lambda kernel: False)
-    assert _compiles(attending)
-
-
-def test_a_kernel_that_was_called_is_ready():
-    softmax_nll(torch.ones(1, 2), torch.ones(3, 2), torch.ones(3), torch.tensor([0]), torch.ones(1))
-    assert kernels.ready(kernels.exponentials)
 
 
 def test_what_is_not_a_cpus_float_takes_pytorch():
