@@ -18,7 +18,6 @@ from lib.layers.kernels import _rational_tanh, compiled, for_each_document
 from lib.layers.lstm import LSTM
 from lib.layers.pointer import Mixture, softmax_nll
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
-from lib.runs.loop import _compiles
 
 LENGTHS = [7, 1, 12, 9]
 
@@ -146,21 +145,6 @@ def test_pytorchs_scan_in_groups_of_documents(cached, monkeypatch):
     assert all(torch.allclose(a, b, rtol=0, atol=1e-13) for a, b in zip(gradients, expected))
 
 
-def test_a_model_says_which_of_its_kernels_are_not_compiled_yet(monkeypatch):
-    attending = Mem2Mem(Mem2MemConfig(50, embedding=6, hidden=8, bottleneck=5, slots=3, compression=4))
-    monkeypatch.setattr("lib.runs.loop.ready", lambda kernel: kernel is kernels.exponentials)
-    assert _compiles(attending) and not _compiles(torch.nn.Linear(2, 2))
-    monkeypatch.setattr(attending, "word_attention", None)
-    assert not _compiles(attending)
-    monkeypatch.setattr("lib.runs.loop.ready", lambda kernel: False)
-    assert _compiles(attending)
-
-
-def test_a_kernel_that_was_called_is_ready():
-    softmax_nll(torch.ones(1, 2), torch.ones(3, 2), torch.ones(3), torch.tensor([0]), torch.ones(1))
-    assert kernels.ready(kernels.exponentials)
-
-
 def test_what_is_not_a_cpus_float_takes_pytorch():
     assert compiled(torch.zeros(1)) and compiled(torch.zeros(1).double())
     assert not compiled(torch.zeros(1).bfloat16()) and not compiled(torch.zeros(1, device="meta"))
@@ -235,15 +219,19 @@ def test_recurrent_layers_are_pytorchs(kind, packed, bidirectional, started):
         assert a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("steps", [1, 7])
-def test_without_gradients_an_lstm_reads_the_same(steps):
+@pytest.mark.parametrize("learns", [False, True])
+def test_an_lstm_reads_the_same_word_by_word(learns):
+    """PyTorch's kernel reads the whole, the compiled one a word."""
     torch.manual_seed(0)
-    layer, inputs, start = LSTM(5, 4).double(), torch.randn(3, steps, 5).double(), torch.randn(2, 1, 3, 4).double()
-    states, last = layer(inputs, tuple(start))
-    with torch.no_grad():
-        found, ends = layer(inputs, tuple(start))
-    for a, b in zip((found, *ends), (states, *last), strict=True):
-        assert torch.allclose(a, b, rtol=0, atol=1e-13)
+    layer, inputs, start = LSTM(5, 4).double(), torch.randn(3, 7, 5).double(), torch.randn(2, 1, 3, 4).double()
+    with torch.set_grad_enabled(learns):
+        states, last = layer(inputs, tuple(start))
+        words, ends = [], tuple(start)
+        for word in inputs.split(1, 1):
+            found, ends = layer(word, ends)
+            words.append(found)
+    for a, b in zip((torch.cat(words, 1), *ends), (states, *last), strict=True):
+        assert torch.allclose(a, b, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("kind", THEIRS)
@@ -335,7 +323,7 @@ def compiled_code():
     weights_and_gradients(_CompiledScan, inputs, mask)
     x, alpha = (torch.randn(2, 3, 4, requires_grad=True) for _ in range(2))
     _CompiledScores.apply(x, alpha, x[0, 0], [3, 2]).sum().backward()
-    (GatedGRU(4, 4)(x, alpha) + GRU(4, 4)(x)[0] + LSTM(4, 4)(x)[0]).sum().backward()
+    (GatedGRU(4, 4)(x, alpha) + GRU(4, 4)(x)[0] + LSTM(4, 4)(x[:, :1])[0]).sum().backward()
     model = Mem2Mem(Mem2MemConfig(50, embedding=6, hidden=8, bottleneck=5, slots=3, compression=4))
     leaves = torch.randn(2, 3, 8), torch.randn(2, 7, 8), torch.randn(2, 7, 16)
     model._compiled_scan(*(leaf.requires_grad_() for leaf in leaves))[1].sum().backward()

@@ -94,41 +94,6 @@ def test_the_page_needs_nothing_else(tmp_path):
     assert not re.search(r"""(src|href)\s*=\s*["']|https?:|@import|url\(|fetch\(""", text)
 
 
-@pytest.mark.parametrize(
-    ("document", "message"),
-    [
-        (shown(words=np.ones((6, 10))), r"Cats: words has shape \(6, 10\), not \(6, 11\)"),
-        (shown(units=np.ones((5, 3))), r"Cats: units has shape \(5, 3\), not \(6, 3\)"),
-        (shown(generate=np.ones((6, 1))), r"Cats: generate has shape \(6, 1\), not \(6,\)"),
-        (shown(slots=np.ones((5, 2))), r"Cats: slots has shape \(5, 2\), not \(6, 2\)"),
-        (shown(slots=np.ones((6, 2)), heads=np.ones((4, 3))), r"Cats: slots has shape \(6, 2\), not \(6, 4\)"),
-        (shown(heads=np.ones((4, 2))), r"Cats: heads has shape \(4, 2\), not \(4, 3\)"),
-        (shown(words=np.full((6, 11), np.nan)), "Cats: words has a number that is negative or not finite"),
-        (shown(generate=np.full(6, np.inf)), "Cats: generate has a number that is negative or not finite"),
-        (shown(units=np.full((6, 3), -1)), "Cats: units has a number that is negative or not finite"),
-        (shown(glances=np.ones(6)), "Cats: unknown attention 'glances'; there are words, units"),
-        (shown(window=np.zeros(6)), "Cats: window and windows belong together"),
-        (shown(window=np.zeros(6), windows=np.ones((1, 3))), r"Cats: windows has shape \(1, 3\), not \(1, 2\)"),
-        (shown(window=np.ones(6), windows=np.array([[0, 4]])), "Cats: window has a number from 1"),
-        (
-            shown(window=np.zeros(6), windows=np.array([[0, 12]])),
-            "Cats: windows has one that ends .* 11 source words",
-        ),
-        (shown(window=np.zeros(6), windows=np.array([[4, 3]])), "Cats: windows has one that ends before it begins"),
-        (replace(shown(), copied=[True]), "Cats: copied has 1 values, not 6"),
-    ],
-)
-def test_what_does_not_fit_is_named(tmp_path, document, message):
-    with pytest.raises(ValueError, match=message):
-        write_page(tmp_path / "page.html", "m", [memory(), document])
-    assert not list(tmp_path.iterdir()), "nothing is written"
-
-
-def test_a_page_needs_a_document(tmp_path):
-    with pytest.raises(ValueError, match="no document to show"):
-        write_page(tmp_path / "page.html", "m", [])
-
-
 # ------------------------------------------------------------------------------------------------- in a browser
 
 HELPERS = """<pre id="saved"></pre><script>

@@ -1,7 +1,6 @@
 """One schema for documents, and what is turned into it: records in the layouts of public corpora, and plain text."""
 
 import re
-import sys
 from dataclasses import dataclass, field
 
 from lib.data.text import split_sentences
@@ -162,12 +161,7 @@ def _string(record: dict, keys: tuple[str, ...], default: str) -> str:
     )
     if isinstance(value, float) and value.is_integer():  # a table with gaps has 7.0 for 7
         value = int(value)
-    if not isinstance(value, int | float):
-        return _text(value, key)
-    try:
-        return str(value)
-    except ValueError:
-        raise InputError(f"{key!r} is a number of more than {sys.get_int_max_str_digits():,} digits") from None
+    return str(value) if isinstance(value, int | float) else _text(value, key)
 
 
 # ---------------------------------------------------------------------------------------- plain text and Markdown

@@ -122,10 +122,8 @@ def parse_json(line: bytes) -> Any:
         return InputError(f"not UTF-8: byte {error.start + 1} of the line cannot be decoded")
     except json.JSONDecodeError as error:
         return InputError(f"not JSON: {error.msg} at column {error.colno}")
-    except RecursionError:
-        return InputError("lists or objects within each other, too deep to be read")
-    except ValueError:  # a limit of Python's
-        return InputError(f"it holds a number of more than {sys.get_int_max_str_digits():,} digits")
+    except (RecursionError, ValueError) as error:  # a limit of Python's: lists in lists, or digits of a number
+        return InputError(f"cannot be read ({error})")
 
 
 def read_parquet(path: Path) -> Records:

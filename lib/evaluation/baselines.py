@@ -67,19 +67,14 @@ def _along_cosines(vectors: csr_array) -> Follow:
 
 
 def _along_edges(vectors: csr_array, threshold: float) -> Follow:
-    """The matrix is 1 where a cosine reaches the threshold. It takes 5 bytes an edge, and at most L * L bits."""
+    """The matrix is 1 where a cosine reaches the threshold. It takes 5 bytes an edge."""
     turned, count = vectors.T.tocsr(), len(vectors.indptr) - 1  # L
     rows, blocks = max(1, CELLS // count), []
     for first in range(0, count, rows):
         near = (vectors[first : first + rows] @ turned).toarray() >= threshold  # [rows, L]
         near[np.arange(len(near)), np.arange(first, first + len(near))] = True  # also for sentences without words
-        blocks.append(csr_array(near) if near.mean() < 1 / 40 else np.packbits(near, axis=1))
-
-    def follow(values: np.ndarray) -> np.ndarray:
-        whole = (b if isinstance(b, csr_array) else np.unpackbits(b, axis=1, count=count) for b in blocks)
-        return np.concatenate([block @ values for block in whole])
-
-    return follow
+        blocks.append(csr_array(near))
+    return lambda values: np.concatenate([block @ values for block in blocks])
 
 
 def oracle(sentences: Sequence[str], reference: Sequence[str], count: int | None = None) -> list[str]:

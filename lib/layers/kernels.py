@@ -723,12 +723,6 @@ def _array(x: Tensor) -> np.ndarray:
     return (x.view(torch.int16) if x.dtype == torch.bfloat16 else x).numpy()
 
 
-def ready(kernel: Any) -> bool:
-    """Whether a kernel is compiled, or at least kept from an earlier process."""
-    kept = Path(kernel.stats.cache_path or "").glob(f"{Path(__file__).stem}.{kernel.__name__}-*.nbi")
-    return bool(kernel.signatures) or any(kept)
-
-
 def for_each_document(function: Callable[[int, int], None], lengths: Sequence[int]) -> None:
     """Call `function` of the number and the length of every document, the longest first, on as many threads as
     PyTorch may use here."""

@@ -10,7 +10,8 @@ from lib.layers.sequences import over_steps, slices
 
 
 class LSTM(nn.LSTM):
-    """`torch.nn.LSTM` of one layer, with `batch_first`: its parameters, arguments and results, faster on a CPU."""
+    """`torch.nn.LSTM` of one layer, with `batch_first`: its parameters, arguments and results, faster on a CPU
+    for packed sequences and for single steps."""
 
     weight_hh_l0: Tensor
 
@@ -26,10 +27,10 @@ class LSTM(nn.LSTM):
 
     @staticmethod
     def _pays(inputs) -> bool:
-        """Without gradients PyTorch is 1.3 to 3 times as fast, but for packed sequences and for a single step; and it
-        has no LSTM in bfloat16 where the processor has no AVX-512."""
-        learns, short = torch.is_grad_enabled(), isinstance(inputs, PackedSequence) or inputs.shape[-2] == 1
-        return learns or short or (torch.is_autocast_enabled("cpu") and _has_no_bf16())
+        """Packed sequences and single steps; all else PyTorch reads faster. But it has no LSTM in bfloat16 where the
+        processor has no AVX-512."""
+        short = isinstance(inputs, PackedSequence) or inputs.shape[-2] == 1
+        return short or (torch.is_autocast_enabled("cpu") and _has_no_bf16())
 
     def _read(self, words: Tensor, sizes: list[int], start: list[Tensor], direction: int) -> tuple[Tensor, ...]:
         weight_ih, weight, bias_ih, bias = self.all_weights[direction]

@@ -25,10 +25,7 @@ from tqdm import tqdm
 from lib.data.batch import Batch, make_batch
 from lib.data.batching import BucketSampler, in_order
 from lib.data.prepared import PreparedCorpus, code_of
-from lib.layers.coverage import CoverageAttention
 from lib.layers.dropout import random_numbers, seed_of
-from lib.layers.kernels import coverage_backward, exponentials, ready
-from lib.models.summarizer import Summarizer
 from lib.runs.config import TrainConfig
 from lib.runs.folder import (
     Recipe,
@@ -281,19 +278,18 @@ class _Loop:
         if self.world > 1:
             ids = [self.device.index] if self.device.type == "cuda" else None
             model = DistributedDataParallel(model, device_ids=ids)
+        first = " (the first step may compile)" if self.device.type == "cpu" else ""
         bar = tqdm(
-            total=self.total, initial=self.step, desc="training", mininterval=5, delay=5, ncols=80, file=sys.stdout,
-            disable=not self.progress,
+            total=self.total, initial=self.step, desc=f"training{first}", mininterval=5, delay=5, ncols=80,
+            file=sys.stdout, disable=not self.progress,
         )  # fmt: skip
-        if self.device.type == "cpu" and _compiles(self.model):
-            bar.set_description("training (the first step compiles)")
         started = time.perf_counter()
         while self.step < self.total:
             losses = self._step(model)
+            bar.set_description("training", refresh=False)
             bar.update()
             if self.step % self.config.log_every == 0 or self.step == self.total:
                 values = self._mean(losses)
-                bar.set_description("training", refresh=False)
                 bar.set_postfix_str(f"loss {values['loss']:.3f}", refresh=False)
                 seconds = round(time.perf_counter() - started, 3)
                 self._log({"step": self.step, "split": "train", **values, "seconds": seconds})
@@ -408,13 +404,6 @@ class _Loop:
         tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
         meta = {"step": self.step, "best": self.best, "loss": loss}
         write_whole(self.folder / f"{which}.safetensors", save(tensors, {"meta": json.dumps(meta)}))
-
-
-def _compiles(model: nn.Module) -> bool:
-    """Whether a model's first step on a CPU has to compile kernels: the softmax's, which all that write have, or
-    those of attention with coverage."""
-    attends = any(isinstance(module, CoverageAttention) for module in model.modules())
-    return isinstance(model, Summarizer) and not (ready(exponentials) and (ready(coverage_backward) or not attends))
 
 
 def backward_in_threads(

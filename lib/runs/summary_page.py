@@ -38,12 +38,8 @@ def write_page(path: str | Path, model: str, documents: Sequence[ShownDocument])
 
     Of each row of words, units and heads only the largest weights are written, those that hold 98% of the row and at
     most 60; the rest show as 0. All numbers are rounded to 3 digits. The address may name a document and a word to
-    open at, from 0: page.html#0.5. Raises ValueError, which names the document and the array, when an array does not
-    fit the text or the summary, has an unknown name, or holds a number that is negative or not finite; and when there
-    is no document.
+    open at, from 0: page.html#0.5.
     """
-    if not documents:
-        raise ValueError(f"{path}: there is no document to show")
     page = Path(__file__).with_name("summary_page.html").read_text(encoding="utf-8")
     data = json.dumps({"model": model, "documents": [_record(d) for d in documents]}, separators=(",", ":"))
     for sign in "<>&":  # no text can end the script or begin a comment; json has escaped all that is not ASCII
@@ -53,49 +49,11 @@ def write_page(path: str | Path, model: str, documents: Sequence[ShownDocument])
 
 def _record(document: ShownDocument) -> dict[str, object]:
     """What the page's script reads: cut rows as lists of [index, weight], the other arrays as they are."""
-    arrays = _checked(document)
+    arrays = {name: np.asarray(a, dtype=float) for name, a in document.attention.items()}
     shown = {name: _largest(a) if name in SPARSE else _rounded(a) for name, a in arrays.items()}
     about = {name: getattr(document, name) for name in ("name", "unit", "source", "summary")}
     copied = None if document.copied is None else [int(c) for c in document.copied]
     return {**about, "copied": copied, "attention": shown}
-
-
-def _checked(document: ShownDocument) -> dict[str, np.ndarray]:
-    """The arrays in double precision. Raises ValueError, see `write_page`."""
-    arrays = {name: np.array(a, dtype=float, ndmin=1) for name, a in document.attention.items()}
-    units, words = len(document.source), sum(map(len, document.source))
-    written = sum(map(len, document.summary))
-    slots = len(arrays.get("heads", arrays.get("slots", np.empty(0)).T))
-    windows = len(arrays.get("windows", ()))
-    wanted = {
-        "words": (written, words),
-        "units": (written, units),
-        "generate": (written,),
-        "slots": (written, slots),
-        "heads": (slots, units),
-        "window": (written,),
-        "windows": (windows, 2),
-    }
-    for name, array in arrays.items():
-        if name not in wanted:
-            raise ValueError(f"{document.name}: unknown attention {name!r}; there are {', '.join(wanted)}")
-        if array.shape != wanted[name]:
-            raise ValueError(f"{document.name}: {name} has shape {array.shape}, not {wanted[name]}")
-        if not (np.isfinite(array).all() and (array >= 0).all()):
-            raise ValueError(f"{document.name}: {name} has a number that is negative or not finite")
-    if document.copied is not None and len(document.copied) != written:
-        raise ValueError(f"{document.name}: copied has {len(document.copied)} values, not {written}")
-    _check_windows(document.name, arrays, words)
-    return arrays
-
-
-def _check_windows(name: str, arrays: dict[str, np.ndarray], words: int) -> None:
-    if ("window" in arrays) != ("windows" in arrays):
-        raise ValueError(f"{name}: window and windows belong together")
-    if "window" in arrays and (arrays["window"] >= len(arrays["windows"])).any():
-        raise ValueError(f"{name}: window has a number from {len(arrays['windows'])}, the number of windows, up")
-    if "windows" in arrays and ((np.diff(arrays["windows"]) < 0).any() or (arrays["windows"] > words).any()):
-        raise ValueError(f"{name}: windows has one that ends before it begins or after the {words} source words")
 
 
 def _largest(rows: np.ndarray) -> list[list[list[float]]]:
