@@ -291,7 +291,9 @@ def test_the_cost_of_a_command_that_ends_itself(tmp_path, end, status):
     assert done.returncode == status and (tmp_path / "cost.json").exists() == (status == 0)
 
 
-@pytest.mark.parametrize("module", ["lib.pages.diagrams", "lib.pages.figures", "book.class_pages", "tests.bench"])
+@pytest.mark.parametrize(
+    "module", ["lib.pages.diagrams", "lib.pages.figures", "book.class_pages", "tests.tools.bench"]
+)
 def test_help_and_unknown_options_write_nothing(tmp_path, module):
     command = [sys.executable, "-m", module]
     env = {**os.environ, "PYTHONPATH": str(project_root())}
