@@ -33,12 +33,12 @@ check: $(READY)  ## run what takes long: every page with parameters by papermill
 	$(BIN)/pytest tests --long -m long -n 2 --dist worksteal
 
 lock: $(READY)  ## check that all pins can be installed, and write requirements.lock again (asks the package index)
-	$(BIN)/python -m tests.locks
-	$(BIN)/python -m tests.locks make
+	$(BIN)/python -m tests.tools.locks
+	$(BIN)/python -m tests.tools.locks make
 
 torture: $(READY)  ## a quarter of an hour of damaged files, kills and full disks: counts of what became of them
-	$(BIN)/python -m tests.torture --minutes 10
-	$(BIN)/python -m tests.torture_runs --minutes 5
+	$(BIN)/python -m tests.tools.torture --minutes 10
+	$(BIN)/python -m tests.tools.torture_runs --minutes 5
 
 lab: $(READY)  ## open the pages in JupyterLab
 	$(BIN)/jupyter lab notebooks
@@ -57,8 +57,8 @@ figures: $(READY)  ## draw the models and ideas, every committed figure again fr
 workflow: $(READY)  ## install Snakemake, which has a command for each table and figure of the papers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,tables]"
 
-bench: $(READY)  ## time the fast paths against the textbook ones: tests/bench/results.json
-	$(BIN)/python -m tests.bench
+bench: $(READY)  ## time the fast paths against the textbook ones: tests/tools/bench/results.json
+	$(BIN)/python -m tests.tools.bench
 
 $(BOOK): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,book]"

@@ -1,8 +1,9 @@
 """Small corpora and models that many tests use."""
 
 import re
+import sys
 from collections import Counter
-from dataclasses import replace
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,10 @@ from lib.data.batch import EncodedDocument, make_batch
 from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.split import Split
 from lib.data.synthetic import planted_sentences
-from lib.data.vocabulary import BOS, EOS, SPECIALS, Vocabulary
+from lib.data.vocabulary import SPECIALS, Vocabulary
 from lib.layers.dropout import Dropout
-from lib.models.decoder_state import _hypotheses
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.runs.search import DecodeConfig, beam_search, greedy_search
 from lib.system.files import project_root
 
 VOCAB = 12
@@ -74,43 +73,6 @@ def batch_of(*documents):
     return make_batch(documents or RAGGED, VOCAB)
 
 
-# ------------------------------------------------------------------------------- what holds for every summarizer
-
-
-def check_padding(model, items=RAGGED, tolerance: float = 1e-10):
-    """Documents alone and in a padded batch: the same loss terms, and gradients of the loss."""
-    together, alone = model.loss(batch_of(*items)), [model.loss(batch_of(item)) for item in items]
-    for term, value in together.items():
-        expected = torch.stack([terms[term] for terms in alone]).mean()
-        assert torch.allclose(value, expected, rtol=0, atol=1e-12), term
-    names, parameters = zip(*model.named_parameters())
-    losses = together["loss"], sum(terms["loss"] for terms in alone) / len(items)
-    for name, a, b in zip(names, *(torch.autograd.grad(x, parameters, allow_unused=True) for x in losses)):
-        assert (a is None and b is None) or torch.allclose(a, b, rtol=0, atol=tolerance), name
-
-
-def check_beam_search(model, config: DecodeConfig, items=RAGGED):
-    """Log-probabilities are the model's own, and a beam of one is greedy search."""
-    for item, found in zip(items, beam_search(model, batch_of(*items), config)):
-        for h in found:
-            state = model.encode(batch_of(item))
-            output, _ = model.decode(torch.tensor([[BOS, *h.ids]]), state)
-            score = model.log_prob(output, torch.tensor([[*h.ids, EOS]]), state).sum().item()
-            assert h.log_prob == pytest.approx(score, abs=1e-9)
-    batch, one = batch_of(*items), replace(config, beam=1)
-    for found, expected in zip(beam_search(model, batch, one), greedy_search(model, batch, one)):
-        assert found[0].ids == expected.ids
-
-
-def check_same_state(state, expected):
-    """What two states hold of their hypotheses is the same."""
-    names = _hypotheses(type(expected))
-    assert names
-    for name in names:
-        pairs = list(zip(leaves(getattr(state, name)), leaves(getattr(expected, name)), strict=True))
-        assert all(torch.allclose(a, b, rtol=0, atol=1e-12) for a, b in pairs), name
-
-
 def leaves(value):
     """The tensors of a field of a state, whatever holds them."""
     if value is None or isinstance(value, torch.Tensor):
@@ -119,27 +81,17 @@ def leaves(value):
     return [leaf for part in parts for leaf in leaves(part)]
 
 
-def check_parts(model, cuts, items=RAGGED):
-    """One call with many words is many calls, in any cuts: the features of the output, and the state after."""
-    batch = batch_of(*items)
-    state = model.encode(batch)
-    output, after = model.decode(batch.target_input, state)
-    for cut in cuts:
-        running, parts = state, []
-        for tokens in batch.target_input.split(cut, 1):
-            part, running = model.decode(tokens, running)
-            parts.append(part.features)
-        assert torch.allclose(torch.cat(parts, 1), output.features, rtol=0, atol=1e-12)
-        check_same_state(running, after)
-
-
-def check_hypotheses(model, items=RAGGED):
-    """For three documents: two hypotheses share what was made of their document."""
-    rows = torch.tensor([0, 0, 1, 1, 2, 2])
-    tokens = torch.tensor([[4, 5, 6], [7, 1, 4], [9, 9, 9], [4, 6, 8], [1, 1, 2], [5, 4, 3]])
-    output, _ = model.decode(tokens, model.encode(batch_of(*items)).reorder(rows))
-    expected, _ = model.decode(tokens, model.encode(batch_of(*[items[i] for i in rows])))
-    assert torch.allclose(output.features, expected.features, rtol=0, atol=1e-12)
+@contextmanager
+def without_kernels(cached: int = 2**22):
+    """PyTorch alone, as on a GPU; documents in groups of at most `cached` numbers."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [
+            name for name, module in sys.modules.items() if name.startswith("lib.") and hasattr(module, "compiled")
+        ]:
+            patch.setattr(f"{name}.compiled", lambda values: False)
+        for name in ("attention", "coverage"):
+            patch.setattr(f"lib.layers.{name}.CACHED", cached)
+        yield
 
 
 def dropped_in_a_loss(model, batch, monkeypatch) -> dict[str, int]:

@@ -302,7 +302,8 @@ def test_the_cost_of_a_command_that_ends_itself(tmp_path, end, status):
 
 
 @pytest.mark.parametrize(
-    "module", ["lib.pages.diagrams", "lib.pages.four_ideas", "lib.pages.figures", "book.class_pages", "tests.bench"]
+    "module",
+    ["lib.pages.diagrams", "lib.pages.four_ideas", "lib.pages.figures", "book.class_pages", "tests.tools.bench"],
 )
 def test_help_and_unknown_options_write_nothing(tmp_path, module):
     command = [sys.executable, "-m", module]

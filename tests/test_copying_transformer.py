@@ -1,7 +1,6 @@
-"""The hierarchical transformer that copies: word by word, in parts, padded, and its limiting cases."""
+"""The hierarchical transformer that copies: word by word, and its limiting cases."""
 
 import math
-from dataclasses import replace
 
 import pytest
 import torch
@@ -10,8 +9,7 @@ from torch import nn
 from lib.data.vocabulary import BOS, EOS
 from lib.models.copying_transformer import CopyingTransformer, CopyingTransformerConfig
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
-from lib.runs.search import DecodeConfig
-from tests.conftest import VOCAB, batch_of, check_beam_search, check_hypotheses, check_padding, check_parts, document
+from tests.conftest import VOCAB, batch_of, document
 
 SIZES = {"width": 8, "heads": 2, "inner": 12, "local_layers": 1, "global_layers": 1}
 PARAGRAPHS = [[4, 5, 9, 6], [7, 8], [9, 4, 10]]
@@ -81,25 +79,3 @@ def test_what_always_copies_writes_the_source(model):
     p = model.distribution(model.decode(torch.tensor([[BOS]]), state)[0], state, 0)[0]
     assert p.nonzero().flatten().tolist() == sorted(set(SOURCE))
     assert p.sum().item() == pytest.approx(1)
-
-
-def test_padding_changes_nothing(model):
-    check_padding(model)
-
-
-def test_one_call_with_many_words_equals_many_calls(model):
-    check_parts(model, ((1,) * 5, (2, 3), (4, 1)))
-
-
-def test_hypotheses_share_their_document(model):
-    check_hypotheses(model)
-
-
-def test_beam_search(model):
-    config = DecodeConfig(beam=3, min_length=1, max_length=5, length_penalty=0.4, length_offset=5)
-    check_beam_search(model, config)
-
-
-def test_labels_are_not_smoothed():
-    with pytest.raises(ValueError, match="smoothing must be 0"):
-        replace(CopyingTransformerConfig(), smoothing=0.1)

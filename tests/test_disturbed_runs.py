@@ -1,4 +1,4 @@
-"""A few of the conditions of `tests.torture_runs`, and two trainings at once."""
+"""A few of the conditions of `tests.tools.torture_runs`, and two trainings at once."""
 
 import sys
 from collections import Counter
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lib.system.files import project_root
-from tests.torture_runs import (
+from tests.tools.torture_runs import (
     CONDITIONS,
     NAMES,
     Undisturbed,
@@ -51,7 +51,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(right, tmp_path):
 @linux
 @pytest.mark.parametrize("name", NAMES)
 def test_names_of_folders_and_the_working_directory_change_nothing(right, tmp_path, monkeypatch, name):
-    monkeypatch.setattr("tests.torture_runs.NAMES", (name,))
+    monkeypatch.setattr("tests.tools.torture_runs.NAMES", (name,))
     odd_names(np.random.default_rng(0), right, tmp_path / "a folder")
 
 
@@ -68,11 +68,11 @@ def test_a_difference_is_found(right, tmp_path):
 
 
 def test_what_was_never_tried_is_no_success(monkeypatch, capsys):
-    monkeypatch.setattr("tests.torture_runs.Undisturbed", lambda folder: None)
+    monkeypatch.setattr("tests.tools.torture_runs.Undisturbed", lambda folder: None)
     assert main(["--minutes", "0"]) == 1
     assert capsys.readouterr().out.startswith("never tried: trainings that are stopped, full disks, odd folders. ")
     some = {what: lambda *_: Counter({"so": 2}) for what in CONDITIONS}
-    monkeypatch.setattr("tests.torture_runs.CONDITIONS", some)
+    monkeypatch.setattr("tests.tools.torture_runs.CONDITIONS", some)
     assert main(["--minutes", "0.0001"]) == 0
     monkeypatch.setitem(some, "full disks", lambda *_: Counter())
     assert main(["--minutes", "0.0001"]) == 1
@@ -85,8 +85,8 @@ def test_runs_that_differ_stay_to_be_looked_at(tmp_path, monkeypatch, capsys):
         raise AssertionError(f"weights differ in {folder}")
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("tests.torture_runs.Undisturbed", lambda folder: None)
-    monkeypatch.setattr("tests.torture_runs.CONDITIONS", {"full disks": differs})
+    monkeypatch.setattr("tests.tools.torture_runs.Undisturbed", lambda folder: None)
+    monkeypatch.setattr("tests.tools.torture_runs.CONDITIONS", {"full disks": differs})
     assert main(["--minutes", "0.01"]) == 1
     assert Path(capsys.readouterr().out.split(" in ")[-1].strip()).is_dir()
 

@@ -21,9 +21,17 @@ import pytest
 from lib import train
 from lib.data.catalogue import HUB
 from lib.papers import PAPERS, resolve
-from tests import documented
-from tests.documented import BIN, ROOT, commands_of, commands_of_docstring, copy_of_the_checkout, python_of, texts
 from tests.test_whole_pages import parameters_of
+from tests.tools import documented
+from tests.tools.documented import (
+    BIN,
+    ROOT,
+    commands_of,
+    commands_of_docstring,
+    copy_of_the_checkout,
+    python_of,
+    texts,
+)
 
 
 @dataclass(frozen=True)
@@ -52,13 +60,13 @@ SMALL = (
     Rule(r"^conda env create -f (\S+) && conda activate (\S+)$", r"grep -qx 'name: \2' \1", quick=True),
     Rule(r"^python3\.11 -m venv", "python -m venv --help", quick=True),
     Rule(r"^\. \S+$|^papermill --help", r"\g<0>", quick=True),
-    Rule(r"^python -m tests\.locks.*", r"\g<0> --help", quick=True),
+    Rule(r"^python -m tests\.tools\.locks.*", r"\g<0> --help", quick=True),
     Rule(r"^jupyter lab \S+", r"\g<0> --show-config"),
     Rule(r"^(?=.*nbgrader autograde )", "rm -r autograded && "),
     Rule(r"^(?=.*nbgrader )", "cd class && "),
     Rule(r"^python -m pytest .*", r"\g<0> --collect-only"),
     # names that stand for another, and dots that stand for what is said elsewhere
-    Rule(r"^python -m lib\.(train|human|show_runs)$|^python -m tests\.official_rouge FOLDER$", r"\g<0> --help"),
+    Rule(r"^python -m (lib\.(train|human|show_runs)|tests\.tools\.official_rouge FOLDER)$", r"\g<0> --help"),
     Rule(r"lib\.train \.\.\.", "lib.train mem2mem --preset demo --output runs/demo"),
     Rule(r"lib\.train PAPER --preset PRESET", "lib.train mem2mem --preset demo"),
     Rule(r"lib\.(pages\.)?(corpora|figures) FOLDER", r"lib.\1\2 my/\2"),
@@ -79,8 +87,8 @@ SMALL = (
     Rule(r"lib\.(score run|trained score|show_runs \w+) .*", r"\g<0> --documents 1"),
     Rule(r"lib\.score baselines .*", r"\g<0> --limit 4 --documents 1"),
     Rule(
-        r"^python -m tests\.bench (\w+)$",
-        r"""python -c "from tests.bench.__main__ import *; work(Path())['\1']" """,
+        r"^python -m tests\.tools\.bench (\w+)$",
+        r"""python -c "from tests.tools.bench.__main__ import *; work(Path())['\1']" """,
         quick=True,
     ),
     Rule(r"^snakemake (?!.*kept=1)(?!-n)", "snakemake -n "),

@@ -70,14 +70,6 @@ def test_exhaustive_search_agrees(variant):
         assert len(found) > 20
 
 
-def test_documents_do_not_disturb_each_other():
-    model, config = tiny_model(), DecodeConfig(beam=3, min_length=1, max_length=6)
-    together = beam_search(model, batch_of(), config)
-    for item, found in zip(RAGGED, together):
-        (alone,) = beam_search(model, batch_of(item), config)
-        assert [h.ids for h in alone] == [h.ids for h in found]
-
-
 def test_lengths_and_forbidden_symbols():
     model = tiny_model()
     for low, high in ((5, 5), (0, 3)):

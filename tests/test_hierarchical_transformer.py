@@ -1,4 +1,4 @@
-"""The hierarchical transformer: both readings word by word, in parts, padded, and its limiting cases."""
+"""The hierarchical transformer: both readings word by word, and its limiting cases."""
 
 import math
 from dataclasses import fields, replace
@@ -15,15 +15,10 @@ from lib.models.hierarchical_transformer import (
     HierarchicalTransformerConfig,
     _softmax_inside,
 )
-from lib.runs.search import DecodeConfig
 from tests.conftest import (
     RAGGED,
     VOCAB,
     batch_of,
-    check_beam_search,
-    check_hypotheses,
-    check_padding,
-    check_parts,
     document,
     dropped_in_a_loss,
     leaves,
@@ -217,23 +212,6 @@ def test_both_readings_word_by_word(model, with_graph):
         assert torch.allclose(a, b, rtol=0, atol=1e-10)
 
 
-def test_padding_changes_nothing(model):
-    check_padding(model)
-
-
-def test_one_call_with_many_words_equals_many_calls(model):
-    check_parts(model, ((1,) * 5, (2, 3), (4, 1)))
-
-
-def test_hypotheses_share_their_document(model):
-    check_hypotheses(model)
-
-
-def test_beam_search(model):
-    config = DecodeConfig(beam=3, min_length=1, max_length=5, length_penalty=0.4, length_offset=5)
-    check_beam_search(model, config)
-
-
 # ------------------------------------------------------------------------------------------- limiting cases
 
 
@@ -302,26 +280,6 @@ def test_smoothed_labels():
     losses = model.loss(batch)
     assert losses["loss"].item() == pytest.approx(expected.item())
     assert losses["nll"].item() == pytest.approx(exact["nll"].item())
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"form": "blog"}, "form must be"),
-        ({"width": 10}, "multiple of four times"),
-        ({"decoder_layers": 0}, "decoder_layers must be at least 1, not 0"),
-        ({"heads": 0}, "^heads must be at least 1, not 0"),
-        ({"heads": -4}, "^heads must be at least 1, not -4"),
-        ({"pooling_heads": -4}, "pooling_heads must be at least 1, not -4"),
-        ({"pooling_heads": 0}, "pooling_heads must be at least 1, not 0"),
-        ({"pooling_heads": 5}, "5 pooling_heads do not divide a width of 8"),
-        ({"smoothing": 2.0}, r"smoothing must be in \[0, 1\), not 2.0"),
-        ({"smoothing": float("nan")}, r"smoothing must be in \[0, 1\), not nan"),
-    ],
-)
-def test_configs_are_checked(changes, message):
-    with pytest.raises(ValueError, match=message):
-        HierarchicalTransformerConfig(**{**SIZES, **changes})
 
 
 def test_the_attention_that_is_shown_is_the_mean_over_the_last_layers_heads():

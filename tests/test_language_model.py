@@ -1,4 +1,4 @@
-"""TLM: the whole sequence piece by piece, in parts, padded, in a beam, what it reads, and as presets."""
+"""TLM: the whole sequence piece by piece, what it reads, and as presets."""
 
 import math
 from dataclasses import replace
@@ -25,10 +25,6 @@ from lib.runs.search import DecodeConfig, choices, greedy_search
 from tests.conftest import (
     VOCAB,
     batch_of,
-    check_beam_search,
-    check_hypotheses,
-    check_padding,
-    check_parts,
     document,
     dropped_in_a_loss,
     same_document,
@@ -131,23 +127,6 @@ def test_without_training_the_summary_alone_counts(model):
     assert torch.allclose(model.loss(batch_of(*alone))["loss"], losses["loss"], rtol=0, atol=1e-14)
 
 
-def test_padding_changes_nothing(model):
-    check_padding(model, ITEMS)
-    check_padding(model.train(), ITEMS[::-1])
-
-
-def test_one_call_with_many_words_equals_many_calls(model):
-    check_parts(model, ((1,) * 6, (2, 3, 1), (4, 2)), ITEMS)
-
-
-def test_hypotheses_share_their_document(model):
-    check_hypotheses(model, ITEMS)
-
-
-def test_beam_search(model):
-    check_beam_search(model, DecodeConfig(beam=3, min_length=1, max_length=5), ITEMS)
-
-
 def test_generation_with_kept_keys_is_generation_without(model):
     """Greedy search, against reading the whole sequence again for every piece."""
     config = DecodeConfig(min_length=2, max_length=6)
@@ -175,23 +154,6 @@ def test_a_window_has_an_end():
     model.decode(torch.tensor([[BOS, 4, 5, 6]]), model.encode(batch))
     with pytest.raises(ValueError, match="10 pieces does not fit into the model's window of 9"):
         model.decode(torch.tensor([[BOS, 4, 5, 6, 7]]), model.encode(batch))
-
-
-def test_configs_are_checked():
-    with pytest.raises(ValueError, match="do not divide"):
-        TLMConfig(width=10, heads=4)
-    for heads in (0, -5):
-        with pytest.raises(ValueError, match=f"heads must be at least 1, not {heads}"):
-            TLMConfig(width=10, heads=heads)
-    with pytest.raises(ValueError, match="at least 1"):
-        TLMConfig(window=0)
-
-
-def test_the_papers_size():
-    """220M parameters, which the paper gives, are 20 layers of 768 and pieces with two vectors each."""
-    with torch.device("meta"):
-        untied, tied = (TLM(TLMConfig(tied=tied)) for tied in (False, True))
-    assert [sum(p.numel() for p in m.parameters()) for m in (untied, tied)] == [219_740_160, 181_142_784]
 
 
 # --------------------------------------------------------------------------------------------------- what it reads

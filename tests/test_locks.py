@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from lib.system.files import project_root
-from tests.locks import promised_pythons, unresolved
+from tests.tools.locks import promised_pythons, unresolved
 
 ROOT = project_root()
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

@@ -11,7 +11,7 @@ from lib.evaluation.metrics import copied_ngrams, longest_common_recall, rouge
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.results.scores import score_systems
 from lib.system.files import project_root
-from tests.official_rouge import extracts, papers, without_stems
+from tests.tools.official_rouge import extracts, papers, without_stems
 
 
 def test_rouge_by_hand():

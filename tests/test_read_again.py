@@ -12,7 +12,7 @@ from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 from lib.papers import PAPERS
 from lib.runs.search import DecodeConfig, greedy_search
-from tests.conftest import RAGGED, VOCAB, batch_of, check_beam_search, check_padding, check_same_state, document
+from tests.conftest import RAGGED, VOCAB, batch_of, document
 
 SIZES = {"source_vocab_size": 20, "embedding": 5, "hidden": 4, "dropout": 0.0, "sentences": 3}
 
@@ -42,53 +42,6 @@ MODELS = {
 def model(request):
     kind, changes = MODELS[request.param]
     return tiny(kind, **changes)
-
-
-def test_padding_changes_nothing(model):
-    check_padding(model)
-
-
-def test_one_call_with_many_words_equals_many_calls(model):
-    batch = batch_of()
-    state = model.encode(batch)
-    output, after = model.decode(batch.target_input, state)
-    whole = model.log_prob(output, batch.target, state)
-    for cut in ((1,) * 5, (2, 3)):
-        running, parts = state, []
-        for tokens, target in zip(batch.target_input.split(cut, 1), batch.target.split(cut, 1)):
-            part, running = model.decode(tokens, running)
-            parts.append(model.log_prob(part, target, running))
-        assert torch.allclose(torch.cat(parts, 1), whole, rtol=0, atol=1e-12)
-        check_same_state(running, after)
-
-
-def test_hypotheses_share_their_document(model):
-    batch, rows = batch_of(), torch.tensor([0, 0, 1, 1, 2, 2])
-    tokens = torch.tensor([[4, 12, 6], [7, 13, 4], [9, 12, 9], [4, 13, 8], [1, 12, 2], [5, 4, 3]])
-    output, after = model.decode(tokens, model.encode(batch).reorder(rows))
-    expected, expected_after = model.decode(tokens, model.encode(batch_of(*[RAGGED[i] for i in rows])))
-    check_same_state(after, expected_after)
-    p, q = model.distribution(output, after, 2), model.distribution(expected, expected_after, 2)
-    assert torch.allclose(p, q, rtol=0, atol=1e-12)
-    assert torch.allclose(p.sum(1), torch.ones(6).double())
-
-
-def test_beam_search(model):
-    check_beam_search(model, DecodeConfig(beam=3, min_length=1, max_length=5))
-
-
-def test_the_distribution_is_log_prob(model):
-    """For every word of the vocabulary and every word to copy."""
-    batch = batch_of(RAGGED[0])
-    state = model.encode(batch)
-    output, after = model.decode(batch.target_input, state)
-    p = model.distribution(output, after, 2)[0]
-    copies = getattr(model.config, "copy", False)
-    for word in range(VOCAB + (2 if copies else 0)):
-        log_p = model.log_prob(output, torch.full((1, 5), word), state)[0, -1]
-        assert p[word].item() == pytest.approx(log_p.exp().item(), abs=1e-12)
-    if not copies:
-        assert p[VOCAB:].abs().max() == 0
 
 
 def naive_gated(gru, inputs, alpha):
@@ -273,29 +226,6 @@ def cell_of(gru, x, h):
     hr, hz, hn = (gru.weight_hh_l0 @ h + gru.bias_hh_l0).chunk(3)
     z = torch.sigmoid(xz + hz)
     return (1 - z) * torch.tanh(xn + torch.sigmoid(xr + hr) * hn) + z * h
-
-
-def test_dropout_is_only_for_training():
-    model = ReadAgain(ReadAgainConfig(VOCAB, **{**SIZES, "dropout": 0.5}))
-    assert model.loss(batch_of())["loss"] != model.loss(batch_of())["loss"]
-    model.eval()
-    assert model.loss(batch_of())["loss"] == model.loss(batch_of())["loss"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "changes", "message"),
-    [
-        (ReadAgainConfig, {"encoder": "transformer"}, "encoder must be 'gru', 'lstm', "),
-        (ReadAgainConfig, {"importance": "relu"}, "importance must be"),
-        (ReadAgainConfig, {"dropout": 1.5}, "dropout must be"),
-        (ReadAgainConfig, {"sentences": 0}, "sentences must be"),
-        (ABSConfig, {"encoder": "convolution"}, "encoder must be"),
-        (ABSConfig, {"context": 0}, "context must be"),
-    ],
-)
-def test_configs_are_checked(kind, changes, message):
-    with pytest.raises(ValueError, match=message):
-        kind(**changes)
 
 
 def test_variants_cover_table_1():

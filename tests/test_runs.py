@@ -7,12 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 from safetensors.numpy import load_file, save_file
 
 import lib
 from lib import score
-from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL
 from lib.models.summarizer import Extractor
@@ -201,25 +199,6 @@ def test_the_importance_of_words(tmp_path):
     assert importance.shape == (sum(map(len, summary.source)),) and ((importance > 0) & (importance < 1)).all()
 
 
-def learns_as_on_a_gpu(made):
-    """A step in bfloat16, and one by PyTorch's operations alone: the loss of the compiled kernels."""
-    split, model = made.corpus["train"], made.model.eval()
-    batch = make_batch([split[i] for i in range(2)], len(made.corpus.vocabulary))
-    exact = model.loss(batch)["loss"].item()
-    with torch.autocast("cpu", torch.bfloat16):
-        loss = model.loss(batch)["loss"]
-        loss.backward()
-    assert loss.item() == pytest.approx(exact, rel=0.02)
-    assert loss != loss.bfloat16(), "the sum over words is not rounded"
-    with pytest.MonkeyPatch.context() as patch:
-        for module in ("attention", "coverage", "dropout", "gru", "lstm", "pointer"):
-            patch.setattr(f"lib.layers.{module}.compiled", lambda values: False)
-        patch.setattr("lib.models.mem2mem.compiled", lambda values: False)
-        loss = model.loss(batch)["loss"]
-        loss.backward()
-    assert loss.item() == pytest.approx(exact, rel=1e-5)
-
-
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_variant_opens(paper, tmp_path):
     """Its config and what it reads come back from JSON as they were; it summarizes and says where it looked."""
@@ -240,9 +219,8 @@ def test_every_variant_opens(paper, tmp_path):
         expected = (summarize if how else extract)(made.model, made.corpus["test"], made.corpus.vocabulary, *how)
         found = run.summarize(made.texts, attention=True)
         assert [summary.sentences for summary in found] == expected, variant
-        if how and variant not in ("T-DMCA", "TLM", "TLM + extracts"):  # which read text and summary as one sequence
-            assert all(np.allclose(s.attention["words"].sum(-1), 1, atol=1e-5) for s in found), variant
-        learns_as_on_a_gpu(made)
+        seen = [summary.attention["words"] for summary in found if "words" in summary.attention]
+        assert all(np.allclose(weights.sum(-1), 1, atol=1e-5) for weights in seen), variant
 
 
 def test_a_summary_without_a_word(made, monkeypatch):

@@ -1,4 +1,4 @@
-"""Sent-CLF and Sent-PTR: against their equations, padded, in a beam, what they learn from, and as presets."""
+"""Sent-CLF and Sent-PTR: against their equations, in a beam, what they learn from, and as presets."""
 
 import json
 from dataclasses import replace
@@ -29,7 +29,7 @@ from lib.models.sentence_extractors import (
 )
 from lib.papers import PAPERS, resolve
 from lib.papers.mem2mem.extracts import ExtractOptions, SequenceOptions, encode_sentences, labelled, right_sentences
-from tests.conftest import VOCAB, batch_of, check_padding, document, dropped_in_a_loss, same_document
+from tests.conftest import VOCAB, batch_of, document, dropped_in_a_loss, same_document
 
 SIZES = {"vocab_size": VOCAB, "embedding": 5, "hidden": 6, "layers": 2, "dropout": 0.0, "longest": 4}
 
@@ -137,12 +137,6 @@ def test_the_pointer_by_its_equations():
         assert not row[len(expected) :].any(), "nothing behind the end"
     loss = -torch.stack([found.mean() for found in naive]).mean()
     same_with_gradients(model, model.loss(batch_of(*ITEMS))["loss"], loss)
-
-
-@pytest.mark.parametrize("make", [classifier, pointer])
-def test_padding_changes_nothing(make):
-    check_padding(make(), ITEMS)
-    check_padding(make(), ITEMS[::-1])
 
 
 @pytest.mark.parametrize("make", [classifier, pointer])
@@ -437,17 +431,3 @@ def test_every_preset_has_sizes_for_them():
     lacking = replace(whole, presets={k: v for k, v in whole.presets.items() if k != "small"})
     with pytest.raises(ValueError, match="unknown preset of Sent-PTR 'small'"):
         replace(mem2mem, variants={**mem2mem.variants, "Sent-PTR": lacking}).setup("small", "Sent-PTR")
-
-
-def test_configs_are_checked():
-    with pytest.raises(ValueError, match="hidden must be even, a half for each direction, not 5"):
-        SentenceClassifierConfig(hidden=5)
-    with pytest.raises(ValueError, match="longest must be at least 1, not 0"):
-        SentencePointerConfig(longest=0)
-
-
-def test_sizes_at_the_papers_hyper_parameters():
-    sizes = [
-        sum(p.numel() for p in kind(kind.Config()).parameters()) for kind in (SentenceClassifier, SentencePointer)
-    ]
-    assert sizes == [21_214_445, 26_726_124]

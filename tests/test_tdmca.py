@@ -1,4 +1,4 @@
-"""T-DMCA: the whole sequence piece by piece, in parts, padded, and its loss."""
+"""T-DMCA: the whole sequence piece by piece, and its loss."""
 
 import math
 
@@ -9,14 +9,9 @@ from torch import nn
 from lib.data.vocabulary import BOS, EOS
 from lib.models.t_dmca import TDMCA, CompressedLayer, TDMCAConfig
 from lib.papers import resolve
-from lib.runs.search import DecodeConfig
 from tests.conftest import (
     VOCAB,
     batch_of,
-    check_beam_search,
-    check_hypotheses,
-    check_padding,
-    check_parts,
     document,
     dropped_in_a_loss,
 )
@@ -115,23 +110,6 @@ def test_training_predicts_source_and_summary(model):
     assert losses["nll"].item() == pytest.approx(nll.item(), abs=1e-12)
 
 
-def test_padding_changes_nothing(model):
-    check_padding(model)
-
-
-def test_one_call_with_many_words_equals_many_calls(model):
-    check_parts(model, ((1,) * 6, (2, 3, 1), (4, 2)), ITEMS)
-
-
-def test_hypotheses_share_their_document(model):
-    check_hypotheses(model, ITEMS)
-
-
-def test_beam_search(model):
-    config = DecodeConfig(beam=3, min_length=1, max_length=5, length_penalty=0.4, length_offset=5)
-    check_beam_search(model, config, ITEMS)
-
-
 def test_the_rate_is_by_its_own_width():
     """Noam's: the factor of the preset times width^-1/2, of 512 where the others have 256."""
     for preset, factor in (("paper", 2), ("code", 3)):
@@ -142,15 +120,3 @@ def test_the_rate_is_by_its_own_width():
     given = resolve("hierarchical_transformer", "paper", "T-DMCA", learning_rate=0.5).train
     assert given.learning_rate == 0.5 and given.warmup == 8_000
     assert resolve("hierarchical_transformer", "demo", "T-DMCA").train.learning_rate == 0.2
-
-
-def test_configs_are_checked():
-    with pytest.raises(ValueError, match="do not divide"):
-        TDMCAConfig(width=10, heads=4)
-    for heads in (0, -5):
-        with pytest.raises(ValueError, match=f"heads must be at least 1, not {heads}"):
-            TDMCAConfig(width=10, heads=heads)
-    with pytest.raises(ValueError, match=r"smoothing must be in \[0, 1\), not 1"):
-        TDMCAConfig(smoothing=1)
-    with pytest.raises(ValueError, match="at least 1"):
-        TDMCAConfig(stride=0)

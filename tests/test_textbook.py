@@ -5,8 +5,8 @@ import torch
 
 from lib.models.hierarchical_transformer import HierarchicalTransformerConfig
 from lib.models.mem2mem import Mem2MemConfig
-from tests.bench.textbook import PointerGeneratorLSTM, TextbookHierarchicalTransformer, TextbookMem2Mem
 from tests.conftest import VOCAB, batch_of
+from tests.tools.bench.textbook import PointerGeneratorLSTM, TextbookHierarchicalTransformer, TextbookMem2Mem
 
 
 @pytest.mark.parametrize("model", ["pointer_generator", "mem2mem", "hierarchical_transformer"])

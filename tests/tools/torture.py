@@ -1,7 +1,7 @@
 """Records and files that nobody would write: whatever they hold, a corpus is read, or refused in one line.
 
-    python -m tests.torture --minutes 10     # or: make torture
-    python -m tests.torture --minutes 10 --keep     # the counts into docs/robustness.md
+    python -m tests.tools.torture --minutes 10     # or: make torture
+    python -m tests.tools.torture --minutes 10 --keep     # the counts into docs/robustness.md
 
 `test_torture` runs a few of each kind. What is generated: JSON lines among good ones, rows of CSV and aligned lines
 likewise, whole corpora in every format with bytes of them changed, and preparations that are killed.
@@ -294,7 +294,7 @@ def main() -> int:
         for kind in KINDS:
             counts[kind].update(run_round(kind, number, 100))
         number += 1
-    command = f"python -m tests.torture --minutes {args.minutes:g} --seed {args.seed}"
+    command = f"python -m tests.tools.torture --minutes {args.minutes:g} --seed {args.seed}"
     return report(counts, "read, or refused in one line; after a kill the same corpus", command, args.keep)
 
 

@@ -1,7 +1,7 @@
 """Training under bad conditions, compared with undisturbed runs byte for byte.
 
-    python -m tests.torture_runs --minutes 3        # one condition after the other, until the time is over
-    python -m tests.torture_runs --minutes 3 --seed 7
+    python -m tests.tools.torture_runs --minutes 3        # one condition after the other, until the time is over
+    python -m tests.tools.torture_runs --minutes 3 --seed 7
 
 Kills and Ctrl-C at random moments; a disk that is full at a random moment; folders whose names have spaces and other
 alphabets; another working directory. Prints how often each was tried; ends with status 1 at the first difference, and
@@ -35,7 +35,7 @@ from lib.runs.folder import Recipe
 from lib.runs.loop import train
 from lib.system.errors import RunError
 from tests.conftest import make_planted_corpus
-from tests.torture import report
+from tests.tools.torture import report
 
 CONFIG = TrainConfig(batch_size=4, steps=24, learning_rate=1e-2, validate_every=5, save_every=1, log_every=1)
 NAMES = (
@@ -52,7 +52,7 @@ MODELS: dict[str, Callable] = {
 # Forked, from a process that has done nothing else, so that what is imported is there at once and kills hit the
 # training.
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["tests.torture_runs"])
+_processes.set_forkserver_preload(["tests.tools.torture_runs"])
 STOPPED = 3  # exit status of a training that says in one line why it cannot go on
 
 
@@ -233,7 +233,7 @@ def main(arguments: list[str] | None = None) -> int:
     except AssertionError as error:
         print(f"difference, seed {args.seed}: {error}")
         return 1
-    command = f"python -m tests.torture_runs --minutes {args.minutes:g} --seed {args.seed}"
+    command = f"python -m tests.tools.torture_runs --minutes {args.minutes:g} --seed {args.seed}"
     return report(tried, "afterwards every file as of a run that nothing disturbed", command, args.keep)
 
 

@@ -1,6 +1,6 @@
 """One measurement in a process of its own, so that its peak memory is its own: prints a line of JSON.
 
-python -m tests.bench.measure train '{"model": "mem2mem", "way": "lib", "batch": 16}'
+python -m tests.tools.bench.measure train '{"model": "mem2mem", "way": "lib", "batch": 16}'
 """
 
 import json
@@ -37,8 +37,8 @@ from lib.runs.folder import Recipe
 from lib.runs.loop import backward_in_threads
 from lib.runs.search import DecodeConfig, beam_search, written
 from lib.system.threads import torch_threads
-from tests.bench.before import without_compiled_dropout, without_kernels
-from tests.bench.textbook import (
+from tests.tools.bench.before import without_compiled_dropout, without_kernels
+from tests.tools.bench.textbook import (
     PointerGeneratorLSTM,
     TextbookHierarchicalTransformer,
     TextbookMem2Mem,
