@@ -37,14 +37,27 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("COMPANION_CACHE", str(tmp_path / "cache"))
 
 
-def tiny_model(**changes) -> Mem2Mem:
-    """Double precision, with weights large enough that no attention is uniform."""
+def double(kind, config, std: float = 0.7):
+    """A model in double precision, with weights large enough that no attention is uniform."""
     torch.manual_seed(0)
-    sizes = {"embedding": 5, "hidden": 6, "bottleneck": 4, "slots": 3, "compression": 4}
-    model = Mem2Mem(Mem2MemConfig(VOCAB, **{**sizes, **changes})).double()
+    model = kind(config).double()
     for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.7)
-    return model
+        torch.nn.init.normal_(parameter, std=std)
+    return model.eval()
+
+
+def tiny_model(**changes) -> Mem2Mem:
+    sizes = {"embedding": 5, "hidden": 6, "bottleneck": 4, "slots": 3, "compression": 4}
+    return double(Mem2Mem, Mem2MemConfig(VOCAB, **{**sizes, **changes})).train()
+
+
+def same_gradients(model, ours, expected, tolerance: float = 1e-10) -> None:
+    """Of two losses; a parameter that has none has none in either."""
+    names, parameters = zip(*model.named_parameters())
+    found = (torch.autograd.grad(loss, parameters, allow_unused=True) for loss in (ours, expected))
+    for name, a, b in zip(names, *found):
+        assert (a is None) == (b is None), name
+        assert a is None or torch.allclose(a, b, rtol=0, atol=tolerance), name
 
 
 def document(sentences: list[list[int]], target: list[int], name: str = "d") -> EncodedDocument:

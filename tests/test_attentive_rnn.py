@@ -1,48 +1,30 @@
 """RAS and words-lvt2k: against their equations; a vocabulary of the batch."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from torch import nn
 
-import lib
 from lib.data.batch import in_vocabulary
-from lib.data.corpora import load_corpus
 from lib.data.vocabulary import BOS, EOS, PAD, UNK
 from lib.layers.pointer import Shortlist, softmax_nll
 from lib.models.ras import RAS, RASConfig
 from lib.models.words_lvt import WordsLVT, WordsLVTConfig
 from lib.papers import resolve
-from lib.runs.loop import train
 from lib.runs.search import DecodeConfig, beam_search
-from tests.conftest import (
-    RAGGED,
-    VOCAB,
-    batch_of,
-    document,
-)
+from tests.conftest import RAGGED, VOCAB, batch_of, document, double, same_gradients
 
 LVT = {"source_vocab_size": 20, "embedding": 3, "hidden": 4}
 MODELS = {
-    "elman": lambda: RAS(RASConfig(VOCAB, 20, 12, hidden=4)),
-    "lstm": lambda: RAS(RASConfig(VOCAB, 20, 12, hidden=4, filter_width=3, decoder="lstm")),
-    "lvt": lambda: WordsLVT(WordsLVTConfig(VOCAB, candidates=9, **LVT)),
-    "lvt of all": lambda: WordsLVT(WordsLVTConfig(VOCAB, candidates=50, **LVT)),
+    "elman": (RAS, RASConfig(VOCAB, 20, 12, hidden=4)),
+    "lstm": (RAS, RASConfig(VOCAB, 20, 12, hidden=4, filter_width=3, decoder="lstm")),
+    "lvt": (WordsLVT, WordsLVTConfig(VOCAB, candidates=9, **LVT)),
+    "lvt of all": (WordsLVT, WordsLVTConfig(VOCAB, candidates=50, **LVT)),
 }
 
 
 @pytest.fixture(params=list(MODELS))
 def model(request):
-    return double(request.param)
-
-
-def double(name):
-    torch.manual_seed(0)
-    model = MODELS[name]().double()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.7)
-    return model.eval()
+    return double(*MODELS[request.param])
 
 
 def log_prob(model, *items):
@@ -123,25 +105,12 @@ def naive(model, item):
     return naive_lvt(model, item, naive_candidates(model.config.candidates, item))
 
 
-def check_gradients(model, ours, expected):
-    gradients = (torch.autograd.grad(x, list(model.parameters()), allow_unused=True) for x in (ours, expected))
-    for (name, _), a, b in zip(model.named_parameters(), *gradients):
-        assert (a is None and b is None) or torch.allclose(a, b, rtol=0, atol=1e-10), name
-
-
 @pytest.mark.parametrize("item", RAGGED, ids=lambda d: d.id)
 def test_the_equations_word_by_word(model, item):
     ours, expected = log_prob(model, item)[0], naive(model, item)
     assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
     weights = torch.randn_like(expected)
-    check_gradients(model, weights @ ours, weights @ expected)
-
-
-def test_the_weights_of_the_source_are_what_is_shown(model):
-    """Also in threads of hypotheses: the first word of a text of one word takes all."""
-    batch = batch_of(document([[5]], [6, EOS]))
-    seen = model.attention_weights(batch.target_input, model.encode(batch))
-    assert torch.equal(seen["words"], torch.ones(1, 2, 1).double())
+    same_gradients(model, weights @ ours, weights @ expected)
 
 
 # ------------------------------------------------------------------------------------------- RAS
@@ -149,7 +118,7 @@ def test_the_weights_of_the_source_are_what_is_shown(model):
 
 def test_position_and_context_matter_to_where_ras_looks():
     """Of a text whose words are all the same, positions alone tell places apart; the context is the word itself."""
-    model, batch = double("elman"), batch_of(document([[5] * 6], [6, 7, EOS]))
+    model, batch = double(*MODELS["elman"]), batch_of(document([[5] * 6], [6, 7, EOS]))
     weights = model.attention_weights(batch.target_input, model.encode(batch))["words"][0]
     assert (weights[1:].std(1) > 1e-3).all()
     assert torch.allclose(weights[0], torch.full((6,), 1 / 6).double()), "h_0 is zero"
@@ -178,26 +147,26 @@ def ordinary_loss(model, batch):
 
 @pytest.mark.parametrize("training", [True, False])
 def test_with_all_words_as_candidates_it_is_the_ordinary_softmax(training):
-    model = double("lvt of all").train(training)
+    model = double(*MODELS["lvt of all"]).train(training)
     ours, expected = model.loss(batch_of())["loss"], ordinary_loss(model, batch_of())
     assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
-    check_gradients(model, ours, expected)
+    same_gradients(model, ours, expected)
 
 
 def test_in_training_the_candidates_are_those_of_the_batch():
-    model, items = double("lvt").train(), [RAGGED[1], document([[11, 5, 13], [5]], [11, 4, 9, 3])]
+    model, items = double(*MODELS["lvt"]).train(), [RAGGED[1], document([[11, 5, 13], [5]], [11, 4, 9, 3])]
     (candidates,) = model.encode(batch_of(*items)).candidates.tolist()
     assert candidates == naive_candidates(9, *items) == [PAD, UNK, BOS, EOS, 4, 5, 6, 7, 11]
     loss = model.loss(batch_of(*items))["loss"]
     expected = torch.stack([-naive_lvt(model, item, candidates).mean() for item in items]).mean()
     assert torch.allclose(loss, expected, rtol=0, atol=1e-12)
-    check_gradients(model, loss, expected)
+    same_gradients(model, loss, expected)
     slope = torch.autograd.grad(model.loss(batch_of(*items))["loss"], model.vocabulary.bias)[0]
     assert slope.nonzero().flatten().tolist() == candidates, "no other word's scores are learned"
 
 
 def test_elsewhere_they_are_those_of_each_document():
-    model = double("lvt")
+    model = double(*MODELS["lvt"])
     found = model.encode(batch_of()).candidates.tolist()
     assert found == [naive_candidates(9, item) for item in RAGGED]
     assert found[1] == [PAD, UNK, BOS, EOS, 4, 5, 6, 7, 8] and found[2] == [PAD, UNK, BOS, EOS, 4, 5, 6, 7, 9]
@@ -215,7 +184,7 @@ def test_candidates_at_random():
 
 
 def test_only_candidates_are_written():
-    model = double("lvt")
+    model = double(*MODELS["lvt"])
     nn.init.constant_(model.vocabulary.bias[9:], 50.0)  # rare words, of which two texts have some
     for item, found in zip(RAGGED, beam_search(model, batch_of(), DecodeConfig(beam=4, min_length=2, max_length=4))):
         assert {w for h in found for w in h.ids} <= set(naive_candidates(9, item))
@@ -232,26 +201,6 @@ def test_the_best_of_a_shortlist():
 
 
 # ------------------------------------------------------------------------------------------- as presets
-
-
-@pytest.mark.parametrize(
-    ("variant", "kind", "expected"),
-    [
-        ("RAS-LSTM", RAS, {"decoder": "lstm", "hidden": 96, "source_tokens": 50}),
-        ("RAS-Elman", RAS, {"decoder": "elman", "hidden": 96, "source_tokens": 50}),
-        ("words-lvt2k", WordsLVT, {"candidates": 2_000, "embedding": 96}),
-    ],
-)
-def test_they_are_variants_of_read_again(variant, kind, expected, tmp_path):
-    """Trained, opened and asked for a headline."""
-    setup = resolve("read_again", "demo", variant, steps=2)
-    setup = replace(setup, decode=replace(setup.decode, beam=2, max_length=5))
-    corpus = setup.prepare(load_corpus("aclsum"), 6, progress=False)
-    train(setup.recipe, setup.build(corpus), corpus, setup.train, tmp_path / "run", progress=False)
-    run = lib.load(tmp_path / "run")
-    assert type(run.model) is kind and expected.items() <= vars(run.model.config).items()
-    (found,) = run.summarize(["A text about reading that goes on . " * 20], attention=True)
-    assert 1 <= len(found.sentences[0].split()) <= 5 and len(found.attention["words"][0]) == 32
 
 
 def test_a_large_vocabulary_is_larger_than_its_candidates():

@@ -12,30 +12,20 @@ from lib.models.discourse_aware import DiscourseAware, DiscourseAwareConfig
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.papers import resolve
 from lib.papers.mem2mem.sections import CohanOptions
-from tests.conftest import (
-    RAGGED,
-    VOCAB,
-    batch_of,
-    document,
-)
+from tests.conftest import RAGGED, VOCAB, batch_of, document, double, same_gradients
 
 SIZES = {"vocab_size": VOCAB, "embedding": 5, "hidden": 6, "bottleneck": 4}
 MODELS = {
-    "attn-seq2seq": lambda: Seq2Seq(Seq2SeqConfig(**SIZES, copy=False)),
-    "ptr-gen-seq2seq": lambda: Seq2Seq(Seq2SeqConfig(**SIZES)),
-    "discourse-aware": lambda: DiscourseAware(DiscourseAwareConfig(**SIZES)),
-    "discourse-aware, no coverage": lambda: DiscourseAware(DiscourseAwareConfig(**SIZES, coverage=False)),
+    "attn-seq2seq": (Seq2Seq, Seq2SeqConfig(**SIZES, copy=False)),
+    "ptr-gen-seq2seq": (Seq2Seq, Seq2SeqConfig(**SIZES)),
+    "discourse-aware": (DiscourseAware, DiscourseAwareConfig(**SIZES)),
+    "discourse-aware, no coverage": (DiscourseAware, DiscourseAwareConfig(**SIZES, coverage=False)),
 }
 
 
 @pytest.fixture(params=list(MODELS))
 def model(request):
-    return double(request.param)
-
-
-def double(name):
-    torch.manual_seed(0)
-    return MODELS[name]().double()
+    return double(*MODELS[request.param], 0.4)
 
 
 def log_prob(model, items):
@@ -117,16 +107,13 @@ def test_the_equations_word_by_word(model, item):
     naive = naive_seq2seq if isinstance(model, Seq2Seq) else naive_discourse_aware
     ours, expected = log_prob(model, [item])[0], naive(model, item)
     assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
-    parameters = list(model.parameters())
-    gradients = (torch.autograd.grad(x.sum(), parameters, allow_unused=True) for x in (ours, expected))
-    for (name, _), a, b in zip(model.named_parameters(), *gradients):
-        assert (a is None and b is None) or torch.allclose(a, b, rtol=0, atol=1e-10), name
+    same_gradients(model, ours.sum(), expected.sum())
 
 
 def test_a_word_that_can_only_be_copied_counts_as_unknown_where_nothing_is_copied():
     """Otherwise its loss would be infinite."""
     stranger = document([[5, VOCAB, 6]], [VOCAB, 3])
-    model = double("attn-seq2seq")
+    model = double(*MODELS["attn-seq2seq"])
     assert model.loss(batch_of(stranger))["loss"].isfinite()
     known = replace(stranger, target=stranger.target.clip(max=VOCAB - 1))
     known.target[0] = UNK
@@ -135,7 +122,7 @@ def test_a_word_that_can_only_be_copied_counts_as_unknown_where_nothing_is_copie
 
 def test_equal_section_weights_leave_the_words_alone():
     """With one section, beta is 1 and (6) is ordinary attention: scores times one."""
-    model = double("discourse-aware")
+    model = double(*MODELS["discourse-aware"])
     whole = document([[4, 5, 6, 7, 8, 9, 10]], [5, 3])
     batch = batch_of(whole)
     output, _ = model.decode(batch.target_input, model.encode(batch))
@@ -153,16 +140,6 @@ def test_sections_are_units():
     assert len(by_section.sentences) == 4 < len(by_sentence.sentences)
     with pytest.raises(ValueError, match="unit must be"):
         CohanOptions(unit="word")
-
-
-@pytest.mark.parametrize("variant", ["attn-seq2seq", "ptr-gen-seq2seq", "discourse-aware"])
-def test_they_are_variants_of_mem2mem(variant):
-    chosen = resolve("mem2mem", "demo", variant)
-    corpus = chosen.open_corpus("aclsum", limit=2, progress=False)
-    model = chosen.build(corpus)
-    assert type(model).__name__ == ("DiscourseAware" if variant == "discourse-aware" else "Seq2Seq")
-    assert model.config.hidden == chosen.config["hidden"]
-    assert (len(corpus["train"][0].sentence_lengths) == 4) == (variant == "discourse-aware")
 
 
 def test_a_corpus_of_sentences_is_refused_where_sections_are_read():

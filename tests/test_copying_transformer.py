@@ -4,12 +4,11 @@ import math
 
 import pytest
 import torch
-from torch import nn
 
 from lib.data.vocabulary import BOS, EOS
 from lib.models.copying_transformer import CopyingTransformer, CopyingTransformerConfig
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
-from tests.conftest import VOCAB, batch_of, document
+from tests.conftest import VOCAB, batch_of, document, double, same_gradients
 
 SIZES = {"width": 8, "heads": 2, "inner": 12, "local_layers": 1, "global_layers": 1}
 PARAGRAPHS = [[4, 5, 9, 6], [7, 8], [9, 4, 10]]
@@ -18,11 +17,7 @@ SOURCE = [word for paragraph in PARAGRAPHS for word in paragraph]
 
 @pytest.fixture
 def model():
-    torch.manual_seed(0)
-    model = CopyingTransformer(CopyingTransformerConfig(VOCAB, **SIZES)).double()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.4)
-    return model.eval()
+    return double(CopyingTransformer, CopyingTransformerConfig(VOCAB, **SIZES), 0.4)
 
 
 def naive_probabilities(model, features, words, ids):
@@ -46,9 +41,7 @@ def test_word_by_word(model):
     expected = -sum(p[word].log() for p, word in zip(rows, target)) / len(target)
     losses = model.loss(batch)
     assert torch.allclose(losses["nll"], expected, rtol=0, atol=1e-12)
-    parameters = list(model.parameters())
-    pairs = zip(*(torch.autograd.grad(x, parameters, retain_graph=True) for x in (losses["loss"], expected)))
-    assert all(torch.allclose(a, b, rtol=0, atol=1e-10) for a, b in pairs)
+    same_gradients(model, losses["loss"], expected)
     output, _ = model.decode(torch.tensor([[BOS]]), state)
     assert torch.allclose(model.distribution(output, state, 0)[0], rows[0], rtol=0, atol=1e-12)
     seen = model.attention_weights(batch.target_input, state)

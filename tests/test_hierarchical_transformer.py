@@ -15,26 +15,14 @@ from lib.models.hierarchical_transformer import (
     HierarchicalTransformerConfig,
     _softmax_inside,
 )
-from tests.conftest import (
-    RAGGED,
-    VOCAB,
-    batch_of,
-    document,
-    dropped_in_a_loss,
-    leaves,
-)
+from tests.conftest import RAGGED, VOCAB, batch_of, document, double, dropped_in_a_loss, leaves
 
 SIZES = {"width": 8, "heads": 2, "inner": 12, "local_layers": 2, "global_layers": 2, "decoder_layers": 2}
 READINGS = ("code", "paper")
 
 
 def tiny(**changes) -> HierarchicalTransformer:
-    torch.manual_seed(0)
-    config = HierarchicalTransformerConfig(VOCAB, **{**SIZES, **changes})
-    model = HierarchicalTransformer(config).double()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.4)
-    return model.eval()
+    return double(HierarchicalTransformer, HierarchicalTransformerConfig(VOCAB, **{**SIZES, **changes}), 0.4)
 
 
 @pytest.fixture(params=READINGS)

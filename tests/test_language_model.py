@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 import lib
 from lib import score
@@ -19,16 +18,13 @@ from lib.data.vocabulary import BOS, EOS, PARAGRAPH_END, SENTENCE_END
 from lib.models.sentence_extractors import SentencePointer
 from lib.models.tlm import TLM, TLMConfig
 from lib.papers import PAPERS, resolve
-from lib.papers.mem2mem.extracts import SequenceOptions, encode_sequence, right_sentences
-from lib.runs.loop import train
-from lib.runs.search import DecodeConfig, choices, greedy_search
-from tests.conftest import (
-    VOCAB,
-    batch_of,
-    document,
-    dropped_in_a_loss,
-    same_document,
+from lib.papers.mem2mem.extracts import (
+    SequenceOptions,
+    encode_sequence,
+    right_sentences,
 )
+from lib.runs.search import choices
+from tests.conftest import VOCAB, batch_of, document, double, dropped_in_a_loss, same_document, same_gradients
 
 SIZES = {"width": 8, "heads": 2, "inner": 10, "layers": 2, "window": 20, "dropout": 0.0}
 # what the summary is written from, the summary, and windows of the rest of the paper
@@ -39,11 +35,7 @@ ITEMS = [document([source, *rest], target) for (source, rest), target in (PAPER,
 
 
 def tiny(**changes):
-    torch.manual_seed(0)
-    model = TLM(TLMConfig(VOCAB, **{**SIZES, **changes})).double()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.4)
-    return model.eval()
+    return double(TLM, TLMConfig(VOCAB, **{**SIZES, **changes}), 0.4)
 
 
 @pytest.fixture(params=[False, True], ids=["untied", "tied"])
@@ -92,11 +84,8 @@ def test_the_whole_sequence_piece_by_piece(model):
         expected.append(log_p[range(len(target)), target])
     for row, log_p in zip(ours, expected):
         assert torch.allclose(row[: len(log_p)], log_p, rtol=0, atol=1e-12)
-    parameters = list(model.parameters())
     loss = -torch.stack([log_p.mean() for log_p in expected]).mean()
-    pairs = zip(*(torch.autograd.grad(x, parameters) for x in (model.loss(batch)["loss"], loss)))
-    for (name, _), (a, b) in zip(model.named_parameters(), pairs):
-        assert torch.allclose(a, b, rtol=0, atol=1e-11), name
+    same_gradients(model, model.loss(batch)["loss"], loss, 1e-11)
 
 
 def test_training_predicts_every_piece_of_a_paper_alike(model):
@@ -115,9 +104,7 @@ def test_training_predicts_every_piece_of_a_paper_alike(model):
     assert losses["loss"].item() == pytest.approx(loss.item(), abs=1e-12)
     assert losses["nll"].item() == pytest.approx(nll.item(), abs=1e-12)
     assert losses["loss"].item() > (losses["source"] + losses["rest"]).item() > losses["rest"].item() > 0
-    parameters = list(model.parameters())
-    for a, b in zip(*(torch.autograd.grad(x, parameters) for x in (losses["loss"], loss))):
-        assert torch.allclose(a, b, rtol=0, atol=1e-11)
+    same_gradients(model, losses["loss"], loss, 1e-11)
 
 
 def test_without_training_the_summary_alone_counts(model):
@@ -125,20 +112,6 @@ def test_without_training_the_summary_alone_counts(model):
     assert losses["loss"] is losses["nll"] and "source" not in losses
     alone = [document([row.tolist() for row in rows_of(item)[:1]], item.target.tolist()) for item in ITEMS]
     assert torch.allclose(model.loss(batch_of(*alone))["loss"], losses["loss"], rtol=0, atol=1e-14)
-
-
-def test_generation_with_kept_keys_is_generation_without(model):
-    """Greedy search, against reading the whole sequence again for every piece."""
-    config = DecodeConfig(min_length=2, max_length=6)
-    for ((source, _), _), found in zip((PAPER, LETTER, REPORT), greedy_search(model, batch_of(*ITEMS), config)):
-        written, log_prob = [], 0.0
-        while EOS not in written:
-            log_p = naive(model, [*source, BOS, *written])[-1].clone()
-            barred = [*config.forbidden, *([EOS] if len(written) < 2 else [])]
-            log_p[[i for i in range(VOCAB) if i != EOS] if len(written) == 6 else barred] = -torch.inf
-            written.append(int(log_p.argmax()))
-            log_prob += log_p[written[-1]].item()
-        assert found.ids == written[:-1] and found.log_prob == pytest.approx(log_prob, abs=1e-10)
 
 
 def test_what_is_dropped(monkeypatch):
@@ -256,18 +229,22 @@ def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tlm")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COMPANION_CACHE", str(folder / "cache"))
-        given = ["--preset", "demo", "--variant", request.param, "--limit", "6", "--steps", "2"]
-        given += [
-            "--options.pointer-steps",
+        given = [
+            "--preset",
+            "demo",
+            "--limit",
+            "6",
+            "--steps",
             "2",
-            "--options.vocab-size",
-            "600",
             "--max-length",
             "8",
             "--min-length",
             "3",
+            "--model.layers",
+            "1",
         ]
-        train_command.main(["mem2mem", *given, "--model.layers", "1", "--output", str(folder / "run")])
+        given += ["--options.pointer-steps", "2", "--options.vocab-size", "600", "--variant"]
+        train_command.main(["mem2mem", *given, request.param, "--output", str(folder / "run")])
     return folder / "run"
 
 
@@ -281,16 +258,6 @@ def test_they_are_variants_of_mem2mem(run, capsys):
     (summary,) = opened.summarize(["A text about reading. It has three sentences. This is the last one."])
     source = "".join(summary.source[0])
     assert source.strip().startswith("a text about reading.") and ("last one. " in source) == hybrid
-
-
-def test_tied_vectors_are_kept_once(tmp_path):
-    setup = resolve("mem2mem", "demo", "TLM", SOME, steps=1)
-    setup = replace(setup, config={**setup.config, "tied": True, "layers": 1})
-    corpus = setup.prepare(load_corpus("aclsum"), 4, progress=False)
-    trained = train(setup.recipe, setup.build(corpus), corpus, setup.train, tmp_path, progress=False)
-    opened = lib.load(tmp_path).model
-    assert opened.output.weight is opened.embedding.weight
-    assert torch.equal(opened.output.weight, trained.model.output.weight)
 
 
 def test_every_preset_has_sizes_for_them():

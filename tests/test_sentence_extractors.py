@@ -28,8 +28,14 @@ from lib.models.sentence_extractors import (
     SentencePointerConfig,
 )
 from lib.papers import PAPERS, resolve
-from lib.papers.mem2mem.extracts import ExtractOptions, SequenceOptions, encode_sentences, labelled, right_sentences
-from tests.conftest import VOCAB, batch_of, document, dropped_in_a_loss, same_document
+from lib.papers.mem2mem.extracts import (
+    ExtractOptions,
+    SequenceOptions,
+    encode_sentences,
+    labelled,
+    right_sentences,
+)
+from tests.conftest import VOCAB, batch_of, document, double, dropped_in_a_loss, same_gradients
 
 SIZES = {"vocab_size": VOCAB, "embedding": 5, "hidden": 6, "layers": 2, "dropout": 0.0, "longest": 4}
 
@@ -46,20 +52,12 @@ ITEMS = [
 ]
 
 
-def double(kind, config, **changes):
-    torch.manual_seed(0)
-    model = kind(config(**{**SIZES, **changes})).double().eval()
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.6)
-    return model
-
-
 def classifier(**changes):
-    return double(SentenceClassifier, SentenceClassifierConfig, **changes)
+    return double(SentenceClassifier, SentenceClassifierConfig(**{**SIZES, **changes}), 0.6)
 
 
 def pointer(**changes):
-    return double(SentencePointer, SentencePointerConfig, **changes)
+    return double(SentencePointer, SentencePointerConfig(**{**SIZES, **changes}), 0.6)
 
 
 # ------------------------------------------------------------------------------------------------ the equations
@@ -113,18 +111,12 @@ def naive_pointer(model, item, chosen):
     return torch.stack(found)
 
 
-def same_with_gradients(model, ours, expected):
-    assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
-    parameters = list(model.parameters())
-    gradients = (torch.autograd.grad(x.sum(), parameters) for x in (ours, expected))
-    for (name, _), a, b in zip(model.named_parameters(), *gradients):
-        assert torch.allclose(a, b, rtol=0, atol=1e-11), name
-
-
 def test_the_classifier_by_its_equations():
     model = classifier()
     expected = torch.stack([naive_classifier(model, item) for item in ITEMS]).mean()
-    same_with_gradients(model, model.loss(batch_of(*ITEMS))["loss"], expected)
+    ours = model.loss(batch_of(*ITEMS))["loss"]
+    assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
+    same_gradients(model, ours, expected, 1e-11)
 
 
 def test_the_pointer_by_its_equations():
@@ -136,7 +128,9 @@ def test_the_pointer_by_its_equations():
         assert torch.allclose(row[: len(expected)], expected, rtol=0, atol=1e-12)
         assert not row[len(expected) :].any(), "nothing behind the end"
     loss = -torch.stack([found.mean() for found in naive]).mean()
-    same_with_gradients(model, model.loss(batch_of(*ITEMS))["loss"], loss)
+    ours = model.loss(batch_of(*ITEMS))["loss"]
+    assert torch.allclose(ours, loss, rtol=0, atol=1e-12)
+    same_gradients(model, ours, loss, 1e-11)
 
 
 @pytest.mark.parametrize("make", [classifier, pointer])
@@ -175,7 +169,7 @@ def test_the_classifier_chooses_the_most_probable_sentences():
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_pointer_finds_the_most_probable_extract(seed):
     """With a beam that holds everything: of all orders of all subsets. Its scores are those of the whole sequence."""
     model = pointer(beam=1000)
@@ -391,16 +385,6 @@ def test_they_are_variants_of_mem2mem(run):
     if opened.config["variant"] == "Sent-CLF":
         references = [d.summary for d in load_corpus("aclsum").split("train", 8)]
         assert opened.model.config.summary_sentences == round(np.mean([len(r) for r in references]))
-
-
-def test_what_is_read_at_training_is_read_later(run):
-    """`Run.encode` gives what the corpus was prepared as, but for the labels."""
-    opened, name = lib.load(run), lib.load(run).config["variant"]
-    corpus = resolve("mem2mem", "demo", name).open_corpus("aclsum", limit=8, progress=False)
-    texts = list(load_corpus("aclsum").split("test", 8))
-    for ours, theirs in zip(opened.encode(texts), corpus["test"]):
-        same_document(replace(theirs, labels=None), ours)
-    assert opened.encoder.digest() == corpus.encoder.digest()
 
 
 def test_they_are_scored_and_summarize(run, tmp_path, capsys):

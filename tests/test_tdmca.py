@@ -9,24 +9,15 @@ from torch import nn
 from lib.data.vocabulary import BOS, EOS
 from lib.models.t_dmca import TDMCA, CompressedLayer, TDMCAConfig
 from lib.papers import resolve
-from tests.conftest import (
-    VOCAB,
-    batch_of,
-    document,
-    dropped_in_a_loss,
-)
+from tests.conftest import VOCAB, batch_of, document, double, dropped_in_a_loss
 from tests.test_hierarchical_transformer import heads_of, naive_position
 
 
 @pytest.fixture(params=[(4, 3), (3, 2), (1, 1), (16, 5)], ids=str)
 def model(request):
-    torch.manual_seed(0)
     block, stride = request.param
     config = TDMCAConfig(VOCAB, width=8, heads=2, inner=12, layers=4, block=block, stride=stride)
-    model = TDMCA(config).double()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.4)
-    return model.eval()
+    return double(TDMCA, config, 0.4)
 
 
 def test_what_is_dropped(monkeypatch):

@@ -6,7 +6,7 @@ import torch
 from lib.data.vocabulary import BOS, EOS, SLIDE, UNK, Vocabulary
 from lib.models.windowed import Windowed, WindowedConfig, reverse, run_ragged
 from lib.runs.search import DecodeConfig, _barred, beam_search, summarize
-from tests.conftest import VOCAB, batch_of, document
+from tests.conftest import VOCAB, batch_of, document, double
 
 SIZES = {"embedding": 5, "hidden": 3, "window": 4, "stride": 3, "budget": 6, "longest": 11}
 # 11, 2 and 8 words: 4, 1 and 3 windows
@@ -18,11 +18,7 @@ TEXTS = [
 
 
 def tiny(**changes) -> Windowed:
-    torch.manual_seed(0)
-    model = Windowed(WindowedConfig(VOCAB, **{**SIZES, **changes})).double()
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.7)
-    return model
+    return double(Windowed, WindowedConfig(VOCAB, **{**SIZES, **changes}))
 
 
 def texts():
