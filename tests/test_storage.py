@@ -60,6 +60,23 @@ def test_texts_and_other_modules_do_not_count(tmp_path, changes):
     assert code(tmp_path / "a", **changes) == code(tmp_path / "b")
 
 
+def test_what_an_error_says_does_not_count(tmp_path):
+    """But which one is raised, and when."""
+    far = 'import sys\n\n\ndef f(n):\n    if n > 1:\n        raise ValueError(f"{n} is too large")\n'
+    first, *others = (
+        code(tmp_path / str(i), **{"data/text": text})
+        for i, text in enumerate(
+            (
+                far,
+                far.replace("too large", "above 1"),
+                far.replace("ValueError", "KeyError"),
+                far.replace("> 1", "> 2"),
+            )
+        )
+    )
+    assert [first == other for other in others] == [True, False, False]
+
+
 def test_a_file_that_changes_is_read_again(tmp_path):
     before = code(tmp_path)
     assert code(tmp_path, **{"data/text": "WORDS = 1\n"}) != before

@@ -46,7 +46,8 @@ def _sha256(path: Path) -> str:
 
 def code_digest(*modules: str, root: str | Path | None = None) -> str:
     """A short name of the code of these modules (`lib.data.batch`) and of all that they import from their package,
-    anywhere in their files: what other code made is not reused. Comments, docstrings and formatting do not count.
+    anywhere in their files: what other code made is not reused. Comments, docstrings, formatting and what errors say
+    do not count.
 
     root: the folder that holds the package; by default this one's. Raises ValueError for a module that is not there.
     """
@@ -74,7 +75,8 @@ def _file_of(module: str, root: Path) -> Path | None:
 
 @cache
 def _code_in(path: Path, changed: int) -> tuple[str, list[str]]:
-    """A file's code without docstrings, and all names that it imports: modules, and what may be one.
+    """A file's code without docstrings and what errors say, and all names that it imports: modules, and what may be
+    one.
 
     changed: when the file was, in nanoseconds; a changed file is read again.
     """
@@ -88,6 +90,8 @@ def _code_in(path: Path, changed: int) -> tuple[str, list[str]]:
             imported += [module, *(behind + alias.name for alias in node.names)]
         elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
+        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            node.exc = node.exc.func  # the error, whatever it says
     return digest(_outline(tree)), imported
 
 
