@@ -72,7 +72,8 @@ def _table(args: Namespace) -> None:
 
 
 def _given_scores(args: Namespace) -> Iterator[tuple[str, str, Path, dict | None]]:
-    """How scores were given, their row's label, their file, and the scores themselves where they have been read."""
+    """The scores that were given: how, their row's label, their file, and they themselves where they have been
+    read."""
     for label, every in (read_table_scores(args.add_to) if args.add_to else {}).items():
         yield from ((f"{label}={args.add_to}", label, args.add_to, scores) for scores in every)
     for given in args.scores:
@@ -99,7 +100,7 @@ def _page(args: Namespace) -> None:
 
 
 def _check_scores(scores: dict, path: Path, table: Table, row: Row, first: bool) -> None:
-    """Raises ValueError unless a row of a table can be made of them; the `first` ones say on what."""
+    """Raise ValueError unless a row of a table can be made of the scores; the `first` ones say on what."""
     setting = ("split", "training documents") if first else ()
     of_run = ("seed", "steps", "parameters", "made_with") if row.run else ()
     check_keys(scores, path, "scores", ("ids", "parts", *setting, *of_run))
@@ -113,7 +114,7 @@ def _check_scores(scores: dict, path: Path, table: Table, row: Row, first: bool)
 
 
 def _check_part(part: Any, table: Table, where: str) -> None:
-    """Raises ValueError unless a table's columns can be made of one system's scores."""
+    """Raise ValueError unless a table's columns can be made of one system's scores."""
     for measure in (table.measure, *(["repetition"] if table.decodings else [])):
         try:
             float(part["words"]), MEASURES[measure].numbers(part)
@@ -137,7 +138,7 @@ def _read_lines(path: Path, least: int) -> dict:
 
 
 def _check_output(path: Path) -> None:
-    """Raises ValueError or OSError where a table or what stands beside it cannot be written."""
+    """Raise ValueError or OSError where a table or what stands beside it cannot be written."""
     check_replaces(path, "table", ANY_TABLE, path.with_suffix(".md"), path.with_suffix(SCORES))
 
 

@@ -82,13 +82,13 @@ def _check_numbers(args: Namespace) -> None:
 
 
 def _folder_of_scores(run: Path) -> Path:
-    """The run's own folder; not one of `trained/`, whose files are the project's."""
+    """The folder of a run's scores: its own, but not one of `trained/`, whose files are the project's."""
     name, home = run.resolve().name, run.resolve().parent
     return work_folder() / "scores" / name if home == trained_folder(name).resolve().parent else run
 
 
 def _decoding(run: Run, args: Namespace) -> DecodeConfig:
-    """The run's decoding with what was asked for."""
+    """Decoding of the run with what was asked for."""
     changes = {name: value for name in DECODED if (value := getattr(args, name)) is not None}
     least = changes.get("min_length", run.decode.min_length)
     if (most := changes.get("max_length", run.decode.max_length)) < least:
@@ -97,7 +97,7 @@ def _decoding(run: Run, args: Namespace) -> DecodeConfig:
 
 
 def _scored(args: Namespace) -> str:
-    """The corpus that the scored documents are of."""
+    """Name of the corpus that the scored documents are of."""
     return args.test if args.test and args.split == "test" else args.dataset
 
 

@@ -1,4 +1,4 @@
-"""What trained runs write and look at: the papers' tables of samples, and their pictures of attention.
+"""Show what trained runs write and look at: the papers' tables of samples, and their pictures of attention.
 
     python -m lib.show_runs samples mem2mem_table6 --dataset pmc-sample --output T.json Mem2Mem=trained/mem2mem
     python -m lib.show_runs attention mem2mem_figure3 --dataset pmc-sample --output F.png Mem2Mem=trained/mem2mem
@@ -180,7 +180,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _check_output(path: Path, made: Samples | RunFigure) -> None:
-    """Raises ValueError or OSError where numbers, and the Markdown or the picture beside them, cannot be written."""
+    """Raise ValueError or OSError where numbers, and the Markdown or the picture beside them, cannot be written."""
     if isinstance(made, Samples):
         check_replaces(path, "table of samples", ("samples", "documents"), path.with_suffix(".md"))
     else:

@@ -87,7 +87,7 @@ def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
 
 
 def table_of(title: str, systems) -> Table:
-    """The model's rows first, the references last."""
+    """The table of a trained run: the model's rows first, the references last."""
     plain, ruled, *others, references = systems
     rows = [Row(label, run=RunSpec(), part=label) for label in (plain, ruled)]
     rows += [Row(label, part=label) for label in (*others, references)]
@@ -96,7 +96,7 @@ def table_of(title: str, systems) -> Table:
 
 
 def _systems(title: str, kept: Kept, run: Run, texts: list[Document]) -> Iterator[tuple[str, list[list[str]]]]:
-    """Name and summaries of each."""
+    """Summaries of each system, by name."""
     encoded = run.encode(texts)
     for how, size in DECODINGS.items():
         decode: DecodeConfig = replace(run.decode, block_ngrams=size)

@@ -41,7 +41,7 @@ from lib.system.fingerprints import contents_digest, digest
 
 
 def check_unpublished(path: str | Path, corpus: str) -> None:
-    """Raises CorpusError where texts of a corpus that may not be published would stand in a file that Git takes up.
+    """Raise CorpusError where texts of a corpus that may not be published would stand in a file that Git takes up.
 
     corpus: a name, or the folder of that name.
     """
@@ -159,7 +159,7 @@ class Corpus:
             before += ended
 
     def only(self, key: str, value: str) -> "Corpus":
-        """Of its records those in which `key` is `value`."""
+        """Those of its records in which `key` is `value`."""
 
         def matching(read):
             return (
@@ -193,7 +193,7 @@ class Corpus:
         return [name for names in self._repeated.values() for name in names]
 
     def left_out(self) -> str:
-        """How many records were left out, and the first reasons; empty where none was."""
+        """The number of records that were left out, and the first reasons; empty where none was."""
         skipped = self.skipped
         if not skipped:
             return ""

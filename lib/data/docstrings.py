@@ -75,7 +75,7 @@ def splits(packages: dict[str, str]) -> dict[str, list[dict]]:
 
 
 def _held_out(sizes: dict[str, int]) -> dict[str, str]:
-    """Which packages are for "test" and "val": in an order that has nothing to do with their names, until each has a
+    """Packages for "test" and "val": in an order that has nothing to do with their names, until each has a
     tenth of all pairs, none much larger than that; where none is small enough, the smallest that are left."""
     if len(sizes) < 3:
         raise CorpusError(f"docstrings: three packages with docstrings are needed, one a split, not {len(sizes)}")

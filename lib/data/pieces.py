@@ -24,7 +24,7 @@ _SYMBOLS = len(SPECIALS) + len(CLUSTER_SYMBOLS)
 
 
 class Pieces(Vocabulary):
-    """The pieces of a SentencePiece model, behind the special symbols and those of clusters (`<T>`, `<P>`, `<Q>`).
+    """The pieces of a SentencePiece model, after the special symbols and those of clusters (`<T>`, `<P>`, `<Q>`).
 
     The ids are the library's, whatever the model's own are, so that models trained by others can be used.
     """
@@ -119,7 +119,8 @@ class Pieces(Vocabulary):
 
 
 def _sample(texts: Iterable[str], most: int) -> list[str]:
-    """At most so many of the texts, each with the same chance (Vitter's algorithm R), and always the same ones.
+    """Choose at most so many of the texts, each with the same chance (Vitter's algorithm R), and always the same
+    ones.
 
     SentencePiece's own choice is another in every process, whatever its seed.
     """

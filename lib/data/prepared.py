@@ -37,7 +37,8 @@ from lib.system.processes import default_workers, in_processes
 
 @dataclass(frozen=True, eq=False)
 class TextEncoder:
-    """All that turns documents into a model's ids and ids into text, as its training documents were."""
+    """Options and vocabularies that turn documents into a model's ids, as its training documents were, and ids into
+    text."""
 
     options: Any  # an `Options`
     vocabulary: Any  # a `Vocabulary`, of what the model writes, and for most models of what it reads
@@ -47,8 +48,8 @@ class TextEncoder:
     )
 
     def save(self, folder: str | Path) -> None:
-        """`pieces.model` or `vocabulary.txt`, and where there are such `source_vocabulary.txt` and
-        `ranker.safetensors`. The options are the caller's to keep."""
+        """Write `pieces.model` or `vocabulary.txt`, and where there are such `source_vocabulary.txt` and
+        `ranker.safetensors`. The options are the caller's to save."""
         folder = Path(folder)
         self.vocabulary.save(folder / ("pieces.model" if isinstance(self.vocabulary, Pieces) else "vocabulary.txt"))
         if self.source_vocabulary is not None:
@@ -58,7 +59,7 @@ class TextEncoder:
 
     @classmethod
     def load(cls, folder: str | Path, options: Options) -> "TextEncoder":
-        """What `save` wrote. Raises OSError, ValueError or SafetensorError for what is missing or damaged."""
+        """Read what `save` wrote. Raises OSError, ValueError or SafetensorError for what is missing or damaged."""
         folder = Path(folder)
         pieces, source, ranker = (folder / n for n in ("pieces.model", "source_vocabulary.txt", "ranker.safetensors"))
         return cls(
@@ -110,7 +111,7 @@ class PreparedCorpus:
 
     @property
     def options(self) -> Any:
-        """Of the class that the corpus was prepared for."""
+        """Options of the class that the corpus was prepared for."""
         return self.encoder.options
 
     @property
@@ -119,7 +120,7 @@ class PreparedCorpus:
 
     @property
     def fingerprint(self) -> str:
-        """Of every id and text, and of what gives them a meaning."""
+        """Hash of every id and text, and of what gives them a meaning."""
         more = self.encoder.source_vocabulary is not None or self.encoder.chooser is not None
         encoder = [self.vocabulary.words, self.encoder.digest()] if more else [self.vocabulary.words]
         return digest([*encoder, *(self.splits[name].fingerprint() for name in sorted(self.splits))])
@@ -155,8 +156,8 @@ class PreparedCorpus:
 
     @classmethod
     def load(cls, folder: str | Path, kind: type[Options]) -> "PreparedCorpus":
-        """Raises DamagedCorpus for a folder that is no prepared corpus, or whose files are not those that were
-        written; CorpusError where it has options of another kind."""
+        """Read what `save` wrote. Raises DamagedCorpus for a folder that is no prepared corpus, or whose files are
+        not those that were written; CorpusError where it has options of another kind."""
         folder = Path(folder)
         description = _description(folder)
         name, made_for = description["corpus"], description["options_class"]
@@ -195,7 +196,7 @@ _DESCRIBED = ("corpus", "options_class", "options", "documents", "fingerprint", 
 
 
 def _description(folder: Path) -> dict:
-    """What prepared.json holds, as it was written. Raises DamagedCorpus otherwise."""
+    """The contents of prepared.json. Raises DamagedCorpus unless they are as they were written."""
     try:
         found = json.loads((folder / "prepared.json").read_text(encoding="utf-8"))
     except PermissionError:
@@ -222,7 +223,7 @@ class WordOptions(Options):
         progress: bool = True,
         workers: int | None = None,
     ) -> PreparedCorpus:
-        """As `Options.prepare` says.
+        """Prepare a corpus as `Options.prepare` says.
 
         workers: processes; by default one a core on Linux and one elsewhere. Their number changes no result.
         """
@@ -272,7 +273,7 @@ CHECKED = 1_000  # training documents that say, before all are prepared, whether
 
 
 def check_splits(corpus) -> None:
-    """Raises CorpusError for a split that is not there, or whose first record cannot be used, before hours go into
+    """Raise CorpusError for a split that is not there, or whose first record cannot be used, before hours go into
     the others."""
     for name in SPLITS:
         next(corpus.split(name))
@@ -300,9 +301,9 @@ def cached_corpus(
     make: Callable[[Path], PreparedCorpus],
     folder: str | Path | None = None,
 ) -> PreparedCorpus:
-    """What `make` gives, kept in `folder`: by default in the cache, named after `name`, `key`, and the code that
-    defines `kind`, the class of its options, and `make`. What is made on the way stands in the folder that `make` is
-    given: it is there again after a killed preparation, and gone after a finished one.
+    """The corpus that `make` gives, saved in `folder`: by default in the cache, named after `name`, `key`, and the
+    code that defines `kind`, the class of its options, and `make`. Parts that are made on the way are in the folder
+    that `make` is given: they are there again after a killed preparation, and gone after a finished one.
 
     Of several processes that want the same corpus one makes it, and the others wait. What is damaged in the cache is
     made again, and standard error says so. Raises CorpusError for a named folder that is damaged or holds something
@@ -353,7 +354,8 @@ def _found(folder: Path, kind: type[Options], named: bool) -> PreparedCorpus | N
 
 
 def _parts(folder: Path, made_for: str) -> Path:
-    """The folder of what is made on the way to `folder`; what a killed preparation of something else left goes.
+    """The folder of parts that are made on the way to `folder`; what a killed preparation of something else left
+    goes.
 
     Raises CorpusError where there is another folder of this name.
     """
@@ -383,7 +385,7 @@ def code_of(*parts: Callable | type) -> str:
 
 
 def _check_replaceable(folder: Path) -> None:
-    """CorpusError unless `folder` is new, empty or holds a prepared corpus alone: what it holds is going to be
+    """Raise CorpusError unless `folder` is new, empty or holds a prepared corpus alone: what it holds is going to be
     deleted."""
     if not folder.exists():
         return
@@ -457,8 +459,8 @@ def _encode_chunk(vocabulary: Vocabulary, summary_tokens: int, path: Path) -> li
 def _encoded(
     document: tuple[np.ndarray, ...], final: np.ndarray, words: list[str], vocab_size: int, summary_tokens: int
 ) -> EncodedDocument:
-    """document: source, summary (in numbers), sentence lengths, texts. `final` gives the vocabulary's id of a number,
-    or -1."""
+    """A document of source, summary (in numbers), sentence lengths and texts. `final` gives the vocabulary's id of a
+    number, or -1."""
     source, summary, lengths, texts = document
     outside, first, inverse = np.unique(source[final[source] < 0], return_index=True, return_inverse=True)
     copies = vocab_size + np.argsort(np.argsort(first))  # in the order in which they occur

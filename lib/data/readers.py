@@ -40,7 +40,7 @@ class Source:
 
 @contextmanager
 def reading(name: Path | str) -> Iterator[None]:
-    """What is wrong with a file as a whole becomes a CorpusError that names it."""
+    """Turn what is wrong with a file as a whole into a CorpusError that names it."""
     try:
         yield
     except CorpusError:
@@ -89,7 +89,7 @@ def _check_utf16(first: bytes, path: Path) -> None:
 def _json_array(first: bytes, file, path: Path) -> list | None:
     """The records of a file that is one JSON array; None where only the first of its lines looks like one.
 
-    first: the first line, behind which `file` stands.
+    first: the first line, after which `file` stands.
     """
     alone = parse_json(first)
     if isinstance(alone, list):
@@ -113,7 +113,7 @@ def _read(found: Any, path: Path, kind: str) -> Any:
 
 
 def parse_json(line: bytes) -> Any:
-    """What a line of JSON holds; the reason as an InputError where it cannot be read."""
+    """The value of a line of JSON; the reason as an InputError where it cannot be read."""
     if b"\0" in line:
         return InputError("the line holds a null byte")
     try:
@@ -210,7 +210,7 @@ def _csv_record(row: list[str] | InputError, header: list[str]) -> dict | InputE
 
 
 def _not_utf8(text: str) -> InputError | None:
-    """What is wrong with a text that was read with `errors="surrogateescape"`."""
+    """The fault of a text that was read with `errors="surrogateescape"`."""
     if found := re.search("[\udc80-\udcff]", text):
         return InputError(f"not UTF-8: it holds the byte {ord(found[0]) - 0xDC00:#x}")
     return None
@@ -221,7 +221,7 @@ READERS = {**dict.fromkeys(_JSON_FILES, read_json_lines), ".csv": read_csv, ".pa
 
 
 def records_reader(path: Path) -> Callable[[Path], Records] | None:
-    """What reads a file of records, by the end of its name; None for others, which are texts."""
+    """The reader of a file of records, by the end of its name; None for others, which are texts."""
     return next((read for ending, read in READERS.items() if path.name.endswith(ending)), None)
 
 
@@ -367,7 +367,7 @@ _JSON = (*_JSON_FILES, ".txt", ".txt.gz")
 
 
 def find_split(folder: Path, split_name: str) -> list[Source]:
-    """What holds one split in `folder`; an empty list when nothing does.
+    """Sources of one split in `folder`; an empty list when there are none.
 
     Raises CorpusError for a folder where a file of the split should be.
     """

@@ -21,7 +21,7 @@ QUESTIONS = "questions answered, %"
 
 @dataclass(frozen=True)
 class Rating:
-    """What one person said of one system's summary in one place of a sheet."""
+    """One person's judgement of one system's summary in one place of a sheet."""
 
     rater: str  # from the file's name
     unit: str  # what several people rated
@@ -66,7 +66,7 @@ def _given(folder: Path, kind: str, key: dict) -> Iterator[tuple[str, Path, int,
 
 
 def _once(lines: dict, name, what: str, path: Path, line: int) -> None:
-    """Of one person, one value. lines: those that it was given in before."""
+    """Raise RatingError for a second value of one person. lines: those of the first values."""
     if name in lines:
         raise RatingError(f"{path}, line {line}: {what} is filled in twice, in line {lines[name]} too")
     lines[name] = line
@@ -104,7 +104,7 @@ def _known(items: dict, item: str, where: str):
 
 
 def by_system(ratings: list[Rating], criterion: str) -> dict[str, list[float]]:
-    """For each system one value for every unit: the mean of the people who rated it."""
+    """Values of every unit by system: the mean of the people who rated it."""
     units: dict[tuple[str, str], list[float]] = {}
     for r in ratings:
         if r.criterion == criterion:
@@ -152,7 +152,7 @@ def compare_systems(values: dict[str, list[float]]) -> tuple[pd.DataFrame, pd.Da
 
 
 def report(folder: str | Path) -> str:
-    """All that the sheets of a folder say, criterion by criterion; of one that cannot be compared yet, why."""
+    """Report what the sheets of a folder say, criterion by criterion; of one that cannot be compared yet, why."""
     ratings, key, parts = read_ratings(folder), read_key(folder), []
     for criterion in (*key["criteria"], BEST_WORST, QUESTIONS):
         found = by_system(ratings, criterion)

@@ -55,7 +55,7 @@ def write_summaries(
 
 
 def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
-    """By id. Raises RatingError with file and line."""
+    """Lines of a file of summaries, by id. Raises RatingError with file and line."""
     path, found = Path(path), {}
     if not path.is_file():
         raise RatingError(f"{path}: no such file; python -m lib.score run FOLDER --dataset NAME writes one")
@@ -205,7 +205,7 @@ def write_answers(folder: str | Path) -> int:
 
 
 def read_key(folder: str | Path) -> dict:
-    """What `write_sheets` knows of the sheets. Raises RatingError when there are none."""
+    """Read what `write_sheets` knows of the sheets. Raises RatingError when there are none."""
     path = Path(folder) / "key.json"
     if not path.is_file():
         raise RatingError(f"{path}: no such file; begin with python -m lib.human sheet {folder} ...")
@@ -265,13 +265,13 @@ def _as_text(cell: str) -> str:
 
 
 def _as_given(cell: str) -> str:
-    """What `_as_text` was given."""
+    """A cell as it was before `_as_text`."""
     return cell[1:] if cell[:1] == "'" and cell.lstrip("'").startswith(FORMULA) else cell
 
 
 def _write_form(path: Path, title: str, sheets: dict) -> None:
-    """`form.html` beside this file, with the sheets in it: one page, nothing is loaded from anywhere. A browser keeps
-    what was filled in under the sheets' digest, so that others in their place begin empty."""
+    """Write `form.html` beside this file, with the sheets in it: one page, nothing is loaded from anywhere. A browser
+    keeps what was filled in under the sheets' digest, so that others in their place begin empty."""
     page = Path(__file__).with_name("form.html").read_text(encoding="utf-8")
     data = json.dumps({**sheets, "digest": digest(sheets)}, ensure_ascii=False)
     data = data.replace("<", "\\u003c")  # no text is taken for markup

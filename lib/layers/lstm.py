@@ -26,8 +26,8 @@ class LSTM(nn.LSTM):
 
     @staticmethod
     def _pays(inputs) -> bool:
-        """Without gradients PyTorch is 1.3 to 3 times as fast, but for packed sequences and for a single step; and it
-        has no LSTM in bfloat16 where the processor has no AVX-512."""
+        """Whether the kernels pay: without gradients PyTorch is 1.3 to 3 times as fast, but for packed sequences and
+        for a single step; and it has no LSTM in bfloat16 where the processor has no AVX-512."""
         learns, short = torch.is_grad_enabled(), isinstance(inputs, PackedSequence) or inputs.shape[-2] == 1
         return learns or short or (torch.is_autocast_enabled("cpu") and _has_no_bf16())
 
@@ -66,7 +66,8 @@ class LSTMStack(nn.Module):
 
 
 class _Scan(torch.autograd.Function):
-    """A product a step; the gates by the kernels. The weights' gradients are one product over all words."""
+    """The recurrence: a product a step; the gates by the kernels. The weights' gradients are one product over all
+    words."""
 
     @staticmethod
     def forward(ctx, projected, start, start_cell, weight, bias, steps, learns):

@@ -1,4 +1,4 @@
-"""What a figure shows, in words made of its numbers: for readers who cannot see it, and where pictures are off."""
+"""Texts in place of figures, made of their numbers: for readers who cannot see them, and where pictures are off."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,7 +9,8 @@ from lib.pages.figures import loss_terms
 
 
 def alt_text(plot: str, data: Mapping[str, Any]) -> str:
-    """What a plot of `lib.pages.figures` shows of its arguments. Raises KeyError for a plot without words."""
+    """A text of what a plot of `lib.pages.figures` shows of its arguments. Raises KeyError for a plot without
+    words."""
     return DESCRIBED[plot](**data)
 
 

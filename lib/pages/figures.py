@@ -1,4 +1,4 @@
-"""The plots of the pages, in one style, each kept with all that it was drawn from.
+"""The plots of the pages, in one style, each saved with all that it was drawn from.
 
     python -m lib.pages.figures            # draw every figure in figures/ again, from its numbers
     python -m lib.pages.figures FOLDER
@@ -142,7 +142,7 @@ def _attention_map(ax: Axes, weights, title: str, rows: str, columns: str, marke
 
 
 def _number_columns(ax: Axes, count: int, most: int) -> None:
-    """From 1; at most so many have a number."""
+    """Number the columns from 1; at most so many have a number."""
     step = max(1, -(-count // most))
     ax.set_xticks(range(0, count, step), map(str, range(1, count + 1, step)))
 
@@ -294,7 +294,7 @@ def signed_maps(panels: list[dict], xlabel: str, ylabel: str, border: float) -> 
 def maximum_attention(
     places: list[int], weights: list[float], windows: list[int], words: int, window: int, stride: int
 ) -> Figure:
-    """For every word that was written, the source word with the largest weight, and in grey the window it was in.
+    """The source word with the largest weight for every word that was written, and in grey the window it was in.
 
     places, weights, windows: of each word written; `windows` are numbers of windows of `window` words, `stride`
     apart.

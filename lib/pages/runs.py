@@ -38,9 +38,9 @@ def unseen_papers(corpus: Corpus, most: int | None = None) -> list[Document]:
 def train_or_load(
     setup: Setup, model: nn.Module, corpus: PreparedCorpus, output: str = "", progress: bool = False
 ) -> Run:
-    """What `python -m lib.train` does, or its result if it is there: the same configuration, data and code.
+    """Train as `python -m lib.train` does, or load the result if it is there: the same configuration, data and code.
 
-    The run is kept in `output`, or in a folder of the `work_folder` named after all that determines it.
+    The run is saved in `output`, or in a folder of the `work_folder` named after all that determines it.
     """
     code = code_of(train, type(model))
     made_of = digest([determining(run_config(setup.recipe, model, corpus, setup.train)), code])
@@ -66,7 +66,7 @@ def run_for_page(
 
 
 def run_facts(run: Run, origin: str) -> Passages:
-    """What a run is: its model's size, where it comes from (`run_for_page`), how it prepares a text."""
+    """Facts of a run: its model's size, where it comes from (`run_for_page`), how it prepares a text."""
     options = ", ".join(f"{field.name} {getattr(run.options, field.name)}" for field in fields(run.options))
     size = f"{sum(p.numel() for p in run.model.parameters()):,} parameters, {len(run.vocabulary):,} symbols"
     return Passages([("model", f"{run.config['variant']}: {size}"), ("run", origin), ("options", options)])
@@ -120,7 +120,7 @@ def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
 def measured(folder: Path, name: str, *command: str, threads: int | None = None) -> dict[str, float]:
     """Run `python -m COMMAND` in a process of its own; its `seconds` and its largest memory, `gb`.
 
-    Kept in NAME.json of `folder`: what was measured once is not done again. It may use as many `threads`. Raises
+    Saved in NAME.json of `folder`: what was measured once is not done again. It may use as many `threads`. Raises
     RuntimeError with what the command wrote when it fails.
     """
     kept = folder / f"{name}.json"

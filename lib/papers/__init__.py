@@ -35,12 +35,13 @@ def table_named(name: str) -> tuple[Paper, Table]:
 
 
 def page_table_named(name: str) -> tuple[Paper, PageTable]:
-    """A table that a paper's page measures, likewise."""
+    """A table that a paper's page measures, and the paper. Raises ValueError for one that does not exist."""
     return _named(name, {key: (of, found) for of in PAPERS.values() for key, found in of.page_tables.items()})
 
 
 def made_of_runs_named(name: str) -> tuple[Paper, Samples | RunFigure]:
-    """A table of summaries of a paper, or a figure of what runs look at, likewise."""
+    """A table of summaries or a figure of what runs look at, and its paper. Raises ValueError for one that does not
+    exist."""
     made = {key: (of, v) for of in PAPERS.values() for key, v in {**of.samples, **of.run_figures}.items()}
     return _named(name, made)
 
@@ -50,7 +51,7 @@ def _named(name: str, tables: dict):
 
 
 def open_run(folder: str | Path, weights: str = "", device: str | None = None) -> Run:
-    """What `lib.load` gives."""
+    """A trained run, as `lib.load` gives it."""
     place, folder = device_named(device), Path(folder)
     config = read_config(folder)
     path = folder / "config.json"

@@ -1,4 +1,4 @@
-"""What a paper is here: data. A paper's folder exports one `PAPER`, which the tests check."""
+"""A paper as data. A paper's folder exports one `PAPER`, which the tests check."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ def at_least(value: int) -> Callable[[int], int]:
 
 @dataclass(frozen=True)
 class Preset:
-    """Everything a run needs to know: preprocessing, model sizes, training, decoding."""
+    """Settings of a run: preprocessing, model sizes, training, decoding."""
 
     options: Any  # the paper's own `Options`
     config: Mapping[str, Any] = field(default_factory=dict)  # of whichever variant has the field
@@ -82,7 +82,7 @@ class Paper:
     kept: Kept | None = None
 
     def options_class(self, variant: str) -> type[Options]:
-        """Of one of its variants."""
+        """The class of the options of one of its variants."""
         presets = self.variants[variant].presets or self.presets
         return type(next(iter(presets.values())).options)
 
@@ -103,11 +103,12 @@ class Paper:
         return {self.name: self.usual, **self.kept.also}
 
     def title_of(self, variant: str) -> str:
-        """Of a kept run: the paper's own of the variant that it is known by, otherwise the variant's."""
+        """Title of a run that the project keeps: the paper's own of the variant that it is known by, otherwise the
+        variant's."""
         return self.title if variant == self.usual else variant
 
     def run_name(self, run: RunSpec, preset: str) -> str:
-        """Of a run's folder. Rows that differ only in how they are scored share it."""
+        """Name of a run's folder. Rows that differ only in how they are scored share it."""
         size = dict(run.vocabulary).get(preset, "")
         return "--".join(filter(None, (self.name, slug(run.variant), str(size))))
 
@@ -158,7 +159,7 @@ class Setup:
 
     @property
     def recipe(self) -> Recipe:
-        """What a run keeps of it beside the options."""
+        """The part of it that a run saves beside the options."""
         weights = "average" if self.train.keep_best > 1 else "best"
         return Recipe(self.paper.name, self.variant, self.preset, self.decode, weights)
 
@@ -245,7 +246,7 @@ def corpus_for(dataset: str, errors: str = "raise", test: str = "") -> Corpus:
 
 
 def _told(corpus: PreparedCorpus) -> PreparedCorpus:
-    """A corpus, of which a reader is told what was left out of it, and which ids come again."""
+    """Tell a reader what was left out of a corpus, and which ids come again; give the corpus."""
     if corpus.remarks:
         _tell_once(f"{corpus.name}: {corpus.remarks}")
     return corpus
@@ -262,7 +263,7 @@ def _known(where: str, names: set[str], known: set[str]) -> None:
 
 
 def field_names(kind) -> set[str]:
-    """Of a dataclass."""
+    """Names of the fields of a dataclass."""
     return {f.name for f in fields(kind)}
 
 

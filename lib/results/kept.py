@@ -39,7 +39,7 @@ def keep(path: Path, size: str = "") -> Path:
 
 
 def _keep_scores(made: Path, kept: Path) -> None:
-    """Where there are none, those of the table that was kept before are no longer its own."""
+    """Put scores beside the table; where there are none, remove those of the table that was there before."""
     if made.is_file():
         write_whole(kept, made.read_bytes())
     else:

@@ -27,7 +27,7 @@ def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_nam
 def table_numbers(
     table: Table, scored: dict[str, list[dict]], corpus: str, preset_name: str, command: str = ""
 ) -> dict:
-    """The same for any table; its scores have the parts that its rows name."""
+    """The numbers of any table; its scores have the parts that its rows name."""
     rows = [r for r in table.rows_for(corpus) if r.label in scored or not r.part or corpus in r.missing]
     pairs = table.pairs
     if table.decodings:
@@ -60,7 +60,8 @@ def table_numbers(
 def _in_both_decodings(
     rows: list[Row], pairs: tuple[tuple[str, str], ...], scored: dict[str, list[dict]]
 ) -> tuple[list[Row], tuple[tuple[str, str], ...], dict[str, list[dict]]]:
-    """Behind each row of a run's summaries one of the same run in the other decoding; such rows are compared too."""
+    """Add after each row of a run's summaries one of the same run in the other decoding; such rows are compared
+    too."""
     expanded, of_both, others = [], dict(scored), {}
     for row in rows:
         expanded.append(row)
@@ -114,7 +115,7 @@ def _plain(values: dict, digits: int = 2) -> dict:
 
 
 def page_table(name: str, figure: dict, preset_name: str) -> dict:
-    """A table that a page kept as a figure of lines: a row a line, a column a place."""
+    """A table that a page saved as a figure of lines: a row a line, a column a place."""
     _, table = page_table_named(name)
     series = figure["panels"][0]["series"]
     return {

@@ -44,7 +44,7 @@ def score_systems(
     options: Options,
     words: int | None = None,
 ) -> dict[str, dict]:
-    """What a table needs of each system's summaries, sentences of each: numbers of every document.
+    """Scores that a table needs of each system's summaries, sentences of each: numbers of every document.
 
     n-grams count as copied from anywhere in the whole document, as words of `options`.
 
@@ -126,7 +126,7 @@ def score_baselines(
     encoded: list[EncodedDocument],
     split_name: str,
 ) -> dict:
-    """What the paper compares with, and the references themselves."""
+    """Scores of the paper's baselines, and of the references themselves."""
     systems = setup.paper.baselines(documents, encoded, corpus)
     systems["reference"] = [document.summary for document in documents]
     return {
@@ -142,7 +142,7 @@ def _words(sentences: Sequence[str], options: Options) -> list[str]:
 
 
 def about(run: Run, corpus: str, documents: Sequence[Document], split_name: str) -> dict:
-    """What a table tells of a run that was scored on a corpus's documents."""
+    """Facts that a table tells of a run that was scored on a corpus's documents."""
     return {
         **_setting(corpus, documents, split_name, run.config["documents"]["train"]),
         "seed": run.config["train"]["seed"],
@@ -162,7 +162,7 @@ def _setting(corpus: str, documents: Sequence[Document], split_name: str, traini
 
 
 def _seconds(run: Run) -> float:
-    """That the last start of a run trained."""
+    """Seconds that the last start of a run trained."""
     return next((m["seconds"] for m in reversed(run.metrics) if "seconds" in m), 0.0)
 
 
@@ -186,7 +186,7 @@ def write_table_scores(path: Path, table: Table, scored: Mapping[str, Sequence[d
 
 
 def read_table_scores(path: Path) -> dict[str, list[dict]]:
-    """What `write_table_scores` wrote. Raises ValueError for another file."""
+    """Read what `write_table_scores` wrote. Raises ValueError for another file."""
     try:
         found = json.loads(gzip.decompress(path.read_bytes()))
         if all(isinstance(scores, dict) for every in found.values() for scores in every):

@@ -24,20 +24,20 @@ from lib.system.errors import RunError, did_you_mean
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a run keeps beside what determines its numbers: whose it is, and how it is used."""
+    """Facts that a run saves beside what determines its numbers: whose it is, and how it is used."""
 
     paper: str
     variant: str = ""
     preset: str = ""
     decode: DecodeConfig = DecodeConfig()
-    weights: str = "best"  # that count; or "average" of the best that were kept
+    weights: str = "best"  # that count; or "average" of the best that were saved
 
 
 def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> nn.Module:
     """Put the weights of a run into `model`.
 
     Args:
-        which: "best", "last", "best-STEP", or "average": the mean of the best checkpoints that were kept.
+        which: "best", "last", "best-STEP", or "average": the mean of the best checkpoints that were saved.
 
     Raises RunError when there are none, or they are of another model, or `Setup.build` made the model for a corpus
     with another vocabulary than the run's: as long, it would give fluent nonsense.
@@ -58,7 +58,7 @@ def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> n
 
 
 def _check_trained(last: Path) -> None:
-    """Raises RunError for a run that has validation documents, and was stopped before it came to them."""
+    """Raise RunError for a run that has validation documents, and was stopped before it came to them."""
     if last.is_file() and read_config(last.parent)["documents"].get("val"):
         raise RunError(
             f"{last.parent} holds no best weights: it was stopped after {read_meta(last)['step']} steps, before a "
@@ -114,7 +114,7 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def put_weights(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Into `model`, of the tensors of the checkpoint `path`. Raises RunError when they are of another model, or no
+    """Put into `model` the tensors of the checkpoint `path`. Raises RunError when they are of another model, or no
     numbers."""
     weights = under("model", tensors)
     if broken := [name for name, value in weights.items() if not value.isfinite().all()]:
@@ -128,7 +128,7 @@ def put_weights(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> 
 
 
 def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Those whose names begin with the prefix and a dot, without both."""
+    """Tensors whose names begin with the prefix and a dot, without both."""
     return {k.removeprefix(f"{prefix}."): v for k, v in tensors.items() if k.startswith(f"{prefix}.")}
 
 
@@ -144,7 +144,7 @@ def read_meta(path: Path) -> dict:
 
 @contextmanager
 def _checkpoint(path: Path) -> Iterator[Any]:
-    """Raises RunError where the file is damaged, or no checkpoint."""
+    """Open a checkpoint. Raises RunError where the file is damaged, or no checkpoint."""
     try:
         with safe_open(path, "pt") as file:
             yield file
@@ -153,7 +153,7 @@ def _checkpoint(path: Path) -> Iterator[Any]:
 
 
 def read_metrics(folder: str | Path) -> list[dict]:
-    """What metrics.jsonl holds, line by line. Raises RunError for a line that no run writes."""
+    """Read metrics.jsonl, line by line. Raises RunError for a line that no run writes."""
     path = Path(folder) / "metrics.jsonl"
     lines = path.read_bytes().splitlines() if path.exists() else []
     return [_metrics(line, f"{path}, line {number}") for number, line in enumerate(lines, 1) if line.endswith(b"}")]
@@ -195,12 +195,12 @@ def run_config(recipe: Recipe, model: nn.Module, corpus, train) -> dict:
 
 
 def determining(config: Mapping) -> dict:
-    """What two runs of the same numbers have in common, as JSON has it."""
+    """The part of a config that two runs of the same numbers have in common, as JSON has it."""
     return json.loads(json.dumps({key: config.get(key) for key in DETERMINING}))
 
 
 def read_config(folder: str | Path) -> dict:
-    """Raises RunError when the folder holds no run, or one that cannot be opened."""
+    """Read config.json. Raises RunError when the folder holds no run, or one that cannot be opened."""
     path = Path(folder) / "config.json"
     if not path.exists():
         raise RunError(f"{folder} holds no run: there is no config.json. python -m lib.train makes one.")

@@ -40,7 +40,7 @@ class Summary:
 
 @dataclass
 class Run:
-    """A trained model, all that it needs, and where it is kept."""
+    """A trained model, all that it needs, and the folder where it is saved."""
 
     folder: Path
     config: dict  # config.json
@@ -58,7 +58,7 @@ class Run:
 
     @cached_property
     def metrics(self) -> list[dict]:
-        """What was logged: training losses (`split` "train") and validation losses ("val"), by step."""
+        """Logged values: training losses (`split` "train") and validation losses ("val"), by step."""
         return read_metrics(self.folder)
 
     @property
@@ -67,7 +67,7 @@ class Run:
 
     @property
     def hours(self) -> float:
-        """Of training, at the median time of a step: pauses do not count."""
+        """Hours of training, at the median time of a step: pauses do not count."""
         logged = [m for m in self.metrics if "seconds" in m]
         paces = [(b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in pairwise(logged)]
         paces = [pace for pace in paces if pace > 0]  # where it was resumed the clock begins again
@@ -147,8 +147,8 @@ class Run:
 
     @torch.no_grad()
     def _attention(self, document: EncodedDocument, ids: list[int]) -> dict[str, np.ndarray]:
-        """While the model reads its own summary: what it looked at before it wrote each symbol, and before the end of
-        one that is empty."""
+        """Weights while the model reads its own summary: what it looked at before it wrote each symbol, and before
+        the end of one that is empty."""
         device = next(self.model.parameters()).device
         batch: Batch = make_batch([document], len(self.vocabulary)).to(device)
         tokens = torch.tensor([[BOS, *ids[:-1]]], device=device)

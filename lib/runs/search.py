@@ -50,7 +50,7 @@ class DecodeConfig(Checked):
         return log_prob / ((length + self.length_offset) / (1 + self.length_offset)) ** self.length_penalty
 
     def among(self, words: int) -> "DecodeConfig":
-        """The same for so many words, copy ids counted in: without `forbidden` ids that none of them has."""
+        """The configuration for so many words, copy ids counted in: without `forbidden` ids that none of them has."""
         return replace(self, forbidden=tuple(i for i in self.forbidden if i < words))
 
 
@@ -114,7 +114,7 @@ class _Search:
         self._drop_done(length)
 
     def _collect(self, values: Tensor, parents: Tensor, ends: Tensor, length: int) -> None:
-        """Put away the candidates that end and are among the best K of their document."""
+        """Collect the candidates that end and are among the best K of their document."""
         best = ends & (values > -torch.inf)
         best[:, self.config.beam :] = False
         for row, column in best.nonzero().tolist():

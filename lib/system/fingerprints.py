@@ -1,4 +1,4 @@
-"""Short names of what something was made of: of values, of files' contents, of code."""
+"""Digests, short names of what something was made of: of values, of files' contents, of code."""
 
 import ast
 import hashlib

@@ -1,7 +1,7 @@
 """Clusters of paragraphs in pieces (Liu and Lapata 2019): all of them first, then the best of a ranking.
 
 In a corpus of `ParagraphOptions` a document's first row (what other corpora call a sentence) is its title with `<T>`
-behind it, the others its paragraphs as they come. `ranking` makes of it what a model reads.
+after it, the others its paragraphs as they come. `ranking` makes of it what a model reads.
 """
 
 import sys
@@ -60,7 +60,7 @@ class ParagraphOptions(Options):
 
     @property
     def of_corpus(self) -> tuple[str, ...]:
-        """Those of a corpus that came ranked."""
+        """Fields of a corpus that came ranked."""
         return tuple(_IF_RANKED) if all(getattr(self, name) == value for name, value in _IF_RANKED.items()) else ()
 
     def example(self, document: Document) -> Cluster:
@@ -82,8 +82,8 @@ class ParagraphOptions(Options):
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
     ) -> PreparedCorpus:
-        """In pieces that are learned from the training documents. A corpus that comes ranked, in pieces of its own,
-        keeps its paragraphs and its pieces as they are."""
+        """Prepare in pieces that are learned from the training documents. A corpus that comes ranked, in pieces of
+        its own, keeps its paragraphs and its pieces as they are."""
         options = replace(self, **_IF_RANKED) if corpus.ranked else self
         key = [corpus.identity, code_of(type(corpus)), asdict(options), limit]
         return cached_corpus(

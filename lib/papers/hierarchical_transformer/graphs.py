@@ -41,8 +41,8 @@ def discourse_graph(
     sources: Sequence[Hashable] | None = None,
     entities: Callable[[str], set[str]] | None = None,
 ) -> np.ndarray:
-    """0.2 times the entities that two paragraphs share, and 1 where a discourse marker joins them: [P, P] (equation
-    26), with 1 on the diagonal so that no row is empty.
+    """Graph of 0.2 times the entities that two paragraphs share, and 1 where a discourse marker joins them: [P, P]
+    (equation 26), with 1 on the diagonal so that no row is empty.
 
     Args:
         paragraphs: texts, in the order of their documents.
@@ -65,8 +65,8 @@ def discourse_graph(
 
 @cache
 def entity_finder() -> tuple[Callable[[str], set[str]], str]:
-    """What finds the entities of a text, and its name: spaCy with its small English model where both are installed,
-    otherwise `capitalised_names`."""
+    """A function that finds the entities of a text, and its name: spaCy with its small English model where both are
+    installed, otherwise `capitalised_names`."""
     try:
         import spacy  # pyright: ignore[reportMissingImports]  # an extra that need not be there
 

@@ -60,7 +60,7 @@ class ClusterOptions(ParagraphOptions):
 
     @property
     def of_all(self) -> ParagraphOptions:
-        """What the paragraphs themselves are made with."""
+        """Options that the paragraphs themselves are made with."""
         return ParagraphOptions(**{f.name: getattr(self, f.name) for f in fields(ParagraphOptions)})
 
     def prepare(
@@ -91,8 +91,8 @@ class ClusterOptions(ParagraphOptions):
         return cached_corpus("ranked", key, ClusterOptions, make, folder)
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
-        """By the ranker that the encoder has; where it has none (its corpus came ranked), paragraphs stay as they
-        come."""
+        """Encode what the encoder's ranker chooses; where it has none (its corpus came ranked), paragraphs stay as
+        they come."""
         documents, pieces = list(documents), encoder.vocabulary
         wide = super().encode(documents, encoder)
         if self.ranking == "learned" and encoder.chooser is not None:
@@ -117,7 +117,7 @@ def ranker_training(options: ClusterOptions) -> TrainConfig:
 
 
 def train_ranker(wide: PreparedCorpus, options: ClusterOptions, progress: bool = True) -> tuple[ParagraphRanker, Run]:
-    """The ranker of a corpus of whole clusters (`ParagraphOptions`), with its best weights. Kept in the cache."""
+    """The ranker of a corpus of whole clusters (`ParagraphOptions`), with its best weights. Saved in the cache."""
     config = ranker_training(options)
     return train_in_cache("ranker", lambda: _ranker(wide.encoder, options.ranker_width), wide, config, progress)
 
@@ -139,7 +139,7 @@ def learned_scores(model: ParagraphRanker, split: Sequence[EncodedDocument], bat
 def learned_ranking(
     wide: PreparedCorpus, options: ClusterOptions, progress: bool = True
 ) -> tuple[dict[str, list[np.ndarray]], dict[str, np.ndarray]]:
-    """Scores of every split by a ranker that is trained on the first, kept beside it, and the ranker's weights."""
+    """Scores of every split by a ranker that is trained on the first, saved beside it, and the ranker's weights."""
     model, run = train_ranker(wide, options, progress)
     path = run.folder / "scores.safetensors"
     if not path.exists():
@@ -181,7 +181,7 @@ def similarity_scores(split: Sequence[EncodedDocument], pieces: Vocabulary) -> l
 
 
 def order_scores(split: Sequence[EncodedDocument], pieces: Vocabulary) -> list[np.ndarray]:
-    """Scores by which paragraphs stay as they come."""
+    """Scores that leave paragraphs as they come."""
     return [-np.arange(len(document.sentence_lengths) - 1.0) for document in split]
 
 
@@ -209,7 +209,7 @@ def choose_paragraphs(
     for name, split in wide.splits.items():
         texts = corpus.split(name) if corpus is not None and options.graph == "discourse" else None
         chosen = choose_rows(split, scores[name], options, wide.vocabulary, texts)
-        most = max(len(wide.vocabulary), split.longest + options.paragraphs)  # a mark behind each in a flat sequence
+        most = max(len(wide.vocabulary), split.longest + options.paragraphs)  # a mark after each in a flat sequence
         splits[name] = Split.write(parts, name, chosen, most)
     return replace(wide, encoder=replace(wide.encoder, options=options), splits=splits)
 

@@ -1,4 +1,4 @@
-"""Papers in pieces, for extractors and for a language model behind them (Subramanian et al. 2020).
+"""Papers in pieces, for extractors and for a language model after them (Subramanian et al. 2020).
 
 An extractor reads sentences (`encode_sentences`), a language model a sequence (`encode_sequence`): introduction,
 extracted sentences, summary, and in training the rest of the paper.
@@ -43,7 +43,7 @@ class Article:
 
 @dataclass(frozen=True)
 class ExtractOptions(Options):
-    """What Sent-CLF and Sent-PTR read: sentences in byte pairs, which summaries share."""
+    """Options of what Sent-CLF and Sent-PTR read: sentences in byte pairs, which summaries share."""
 
     sentences: Count = 300  # of a paper, the first ones
     matches: Count = 2  # sentences of the paper that stand for each of the summary's
@@ -64,7 +64,7 @@ class ExtractOptions(Options):
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
     ) -> PreparedCorpus:
-        """In byte pairs learned from the training documents, with the sentences that are to be extracted."""
+        """Prepare in byte pairs learned from the training documents, with the sentences that are to be extracted."""
         key = [corpus.identity, code_of(type(corpus)), asdict(self), limit, code_of(matches)]
         return cached_corpus(
             "extracts", key, ExtractOptions, lambda parts: _prepare(corpus, self, limit, progress, parts), folder
@@ -76,10 +76,10 @@ class ExtractOptions(Options):
 
 @dataclass(frozen=True)
 class SequenceOptions(ExtractOptions):
-    """What TLM reads, and the Sent-PTR that extracts for it."""
+    """Options of what TLM reads, and of the Sent-PTR that extracts for it."""
 
     window: int = 1024  # pieces of a sequence
-    extracts: bool = True  # whether extracted sentences stand behind the introduction
+    extracts: bool = True  # whether extracted sentences stand after the introduction
     extract_tokens: Count = 300  # at most; not stated
     rest_tokens: Natural | None = None  # of the rest of a paper, in training; None: all
     pointer_embedding: Count = 300
@@ -101,13 +101,13 @@ class SequenceOptions(ExtractOptions):
 
     @property
     def of_sentences(self) -> ExtractOptions:
-        """What Sent-PTR reads."""
+        """Options of what Sent-PTR reads."""
         return ExtractOptions(**{f.name: getattr(self, f.name) for f in fields(ExtractOptions)})
 
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
     ) -> PreparedCorpus:
-        """As TLM reads a corpus, whose sentences and Sent-PTR are in the cache.
+        """Prepare a corpus as TLM reads it; its sentences and Sent-PTR are in the cache.
 
         After the introduction stand in training the sentences that are right, otherwise those that Sent-PTR chooses,
         which is trained on the same documents: so their paper found it to be best. The validation documents are read
@@ -122,7 +122,7 @@ class SequenceOptions(ExtractOptions):
         return cached_corpus("sequences", key, SequenceOptions, make, folder)
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
-        """As those that TLM is tested on."""
+        """Encode documents as those that TLM is tested on."""
         documents, pieces = list(documents), encoder.vocabulary
         found = super().encode(documents, encoder)
         chosen: Iterable[Sequence[int]] = [()] * len(found)
@@ -154,8 +154,9 @@ def encode_sentences(
 def encode_sequence(
     article: Article, chosen: Sequence[int], pieces: Pieces, options: SequenceOptions, rest: bool = False
 ) -> EncodedDocument:
-    """The first row is what the summary is written from: the introduction, cut to what the window leaves it, `<P>`,
-    and the `chosen` sentences in their order. The others, if `rest`, are windows of what it leaves out."""
+    """Rows of an article. The first is what the summary is written from: the introduction, cut to what the window
+    leaves it, `<P>`, and the `chosen` sentences in their order. The others, if `rest`, are windows of what it leaves
+    out."""
     rows, found = _rows(article.sentences, pieces, options), []
     if options.extracts:
         extract = [piece for i in chosen for piece in rows[i].tolist()]
@@ -236,7 +237,7 @@ def _as_sequences(
 
 
 def pointer_training(options: SequenceOptions) -> TrainConfig:
-    """Adam, as Sent-PTR's is; its duration is not stated there."""
+    """Training with Adam, as Sent-PTR's is; its duration is not stated there."""
     return TrainConfig(
         batch_size=options.pointer_batch,
         steps=options.pointer_steps,
@@ -247,7 +248,7 @@ def pointer_training(options: SequenceOptions) -> TrainConfig:
 
 
 def train_pointer(found: PreparedCorpus, options: SequenceOptions, progress: bool = True) -> SentencePointer:
-    """The Sent-PTR of a corpus of sentences, with its best weights. Kept in the cache."""
+    """The Sent-PTR of a corpus of sentences, with its best weights. Saved in the cache."""
     config = pointer_training(options)
     return train_in_cache("pointer", lambda: _pointer(found.vocabulary, options), found, config, progress)[0]
 

@@ -42,7 +42,7 @@ class HeadlineOptions(WordOptions):
     filtered: bool = True  # training and validation pairs that the published filters drop are left out
 
     def words(self, sentence: str) -> list[str]:
-        """Lower-cased, digits as #. Clitics and marks are words, as in PTB."""
+        """Words in lower case, digits as #. Clitics and marks are words, as in PTB."""
         if not self.digits:
             return super().words(sentence)
         # a # that is there already stands for a digit, so that ##.# is one word
@@ -55,7 +55,7 @@ class HeadlineOptions(WordOptions):
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True, **keep
     ) -> PreparedCorpus:
-        """In the encoder's vocabulary first, in the cache, then in the decoder's."""
+        """Prepare in the encoder's vocabulary first, in the cache, then in the decoder's."""
         in_one = replace(self, vocab_size=self.source_vocab_size)
         wide = super(HeadlineOptions, in_one).prepare(corpus, limit, progress=progress, **keep)
         key = [wide.fingerprint, asdict(self)]
