@@ -626,7 +626,7 @@ def drop(values, draws, least, factor, out):
 
 @_inlined
 def _widened(score, see, row):
-    """Scores that are seen, and no number to speak of in place of the others and up to the end of the row."""
+    """Put scores that are seen into a row, and no number to speak of in place of the others and up to its end."""
     nothing = row.dtype.type(-1e38)
     for i in range(len(score)):
         row[i] = _wider(score[i]) if see[i] != 0 else nothing

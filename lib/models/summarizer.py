@@ -24,7 +24,7 @@ class Summarizer(nn.Module):
     extracts: bool = False  # whether `choose` gives sentences as well
 
     def encode(self, batch: Batch) -> Any:
-        """Everything that is computed once per document: the model's own `DecoderState`."""
+        """Compute what is needed once per document: the model's own `DecoderState`."""
         raise NotImplementedError
 
     def decode(self, tokens: Tensor, state: Any) -> tuple[Any, Any]:

@@ -217,8 +217,7 @@ class Windowed(PointerModel):
         return (behind >= 0) & (behind < self.config.window)
 
     def _attend_stream(self, query: Tensor, windows: Tensor, state: WindowedState):
-        """Equations 3 and 4 with each window encoded when a hypothesis enters it. Every row holds the states of one
-        window."""
+        """The same, each window encoded when a hypothesis enters it. Every row holds the states of one window."""
         size, stride = self.config.window, self.config.stride
         first, held = state.window, state.held
         lengths = per_hypothesis(state.lengths, len(query))

@@ -32,7 +32,7 @@ def summary_table(
     words: int | None,
     seed: int,
 ) -> tuple[pd.DataFrame, dict[str, dict[str, float]]]:
-    """A table of systems' summaries (sentences of each; a `summary_row` a system), cut to as many words, or whole, and
+    """A table of systems' summaries (sentences of each), a `summary_row` a system, cut to as many words or whole, and
     each one's mean ROUGE."""
     parts = score_systems(systems, documents, options, words)
     rows = {name: summary_row(part, seed) for name, part in parts.items()}

@@ -55,7 +55,7 @@ class ExtractOptions(Options):
         return CLUSTER_SYMBOLS
 
     def example(self, document: Document) -> Article:
-        """Everything of the document: the introduction is the first section that is called one, or the first."""
+        """The document as an article: the introduction is the first section that is called one, or the first."""
         (number,) = choose_sections(document.section_names, 1)
         before = sum(len(section) for section in document.sections[:number])
         opening = range(before, before + len(document.sections[number]))
