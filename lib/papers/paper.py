@@ -57,8 +57,8 @@ def text_baselines(
 ) -> dict[str, list[list[str]]]:
     """Lead, LexRank and the oracle over the whole texts, Lead and LexRank as long as training references; Lead-3 and
     Lead-10."""
-    found = baselines(documents, [document.reference for document in prepared["train"]])
-    systems = {name.split("-")[0].lower(): summaries for name, summaries in found.items()}
+    summaries_by_name = baselines(documents, [document.reference for document in prepared["train"]])
+    systems = {name.split("-")[0].lower(): summaries for name, summaries in summaries_by_name.items()}
     return {**systems, **{f"lead-{n}": [lead(d.sentences, n) for d in documents] for n in (3, 10)}}
 
 
@@ -114,12 +114,12 @@ class Paper:
 
     def run_arguments(self, run: RunSpec, preset: str) -> list[str]:
         """Arguments of `python -m lib.train` that say what is trained."""
-        found = [self.name, "--preset", run.preset(preset)]
+        arguments = [self.name, "--preset", run.preset(preset)]
         if run.variant and not run.preset_row:
-            found += ["--variant", run.variant]
+            arguments += ["--variant", run.variant]
         if preset in dict(run.vocabulary):
-            found += ["--options.vocab-size", str(dict(run.vocabulary)[preset])]
-        return found
+            arguments += ["--options.vocab-size", str(dict(run.vocabulary)[preset])]
+        return arguments
 
     def setup(self, preset: str, variant: str | None = None, options: Mapping | None = None, **train) -> "Setup":
         """A preset in one of the paper's variants.
@@ -129,18 +129,18 @@ class Paper:
         """
         chosen = self.presets[one_of(preset, self.presets, "preset")]
         name = one_of(variant or chosen.variant or self.usual, self.variants, "variant")
-        model, given = self.variants[name], _given(options or {})
+        model, changes = self.variants[name], _given(options or {})
         if model.presets:
             chosen = model.presets[one_of(preset, model.presets, f"preset of {name}")]
-        _known(f"{self.name}: options", set(given), field_names(self.options_class(name)))
+        _known(f"{self.name}: options", set(changes), field_names(self.options_class(name)))
         _known(f"{self.name}: training", set(train), field_names(TrainConfig))
         for option, value in model.options.items():
-            if option not in given:
-                given[option] = value(getattr(chosen.options, option)) if callable(value) else value
+            if option not in changes:
+                changes[option] = value(getattr(chosen.options, option)) if callable(value) else value
         training = replace(chosen.train, **{**model.train.get(preset, {}), **_given(train)})
         config = {**chosen.config, **model.config}
         return Setup(
-            self, preset, name, replace(chosen.options, **given), config, training, chosen.decode, chosen.documents
+            self, preset, name, replace(chosen.options, **changes), config, training, chosen.decode, chosen.documents
         )
 
 
@@ -188,11 +188,11 @@ class Setup:
     def _as_asked(self, corpus: PreparedCorpus, folder: str) -> PreparedCorpus:
         """A corpus from a folder. Raises ValueError where it was prepared with other options than the setup's."""
         for name in (f.name for f in fields(self.options) if f.name not in corpus.options.of_corpus):
-            there, wanted = (getattr(options, name) for options in (corpus.options, self.options))
-            if there != wanted:
+            prepared, asked = (getattr(options, name) for options in (corpus.options, self.options))
+            if prepared != asked:
                 raise InputError(
-                    f"{folder} was prepared with {name} {there!r}, not {wanted!r}: ask for what it was prepared with "
-                    f"(preset, variant, --options.{name.replace('_', '-')}), or give the corpus itself"
+                    f"{folder} was prepared with {name} {prepared!r}, not {asked!r}: ask for what it was prepared "
+                    f"with (preset, variant, --options.{name.replace('_', '-')}), or give the corpus itself"
                 )
         return corpus
 
@@ -227,9 +227,9 @@ class Setup:
         """
         varied = {name for variant in self.paper.variants.values() for name in variant.options}
         for name in sorted((varied | self.shared) & field_names(type(self.options))):
-            there, wanted = (getattr(options, name) for options in (corpus.options, self.options))
-            if there != wanted:
-                raise InputError(f"{corpus.name} was prepared with {name} {there}, not {wanted}: prepare it anew")
+            prepared, asked = (getattr(options, name) for options in (corpus.options, self.options))
+            if prepared != asked:
+                raise InputError(f"{corpus.name} was prepared with {name} {prepared}, not {asked}: prepare it anew")
         counted = self.paper.variants[self.variant].counted
         theirs = {name: count(corpus) for name, count in counted.items() if self.config.get(name) is None}
         config = self.model_config(**theirs, vocab_size=len(corpus.vocabulary))

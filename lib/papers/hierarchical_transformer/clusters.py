@@ -73,11 +73,11 @@ class ParagraphOptions(Options):
             for part in _gather(beginning(sentences, self.section_words), self.paragraph_words):
                 paragraphs.append(" ".join(part))
                 sources.append(source)
-        wanted = words_of(" ".join(document.summary), lower=True)
-        recalls = [bigram_recall(words_of(p, lower=True), wanted) for p in paragraphs]
-        kept = [i for i, recall in enumerate(recalls) if recall <= self.clones] or range(len(paragraphs))
-        texts, names = [paragraphs[i] for i in kept], [sources[i] for i in kept]
-        return Cluster(document.id, document.title, texts, names, document.summary, [recalls[i] for i in kept])
+        summary_words = words_of(" ".join(document.summary), lower=True)
+        recalls = [bigram_recall(words_of(p, lower=True), summary_words) for p in paragraphs]
+        numbers = [i for i, recall in enumerate(recalls) if recall <= self.clones] or range(len(paragraphs))
+        texts, names = [paragraphs[i] for i in numbers], [sources[i] for i in numbers]
+        return Cluster(document.id, document.title, texts, names, document.summary, [recalls[i] for i in numbers])
 
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
@@ -143,5 +143,5 @@ def encode_cluster(found: Cluster, pieces: Pieces, options: ParagraphOptions) ->
     rows = [np.append(title[: options.paragraph_tokens - 1], TITLE_END)]
     rows += [row[: options.paragraph_tokens] if len(row) else np.array([PARAGRAPH_END]) for row in paragraphs]
     target = summary_pieces(found.summary, pieces, options)
-    made = EncodedDocument.of(found.id, np.concatenate(rows), list(map(len, rows)), target, (), found.summary)
-    return replace(made, labels=np.array(found.recalls, dtype=np.float32))
+    encoded = EncodedDocument.of(found.id, np.concatenate(rows), list(map(len, rows)), target, (), found.summary)
+    return replace(encoded, labels=np.array(found.recalls, dtype=np.float32))

@@ -51,8 +51,8 @@ def discourse_graph(
         entities: a text's entities; by default what `entity_finder` gives.
     """
     entities = entities or entity_finder()[0]
-    found = [entities(text) for text in paragraphs]
-    shared = np.array([[len(a & b) for b in found] for a in found], dtype=float).reshape(len(found), len(found))
+    names = [entities(text) for text in paragraphs]
+    shared = np.array([[len(a & b) for b in names] for a in names], dtype=float).reshape(len(names), len(names))
     graph = 0.2 * shared
     sources = sources if sources is not None else [0] * len(paragraphs)
     for i in range(1, len(paragraphs)):

@@ -72,8 +72,8 @@ class ClusterOptions(ParagraphOptions):
         one.
         """
         if corpus.ranked and (self.ranking != "learned" or self.graph == "discourse"):
-            wanted = "graph='discourse'" if self.graph == "discourse" else f"ranking={self.ranking!r}"
-            raise CorpusError(f"{corpus.name}: {ORDER_UNKNOWN}, so a row with {wanted} cannot be had from it")
+            option = "graph='discourse'" if self.graph == "discourse" else f"ranking={self.ranking!r}"
+            raise CorpusError(f"{corpus.name}: {ORDER_UNKNOWN}, so a row with {option} cannot be had from it")
         wide = self.of_all.prepare(corpus, limit, progress=progress)
         ranking = "order" if corpus.ranked else self.ranking
         graph = entity_finder()[1] if self.graph == "discourse" else self.graph
@@ -84,8 +84,8 @@ class ClusterOptions(ParagraphOptions):
                 scores, weights = learned_ranking(wide, self, progress)
             else:
                 scores = {name: SCORES[ranking](split, wide.vocabulary) for name, split in wide.splits.items()}
-            made = choose_paragraphs(wide, scores, self, parts, corpus)
-            return replace(made, encoder=replace(made.encoder, chooser=weights))
+            chosen = choose_paragraphs(wide, scores, self, parts, corpus)
+            return replace(chosen, encoder=replace(chosen.encoder, chooser=weights))
 
         key = [wide.fingerprint, asdict(self), ranking, graph]
         return cached_corpus("ranked", key, ClusterOptions, make, folder)
@@ -234,16 +234,16 @@ def _choose(
 ) -> EncodedDocument:
     rows = rows_of(document)
     chosen = np.append(0, 1 + best_first(scores)[: options.paragraphs])
-    kept, left = [], options.source_tokens or math.inf
+    cut_rows, left = [], options.source_tokens or math.inf
     for i in chosen:
         row = rows[i] if not options.flat or i == chosen[-1] or i == 0 else np.append(rows[i], PARAGRAPH_END)
-        kept.append(row[: int(min(left, len(row)))])
-        left -= len(kept[-1])
+        cut_rows.append(row[: int(min(left, len(row)))])
+        left -= len(cut_rows[-1])
         if left <= 0:
             break
-    places = chosen[: len(kept)]
-    source = np.concatenate(kept).astype(np.int32)
-    lengths = [len(source)] if options.flat else [len(row) for row in kept]
+    places = chosen[: len(cut_rows)]
+    source = np.concatenate(cut_rows).astype(np.int32)
+    lengths = [len(source)] if options.flat else [len(row) for row in cut_rows]
     if graph is not None:
         graph = graph[np.ix_(places, places)].ravel().astype(np.float32)
     lengths = np.array(lengths, dtype=np.int32)
@@ -264,5 +264,5 @@ def _graphs(
     entities, _ = entity_finder()
     if texts is None:
         raise InputError("a discourse graph is made of the documents' texts, and there are none")
-    found = map(options.example, islice(texts, len(documents)))
-    return (discourse_graph([c.title, *c.paragraphs], [None, *c.sources], entities) for c in found)
+    clusters = map(options.example, islice(texts, len(documents)))
+    return (discourse_graph([c.title, *c.paragraphs], [None, *c.sources], entities) for c in clusters)

@@ -113,25 +113,25 @@ class SequenceOptions(ExtractOptions):
         which is trained on the same documents: so their paper found it to be best. The validation documents are read
         as those of the test are.
         """
-        found = self.of_sentences.prepare(corpus, limit, progress=progress)
-        key = [found.fingerprint, corpus.identity, asdict(self), limit]
+        sentence_corpus = self.of_sentences.prepare(corpus, limit, progress=progress)
+        key = [sentence_corpus.fingerprint, corpus.identity, asdict(self), limit]
 
         def make(parts: Path) -> PreparedCorpus:
-            return _sequences(corpus, self, limit, progress, parts, found)
+            return _sequences(corpus, self, limit, progress, parts, sentence_corpus)
 
         return cached_corpus("sequences", key, SequenceOptions, make, folder)
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
         """Encode documents as those that TLM is tested on."""
         documents, pieces = list(documents), encoder.vocabulary
-        found = super().encode(documents, encoder)
-        chosen: Iterable[Sequence[int]] = [()] * len(found)
+        encoded = super().encode(documents, encoder)
+        chosen: Iterable[Sequence[int]] = [()] * len(encoded)
         if self.extracts:
             pointer = _pointer(pieces, self)
             pointer.load_state_dict(
                 {name: torch.from_numpy(value) for name, value in (encoder.chooser or {}).items()}
             )
-            chosen = _chosen(found, pieces, pointer.eval())
+            chosen = _chosen(encoded, pieces, pointer.eval())
         return [encode_sequence(self.example(d), c, pieces, self) for d, c in zip(documents, chosen, strict=True)]
 
 
@@ -147,8 +147,10 @@ def encode_sentences(
     rows = _rows(article.sentences[: options.sentences], pieces, options)
     lengths = [len(row) for row in rows]
     target = summary_pieces(article.summary, pieces, options)
-    made = EncodedDocument.of(article.id, np.concatenate(rows), lengths, target, (), article.summary)
-    return made if labels is None else replace(made, labels=np.isin(np.arange(len(rows)), labels).astype(np.float32))
+    encoded = EncodedDocument.of(article.id, np.concatenate(rows), lengths, target, (), article.summary)
+    if labels is None:
+        return encoded
+    return replace(encoded, labels=np.isin(np.arange(len(rows)), labels).astype(np.float32))
 
 
 def encode_sequence(
@@ -157,18 +159,18 @@ def encode_sequence(
     """Rows of an article. The first is what the summary is written from: the introduction, cut to what the window
     leaves it, `<P>`, and the `chosen` sentences in their order. The others, if `rest`, are windows of what it leaves
     out."""
-    rows, found = _rows(article.sentences, pieces, options), []
+    rows, extracted = _rows(article.sentences, pieces, options), []
     if options.extracts:
         extract = [piece for i in chosen for piece in rows[i].tolist()]
-        found = [PARAGRAPH_END, *extract[: options.extract_tokens]]
+        extracted = [PARAGRAPH_END, *extract[: options.extract_tokens]]
     opening = list(chain.from_iterable(rows[i].tolist() for i in article.introduction))
     others = (rows[i].tolist() for i in range(len(rows)) if i not in article.introduction)
-    room = options.window - options.summary_tokens - len(found)
+    room = options.window - options.summary_tokens - len(extracted)
     left = [*opening[room:], *chain.from_iterable(others)][: options.rest_tokens] if rest else []
     windows = [left[start : start + options.window] for start in range(0, len(left), options.window)]
-    lengths = [len(opening[:room]) + len(found), *map(len, windows)]
+    lengths = [len(opening[:room]) + len(extracted), *map(len, windows)]
     target = summary_pieces(article.summary, pieces, options)
-    return EncodedDocument.of(article.id, [*opening[:room], *found, *left], lengths, target, (), article.summary)
+    return EncodedDocument.of(article.id, [*opening[:room], *extracted, *left], lengths, target, (), article.summary)
 
 
 def _rows(sentences: Sequence[str], pieces: Pieces, options: Options) -> list[np.ndarray]:
@@ -208,19 +210,19 @@ def summary_sentences(corpus: PreparedCorpus) -> int:
 
 
 def _sequences(
-    corpus, options: SequenceOptions, limit: int | None, progress: bool, parts: Path, found: PreparedCorpus
+    corpus, options: SequenceOptions, limit: int | None, progress: bool, parts: Path, sentence_corpus: PreparedCorpus
 ) -> PreparedCorpus:
-    pointer = train_pointer(found, options, progress) if options.extracts else None
-    pieces: Any = found.vocabulary
+    pointer = train_pointer(sentence_corpus, options, progress) if options.extracts else None
+    pieces: Any = sentence_corpus.vocabulary
     splits = {}
     for name in SPLITS:
         texts = watched(corpus.split(name, limit), f"{corpus.name}, {name}, as sequences", progress)
-        pairs = zip(texts, _chosen(found[name], pieces, pointer if name != "train" else None), strict=True)
+        pairs = zip(texts, _chosen(sentence_corpus[name], pieces, pointer if name != "train" else None), strict=True)
         encode = partial(_as_sequences, options=options, rest=name == "train")
         splits[name] = encode_split(parts, name, pairs, encode, pieces)
     weights = None if pointer is None else {n: v.cpu().numpy() for n, v in pointer.state_dict().items()}
     encoder = TextEncoder(options, pieces, chooser=weights)
-    return PreparedCorpus(corpus.name, encoder, splits, found.report, found.remarks)
+    return PreparedCorpus(corpus.name, encoder, splits, sentence_corpus.report, sentence_corpus.remarks)
 
 
 def _chosen(split: Sequence[EncodedDocument], pieces: Pieces, pointer: SentencePointer | None) -> Iterable[list[int]]:

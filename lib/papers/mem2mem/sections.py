@@ -57,18 +57,18 @@ class CohanOptions(WordOptions):
         A document without sections keeps its first `sections * section_tokens` tokens.
         """
         if len(document.sections) == 1:
-            kept, budget = document.sections, self.sections * self.section_tokens
+            sections, budget = document.sections, self.sections * self.section_tokens
         else:
             chosen = choose_sections(document.section_names, self.sections)
-            kept, budget = [document.sections[i] for i in chosen], self.section_tokens
+            sections, budget = [document.sections[i] for i in chosen], self.section_tokens
         cut = self.cut_whole if self.whole_sentences else self.cut
-        return [cut(section, budget) for section in kept]
+        return [cut(section, budget) for section in sections]
 
     def cut_whole(self, sentences: list[str], budget: int) -> list[list[str]]:
         """Sentences in words, as many as the budget holds whole; the first one is cut where not even it fits."""
         words = [words for words in map(self.words, sentences) if words]
-        kept = [sentence for sentence, used in zip(words, accumulate(map(len, words))) if used <= budget]
-        return kept or self.cut(sentences, budget)
+        fitting = [sentence for sentence, used in zip(words, accumulate(map(len, words))) if used <= budget]
+        return fitting or self.cut(sentences, budget)
 
 
 def choose_sections(names: list[str], count: int) -> list[int]:

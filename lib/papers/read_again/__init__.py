@@ -23,8 +23,8 @@ def _variant(encoder: str, copy: bool) -> Variant:
 def _ras(decoder: str, rate: float) -> Variant:
     """RAS, in the paper's preset with the training of Chopra et al. (2016), from memory; for how long is not
     stated."""
-    own = {"batch_size": 32, "learning_rate": rate, "anneal": 2.0, "halve_after": None, "max_norm": 10.0}
-    return Variant(RAS, {"decoder": decoder}, train={"paper": own})
+    training = {"batch_size": 32, "learning_rate": rate, "anneal": 2.0, "halve_after": None, "max_norm": 10.0}
+    return Variant(RAS, {"decoder": decoder}, train={"paper": training})
 
 
 def _lvt(candidates: int) -> Variant:

@@ -181,8 +181,8 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
     best = similarities(summary, source, vectors, options.aggregate).argmax(1)
     ends = np.cumsum(document.sentence_lengths)
     starts, size = ends - document.sentence_lengths, len(document.source)
-    found = [window_of(int(starts[i]), int(ends[i]), size, options.window, options.stride) for i in best]
-    return np.maximum.accumulate(found)
+    windows = [window_of(int(starts[i]), int(ends[i]), size, options.window, options.stride) for i in best]
+    return np.maximum.accumulate(windows)
 
 
 def target_sentences(document: EncodedDocument, lower: bool) -> np.ndarray:
