@@ -77,15 +77,15 @@ class Options(Checked, ABC):
 
     def cut(self, sentences: Iterable[str], budget: int) -> list[list[str]]:
         """Sentences in words until `budget` is used up; the last one may be cut."""
-        kept = []
+        cut_sentences = []
         for sentence in sentences:
             words = self.words(sentence)[:budget]
             if words:
-                kept.append(words)
+                cut_sentences.append(words)
                 budget -= len(words)
             if budget <= 0:
                 break
-        return kept
+        return cut_sentences
 
     def with_summary(self, document: Document, sentences: list[list[str]]) -> Example:
         """A document of these `sentences`, and of the words of its summary up to `summary_tokens`."""

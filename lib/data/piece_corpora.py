@@ -30,8 +30,8 @@ def learn_pieces(
 
         def read() -> Iterator[str]:
             begun = time.monotonic()
-            for found in watched(texts, f"{name}, train, read for pieces", progress):
-                yield from cased(found, options)
+            for of_document in watched(texts, f"{name}, train, read for pieces", progress):
+                yield from cased(of_document, options)
             if time.monotonic() - begun > LONG:
                 shown.enter_context(noted(f"{name}: learning {options.vocab_size:,} pieces", progress))
 

@@ -75,11 +75,11 @@ class TextEncoder:
 
     def encode_example(self, example: Example) -> EncodedDocument:
         """Words to ids of the vocabulary, and to those of the encoder's own."""
-        made = encode(example, self.vocabulary, self.options.summary_tokens)
+        encoded = encode(example, self.vocabulary, self.options.summary_tokens)
         if self.source_vocabulary is None:
-            return made
+            return encoded
         known = self.source_vocabulary.encode_target(example.words, [])  # words it does not know are [UNK]
-        return replace(made, source_ids=np.array(known, dtype=np.int32))
+        return replace(encoded, source_ids=np.array(known, dtype=np.int32))
 
     def digest(self) -> str:
         """A name of both vocabularies and the ranker."""
@@ -176,10 +176,10 @@ class PreparedCorpus:
             raise
         except (OSError, ValueError, SafetensorError) as error:
             raise _damaged(folder, error) from None
-        found = cls(name, encoder, splits, description["report"], description["remarks"])
-        if found.fingerprint != description["fingerprint"]:
+        corpus = cls(name, encoder, splits, description["report"], description["remarks"])
+        if corpus.fingerprint != description["fingerprint"]:
             raise _damaged(folder, "its files are not those that were written")
-        return found
+        return corpus
 
 
 class DamagedCorpus(CorpusError):
@@ -198,16 +198,16 @@ _DESCRIBED = ("corpus", "options_class", "options", "documents", "fingerprint", 
 def _description(folder: Path) -> dict:
     """The contents of prepared.json. Raises DamagedCorpus unless they are as they were written."""
     try:
-        found = json.loads((folder / "prepared.json").read_text(encoding="utf-8"))
+        description = json.loads((folder / "prepared.json").read_text(encoding="utf-8"))
     except PermissionError:
         raise
     except (OSError, ValueError, RecursionError) as error:
         raise _damaged(folder, error) from None
-    if not isinstance(found, dict) or found.pop("digest", None) != digest(found):
+    if not isinstance(description, dict) or description.pop("digest", None) != digest(description):
         raise _damaged(folder, "prepared.json is not what was written")
-    if missing := [key for key in _DESCRIBED if key not in found]:
+    if missing := [key for key in _DESCRIBED if key not in description]:
         raise _damaged(folder, f"prepared.json does not say {missing[0]}")
-    return found
+    return description
 
 
 @dataclass(frozen=True)
@@ -312,12 +312,12 @@ def cached_corpus(
     made_of, made_for = digest([key, kind.__name__]), digest([key, kind.__name__, code_of(kind, make)])
     named, folder = folder is not None, Path(folder or cached(f"{name}-{made_for}", "prepared.json"))
     try:
-        found = _found(folder, kind, named)
-        if found is None:
+        corpus = _corpus_in(folder, kind, named)
+        if corpus is None:
             folder.parent.mkdir(parents=True, exist_ok=True)
             with locked(folder.with_name(f".{folder.name}.lock"), f"prepares {folder}"):
-                found = _found(folder, kind, named)
-                if found is None:
+                corpus = _corpus_in(folder, kind, named)
+                if corpus is None:
                     remove_leftovers(folder.parent, folder.name)
                     if not named and folder.exists():
                         print(f"{folder}: a prepared corpus that is damaged. It is made again", file=sys.stderr)
@@ -325,20 +325,20 @@ def cached_corpus(
                     parts = _parts(folder, made_for)
                     make(parts).save(folder, made_of)
                     shutil.rmtree(parts)
-                    found = PreparedCorpus.load(folder, kind)
+                    corpus = PreparedCorpus.load(folder, kind)
     except OSError as error:
         raise CorpusError(
             f"{folder} cannot be prepared ({error}). COMPANION_CACHE names another place for prepared corpora."
         ) from None
     if named and _description(folder).get("made_of") != made_of:
         raise CorpusError(
-            f"{folder} holds {found.name} as it was prepared from other files, with other options or by other code: "
+            f"{folder} holds {corpus.name} as it was prepared from other files, with other options or by other code: "
             "name another folder, or remove this one to make it anew"
         )
-    return found
+    return corpus
 
 
-def _found(folder: Path, kind: type[Options], named: bool) -> PreparedCorpus | None:
+def _corpus_in(folder: Path, kind: type[Options], named: bool) -> PreparedCorpus | None:
     """The corpus that is prepared in a folder; None where it has to be made. Raises CorpusError for a named folder
     with something else in it."""
     if not (folder / "prepared.json").exists():
@@ -389,9 +389,9 @@ def _check_replaceable(folder: Path) -> None:
     deleted."""
     if not folder.exists():
         return
-    there = list(folder.iterdir()) if folder.is_dir() else [folder]
-    ours = any(path.name == "prepared.json" for path in there)
-    if others := sorted(path.name for path in there if not (ours and _OWN.fullmatch(path.name))):
+    contents = list(folder.iterdir()) if folder.is_dir() else [folder]
+    ours = any(path.name == "prepared.json" for path in contents)
+    if others := sorted(path.name for path in contents if not (ours and _OWN.fullmatch(path.name))):
         raise CorpusError(
             f"{folder} is there and is no prepared corpus: it would be deleted, with {others[0]!r} in it. Name a "
             "folder that is new or empty."
@@ -418,15 +418,15 @@ def _number_words(
     path, documents = numbered
     if not path.exists():
         numbers: dict[str, int] = {}
-        made = [_numbers(options.example(document), numbers) for document in documents]
-        arrays = {key: np.concatenate([d[key] for d in made]) for key in made[0]}
-        lengths = {f"{key}_count": np.array([len(d[key]) for d in made], dtype=np.int32) for key in made[0]}
+        examples = [_numbers(options.example(document), numbers) for document in documents]
+        arrays = {key: np.concatenate([d[key] for d in examples]) for key in examples[0]}
+        lengths = {f"{key}_count": np.array([len(d[key]) for d in examples], dtype=np.int32) for key in examples[0]}
         words = np.frombuffer("\n".join(numbers).encode(), np.uint8)
         write_whole(path, save({**arrays, **lengths, "words": words}))
     chunk = load_file(path)
     words = chunk["words"].tobytes().decode().split("\n")
-    found = np.bincount(np.concatenate([chunk["source"], chunk["summary"]]), minlength=len(words))
-    return path, words, found.tolist(), chunk["source_count"].tolist()
+    counts = np.bincount(np.concatenate([chunk["source"], chunk["summary"]]), minlength=len(words))
+    return path, words, counts.tolist(), chunk["source_count"].tolist()
 
 
 def _numbers(example: Example, numbers: dict[str, int]) -> dict[str, np.ndarray]:

@@ -106,10 +106,10 @@ def _parse_file(data: bytes) -> Any:
     return parse_json(data.replace(b"\n", b" ").replace(b"\r", b" "))
 
 
-def _read(found: Any, path: Path, kind: str) -> Any:
-    if isinstance(found, InputError):
-        raise CorpusError(f"{path}: {found}. It starts as one JSON {kind}; JSON lines are read too.")
-    return found
+def _read(value: Any, path: Path, kind: str) -> Any:
+    if isinstance(value, InputError):
+        raise CorpusError(f"{path}: {value}. It starts as one JSON {kind}; JSON lines are read too.")
+    return value
 
 
 def parse_json(line: bytes) -> Any:
@@ -268,9 +268,9 @@ def read_parallel(source: Path, target: Path, *more: Path) -> Records:
 
 def articles_of(articles: list[str]) -> dict:
     """Articles as sections; those of a cluster are named by their number."""
-    kept = [a.strip() for a in articles if a.strip()]
-    names = [f"article {n}" for n in range(1, len(kept) + 1)] if len(kept) > 1 else [""] * len(kept)
-    return {"sections": kept, "section_names": names}
+    texts = [a.strip() for a in articles if a.strip()]
+    names = [f"article {n}" for n in range(1, len(texts) + 1)] if len(texts) > 1 else [""] * len(texts)
+    return {"sections": texts, "section_names": names}
 
 
 def read_wikihow(path: Path, titles: Path) -> Records:
@@ -279,13 +279,13 @@ def read_wikihow(path: Path, titles: Path) -> Records:
     The bold line of each step, ended by `.,`, is a sentence of the summary. Articles whose headlines are at least
     0.75 times as long as their text are left out (Koupaee and Wang 2018).
     """
-    wanted = {_title_key(line) for line in titles.read_text(encoding="utf-8-sig").splitlines()}
+    listed = {_title_key(line) for line in titles.read_text(encoding="utf-8-sig").splitlines()}
     for number, row in read_csv(path):
         if isinstance(row, InputError):
             yield number, row
             continue
         headline, text, title = (row.get(key) or "" for key in ("headline", "text", "title"))
-        if _title_key(title) not in wanted or len(headline) >= 0.75 * len(text):
+        if _title_key(title) not in listed or len(headline) >= 0.75 * len(text):
             continue
         steps = [line.strip().rstrip(",").strip() for line in headline.splitlines()]
         body = text.replace(";\n,", "\n").replace("\n,", "\n").replace(" .", ".")
@@ -373,8 +373,8 @@ def find_split(folder: Path, split_name: str) -> list[Source]:
     """
     for name in SPLIT_NAMES[split_name]:
         for find in (_tables, _pairs, _wikihow, _stories, _shards):
-            if found := find(folder, name):
-                return found
+            if sources := find(folder, name):
+                return sources
     released = next((r for r in RELEASES.values() if r.probe(folder)), None)
     return [Source(folder, partial(released.read, folder, split_name))] if released else []
 

@@ -31,8 +31,8 @@ class Release:
 
 def visible(folder: Path, pattern: str = "**/*") -> list[Path]:
     """Paths in a folder, in order, without those that are hidden: names that begin with a dot, as `.git` does."""
-    found = ((path, path.relative_to(folder).parts) for path in folder.glob(pattern))
-    return sorted(path for path, parts in found if not any(part.startswith(".") for part in parts))
+    paths = ((path, path.relative_to(folder).parts) for path in folder.glob(pattern))
+    return sorted(path for path, parts in paths if not any(part.startswith(".") for part in parts))
 
 
 def _share(name: str) -> str:
@@ -190,8 +190,8 @@ def _is_scisummnet(folder: Path) -> bool:
 def _abstract_beside(path: Path) -> Path | None:
     """The abstract of a paper, cleaned by hand, which stands beside its XML or in a folder of its own."""
     paper = path.parent.parent if path.parent.name == "Documents_xml" else path.parent
-    found = visible(paper, "*.abstract.txt") + visible(paper, "summary/*.abstract.txt")
-    return found[0] if found else None
+    abstracts = visible(paper, "*.abstract.txt") + visible(paper, "summary/*.abstract.txt")
+    return abstracts[0] if abstracts else None
 
 
 def _scisummnet(folder: Path, split_name: str) -> Found:

@@ -81,6 +81,6 @@ def planted_clusters(
         rows = np.column_stack([called, content]).ravel()
         source = np.concatenate([[called[asked], TITLE_END], rows])
         lengths = [2, *[words + 1] * paragraphs]
-        made = EncodedDocument.of(str(number), source, lengths, [*content[asked], EOS])
-        documents.append(replace(made, labels=np.eye(paragraphs, dtype=np.float32)[asked]))
+        document = EncodedDocument.of(str(number), source, lengths, [*content[asked], EOS])
+        documents.append(replace(document, labels=np.eye(paragraphs, dtype=np.float32)[asked]))
     return documents

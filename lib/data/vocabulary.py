@@ -37,8 +37,8 @@ class Vocabulary:
         """The `size` most frequent words after the special symbols and `symbols`, all counted in; words of equal
         count in alphabetical order."""
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        kept = ranked[: max(0, size - len(SPECIALS) - len(symbols))]
-        return cls([*symbols, *(word for word, _ in kept if word not in SPECIALS)])
+        frequent = ranked[: max(0, size - len(SPECIALS) - len(symbols))]
+        return cls([*symbols, *(word for word, _ in frequent if word not in SPECIALS)])
 
     def __len__(self) -> int:
         return len(self.words)

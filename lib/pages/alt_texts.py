@@ -48,7 +48,7 @@ def _of_a_line(name: str, x: Sequence[float], y: Sequence[float]) -> str:
 
 def _losses(metrics: list[dict], **_: Any) -> str:
     parts = [
-        f"{term}: " + ", ".join(_of_a_line(split, *found) for split, found in splits.items())
+        f"{term}: " + ", ".join(_of_a_line(split, *points) for split, points in splits.items())
         for term, splits in loss_terms(metrics).items()
     ]
     return f"Losses over steps. {'; '.join(parts)}."
@@ -56,7 +56,7 @@ def _losses(metrics: list[dict], **_: Any) -> str:
 
 def _lines(panels: Sequence[dict], **_: Any) -> str:
     def describe(panel: dict) -> str:
-        series = ", ".join(_of_a_line(name, *found) for name, found in panel["series"].items())
+        series = ", ".join(_of_a_line(name, *points) for name, points in panel["series"].items())
         return f"{panel['ylabel']} over {panel['xlabel']}: {series}"
 
     return "Line plots. " + _joined(panels, describe)
@@ -88,12 +88,12 @@ def _maximum_attention(
 
 
 def _interval_bars(series: Mapping[str, Mapping[str, Sequence[float]]], xlabel: str) -> str:
-    found = [
+    described = [
         f"{label}: "
         + ", ".join(f"{name} {mean:.1f} [{low:.1f}, {high:.1f}]" for name, (mean, low, high) in named.items())
         for label, named in series.items()
     ]
-    return f"Means with intervals, {xlabel}. {'; '.join(found)}."
+    return f"Means with intervals, {xlabel}. {'; '.join(described)}."
 
 
 def _histograms(panels: Sequence[dict]) -> str:

@@ -98,8 +98,8 @@ class _Pen:
 
     def write(self, x: float, y: float, text: str, size: float, colour: str = INK, **how) -> Text:
         size *= LARGER if self.small else 1
-        kept = {"family": "DejaVu Sans", "math_fontfamily": "cm", "ha": "center", "va": "center_baseline"}
-        return self.axes.text(x, y, text, fontsize=0.75 * self.scale * size, color=colour, **{**kept, **how})
+        look = {"family": "DejaVu Sans", "math_fontfamily": "cm", "ha": "center", "va": "center_baseline"}
+        return self.axes.text(x, y, text, fontsize=0.75 * self.scale * size, color=colour, **{**look, **how})
 
     def line(self, width: float) -> float:
         """Width of a line, in points."""

@@ -46,14 +46,14 @@ def draw(plot: Callable[..., Figure], name: str, folder: str | Path, caption: st
 
     Args:
         plot: a function of this file.
-        caption: kept in the JSON file; the picture has none.
+        caption: saved in the JSON file; the picture has none.
         data: its arguments, in what JSON can hold, or tensors and arrays.
     """
     data = rounded(data)
-    kept = json.dumps({"plot": plot.__name__, "caption": caption, **data}, ensure_ascii=False) + "\n"
+    content = json.dumps({"plot": plot.__name__, "caption": caption, **data}, ensure_ascii=False) + "\n"
     drawn = png(plot(**data))
     # numbers first: a picture without them is taken for another's (`check_replaces`)
-    write_whole(Path(folder) / f"{name}.json", kept)
+    write_whole(Path(folder) / f"{name}.json", content)
     write_whole(Path(folder) / f"{name}.png", drawn)
     return drawn
 
@@ -170,11 +170,13 @@ def loss_curves(metrics: list[dict], hours: float = 0.0) -> Figure:
 
 def loss_terms(metrics: list[dict]) -> dict[str, dict[str, tuple[list, list]]]:
     """{term: {split: (steps, values)}} of a run's losses, without the weighted sum of all."""
-    found = {}
+    terms = {}
     for term in [k for k in metrics[0] if k not in ("step", "split", "seconds", "loss")]:
         by_split = {split: [m for m in metrics if m["split"] == split and term in m] for split in ("train", "val")}
-        found[term] = {s: ([m["step"] for m in of], [m[term] for m in of]) for s, of in by_split.items() if of}
-    return found
+        terms[term] = {
+            s: ([m["step"] for m in logged], [m[term] for m in logged]) for s, logged in by_split.items() if logged
+        }
+    return terms
 
 
 def lines(panels: list[dict], width: float = 5.0) -> Figure:

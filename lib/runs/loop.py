@@ -243,13 +243,13 @@ class _Loop:
 
     def _check_same(self, stored: dict) -> None:
         """A stored run may be continued to more steps, with its corpus in another place; all else must be equal."""
-        there, now = (_flat(determining(config)) for config in (stored, self.record))
-        there = {**self._defaults(), **there}
+        before, now = (_flat(determining(config)) for config in (stored, self.record))
+        before = {**self._defaults(), **before}
         free = {"train.steps", "train.epochs", "train.save_every", "corpus"}  # "data" says what the corpus holds
         differing = [
-            f"{key} is {there.get(key)!r} there and {now.get(key)!r} now"
-            for key in sorted((there.keys() | now.keys()) - free)
-            if there.get(key) != now.get(key)
+            f"{key} is {before.get(key)!r} there and {now.get(key)!r} now"
+            for key in sorted((before.keys() | now.keys()) - free)
+            if before.get(key) != now.get(key)
         ]
         if differing:
             raise RunError(f"{self.folder} holds another run: {'; '.join(differing)}. Choose another output folder.")
@@ -259,7 +259,8 @@ class _Loop:
         did."""
         parts = {"model": self.model.config, "options": self.corpus.options, "train": self.config}
         known = {
-            part: {f.name: f.default for f in fields(of) if f.default is not MISSING} for part, of in parts.items()
+            part: {f.name: f.default for f in fields(config) if f.default is not MISSING}
+            for part, config in parts.items()
         }
         return _flat(json.loads(json.dumps(known)))
 
@@ -430,11 +431,11 @@ def backward_in_threads(
     def gradients(number: int):
         with random_numbers(*seeds, number):
             losses = losses_of(shares[number])
-        found = torch.autograd.grad(losses["loss"] * weights[number], parameters, allow_unused=True)
-        return found, {name: value.detach() * weights[number] for name, value in losses.items()}
+        share_gradients = torch.autograd.grad(losses["loss"] * weights[number], parameters, allow_unused=True)
+        return share_gradients, {name: value.detach() * weights[number] for name, value in losses.items()}
 
-    for found, losses in in_threads(gradients, range(len(shares)), len(shares)):
-        for parameter, gradient in zip(parameters, found):
+    for share_gradients, losses in in_threads(gradients, range(len(shares)), len(shares)):
+        for parameter, gradient in zip(parameters, share_gradients):
             if gradient is not None:
                 parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
         total = {name: total.get(name, 0) + value for name, value in losses.items()}

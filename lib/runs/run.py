@@ -84,14 +84,14 @@ class Run:
         """
         if isinstance(texts, str | dict):
             raise InputError("texts are given as a list: [text]")
-        found = []
+        documents = []
         for number, text in enumerate(texts):
             name = names[number] if number < len(names) else f"text {number + 1}"
             try:
-                found.append(self._document(text, name))
+                documents.append(self._document(text, name))
             except InputError as reason:
                 raise InputError(f"{name}: {reason}") from None
-        return found
+        return documents
 
     def _document(self, text: str | dict | Document, name: str) -> Document:
         if isinstance(text, Document):
@@ -116,8 +116,8 @@ class Run:
         shares = progress(list(batches(self.model, documents, batch_size, self.vocabulary)))
         if isinstance(self.model, Extractor):
             return [self._extract(*pair) for pair in zip(documents, choices(self.model, shares))]
-        found = written(self.model, shares, self.decode)
-        return [self._summary(document, best, attention) for document, best in zip(documents, found)]
+        hypotheses = written(self.model, shares, self.decode)
+        return [self._summary(document, best, attention) for document, best in zip(documents, hypotheses)]
 
     def _summary(self, document: EncodedDocument, best: Hypothesis, attention: bool) -> Summary:
         ids = best.ids
@@ -125,8 +125,8 @@ class Run:
         places = [t for t, i in enumerate(ids) if i not in self.model.control_symbols]
         words, vocabulary = [ids[t] for t in places], self.vocabulary
         groups = vocabulary.by_sentence(words, document.unknown)
-        kept = [places[place] for group in groups for place in group]
-        seen = {name: value if name in PER_DOCUMENT else value[kept] for name, value in seen.items()}
+        word_places = [places[place] for group in groups for place in group]
+        seen = {name: value if name in PER_DOCUMENT else value[word_places] for name, value in seen.items()}
         return Summary(
             sentences=vocabulary.sentences(words, document.unknown),
             score=best.score,

@@ -34,10 +34,10 @@ def check_ours() -> None:
     """Raise InputError where Python takes another folder for `lib`, such as one in the current folder. An editable
     installation lets it find this one's modules all the same."""
     name = __name__.partition(".")[0]
-    own, found = Path(__file__).resolve().parents[1], Path(sys.modules[name].__path__[0]).resolve()
-    if found != own:
+    ours, theirs = Path(__file__).resolve().parents[1], Path(sys.modules[name].__path__[0]).resolve()
+    if theirs != ours:
         raise InputError(
-            f"{found} is in the way: Python takes it for {own}. Start in another folder (papermill: --cwd FOLDER), "
+            f"{theirs} is in the way: Python takes it for {ours}. Start in another folder (papermill: --cwd FOLDER), "
             "or a command with python -P -m"
         )
 
@@ -231,13 +231,13 @@ def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
     """Read a file of numbers. Raises ValueError where it is no `what`, a JSON object with the keys that are
     `needed`."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        numbers = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as JSON ({error})") from None
-    if not isinstance(found, dict):
+    if not isinstance(numbers, dict):
         raise InputError(f"{path}: no {what}: it holds no JSON object")
-    check_keys(found, path, what, needed)
-    return found
+    check_keys(numbers, path, what, needed)
+    return numbers
 
 
 def check_keys(found: dict, path: Path, what: str, needed: Iterable[str]) -> None:
