@@ -20,7 +20,7 @@ class Window:
     """A frame around words in a row, in the colour of memory."""
 
     first: int
-    last: int  # one behind its last word
+    last: int  # one after its last word
     says: str
     dashed: bool = False
 
@@ -30,7 +30,7 @@ class Part:
     """Words in a row that have a colour of their own."""
 
     first: int
-    last: int  # one behind its last word
+    last: int  # one after its last word
     kind: str  # one of KINDS
     says: str = ""  # below them
 
