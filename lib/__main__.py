@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def commands() -> dict[str, str]:
-    """By name, the first sentence of each command's docstring. None is imported."""
+    """The first sentence of each command's docstring, by name. None is imported."""
     home = Path(__file__).parent
     paths = {path.stem: path for path in home.glob("[!_]*.py")}
     paths |= {path.parent.name: path for path in home.glob("*/__main__.py")}

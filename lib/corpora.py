@@ -1,4 +1,4 @@
-"""What corpora there are, and what is in one.
+"""List the corpora, or count what is in one.
 
 python -m lib.corpora                # names, sizes, licences, splits, and how to get each: a Markdown table
 python -m lib.corpora sumpubmed      # what stands in data/sumpubmed: counts by split, what was left out and why

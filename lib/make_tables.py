@@ -45,9 +45,11 @@ def main(arguments: list[str] | None = None) -> None:
         command.add_argument(
             "--output", required=True, type=Path, help="NAME.json; NAME.md stands beside it, and its scores"
         )
-    kept = commands.add_parser("keep", help="put tables into figures/, and docs or a card")
-    kept.add_argument("tables", nargs="+", type=Path)
-    kept.add_argument("--size", default="", metavar="NAME", help="kept as TABLE_CORPUS_NAME, beside TABLE_CORPUS")
+    keep_command = commands.add_parser("keep", help="put tables into figures/, and docs or a card")
+    keep_command.add_argument("tables", nargs="+", type=Path)
+    keep_command.add_argument(
+        "--size", default="", metavar="NAME", help="kept as TABLE_CORPUS_NAME, beside TABLE_CORPUS"
+    )
     commands.add_parser("render", help="write the kept tables into docs and the cards again")
     args = parser.parse_args(arguments)
     with plain_errors():
@@ -57,14 +59,14 @@ def main(arguments: list[str] | None = None) -> None:
 def _table(args: Namespace) -> None:
     _check_output(args.output)
     table, scored = table_named(args.name)[1], {}
-    for given, label, path, scores in _given_scores(args):
-        row = _placed(given, label, table, args)
+    for argument, label, path, scores in _given_scores(args):
+        row = _placed(argument, label, table, args)
         scores = read_numbers(path, "scores", ()) if scores is None else scores
         _check_scores(scores, path, table, row, first=not scored)
         every = scored.setdefault(label, [])
         if any(s.get("seed") == scores.get("seed") for s in every):
             seed = f" with seed {scores['seed']}" if row.run else ""
-            raise InputError(f"{given!r}: there are scores of {label}{seed} already")
+            raise InputError(f"{argument!r}: there are scores of {label}{seed} already")
         every.append(scores)
     numbers = make_table(args.name, scored, args.corpus, args.preset, args.made_by)
     _write_table(args.output, numbers)
@@ -72,23 +74,24 @@ def _table(args: Namespace) -> None:
 
 
 def _given_scores(args: Namespace) -> Iterator[tuple[str, str, Path, dict | None]]:
-    """How scores were given, their row's label, their file, and the scores themselves where they have been read."""
+    """The scores that were given: how, their row's label, their file, and they themselves where they have been
+    read."""
     for label, every in (read_table_scores(args.add_to) if args.add_to else {}).items():
         yield from ((f"{label}={args.add_to}", label, args.add_to, scores) for scores in every)
-    for given in args.scores:
-        label, _, path = given.rpartition("=")
-        yield given, label, Path(path), None
+    for argument in args.scores:
+        label, _, path = argument.rpartition("=")
+        yield argument, label, Path(path), None
 
 
-def _placed(given: str, label: str, table: Table, args: Namespace) -> Row:
+def _placed(argument: str, label: str, table: Table, args: Namespace) -> Row:
     """The row of a label. Raises ValueError where the table has none for scores on this corpus."""
     labels = [row.label for row in table.rows]
     if label not in labels:
-        raise InputError(f"{given!r}: scores are LABEL=FILE, and {label!r} is no row{did_you_mean(label, labels)}")
+        raise InputError(f"{argument!r}: scores are LABEL=FILE, and {label!r} is no row{did_you_mean(label, labels)}")
     placed = {row.label: row for row in table.rows_for(args.corpus) if row.part}
     if label not in placed:
         rows = ", ".join(placed)
-        raise InputError(f"{given!r}: {args.name} has no place for it on {args.corpus}. Its rows there: {rows}")
+        raise InputError(f"{argument!r}: {args.name} has no place for it on {args.corpus}. Its rows there: {rows}")
     return placed[label]
 
 
@@ -99,7 +102,7 @@ def _page(args: Namespace) -> None:
 
 
 def _check_scores(scores: dict, path: Path, table: Table, row: Row, first: bool) -> None:
-    """Raises ValueError unless a row of a table can be made of them; the `first` ones say on what."""
+    """Raise ValueError unless a row of a table can be made of the scores; the `first` ones say on what."""
     setting = ("split", "training documents") if first else ()
     of_run = ("seed", "steps", "parameters", "made_with") if row.run else ()
     check_keys(scores, path, "scores", ("ids", "parts", *setting, *of_run))
@@ -113,7 +116,7 @@ def _check_scores(scores: dict, path: Path, table: Table, row: Row, first: bool)
 
 
 def _check_part(part: Any, table: Table, where: str) -> None:
-    """Raises ValueError unless a table's columns can be made of one system's scores."""
+    """Raise ValueError unless a table's columns can be made of one system's scores."""
     for measure in (table.measure, *(["repetition"] if table.decodings else [])):
         try:
             float(part["words"]), MEASURES[measure].numbers(part)
@@ -125,19 +128,19 @@ def _read_lines(path: Path, least: int) -> dict:
     """A figure of lines over the same places, as many as are published or more. Raises ValueError for another one."""
     figure = read_numbers(path, "figure of lines", ("panels",))
     try:
-        lines = figure["panels"][0]["series"].values()
-        found = [list(map(float, of)) for places, values in lines for of in (places, values)]
+        series = figure["panels"][0]["series"].values()
+        lines = [list(map(float, axis)) for places, values in series for axis in (places, values)]
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-        found = []
-    if len({len(numbers) for numbers in found}) != 1:
+        lines = []
+    if len({len(numbers) for numbers in lines}) != 1:
         raise InputError(f"{path}: no figure of lines: its first panel has no series of [places, values] each")
-    if len(found[0]) < least:
-        raise InputError(f"{path}: lines of {len(found[0])} places, where {least} are published")
+    if len(lines[0]) < least:
+        raise InputError(f"{path}: lines of {len(lines[0])} places, where {least} are published")
     return figure
 
 
 def _check_output(path: Path) -> None:
-    """Raises ValueError or OSError where a table or what stands beside it cannot be written."""
+    """Raise ValueError or OSError where a table or what stands beside it cannot be written."""
     check_replaces(path, "table", ANY_TABLE, path.with_suffix(".md"), path.with_suffix(SCORES))
 
 

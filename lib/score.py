@@ -69,9 +69,9 @@ def main(arguments: list[str] | None = None) -> None:
         if args.command == "run":
             check_writable(_beside(output))
             check_unpublished(_beside(output), _scored(args))
-        made = {"run": _run, "baselines": _baselines}[args.command](args, output)
-        write_whole(output, json.dumps(made, ensure_ascii=False) + "\n")
-        for name, part in made["parts"].items():
+        scores = {"run": _run, "baselines": _baselines}[args.command](args, output)
+        write_whole(output, json.dumps(scores, ensure_ascii=False) + "\n")
+        for name, part in scores["parts"].items():
             print(f"{output}: {name}, ROUGE", " / ".join(f"{x:.2f}" for x in np.mean(part["rouge"], 0)))
 
 
@@ -82,13 +82,13 @@ def _check_numbers(args: Namespace) -> None:
 
 
 def _folder_of_scores(run: Path) -> Path:
-    """The run's own folder; not one of `trained/`, whose files are the project's."""
+    """The folder of a run's scores: its own, but not one of `trained/`, whose files are the project's."""
     name, home = run.resolve().name, run.resolve().parent
     return work_folder() / "scores" / name if home == trained_folder(name).resolve().parent else run
 
 
 def _decoding(run: Run, args: Namespace) -> DecodeConfig:
-    """The run's decoding with what was asked for."""
+    """Decoding of the run with what was asked for."""
     changes = {name: value for name in DECODED if (value := getattr(args, name)) is not None}
     least = changes.get("min_length", run.decode.min_length)
     if (most := changes.get("max_length", run.decode.max_length)) < least:
@@ -97,7 +97,7 @@ def _decoding(run: Run, args: Namespace) -> DecodeConfig:
 
 
 def _scored(args: Namespace) -> str:
-    """The corpus that the scored documents are of."""
+    """Name of the corpus that the scored documents are of."""
     return args.test if args.test and args.split == "test" else args.dataset
 
 
@@ -111,9 +111,9 @@ def _run(args: Namespace, output: Path) -> dict:
         limits = [run.config["documents"][args.split]]  # as many as there were in training
     limit = min(limits, default=None)
     documents = unseen(corpus_for(args.dataset, args.errors, args.test), args.split, [run.config["corpus"]], limit)
-    made, summaries = score_run(run, documents, args.split, corpus.name, args.batch_size)
+    scores, summaries = score_run(run, documents, args.split, corpus.name, args.batch_size)
     write_summaries(_beside(output), documents, summaries, corpus.name)
-    return made
+    return scores
 
 
 def _beside(output: Path) -> Path:
@@ -122,10 +122,10 @@ def _beside(output: Path) -> Path:
     return output.with_name(f"{name}.jsonl")
 
 
-def _scaled(run: Run, given: Iterable[str]):
+def _scaled(run: Run, pairs: Iterable[str]):
     """A run's options, some of them so many times larger. Raises ValueError for one that it does not have."""
     changes = {}
-    for name, _, factor in (pair.partition("=") for pair in given):
+    for name, _, factor in (pair.partition("=") for pair in pairs):
         if not isinstance(value := getattr(run.options, name, None), int):
             raise InputError(f"--scaled {name}: {type(run.options).__name__} has no such number")
         try:
@@ -147,12 +147,12 @@ def _baselines(args: Namespace, output: Path) -> dict:
 
 def _matching(texts: Iterable[Document], ids: list[str]) -> list[Document]:
     """Documents as they were prepared: in order, without those that a paper's filters left out."""
-    texts, found = iter(texts), []
-    for wanted in ids:
-        found.append(next((d for d in texts if d.id == wanted), None))
-    if None in found:
-        raise InputError(f"document {ids[found.index(None)]!r} is prepared, but not in the corpus any more")
-    return found
+    texts, documents = iter(texts), []
+    for document_id in ids:
+        documents.append(next((d for d in texts if d.id == document_id), None))
+    if None in documents:
+        raise InputError(f"document {ids[documents.index(None)]!r} is prepared, but not in the corpus any more")
+    return documents
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What trained runs write and look at: the papers' tables of samples, and their pictures of attention.
+"""Show what trained runs write and look at: the papers' tables of samples, and their pictures of attention.
 
     python -m lib.show_runs samples mem2mem_table6 --dataset pmc-sample --output T.json Mem2Mem=trained/mem2mem
     python -m lib.show_runs attention mem2mem_figure3 --dataset pmc-sample --output F.png Mem2Mem=trained/mem2mem
@@ -38,31 +38,31 @@ def samples(name: str, runs: dict[str, Run], documents: Sequence[Document], corp
     runs: by the label of their row; rows without a run are left out. Where no n-gram is forbidden to come twice by a
     run's own decoding, it writes once, otherwise twice: with and without that rule.
     """
-    made = made_of_runs_named(name)[1]
+    table = made_of_runs_named(name)[1]
     by_row = {}
-    for row in made.rows:
+    for row in table.rows:
         if row.part in EXTRACTS:
             by_row[row.label] = [" ".join(EXTRACTS[row.part](document)) for document in documents]
         elif row.label in runs:
             by_row |= _written(row.label, runs[row.label], documents)
     hidden, shown = is_private(corpus), []
     for number, document in enumerate(documents):
-        of = {"number": number + 1, "summaries": {label: texts[number] for label, texts in by_row.items()}}
+        record = {"number": number + 1, "summaries": {label: texts[number] for label, texts in by_row.items()}}
         if not hidden:
             beginning, reference = document.sentences[:BEGINNING], document.summary
-            of |= {"id": document.id, "title": document.title}
-            of |= {"text": " ".join(beginning), "reference": " ".join(reference)}
-        shown.append(of)
-    return {"samples": name, "title": made.title, "corpus": corpus, "documents": shown}
+            record |= {"id": document.id, "title": document.title}
+            record |= {"text": " ".join(beginning), "reference": " ".join(reference)}
+        shown.append(record)
+    return {"samples": name, "title": table.title, "corpus": corpus, "documents": shown}
 
 
 def _written(label: str, run: Run, documents: Sequence[Document]) -> dict[str, list[str]]:
     rules = DECODINGS if run.decode.block_ngrams else {"": 0}
-    found = {}
+    summaries = {}
     for how, size in rules.items():
         chosen = replace(run, decode=replace(run.decode, block_ngrams=size))
-        found[f"{label}, {how}" if how else label] = list(map(str, chosen.summarize(documents)))
-    return found
+        summaries[f"{label}, {how}" if how else label] = list(map(str, chosen.summarize(documents)))
+    return summaries
 
 
 def samples_text(made: dict) -> str:
@@ -80,28 +80,28 @@ def samples_text(made: dict) -> str:
 # ----------------------------------------------------------------------------------------------------- attention
 
 
-def _heads(found: Summary, title: str) -> dict:
-    return {"title": title, "weights": found.attention["heads"], "columns": "sentence"}  # [r, L]
+def _heads(summary: Summary, title: str) -> dict:
+    return {"title": title, "weights": summary.attention["heads"], "columns": "sentence"}  # [r, L]
 
 
-def _slots(found: Summary, title: str) -> dict:
-    return {"title": title, "weights": found.attention["slots"].T, "columns": "word of the summary"}  # [r, T]
+def _slots(summary: Summary, title: str) -> dict:
+    return {"title": title, "weights": summary.attention["slots"].T, "columns": "word of the summary"}  # [r, T]
 
 
 def _seen(run: Run, documents: Sequence[Document], name: str) -> list[Summary]:
     """Summaries with what the run looked at, `name` among it."""
-    found = run.summarize(documents, attention=True)
-    if any(name not in summary.attention for summary in found):
+    summaries = run.summarize(documents, attention=True)
+    if any(name not in summary.attention for summary in summaries):
         raise InputError(f"{run.folder}: a {run.config['variant']} run has no {name} to draw")
-    return found
+    return summaries
 
 
 def _maps(panel: Callable[[Summary, str], dict], name: str) -> Callable[..., None]:
     def drawn(figure: RunFigure, runs: dict[str, Run], documents: Sequence[Document], output: Path) -> None:
         panels = []
         for label, run in runs.items():
-            for number, found in enumerate(_seen(run, documents, name), 1):
-                panels.append(panel(found, label if len(documents) == 1 else f"{label}, paper {number}"))
+            for number, summary in enumerate(_seen(run, documents, name), 1):
+                panels.append(panel(summary, label if len(documents) == 1 else f"{label}, paper {number}"))
         top = max(float(p["weights"].max()) for p in panels)
         draw(
             attention_maps, output.stem, output.parent, figure.title,
@@ -113,10 +113,10 @@ def _maps(panel: Callable[[Summary, str], dict], name: str) -> Callable[..., Non
 
 def _largest(figure: RunFigure, runs: dict[str, Run], documents: Sequence[Document], output: Path) -> None:
     (run,) = runs.values()
-    (found,) = run.summarize(documents[:1], attention=True)
-    weights = found.attention["words"]  # [T, N]
+    (summary,) = run.summarize(documents[:1], attention=True)
+    weights = summary.attention["words"]  # [T, N]
     config, words = run.config["model"], weights.shape[1]
-    windows = found.attention.get("window", np.zeros(len(weights), dtype=int))
+    windows = summary.attention.get("window", np.zeros(len(weights), dtype=int))
     draw(
         maximum_attention, output.stem, output.parent, figure.title,
         places=weights.argmax(1), weights=weights.max(1), windows=windows, words=words,
@@ -127,9 +127,9 @@ def _largest(figure: RunFigure, runs: dict[str, Run], documents: Sequence[Docume
 def _importance(figure: RunFigure, runs: dict[str, Run], documents: Sequence[Document], output: Path) -> None:
     (run,) = runs.values()
     panels = []
-    for found in _seen(run, documents, "importance"):
-        words = [word.strip() for sentence in found.source for word in sentence]
-        panels.append({"title": str(found), "words": words, "weights": found.attention["importance"]})
+    for summary in _seen(run, documents, "importance"):
+        words = [word.strip() for sentence in summary.source for word in sentence]
+        panels.append({"title": str(summary), "words": words, "weights": summary.attention["importance"]})
     draw(shaded_words, output.stem, output.parent, figure.title, panels=panels, label="mean α")
 
 
@@ -158,43 +158,43 @@ def main(arguments: list[str] | None = None) -> None:
         one.add_argument("--output", required=True, type=Path, help="NAME.json, or NAME.png for a figure")
     args = parser.parse_args(arguments)
     with plain_errors():
-        made = made_of_runs_named(args.name)[1]
-        if args.command != KINDS[type(made)]:
-            raise InputError(f"{args.name} is {_WHAT[type(made)]}: python -m lib.show_runs {KINDS[type(made)]}")
-        _check_output(args.output, made)
-        if isinstance(made, RunFigure) and made.attention == "importance":  # its panels are the texts
+        shown = made_of_runs_named(args.name)[1]
+        if args.command != KINDS[type(shown)]:
+            raise InputError(f"{args.name} is {_WHAT[type(shown)]}: python -m lib.show_runs {KINDS[type(shown)]}")
+        _check_output(args.output, shown)
+        if isinstance(shown, RunFigure) and shown.attention == "importance":  # its panels are the texts
             check_unpublished(args.output.with_suffix(".json"), args.dataset)
-        folders = _folders(args.runs, [row.label for row in made.rows if row.run], args.name)
-        count = made.documents if args.documents is None else args.documents
+        folders = _folders(args.runs, [row.label for row in shown.rows if row.run], args.name)
+        count = shown.documents if args.documents is None else args.documents
         runs = {label: lib.load(folder, device="cpu") for label, folder in folders.items()}
         trained_on = [run.config["corpus"] for run in runs.values()]
         documents = unseen(load_corpus(args.dataset), "test", trained_on, count)
-        if isinstance(made, RunFigure):
+        if isinstance(shown, RunFigure):
             use_style()
-            MAPS[made.attention](made, runs, documents, args.output)
+            MAPS[shown.attention](shown, runs, documents, args.output)
             return
-        found = samples(args.name, runs, documents, Path(args.dataset).name)
-        write_json(args.output, found)
-        write_whole(args.output.with_suffix(".md"), samples_text(found))
-        print(samples_text(found))
+        numbers = samples(args.name, runs, documents, Path(args.dataset).name)
+        write_json(args.output, numbers)
+        write_whole(args.output.with_suffix(".md"), samples_text(numbers))
+        print(samples_text(numbers))
 
 
-def _check_output(path: Path, made: Samples | RunFigure) -> None:
-    """Raises ValueError or OSError where numbers, and the Markdown or the picture beside them, cannot be written."""
-    if isinstance(made, Samples):
+def _check_output(path: Path, shown: Samples | RunFigure) -> None:
+    """Raise ValueError or OSError where numbers, and the Markdown or the picture beside them, cannot be written."""
+    if isinstance(shown, Samples):
         check_replaces(path, "table of samples", ("samples", "documents"), path.with_suffix(".md"))
     else:
         check_replaces(path.with_suffix(".json"), "figure", ("plot",), path.with_suffix(".png"))
 
 
-def _folders(given: Sequence[str], labels: list[str], name: str) -> dict[str, Path]:
-    found = {}
-    for pair in given:
+def _folders(pairs: Sequence[str], labels: list[str], name: str) -> dict[str, Path]:
+    folders = {}
+    for pair in pairs:
         label, _, folder = pair.partition("=")
         if label not in labels or not folder:
             raise InputError(f"{pair!r}: a run is LABEL=FOLDER, and a row of {name}{did_you_mean(label, labels)}")
-        found[label] = Path(folder)
-    return found
+        folders[label] = Path(folder)
+    return folders
 
 
 if __name__ == "__main__":

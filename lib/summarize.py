@@ -60,9 +60,9 @@ def _summarize(args: Namespace) -> None:
     run = lib.load(args.run, args.weights, args.device)
     names, texts = [name for name, _ in named], [text for _, text in named]
     documents = run.documents(texts, names)
-    wanted = bool(args.html or args.json)
+    attention = bool(args.html or args.json)
     shown = []
-    for number, (name, document, summary) in enumerate(zip(names, documents, _in_parts(run, documents, wanted))):
+    for number, (name, document, summary) in enumerate(zip(names, documents, _in_parts(run, documents, attention))):
         if args.json:
             line = json.dumps(record(name, summary), ensure_ascii=False)
         else:
@@ -72,8 +72,8 @@ def _summarize(args: Namespace) -> None:
         if args.html:
             shown.append(_shown(run, document.title or name, summary))
     if args.html:
-        of = f"{paper(run.config['paper']).title}, {run.config['variant']}"
-        page = write_page(args.html, of, shown)
+        model = f"{paper(run.config['paper']).title}, {run.config['variant']}"
+        page = write_page(args.html, model, shown)
         print(f"{page}: {len(shown)} summaries, and where the model looked", file=sys.stderr)
 
 
@@ -101,19 +101,19 @@ def _from_input(text: str) -> Iterator[tuple[str, str | dict]]:
     data = text.encode()
     whole = parse_json(data)
     if isinstance(whole, ValueError):
-        found = ((number, parse_json(line)) for number, line in enumerate(data.split(b"\n"), 1) if line.strip())
+        records = ((number, parse_json(line)) for number, line in enumerate(data.split(b"\n"), 1) if line.strip())
     else:
-        found = iter(enumerate(whole if isinstance(whole, list) else [whole], 1))
-    first = next(found, (0, None))
+        records = iter(enumerate(whole if isinstance(whole, list) else [whole], 1))
+    first = next(records, (0, None))
     texts = isinstance(whole, list) and bool(whole) and all(isinstance(value, str | dict) for value in whole)
     if texts or isinstance(first[1], dict):
-        yield from _records(Path("standard input"), chain([first], found))
+        yield from _records(Path("standard input"), chain([first], records))
     else:
         yield "standard input", text
 
 
-def _records(path: Path, found: Iterable[tuple[int, Any]]) -> Iterator[tuple[str, Any]]:
-    for number, value in found:
+def _records(path: Path, records: Iterable[tuple[int, Any]]) -> Iterator[tuple[str, Any]]:
+    for number, value in records:
         if isinstance(value, ValueError):
             raise CorpusError(f"{path}, line {number}: {value}")
         yield f"{path.name}, line {number}", value

@@ -80,12 +80,12 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Any, Setup]:
 
 def changed(setup: Setup, command: Any) -> Setup:
     """A preset with the fields that were given. Raises ValueError for those that are not the command's to say."""
-    given, preset = asdict(command.model), asdict(setup.model_config())
+    sizes, preset = asdict(command.model), asdict(setup.model_config())
     for name in ("vocab_size", *setup.shared):
-        if given.pop(name) != preset[name]:
+        if sizes.pop(name) != preset[name]:
             option = name.replace("_", "-")
             raise InputError(f"--model.{option} is the corpus's to say: give --options.{option}")
-    return replace(setup, train=command.train, decode=command.decode, options=command.options, config=given)
+    return replace(setup, train=command.train, decode=command.decode, options=command.options, config=sizes)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

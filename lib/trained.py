@@ -68,18 +68,18 @@ def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
 
     Raises ValueError for a run that is not kept, RunError where the folder holds none.
     """
-    runs = {found: (of, of.kept) for of in PAPERS.values() if of.kept for found in of.kept_runs}
-    of, kept = runs[one_of(name, runs, "trained run")]
-    run, count = lib.load(trained_folder(name)), documents or kept.documents
-    texts = unseen(load_corpus(dataset or kept.dataset), "test", [run.config["corpus"]], count)
-    title = of.title_of(of.kept_runs[name])
-    systems = dict(_systems(title, kept, run, texts))
-    parts = score_systems(systems, texts, run.options, kept.cut)
-    made = {**about(run, dataset or kept.dataset, texts, "test"), "parts": parts}
-    command = f"python -m lib.trained score {name}" + (f" --dataset {made['corpus']}" if dataset else "")
+    runs = {folder: (paper, paper.kept) for paper in PAPERS.values() if paper.kept for folder in paper.kept_runs}
+    paper, scoring = runs[one_of(name, runs, "trained run")]
+    run, count = lib.load(trained_folder(name)), documents or scoring.documents
+    texts = unseen(load_corpus(dataset or scoring.dataset), "test", [run.config["corpus"]], count)
+    title = paper.title_of(paper.kept_runs[name])
+    systems = dict(_systems(title, scoring, run, texts))
+    parts = score_systems(systems, texts, run.options, scoring.cut)
+    scores = {**about(run, dataset or scoring.dataset, texts, "test"), "parts": parts}
+    command = f"python -m lib.trained score {name}" + (f" --dataset {scores['corpus']}" if dataset else "")
     table = table_of(title, systems)
     numbers = table_numbers(
-        table, {label: [made] for label in systems}, made["corpus"], run.config["preset"], command
+        table, {label: [scores] for label in systems}, scores["corpus"], run.config["preset"], command
     )
     for metric in ("R-1", "R-2", "R-Lsum"):
         del numbers["rows"][-1]["scores"][metric]  # of the references against themselves
@@ -87,23 +87,23 @@ def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
 
 
 def table_of(title: str, systems) -> Table:
-    """The model's rows first, the references last."""
+    """The table of a trained run: the model's rows first, the references last."""
     plain, ruled, *others, references = systems
     rows = [Row(label, run=RunSpec(), part=label) for label in (plain, ruled)]
     rows += [Row(label, part=label) for label in (*others, references)]
-    pairs = [(other, own) for own in (plain, ruled) for other in others] + [(plain, ruled)]
+    pairs = [(other, of_model) for of_model in (plain, ruled) for other in others] + [(plain, ruled)]
     return Table(f"{title}, the trained run", tuple(rows), tuple(pairs), measure="repetition")
 
 
-def _systems(title: str, kept: Kept, run: Run, texts: list[Document]) -> Iterator[tuple[str, list[list[str]]]]:
-    """Name and summaries of each."""
+def _systems(title: str, scoring: Kept, run: Run, texts: list[Document]) -> Iterator[tuple[str, list[list[str]]]]:
+    """Summaries of each system, by name."""
     encoded = run.encode(texts)
     for how, size in DECODINGS.items():
         decode: DecodeConfig = replace(run.decode, block_ngrams=size)
         yield f"{title}, {how}", summarize(run.model, encoded, run.vocabulary, decode)
-    yield f"Lead, {kept.words} words", [cut(d.sentences, kept.words, run.options) for d in texts]
-    if kept.cut is not None:  # a headline is no choice of sentences
-        yield f"LexRank, {kept.words} words", [lexrank(d.sentences, kept.words) for d in texts]
+    yield f"Lead, {scoring.words} words", [cut(d.sentences, scoring.words, run.options) for d in texts]
+    if scoring.cut is not None:  # a headline is no choice of sentences
+        yield f"LexRank, {scoring.words} words", [lexrank(d.sentences, scoring.words) for d in texts]
     yield "References", [d.summary for d in texts]
 
 
@@ -113,8 +113,8 @@ def _systems(title: str, kept: Kept, run: Run, texts: list[Document]) -> Iterato
 def main(arguments: list[str] | None = None) -> None:
     parser = command_parser("lib.trained", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    kept = commands.add_parser("keep", help="a run, in 16 bits, under its name")
-    kept.add_argument("folder", type=Path, help="that lib.train wrote")
+    keep = commands.add_parser("keep", help="a run, in 16 bits, under its name")
+    keep.add_argument("folder", type=Path, help="that lib.train wrote")
     scored = commands.add_parser("score", help="the table of a kept run")
     scored.add_argument("name", help="of its folder")
     scored.add_argument("--dataset", default="", help="by default the corpus that it was trained on")

@@ -31,7 +31,7 @@ class EncodedDocument:
 
     @classmethod
     def of(cls, name: str, source, sentence_lengths, target, unknown=(), reference=()) -> "EncodedDocument":
-        """From ids and lengths in any kind of sequence."""
+        """A document from ids and lengths in any kind of sequence."""
         source, lengths, target = (np.asarray(x, dtype=np.int32) for x in (source, sentence_lengths, target))
         return cls(name, source, lengths, target, list(unknown), list(reference))
 
@@ -227,12 +227,12 @@ def _squares(graphs: list[np.ndarray]) -> Tensor:
 
 
 def _starts(lengths: list[np.ndarray], width: int) -> np.ndarray:
-    """Where each sentence of all documents begins in the flat [B * width]."""
+    """Places at which the sentences of all documents begin in the flat [B * width]."""
     return np.concatenate([b * width + np.cumsum(n) - n for b, n in enumerate(lengths)])
 
 
 def _pack_sentences(lengths: list[np.ndarray], width: int, rows: int) -> Packed:
-    """Where each word and sentence of the packed sequence stands in the padded tensors."""
+    """Places of the packed sequence's words and sentences in the padded tensors."""
     starts = _starts(lengths, width)
     places = np.concatenate([b * rows + np.arange(len(n)) for b, n in enumerate(lengths)])
     flat = np.concatenate(lengths)

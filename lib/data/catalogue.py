@@ -129,8 +129,8 @@ def is_name(dataset: str | Path) -> bool:
 
 def is_private(name: str) -> bool:
     """Whether none of a corpus's texts may be published. Of a folder its owner knows."""
-    found = MANUAL.get(name.partition(":")[0])
-    return found is not None and found.private
+    corpus = MANUAL.get(name.partition(":")[0])
+    return corpus is not None and corpus.private
 
 
 # Test documents of a corpus that another one has among its training documents: (corpus, the other) -> their ids.

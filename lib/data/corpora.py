@@ -41,7 +41,7 @@ from lib.system.fingerprints import contents_digest, digest
 
 
 def check_unpublished(path: str | Path, corpus: str) -> None:
-    """Raises CorpusError where texts of a corpus that may not be published would stand in a file that Git takes up.
+    """Raise CorpusError where texts of a corpus that may not be published would stand in a file that Git takes up.
 
     corpus: a name, or the folder of that name.
     """
@@ -100,11 +100,11 @@ class Corpus:
         cls, name: str = "records", *, train: Given = (), val: Given = (), test: Given = (), errors: str = "raise"
     ) -> "Corpus":
         """Data in memory: `Document`s, or records in any layout that `to_document` knows."""
-        given = dict(zip(SPLITS, map(list, (train, val, test))))
-        records = {split_name: found for split_name, found in given.items() if found}
+        by_split = dict(zip(SPLITS, map(list, (train, val, test))))
+        records = {split_name: of_split for split_name, of_split in by_split.items() if of_split}
         if not records:
             raise CorpusError(f"{name}: there is no record in train, val or test")
-        identity = digest([[_written(record) for record in found] for found in given.values()])
+        identity = digest([[_written(record) for record in of_split] for of_split in by_split.values()])
         sources = _sources(name, records, lambda split_name: enumerate(records[split_name], 1))
         return cls(name, sources, identity, errors)
 
@@ -133,13 +133,13 @@ class Corpus:
         seen: set[int] = set()  # hashes: a corpus may have millions of ids
         before = 0
         for source in self._records[split_name]:
-            path, found, ended, first = source.path, 0, 0, None
+            path, usable, ended, first = source.path, 0, 0, None
             for ended, (line, record) in enumerate(_records(source), 1):  # noqa: B007
                 try:
                     if isinstance(record, ValueError):
                         raise record
                     document = record if isinstance(record, Document) else to_document(record, before + line)
-                    found += 1
+                    usable += 1
                     if (name := hash(document.id)) in seen:
                         repeated.append(document.id)
                     seen.add(name)
@@ -154,12 +154,12 @@ class Corpus:
                     skipped.append(problem)
             if not ended:
                 raise CorpusError(f"{path}: nothing for the split {split_name!r} in it")
-            if not found:
+            if not usable:
                 raise CorpusError(f"{path}: none of {ended} records can be used; the first: {first}")
             before += ended
 
     def only(self, key: str, value: str) -> "Corpus":
-        """Of its records those in which `key` is `value`."""
+        """Those of its records in which `key` is `value`."""
 
         def matching(read):
             return (
@@ -169,8 +169,8 @@ class Corpus:
             )
 
         records = {
-            split_name: [replace(source, read=partial(matching, source.read)) for source in found]
-            for split_name, found in self._records.items()
+            split_name: [replace(source, read=partial(matching, source.read)) for source in sources]
+            for split_name, sources in self._records.items()
         }
         name, identity = f"{self.name}:{value}", f"{self._contents} {key} {value}"
         return Corpus(name, records, identity, self._errors, self.note, self.pieces)
@@ -193,7 +193,7 @@ class Corpus:
         return [name for names in self._repeated.values() for name in names]
 
     def left_out(self) -> str:
-        """How many records were left out, and the first reasons; empty where none was."""
+        """The number of records that were left out, and the first reasons; empty where none was."""
         skipped = self.skipped
         if not skipped:
             return ""
@@ -203,10 +203,10 @@ class Corpus:
 
     def remarks(self, nothing: str = "") -> str:
         """`left_out`, or `nothing` where no record was, and ids that come again."""
-        found = [self.left_out() or nothing]
+        parts = [self.left_out() or nothing]
         if again := self.repeated:
-            found.append(f"{len(again)} documents have the id of an earlier one in their split, such as {again[0]!r}")
-        return ". ".join(filter(None, found))
+            parts.append(f"{len(again)} documents have the id of an earlier one in their split, such as {again[0]!r}")
+        return ". ".join(filter(None, parts))
 
     def report(self) -> str:
         """`remarks`, and what a reader should know of this copy, for a page or a log."""
@@ -331,7 +331,7 @@ def _folder(folder: Path, errors: str, name: str = "") -> Corpus:
                 "stories, *.NAME.0.pt with a SentencePiece model; nor "
                 f"{', '.join(r.files for r in RELEASES.values())}"
             )
-        sources = [source for found in records.values() for source in found]
+        sources = [source for of_split in records.values() for source in of_split]
         paths = list(dict.fromkeys(path for s in sources for path in (Path(s.path), *s.beside)))
         inside = [p for path in paths for p in ([path] if path.is_file() else visible(path)) if p.is_file()]
         pieces = shard_pieces(folder) if any(path.suffix == ".pt" for path in paths) else None
@@ -388,7 +388,7 @@ def _sample(errors: str) -> Corpus:
     """150 biomedical papers under CC BY or CC0 (`pmc_sample/ATTRIBUTION.md`): 30, 20, and 100 for the test."""
     folder = Path(__file__).parent / "pmc_sample"
     records = {split_name: find_split(folder, split_name) for split_name in SPLITS}
-    files = [Path(source.path) for found in records.values() for source in found]
+    files = [Path(source.path) for of_split in records.values() for source in of_split]
     return Corpus(SAMPLE, records, contents_digest(folder, files), errors)
 
 

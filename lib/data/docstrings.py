@@ -60,22 +60,22 @@ def splits(packages: dict[str, str]) -> dict[str, list[dict]]:
     """
     pairs, seen = {}, set()
     cache_dir()  # says where it is, which else each process would
-    for name, found in zip(packages, in_processes(_read_package, iter(packages.items()), default_workers())):
+    for name, of_package in zip(packages, in_processes(_read_package, iter(packages.items()), default_workers())):
         pairs[name] = []
-        for pair in found:
+        for pair in of_package:
             keys = {pair["summary"].lower(), pair["document"].lower()}
             if not keys & seen:
                 pairs[name].append(pair)
                 seen |= keys
-    held_out = _held_out({name: len(found) for name, found in pairs.items() if found})
-    made = {"train": [], "val": [], "test": []}
+    held_out = _held_out({name: len(of_package) for name, of_package in pairs.items() if of_package})
+    by_split = {"train": [], "val": [], "test": []}
     for name in sorted(pairs, key=digest):
-        made[held_out.get(name, "train")] += pairs[name]
-    return made
+        by_split[held_out.get(name, "train")] += pairs[name]
+    return by_split
 
 
 def _held_out(sizes: dict[str, int]) -> dict[str, str]:
-    """Which packages are for "test" and "val": in an order that has nothing to do with their names, until each has a
+    """Packages for "test" and "val": in an order that has nothing to do with their names, until each has a
     tenth of all pairs, none much larger than that; where none is small enough, the smallest that are left."""
     if len(sizes) < 3:
         raise CorpusError(f"docstrings: three packages with docstrings are needed, one a split, not {len(sizes)}")

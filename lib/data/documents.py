@@ -109,9 +109,9 @@ def _sections(record: dict, key: str) -> tuple[list[str], list[list[str]]]:
     if not isinstance(names, list) or len(names) != len(sections):
         count = len(names) if isinstance(names, list) else type(names).__name__
         raise InputError(f"'section_names' ({count}) and 'sections' ({len(sections)}) differ in length")
-    kept = [(_text(name, "section_names"), _sentences(s, "sections")) for name, s in zip(names, sections)]
-    kept = [(name, sentences) for name, sentences in kept if sentences]
-    return [name for name, _ in kept], [sentences for _, sentences in kept]
+    filled = [(_text(name, "section_names"), _sentences(s, "sections")) for name, s in zip(names, sections)]
+    filled = [(name, sentences) for name, sentences in filled if sentences]
+    return [name for name, _ in filled], [sentences for _, sentences in filled]
 
 
 def _paragraphs(value) -> tuple[list[str], list[list[str]]]:
@@ -121,12 +121,12 @@ def _paragraphs(value) -> tuple[list[str], list[list[str]]]:
             f"'paragraphs' must be a list of texts or of objects with 'text', found {type(value).__name__}"
         )
     parts = [p if isinstance(p, dict) else {"text": p} for p in value]
-    kept = [
+    filled = [
         (_string(part, ("source",), ""), sentences)
         for part in parts
         if (sentences := _sentences(part.get("text"), "paragraphs"))
     ]
-    return [source for source, _ in kept], [sentences for _, sentences in kept]
+    return [source for source, _ in filled], [sentences for _, sentences in filled]
 
 
 def _more_summaries(value) -> list[list[str]]:
@@ -149,8 +149,8 @@ def _text(value, key: str) -> str:
         raise InputError(f"{key!r} must hold text, found {type(value).__name__}")
     if "\0" in value:
         raise InputError(f"{key!r} holds a null byte")
-    if found := _SURROGATE.search(value):
-        raise InputError(f"{key!r} holds {found[0]!a}, half of a character: it cannot be written as UTF-8")
+    if surrogate := _SURROGATE.search(value):
+        raise InputError(f"{key!r} holds {surrogate[0]!a}, half of a character: it cannot be written as UTF-8")
     return value
 
 
@@ -204,10 +204,10 @@ def parse_text(text: str, name: str = "", paragraphs: bool = False) -> Document:
             if paragraphs or not sections:
                 sections.append((heading, []))
             sections[-1][1].extend(sentences)
-    kept = [(heading, sentences) for heading, sentences in sections if sentences]
-    if not kept:
+    filled = [(heading, sentences) for heading, sentences in sections if sentences]
+    if not filled:
         raise InputError("the text has no sentence: there is nothing to summarize")
-    return Document(name, title, [heading for heading, _ in kept], [sentences for _, sentences in kept], [])
+    return Document(name, title, [heading for heading, _ in filled], [sentences for _, sentences in filled], [])
 
 
 def _is_heading(block: str) -> bool:
@@ -219,6 +219,6 @@ def _is_heading(block: str) -> bool:
 
 def _plain(block: str) -> str:
     """One line without marks of Markdown."""
-    for pattern, kept in _MARKUP:
-        block = pattern.sub(kept, block)
+    for pattern, replacement in _MARKUP:
+        block = pattern.sub(replacement, block)
     return " ".join(block.split())

@@ -1,4 +1,4 @@
-"""What the preprocessing of every paper shares: options, which turn a corpus and texts into what a model reads. Each
+"""Options that the preprocessing of every paper shares: they turn a corpus and texts into what a model reads. Each
 paper's own stand in its folder."""
 
 from abc import ABC, abstractmethod
@@ -15,7 +15,7 @@ from lib.system.fields import Checked, Count
 
 @dataclass(frozen=True)
 class Example:
-    """A document in words: `sentences` of the kept source, and the summary's words."""
+    """A document in words: `sentences` of the source as it was cut, and the summary's words."""
 
     id: str
     sentences: list[list[str]]
@@ -24,7 +24,7 @@ class Example:
 
     @property
     def words(self) -> list[str]:
-        """Of the source, sentence by sentence."""
+        """Words of the source, sentence by sentence."""
         return [word for sentence in self.sentences for word in sentence]
 
 
@@ -40,7 +40,7 @@ class Options(Checked, ABC):
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """What the vocabulary has behind the special symbols."""
+        """Symbols that the vocabulary has after the special ones."""
         return ()
 
     @property
@@ -50,14 +50,14 @@ class Options(Checked, ABC):
 
     @abstractmethod
     def example(self, document: Document) -> Any:
-        """What a model reads of a document: an `Example`, or the `Cluster` of the hierarchical transformer."""
+        """A document as a model reads it: an `Example`, or the `Cluster` of the hierarchical transformer."""
 
     @abstractmethod
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
     ) -> Any:
         """A `PreparedCorpus`: every split of a `lib.data.corpora.Corpus` as a model reads it, of each at most `limit`
-        documents. It is kept in `folder`, by default in the cache, and loaded from there the next time. Raises
+        documents. It is saved in `folder`, by default in the cache, and loaded from there the next time. Raises
         CorpusError for a corpus that cannot be read, or is none for a model of these options."""
 
     @abstractmethod
@@ -77,18 +77,18 @@ class Options(Checked, ABC):
 
     def cut(self, sentences: Iterable[str], budget: int) -> list[list[str]]:
         """Sentences in words until `budget` is used up; the last one may be cut."""
-        kept = []
+        cut_sentences = []
         for sentence in sentences:
             words = self.words(sentence)[:budget]
             if words:
-                kept.append(words)
+                cut_sentences.append(words)
                 budget -= len(words)
             if budget <= 0:
                 break
-        return kept
+        return cut_sentences
 
     def with_summary(self, document: Document, sentences: list[list[str]]) -> Example:
-        """The words that were kept of a document's source, and those of its summary up to `summary_tokens`."""
+        """A document of these `sentences`, and of the words of its summary up to `summary_tokens`."""
         summary = [word for sentence in document.summary for word in self.words(sentence)]
         return Example(document.id, sentences, summary[: self.summary_tokens], document.summary)
 

@@ -1,4 +1,4 @@
-"""What corpora in pieces share: the pieces learned, summaries in them, and splits encoded by several processes."""
+"""Steps that corpora in pieces share: pieces learned, summaries in them, splits encoded by several processes."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,8 +30,8 @@ def learn_pieces(
 
         def read() -> Iterator[str]:
             begun = time.monotonic()
-            for found in watched(texts, f"{name}, train, read for pieces", progress):
-                yield from cased(found, options)
+            for of_document in watched(texts, f"{name}, train, read for pieces", progress):
+                yield from cased(of_document, options)
             if time.monotonic() - begun > LONG:
                 shown.enter_context(noted(f"{name}: learning {options.vocab_size:,} pieces", progress))
 
@@ -44,7 +44,7 @@ def cased(texts: Sequence[str], options: Options) -> list[str]:
 
 
 def summary_pieces(summary: Sequence[str], pieces: Pieces, options: Options) -> list[int]:
-    """`<Q>` between sentences and [EOS] behind the last, cut to `summary_tokens`."""
+    """Pieces of a summary: `<Q>` between sentences, [EOS] after the last, cut to `summary_tokens`."""
     ids = [i for row in pieces.encode(cased(summary, options)) for i in (*row.tolist(), SENTENCE_END)]
     return [*ids[:-1], EOS][: options.summary_tokens]
 
@@ -69,5 +69,5 @@ def _encode_chunk(
 
 @cache
 def _opened(model: bytes) -> Pieces:
-    """A process opens a SentencePiece model once."""
+    """The pieces of a SentencePiece model, which a process opens once."""
     return Pieces(model)

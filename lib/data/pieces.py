@@ -24,7 +24,7 @@ _SYMBOLS = len(SPECIALS) + len(CLUSTER_SYMBOLS)
 
 
 class Pieces(Vocabulary):
-    """The pieces of a SentencePiece model, behind the special symbols and those of clusters (`<T>`, `<P>`, `<Q>`).
+    """The pieces of a SentencePiece model, after the special symbols and those of clusters (`<T>`, `<P>`, `<Q>`).
 
     The ids are the library's, whatever the model's own are, so that models trained by others can be used.
     """
@@ -53,11 +53,11 @@ class Pieces(Vocabulary):
         kind: SentencePiece's model, "unigram" or "bpe" (byte pairs). A small corpus may give fewer pieces. Raises
         CorpusError for texts without letters, or with more of them than pieces.
         """
-        out, kept = io.BytesIO(), _sample(texts, most)
+        out, sample = io.BytesIO(), _sample(texts, most)
         pad, unk, bos, eos = SPECIALS
         try:
             sentencepiece.SentencePieceTrainer.Train(
-                sentence_iterator=iter(kept), model_writer=out, vocab_size=size, model_type=kind,
+                sentence_iterator=iter(sample), model_writer=out, vocab_size=size, model_type=kind,
                 hard_vocab_limit=False,
                 pad_id=0, unk_id=1, bos_id=2, eos_id=3, pad_piece=pad, unk_piece=unk, bos_piece=bos, eos_piece=eos,
                 control_symbols=list(CLUSTER_SYMBOLS), num_threads=_THREADS, minloglevel=2,
@@ -87,8 +87,8 @@ class Pieces(Vocabulary):
 
     def text(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> str:
         """Plain text up to the first [EOS]; symbols are left out."""
-        kept = [self._theirs[i] for i in _until_end(ids) if i >= _SYMBOLS or i == UNK]
-        return self._processor.Decode(kept).strip()
+        piece_ids = [self._theirs[i] for i in _until_end(ids) if i >= _SYMBOLS or i == UNK]
+        return self._processor.Decode(piece_ids).strip()
 
     def tokens(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[str]:
         return ["" if i < _SYMBOLS and i != UNK else self.words[i].replace("\u2581", " ") for i in ids]
@@ -119,17 +119,18 @@ class Pieces(Vocabulary):
 
 
 def _sample(texts: Iterable[str], most: int) -> list[str]:
-    """At most so many of the texts, each with the same chance (Vitter's algorithm R), and always the same ones.
+    """Choose at most so many of the texts, each with the same chance (Vitter's algorithm R), and always the same
+    ones.
 
     SentencePiece's own choice is another in every process, whatever its seed.
     """
-    random, kept = Random(0), []
+    random, sample = Random(0), []
     for count, text in enumerate(texts):
         if count < most:
-            kept.append(text)
+            sample.append(text)
         elif (place := random.randrange(count + 1)) < most:
-            kept[place] = text
-    return kept
+            sample[place] = text
+    return sample
 
 
 def _until_end(ids: Iterable[int]) -> Iterator[int]:

@@ -37,7 +37,8 @@ from lib.system.processes import default_workers, in_processes
 
 @dataclass(frozen=True, eq=False)
 class TextEncoder:
-    """All that turns documents into a model's ids and ids into text, as its training documents were."""
+    """Options and vocabularies that turn documents into a model's ids, as its training documents were, and ids into
+    text."""
 
     options: Any  # an `Options`
     vocabulary: Any  # a `Vocabulary`, of what the model writes, and for most models of what it reads
@@ -47,8 +48,8 @@ class TextEncoder:
     )
 
     def save(self, folder: str | Path) -> None:
-        """`pieces.model` or `vocabulary.txt`, and where there are such `source_vocabulary.txt` and
-        `ranker.safetensors`. The options are the caller's to keep."""
+        """Write `pieces.model` or `vocabulary.txt`, and where there are such `source_vocabulary.txt` and
+        `ranker.safetensors`. The options are the caller's to save."""
         folder = Path(folder)
         self.vocabulary.save(folder / ("pieces.model" if isinstance(self.vocabulary, Pieces) else "vocabulary.txt"))
         if self.source_vocabulary is not None:
@@ -58,7 +59,7 @@ class TextEncoder:
 
     @classmethod
     def load(cls, folder: str | Path, options: Options) -> "TextEncoder":
-        """What `save` wrote. Raises OSError, ValueError or SafetensorError for what is missing or damaged."""
+        """Read what `save` wrote. Raises OSError, ValueError or SafetensorError for what is missing or damaged."""
         folder = Path(folder)
         pieces, source, ranker = (folder / n for n in ("pieces.model", "source_vocabulary.txt", "ranker.safetensors"))
         return cls(
@@ -74,11 +75,11 @@ class TextEncoder:
 
     def encode_example(self, example: Example) -> EncodedDocument:
         """Words to ids of the vocabulary, and to those of the encoder's own."""
-        made = encode(example, self.vocabulary, self.options.summary_tokens)
+        encoded = encode(example, self.vocabulary, self.options.summary_tokens)
         if self.source_vocabulary is None:
-            return made
+            return encoded
         known = self.source_vocabulary.encode_target(example.words, [])  # words it does not know are [UNK]
-        return replace(made, source_ids=np.array(known, dtype=np.int32))
+        return replace(encoded, source_ids=np.array(known, dtype=np.int32))
 
     def digest(self) -> str:
         """A name of both vocabularies and the ranker."""
@@ -110,7 +111,7 @@ class PreparedCorpus:
 
     @property
     def options(self) -> Any:
-        """Of the class that the corpus was prepared for."""
+        """Options of the class that the corpus was prepared for."""
         return self.encoder.options
 
     @property
@@ -119,7 +120,7 @@ class PreparedCorpus:
 
     @property
     def fingerprint(self) -> str:
-        """Of every id and text, and of what gives them a meaning."""
+        """Hash of every id and text, and of what gives them a meaning."""
         more = self.encoder.source_vocabulary is not None or self.encoder.chooser is not None
         encoder = [self.vocabulary.words, self.encoder.digest()] if more else [self.vocabulary.words]
         return digest([*encoder, *(self.splits[name].fingerprint() for name in sorted(self.splits))])
@@ -155,8 +156,8 @@ class PreparedCorpus:
 
     @classmethod
     def load(cls, folder: str | Path, kind: type[Options]) -> "PreparedCorpus":
-        """Raises DamagedCorpus for a folder that is no prepared corpus, or whose files are not those that were
-        written; CorpusError where it has options of another kind."""
+        """Read what `save` wrote. Raises DamagedCorpus for a folder that is no prepared corpus, or whose files are
+        not those that were written; CorpusError where it has options of another kind."""
         folder = Path(folder)
         description = _description(folder)
         name, made_for = description["corpus"], description["options_class"]
@@ -175,10 +176,10 @@ class PreparedCorpus:
             raise
         except (OSError, ValueError, SafetensorError) as error:
             raise _damaged(folder, error) from None
-        found = cls(name, encoder, splits, description["report"], description["remarks"])
-        if found.fingerprint != description["fingerprint"]:
+        corpus = cls(name, encoder, splits, description["report"], description["remarks"])
+        if corpus.fingerprint != description["fingerprint"]:
             raise _damaged(folder, "its files are not those that were written")
-        return found
+        return corpus
 
 
 class DamagedCorpus(CorpusError):
@@ -195,18 +196,18 @@ _DESCRIBED = ("corpus", "options_class", "options", "documents", "fingerprint", 
 
 
 def _description(folder: Path) -> dict:
-    """What prepared.json holds, as it was written. Raises DamagedCorpus otherwise."""
+    """The contents of prepared.json. Raises DamagedCorpus unless they are as they were written."""
     try:
-        found = json.loads((folder / "prepared.json").read_text(encoding="utf-8"))
+        description = json.loads((folder / "prepared.json").read_text(encoding="utf-8"))
     except PermissionError:
         raise
     except (OSError, ValueError, RecursionError) as error:
         raise _damaged(folder, error) from None
-    if not isinstance(found, dict) or found.pop("digest", None) != digest(found):
+    if not isinstance(description, dict) or description.pop("digest", None) != digest(description):
         raise _damaged(folder, "prepared.json is not what was written")
-    if missing := [key for key in _DESCRIBED if key not in found]:
+    if missing := [key for key in _DESCRIBED if key not in description]:
         raise _damaged(folder, f"prepared.json does not say {missing[0]}")
-    return found
+    return description
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,7 @@ class WordOptions(Options):
         progress: bool = True,
         workers: int | None = None,
     ) -> PreparedCorpus:
-        """As `Options.prepare` says.
+        """Prepare a corpus as `Options.prepare` says.
 
         workers: processes; by default one a core on Linux and one elsewhere. Their number changes no result.
         """
@@ -272,7 +273,7 @@ CHECKED = 1_000  # training documents that say, before all are prepared, whether
 
 
 def check_splits(corpus) -> None:
-    """Raises CorpusError for a split that is not there, or whose first record cannot be used, before hours go into
+    """Raise CorpusError for a split that is not there, or whose first record cannot be used, before hours go into
     the others."""
     for name in SPLITS:
         next(corpus.split(name))
@@ -300,9 +301,9 @@ def cached_corpus(
     make: Callable[[Path], PreparedCorpus],
     folder: str | Path | None = None,
 ) -> PreparedCorpus:
-    """What `make` gives, kept in `folder`: by default in the cache, named after `name`, `key`, and the code that
-    defines `kind`, the class of its options, and `make`. What is made on the way stands in the folder that `make` is
-    given: it is there again after a killed preparation, and gone after a finished one.
+    """The corpus that `make` gives, saved in `folder`: by default in the cache, named after `name`, `key`, and the
+    code that defines `kind`, the class of its options, and `make`. Parts that are made on the way are in the folder
+    that `make` is given: they are there again after a killed preparation, and gone after a finished one.
 
     Of several processes that want the same corpus one makes it, and the others wait. What is damaged in the cache is
     made again, and standard error says so. Raises CorpusError for a named folder that is damaged or holds something
@@ -311,12 +312,12 @@ def cached_corpus(
     made_of, made_for = digest([key, kind.__name__]), digest([key, kind.__name__, code_of(kind, make)])
     named, folder = folder is not None, Path(folder or cached(f"{name}-{made_for}", "prepared.json"))
     try:
-        found = _found(folder, kind, named)
-        if found is None:
+        corpus = _corpus_in(folder, kind, named)
+        if corpus is None:
             folder.parent.mkdir(parents=True, exist_ok=True)
             with locked(folder.with_name(f".{folder.name}.lock"), f"prepares {folder}"):
-                found = _found(folder, kind, named)
-                if found is None:
+                corpus = _corpus_in(folder, kind, named)
+                if corpus is None:
                     remove_leftovers(folder.parent, folder.name)
                     if not named and folder.exists():
                         print(f"{folder}: a prepared corpus that is damaged. It is made again", file=sys.stderr)
@@ -324,20 +325,20 @@ def cached_corpus(
                     parts = _parts(folder, made_for)
                     make(parts).save(folder, made_of)
                     shutil.rmtree(parts)
-                    found = PreparedCorpus.load(folder, kind)
+                    corpus = PreparedCorpus.load(folder, kind)
     except OSError as error:
         raise CorpusError(
             f"{folder} cannot be prepared ({error}). COMPANION_CACHE names another place for prepared corpora."
         ) from None
     if named and _description(folder).get("made_of") != made_of:
         raise CorpusError(
-            f"{folder} holds {found.name} as it was prepared from other files, with other options or by other code: "
+            f"{folder} holds {corpus.name} as it was prepared from other files, with other options or by other code: "
             "name another folder, or remove this one to make it anew"
         )
-    return found
+    return corpus
 
 
-def _found(folder: Path, kind: type[Options], named: bool) -> PreparedCorpus | None:
+def _corpus_in(folder: Path, kind: type[Options], named: bool) -> PreparedCorpus | None:
     """The corpus that is prepared in a folder; None where it has to be made. Raises CorpusError for a named folder
     with something else in it."""
     if not (folder / "prepared.json").exists():
@@ -353,7 +354,8 @@ def _found(folder: Path, kind: type[Options], named: bool) -> PreparedCorpus | N
 
 
 def _parts(folder: Path, made_for: str) -> Path:
-    """The folder of what is made on the way to `folder`; what a killed preparation of something else left goes.
+    """The folder of parts that are made on the way to `folder`; what a killed preparation of something else left
+    goes.
 
     Raises CorpusError where there is another folder of this name.
     """
@@ -383,13 +385,13 @@ def code_of(*parts: Callable | type) -> str:
 
 
 def _check_replaceable(folder: Path) -> None:
-    """CorpusError unless `folder` is new, empty or holds a prepared corpus alone: what it holds is going to be
+    """Raise CorpusError unless `folder` is new, empty or holds a prepared corpus alone: what it holds is going to be
     deleted."""
     if not folder.exists():
         return
-    there = list(folder.iterdir()) if folder.is_dir() else [folder]
-    ours = any(path.name == "prepared.json" for path in there)
-    if others := sorted(path.name for path in there if not (ours and _OWN.fullmatch(path.name))):
+    contents = list(folder.iterdir()) if folder.is_dir() else [folder]
+    ours = any(path.name == "prepared.json" for path in contents)
+    if others := sorted(path.name for path in contents if not (ours and _OWN.fullmatch(path.name))):
         raise CorpusError(
             f"{folder} is there and is no prepared corpus: it would be deleted, with {others[0]!r} in it. Name a "
             "folder that is new or empty."
@@ -416,15 +418,15 @@ def _number_words(
     path, documents = numbered
     if not path.exists():
         numbers: dict[str, int] = {}
-        made = [_numbers(options.example(document), numbers) for document in documents]
-        arrays = {key: np.concatenate([d[key] for d in made]) for key in made[0]}
-        lengths = {f"{key}_count": np.array([len(d[key]) for d in made], dtype=np.int32) for key in made[0]}
+        examples = [_numbers(options.example(document), numbers) for document in documents]
+        arrays = {key: np.concatenate([d[key] for d in examples]) for key in examples[0]}
+        lengths = {f"{key}_count": np.array([len(d[key]) for d in examples], dtype=np.int32) for key in examples[0]}
         words = np.frombuffer("\n".join(numbers).encode(), np.uint8)
         write_whole(path, save({**arrays, **lengths, "words": words}))
     chunk = load_file(path)
     words = chunk["words"].tobytes().decode().split("\n")
-    found = np.bincount(np.concatenate([chunk["source"], chunk["summary"]]), minlength=len(words))
-    return path, words, found.tolist(), chunk["source_count"].tolist()
+    counts = np.bincount(np.concatenate([chunk["source"], chunk["summary"]]), minlength=len(words))
+    return path, words, counts.tolist(), chunk["source_count"].tolist()
 
 
 def _numbers(example: Example, numbers: dict[str, int]) -> dict[str, np.ndarray]:
@@ -457,8 +459,8 @@ def _encode_chunk(vocabulary: Vocabulary, summary_tokens: int, path: Path) -> li
 def _encoded(
     document: tuple[np.ndarray, ...], final: np.ndarray, words: list[str], vocab_size: int, summary_tokens: int
 ) -> EncodedDocument:
-    """document: source, summary (in numbers), sentence lengths, texts. `final` gives the vocabulary's id of a number,
-    or -1."""
+    """A document of source, summary (in numbers), sentence lengths and texts. `final` gives the vocabulary's id of a
+    number, or -1."""
     source, summary, lengths, texts = document
     outside, first, inverse = np.unique(source[final[source] < 0], return_index=True, return_inverse=True)
     copies = vocab_size + np.argsort(np.argsort(first))  # in the order in which they occur

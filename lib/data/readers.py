@@ -40,7 +40,7 @@ class Source:
 
 @contextmanager
 def reading(name: Path | str) -> Iterator[None]:
-    """What is wrong with a file as a whole becomes a CorpusError that names it."""
+    """Turn what is wrong with a file as a whole into a CorpusError that names it."""
     try:
         yield
     except CorpusError:
@@ -89,7 +89,7 @@ def _check_utf16(first: bytes, path: Path) -> None:
 def _json_array(first: bytes, file, path: Path) -> list | None:
     """The records of a file that is one JSON array; None where only the first of its lines looks like one.
 
-    first: the first line, behind which `file` stands.
+    first: the first line, after which `file` stands.
     """
     alone = parse_json(first)
     if isinstance(alone, list):
@@ -106,14 +106,14 @@ def _parse_file(data: bytes) -> Any:
     return parse_json(data.replace(b"\n", b" ").replace(b"\r", b" "))
 
 
-def _read(found: Any, path: Path, kind: str) -> Any:
-    if isinstance(found, InputError):
-        raise CorpusError(f"{path}: {found}. It starts as one JSON {kind}; JSON lines are read too.")
-    return found
+def _read(value: Any, path: Path, kind: str) -> Any:
+    if isinstance(value, InputError):
+        raise CorpusError(f"{path}: {value}. It starts as one JSON {kind}; JSON lines are read too.")
+    return value
 
 
 def parse_json(line: bytes) -> Any:
-    """What a line of JSON holds; the reason as an InputError where it cannot be read."""
+    """The value of a line of JSON; the reason as an InputError where it cannot be read."""
     if b"\0" in line:
         return InputError("the line holds a null byte")
     try:
@@ -208,7 +208,7 @@ def _csv_record(row: list[str] | InputError, header: list[str]) -> dict | InputE
 
 
 def _not_utf8(text: str) -> InputError | None:
-    """What is wrong with a text that was read with `errors="surrogateescape"`."""
+    """The fault of a text that was read with `errors="surrogateescape"`."""
     if found := re.search("[\udc80-\udcff]", text):
         return InputError(f"not UTF-8: it holds the byte {ord(found[0]) - 0xDC00:#x}")
     return None
@@ -219,7 +219,7 @@ READERS = {**dict.fromkeys(_JSON_FILES, read_json_lines), ".csv": read_csv, ".pa
 
 
 def records_reader(path: Path) -> Callable[[Path], Records] | None:
-    """What reads a file of records, by the end of its name; None for others, which are texts."""
+    """The reader of a file of records, by the end of its name; None for others, which are texts."""
     return next((read for ending, read in READERS.items() if path.name.endswith(ending)), None)
 
 
@@ -266,9 +266,9 @@ def read_parallel(source: Path, target: Path, *more: Path) -> Records:
 
 def articles_of(articles: list[str]) -> dict:
     """Articles as sections; those of a cluster are named by their number."""
-    kept = [a.strip() for a in articles if a.strip()]
-    names = [f"article {n}" for n in range(1, len(kept) + 1)] if len(kept) > 1 else [""] * len(kept)
-    return {"sections": kept, "section_names": names}
+    texts = [a.strip() for a in articles if a.strip()]
+    names = [f"article {n}" for n in range(1, len(texts) + 1)] if len(texts) > 1 else [""] * len(texts)
+    return {"sections": texts, "section_names": names}
 
 
 def read_wikihow(path: Path, titles: Path) -> Records:
@@ -277,13 +277,13 @@ def read_wikihow(path: Path, titles: Path) -> Records:
     The bold line of each step, ended by `.,`, is a sentence of the summary. Articles whose headlines are at least
     0.75 times as long as their text are left out (Koupaee and Wang 2018).
     """
-    wanted = {_title_key(line) for line in titles.read_text(encoding="utf-8-sig").splitlines()}
+    listed = {_title_key(line) for line in titles.read_text(encoding="utf-8-sig").splitlines()}
     for number, row in read_csv(path):
         if isinstance(row, InputError):
             yield number, row
             continue
         headline, text, title = (row.get(key) or "" for key in ("headline", "text", "title"))
-        if _title_key(title) not in wanted or len(headline) >= 0.75 * len(text):
+        if _title_key(title) not in listed or len(headline) >= 0.75 * len(text):
             continue
         steps = [line.strip().rstrip(",").strip() for line in headline.splitlines()]
         body = text.replace(";\n,", "\n").replace("\n,", "\n").replace(" .", ".")
@@ -365,14 +365,14 @@ _JSON = (*_JSON_FILES, ".txt", ".txt.gz")
 
 
 def find_split(folder: Path, split_name: str) -> list[Source]:
-    """What holds one split in `folder`; an empty list when nothing does.
+    """Sources of one split in `folder`; an empty list when there are none.
 
     Raises CorpusError for a folder where a file of the split should be.
     """
     for name in SPLIT_NAMES[split_name]:
         for find in (_tables, _pairs, _wikihow, _stories, _shards):
-            if found := find(folder, name):
-                return found
+            if sources := find(folder, name):
+                return sources
     released = next((r for r in RELEASES.values() if r.probe(folder)), None)
     return [Source(folder, partial(released.read, folder, split_name))] if released else []
 

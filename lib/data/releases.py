@@ -30,9 +30,9 @@ class Release:
 
 
 def visible(folder: Path, pattern: str = "**/*") -> list[Path]:
-    """What a folder holds, in order, without what is hidden in it: names that begin with a dot, as `.git` does."""
-    found = ((path, path.relative_to(folder).parts) for path in folder.glob(pattern))
-    return sorted(path for path, parts in found if not any(part.startswith(".") for part in parts))
+    """Paths in a folder, in order, without those that are hidden: names that begin with a dot, as `.git` does."""
+    paths = ((path, path.relative_to(folder).parts) for path in folder.glob(pattern))
+    return sorted(path for path, parts in paths if not any(part.startswith(".") for part in parts))
 
 
 def _share(name: str) -> str:
@@ -49,7 +49,7 @@ def _listed(corpus: str) -> dict[str, str]:
 
 
 def _numbered(paths: list[Path], read: Callable[[Path], dict | None]) -> Found:
-    """What a function makes of each file; an InputError gets the file's name, None leaves it out."""
+    """Results of a function for each file; an InputError gets the file's name, None leaves it out."""
     for number, path in enumerate(paths, 1):
         try:
             record = read(path)
@@ -163,7 +163,7 @@ def _story(number: str, story: str) -> dict | None:
 
 
 def _tidy(text: str) -> str:
-    """Without tickers, signs that are not printed, and the agency's name at the end."""
+    """A text without tickers, signs that are not printed, and the agency's name at the end."""
     text = _CONTROL.sub("", html.unescape(text))
     text = re.sub(r"<[^<>]{1,12}>", " ", text)
     return re.sub(r"\s*Reuter\s*$", "", text)
@@ -173,7 +173,7 @@ def _tidy(text: str) -> str:
 
 
 def _papers_of(folder: Path) -> Path:
-    """Where the papers of a clone of scisumm-corpus are: a folder each."""
+    """The folder in a clone of scisumm-corpus that holds its papers, a folder each."""
     inside = folder / "data" / "Training-Set-2019" / "Task2" / "From-ScisummNet-2019"
     return inside if inside.is_dir() else folder
 
@@ -190,8 +190,8 @@ def _is_scisummnet(folder: Path) -> bool:
 def _abstract_beside(path: Path) -> Path | None:
     """The abstract of a paper, cleaned by hand, which stands beside its XML or in a folder of its own."""
     paper = path.parent.parent if path.parent.name == "Documents_xml" else path.parent
-    found = visible(paper, "*.abstract.txt") + visible(paper, "summary/*.abstract.txt")
-    return found[0] if found else None
+    abstracts = visible(paper, "*.abstract.txt") + visible(paper, "summary/*.abstract.txt")
+    return abstracts[0] if abstracts else None
 
 
 def _scisummnet(folder: Path, split_name: str) -> Found:
@@ -241,7 +241,7 @@ _LEFT_OUT = {
     "table-wrap", "fig", "fig-group", "table-wrap-group", "boxed-text", "supplementary-material", "media", "graphic",
     "fn", "fn-group", "ref-list", "label", "tex-math", "annotation", "object-id", "inline-graphic", "back",
 }  # fmt: skip
-# what stands by itself: words before and behind it are others, with white space in the XML or without
+# what stands by itself: words before and after it are others, with white space in the XML or without
 _BLOCKS = {
     "p", "list", "list-item", "def-list", "def-item", "term", "def", "title", "break", "disp-quote", "attrib", "sec",
     "verse-group", "verse-line", "statement", "speech", "preformat", "table-wrap", "fig", "fig-group",
@@ -307,7 +307,7 @@ def _jats_abstract(article: ElementTree.Element) -> list[str]:
 
 
 def _paragraphs(part: ElementTree.Element) -> Iterator[ElementTree.Element]:
-    """Those at any depth, but for those within another, as the items of its lists have them."""
+    """Paragraphs at any depth, but for those within another, as the items of its lists have them."""
     for child in part:
         if child.tag == "p":
             yield child

@@ -22,7 +22,8 @@ class Split(Sequence):
     """Flat arrays, and where each document's part of them ends."""
 
     def __init__(self, arrays: dict[str, np.ndarray], counts: dict[str, np.ndarray]):
-        """arrays: of each of `ARRAYS` that there are, and of the texts, as bytes; counts: [documents] of each."""
+        """A split of flat arrays. arrays: of each of `ARRAYS` that there are, and of the texts, as bytes; counts:
+        [documents] of each."""
         self._arrays, self._counts = arrays, counts
         self._ends = {key: np.append(0, np.cumsum(n, dtype=np.int64)) for key, n in counts.items()}
         self._fingerprint = ""
@@ -49,7 +50,8 @@ class Split(Sequence):
     def __getitem__(self, index: slice) -> list[EncodedDocument]: ...
 
     def __getitem__(self, index: int | slice) -> EncodedDocument | list[EncodedDocument]:
-        """As of a list: from the end where negative, several for a slice. Raises IndexError beyond either end."""
+        """A document by index, as of a list: from the end where negative, several for a slice. Raises IndexError
+        beyond either end."""
         places = range(len(self))[index]
         return [self._document(i) for i in places] if isinstance(places, range) else self._document(places)
 
@@ -73,7 +75,7 @@ class Split(Sequence):
         return self._counts["sentence_lengths"]
 
     def save(self, folder: Path, name: str) -> None:
-        """`NAME.KEY.bin`, an array each, and last of all `NAME.safetensors`, how much of them is whose."""
+        """Write `NAME.KEY.bin`, an array each, and last of all `NAME.safetensors`, how much of them is whose."""
         for key, array in self._arrays.items():
             with open(folder / f"{name}.{key}.bin", "wb") as file:
                 file.writelines(_bytes(array))
@@ -83,7 +85,7 @@ class Split(Sequence):
 
     @classmethod
     def load(cls, folder: Path, name: str) -> "Split":
-        """What `save` or `write` wrote, mapped from the files. Raises OSError, ValueError or SafetensorError for what
+        """Map what `save` or `write` wrote from the files. Raises OSError, ValueError or SafetensorError for what
         is missing or damaged."""
         with safe_open(folder / f"{name}.safetensors", "np") as file:
             types = json.loads((file.metadata() or {}).get("types", "null"))
@@ -94,7 +96,7 @@ class Split(Sequence):
 
     @classmethod
     def write(cls, folder: Path, name: str, documents: Iterable[EncodedDocument], most: int) -> "Split":
-        """The same for documents that come one after the other and are not kept; no id in them is above `most`."""
+        """Write documents that come one after the other, without holding them; no id in them is above `most`."""
         counts: dict[str, list[int]] = {key: [] for key in ("source", "sentence_lengths", "target", "texts")}
         types = {"texts": "|u1", **dict.fromkeys(FLOATS, "<f4")}
         files = {}
@@ -133,14 +135,14 @@ class Split(Sequence):
 
 
 def _parts(document: EncodedDocument) -> dict[str, np.ndarray]:
-    """What is kept of a document, as arrays."""
+    """Arrays of what is saved of a document."""
     texts = {"id": document.id, "unknown": document.unknown, "reference": document.reference}
     parts = {key: getattr(document, key) for key in ARRAYS if getattr(document, key) is not None}
     return {**parts, "texts": np.frombuffer(json.dumps(texts, ensure_ascii=False).encode(), np.uint8)}
 
 
 def _compact(values: np.ndarray) -> np.ndarray:
-    """In as few bytes as hold them."""
+    """Values in as few bytes as hold them."""
     if values.dtype.kind == "f":
         return values.astype(np.float32)
     if values.dtype == np.uint8:

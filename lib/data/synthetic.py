@@ -38,7 +38,7 @@ def planted_facts(
     """Documents of `windows` windows, each with one fact where only that window sees it: FACT and `words` words.
 
     The summary is the facts in order, with [SLIDE] between them and [EOS] at the end. Words are random ids below
-    `vocab_size`. Raises ValueError when a fact does not fit behind the overlap.
+    `vocab_size`. Raises ValueError when a fact does not fit after the overlap.
     """
     if words + 1 > 2 * step - window:
         raise ValueError(
@@ -66,10 +66,10 @@ def planted_at(document: EncodedDocument) -> list[int]:
 def planted_clusters(
     count: int, seed: int, paragraphs: int = 8, words: int = 4, names: int = 16, vocab_size: int = 48
 ) -> list[EncodedDocument]:
-    """Clusters whose title names one of the paragraphs: the summary is what stands in it behind its name.
+    """Clusters whose title names one of the paragraphs: the summary is what stands in it after its name.
 
     As `ParagraphOptions` of the hierarchical transformer encodes them: a row for the title, ended by `<T>`, and one
-    for each paragraph: a name and `words` random words. Names are the first ids behind the symbols. The asked
+    for each paragraph: a name and `words` random words. Names are the first ids after the symbols. The asked
     paragraph alone has the label 1.
     """
     random, first = np.random.default_rng(seed), SENTENCE_END + 1
@@ -81,6 +81,6 @@ def planted_clusters(
         rows = np.column_stack([called, content]).ravel()
         source = np.concatenate([[called[asked], TITLE_END], rows])
         lengths = [2, *[words + 1] * paragraphs]
-        made = EncodedDocument.of(str(number), source, lengths, [*content[asked], EOS])
-        documents.append(replace(made, labels=np.eye(paragraphs, dtype=np.float32)[asked]))
+        document = EncodedDocument.of(str(number), source, lengths, [*content[asked], EOS])
+        documents.append(replace(document, labels=np.eye(paragraphs, dtype=np.float32)[asked]))
     return documents

@@ -81,8 +81,8 @@ def _ends_sentence(match: re.Match, text: str, cased: bool, start: int) -> bool:
 
 def _opens(word: str, cased: bool) -> bool:
     """Whether a word may begin a sentence: letters that have no case may."""
-    found = _OPENING.match(word)
-    return bool(found) and not (cased and (found["first"] or "").islower())
+    opening = _OPENING.match(word)
+    return bool(opening) and not (cased and (opening["first"] or "").islower())
 
 
 # ------------------------------------------------------------------------------------------------------- words
@@ -134,5 +134,5 @@ def mostly_ascii(text: str) -> bool:
 
 def bigram_recall(paragraph: Sequence, summary: Sequence) -> float:
     """Share of the summary's bigrams that the paragraph has, each as often as it has it (ROUGE-2 recall)."""
-    wanted, there = (Counter(pairwise(words)) for words in (summary, paragraph))
-    return (wanted & there).total() / wanted.total() if wanted else 0.0
+    summary_bigrams, paragraph_bigrams = (Counter(pairwise(words)) for words in (summary, paragraph))
+    return (summary_bigrams & paragraph_bigrams).total() / summary_bigrams.total() if summary_bigrams else 0.0

@@ -18,7 +18,7 @@ def tfidf(paragraphs: Sequence[Sequence[Hashable]]) -> np.ndarray:
 
 
 def sparse_tfidf(paragraphs: Sequence[Sequence[Hashable]]) -> csr_array:
-    """The same for very many paragraphs: what is not 0 of [P, words]."""
+    """Sparse `tfidf` vectors of very many paragraphs: [P, words], only what is not 0."""
     weights = _weights(paragraphs)
     norms = np.sqrt((weights * weights).sum(1))
     weights.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(weights.indptr))

@@ -11,7 +11,7 @@ PAD, UNK, BOS, EOS = range(4)
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]")
 HOLDS_A_WORD = Rule("at least 5, to hold the four special symbols and a word", lambda n: n > len(SPECIALS))
 
-# A symbol that some corpora have behind the special ones: windowed attention moves to the next window.
+# A symbol that some corpora have after the special ones: windowed attention moves to the next window.
 SLIDE, SLIDE_SYMBOL = len(SPECIALS), "[SLIDE]"
 # Symbols of clusters of paragraphs: after the title, between paragraphs of a flat sequence, between sentences.
 CLUSTER_SYMBOLS = ("<T>", "<P>", "<Q>")
@@ -34,18 +34,18 @@ class Vocabulary:
 
     @classmethod
     def from_counts(cls, counts: Counter, size: int, symbols: tuple[str, ...] = ()) -> "Vocabulary":
-        """The `size` most frequent words behind the special symbols and `symbols`, all counted in; words of equal
+        """The `size` most frequent words after the special symbols and `symbols`, all counted in; words of equal
         count in alphabetical order."""
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        kept = ranked[: max(0, size - len(SPECIALS) - len(symbols))]
-        return cls([*symbols, *(word for word, _ in kept if word not in SPECIALS)])
+        frequent = ranked[: max(0, size - len(SPECIALS) - len(symbols))]
+        return cls([*symbols, *(word for word, _ in frequent if word not in SPECIALS)])
 
     def __len__(self) -> int:
         return len(self.words)
 
     @property
     def identity(self) -> list:
-        """All that determines which ids a text gets."""
+        """Values that determine which ids a text gets."""
         return self.words
 
     def __contains__(self, word: str) -> bool:
@@ -80,7 +80,7 @@ class Vocabulary:
         return " ".join(self.decode(ids, unknown))
 
     def tokens(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[str]:
-        """What stands for each id, with the space before it: joined, they are the text."""
+        """Texts of the ids, each with the space before it: joined, they are the text."""
         return [f" {self.words[i] if i < len(self) else unknown[i - len(self)]}" for i in ids]
 
     def by_sentence(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[list[int]]:

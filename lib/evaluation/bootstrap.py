@@ -32,8 +32,8 @@ def interval(values: np.ndarray, seed: int = 0, resamples: int = 1000, weights=N
 
 @dataclass(frozen=True)
 class Difference:
-    """How much better a second system is, in percent: 95% bootstrap interval, and the share of resamples (twice the
-    smaller side) that say otherwise."""
+    """The difference that a second system makes, in percent: 95% bootstrap interval, and the share of resamples
+    (twice the smaller side) that say otherwise."""
 
     mean: float
     low: float
@@ -64,7 +64,7 @@ def _by_run(values, weights) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mean(values, weights) -> float:
-    """0 where there is nothing to take a mean of."""
+    """Mean of the values; 0 where there are none."""
     return values.sum() / np.maximum(weights.sum(), LEAST_WEIGHT)
 
 

@@ -1,4 +1,4 @@
-"""What tables measure, of scores that are there: light, for papers name it and training imports papers."""
+"""Measures of tables, made of scores that are there: light, for papers name them and training imports papers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -85,7 +85,7 @@ def _longest_common(text: list[str], wanted: list[str]) -> int:
 
 
 def ngram_counts(summary: list[str], source: list[str], sizes: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """For each n, how many of a summary's n-grams stand in its source, and how many there are."""
+    """Counts for each n: how many of a summary's n-grams stand in its source, and how many there are."""
     counts = {}
     for n in sizes:
         known, grams = set(_ngrams(source, n)), list(_ngrams(summary, n))
@@ -94,7 +94,7 @@ def ngram_counts(summary: list[str], source: list[str], sizes: Sequence[int]) ->
 
 
 def repeated_ngrams(words: list[str], n: int = 3) -> tuple[int, int]:
-    """How many of a text's n-grams have occurred in it before, and how many there are."""
+    """Counts of a text's n-grams: how many have occurred in it before, and how many there are."""
     grams = list(_ngrams(words, n))
     return len(grams) - len(set(grams)), len(grams)
 
@@ -106,12 +106,12 @@ def distinct(summaries: Sequence[Sequence[str]]) -> list[float]:
 
 
 def is_word(word: str) -> bool:
-    """Not a mark alone: what ROUGE counts, too."""
+    """Whether a token is more than a mark: what ROUGE counts, too."""
     return any(c.isalnum() for c in word)
 
 
 def count_words(sentences: Sequence[str]) -> int:
-    """Of a summary, by white space, without marks that stand alone."""
+    """Words of a summary, by white space, without marks that stand alone."""
     return sum(map(is_word, " ".join(sentences).split()))
 
 

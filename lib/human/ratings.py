@@ -21,7 +21,7 @@ QUESTIONS = "questions answered, %"
 
 @dataclass(frozen=True)
 class Rating:
-    """What one person said of one system's summary in one place of a sheet."""
+    """One person's judgement of one system's summary in one place of a sheet."""
 
     rater: str  # from the file's name
     unit: str  # what several people rated
@@ -36,11 +36,11 @@ def read_ratings(folder: str | Path) -> list[Rating]:
     Criteria run from 1 to 5; a best summary counts 1, the worst -1, the others 0; answers count 100, 50 or 0.
     Raises RatingError with file and line for what cannot be.
     """
-    key, found = read_key(folder), []
+    key, ratings = read_key(folder), []
     for kind, read in (("ratings", _criteria), ("best_worst", _best_worst), ("answers", _marks)):
         for rater, path, line, item, given in _given(Path(folder), kind, key):
-            found += [Rating(rater, *rating) for rating in read(key, f"{path}, line {line}", item, given)]
-    return found
+            ratings += [Rating(rater, *rating) for rating in read(key, f"{path}, line {line}", item, given)]
+    return ratings
 
 
 def _given(folder: Path, kind: str, key: dict) -> Iterator[tuple[str, Path, int, str, dict[str, str]]]:
@@ -66,32 +66,32 @@ def _given(folder: Path, kind: str, key: dict) -> Iterator[tuple[str, Path, int,
 
 
 def _once(lines: dict, name, what: str, path: Path, line: int) -> None:
-    """Of one person, one value. lines: those that it was given in before."""
+    """Raise RatingError for a second value of one person. lines: those of the first values."""
     if name in lines:
         raise RatingError(f"{path}, line {line}: {what} is filled in twice, in line {lines[name]} too")
     lines[name] = line
 
 
-def _criteria(key: dict, where: str, item: str, given: dict[str, str]) -> Iterator[tuple]:
+def _criteria(key: dict, where: str, item: str, values: dict[str, str]) -> Iterator[tuple]:
     _, system = _known(key["ratings"], item, where)
-    for criterion, value in given.items():
+    for criterion, value in values.items():
         if value and value not in tuple("12345"):
             raise RatingError(f"{where}: {criterion} is 1, 2, 3, 4 or 5, not {value!r}")
         if value:
             yield item, system, criterion, float(value)
 
 
-def _best_worst(key: dict, where: str, item: str, given: dict[str, str]) -> Iterator[tuple]:
+def _best_worst(key: dict, where: str, item: str, values: dict[str, str]) -> Iterator[tuple]:
     order = _known(key["best_worst"], item, where)
-    best, worst = given["best"].upper(), given["worst"].upper()
+    best, worst = values["best"].upper(), values["worst"].upper()
     if best not in order or worst not in order or best == worst:
         raise RatingError(f"{where}: best and worst must be two of {', '.join(order)}, not {best!r} and {worst!r}")
     for letter, system in order.items():
         yield f"{item}{letter}", system, BEST_WORST, float(letter == best) - float(letter == worst)
 
 
-def _marks(key: dict, where: str, item: str, given: dict[str, str]) -> Iterator[tuple]:
-    system, mark = _known(key.get("answers", {}), item, where), given["mark"].replace(",", ".")
+def _marks(key: dict, where: str, item: str, values: dict[str, str]) -> Iterator[tuple]:
+    system, mark = _known(key.get("answers", {}), item, where), values["mark"].replace(",", ".")
     if mark not in MARKS:
         raise RatingError(f"{where}: a mark is 1, 0.5 or 0, not {mark!r}")
     yield item, system, QUESTIONS, 100 * MARKS[mark]
@@ -104,23 +104,23 @@ def _known(items: dict, item: str, where: str):
 
 
 def by_system(ratings: list[Rating], criterion: str) -> dict[str, list[float]]:
-    """For each system one value for every unit: the mean of the people who rated it."""
+    """Values of every unit by system: the mean of the people who rated it."""
     units: dict[tuple[str, str], list[float]] = {}
     for r in ratings:
         if r.criterion == criterion:
             units.setdefault((r.system, r.unit), []).append(r.value)
     values: dict[str, list[float]] = {}
-    for (system, _), given in units.items():
-        values.setdefault(system, []).append(float(np.mean(given)))
+    for (system, _), ratings_of_unit in units.items():
+        values.setdefault(system, []).append(float(np.mean(ratings_of_unit)))
     return values
 
 
 def agreement(ratings: list[Rating], criterion: str) -> float | None:
     """Krippendorff's alpha of the raters, with the distances of ranks; None for fewer than two raters, or where they
     gave no two different values."""
-    given = {(r.rater, r.unit): r.value for r in ratings if r.criterion == criterion}
-    raters, units = (sorted({key[i] for key in given}) for i in (0, 1))
-    table = np.array([[given.get((rater, unit), np.nan) for unit in units] for rater in raters])
+    value_by_rater = {(r.rater, r.unit): r.value for r in ratings if r.criterion == criterion}
+    raters, units = (sorted({key[i] for key in value_by_rater}) for i in (0, 1))
+    table = np.array([[value_by_rater.get((rater, unit), np.nan) for unit in units] for rater in raters])
     shared = np.isfinite(table).sum(0) > 1
     if not shared.any() or len(np.unique(table[:, shared][np.isfinite(table[:, shared])])) < 2:
         return None
@@ -152,11 +152,11 @@ def compare_systems(values: dict[str, list[float]]) -> tuple[pd.DataFrame, pd.Da
 
 
 def report(folder: str | Path) -> str:
-    """All that the sheets of a folder say, criterion by criterion; of one that cannot be compared yet, why."""
+    """Report what the sheets of a folder say, criterion by criterion; of one that cannot be compared yet, why."""
     ratings, key, parts = read_ratings(folder), read_key(folder), []
     for criterion in (*key["criteria"], BEST_WORST, QUESTIONS):
-        found = by_system(ratings, criterion)
-        values = {system: found[system] for system in key["systems"] if system in found}
+        unit_means = by_system(ratings, criterion)
+        values = {system: unit_means[system] for system in key["systems"] if system in unit_means}
         if not values:
             parts.append(f"{criterion}: nothing is filled in yet")
             continue

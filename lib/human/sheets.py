@@ -55,8 +55,8 @@ def write_summaries(
 
 
 def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
-    """By id. Raises RatingError with file and line."""
-    path, found = Path(path), {}
+    """Lines of a file of summaries, by id. Raises RatingError with file and line."""
+    path, summaries = Path(path), {}
     if not path.is_file():
         raise RatingError(f"{path}: no such file; python -m lib.score run FOLDER --dataset NAME writes one")
     try:
@@ -65,11 +65,11 @@ def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
     except CorpusError as error:
         raise RatingError(str(error)) from None
     for number, record in records:
-        made = _record(record, f"{path}, line {number}")
-        if made["id"] in found:
-            raise RatingError(f"{path}, line {number}: a second summary of the document {made['id']!r}")
-        found[made["id"]] = made
-    return found
+        summary = _record(record, f"{path}, line {number}")
+        if summary["id"] in summaries:
+            raise RatingError(f"{path}, line {number}: a second summary of the document {summary['id']!r}")
+        summaries[summary["id"]] = summary
+    return summaries
 
 
 def _record(record, where: str) -> dict[str, str]:
@@ -81,13 +81,13 @@ def _record(record, where: str) -> dict[str, str]:
     name = record["id"]
     if isinstance(name, bool) or not isinstance(name, str | int) or not str(name).strip():
         raise RatingError(f"{where}: id must be a text or a whole number, not {json.dumps(name)[:40]}")
-    made = {"id": str(name), "source": _text(record, "source", where, "\n")}
-    made |= {key: _text(record, key, where) for key in ("corpus", "title")}
+    checked = {"id": str(name), "source": _text(record, "source", where, "\n")}
+    checked |= {key: _text(record, key, where) for key in ("corpus", "title")}
     for key in ("summary", "reference"):
         if record[key] is None:
             raise RatingError(f"{where}: {key} is null: a system has to say something of every document")
-        made[key] = _text(record, key, where)
-    return made
+        checked[key] = _text(record, key, where)
+    return checked
 
 
 def _text(record: dict, key: str, where: str, between: str = " ") -> str:
@@ -133,7 +133,7 @@ def write_sheets(
         raise RatingError(
             f"{len(systems)} systems share {len(shared)} documents: two systems and {documents} documents are needed"
         )
-    for corpus in {found["corpus"] for system in systems.values() for found in system.values() if "corpus" in found}:
+    for corpus in {row["corpus"] for system in systems.values() for row in system.values() if "corpus" in row}:
         check_unpublished(folder / "form.html", corpus)
     random = np.random.default_rng(seed)
     chosen = [shared[i] for i in sorted(random.choice(len(shared), documents, replace=False))]
@@ -162,7 +162,7 @@ def write_sheets(
             compared = {letter: shown[letter] if letter in together else "" for letter in letters}
             judged.append({"item": item, **about, **compared, "best": "", "worst": ""})
         asked += [{**about, "question": "", "answer": ""} for _ in range(3)]
-    key["summaries"] = {s: {name: found[name]["summary"] for name in chosen} for s, found in systems.items()}
+    key["summaries"] = {s: {name: rows[name]["summary"] for name in chosen} for s, rows in systems.items()}
     _write_csv(folder / "ratings.csv", rated)
     _write_csv(folder / "best_worst.csv", judged)
     _write_csv(folder / "questions.csv", asked)
@@ -198,14 +198,14 @@ def write_answers(folder: str | Path) -> int:
     order = np.random.default_rng(key["seed"]).permutation(len(rows))
     items = [(f"q{n}", *rows[i]) for n, i in enumerate(order, 1)]
     write_json(folder / "key.json", {**key, "answers": {item: system for item, system, _ in items}})
-    given = [{"item": item, **row} for item, _, row in items]
-    _write_csv(folder / "answers.csv", given)
-    _write_form(folder / "answers.html", "Answering questions from summaries", {"answers": given})
+    sheet = [{"item": item, **row} for item, _, row in items]
+    _write_csv(folder / "answers.csv", sheet)
+    _write_form(folder / "answers.html", "Answering questions from summaries", {"answers": sheet})
     return len(items)
 
 
 def read_key(folder: str | Path) -> dict:
-    """What `write_sheets` knows of the sheets. Raises RatingError when there are none."""
+    """Read what `write_sheets` knows of the sheets. Raises RatingError when there are none."""
     path = Path(folder) / "key.json"
     if not path.is_file():
         raise RatingError(f"{path}: no such file; begin with python -m lib.human sheet {folder} ...")
@@ -265,13 +265,13 @@ def _as_text(cell: str) -> str:
 
 
 def _as_given(cell: str) -> str:
-    """What `_as_text` was given."""
+    """A cell as it was before `_as_text`."""
     return cell[1:] if cell[:1] == "'" and cell.lstrip("'").startswith(FORMULA) else cell
 
 
 def _write_form(path: Path, title: str, sheets: dict) -> None:
-    """`form.html` beside this file, with the sheets in it: one page, nothing is loaded from anywhere. A browser keeps
-    what was filled in under the sheets' digest, so that others in their place begin empty."""
+    """Write `form.html` beside this file, with the sheets in it: one page, nothing is loaded from anywhere. A browser
+    keeps what was filled in under the sheets' digest, so that others in their place begin empty."""
     page = Path(__file__).with_name("form.html").read_text(encoding="utf-8")
     data = json.dumps({**sheets, "digest": digest(sheets)}, ensure_ascii=False)
     data = data.replace("<", "\\u003c")  # no text is taken for markup

@@ -42,11 +42,11 @@ class Attention(nn.Module):
             self.key = nn.Linear(key, query, bias=False)
 
     def project(self, keys: Tensor) -> Tensor:
-        """What the score needs of the keys, computed once: [..., n, key] -> [..., n, width]."""
+        """Project the keys, once, as the score needs them: [..., n, key] -> [..., n, width]."""
         return keys if self.score == "dot" else self.key(keys)
 
     def project_queries(self, queries: Tensor) -> Tensor:
-        """What the score needs of the queries: [..., query] -> [..., width]."""
+        """Project the queries as the score needs them: [..., query] -> [..., width]."""
         return self.query(queries) if self.score == "concat" else queries
 
     def forward(self, queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -94,7 +94,7 @@ class _AdditiveScores(torch.autograd.Function):
 
 
 class _CompiledScores(torch.autograd.Function):
-    """`_AdditiveScores` by kernels, a document a thread; 0 behind the `lengths` [B] of the keys."""
+    """`_AdditiveScores` by kernels, a document a thread; 0 after the `lengths` [B] of the keys."""
 
     @staticmethod
     def forward(ctx, queries, keys, v, lengths):
@@ -127,7 +127,7 @@ def hidden(query: Tensor, keys: Tensor, w: Tensor | None = None, coverage: Tenso
 
 
 def slope_(hidden: Tensor) -> Tensor:
-    """1 - tanh², in the place of tanh."""
+    """Put 1 - tanh² in the place of tanh."""
     return torch.addcmul(hidden.new_ones(()), hidden, hidden, value=-1, out=hidden)
 
 

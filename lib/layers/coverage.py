@@ -90,7 +90,7 @@ def _groups(mask: Tensor, each: int) -> list[tuple[slice, int]]:
 
 
 class _CoverageScan(torch.autograd.Function):
-    """Keeps the weights alone; the backward pass computes the tanh [B, K, N, A] of each step again.
+    """Attention with coverage that saves the weights alone: the backward pass computes each tanh [B, K, N, A] again.
 
     With s = tanh' * v * d_score, every gradient is a product of d_score [N] or s with the matrix 1 - tanh² [N, A].
     """

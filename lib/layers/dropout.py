@@ -18,7 +18,7 @@ _this_thread = threading.local()
 
 @contextmanager
 def random_numbers(*seeds: int) -> Iterator[None]:
-    """On a CPU, dropout in this thread draws what `seeds` determine, whatever other threads draw."""
+    """Draw, for dropout on a CPU in this thread, what `seeds` determine, whatever other threads draw."""
     _this_thread.generator = torch.Generator().manual_seed(seed_of(*seeds))
     try:
         yield
@@ -59,7 +59,7 @@ class Dropout(nn.Dropout):
 
     @property
     def _dropped(self) -> int:
-        """How many of the `DRAWS` drop a number."""
+        """The number of the `DRAWS` that drop a number."""
         return round(self.p * DRAWS)
 
 
@@ -95,7 +95,7 @@ def _drop(x: Tensor, draws: Tensor, dropped: int) -> Tensor:
 
 
 class _DroppedSoftmax(torch.autograd.Function):
-    """Keeps the scores; documents are shared out among threads."""
+    """Softmax and dropout that save the scores; documents are shared out among threads."""
 
     @staticmethod
     def forward(ctx, scores, seen, draws, dropped):

@@ -71,8 +71,8 @@ def gru_scan(
 
 
 class _Scan(torch.autograd.Function):
-    """A product a step, in place; the gates by the kernels where there are any. The weights' gradients are one
-    product over all words, made behind the loop."""
+    """The recurrence: a product a step, in place; the gates by the kernels where there are any. The weights'
+    gradients are one product over all words, made after the loop."""
 
     @staticmethod
     def forward(ctx, projected, alpha, start, weight, bias, steps):
@@ -108,12 +108,12 @@ class _Scan(torch.autograd.Function):
 
 
 def _seen(first: Tensor, *others: Tensor | None) -> Sequence:
-    """As the kernels see them, or as they are where there are none."""
+    """Tensors as the kernels see them, or as they are where there are none."""
     return arrays(first, *others) if compiled(first) else (first, *others)
 
 
 def _forward_step(projected, before, alpha, hidden, previous, kept, states) -> None:
-    """As `gru_forward`."""
+    """The step of `gru_forward`, by PyTorch."""
     (xr, xz, xn), (hr, hz, hn) = projected.chunk(3, 1), before.chunk(3, 1)
     r, z = (xr + hr).sigmoid(), (xz + hz).sigmoid()
     n = torch.addcmul(xn, r, hn).tanh()
@@ -125,7 +125,7 @@ def _forward_step(projected, before, alpha, hidden, previous, kept, states) -> N
 
 
 def _backward_step(d_states, alpha, previous, kept, d_hidden, d_projected, d_before, d_alpha) -> None:
-    """As `gru_backward`."""
+    """The step of `gru_backward`, by PyTorch."""
     r, z, n, hn = kept.unbind(1)
     d_hidden += d_states
     new = d_hidden.clone()

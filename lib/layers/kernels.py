@@ -46,13 +46,13 @@ def _kernel(function) -> Any:
 
 def _inlined(function) -> Any:
     """Part of each kernel that calls it. A function of its own would be in two copies, which round otherwise: one for
-    the process that compiles, one in the kernel that is kept."""
+    the process that compiles, one in the kernel that is saved."""
     overload(function, inline="always", strict=False)(lambda *arguments: function)
     return function
 
 
 def _hint(tell: Callable) -> Any:
-    """What a kernel calls to tell LLVM something of its own function."""
+    """A function that a kernel calls to tell LLVM something of the kernel's own."""
 
     def told(context, builder, signature, arguments):
         tell(builder.function)
@@ -63,7 +63,7 @@ def _hint(tell: Callable) -> Any:
 
 @_hint
 def _wide(function):
-    """For a kernel that has enough to do: the widest vectors there are, of which LLVM by itself takes half."""
+    """Take the widest vectors there are, in a kernel that has enough to do: LLVM by itself takes half of them."""
     set.add(function.attributes, '"prefer-vector-width"="512"')  # a name that llvmlite does not know
 
 
@@ -88,7 +88,7 @@ def _tanh_of(x):
 
 
 def _rational_tanh(x):
-    """x P(x²) / Q(x²) for |x| up to 9, fitted by least squares to the least relative error, 2e-8."""
+    """tanh as x P(x²) / Q(x²) for |x| up to 9, fitted by least squares to the least relative error, 2e-8."""
     x = min(max(x, np.float32(-9)), np.float32(9))
     y = x * x
     p = np.float32(1.3354700868838644e-08)
@@ -156,7 +156,8 @@ def _narrower(x, like):
 
 @overload(_narrower, inline="always")
 def _narrower_of(x, like):
-    """What an array such as `like` holds: for bfloat16 the nearest, of two that are as near the even one."""
+    """A number as an array such as `like` holds it: for bfloat16 the nearest, of two that are as near the even
+    one."""
     return _nearest_bfloat if like.dtype == types.int16 else lambda x, like: x
 
 
@@ -167,7 +168,7 @@ def _nearest_bfloat(x, like):
 
 
 def _polynomial_exp(x):
-    """2^n (1 + r + r² p(r)) with x = n log 2 + r for x from -87 to 88, fitted like the tanh; right to 3e-7 of it."""
+    """exp(x) as 2^n (1 + r + r² p(r)), x = n log 2 + r from -87 to 88, fitted like the tanh; right to 3e-7 of it."""
     x = min(max(x, np.float32(-87)), np.float32(88))
     n = np.floor(x * np.float32(1.4426950408889634) + np.float32(0.5))
     r = x - n * np.float32(0.6931471805599453)
@@ -181,7 +182,7 @@ def _polynomial_exp(x):
 
 @_inlined
 def _softmax(scores, n):
-    """In place, over the first n."""
+    """Softmax in place, over the first n."""
     largest = scores[0]
     for i in range(1, n):
         largest = max(largest, scores[i])
@@ -197,7 +198,7 @@ def _softmax(scores, n):
 def coverage_forward(queries, keys, w, v, coverage, alpha):
     """alpha [K, T, N] = softmax(v tanh(keys + query + w * coverage)) of one document of n words, step after step.
 
-    queries: [K, T, A]; keys: [n, A]; w, v: [A]; coverage: [K, N] before the first step. What is behind the n words
+    queries: [K, T, A]; keys: [n, A]; w, v: [A]; coverage: [K, N] before the first step. What is after the n words
     stays as it is.
     """
     _apart()
@@ -337,8 +338,8 @@ def gru_forward(projected, before, alpha, hidden, previous, kept, states):
 
 @_kernel
 def gru_backward(d_states, alpha, previous, kept, d_hidden, d_projected, d_before, d_alpha):
-    """The same step back: d_hidden [n, d] is of the new state and becomes that of the old one, but for what comes
-    through the gates d_before [n, 3d]; d_projected and d_alpha are written."""
+    """Gradients of `gru_forward`: d_hidden [n, d] is of the new state and becomes that of the old one, but for what
+    comes through the gates d_before [n, 3d]; d_projected and d_alpha are written."""
     _apart()
     for b in range(len(d_hidden)):
         width, h, k, dh, dx, dg = d_hidden.shape[1], previous[b], kept[b], d_hidden[b], d_projected[b], d_before[b]
@@ -386,8 +387,8 @@ def lstm_forward(projected, before, hidden, cell, previous, kept, states):
 
 @_kernel
 def lstm_backward(d_states, kept, d_hidden, d_cell, d_gates):
-    """The same step back: d_hidden [n, d] is of the new state; d_cell becomes that of the old cell, and d_gates
-    [n, 4d] is written."""
+    """Gradients of `lstm_forward`: d_hidden [n, d] is of the new state; d_cell becomes that of the old cell, and
+    d_gates [n, 4d] is written."""
     _apart()
     for b in range(len(d_hidden)):
         width, k, dh, dc, d = d_hidden.shape[1], kept[b], d_hidden[b], d_cell[b], d_gates[b]
@@ -430,8 +431,8 @@ def _largest(row, bias, lanes):
 
 @_kernel
 def exponentials(scores, bias, index, largest, sums, right):
-    """Of scores [M, V] + bias [V]: `largest` [M] of each row, `right` [M], that of the word `index` [M], and the
-    `sums` [M] of exp(score - largest), which take the place of the scores."""
+    """Exponentials of scores [M, V] + bias [V]: `largest` [M] of each row, `right` [M], that of the word `index` [M],
+    and the `sums` [M] of exp(score - largest), which take the place of the scores."""
     _apart()
     _wide()
     lanes = np.empty(LANES, scores.dtype)
@@ -462,7 +463,7 @@ def peaks(scores, bias, tops, sums, maxima):
 
 @_inlined
 def _insert(value, word, values, words):
-    """Into values, sorted with the largest first, whose last one leaves."""
+    """Insert into values, sorted with the largest first, whose last one leaves."""
     for place in range(len(values) - 1, -1, -1):
         if place == 0 or values[place - 1] >= value:
             values[place], words[place] = value, word
@@ -476,7 +477,7 @@ def best_words(scores, maxima, log_share, source, copies, barred, ends, mass, va
 
     The vocabulary's log P is scores [R, V] + log_share [R]; `copies` [R, N] are the P of the words `source` [R, N];
     row r must not have the words barred[ends[r - 1] : ends[r]]. maxima: of `peaks`. mass: zeros, one for every word;
-    they are zeros again behind. Scores of copied and barred words become -inf.
+    they are zeros again afterwards. Scores of copied and barred words become -inf.
     """
     _apart()
     size, begin = scores.shape[1], 0
@@ -625,7 +626,7 @@ def drop(values, draws, least, factor, out):
 
 @_inlined
 def _widened(score, see, row):
-    """Scores that are seen, and no number to speak of in place of the others and up to the end of the row."""
+    """Put scores that are seen into a row, and no number to speak of in place of the others and up to its end."""
     nothing = row.dtype.type(-1e38)
     for i in range(len(score)):
         row[i] = _wider(score[i]) if see[i] != 0 else nothing
@@ -648,7 +649,7 @@ def _top(row, lanes):
 
 @_inlined
 def _exponentials(row, top):
-    """In place; their sum."""
+    """Put exp(row - top) in the place of a row, and give their sum."""
     total = top - top
     for i in range(len(row)):
         row[i] = _exp(row[i] - top)
@@ -714,8 +715,8 @@ def compiled(values: Tensor) -> bool:
 
 
 def arrays(*tensors: Tensor | None) -> list:
-    """As the kernels see them: bfloat16 as its bits, None as it is. A tensor that is not contiguous is copied: what a
-    kernel writes must be new memory (`new_empty`; `empty_like` keeps strides)."""
+    """Tensors as the kernels see them: bfloat16 as its bits, None as it is. One that is not contiguous is copied:
+    what a kernel writes must be new memory (`new_empty`; `empty_like` keeps strides)."""
     return [None if x is None else _array(x.detach().contiguous()) for x in tensors]
 
 

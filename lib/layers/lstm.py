@@ -27,8 +27,8 @@ class LSTM(nn.LSTM):
 
     @staticmethod
     def _pays(inputs) -> bool:
-        """Packed sequences and single steps; all else PyTorch reads faster. But it has no LSTM in bfloat16 where the
-        processor has no AVX-512."""
+        """Whether the kernels pay: for packed sequences and single steps. All else PyTorch reads faster, but it has no
+        LSTM in bfloat16 where the processor has no AVX-512."""
         short = isinstance(inputs, PackedSequence) or inputs.shape[-2] == 1
         return short or (torch.is_autocast_enabled("cpu") and _has_no_bf16())
 
@@ -67,7 +67,8 @@ class LSTMStack(nn.Module):
 
 
 class _Scan(torch.autograd.Function):
-    """A product a step; the gates by the kernels. The weights' gradients are one product over all words."""
+    """The recurrence: a product a step; the gates by the kernels. The weights' gradients are one product over all
+    words."""
 
     @staticmethod
     def forward(ctx, projected, start, start_cell, weight, bias, steps, learns):

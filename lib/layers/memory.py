@@ -22,7 +22,7 @@ def memory_scan(
 
 
 class _Scan(torch.autograd.Function):
-    """A product of the memory with the weights of key, gate and update at each step; the rest by kernels.
+    """The scan: a product of the memory with the weights of key, gate and update at each step; the rest by kernels.
 
     `made` [T, R, r, A + 2d] holds what that product becomes: tanh, gate and update, and in the backward pass their
     gradients, so that the weights' gradients are one product over all steps.

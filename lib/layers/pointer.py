@@ -15,14 +15,14 @@ from lib.layers.kernels import LANES, arrays, best_words, compiled, exponentials
 
 @dataclass(frozen=True)
 class DecoderOutput:
-    """What a decoder computed for T target positions of R hypotheses."""
+    """A decoder's output for T target positions of R hypotheses."""
 
     features: Tensor  # [R, T, F] from which the words of the vocabulary are scored
 
 
 @dataclass(frozen=True)
 class PointerOutput(DecoderOutput):
-    """The same of a decoder that generates or copies one of M source words."""
+    """The output of a decoder that generates or copies one of M source words."""
 
     switch: Tensor  # [R, T] its sigmoid is the probability of generating, z_t
     copy: Tensor  # [R, T, M] gamma, the weights of the source words
@@ -92,7 +92,7 @@ class Shortlist:
 
     @torch.no_grad()
     def distribution(self, extra: int) -> Tensor:
-        """As `Mixture.distribution`."""
+        """P of every word (`Mixture.distribution`)."""
         p = self.scores.softmax(1)
         return p.new_zeros(len(p), self.size + extra).scatter(1, self.words, p)
 
@@ -100,7 +100,7 @@ class Shortlist:
     def best(
         self, k: int, barred: list[list[int]], extra: int, memory: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """As `Mixture.best`; of as many words as there are."""
+        """The k best words (`Mixture.best`), of as many as there are."""
         log_p = self.scores.log_softmax(1)
         for row, words, ids in zip(log_p, self.words, barred):
             row[torch.isin(words, words.new_tensor(ids))] = -torch.inf
@@ -215,7 +215,7 @@ def softmax_nll(features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, 
 def joint_nll(
     features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, copied: Tensor, copies: Tensor, weights: Tensor
 ) -> Tensor:
-    """The same with one softmax over vocabulary and copies: copied, copies [M] are the logs of the summed
+    """The `softmax_nll` of one softmax over vocabulary and copies: copied, copies [M] are the logs of the summed
     exponentials of the copies of the target, and of all copies. A target outside the vocabulary is -1."""
     return _vocabulary_nll(weight, bias, features, target, copies, copied, weights, joint=True)
 

@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import PackedSequence
 def over_steps(
     layer: nn.RNNBase, read: Callable[..., tuple[Tensor, ...]], inputs: Any, start: Sequence[Tensor]
 ) -> tuple[Any, tuple[Tensor, ...]]:
-    """What `torch.nn.GRU` and `torch.nn.LSTM` give for `inputs`: states in their form, and the last ones.
+    """Results of `torch.nn.GRU` and `torch.nn.LSTM` for `inputs`: states in their form, and the last ones.
 
     inputs: [B, N, e], [N, e], or packed. start: the first states, each [directions, B, d]; none: zeros.
     read: of the words [W, e], which stand step after step, how many there are at each step, the direction's first
@@ -39,7 +39,7 @@ def _ordered(states: Tensor, order: Tensor | None) -> Tensor:
 
 
 def slices(sizes: Sequence[int], backwards: bool = False) -> list[slice]:
-    """Where the words of each step stand; `backwards`: the last step first."""
+    """Slices of the words of each step; `backwards`: the last step first."""
     ends = torch.tensor(sizes).cumsum(0).tolist()
     steps = [slice(end - size, end) for size, end in zip(sizes, ends)]
     return steps[::-1] if backwards else steps

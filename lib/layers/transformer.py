@@ -1,4 +1,4 @@
-"""What transformers share: positions, attention, feed-forward, and layers with normalisation before or after."""
+"""Parts that transformers share: positions, attention, feed-forward, layers with normalisation before or after."""
 
 import torch
 from torch import Tensor, nn
@@ -83,7 +83,7 @@ class FeedForward(nn.Module):
 
 
 def check_heads(width: int, heads: int, name: str = "heads") -> None:
-    """Raises ValueError unless a width can be shared among so many heads."""
+    """Raise ValueError unless a width can be shared among so many heads."""
     if heads < 1:
         raise InputError(f"{name} must be at least 1, not {heads}")
     if width % heads:
@@ -91,7 +91,7 @@ def check_heads(width: int, heads: int, name: str = "heads") -> None:
 
 
 class MultiHeadAttention(nn.Module):
-    """Scaled dot-product attention in several heads (Vaswani et al. 2017), with keys that can be kept.
+    """Scaled dot-product attention in several heads (Vaswani et al. 2017), with keys that can be saved.
 
     Dropout is on the attention weights; `before`: before each linear layer instead.
     """
@@ -108,7 +108,7 @@ class MultiHeadAttention(nn.Module):
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """What is attended to, once: each [B, heads, n, d / heads] of x [B, n, d]."""
+        """Keys and values, computed once: each [B, heads, n, d / heads] of x [B, n, d]."""
         return self.split(self.key(x)), self.split(self.value(x))
 
     def forward(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -117,7 +117,7 @@ class MultiHeadAttention(nn.Module):
         return self.output(found.transpose(1, 2).flatten(2))
 
     def weights(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
-        """What `forward` gives the keys, of the same arguments: [B, heads, m, n]."""
+        """Weights that `forward` gives the keys, of the same arguments: [B, heads, m, n]."""
         (scores,) = full_precision(self.split(self.query(x)) * keys.shape[-1] ** -0.5 @ keys.transpose(-1, -2))
         return (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(-1)
 

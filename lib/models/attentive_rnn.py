@@ -1,4 +1,4 @@
-"""What recurrent decoders share that look at the source before each of their states."""
+"""The base of recurrent decoders that look at the source before each of their states."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

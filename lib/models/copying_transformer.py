@@ -57,7 +57,7 @@ class CopyingTransformer(PointerModel, HierarchicalTransformer):
 
     @property
     def pointer(self) -> GenerateOrCopy:
-        """Scores pieces by their embeddings, as the model without copying does."""
+        """A pointer that scores pieces by their embeddings, as the model without copying does."""
         vocabulary = nn.Linear(self.config.width, self.config.vocab_size, device="meta")
         vocabulary.weight, vocabulary.bias = self.embedding.weight, self.bias
         pointer = GenerateOrCopy()
@@ -81,7 +81,7 @@ class CopyingTransformer(PointerModel, HierarchicalTransformer):
         return PointerOutput(features, switch, copy, per_hypothesis(state.ids, len(tokens))), state
 
     def attention_weights(self, tokens: Tensor, state: Any) -> dict[str, Tensor]:
-        """The pointer's, as of every model that copies, and "generate"."""
+        """Attention weights of the pointer, as of every model that copies, and "generate"."""
         output, _ = self.decode(tokens, state)
         seen = self.seen(output, state)
         return {**seen, **with_paragraphs(seen["words"], state)}

@@ -1,4 +1,4 @@
-"""What a decoder carries from one call to the next, and the way between documents and their hypotheses."""
+"""The state that a decoder carries from one call to the next, and the way between documents and their hypotheses."""
 
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache

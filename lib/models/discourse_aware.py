@@ -150,7 +150,7 @@ class DiscourseAware(PointerModel):
         beta = self.section_v(torch.tanh(state.section_keys[:, None] + sections)).squeeze(-1)
         beta = masked_softmax(beta, state.section_mask[:, None])  # [B, K, S]
         queries, coverage = (per_document(x, documents) for x in (self.word_query(query), state.coverage))
-        # of all steps' tanh [B, K, N, d] none is kept: the backward pass computes each again
+        # of all steps' tanh [B, K, N, d] none is saved: the backward pass computes each again
         scores = checkpoint(self._scores, queries, state.word_keys, coverage, use_reentrant=False)
         scale = beta.gather(2, state.section_of[:, None].expand_as(scores))
         alpha = masked_softmax(scale * scores, state.word_mask[:, None])  # [B, K, N]
@@ -158,7 +158,7 @@ class DiscourseAware(PointerModel):
         return alpha.flatten(0, 1), beta.flatten(0, 1), context.flatten(0, 1)
 
     def _scores(self, queries: Tensor, keys: Tensor, coverage: Tensor) -> Tensor:
-        """Equation 5, [B, K, N]: of words keys [B, N, d] for queries [B, K, d], with coverage [B, K, N]."""
+        """Equation 5, [B, K, N]: scores of words keys [B, N, d] for queries [B, K, d], with coverage [B, K, N]."""
         hidden = keys[:, None] + queries[:, :, None]
         if self.word_coverage is not None:
             hidden = hidden + self.word_coverage(coverage[..., None].to(keys.dtype))

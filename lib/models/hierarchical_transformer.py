@@ -223,7 +223,7 @@ class HierarchicalTransformer(PieceModel):
         )
 
     def attention_weights(self, tokens: Tensor, state: HierarchicalTransformerState) -> dict[str, Tensor]:
-        """Of the last decoder layer, the mean over its heads."""
+        """Attention weights of the last decoder layer, the mean over its heads."""
         seen: list[Tensor] = []
         last = self.decoder_layers[-1].source_attention
         hook = last.register_forward_pre_hook(lambda layer, inputs: seen.append(layer.weights(*inputs)))

@@ -112,7 +112,7 @@ class Mem2Mem(HRED):
         return torch.cat(psi, 1), torch.cat(reads, 1), memory
 
     def _compiled_scan(self, memory: Tensor, queries: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The same by kernels."""
+        """The `_scan` by kernels."""
         read, write = self.read_attention, (self.write_memory.weight, self.write_read.weight)
         return memory_scan(memory, queries, from_hidden, read.v.weight[0], read.key.weight, *write)
 
@@ -144,7 +144,8 @@ class Mem2Mem(HRED):
         return torch.linalg.vector_norm(difference, dim=-1)  # PyTorch takes the slope at 0 to be 0
 
     def seen(self, output: HierarchicalOutput, state: Any) -> dict[str, Any]:
-        """Also "slots" [B, T, r], the slots read, and "heads" [B, r, L], the sentences that each holds."""
+        """Weights of HRED, "slots" [B, T, r], the slots read, and "heads" [B, r, L], the sentences that each
+        holds."""
         heads = {"heads": state.write_attention} if self.extracts else {}
         return {**super().seen(output, state), "slots": output.read, **heads}
 

@@ -41,7 +41,7 @@ class ParagraphRanker(nn.Module):
         """Logits [A] of A paragraphs; their sigmoid is equation 6.
 
         Args:
-            title: [B, M] ids, title_mask: [B, M]; words behind a title's or a paragraph's end are padding.
+            title: [B, M] ids, title_mask: [B, M]; words after a title's or a paragraph's end are padding.
             words: [A, J] ids, mask: [A, J].
             owner: [A], the title of each paragraph.
         """

@@ -1,4 +1,4 @@
-"""What the transformers that write pieces share: one embedding for source, target and output, and smoothed labels."""
+"""The base of transformers that write pieces: one embedding for source, target and output, and smoothed labels."""
 
 import torch
 from torch import Tensor, nn

@@ -262,7 +262,7 @@ class ReadAgain(Summarizer):
         return Mixture(output.features[:, -1], layer.weight, layer.bias, shares, output.source)
 
     def seen(self, output: ReadAgainOutput, state: ReadAgainState) -> dict[str, Tensor]:
-        """Also "importance" [B, N] of a GRU that reads again, the mean of alpha."""
+        """Weights of every model, and "importance" [B, N] of a GRU that reads again, the mean of alpha."""
         copies = output.copy.logsumexp(-1)
         generate = torch.sigmoid(self.generate(output.features).logsumexp(-1) - copies)
         importance = {} if state.importance is None else {"importance": state.importance.mean(-1)}
@@ -273,7 +273,7 @@ LOWEST = -1e30  # a score whose exponential is 0; finite, so that gradients are 
 
 
 def _run(rnn: nn.Module, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Outputs [B, N, d] and each row's last one [B, d]. Padding stands behind the words and reaches none of them."""
+    """Outputs [B, N, d] and each row's last one [B, d]. Padding stands after the words and reaches none of them."""
     outputs, _ = rnn(inputs)
     return outputs, _last(outputs, mask)
 

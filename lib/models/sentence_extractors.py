@@ -87,7 +87,7 @@ class SentenceClassifier(Extractor):
         self.output = nn.Linear(2 * d, 1)  # W_o, b_o
 
     def logits(self, batch: Batch) -> Tensor:
-        """Equation S3 before the sigmoid: [B, L]; what stands behind a document's last sentence means nothing."""
+        """Equation S3 before the sigmoid: [B, L]; what stands after a document's last sentence means nothing."""
         _, states, _ = self.encoder(batch)
         mask = batch.sentence_mask[..., None]
         mean = (states * mask).sum(1) / mask.sum(1)
@@ -111,7 +111,7 @@ class SentenceClassifier(Extractor):
 
 @dataclass(frozen=True)
 class PointerState:
-    """Of R hypotheses between two steps of Sent-PTR."""
+    """The state of R hypotheses between two steps of Sent-PTR."""
 
     layers: tuple[tuple[Tensor, Tensor], ...]  # state and cell of each, [R, d]
     attentive: Tensor  # [R, d] the attention-aware state, which the next step reads
@@ -159,7 +159,7 @@ class SentencePointer(Extractor):
         return log_p, PointerState(tuple(layers), torch.tanh(self.combine(torch.cat([context, x], -1))))
 
     def log_prob(self, batch: Batch, chosen: list[list[int]]) -> Tensor:
-        """log P of sentences chosen one after the other, and of the end behind the last: [B, M + 1], 0 behind it."""
+        """log P of sentences chosen one after the other, and of the end after the last: [B, M + 1], 0 after it."""
         embedded, states, last = self.encoder(batch)
         state, found = self.start(last), []
         previous, rows = torch.zeros_like(embedded[:, 0]), torch.arange(len(chosen), device=states.device)
@@ -180,7 +180,7 @@ class SentencePointer(Extractor):
         return {"loss": value, "cross_entropy": value}
 
     def choose(self, batch: Batch) -> list[list[int]]:
-        """By beam search, in the order in which they are pointed to."""
+        """The sentences that beam search finds, in the order in which they are pointed to."""
         return [found[0][1] for found in self.search(batch)]
 
     @torch.no_grad()
@@ -194,7 +194,7 @@ class SentencePointer(Extractor):
         return found
 
     def _search(self, embedded: Tensor, states: Tensor, state: PointerState) -> list[tuple[float, list[int]]]:
-        """For a document alone, of n sentences [n, d]."""
+        """Search in a document alone, of n sentences [n, d]."""
         beam, n = self.config.beam, len(states)
         chosen: list[list[int]] = [[]]
         total, previous, ended = states.new_zeros(1), torch.zeros_like(embedded[:1]), []

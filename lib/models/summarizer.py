@@ -1,4 +1,4 @@
-"""What every model is to training, search and scoring, and what models with the same kind of output share."""
+"""The interface of models to training, search and scoring, and bases of models with the same kind of output."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ class Summarizer(nn.Module):
     extracts: bool = False  # whether `choose` gives sentences as well
 
     def encode(self, batch: Batch) -> Any:
-        """Everything that is computed once per document: the model's own `DecoderState`."""
+        """Compute what is needed once per document: the model's own `DecoderState`."""
         raise NotImplementedError
 
     def decode(self, tokens: Tensor, state: Any) -> tuple[Any, Any]:
@@ -59,7 +59,7 @@ class Summarizer(nn.Module):
         return p
 
     def attention_weights(self, tokens: Tensor, state: Any) -> dict[str, Tensor]:
-        """Where the model looks while it reads `tokens` [B, T], by name, for pictures.
+        """Weights that say where the model looks while it reads `tokens` [B, T], by name, for pictures.
 
         Of N source words and L sentences: "words" [B, T, N]; "units" [B, T, L]; "generate" [B, T], the probability of
         generating; and what the model adds.
@@ -68,7 +68,7 @@ class Summarizer(nn.Module):
         return self.seen(output, state)
 
     def seen(self, output: Any, state: Any) -> dict[str, Tensor]:
-        """What of `attention_weights` an output holds."""
+        """Those of the `attention_weights` that an output holds."""
         return {}
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
@@ -114,7 +114,7 @@ class PointerModel(Summarizer):
         return self.pointer.log_prob(output, target)
 
     def nll(self, output: PointerOutput, batch: Batch, state: Any) -> Tensor:
-        """As from `log_prob`, with less memory."""
+        """The `nll` that `log_prob` gives, with less memory."""
         return self.pointer.nll(output, batch.target, document_weights(batch.target_mask, output.switch.dtype))
 
     def mixture(self, output: PointerOutput, state: Any) -> Mixture:
@@ -126,7 +126,7 @@ class PointerModel(Summarizer):
 
 @dataclass(frozen=True)
 class HierarchicalOutput(PointerOutput):
-    """Of a decoder that attends to words, perhaps to sentences or sections, and perhaps to a memory."""
+    """The output of a decoder that attends to words, perhaps to sentences or sections, and perhaps to a memory."""
 
     words: Tensor  # [R, T, N] alpha
     sentences: Tensor | None = None  # [R, T, L] beta, of sentences or sections
@@ -151,7 +151,7 @@ class SoftmaxModel(Summarizer):
         raise NotImplementedError
 
     def scores(self, features: Tensor) -> Tensor:
-        """Of all words: [..., F] -> [..., V]."""
+        """Scores of all words: [..., F] -> [..., V]."""
         return full_precision(F.linear(features, *self.output_layer()))[0]
 
     def log_prob(self, output: DecoderOutput, target: Tensor, state: Any) -> Tensor:
@@ -167,7 +167,7 @@ class SoftmaxModel(Summarizer):
         return self.summed_nll(output.features, batch.target, self.weights(output, batch))
 
     def weights(self, output: DecoderOutput, batch: Batch) -> Tensor:
-        """Of each word in the mean over documents: [B, T], 0 where there is none."""
+        """Weights of the words in the mean over documents: [B, T], 0 where there is none."""
         return document_weights(batch.target_mask, torch.promote_types(output.features.dtype, torch.float32))
 
     def summed_nll(self, features: Tensor, target: Tensor, weights: Tensor) -> Tensor:

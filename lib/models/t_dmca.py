@@ -3,7 +3,7 @@
 Layers take turns: attention inside blocks of the sequence, and attention to keys and values of the whole past that a
 convolution has compressed. Where the paper is silent, the authors' code decides (tensor2tensor, `transformer_moe` and
 `multihead_self_attention_reduced`): normalisation before each part, the first piece always seen, a compressed group
-seen from behind its last piece. Where the two differ, the paper does: blocks that do not see the one before, and a
+seen from after its last piece. Where the two differ, the paper does: blocks that do not see the one before, and a
 convolution of keys and one of values, where the code compresses what both are made of.
 
 The mixture of experts that the paper adds in some of its experiments (in the code: 256 in place of the middle layer's
@@ -50,7 +50,7 @@ class TDMCAConfig(Checked):
 
 @dataclass(frozen=True)
 class Remembered:
-    """What later words need of a source in one layer."""
+    """The part of a source that later words need in one layer."""
 
     keys: Tensor  # [B, heads, m, s]
     values: Tensor  # [B, heads, m, s]
@@ -63,7 +63,7 @@ class RememberedBlock(Remembered):
 
 @dataclass(frozen=True)
 class RememberedGroups(Remembered):
-    begun_key: Tensor  # [B, d] the share that the pieces behind the last group have in the next one, with the bias
+    begun_key: Tensor  # [B, d] the share that the pieces after the last group have in the next one, with the bias
     begun_value: Tensor  # [B, d]
 
 
@@ -71,7 +71,7 @@ class _DecoderOnlyLayer(nn.Module):
     """Self-attention and feed-forward, with the normalisation before each part.
 
     A sequence is read in two calls or more: `read` takes the source of every document, `extend` the words of every
-    hypothesis behind it. Both see keys and values [.., heads, n, s] and what `remember` kept of the source.
+    hypothesis after it. Both see keys and values [.., heads, n, s] and what `remember` saved of the source.
     """
 
     memory: Callable  # keys and values that words of the source see
@@ -102,7 +102,7 @@ class _DecoderOnlyLayer(nn.Module):
     def extend(
         self, x: Tensor, past: tuple[Tensor, Tensor] | None, kept: Remembered, lengths: Tensor, start: int
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Words x [R, T, d] that follow `start` others behind sources of `lengths` [B]; R is a multiple of B.
+        """Words x [R, T, d] that follow `start` others after sources of `lengths` [B]; R is a multiple of B.
 
         past: keys and values [R, start, d] of those others. Returns the output, and keys and values of all of them.
         """
@@ -157,7 +157,7 @@ class LocalLayer(_DecoderOnlyLayer):
 class CompressedLayer(_DecoderOnlyLayer):
     """Attention to the whole past, of which a convolution makes one key and one value for every `stride` pieces.
 
-    A group is seen from behind its last piece. The first piece of the sequence is always seen as it is, so that there
+    A group is seen from after its last piece. The first piece of the sequence is always seen as it is, so that there
     is something to see before the first group is complete.
     """
 
@@ -178,7 +178,7 @@ class CompressedLayer(_DecoderOnlyLayer):
         return attend(self.split(q), self.split(keys), self.split(values), seen, self.dropout)
 
     def remember(self, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Remembered:
-        """Compressed keys and values, and the share that the pieces behind the last group have in the next one."""
+        """Compressed keys and values, and the share that the pieces after the last group have in the next one."""
         stride = self.config.stride
         begin = lengths - lengths % stride
         places = begin[:, None] + torch.arange(stride - 1, device=k.device)  # [B, stride - 1]
@@ -197,7 +197,7 @@ class CompressedLayer(_DecoderOnlyLayer):
     def behind(
         self, k: Tensor, v: Tensor, kept: RememberedGroups, lengths: Tensor, start: int
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Groups that end behind the source: complete ones, and one that is not and is never seen."""
+        """Groups that end after the source: complete ones, and one that is not and is never seen."""
         stride = self.config.stride
         slot = lengths[:, None] % stride + torch.arange(k.shape[1], device=k.device)  # [B, t] from the group begun
         count = -(-(k.shape[1] + stride - 1) // stride)
@@ -269,8 +269,8 @@ class TDMCA(PieceModel):
         return DecoderOutput(self.norm(x)), after
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """In training the mean over all pieces of a document, with smoothed labels, and the share of it that is the
-        `source`'s; the summary's own `nll` is only reported."""
+        """The loss: in training the mean over all pieces of a document, with smoothed labels, and the share of it
+        that is the `source`'s; the summary's own `nll` is only reported."""
         if not self.training:
             return super().loss(batch)
         state = self.encode(batch)
@@ -283,7 +283,7 @@ class TDMCA(PieceModel):
         return {"loss": summary + source, "nll": nll, "source": source}
 
     def _share_of_mean(self, features: Tensor, target: Tensor, mask: Tensor, batch: Batch) -> Tensor:
-        """What some pieces [B, n] add to the mean smoothed cross entropy of a document's source and summary."""
+        """The share of some pieces [B, n] in the mean smoothed cross entropy of a document's source and summary."""
         pieces = batch.target_mask.sum(1) + batch.source_mask[:, 1:].sum(1)
         weights = mask.to(torch.promote_types(features.dtype, torch.float32)) / (pieces[:, None] * len(batch))
         return self.smoothed(self.summed_nll(features, target, weights), features, target, weights)

@@ -39,7 +39,7 @@ class TLMConfig(Checked):
 
 
 class CausalLayer(nn.Module):
-    """Attention to the pieces before, and feed-forward, each behind a normalisation (equations S6 and S7)."""
+    """Attention to the pieces before, and feed-forward, each after a normalisation (equations S6 and S7)."""
 
     def __init__(self, config: TLMConfig):
         super().__init__()
@@ -59,7 +59,7 @@ class CausalLayer(nn.Module):
     def extend(
         self, x: Tensor, past: tuple[Tensor, Tensor] | None, source: tuple[Tensor, Tensor], mask: Tensor
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Pieces x [R, T, d] behind `past` ones, all behind a source.
+        """Pieces x [R, T, d] after `past` ones, all after a source.
 
         past: keys and values [R, heads, P, s], or None. source: the same [B, heads, N, s], mask [B, N]: R is a
         multiple of B. Returns the output, and keys and values of all P + T pieces.
@@ -153,8 +153,8 @@ class TLM(SoftmaxModel):
         return self.dropout(self.embedding(in_vocabulary(ids, self.config.vocab_size)) + self.position(places))
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """In training the mean over all pieces of a document (equation S8), and the shares of it that `source` and
-        `rest` of the paper have; the summary's own `nll` is only reported."""
+        """The loss: in training the mean over all pieces of a document (equation S8), and the shares of it that
+        `source` and `rest` of the paper have; the summary's own `nll` is only reported."""
         if not self.training:
             return super().loss(batch)
         state, divisors = self.encode(batch), _divisors(batch)
@@ -171,7 +171,8 @@ class TLM(SoftmaxModel):
         return {"loss": summary + source + rest, "nll": nll, "source": source, "rest": rest}
 
     def _share(self, features: Tensor, target: Tensor, mask: Tensor, divisors: Tensor) -> Tensor:
-        """What sequences add to the mean over documents: features [n, T, d], target and mask [n, T], divisors [n]."""
+        """The share of sequences in the mean over documents: features [n, T, d], target and mask [n, T], divisors
+        [n]."""
         kind = torch.promote_types(features.dtype, torch.float32)
         return self.summed_nll(features, target, mask.to(kind) / divisors[:, None])
 
@@ -187,7 +188,7 @@ def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _divisors(batch: Batch) -> Tensor:
-    """Of a predicted piece of each document [B] in the mean over documents of the mean over their pieces. The first
-    piece of a row is not predicted."""
+    """Divisors of a predicted piece of each document [B] in the mean over documents of the mean over their pieces.
+    The first piece of a row is not predicted."""
     rows, pieces = batch.sentences, batch.target_mask.sum(1)
     return pieces.index_add(0, rows.owner, rows.mask.sum(1) - 1) * len(batch)

@@ -54,7 +54,7 @@ class WindowedOutput(PointerOutput):
 
 @dataclass(frozen=True)
 class Held:
-    """What a hypothesis that reads a stream holds of the window it is in, w words."""
+    """The window that a hypothesis which reads a stream is in, w words."""
 
     states: Tensor  # [R, w, d]
     carried: Tensor  # [R, H] state and cell of the forward direction where the next window begins
@@ -275,8 +275,8 @@ class Windowed(PointerModel):
         return super().nll(output, replace(batch, target=target), state)
 
     def seen(self, output: WindowedOutput, state: WindowedState) -> dict[str, Tensor]:
-        """Also "window" [B, T], the number of the window at each word, and "windows" [B, W, 2], where each begins and
-        ends (the same for all documents, cut to the longest)."""
+        """Weights of every model, "window" [B, T], the number of the window at each word, and "windows" [B, W, 2],
+        where each begins and ends (the same for all documents, cut to the longest)."""
         rows, steps, _ = output.copy.shape
         words = output.copy.new_zeros(rows, steps, state.source.shape[1])
         words = words.scatter_add(2, output.places[:, None].expand_as(output.copy), output.copy)
@@ -318,7 +318,7 @@ def reverse(values: Tensor, lengths: Tensor) -> Tensor:
 
 
 def run_ragged(lstm: nn.LSTM, values: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Outputs [B, N, H] (0 behind the end) and final states [B, H] of an LSTM over rows of `lengths` [B] words.
+    """Outputs [B, N, H] (0 after the end) and final states [B, H] of an LSTM over rows of `lengths` [B] words.
 
     Padding is not computed.
     """
@@ -338,7 +338,8 @@ def check_window(window: int | None, stride: int | None) -> None:
 
 
 def count_windows(words, window: int, stride: int):
-    """How many windows of `window` words, each `stride` words after the one before, hold a text of `words` words.
+    """The number of windows of `window` words, each `stride` words after the one before, that hold a text of `words`
+    words.
 
     `words` is a number, an array or a tensor, and so is the result: 1, and one more for each stride that is needed.
     """

@@ -101,7 +101,7 @@ class WordsLVT(AttentiveRNN):
     # ------------------------------------------------------------------------------------------ probabilities
 
     def _scores(self, features: Tensor, state: WordsLVTState) -> Tensor:
-        """Of the candidates: [R, T, 3H] -> [R, T, n]."""
+        """Scores of the candidates: [R, T, 3H] -> [R, T, n]."""
         rows = per_document(features, len(state.candidates)).flatten(1, 2)  # [D, R / D * T, 3H]
         scores = torch.baddbmm(state.bias[:, None], rows, state.weight.transpose(1, 2))
         return full_precision(scores.reshape(*features.shape[:2], -1))[0]

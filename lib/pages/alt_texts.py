@@ -1,4 +1,4 @@
-"""What a figure shows, in words made of its numbers: for readers who cannot see it, and where pictures are off."""
+"""Texts in place of figures, made of their numbers: for readers who cannot see them, and where pictures are off."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,7 +9,8 @@ from lib.pages.figures import loss_terms
 
 
 def alt_text(plot: str, data: Mapping[str, Any]) -> str:
-    """What a plot of `lib.pages.figures` shows of its arguments. Raises KeyError for a plot without words."""
+    """A text of what a plot of `lib.pages.figures` shows of its arguments. Raises KeyError for a plot without
+    words."""
     return DESCRIBED[plot](**data)
 
 
@@ -47,7 +48,7 @@ def _of_a_line(name: str, x: Sequence[float], y: Sequence[float]) -> str:
 
 def _losses(metrics: list[dict], **_: Any) -> str:
     parts = [
-        f"{term}: " + ", ".join(_of_a_line(split, *found) for split, found in splits.items())
+        f"{term}: " + ", ".join(_of_a_line(split, *points) for split, points in splits.items())
         for term, splits in loss_terms(metrics).items()
     ]
     return f"Losses over steps. {'; '.join(parts)}."
@@ -55,7 +56,7 @@ def _losses(metrics: list[dict], **_: Any) -> str:
 
 def _lines(panels: Sequence[dict], **_: Any) -> str:
     def describe(panel: dict) -> str:
-        series = ", ".join(_of_a_line(name, *found) for name, found in panel["series"].items())
+        series = ", ".join(_of_a_line(name, *points) for name, points in panel["series"].items())
         return f"{panel['ylabel']} over {panel['xlabel']}: {series}"
 
     return "Line plots. " + _joined(panels, describe)
@@ -87,12 +88,12 @@ def _maximum_attention(
 
 
 def _interval_bars(series: Mapping[str, Mapping[str, Sequence[float]]], xlabel: str) -> str:
-    found = [
+    described = [
         f"{label}: "
         + ", ".join(f"{name} {mean:.1f} [{low:.1f}, {high:.1f}]" for name, (mean, low, high) in named.items())
         for label, named in series.items()
     ]
-    return f"Means with intervals, {xlabel}. {'; '.join(found)}."
+    return f"Means with intervals, {xlabel}. {'; '.join(described)}."
 
 
 def _histograms(panels: Sequence[dict]) -> str:

@@ -1,4 +1,4 @@
-"""What a page asserts: the naive equation and the library give the same numbers."""
+"""Checks of a page: the naive equation and the library give the same numbers."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -46,7 +46,8 @@ class Checks:
         self._held.append(Compared(eq, what, naive.numel(), difference))
 
     def gradients(self, naive: dict[str, Tensor], fast: dict[str, Tensor], eq: str, tolerance: float = 1e-8) -> None:
-        """The same for two sets of gradients by parameter name; every parameter must have one on both sides."""
+        """Compare two sets of gradients by parameter name, as `close` does; every parameter must have one on both
+        sides."""
         for name in naive.keys() | fast.keys():
             if naive.get(name) is None or fast.get(name) is None:
                 raise CheckError(
@@ -56,7 +57,7 @@ class Checks:
         self.close(page, ours, eq, f"gradients of {len(naive)} parameters", tolerance)
 
     def table(self) -> "Report":
-        """What has been compared since the last table."""
+        """A table of what has been compared since the last one."""
         held, self._held = self._held, []
         return Report(held)
 

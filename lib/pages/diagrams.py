@@ -98,11 +98,11 @@ class _Pen:
 
     def write(self, x: float, y: float, text: str, size: float, colour: str = INK, **how) -> Text:
         size *= LARGER if self.small else 1
-        kept = {"family": "DejaVu Sans", "math_fontfamily": "cm", "ha": "center", "va": "center_baseline"}
-        return self.axes.text(x, y, text, fontsize=0.75 * self.scale * size, color=colour, **{**kept, **how})
+        look = {"family": "DejaVu Sans", "math_fontfamily": "cm", "ha": "center", "va": "center_baseline"}
+        return self.axes.text(x, y, text, fontsize=0.75 * self.scale * size, color=colour, **{**look, **how})
 
     def line(self, width: float) -> float:
-        """A width in points."""
+        """Width of a line, in points."""
         return 0.75 * self.scale * (1.4 * width if self.small else width)
 
     def frame(self, frame: Frame) -> None:
@@ -162,7 +162,7 @@ class _Pen:
             self.write(left + width / 2, top + STRIP + 10, part.says, LABEL, INK if lit else PALE)
 
     def matrix(self, box: Box, left: float, top: float, lit: bool) -> None:
-        """What is seen, row by row, in the full colour; between them thin lines."""
+        """Draw cells row by row, those that are seen in the full colour, with thin lines between them."""
         (width, height), colours = _size(box), shade(box.kind, lit)
         down, across = height / len(box.mask), width / len(box.mask[0])
         full = {"facecolor": _whitened(colours["edgecolor"], 0.4), "zorder": 3.2}
@@ -190,7 +190,7 @@ class _Pen:
             self.label(points, arrow, INK if lit else PALE)
 
     def label(self, points: Sequence[Point], arrow: Arrow, ink: str) -> None:
-        """In the middle of the longest part of the line: above it the equations and below it the shape, or both
+        """Label the middle of the longest part of the line: above it the equations and below it the shape, or both
         right of it."""
         (ax, ay), (bx, by) = max(pairwise(points), key=lambda ends: math.dist(*ends))
         x, y = (ax + bx) / 2, (ay + by) / 2
@@ -250,7 +250,7 @@ def route(boxes: Mapping[str, Box], arrow: Arrow) -> list[Point]:
 
 
 def _turn(a: float, b: float, arrow: Arrow) -> float:
-    """Where a line turns twice: in the middle, or beyond both ends if they look the same way."""
+    """The place where a line turns twice: in the middle, or beyond both ends if they look the same way."""
     if arrow.leaves[0] != arrow.enters[0]:
         return (a + b) / 2
     return max(a, b) + arrow.beyond if arrow.leaves[0] in ("right", "bottom") else min(a, b) - arrow.beyond

@@ -1,4 +1,4 @@
-"""The plots of the pages, in one style, each kept with all that it was drawn from.
+"""The plots of the pages, in one style, each saved with all that it was drawn from.
 
     python -m lib.pages.figures            # draw every figure in figures/ again, from its numbers
     python -m lib.pages.figures FOLDER
@@ -46,14 +46,14 @@ def draw(plot: Callable[..., Figure], name: str, folder: str | Path, caption: st
 
     Args:
         plot: a function of this file.
-        caption: kept in the JSON file; the picture has none.
+        caption: saved in the JSON file; the picture has none.
         data: its arguments, in what JSON can hold, or tensors and arrays.
     """
     data = rounded(data)
-    kept = json.dumps({"plot": plot.__name__, "caption": caption, **data}, ensure_ascii=False) + "\n"
+    content = json.dumps({"plot": plot.__name__, "caption": caption, **data}, ensure_ascii=False) + "\n"
     drawn = png(plot(**data))
     # numbers first: a picture without them is taken for another's (`check_replaces`)
-    write_whole(Path(folder) / f"{name}.json", kept)
+    write_whole(Path(folder) / f"{name}.json", content)
     write_whole(Path(folder) / f"{name}.png", drawn)
     return drawn
 
@@ -142,7 +142,7 @@ def _attention_map(ax: Axes, weights, title: str, rows: str, columns: str, marke
 
 
 def _number_columns(ax: Axes, count: int, most: int) -> None:
-    """From 1; at most so many have a number."""
+    """Number the columns from 1; at most so many have a number."""
     step = max(1, -(-count // most))
     ax.set_xticks(range(0, count, step), map(str, range(1, count + 1, step)))
 
@@ -170,11 +170,13 @@ def loss_curves(metrics: list[dict], hours: float = 0.0) -> Figure:
 
 def loss_terms(metrics: list[dict]) -> dict[str, dict[str, tuple[list, list]]]:
     """{term: {split: (steps, values)}} of a run's losses, without the weighted sum of all."""
-    found = {}
+    terms = {}
     for term in [k for k in metrics[0] if k not in ("step", "split", "seconds", "loss")]:
         by_split = {split: [m for m in metrics if m["split"] == split and term in m] for split in ("train", "val")}
-        found[term] = {s: ([m["step"] for m in of], [m[term] for m in of]) for s, of in by_split.items() if of}
-    return found
+        terms[term] = {
+            s: ([m["step"] for m in logged], [m[term] for m in logged]) for s, logged in by_split.items() if logged
+        }
+    return terms
 
 
 def lines(panels: list[dict], width: float = 5.0) -> Figure:
@@ -294,7 +296,7 @@ def signed_maps(panels: list[dict], xlabel: str, ylabel: str, border: float) -> 
 def maximum_attention(
     places: list[int], weights: list[float], windows: list[int], words: int, window: int, stride: int
 ) -> Figure:
-    """For every word that was written, the source word with the largest weight, and in grey the window it was in.
+    """The source word with the largest weight for every word that was written, and in grey the window it was in.
 
     places, weights, windows: of each word written; `windows` are numbers of windows of `window` words, `stride`
     apart.

@@ -30,9 +30,11 @@ class Frames:
     first: tuple[str, ...]
 
     def __post_init__(self):
-        wanted = set(itertools.product(*self.axes.values()))
-        if set(self.frames) != wanted or self.first not in wanted:
-            raise ValueError(f"frames: one for each of {len(wanted)} choices is needed, there are {len(self.frames)}")
+        choices = set(itertools.product(*self.axes.values()))
+        if set(self.frames) != choices or self.first not in choices:
+            raise ValueError(
+                f"frames: one for each of {len(choices)} choices is needed, there are {len(self.frames)}"
+            )
 
     def widget(self) -> ipywidgets.VBox:
         """A slider for each axis, and the frame of their values."""

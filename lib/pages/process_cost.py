@@ -1,4 +1,4 @@
-"""What a command takes, as a whole process of its own.
+"""The time and memory that a command takes, as a whole process of its own.
 
     python -m lib.pages.process_cost FILE MODULE [ARGUMENTS ...]   # as python -m MODULE; seconds, gigabytes into FILE
 

@@ -38,9 +38,9 @@ def unseen_papers(corpus: Corpus, most: int | None = None) -> list[Document]:
 def train_or_load(
     setup: Setup, model: nn.Module, corpus: PreparedCorpus, output: str = "", progress: bool = False
 ) -> Run:
-    """What `python -m lib.train` does, or its result if it is there: the same configuration, data and code.
+    """Train as `python -m lib.train` does, or load the result if it is there: the same configuration, data and code.
 
-    The run is kept in `output`, or in a folder of the `work_folder` named after all that determines it.
+    The run is saved in `output`, or in a folder of the `work_folder` named after all that determines it.
     """
     code = code_of(train, type(model))
     made_of = digest([determining(run_config(setup.recipe, model, corpus, setup.train)), code])
@@ -55,10 +55,10 @@ def run_for_page(
     if `kept`, otherwise one that is trained on the corpus here."""
     if kept:
         run = open_run(trained_folder(setup.paper.name))
-        made = run.config["train"], run.config["documents"]["train"]
+        training, documents = run.config["train"], run.config["documents"]["train"]
         return run, (
-            f"the run that the project keeps: trained on {made[1]:,} documents of {run.config['corpus']}, batches of "
-            f"{made[0]['batch_size']}, {run.step:,} steps, {60 * run.hours:.0f} minutes on one core"
+            f"the run that the project keeps: trained on {documents:,} documents of {run.config['corpus']}, batches "
+            f"of {training['batch_size']}, {run.step:,} steps, {60 * run.hours:.0f} minutes on one core"
         )
     prepared = setup.prepare(corpus, progress=progress)
     run = open_run(train_or_load(setup, setup.build(prepared), prepared, output, progress).folder)
@@ -66,7 +66,7 @@ def run_for_page(
 
 
 def run_facts(run: Run, origin: str) -> Passages:
-    """What a run is: its model's size, where it comes from (`run_for_page`), how it prepares a text."""
+    """Facts of a run: its model's size, where it comes from (`run_for_page`), how it prepares a text."""
     options = ", ".join(f"{field.name} {getattr(run.options, field.name)}" for field in fields(run.options))
     size = f"{sum(p.numel() for p in run.model.parameters()):,} parameters, {len(run.vocabulary):,} symbols"
     return Passages([("model", f"{run.config['variant']}: {size}"), ("run", origin), ("options", options)])
@@ -74,10 +74,10 @@ def run_facts(run: Run, origin: str) -> Passages:
 
 def validation_losses(run: Run, rows: int = 8) -> pd.DataFrame:
     """Losses on the validation documents, of about so many steps."""
-    found = pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split").set_index("step")
-    if list(found) == ["loss", "nll"]:  # the one is the other
-        found = found[["nll"]]
-    return found.iloc[:: max(1, len(found) // rows)].round(3)
+    losses = pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split").set_index("step")
+    if list(losses) == ["loss", "nll"]:  # the one is the other
+        losses = losses[["nll"]]
+    return losses.iloc[:: max(1, len(losses) // rows)].round(3)
 
 
 def loss_figure(figures: PageFigures, name: str, run: Run, kept: bool) -> ShownFigure:
@@ -95,8 +95,8 @@ def nll_by_text(run: Run, documents: Sequence[Document]) -> pd.Series:
     document: what the exchange costs is what a model takes from the text."""
     following = [*documents[1:], *documents[:1]]
     others = [
-        replace(own, title=other.title, sections=other.sections, section_names=other.section_names)
-        for own, other in zip(documents, following)
+        replace(document, title=other.title, sections=other.sections, section_names=other.section_names)
+        for document, other in zip(documents, following)
     ]
     encoded = {"its own": run.encode(documents), "the next one's": run.encode(others)}
     nll = {name: evaluate_loss(run.model, split, 8, len(run.vocabulary))["nll"] for name, split in encoded.items()}
@@ -120,15 +120,15 @@ def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
 def measured(folder: Path, name: str, *command: str, threads: int | None = None) -> dict[str, float]:
     """Run `python -m COMMAND` in a process of its own; its `seconds` and its largest memory, `gb`.
 
-    Kept in NAME.json of `folder`: what was measured once is not done again. It may use as many `threads`. Raises
+    Saved in NAME.json of `folder`: what was measured once is not done again. It may use as many `threads`. Raises
     RuntimeError with what the command wrote when it fails.
     """
-    kept = folder / f"{name}.json"
-    if kept.exists():
-        return json.loads(kept.read_text(encoding="utf-8"))
+    path = folder / f"{name}.json"
+    if path.exists():
+        return json.loads(path.read_text(encoding="utf-8"))
     environment = {**os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
-    whole = [sys.executable, "-m", "lib.pages.process_cost", str(kept), *command]
+    whole = [sys.executable, "-m", "lib.pages.process_cost", str(path), *command]
     run = subprocess.run(whole, cwd=project_root(), env=environment, capture_output=True, encoding="utf-8")
     if run.returncode:
         raise RuntimeError(f"python -m {' '.join(command)} failed:\n{run.stdout[-1000:]}{run.stderr[-2000:]}")
-    return json.loads(kept.read_text(encoding="utf-8"))
+    return json.loads(path.read_text(encoding="utf-8"))

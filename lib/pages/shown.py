@@ -1,5 +1,5 @@
-"""What a page shows below its cells: figures with number, caption and description, tables whose numbers stay in one
-piece, passages of text that wrap between words, code that unfolds."""
+"""Results that a page shows below its cells: figures with number, caption and description, tables whose numbers stay
+in one piece, passages of text that wrap between words, code that unfolds."""
 
 import base64
 import html
@@ -50,7 +50,7 @@ def picture(plot: Callable[..., Figure], caption: str, **data) -> ShownFigure:
 
 
 def figures_folder() -> Path:
-    """Where a page keeps its figures: `figures` in the `work_folder`, or the folder that the environment variable
+    """The folder of a page's figures: `figures` in the `work_folder`, or the one that the environment variable
     COMPANION_FIGURES names. `make notebooks` names the committed `figures`: nothing else changes them."""
     return Path(os.environ.get("COMPANION_FIGURES") or work_folder() / "figures")
 
@@ -67,7 +67,7 @@ class PageFigures:
         use_style()
 
     def show(self, plot: Callable[..., Figure], caption: str, name: str = "", **data) -> ShownFigure:
-        """A plot of `lib.pages.figures` with its caption, at the end of a cell; kept if it has a name."""
+        """A plot of `lib.pages.figures` with its caption, at the end of a cell; saved if it has a name."""
         number = self._numbers.setdefault(name or caption, len(self._numbers) + 1)
         data = rounded(data)
         drawn = draw(plot, name, self.folder, caption, **data) if name else png(plot(**data))
@@ -154,7 +154,7 @@ def table_html(frame: pd.DataFrame) -> str:
 
 
 def show_tables() -> None:
-    """In a notebook, every DataFrame at the end of a cell is shown as `table_html`; texts in it are never cut."""
+    """Show every DataFrame at the end of a notebook's cell as `table_html`; texts in it are never cut."""
     pd.set_option("display.max_colwidth", None)
     if (shell := get_ipython()) and shell.display_formatter:
         shell.display_formatter.formatters["text/html"].for_type(pd.DataFrame, table_html)  # type: ignore[index]

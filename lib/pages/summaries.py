@@ -32,8 +32,8 @@ def summary_table(
     words: int | None,
     seed: int,
 ) -> tuple[pd.DataFrame, dict[str, dict[str, float]]]:
-    """`summary_row` of systems' summaries (sentences of each), cut to as many words, or whole. Also each one's mean
-    ROUGE."""
+    """A table of systems' summaries (sentences of each), a `summary_row` a system, cut to as many words or whole, and
+    each one's mean ROUGE."""
     parts = score_systems(systems, documents, options, words)
     rows = {name: summary_row(part, seed) for name, part in parts.items()}
     means = {name: dict(zip(METRICS, np.mean(part["rouge"], axis=0).tolist())) for name, part in parts.items()}

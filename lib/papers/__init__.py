@@ -31,18 +31,24 @@ def resolve(name: str, preset: str, variant: str | None = None, options=None, **
 
 def table_named(name: str) -> tuple[Paper, Table]:
     """A table of a paper, and the paper. Raises ValueError for one that does not exist."""
-    return _named(name, {key: (of, found) for of in PAPERS.values() for key, found in of.tables.items()})
+    return _named(name, {key: (owner, table) for owner in PAPERS.values() for key, table in owner.tables.items()})
 
 
 def page_table_named(name: str) -> tuple[Paper, PageTable]:
-    """A table that a paper's page measures, likewise."""
-    return _named(name, {key: (of, found) for of in PAPERS.values() for key, found in of.page_tables.items()})
+    """A table that a paper's page measures, and the paper. Raises ValueError for one that does not exist."""
+    tables = {key: (owner, table) for owner in PAPERS.values() for key, table in owner.page_tables.items()}
+    return _named(name, tables)
 
 
 def made_of_runs_named(name: str) -> tuple[Paper, Samples | RunFigure]:
-    """A table of summaries of a paper, or a figure of what runs look at, likewise."""
-    made = {key: (of, v) for of in PAPERS.values() for key, v in {**of.samples, **of.run_figures}.items()}
-    return _named(name, made)
+    """A table of summaries or a figure of what runs look at, and its paper. Raises ValueError for one that does not
+    exist."""
+    shown_by_name = {
+        key: (owner, shown)
+        for owner in PAPERS.values()
+        for key, shown in {**owner.samples, **owner.run_figures}.items()
+    }
+    return _named(name, shown_by_name)
 
 
 def _named(name: str, tables: dict):
@@ -50,22 +56,22 @@ def _named(name: str, tables: dict):
 
 
 def open_run(folder: str | Path, weights: str = "", device: str | None = None) -> Run:
-    """What `lib.load` gives."""
+    """A trained run, as `lib.load` gives it."""
     place, folder = device_named(device), Path(folder)
     config = read_config(folder)
     path = folder / "config.json"
     try:
-        of = paper(config["paper"])
-        variant = one_of(config["variant"], of.variants, f"variant of {of.name}")
+        owner = paper(config["paper"])
+        variant = one_of(config["variant"], owner.variants, f"variant of {owner.name}")
     except InputError as error:
         raise RunError(f"{path}: {error}") from None
-    kind = of.variants[variant].kind
+    kind = owner.variants[variant].kind
     sizes = made_from(kind.Config, config["model"], path)
     try:
         model = kind(sizes)
     except (InputError, IndexError, RuntimeError) as error:  # PyTorch's, of sizes that no layer has
         raise RunError(f"{path}: no model of these sizes ({error})") from error
-    options = made_from(of.options_class(variant), config["options"], path)
+    options = made_from(owner.options_class(variant), config["options"], path)
     try:
         encoder = TextEncoder.load(folder, options)
     except (OSError, ValueError, SafetensorError) as error:

@@ -1,4 +1,4 @@
-"""What a paper is here: data. A paper's folder exports one `PAPER`, which the tests check."""
+"""A paper as data. A paper's folder exports one `PAPER`, which the tests check."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ def at_least(value: int) -> Callable[[int], int]:
 
 @dataclass(frozen=True)
 class Preset:
-    """Everything a run needs to know: preprocessing, model sizes, training, decoding."""
+    """Settings of a run: preprocessing, model sizes, training, decoding."""
 
     options: Any  # the paper's own `Options`
     config: Mapping[str, Any] = field(default_factory=dict)  # of whichever variant has the field
@@ -57,8 +57,8 @@ def text_baselines(
 ) -> dict[str, list[list[str]]]:
     """Lead, LexRank and the oracle over the whole texts, Lead and LexRank as long as training references; Lead-3 and
     Lead-10."""
-    found = baselines(documents, [document.reference for document in prepared["train"]])
-    systems = {name.split("-")[0].lower(): summaries for name, summaries in found.items()}
+    summaries_by_name = baselines(documents, [document.reference for document in prepared["train"]])
+    systems = {name.split("-")[0].lower(): summaries for name, summaries in summaries_by_name.items()}
     return {**systems, **{f"lead-{n}": [lead(d.sentences, n) for d in documents] for n in (3, 10)}}
 
 
@@ -82,7 +82,7 @@ class Paper:
     kept: Kept | None = None
 
     def options_class(self, variant: str) -> type[Options]:
-        """Of one of its variants."""
+        """The class of the options of one of its variants."""
         presets = self.variants[variant].presets or self.presets
         return type(next(iter(presets.values())).options)
 
@@ -103,22 +103,23 @@ class Paper:
         return {self.name: self.usual, **self.kept.also}
 
     def title_of(self, variant: str) -> str:
-        """Of a kept run: the paper's own of the variant that it is known by, otherwise the variant's."""
+        """Title of a run that the project keeps: the paper's own of the variant that it is known by, otherwise the
+        variant's."""
         return self.title if variant == self.usual else variant
 
     def run_name(self, run: RunSpec, preset: str) -> str:
-        """Of a run's folder. Rows that differ only in how they are scored share it."""
+        """Name of a run's folder. Rows that differ only in how they are scored share it."""
         size = dict(run.vocabulary).get(preset, "")
         return "--".join(filter(None, (self.name, slug(run.variant), str(size))))
 
     def run_arguments(self, run: RunSpec, preset: str) -> list[str]:
         """Arguments of `python -m lib.train` that say what is trained."""
-        found = [self.name, "--preset", run.preset(preset)]
+        arguments = [self.name, "--preset", run.preset(preset)]
         if run.variant and not run.preset_row:
-            found += ["--variant", run.variant]
+            arguments += ["--variant", run.variant]
         if preset in dict(run.vocabulary):
-            found += ["--options.vocab-size", str(dict(run.vocabulary)[preset])]
-        return found
+            arguments += ["--options.vocab-size", str(dict(run.vocabulary)[preset])]
+        return arguments
 
     def setup(self, preset: str, variant: str | None = None, options: Mapping | None = None, **train) -> "Setup":
         """A preset in one of the paper's variants.
@@ -128,18 +129,18 @@ class Paper:
         """
         chosen = self.presets[one_of(preset, self.presets, "preset")]
         name = one_of(variant or chosen.variant or self.usual, self.variants, "variant")
-        model, given = self.variants[name], _given(options or {})
+        model, changes = self.variants[name], _given(options or {})
         if model.presets:
             chosen = model.presets[one_of(preset, model.presets, f"preset of {name}")]
-        _known(f"{self.name}: options", set(given), field_names(self.options_class(name)))
+        _known(f"{self.name}: options", set(changes), field_names(self.options_class(name)))
         _known(f"{self.name}: training", set(train), field_names(TrainConfig))
         for option, value in model.options.items():
-            if option not in given:
-                given[option] = value(getattr(chosen.options, option)) if callable(value) else value
+            if option not in changes:
+                changes[option] = value(getattr(chosen.options, option)) if callable(value) else value
         training = replace(chosen.train, **{**model.train.get(preset, {}), **_given(train)})
         config = {**chosen.config, **model.config}
         return Setup(
-            self, preset, name, replace(chosen.options, **given), config, training, chosen.decode, chosen.documents
+            self, preset, name, replace(chosen.options, **changes), config, training, chosen.decode, chosen.documents
         )
 
 
@@ -158,7 +159,7 @@ class Setup:
 
     @property
     def recipe(self) -> Recipe:
-        """What a run keeps of it beside the options."""
+        """The part of it that a run saves beside the options."""
         weights = "average" if self.train.keep_best > 1 else "best"
         return Recipe(self.paper.name, self.variant, self.preset, self.decode, weights)
 
@@ -187,11 +188,11 @@ class Setup:
     def _as_asked(self, corpus: PreparedCorpus, folder: str) -> PreparedCorpus:
         """A corpus from a folder. Raises ValueError where it was prepared with other options than the setup's."""
         for name in (f.name for f in fields(self.options) if f.name not in corpus.options.of_corpus):
-            there, wanted = (getattr(options, name) for options in (corpus.options, self.options))
-            if there != wanted:
+            prepared, asked = (getattr(options, name) for options in (corpus.options, self.options))
+            if prepared != asked:
                 raise InputError(
-                    f"{folder} was prepared with {name} {there!r}, not {wanted!r}: ask for what it was prepared with "
-                    f"(preset, variant, --options.{name.replace('_', '-')}), or give the corpus itself"
+                    f"{folder} was prepared with {name} {prepared!r}, not {asked!r}: ask for what it was prepared "
+                    f"with (preset, variant, --options.{name.replace('_', '-')}), or give the corpus itself"
                 )
         return corpus
 
@@ -226,9 +227,9 @@ class Setup:
         """
         varied = {name for variant in self.paper.variants.values() for name in variant.options}
         for name in sorted((varied | self.shared) & field_names(type(self.options))):
-            there, wanted = (getattr(options, name) for options in (corpus.options, self.options))
-            if there != wanted:
-                raise InputError(f"{corpus.name} was prepared with {name} {there}, not {wanted}: prepare it anew")
+            prepared, asked = (getattr(options, name) for options in (corpus.options, self.options))
+            if prepared != asked:
+                raise InputError(f"{corpus.name} was prepared with {name} {prepared}, not {asked}: prepare it anew")
         counted = self.paper.variants[self.variant].counted
         theirs = {name: count(corpus) for name, count in counted.items() if self.config.get(name) is None}
         config = self.model_config(**theirs, vocab_size=len(corpus.vocabulary))
@@ -245,7 +246,7 @@ def corpus_for(dataset: str, errors: str = "raise", test: str = "") -> Corpus:
 
 
 def _told(corpus: PreparedCorpus) -> PreparedCorpus:
-    """A corpus, of which a reader is told what was left out of it, and which ids come again."""
+    """Tell a reader what was left out of a corpus, and which ids come again; give the corpus."""
     if corpus.remarks:
         _tell_once(f"{corpus.name}: {corpus.remarks}")
     return corpus
@@ -262,7 +263,7 @@ def _known(where: str, names: set[str], known: set[str]) -> None:
 
 
 def field_names(kind) -> set[str]:
-    """Of a dataclass."""
+    """Names of the fields of a dataclass."""
     return {f.name for f in fields(kind)}
 
 

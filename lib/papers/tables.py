@@ -11,7 +11,7 @@ DECODINGS = {"as the paper decodes": 0, "no trigram twice": 3}  # size of the n-
 
 @dataclass(frozen=True)
 class RunSpec:
-    """What is trained for a row, besides corpus, preset and seed."""
+    """The run that is trained for a row, but for corpus, preset and seed."""
 
     variant: str = ""  # empty: the preset's own
     preset_row: bool = False  # whether the row is a preset of its own, as in the windowed model's table
@@ -38,7 +38,7 @@ class Row:
     unbuilt: str = ""  # why there is nothing but what is published
 
     def reason(self, corpus: str) -> str:
-        """Why there are no numbers of ours; empty: there are, or nothing is said."""
+        """The reason why there are no numbers of ours; empty: there are, or nothing is said."""
         return self.missing.get(corpus, self.unbuilt)
 
 
@@ -70,7 +70,7 @@ class Table:
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table that the paper's page measures while it runs, and keeps as the lines of a figure: a row a line."""
+    """A table that the paper's page measures while it runs, and saves as the lines of a figure: a row a line."""
 
     title: str
     figure: str

@@ -19,14 +19,14 @@ _ROUGE = ("R-1", "R-2", "R-Lsum")
 
 
 def cards() -> list[Path]:
-    """Of the trained runs that have been scored, and of the sample of papers."""
+    """Cards of the trained runs that have been scored, and of the sample of papers."""
     trained = sorted((project_root() / "trained").glob("*/README.md"))
     sample = sorted((project_root() / "lib" / "data").glob("*/README.md"))
     return [path for path in trained if (path.parent / "table.json").is_file()] + sample
 
 
 def render_cards() -> None:
-    """Every card with its front matter anew."""
+    """Write every card's front matter anew."""
     for path in cards():
         text = path.read_text(encoding="utf-8")
         if (rendered := with_front_matter(text, path.parent)) != text:

@@ -15,8 +15,9 @@ _BLOCK = "<!-- table {} -->\n{}\n<!-- end -->"
 
 def shown_in() -> list[str]:
     """The files that may show tables: the texts of the project, and the cards of its trained runs."""
-    found = (path for of in ("docs/**/*.md", "trained/*/README.md") for path in sorted(project_root().glob(of)))
-    return ["papers.md", "README.md", *(path.relative_to(project_root()).as_posix() for path in found)]
+    patterns = ("docs/**/*.md", "trained/*/README.md")
+    paths = (path for pattern in patterns for path in sorted(project_root().glob(pattern)))
+    return ["papers.md", "README.md", *(path.relative_to(project_root()).as_posix() for path in paths)]
 
 
 def keep(path: Path, size: str = "") -> Path:
@@ -31,19 +32,19 @@ def keep(path: Path, size: str = "") -> Path:
     if not any(_place(name).search(text) for text in _texts().values()):
         place = _BLOCK.format(name, "")
         raise InputError(f"no text in docs or trained has a place for {name}: put {place!r} where it should stand")
-    kept = project_root() / "figures" / f"{name}.json"
-    write_json(kept, numbers)
-    _keep_scores(path.with_suffix(SCORES), kept.parent / "scores" / f"{name}{SCORES}")
+    target = project_root() / "figures" / f"{name}.json"
+    write_json(target, numbers)
+    _keep_scores(path.with_suffix(SCORES), target.parent / "scores" / f"{name}{SCORES}")
     render()
-    return kept
+    return target
 
 
-def _keep_scores(made: Path, kept: Path) -> None:
-    """Where there are none, those of the table that was kept before are no longer its own."""
-    if made.is_file():
-        write_whole(kept, made.read_bytes())
+def _keep_scores(source: Path, target: Path) -> None:
+    """Put scores beside the table; where there are none, remove those of the table that was there before."""
+    if source.is_file():
+        write_whole(target, source.read_bytes())
     else:
-        kept.unlink(missing_ok=True)
+        target.unlink(missing_ok=True)
 
 
 def render() -> list[str]:
@@ -62,13 +63,13 @@ def kept_tables() -> dict[str, dict]:
     root = project_root()
     names = [path.stem for path in sorted((root / "figures").glob("*_table*.json"))]
     names += [f"trained_{path.parent.name}" for path in sorted((root / "trained").glob("*/table.json"))]
-    found = {name: kept_table(name) for name in names}
-    return {name: numbers for name, numbers in found.items() if "table" in numbers}
+    tables = {name: kept_table(name) for name in names}
+    return {name: numbers for name, numbers in tables.items() if "table" in numbers}
 
 
 def kept_table(name: str) -> dict:
-    of = name.removeprefix("trained_")
-    path = project_root() / "figures" / f"{name}.json" if of == name else trained_folder(of) / "table.json"
+    run = name.removeprefix("trained_")
+    path = project_root() / "figures" / f"{name}.json" if run == name else trained_folder(run) / "table.json"
     return read_numbers(path, "table", ())
 
 

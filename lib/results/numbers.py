@@ -27,13 +27,13 @@ def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_nam
 def table_numbers(
     table: Table, scored: dict[str, list[dict]], corpus: str, preset_name: str, command: str = ""
 ) -> dict:
-    """The same for any table; its scores have the parts that its rows name."""
+    """The numbers of any table; its scores have the parts that its rows name."""
     rows = [r for r in table.rows_for(corpus) if r.label in scored or not r.part or corpus in r.missing]
     pairs = table.pairs
     if table.decodings:
         rows, pairs, scored = _in_both_decodings(rows, pairs, scored)
     parts = {r.label: [s["parts"][r.part] for s in scored[r.label]] for r in rows if r.label in scored}
-    every = [s for found in scored.values() for s in found]
+    every = [s for seeds in scored.values() for s in seeds]
     if different := {s.get("corpus", "unnamed") for s in every if s["ids"] != every[0]["ids"]}:
         where = ", ".join(sorted(different))
         raise InputError(f"{table.title}: not all rows were scored on the same documents: {where}")
@@ -60,7 +60,8 @@ def table_numbers(
 def _in_both_decodings(
     rows: list[Row], pairs: tuple[tuple[str, str], ...], scored: dict[str, list[dict]]
 ) -> tuple[list[Row], tuple[tuple[str, str], ...], dict[str, list[dict]]]:
-    """Behind each row of a run's summaries one of the same run in the other decoding; such rows are compared too."""
+    """Add after each row of a run's summaries one of the same run in the other decoding; such rows are compared
+    too."""
     expanded, of_both, others = [], dict(scored), {}
     for row in rows:
         expanded.append(row)
@@ -73,20 +74,20 @@ def _in_both_decodings(
 
 
 def _table_row(row: Row, table: Table, corpus: str, scored: list[dict], parts: list[dict] | None) -> dict:
-    made: dict[str, Any] = {"label": row.label, "published": {name: list(v) for name, v in row.published.items()}}
+    numbers: dict[str, Any] = {"label": row.label, "published": {name: list(v) for name, v in row.published.items()}}
     if not parts:
-        return made | ({"missing": row.reason(corpus)} if row.reason(corpus) else {})
+        return numbers | ({"missing": row.reason(corpus)} if row.reason(corpus) else {})
     columns = {c: _column(table.measure, parts, c) for c in table.columns}
-    made["scores"] = {c: _plain(vars(interval(v, weights=w))) for c, (v, w) in columns.items()}
-    made["words"] = round(float(np.mean([part["words"] for part in parts])), 1)
+    numbers["scores"] = {c: _plain(vars(interval(v, weights=w))) for c, (v, w) in columns.items()}
+    numbers["words"] = round(float(np.mean([part["words"] for part in parts])), 1)
     if table.decodings:
-        made["repeated"] = round(_repeated(parts), 1)
+        numbers["repeated"] = round(_repeated(parts), 1)
     if row.run:
-        made["by seed"] = {c: [round(interval(v[i], weights=w[i]).mean, 2) for i in range(len(v))]
-                           for c, (v, w) in columns.items()}  # fmt: skip
-        made |= {key: scored[0][key] for key in ("parameters", "steps", "made_with")}
-        made["seeds"] = [s["seed"] for s in scored]
-    return made
+        numbers["by seed"] = {c: [round(interval(v[i], weights=w[i]).mean, 2) for i in range(len(v))]
+                              for c, (v, w) in columns.items()}  # fmt: skip
+        numbers |= {key: scored[0][key] for key in ("parameters", "steps", "made_with")}
+        numbers["seeds"] = [s["seed"] for s in scored]
+    return numbers
 
 
 def _repeated(parts: list[dict]) -> float:
@@ -96,11 +97,11 @@ def _repeated(parts: list[dict]) -> float:
 
 
 def _pair(table: Table, first: list[dict], second: list[dict]) -> dict:
-    found = {}
+    differences = {}
     for column in table.columns:
         (a, wa), (b, wb) = (_column(table.measure, parts, column) for parts in (first, second))
-        found[column] = _plain(vars(paired_bootstrap(a, b, weights=(wa, wb))), digits=4)
-    return found
+        differences[column] = _plain(vars(paired_bootstrap(a, b, weights=(wa, wb))), digits=4)
+    return differences
 
 
 def _column(measure: str, parts: list[dict], column: str) -> np.ndarray:
@@ -114,7 +115,7 @@ def _plain(values: dict, digits: int = 2) -> dict:
 
 
 def page_table(name: str, figure: dict, preset_name: str) -> dict:
-    """A table that a page kept as a figure of lines: a row a line, a column a place."""
+    """A table that a page saved as a figure of lines: a row a line, a column a place."""
     _, table = page_table_named(name)
     series = figure["panels"][0]["series"]
     return {

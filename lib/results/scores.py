@@ -44,14 +44,14 @@ def score_systems(
     options: Options,
     words: int | None = None,
 ) -> dict[str, dict]:
-    """What a table needs of each system's summaries, sentences of each: numbers of every document.
+    """Scores that a table needs of each system's summaries, sentences of each: numbers of every document.
 
     n-grams count as copied from anywhere in the whole document, as words of `options`.
 
     words: every summary is cut to so many first; marks alone are none.
     """
     if words is not None:
-        systems = {name: [cut(summary, words, options) for summary in found] for name, found in systems.items()}
+        systems = {name: [cut(summary, words, options) for summary in written] for name, written in systems.items()}
     sources = [_words(d.sentences, options) for d in documents]
     return {name: _scores(summaries, documents, sources, options) for name, summaries in systems.items()}
 
@@ -73,14 +73,14 @@ def _scores(
 
 def cut(summary: Sequence[str], words: int, options: Options) -> list[str]:
     """A summary's first words, sentence by sentence, as `options` write them."""
-    kept = []
+    sentences = []
     for sentence in map(options.words, summary):
         numbers = list(accumulate(map(is_word, sentence)))
-        kept.append(" ".join(word for word, number in zip(sentence, numbers) if number <= words))
+        sentences.append(" ".join(word for word, number in zip(sentence, numbers) if number <= words))
         words -= numbers[-1] if numbers else 0
         if words <= 0:
             break
-    return kept
+    return sentences
 
 
 def score_run(
@@ -108,7 +108,7 @@ def score_run(
     parts = score_systems(systems, documents, run.options)
     if chooses:
         parts["extracts"] = parts["summaries"]
-    made = {
+    scores = {
         "model": run.config["paper"],
         "variant": run.config["variant"],
         **({} if chooses else {"decoding": decoding}),
@@ -116,7 +116,7 @@ def score_run(
         "seconds": {"training": _seconds(run), "summary": round(seconds / len(documents), 4)},
         "parts": parts,
     }
-    return made, summaries
+    return scores, summaries
 
 
 def score_baselines(
@@ -126,7 +126,7 @@ def score_baselines(
     encoded: list[EncodedDocument],
     split_name: str,
 ) -> dict:
-    """What the paper compares with, and the references themselves."""
+    """Scores of the paper's baselines, and of the references themselves."""
     systems = setup.paper.baselines(documents, encoded, corpus)
     systems["reference"] = [document.summary for document in documents]
     return {
@@ -142,7 +142,7 @@ def _words(sentences: Sequence[str], options: Options) -> list[str]:
 
 
 def about(run: Run, corpus: str, documents: Sequence[Document], split_name: str) -> dict:
-    """What a table tells of a run that was scored on a corpus's documents."""
+    """Facts that a table tells of a run that was scored on a corpus's documents."""
     return {
         **_setting(corpus, documents, split_name, run.config["documents"]["train"]),
         "seed": run.config["train"]["seed"],
@@ -162,7 +162,7 @@ def _setting(corpus: str, documents: Sequence[Document], split_name: str, traini
 
 
 def _seconds(run: Run) -> float:
-    """That the last start of a run trained."""
+    """Seconds that the last start of a run trained."""
     return next((m["seconds"] for m in reversed(run.metrics) if "seconds" in m), 0.0)
 
 
@@ -177,20 +177,20 @@ def row_parts(row: Row, table: Table) -> set[str]:
 def write_table_scores(path: Path, table: Table, scored: Mapping[str, Sequence[dict]]) -> Path:
     """The scores of each row, by label: those of its seeds, without the parts that it does not have."""
     needed = {row.label: row_parts(row, table) for row in table.rows}
-    kept = {
+    scores_by_label = {
         label: [s | {"parts": {k: v for k, v in s["parts"].items() if k in needed[label]}} for s in every]
         for label, every in scored.items()
     }
-    text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(scores_by_label, ensure_ascii=False, separators=(",", ":"))
     return write_whole(path, gzip.compress(text.encode(), mtime=0))
 
 
 def read_table_scores(path: Path) -> dict[str, list[dict]]:
-    """What `write_table_scores` wrote. Raises ValueError for another file."""
+    """Read what `write_table_scores` wrote. Raises ValueError for another file."""
     try:
-        found = json.loads(gzip.decompress(path.read_bytes()))
-        if all(isinstance(scores, dict) for every in found.values() for scores in every):
-            return found
+        scores_by_label = json.loads(gzip.decompress(path.read_bytes()))
+        if all(isinstance(scores, dict) for every in scores_by_label.values() for scores in every):
+            return scores_by_label
         reason = "a row is no list of scores"
     except (gzip.BadGzipFile, EOFError, zlib.error, ValueError, RecursionError, AttributeError, TypeError) as error:
         reason = str(error)

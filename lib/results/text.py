@@ -51,7 +51,7 @@ def without_published(numbers: dict) -> dict:
 
 
 def published_table(name: str) -> pd.DataFrame:
-    """What the paper reports in a table, corpus by corpus."""
+    """The numbers that the paper reports in a table, corpus by corpus."""
     _, table = table_named(name)
     corpora = dict.fromkeys(corpus for row in table.rows for corpus in row.published)
     rouge = ("R-1", "R-2", f"R-L, {table.published_rl}")
@@ -66,7 +66,7 @@ def published_table(name: str) -> pd.DataFrame:
 
 
 def pairs_frame(numbers: dict) -> pd.DataFrame:
-    """Which differences are real: 95% interval of each, and p of a paired bootstrap."""
+    """Differences between rows, to see which are real: 95% interval of each, and p of a paired bootstrap."""
     return pd.DataFrame.from_dict(
         {
             f"{pair['second']} - {pair['first']}": {

@@ -1,4 +1,4 @@
-"""How a model is trained: batches, optimizer and rate, what is kept and how often."""
+"""The configuration of training: batches, optimizer and rate, what is saved and how often."""
 
 import math
 from dataclasses import dataclass

@@ -24,20 +24,20 @@ from lib.system.errors import RunError, did_you_mean
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a run keeps beside what determines its numbers: whose it is, and how it is used."""
+    """Facts that a run saves beside what determines its numbers: whose it is, and how it is used."""
 
     paper: str
     variant: str = ""
     preset: str = ""
     decode: DecodeConfig = DecodeConfig()
-    weights: str = "best"  # that count; or "average" of the best that were kept
+    weights: str = "best"  # that count; or "average" of the best that were saved
 
 
 def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> nn.Module:
     """Put the weights of a run into `model`.
 
     Args:
-        which: "best", "last", "best-STEP", or "average": the mean of the best checkpoints that were kept.
+        which: "best", "last", "best-STEP", or "average": the mean of the best checkpoints that were saved.
 
     Raises RunError when there are none, or they are of another model, or `Setup.build` made the model for a corpus
     with another vocabulary than the run's: as long, it would give fluent nonsense.
@@ -50,15 +50,15 @@ def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> n
         path = path.with_name("last.safetensors")  # a run without validation documents
         _check_trained(path)
     if not path.is_file():
-        if there := checkpoints(folder):
-            raise RunError(f"{folder} holds no weights {which!r}; there are: {', '.join(there)}")
+        if names := checkpoints(folder):
+            raise RunError(f"{folder} holds no weights {which!r}; there are: {', '.join(names)}")
         raise RunError(f"{folder} holds no weights; make them with python -m lib.train ... --output {folder}")
     put_weights(model, load_tensors(path), path)
     return model
 
 
 def _check_trained(last: Path) -> None:
-    """Raises RunError for a run that has validation documents, and was stopped before it came to them."""
+    """Raise RunError for a run that has validation documents, and was stopped before it came to them."""
     if last.is_file() and read_config(last.parent)["documents"].get("val"):
         raise RunError(
             f"{last.parent} holds no best weights: it was stopped after {read_meta(last)['step']} steps, before a "
@@ -67,13 +67,13 @@ def _check_trained(last: Path) -> None:
 
 
 def _check_vocabulary(model: nn.Module, folder: str | Path) -> None:
-    given = getattr(model, "encoder_digest", None)  # what `Setup.build` says of the corpus
-    if given is None or not (Path(folder) / "config.json").exists():
+    of_model = getattr(model, "encoder_digest", None)  # what `Setup.build` says of the corpus
+    if of_model is None or not (Path(folder) / "config.json").exists():
         return
-    if given != (own := read_config(folder)["encoder"]):
+    if of_model != (of_run := read_config(folder)["encoder"]):
         raise RunError(
-            f"{folder} was trained with the vocabulary {own}, and the model was built for a corpus with {given}: its "
-            f"words would be others. Open the run with its own: lib.load({str(folder)!r})"
+            f"{folder} was trained with the vocabulary {of_run}, and the model was built for a corpus with "
+            f"{of_model}: its words would be others. Open the run with its own: lib.load({str(folder)!r})"
         )
 
 
@@ -89,14 +89,14 @@ def kept_checkpoints(folder: str | Path) -> list[str]:
 
 
 def _average_weights(model: nn.Module, folder: str | Path) -> nn.Module:
-    kept = kept_checkpoints(folder)
-    if not kept:
+    names = kept_checkpoints(folder)
+    if not names:
         raise RunError(f"{folder} holds no best-STEP weights to average: train with keep_best above 1")
     sums: dict[str, Tensor] = {}
-    for which in kept:
+    for which in names:
         for name, value in load_weights(model, folder, which).state_dict().items():
             sums[name] = sums.get(name, 0) + value.double()
-    model.load_state_dict({name: total / len(kept) for name, total in sums.items()})
+    model.load_state_dict({name: total / len(names) for name, total in sums.items()})
     return model
 
 
@@ -104,7 +104,7 @@ def tied(model: nn.Module) -> dict[str, str]:
     """Second and later names of parameters that a model uses in several places, and their first; stored once."""
     first: dict[int, str] = {}
     named = model.named_parameters(remove_duplicate=False)
-    return {name: kept for name, p in named if (kept := first.setdefault(id(p), name)) != name}
+    return {name: first_name for name, p in named if (first_name := first.setdefault(id(p), name)) != name}
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
@@ -114,12 +114,12 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def put_weights(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Into `model`, of the tensors of the checkpoint `path`. Raises RunError when they are of another model, or no
+    """Put into `model` the tensors of the checkpoint `path`. Raises RunError when they are of another model, or no
     numbers."""
     weights = under("model", tensors)
     if broken := [name for name, value in weights.items() if not value.isfinite().all()]:
         raise RunError(f"{path} is damaged: {broken[0]} holds values that are no finite numbers")
-    weights |= {name: weights[kept] for name, kept in tied(model).items() if kept in weights}
+    weights |= {name: weights[first] for name, first in tied(model).items() if first in weights}
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
@@ -128,7 +128,7 @@ def put_weights(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> 
 
 
 def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Those whose names begin with the prefix and a dot, without both."""
+    """Tensors whose names begin with the prefix and a dot, without both."""
     return {k.removeprefix(f"{prefix}."): v for k, v in tensors.items() if k.startswith(f"{prefix}.")}
 
 
@@ -144,7 +144,7 @@ def read_meta(path: Path) -> dict:
 
 @contextmanager
 def _checkpoint(path: Path) -> Iterator[Any]:
-    """Raises RunError where the file is damaged, or no checkpoint."""
+    """Open a checkpoint. Raises RunError where the file is damaged, or no checkpoint."""
     try:
         with safe_open(path, "pt") as file:
             yield file
@@ -153,7 +153,7 @@ def _checkpoint(path: Path) -> Iterator[Any]:
 
 
 def read_metrics(folder: str | Path) -> list[dict]:
-    """What metrics.jsonl holds, line by line. Raises RunError for a line that no run writes."""
+    """Read metrics.jsonl, line by line. Raises RunError for a line that no run writes."""
     path = Path(folder) / "metrics.jsonl"
     lines = path.read_bytes().splitlines() if path.exists() else []
     return [_metrics(line, f"{path}, line {number}") for number, line in enumerate(lines, 1) if line.endswith(b"}")]
@@ -161,9 +161,9 @@ def read_metrics(folder: str | Path) -> list[dict]:
 
 def _metrics(line: bytes, where: str) -> dict:
     try:
-        found = json.loads(line)
-        if isinstance(found["step"], int):
-            return found
+        values = json.loads(line)
+        if isinstance(values["step"], int):
+            return values
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
     raise RunError(f"{where}: no losses of a step. Remove the line.")
@@ -195,12 +195,12 @@ def run_config(recipe: Recipe, model: nn.Module, corpus, train) -> dict:
 
 
 def determining(config: Mapping) -> dict:
-    """What two runs of the same numbers have in common, as JSON has it."""
+    """The part of a config that two runs of the same numbers have in common, as JSON has it."""
     return json.loads(json.dumps({key: config.get(key) for key in DETERMINING}))
 
 
 def read_config(folder: str | Path) -> dict:
-    """Raises RunError when the folder holds no run, or one that cannot be opened."""
+    """Read config.json. Raises RunError when the folder holds no run, or one that cannot be opened."""
     path = Path(folder) / "config.json"
     if not path.exists():
         raise RunError(f"{folder} holds no run: there is no config.json. python -m lib.train makes one.")
@@ -214,8 +214,8 @@ def read_config(folder: str | Path) -> dict:
         raise RunError(f"{path} does not say {', '.join(missing)}: it is no run of this version. Train it anew.")
     for key, kind in PARTS.items():
         if not isinstance(config[key], kind):
-            wanted = "a string" if kind is str else "a JSON object"
-            raise RunError(f"{path}: {key} must be {wanted}, not {json.dumps(config[key])[:40]}")
+            expected = "a string" if kind is str else "a JSON object"
+            raise RunError(f"{path}: {key} must be {expected}, not {json.dumps(config[key])[:40]}")
     return config
 
 
@@ -227,8 +227,8 @@ def made_from(kind, values: Mapping, path: Path) -> Any:
             raise RunError(f"{path}: {kind.__name__} has no field {name!r}{did_you_mean(name, known)}")
         if not _fits(value, known[name]):
             kind_of = known[name]
-            wanted = kind_of.__name__ if isinstance(kind_of, type) else str(kind_of)
-            raise RunError(f"{path}: {name} must be {wanted}, not {json.dumps(value)[:40]}")
+            expected = kind_of.__name__ if isinstance(kind_of, type) else str(kind_of)
+            raise RunError(f"{path}: {name} must be {expected}, not {json.dumps(value)[:40]}")
     try:
         return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
     except (TypeError, ValueError) as error:
@@ -243,5 +243,5 @@ def _fits(value: Any, kind: Any) -> bool:
         return isinstance(value, list) and all(_fits(each, get_args(kind)[0]) for each in value)
     if get_origin(kind) is Literal:  # which word it may be, the field itself says
         kind = str
-    wanted = (int, float) if kind is float else kind
-    return isinstance(value, wanted) and (kind is bool or not isinstance(value, bool))
+    allowed = (int, float) if kind is float else kind
+    return isinstance(value, allowed) and (kind is bool or not isinstance(value, bool))

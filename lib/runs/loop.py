@@ -106,10 +106,10 @@ def train(
 def train_in_cache(
     kind: str, make: Callable[[], nn.Module], corpus: PreparedCorpus, config: TrainConfig, progress: bool = True
 ) -> tuple[Any, Run]:
-    """A model that helps to prepare a corpus, with its best weights: trained once, and kept in the cache under a name
-    of all that determines it. make: gives it untrained; the code around it counts too.
+    """A model that helps to prepare a corpus, with its best weights: trained once, and saved in the cache under a
+    name of all that determines it. make: gives it untrained; the code around it counts too.
 
-    A finished one is only read: another user may have trained it. Raises RunError where none can be kept.
+    A finished one is only read: another user may have trained it. Raises RunError where none can be saved.
     """
     torch.manual_seed(0)
     model, recipe = make().to(device_named()), Recipe(kind)
@@ -144,7 +144,7 @@ def _held(folder: Path, rank: int, world: int) -> Iterator[None]:
 
 
 def check_output(folder: str | Path, resume: bool) -> None:
-    """What can be told of a run's folder before the corpus is there. Raises RunError where a run cannot be written or
+    """Check a run's folder before the corpus is there. Raises RunError where a run cannot be written or
     would be overwritten, OSError for a name that cannot be."""
     if not str(folder).strip():
         raise RunError("the output folder has no name: give one, such as runs/mine")
@@ -172,7 +172,7 @@ def _acquired(lock: FileLock, seconds: float) -> bool:
 
 
 def _agreed(value: bool, world: int) -> bool:
-    """What the first process says, in all of them."""
+    """Give all processes what the first one says."""
     said = [value]
     if world > 1:
         dist.broadcast_object_list(said, src=0)
@@ -180,7 +180,7 @@ def _agreed(value: bool, world: int) -> bool:
 
 
 def progress_of(folder: str | Path) -> str:
-    """What a run that ended early has kept, in a sentence; empty where that is nothing."""
+    """A sentence on what a run that ended early has saved; empty where that is nothing."""
     try:
         path = Path(folder) / "last.safetensors"
         step = read_meta(path)["step"] if path.exists() else 0
@@ -240,22 +240,24 @@ class _Loop:
 
     def _check_same(self, stored: dict) -> None:
         """A stored run may be continued to more steps, with its corpus in another place; all else must be equal."""
-        there, now = (_flat(determining(config)) for config in (stored, self.record))
-        there = {**self._defaults(), **there}
+        before, now = (_flat(determining(config)) for config in (stored, self.record))
+        before = {**self._defaults(), **before}
         free = {"train.steps", "train.epochs", "train.save_every", "corpus"}  # "data" says what the corpus holds
         differing = [
-            f"{key} is {there.get(key)!r} there and {now.get(key)!r} now"
-            for key in sorted((there.keys() | now.keys()) - free)
-            if there.get(key) != now.get(key)
+            f"{key} is {before.get(key)!r} there and {now.get(key)!r} now"
+            for key in sorted((before.keys() | now.keys()) - free)
+            if before.get(key) != now.get(key)
         ]
         if differing:
             raise RunError(f"{self.folder} holds another run: {'; '.join(differing)}. Choose another output folder.")
 
     def _defaults(self) -> dict:
-        """Of fields that are younger than a run: its config.json does not say them; they mean what it did."""
+        """Defaults of fields that are younger than a run: its config.json does not say them; they mean what it
+        did."""
         parts = {"model": self.model.config, "options": self.corpus.options, "train": self.config}
         known = {
-            part: {f.name: f.default for f in fields(of) if f.default is not MISSING} for part, of in parts.items()
+            part: {f.name: f.default for f in fields(config) if f.default is not MISSING}
+            for part, config in parts.items()
         }
         return _flat(json.loads(json.dumps(known)))
 
@@ -370,8 +372,8 @@ class _Loop:
         self.rises = self._rises()
 
     def _rises(self) -> int:
-        """How often a validation's loss was higher than that of the one before; the one at the end of a run, which
-        may go on, does not count."""
+        """The number of validations whose loss was higher than that of the one before; the one at the end of a run,
+        which may go on, does not count."""
         validated = [m for m in read_metrics(self.folder) if m["split"] == "val"]
         losses = [m["loss"] for m in validated if m["step"] % self.validate_every == 0]
         return sum(after > before for before, after in pairwise(losses))
@@ -418,11 +420,11 @@ def backward_in_threads(
     def gradients(number: int):
         with random_numbers(*seeds, number):
             losses = losses_of(shares[number])
-        found = torch.autograd.grad(losses["loss"] * weights[number], parameters, allow_unused=True)
-        return found, {name: value.detach() * weights[number] for name, value in losses.items()}
+        share_gradients = torch.autograd.grad(losses["loss"] * weights[number], parameters, allow_unused=True)
+        return share_gradients, {name: value.detach() * weights[number] for name, value in losses.items()}
 
-    for found, losses in in_threads(gradients, range(len(shares)), len(shares)):
-        for parameter, gradient in zip(parameters, found):
+    for share_gradients, losses in in_threads(gradients, range(len(shares)), len(shares)):
+        for parameter, gradient in zip(parameters, share_gradients):
             if gradient is not None:
                 parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
         total = {name: total.get(name, 0) + value for name, value in losses.items()}

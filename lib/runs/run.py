@@ -40,7 +40,7 @@ class Summary:
 
 @dataclass
 class Run:
-    """A trained model, all that it needs, and where it is kept."""
+    """A trained model, all that it needs, and the folder where it is saved."""
 
     folder: Path
     config: dict  # config.json
@@ -58,7 +58,7 @@ class Run:
 
     @cached_property
     def metrics(self) -> list[dict]:
-        """What was logged: training losses (`split` "train") and validation losses ("val"), by step."""
+        """Logged values: training losses (`split` "train") and validation losses ("val"), by step."""
         return read_metrics(self.folder)
 
     @property
@@ -67,7 +67,7 @@ class Run:
 
     @property
     def hours(self) -> float:
-        """Of training, at the median time of a step: pauses do not count."""
+        """Hours of training, at the median time of a step: pauses do not count."""
         logged = [m for m in self.metrics if "seconds" in m]
         paces = [(b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in pairwise(logged)]
         paces = [pace for pace in paces if pace > 0]  # where it was resumed the clock begins again
@@ -84,14 +84,14 @@ class Run:
         """
         if isinstance(texts, str | dict):
             raise InputError("texts are given as a list: [text]")
-        found = []
+        documents = []
         for number, text in enumerate(texts):
             name = names[number] if number < len(names) else f"text {number + 1}"
             try:
-                found.append(self._document(text, name))
+                documents.append(self._document(text, name))
             except InputError as reason:
                 raise InputError(f"{name}: {reason}") from None
-        return found
+        return documents
 
     def _document(self, text: str | dict | Document, name: str) -> Document:
         if isinstance(text, Document):
@@ -116,8 +116,8 @@ class Run:
         shares = progress(list(batches(self.model, documents, batch_size, self.vocabulary)))
         if isinstance(self.model, Extractor):
             return [self._extract(*pair) for pair in zip(documents, choices(self.model, shares))]
-        found = written(self.model, shares, self.decode)
-        return [self._summary(document, best, attention) for document, best in zip(documents, found)]
+        hypotheses = written(self.model, shares, self.decode)
+        return [self._summary(document, best, attention) for document, best in zip(documents, hypotheses)]
 
     def _summary(self, document: EncodedDocument, best: Hypothesis, attention: bool) -> Summary:
         ids = best.ids
@@ -125,8 +125,8 @@ class Run:
         places = [t for t, i in enumerate(ids) if i not in self.model.control_symbols]
         words, vocabulary = [ids[t] for t in places], self.vocabulary
         groups = vocabulary.by_sentence(words, document.unknown)
-        kept = [places[place] for group in groups for place in group]
-        seen = {name: value if name in PER_DOCUMENT else value[kept] for name, value in seen.items()}
+        word_places = [places[place] for group in groups for place in group]
+        seen = {name: value if name in PER_DOCUMENT else value[word_places] for name, value in seen.items()}
         return Summary(
             sentences=vocabulary.sentences(words, document.unknown),
             score=best.score,
@@ -147,8 +147,8 @@ class Run:
 
     @torch.no_grad()
     def _attention(self, document: EncodedDocument, ids: list[int]) -> dict[str, np.ndarray]:
-        """While the model reads its own summary: what it looked at before it wrote each symbol, and before the end of
-        one that is empty."""
+        """Weights while the model reads its own summary: what it looked at before it wrote each symbol, and before
+        the end of one that is empty."""
         device = next(self.model.parameters()).device
         batch: Batch = make_batch([document], len(self.vocabulary)).to(device)
         tokens = torch.tensor([[BOS, *ids[:-1]]], device=device)

@@ -50,7 +50,7 @@ class DecodeConfig(Checked):
         return log_prob / ((length + self.length_offset) / (1 + self.length_offset)) ** self.length_penalty
 
     def among(self, words: int) -> "DecodeConfig":
-        """The same for so many words, copy ids counted in: without `forbidden` ids that none of them has."""
+        """The configuration for so many words, copy ids counted in: without `forbidden` ids that none of them has."""
         return replace(self, forbidden=tuple(i for i in self.forbidden if i < words))
 
 
@@ -76,7 +76,7 @@ def beam_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[l
         search.step(length)
         if not len(search.documents):
             break
-    return [sorted(found, key=lambda h: -h.score)[: config.beam] for found in search.ended]
+    return [sorted(hypotheses, key=lambda h: -h.score)[: config.beam] for hypotheses in search.ended]
 
 
 class _Search:
@@ -114,7 +114,7 @@ class _Search:
         self._drop_done(length)
 
     def _collect(self, values: Tensor, parents: Tensor, ends: Tensor, length: int) -> None:
-        """Put away the candidates that end and are among the best K of their document."""
+        """Collect the candidates that end and are among the best K of their document."""
         best = ends & (values > -torch.inf)
         best[:, self.config.beam :] = False
         for row, column in best.nonzero().tolist():
@@ -230,9 +230,9 @@ def _one_by_one(
 
 def extract(model: Extractor, split, vocabulary: Vocabulary, batch_size: int = 16) -> list[list[str]]:
     """The sentences that a model chooses of every document of a split (`choose`)."""
-    found = choices(model, batches(model, split, batch_size, vocabulary))
+    numbers = choices(model, batches(model, split, batch_size, vocabulary))
     texts = (source_sentences(document, vocabulary) for document in split)
-    return [[sentences[i] for i in chosen] for sentences, chosen in zip(texts, found)]
+    return [[sentences[i] for i in chosen] for sentences, chosen in zip(texts, numbers)]
 
 
 def choices(model: Extractor, batches: Iterable[Batch]) -> list[list[int]]:
@@ -240,7 +240,7 @@ def choices(model: Extractor, batches: Iterable[Batch]) -> list[list[int]]:
     model.eval()
     device = next(model.parameters()).device
     choose = torch.no_grad()(lambda batch: model.choose(batch.to(device)))
-    return [chosen for found in in_threads(choose, batches, threads_on(device)) for chosen in found]
+    return [chosen for of_batch in in_threads(choose, batches, threads_on(device)) for chosen in of_batch]
 
 
 def batches(model: Summarizer | Extractor, split, batch_size: int, vocabulary: Vocabulary) -> Iterator[Batch]:
@@ -275,4 +275,4 @@ def written(model: Summarizer, batches: Iterable[Batch], config: DecodeConfig) -
             return sample_search(model, batch, config)
         return [best for best, *_ in beam_search(model, batch, config)]
 
-    return [best for found in in_threads(search, batches, threads_on(device)) for best in found]
+    return [best for of_batch in in_threads(search, batches, threads_on(device)) for best in of_batch]

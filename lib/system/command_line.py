@@ -1,4 +1,4 @@
-"""What the commands have in common: their help is their docstring, an error that its reader can mend is one line, and
+"""Parts that the commands share: their help is their docstring, an error that its reader can mend is one line, and
 so is Ctrl-C. A fault of the program keeps its traceback."""
 
 import io
@@ -24,7 +24,7 @@ def plain_errors(stopped: Callable[[], str] = lambda: "") -> Iterator[None]:
     """The project's own errors (`CompanionError`), the system's and a full GPU end the process with one line and
     status 1, Ctrl-C with status 130. Any other error passes, with its traceback.
 
-    What is printed within it is UTF-8. stopped: what Ctrl-C leaves behind, in words.
+    What is printed within it is UTF-8. stopped: what Ctrl-C leaves, in words.
     """
     _print_utf8()
     try:
@@ -45,8 +45,8 @@ def plain_errors(stopped: Callable[[], str] = lambda: "") -> Iterator[None]:
 
 
 def _print_utf8() -> None:
-    """Whatever the system's encoding is, in which a summary might not be written. Half a character, as of a file's
-    name that is no text, becomes its escape, which JSON reads too."""
+    """Print in UTF-8 whatever the system's encoding is, in which a summary might not be written. Half a character, as
+    of a file's name that is no text, becomes its escape, which JSON reads too."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""Which device a process computes on, and torchrun's processes."""
+"""Devices that processes compute on, and torchrun's processes."""
 
 import os
 from collections.abc import Iterator

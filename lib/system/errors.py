@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 
 class CompanionError(Exception):
-    """What the project itself raises for people to read: says what, where and what to do."""
+    """An error that the project itself raises for people to read: says what, where and what to do."""
 
 
 class InputError(CompanionError, ValueError):

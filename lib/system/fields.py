@@ -12,7 +12,7 @@ from lib.system.errors import InputError
 
 @dataclass(frozen=True)
 class Rule:
-    """What the value of a field must be, beside its type."""
+    """A rule that the value of a field keeps, beside its type."""
 
     words: str
     holds: Callable[[Any], bool]
@@ -44,7 +44,7 @@ def _rules(kind: type) -> dict[str, list[Rule]]:
 
 
 def _rules_of(hint: Any) -> Iterator[Rule]:
-    """Of a type: a `Literal`, an `Annotated` one, or a union with such."""
+    """Rules of a type: a `Literal`, an `Annotated` one, or a union with such."""
     if get_origin(hint) is Literal:
         *others, last = map(repr, get_args(hint))
         yield Rule(" or ".join(filter(None, (", ".join(others), last))), get_args(hint).__contains__)

@@ -31,37 +31,37 @@ def project_root() -> Path:
 
 
 def check_ours() -> None:
-    """Raises InputError where Python takes another folder for `lib`, such as one in the current folder. An editable
+    """Raise InputError where Python takes another folder for `lib`, such as one in the current folder. An editable
     installation lets it find this one's modules all the same."""
     name = __name__.partition(".")[0]
-    own, found = Path(__file__).resolve().parents[1], Path(sys.modules[name].__path__[0]).resolve()
-    if found != own:
+    ours, theirs = Path(__file__).resolve().parents[1], Path(sys.modules[name].__path__[0]).resolve()
+    if theirs != ours:
         raise InputError(
-            f"{found} is in the way: Python takes it for {own}. Start in another folder (papermill: --cwd FOLDER), "
+            f"{theirs} is in the way: Python takes it for {ours}. Start in another folder (papermill: --cwd FOLDER), "
             "or a command with python -P -m"
         )
 
 
 def work_folder() -> Path:
-    """Where pages keep what they make: `runs` in the checkout or the current folder. Where that cannot be written it
+    """The folder for what pages make: `runs` in the checkout or the current folder. Where that cannot be written it
     is a folder of the user's, or a temporary one, which is said once."""
     return _writable(project_root() / "runs", "runs")
 
 
 def trained_folder(name: str) -> Path:
-    """Of the run that the project keeps of a paper."""
+    """The folder of the run that the project keeps of a paper."""
     return project_root() / "trained" / name
 
 
 def cache_dir() -> Path:
-    """Where prepared corpora are kept: the environment variable COMPANION_CACHE, or `cache` in the checkout, or the
+    """The folder of prepared corpora: the environment variable COMPANION_CACHE, or `cache` in the checkout, or the
     user's own cache. Where none is named and the checkout's cannot be written, it is the user's or a temporary one,
     which is said once."""
     return Path(os.environ.get("COMPANION_CACHE") or _writable(_shared_cache(), "cache"))
 
 
 def cached(name: str, whole: str = "") -> Path:
-    """Where the cache keeps `name`, a path in it: a cache that may only be read counts for what is there.
+    """The place of `name`, a path, in the cache: a cache that may only be read counts for what is there.
 
     whole: the file of a folder `name` that says that all of it is there.
     """
@@ -96,8 +96,8 @@ def _writable(folder: Path, kind: str) -> Path:
 
 @cache
 def temporary_folder() -> Path:
-    """Among temporary files, this user's alone and the same for all processes. Where somebody else has taken its name
-    it is a new one: what is read there may be code."""
+    """A folder among temporary files, this user's alone and the same for all processes. Where somebody else has taken
+    its name it is a new one: what is read there may be code."""
     user = getattr(os, "getuid", lambda: 0)()  # on Windows temporary files are a user's own, and have no other
     folder = Path(tempfile.gettempdir()) / f"{PROJECT}-{user}"
     with suppress(FileExistsError):
@@ -109,7 +109,7 @@ def temporary_folder() -> Path:
 
 @cache
 def say_once(line: str) -> None:
-    """A line on standard error, the first time that this process has it to say."""
+    """Print a line on standard error, the first time that this process has it to say."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -129,7 +129,7 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
 
 
 def check_writable(path: str | Path) -> None:
-    """Raises OSError where `write_whole` would after all the work: a folder is there, or none can be made."""
+    """Raise OSError where `write_whole` would after all the work: a folder is there, or none can be made."""
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -138,7 +138,7 @@ def check_writable(path: str | Path) -> None:
 
 
 def unwritable(folder: Path) -> OSError | None:
-    """Why nothing can be written in a folder, which need not be there yet; None where it can."""
+    """The reason why nothing can be written in a folder, which need not be there yet; None where it can."""
     # os.path, for which a path that nobody may ask for is not there
     there = next((path for path in (folder.absolute(), *folder.absolute().parents) if os.path.exists(path)), None)
     if there is None:  # a drive that is not here
@@ -152,7 +152,7 @@ def unwritable(folder: Path) -> OSError | None:
 
 def would_be_published(path: str | Path) -> bool:
     """Whether a file stands, or would stand, in a Git checkout that does not ignore it."""
-    path = Path(path).resolve()  # git looks behind no link
+    path = Path(path).resolve()  # git follows no link
     there = next(place for place in path.parents if place.is_dir())
     with suppress(OSError):  # without git nothing is committed
         asked = ["git", "check-ignore", "--quiet", str(path)]
@@ -167,7 +167,7 @@ def to_disk(path: Path) -> None:
 
 
 def temporary_beside(path: Path) -> Path:
-    """Under what name this process writes a file or a folder until it is whole."""
+    """The name under which this process writes a file or a folder until it is whole."""
     return path.with_name(f".{path.name}.{os.getpid()}.tmp")
 
 
@@ -198,7 +198,7 @@ LOCK_MODE = 0o666  # of the file of a lock: whoever may write in its folder can 
 
 @contextmanager
 def locked(path: str | Path, what: str, patience: float = 1.0) -> Iterator[None]:
-    """Within it no other process is in a block with the same `path`, a file that is made; who has to wait is told.
+    """Hold a lock: no other process is in a block with the same `path`, a file that is made; who has to wait is told.
 
     what: that the others do, for the message. patience: seconds before it.
     """
@@ -228,25 +228,26 @@ def write_json(path: str | Path, value) -> Path:
 
 
 def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
-    """A file of numbers. Raises ValueError where it is no `what`, a JSON object with the keys that are `needed`."""
+    """Read a file of numbers. Raises ValueError where it is no `what`, a JSON object with the keys that are
+    `needed`."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        numbers = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as JSON ({error})") from None
-    if not isinstance(found, dict):
+    if not isinstance(numbers, dict):
         raise InputError(f"{path}: no {what}: it holds no JSON object")
-    check_keys(found, path, what, needed)
-    return found
+    check_keys(numbers, path, what, needed)
+    return numbers
 
 
 def check_keys(found: dict, path: Path, what: str, needed: Iterable[str]) -> None:
-    """Raises ValueError where what a file holds is no `what`: it lacks keys that are `needed`."""
+    """Raise ValueError where what a file holds is no `what`: it lacks keys that are `needed`."""
     if missing := [key for key in needed if key not in found]:
         raise InputError(f"{path}: no {what}: it has no {', '.join(map(repr, missing))}")
 
 
 def check_replaces(output: Path, what: str, needed: Iterable[str], *beside: Path) -> None:
-    """Raises OSError where files cannot be written, and InputError where they would replace others.
+    """Raise OSError where files cannot be written, and InputError where they would replace others.
 
     output: a `what`, a JSON object with the keys that are `needed`.
     beside: files that are written after it, and are its own only where it is there.

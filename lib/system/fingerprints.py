@@ -1,4 +1,4 @@
-"""Short names of what something was made of: of values, of files' contents, of code."""
+"""Digests, short names of what something was made of: of values, of files' contents, of code."""
 
 import ast
 import hashlib
@@ -26,14 +26,14 @@ def contents_digest(folder: Path, files: Iterable[Path]) -> str:
     """
     files = list(files)
     stats = [path.stat() for path in files]
-    found = [(s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in stats]
-    known = cached(f"digests/{digest([[str(path.absolute()), *s] for path, s in zip(files, found)], 24)}")
+    stamps = [(s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in stats]
+    known = cached(f"digests/{digest([[str(path.absolute()), *s] for path, s in zip(files, stamps)], 24)}")
     with suppress(OSError, ValueError):
-        (kept,) = json.loads(known.read_text(encoding="utf-8"))
-        return kept
+        (saved,) = json.loads(known.read_text(encoding="utf-8"))
+        return saved
     contents = digest([[path.relative_to(folder).as_posix(), _sha256(path)] for path in files])
     # a file that was changed a moment ago may be changed again without another time
-    if time.time_ns() - max((max(s[-2:]) for s in found), default=0) > 2_000_000_000:
+    if time.time_ns() - max((max(s[-2:]) for s in stamps), default=0) > 2_000_000_000:
         with suppress(OSError):
             write_json(known, [contents])
     return contents
@@ -53,18 +53,18 @@ def code_digest(*modules: str, root: str | Path | None = None) -> str:
     """
     root = Path(root or Path(__file__).resolve().parents[2])
     packages = {name.partition(".")[0] for name in modules}
-    waiting, found = list(modules), {}
+    waiting, code_by_module = list(modules), {}
     while waiting:
         name = waiting.pop()
-        if name not in found:
+        if name not in code_by_module:
             path = _file_of(name, root)
             if path is None:
                 raise ValueError(f"no module {name} in {root}")
-            found[name], imported = _code_in(path, path.stat().st_mtime_ns)
+            code_by_module[name], imported = _code_in(path, path.stat().st_mtime_ns)
             package = name if path.name == "__init__.py" else name.rpartition(".")[0]
             absolute = [importlib.util.resolve_name(other, package) for other in imported]
             waiting += [other for other in absolute if other.partition(".")[0] in packages and _file_of(other, root)]
-    return digest(found)
+    return digest(code_by_module)
 
 
 def _file_of(module: str, root: Path) -> Path | None:

@@ -12,8 +12,8 @@ from multiprocessing import get_context
 
 
 def default_workers() -> int:
-    """On Linux, where they are forked, one process for each core that this one may use, which on a shared machine are
-    often not all; elsewhere one."""
+    """The number of processes: on Linux, where they are forked, one for each core that this one may use, which on a
+    shared machine are often not all; elsewhere one."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
 
 

@@ -26,7 +26,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
-    """So many of PyTorch's threads for what this thread asks of it."""
+    """Use so many of PyTorch's threads for what this thread asks of it."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

@@ -15,4 +15,4 @@ COMPARED: dict[str, dict[str, ModelPicture]] = {
     "read_again": read_again.COMPARED,
     "hierarchical_transformer": hierarchical_transformer.COMPARED,
 }
-PICTURES = MODELS | {name: picture for found in COMPARED.values() for name, picture in found.items()}
+PICTURES = MODELS | {name: picture for compared in COMPARED.values() for name, picture in compared.items()}

@@ -1,4 +1,4 @@
-"""What the picture of a model is made of: data, drawn by `lib.pages.diagrams`.
+"""Parts of the picture of a model: data, drawn by `lib.pages.diagrams`.
 
 Boxes stand in columns and rows and say what they hold. An arrow has the numbers of the equations that make what it
 leads to, and that result's shape.
@@ -20,7 +20,7 @@ class Window:
     """A frame around words in a row, in the colour of memory."""
 
     first: int
-    last: int  # one behind its last word
+    last: int  # one after its last word
     says: str
     dashed: bool = False
 
@@ -30,7 +30,7 @@ class Part:
     """Words in a row that have a colour of their own."""
 
     first: int
-    last: int  # one behind its last word
+    last: int  # one after its last word
     kind: str  # one of KINDS
     says: str = ""  # below them
 
@@ -53,7 +53,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Arrow:
-    """From one box to another, with right angles only.
+    """An arrow from one box to another, with right angles only.
 
     It leaves and enters at a side of a box, there at a part of its length (0 is left or top, 1 right or bottom);
     None is where its other end stands.

@@ -1,7 +1,7 @@
 """Clusters of paragraphs in pieces (Liu and Lapata 2019): all of them first, then the best of a ranking.
 
 In a corpus of `ParagraphOptions` a document's first row (what other corpora call a sentence) is its title with `<T>`
-behind it, the others its paragraphs as they come. `ranking` makes of it what a model reads.
+after it, the others its paragraphs as they come. `ranking` makes of it what a model reads.
 """
 
 import sys
@@ -60,7 +60,7 @@ class ParagraphOptions(Options):
 
     @property
     def of_corpus(self) -> tuple[str, ...]:
-        """Those of a corpus that came ranked."""
+        """Fields of a corpus that came ranked."""
         return tuple(_IF_RANKED) if all(getattr(self, name) == value for name, value in _IF_RANKED.items()) else ()
 
     def example(self, document: Document) -> Cluster:
@@ -73,17 +73,17 @@ class ParagraphOptions(Options):
             for part in _gather(beginning(sentences, self.section_words), self.paragraph_words):
                 paragraphs.append(" ".join(part))
                 sources.append(source)
-        wanted = words_of(" ".join(document.summary), lower=True)
-        recalls = [bigram_recall(words_of(p, lower=True), wanted) for p in paragraphs]
-        kept = [i for i, recall in enumerate(recalls) if recall <= self.clones] or range(len(paragraphs))
-        texts, names = [paragraphs[i] for i in kept], [sources[i] for i in kept]
-        return Cluster(document.id, document.title, texts, names, document.summary, [recalls[i] for i in kept])
+        summary_words = words_of(" ".join(document.summary), lower=True)
+        recalls = [bigram_recall(words_of(p, lower=True), summary_words) for p in paragraphs]
+        numbers = [i for i, recall in enumerate(recalls) if recall <= self.clones] or range(len(paragraphs))
+        texts, names = [paragraphs[i] for i in numbers], [sources[i] for i in numbers]
+        return Cluster(document.id, document.title, texts, names, document.summary, [recalls[i] for i in numbers])
 
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
     ) -> PreparedCorpus:
-        """In pieces that are learned from the training documents. A corpus that comes ranked, in pieces of its own,
-        keeps its paragraphs and its pieces as they are."""
+        """Prepare in pieces that are learned from the training documents. A corpus that comes ranked, in pieces of
+        its own, keeps its paragraphs and its pieces as they are."""
         options = replace(self, **_IF_RANKED) if corpus.ranked else self
         key = [corpus.identity, code_of(type(corpus)), asdict(options), limit]
         return cached_corpus(
@@ -143,5 +143,5 @@ def encode_cluster(found: Cluster, pieces: Pieces, options: ParagraphOptions) ->
     rows = [np.append(title[: options.paragraph_tokens - 1], TITLE_END)]
     rows += [row[: options.paragraph_tokens] if len(row) else np.array([PARAGRAPH_END]) for row in paragraphs]
     target = summary_pieces(found.summary, pieces, options)
-    made = EncodedDocument.of(found.id, np.concatenate(rows), list(map(len, rows)), target, (), found.summary)
-    return replace(made, labels=np.array(found.recalls, dtype=np.float32))
+    encoded = EncodedDocument.of(found.id, np.concatenate(rows), list(map(len, rows)), target, (), found.summary)
+    return replace(encoded, labels=np.array(found.recalls, dtype=np.float32))

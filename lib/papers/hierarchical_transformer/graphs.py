@@ -41,8 +41,8 @@ def discourse_graph(
     sources: Sequence[Hashable] | None = None,
     entities: Callable[[str], set[str]] | None = None,
 ) -> np.ndarray:
-    """0.2 times the entities that two paragraphs share, and 1 where a discourse marker joins them: [P, P] (equation
-    26), with 1 on the diagonal so that no row is empty.
+    """Graph of 0.2 times the entities that two paragraphs share, and 1 where a discourse marker joins them: [P, P]
+    (equation 26), with 1 on the diagonal so that no row is empty.
 
     Args:
         paragraphs: texts, in the order of their documents.
@@ -51,8 +51,8 @@ def discourse_graph(
         entities: a text's entities; by default what `entity_finder` gives.
     """
     entities = entities or entity_finder()[0]
-    found = [entities(text) for text in paragraphs]
-    shared = np.array([[len(a & b) for b in found] for a in found], dtype=float).reshape(len(found), len(found))
+    names = [entities(text) for text in paragraphs]
+    shared = np.array([[len(a & b) for b in names] for a in names], dtype=float).reshape(len(names), len(names))
     graph = 0.2 * shared
     sources = sources if sources is not None else [0] * len(paragraphs)
     for i in range(1, len(paragraphs)):
@@ -65,8 +65,8 @@ def discourse_graph(
 
 @cache
 def entity_finder() -> tuple[Callable[[str], set[str]], str]:
-    """What finds the entities of a text, and its name: spaCy with its small English model where both are installed,
-    otherwise `capitalised_names`."""
+    """A function that finds the entities of a text, and its name: spaCy with its small English model where both are
+    installed, otherwise `capitalised_names`."""
     try:
         import spacy  # pyright: ignore[reportMissingImports]  # an extra that need not be there
 

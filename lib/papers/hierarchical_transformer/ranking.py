@@ -60,7 +60,7 @@ class ClusterOptions(ParagraphOptions):
 
     @property
     def of_all(self) -> ParagraphOptions:
-        """What the paragraphs themselves are made with."""
+        """Options that the paragraphs themselves are made with."""
         return ParagraphOptions(**{f.name: getattr(self, f.name) for f in fields(ParagraphOptions)})
 
     def prepare(
@@ -72,8 +72,8 @@ class ClusterOptions(ParagraphOptions):
         one.
         """
         if corpus.ranked and (self.ranking != "learned" or self.graph == "discourse"):
-            wanted = "graph='discourse'" if self.graph == "discourse" else f"ranking={self.ranking!r}"
-            raise CorpusError(f"{corpus.name}: {ORDER_UNKNOWN}, so a row with {wanted} cannot be had from it")
+            option = "graph='discourse'" if self.graph == "discourse" else f"ranking={self.ranking!r}"
+            raise CorpusError(f"{corpus.name}: {ORDER_UNKNOWN}, so a row with {option} cannot be had from it")
         wide = self.of_all.prepare(corpus, limit, progress=progress)
         ranking = "order" if corpus.ranked else self.ranking
         graph = entity_finder()[1] if self.graph == "discourse" else self.graph
@@ -84,15 +84,15 @@ class ClusterOptions(ParagraphOptions):
                 scores, weights = learned_ranking(wide, self, progress)
             else:
                 scores = {name: SCORES[ranking](split, wide.vocabulary) for name, split in wide.splits.items()}
-            made = choose_paragraphs(wide, scores, self, parts, corpus)
-            return replace(made, encoder=replace(made.encoder, chooser=weights))
+            chosen = choose_paragraphs(wide, scores, self, parts, corpus)
+            return replace(chosen, encoder=replace(chosen.encoder, chooser=weights))
 
         key = [wide.fingerprint, asdict(self), ranking, graph]
         return cached_corpus("ranked", key, ClusterOptions, make, folder)
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
-        """By the ranker that the encoder has; where it has none (its corpus came ranked), paragraphs stay as they
-        come."""
+        """Encode what the encoder's ranker chooses; where it has none (its corpus came ranked), paragraphs stay as
+        they come."""
         documents, pieces = list(documents), encoder.vocabulary
         wide = super().encode(documents, encoder)
         if self.ranking == "learned" and encoder.chooser is not None:
@@ -117,7 +117,7 @@ def ranker_training(options: ClusterOptions) -> TrainConfig:
 
 
 def train_ranker(wide: PreparedCorpus, options: ClusterOptions, progress: bool = True) -> tuple[ParagraphRanker, Run]:
-    """The ranker of a corpus of whole clusters (`ParagraphOptions`), with its best weights. Kept in the cache."""
+    """The ranker of a corpus of whole clusters (`ParagraphOptions`), with its best weights. Saved in the cache."""
     config = ranker_training(options)
     return train_in_cache("ranker", lambda: _ranker(wide.encoder, options.ranker_width), wide, config, progress)
 
@@ -139,7 +139,7 @@ def learned_scores(model: ParagraphRanker, split: Sequence[EncodedDocument], bat
 def learned_ranking(
     wide: PreparedCorpus, options: ClusterOptions, progress: bool = True
 ) -> tuple[dict[str, list[np.ndarray]], dict[str, np.ndarray]]:
-    """Scores of every split by a ranker that is trained on the first, kept beside it, and the ranker's weights."""
+    """Scores of every split by a ranker that is trained on the first, saved beside it, and the ranker's weights."""
     model, run = train_ranker(wide, options, progress)
     path = run.folder / "scores.safetensors"
     if not path.exists():
@@ -181,7 +181,7 @@ def similarity_scores(split: Sequence[EncodedDocument], pieces: Vocabulary) -> l
 
 
 def order_scores(split: Sequence[EncodedDocument], pieces: Vocabulary) -> list[np.ndarray]:
-    """Scores by which paragraphs stay as they come."""
+    """Scores that leave paragraphs as they come."""
     return [-np.arange(len(document.sentence_lengths) - 1.0) for document in split]
 
 
@@ -209,7 +209,7 @@ def choose_paragraphs(
     for name, split in wide.splits.items():
         texts = corpus.split(name) if corpus is not None and options.graph == "discourse" else None
         chosen = choose_rows(split, scores[name], options, wide.vocabulary, texts)
-        most = max(len(wide.vocabulary), split.longest + options.paragraphs)  # a mark behind each in a flat sequence
+        most = max(len(wide.vocabulary), split.longest + options.paragraphs)  # a mark after each in a flat sequence
         splits[name] = Split.write(parts, name, chosen, most)
     return replace(wide, encoder=replace(wide.encoder, options=options), splits=splits)
 
@@ -234,16 +234,16 @@ def _choose(
 ) -> EncodedDocument:
     rows = rows_of(document)
     chosen = np.append(0, 1 + best_first(scores)[: options.paragraphs])
-    kept, left = [], options.source_tokens or math.inf
+    cut_rows, left = [], options.source_tokens or math.inf
     for i in chosen:
         row = rows[i] if not options.flat or i == chosen[-1] or i == 0 else np.append(rows[i], PARAGRAPH_END)
-        kept.append(row[: int(min(left, len(row)))])
-        left -= len(kept[-1])
+        cut_rows.append(row[: int(min(left, len(row)))])
+        left -= len(cut_rows[-1])
         if left <= 0:
             break
-    places = chosen[: len(kept)]
-    source = np.concatenate(kept).astype(np.int32)
-    lengths = [len(source)] if options.flat else [len(row) for row in kept]
+    places = chosen[: len(cut_rows)]
+    source = np.concatenate(cut_rows).astype(np.int32)
+    lengths = [len(source)] if options.flat else [len(row) for row in cut_rows]
     if graph is not None:
         graph = graph[np.ix_(places, places)].ravel().astype(np.float32)
     lengths = np.array(lengths, dtype=np.int32)
@@ -264,5 +264,5 @@ def _graphs(
     entities, _ = entity_finder()
     if texts is None:
         raise InputError("a discourse graph is made of the documents' texts, and there are none")
-    found = map(options.example, islice(texts, len(documents)))
-    return (discourse_graph([c.title, *c.paragraphs], [None, *c.sources], entities) for c in found)
+    clusters = map(options.example, islice(texts, len(documents)))
+    return (discourse_graph([c.title, *c.paragraphs], [None, *c.sources], entities) for c in clusters)

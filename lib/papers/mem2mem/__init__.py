@@ -27,7 +27,7 @@ from lib.runs.search import DecodeConfig
 
 
 def _extractor(pieces: int, size: int, **train) -> Preset:
-    """So many pieces, and one layer of so many units in place of two of 512."""
+    """A small preset of an extractor: so many pieces, and one layer of so many units in place of two of 512."""
     return Preset(
         ExtractOptions(vocab_size=pieces),
         {"embedding": size, "hidden": size, "layers": 1},
@@ -151,8 +151,9 @@ PRESETS = {
 def mem2mem_baselines(
     documents: Sequence[Document], encoded: Sequence[EncodedDocument], prepared: PreparedCorpus
 ) -> dict[str, list[list[str]]]:
-    """Also extraction that sees the reference, at two other lengths: ten sentences, as many as Lead-10 and the heads
-    of Mem2Mem choose, and the sentences that Subramanian et al. (2020) label, whose "Gold Ext" the paper quotes."""
+    """The `text_baselines`, and extraction that sees the reference at two other lengths: ten sentences, as many as
+    Lead-10 and the heads of Mem2Mem choose, and the sentences that Subramanian et al. (2020) label, whose "Gold Ext"
+    the paper quotes."""
     labelled = [[d.sentences[i] for i in matches(d.sentences, d.summary)] for d in documents]
     ten = [oracle(d.sentences, d.summary, 10) for d in documents]
     return {**text_baselines(documents, encoded, prepared), "oracle-10": ten, "labelled": labelled}

@@ -1,4 +1,4 @@
-"""Papers in pieces, for extractors and for a language model behind them (Subramanian et al. 2020).
+"""Papers in pieces, for extractors and for a language model after them (Subramanian et al. 2020).
 
 An extractor reads sentences (`encode_sentences`), a language model a sequence (`encode_sequence`): introduction,
 extracted sentences, summary, and in training the rest of the paper.
@@ -43,7 +43,7 @@ class Article:
 
 @dataclass(frozen=True)
 class ExtractOptions(Options):
-    """What Sent-CLF and Sent-PTR read: sentences in byte pairs, which summaries share."""
+    """Options of what Sent-CLF and Sent-PTR read: sentences in byte pairs, which summaries share."""
 
     sentences: Count = 300  # of a paper, the first ones
     matches: Count = 2  # sentences of the paper that stand for each of the summary's
@@ -55,7 +55,7 @@ class ExtractOptions(Options):
         return CLUSTER_SYMBOLS
 
     def example(self, document: Document) -> Article:
-        """Everything of the document: the introduction is the first section that is called one, or the first."""
+        """The document as an article: the introduction is the first section that is called one, or the first."""
         (number,) = choose_sections(document.section_names, 1)
         before = sum(len(section) for section in document.sections[:number])
         opening = range(before, before + len(document.sections[number]))
@@ -64,7 +64,7 @@ class ExtractOptions(Options):
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
     ) -> PreparedCorpus:
-        """In byte pairs learned from the training documents, with the sentences that are to be extracted."""
+        """Prepare in byte pairs learned from the training documents, with the sentences that are to be extracted."""
         key = [corpus.identity, code_of(type(corpus)), asdict(self), limit, code_of(matches)]
         return cached_corpus(
             "extracts", key, ExtractOptions, lambda parts: _prepare(corpus, self, limit, progress, parts), folder
@@ -76,10 +76,10 @@ class ExtractOptions(Options):
 
 @dataclass(frozen=True)
 class SequenceOptions(ExtractOptions):
-    """What TLM reads, and the Sent-PTR that extracts for it."""
+    """Options of what TLM reads, and of the Sent-PTR that extracts for it."""
 
     window: int = 1024  # pieces of a sequence
-    extracts: bool = True  # whether extracted sentences stand behind the introduction
+    extracts: bool = True  # whether extracted sentences stand after the introduction
     extract_tokens: Count = 300  # at most; not stated
     rest_tokens: Natural | None = None  # of the rest of a paper, in training; None: all
     pointer_embedding: Count = 300
@@ -101,37 +101,37 @@ class SequenceOptions(ExtractOptions):
 
     @property
     def of_sentences(self) -> ExtractOptions:
-        """What Sent-PTR reads."""
+        """Options of what Sent-PTR reads."""
         return ExtractOptions(**{f.name: getattr(self, f.name) for f in fields(ExtractOptions)})
 
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
     ) -> PreparedCorpus:
-        """As TLM reads a corpus, whose sentences and Sent-PTR are in the cache.
+        """Prepare a corpus as TLM reads it; its sentences and Sent-PTR are in the cache.
 
         After the introduction stand in training the sentences that are right, otherwise those that Sent-PTR chooses,
         which is trained on the same documents: so their paper found it to be best. The validation documents are read
         as those of the test are.
         """
-        found = self.of_sentences.prepare(corpus, limit, progress=progress)
-        key = [found.fingerprint, corpus.identity, asdict(self), limit]
+        sentence_corpus = self.of_sentences.prepare(corpus, limit, progress=progress)
+        key = [sentence_corpus.fingerprint, corpus.identity, asdict(self), limit]
 
         def make(parts: Path) -> PreparedCorpus:
-            return _sequences(corpus, self, limit, progress, parts, found)
+            return _sequences(corpus, self, limit, progress, parts, sentence_corpus)
 
         return cached_corpus("sequences", key, SequenceOptions, make, folder)
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
-        """As those that TLM is tested on."""
+        """Encode documents as those that TLM is tested on."""
         documents, pieces = list(documents), encoder.vocabulary
-        found = super().encode(documents, encoder)
-        chosen: Iterable[Sequence[int]] = [()] * len(found)
+        encoded = super().encode(documents, encoder)
+        chosen: Iterable[Sequence[int]] = [()] * len(encoded)
         if self.extracts:
             pointer = _pointer(pieces, self)
             pointer.load_state_dict(
                 {name: torch.from_numpy(value) for name, value in (encoder.chooser or {}).items()}
             )
-            chosen = _chosen(found, pieces, pointer.eval())
+            chosen = _chosen(encoded, pieces, pointer.eval())
         return [encode_sequence(self.example(d), c, pieces, self) for d, c in zip(documents, chosen, strict=True)]
 
 
@@ -147,27 +147,30 @@ def encode_sentences(
     rows = _rows(article.sentences[: options.sentences], pieces, options)
     lengths = [len(row) for row in rows]
     target = summary_pieces(article.summary, pieces, options)
-    made = EncodedDocument.of(article.id, np.concatenate(rows), lengths, target, (), article.summary)
-    return made if labels is None else replace(made, labels=np.isin(np.arange(len(rows)), labels).astype(np.float32))
+    encoded = EncodedDocument.of(article.id, np.concatenate(rows), lengths, target, (), article.summary)
+    if labels is None:
+        return encoded
+    return replace(encoded, labels=np.isin(np.arange(len(rows)), labels).astype(np.float32))
 
 
 def encode_sequence(
     article: Article, chosen: Sequence[int], pieces: Pieces, options: SequenceOptions, rest: bool = False
 ) -> EncodedDocument:
-    """The first row is what the summary is written from: the introduction, cut to what the window leaves it, `<P>`,
-    and the `chosen` sentences in their order. The others, if `rest`, are windows of what it leaves out."""
-    rows, found = _rows(article.sentences, pieces, options), []
+    """Rows of an article. The first is what the summary is written from: the introduction, cut to what the window
+    leaves it, `<P>`, and the `chosen` sentences in their order. The others, if `rest`, are windows of what it leaves
+    out."""
+    rows, extracted = _rows(article.sentences, pieces, options), []
     if options.extracts:
         extract = [piece for i in chosen for piece in rows[i].tolist()]
-        found = [PARAGRAPH_END, *extract[: options.extract_tokens]]
+        extracted = [PARAGRAPH_END, *extract[: options.extract_tokens]]
     opening = list(chain.from_iterable(rows[i].tolist() for i in article.introduction))
     others = (rows[i].tolist() for i in range(len(rows)) if i not in article.introduction)
-    room = options.window - options.summary_tokens - len(found)
+    room = options.window - options.summary_tokens - len(extracted)
     left = [*opening[room:], *chain.from_iterable(others)][: options.rest_tokens] if rest else []
     windows = [left[start : start + options.window] for start in range(0, len(left), options.window)]
-    lengths = [len(opening[:room]) + len(found), *map(len, windows)]
+    lengths = [len(opening[:room]) + len(extracted), *map(len, windows)]
     target = summary_pieces(article.summary, pieces, options)
-    return EncodedDocument.of(article.id, [*opening[:room], *found, *left], lengths, target, (), article.summary)
+    return EncodedDocument.of(article.id, [*opening[:room], *extracted, *left], lengths, target, (), article.summary)
 
 
 def _rows(sentences: Sequence[str], pieces: Pieces, options: Options) -> list[np.ndarray]:
@@ -207,19 +210,19 @@ def summary_sentences(corpus: PreparedCorpus) -> int:
 
 
 def _sequences(
-    corpus, options: SequenceOptions, limit: int | None, progress: bool, parts: Path, found: PreparedCorpus
+    corpus, options: SequenceOptions, limit: int | None, progress: bool, parts: Path, sentence_corpus: PreparedCorpus
 ) -> PreparedCorpus:
-    pointer = train_pointer(found, options, progress) if options.extracts else None
-    pieces: Any = found.vocabulary
+    pointer = train_pointer(sentence_corpus, options, progress) if options.extracts else None
+    pieces: Any = sentence_corpus.vocabulary
     splits = {}
     for name in SPLITS:
         texts = watched(corpus.split(name, limit), f"{corpus.name}, {name}, as sequences", progress)
-        pairs = zip(texts, _chosen(found[name], pieces, pointer if name != "train" else None), strict=True)
+        pairs = zip(texts, _chosen(sentence_corpus[name], pieces, pointer if name != "train" else None), strict=True)
         encode = partial(_as_sequences, options=options, rest=name == "train")
         splits[name] = encode_split(parts, name, pairs, encode, pieces)
     weights = None if pointer is None else {n: v.cpu().numpy() for n, v in pointer.state_dict().items()}
     encoder = TextEncoder(options, pieces, chooser=weights)
-    return PreparedCorpus(corpus.name, encoder, splits, found.report, found.remarks)
+    return PreparedCorpus(corpus.name, encoder, splits, sentence_corpus.report, sentence_corpus.remarks)
 
 
 def _chosen(split: Sequence[EncodedDocument], pieces: Pieces, pointer: SentencePointer | None) -> Iterable[list[int]]:
@@ -236,7 +239,7 @@ def _as_sequences(
 
 
 def pointer_training(options: SequenceOptions) -> TrainConfig:
-    """Adam, as Sent-PTR's is; its duration is not stated there."""
+    """Training with Adam, as Sent-PTR's is; its duration is not stated there."""
     return TrainConfig(
         batch_size=options.pointer_batch,
         steps=options.pointer_steps,
@@ -247,7 +250,7 @@ def pointer_training(options: SequenceOptions) -> TrainConfig:
 
 
 def train_pointer(found: PreparedCorpus, options: SequenceOptions, progress: bool = True) -> SentencePointer:
-    """The Sent-PTR of a corpus of sentences, with its best weights. Kept in the cache."""
+    """The Sent-PTR of a corpus of sentences, with its best weights. Saved in the cache."""
     config = pointer_training(options)
     return train_in_cache("pointer", lambda: _pointer(found.vocabulary, options), found, config, progress)[0]
 

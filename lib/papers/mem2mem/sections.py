@@ -28,7 +28,8 @@ class CohanOptions(WordOptions):
     whole_sentences: bool = False  # without the sentence that `section_tokens` would break off
 
     def check(self, name: str, examples: Iterable[Example]) -> None:
-        """With sections as units there must be some: the first document that has several is enough."""
+        """Raise CorpusError where sections are the units and there are none: the first document that has several is
+        enough."""
         if self.unit != "section":
             return
         seen = 0
@@ -42,7 +43,7 @@ class CohanOptions(WordOptions):
         )
 
     def example(self, document: Document) -> Example:
-        """The kept sections, and the summary. Nothing is discarded: Cohan et al.'s reader leaves out documents
+        """The `kept_sections`, and the summary. Nothing is discarded: Cohan et al.'s reader leaves out documents
         with odd lengths, from the test set too.
         """
         sections = self.kept_sections(document)
@@ -56,22 +57,22 @@ class CohanOptions(WordOptions):
         A document without sections keeps its first `sections * section_tokens` tokens.
         """
         if len(document.sections) == 1:
-            kept, budget = document.sections, self.sections * self.section_tokens
+            sections, budget = document.sections, self.sections * self.section_tokens
         else:
             chosen = choose_sections(document.section_names, self.sections)
-            kept, budget = [document.sections[i] for i in chosen], self.section_tokens
+            sections, budget = [document.sections[i] for i in chosen], self.section_tokens
         cut = self.cut_whole if self.whole_sentences else self.cut
-        return [cut(section, budget) for section in kept]
+        return [cut(section, budget) for section in sections]
 
     def cut_whole(self, sentences: list[str], budget: int) -> list[list[str]]:
         """Sentences in words, as many as the budget holds whole; the first one is cut where not even it fits."""
         words = [words for words in map(self.words, sentences) if words]
-        kept = [sentence for sentence, used in zip(words, accumulate(map(len, words))) if used <= budget]
-        return kept or self.cut(sentences, budget)
+        fitting = [sentence for sentence, used in zip(words, accumulate(map(len, words))) if used <= budget]
+        return fitting or self.cut(sentences, budget)
 
 
 def choose_sections(names: list[str], count: int) -> list[int]:
-    """Which sections are kept, in order (Cohan et al. 2018).
+    """Numbers of the sections that stay, in order (Cohan et al. 2018).
 
     From the first whose name has "intro" to the last whose name has "conclu" (where there are any); of those the
     first, the ones after it, and the last: `count` in all.

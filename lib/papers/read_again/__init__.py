@@ -14,20 +14,21 @@ from lib.runs.search import DecodeConfig
 
 
 def _variant(encoder: str, copy: bool) -> Variant:
-    """Options 1 and 2 read the paper's two sentences, or more."""
+    """A variant; options 1 and 2 read the paper's two sentences, or more."""
     return Variant(
         ReadAgain, {"encoder": encoder, "copy": copy}, {"sentences": at_least(2)} if "option" in encoder else {}
     )
 
 
 def _ras(decoder: str, rate: float) -> Variant:
-    """In the paper's preset with the training of Chopra et al. (2016), from memory; for how long is not stated."""
-    own = {"batch_size": 32, "learning_rate": rate, "anneal": 2.0, "halve_after": None, "max_norm": 10.0}
-    return Variant(RAS, {"decoder": decoder}, train={"paper": own})
+    """RAS, in the paper's preset with the training of Chopra et al. (2016), from memory; for how long is not
+    stated."""
+    training = {"batch_size": 32, "learning_rate": rate, "anneal": 2.0, "halve_after": None, "max_norm": 10.0}
+    return Variant(RAS, {"decoder": decoder}, train={"paper": training})
 
 
 def _lvt(candidates: int) -> Variant:
-    """Of a vocabulary with more words than are candidates, in the demos too."""
+    """Words-lvt of a vocabulary with more words than are candidates, in the demos too."""
     return Variant(WordsLVT, {"candidates": candidates}, {"vocab_size": at_least(4 * candidates)})
 
 

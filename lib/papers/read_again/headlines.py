@@ -42,7 +42,7 @@ class HeadlineOptions(WordOptions):
     filtered: bool = True  # training and validation pairs that the published filters drop are left out
 
     def words(self, sentence: str) -> list[str]:
-        """Lower-cased, digits as #. Clitics and marks are words, as in PTB."""
+        """Words in lower case, digits as #. Clitics and marks are words, as in PTB."""
         if not self.digits:
             return super().words(sentence)
         # a # that is there already stands for a digit, so that ##.# is one word
@@ -55,7 +55,7 @@ class HeadlineOptions(WordOptions):
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True, **keep
     ) -> PreparedCorpus:
-        """In the encoder's vocabulary first, in the cache, then in the decoder's."""
+        """Prepare in the encoder's vocabulary first, in the cache, then in the decoder's."""
         in_one = replace(self, vocab_size=self.source_vocab_size)
         wide = super(HeadlineOptions, in_one).prepare(corpus, limit, progress=progress, **keep)
         key = [wide.fingerprint, asdict(self)]
@@ -80,17 +80,17 @@ def fits(source: list[str], headline: list[str]) -> bool:
 def narrow(wide: PreparedCorpus, options: HeadlineOptions, parts: Path) -> PreparedCorpus:
     """A corpus in the decoder's vocabulary, each document with `source_ids` of the encoder's, in files of `parts`.
 
-    Both vocabularies come from the training pairs that are kept; a word of fewer occurrences than `options.fewest` is
+    Both vocabularies come from the training pairs that are left; a word of fewer occurrences than `options.fewest` is
     unknown to the encoder.
     """
 
-    def kept(name: str) -> Iterator[Example]:
+    def examples(name: str) -> Iterator[Example]:
         for example in (_in_words(wide, document) for document in wide[name]):
             if name == "test" or not options.filtered or fits(example.words, example.summary):
                 yield example
 
     headlines, both = Counter[str](), Counter[str]()
-    for example in kept("train"):
+    for example in examples("train"):
         headlines.update(example.summary)
         both.update(example.words)
     headlines.pop(SPECIALS[UNK], None)  # what neither the text nor the encoder's vocabulary has
@@ -102,7 +102,7 @@ def narrow(wide: PreparedCorpus, options: HeadlineOptions, parts: Path) -> Prepa
     splits = {}
     for name, split in wide.splits.items():
         most = max(len(read), len(encoder.vocabulary)) + split.longest
-        splits[name] = Split.write(parts, name, map(encoder.encode_example, kept(name)), most)
+        splits[name] = Split.write(parts, name, map(encoder.encode_example, examples(name)), most)
     dropped = {name: n for name, split in wide.splits.items() if (n := len(split) - len(splits[name]))}
     report = f"{wide.report} Left out by the filters: {dropped or 'none'}. The encoder knows {len(read):,} words."
     return replace(wide, encoder=encoder, splits=splits, report=report)

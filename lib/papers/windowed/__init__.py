@@ -12,7 +12,7 @@ from lib.system.errors import InputError
 
 
 def _needed(window: int | None) -> int:
-    """The preset's. Raises InputError where it has none."""
+    """The preset's window. Raises InputError where it has none."""
     if window is None:
         raise InputError("the preset has no window: choose the variant 'standard', or another preset")
     return window

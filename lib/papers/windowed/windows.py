@@ -63,7 +63,7 @@ class ArticleOptions(WordOptions):
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True, **keep
     ) -> PreparedCorpus:
-        """With [SLIDE] in the summaries where they are `marked`: then what has none is in the cache."""
+        """Prepare with [SLIDE] in the summaries where they are `marked`: then what has none is in the cache."""
         if not self.marked:
             return super().prepare(corpus, limit, folder, progress, **keep)
         plain = replace(self, window=None, stride=None).prepare(corpus, limit, progress=progress, **keep)
@@ -140,7 +140,7 @@ Rows = tuple[np.ndarray, np.ndarray]  # sentences: ids [words] and lengths [sent
 
 
 def similarities(summary: Rows, source: Rows, vectors: np.ndarray, aggregate: str = "sum") -> np.ndarray:
-    """How alike each summary sentence and each source sentence are: [S, L].
+    """Similarities of each summary sentence and each source sentence: [S, L].
 
     Args:
         summary, source: ids without a vector count for nothing.
@@ -181,8 +181,8 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
     best = similarities(summary, source, vectors, options.aggregate).argmax(1)
     ends = np.cumsum(document.sentence_lengths)
     starts, size = ends - document.sentence_lengths, len(document.source)
-    found = [window_of(int(starts[i]), int(ends[i]), size, options.window, options.stride) for i in best]
-    return np.maximum.accumulate(found)
+    windows = [window_of(int(starts[i]), int(ends[i]), size, options.window, options.stride) for i in best]
+    return np.maximum.accumulate(windows)
 
 
 def target_sentences(document: EncodedDocument, lower: bool) -> np.ndarray:
@@ -194,7 +194,7 @@ def target_sentences(document: EncodedDocument, lower: bool) -> np.ndarray:
 
 
 def mark_transitions(document: EncodedDocument, lengths: np.ndarray, windows: ArrayLike) -> EncodedDocument:
-    """[SLIDE] before each sentence of the target, as often as its window is later than that of the one before."""
+    """Put [SLIDE] before each sentence of the target, as often as its window is later than that of the one before."""
     starts = np.cumsum(lengths) - lengths
     places = np.repeat(starts, np.diff(windows, prepend=0))
     return replace(document, target=np.insert(document.target, places, SLIDE).astype(np.int32))
