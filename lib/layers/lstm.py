@@ -27,8 +27,8 @@ class LSTM(nn.LSTM):
 
     @staticmethod
     def _pays(inputs) -> bool:
-        """Whether the kernels pay: for packed sequences and single steps. All else PyTorch reads faster, but it has no
-        LSTM in bfloat16 where the processor has no AVX-512."""
+        """Whether the kernels pay: for packed sequences and single steps. PyTorch reads all else faster, but it has
+        no LSTM in bfloat16 where the processor has no AVX-512."""
         short = isinstance(inputs, PackedSequence) or inputs.shape[-2] == 1
         return short or (torch.is_autocast_enabled("cpu") and _has_no_bf16())
 
