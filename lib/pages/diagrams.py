@@ -27,11 +27,11 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.path import Path as Line
 from matplotlib.text import Text
 
+from lib.pages.figures import drawing_command
 from lib.pages.pictures import PICTURES
 from lib.pages.pictures.picture import Arrow, Box, Frame, ModelPicture, Part, equation_numbers
-from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import one_of
-from lib.system.files import project_root, write_whole
+from lib.system.files import write_whole
 
 # After Okabe and Ito (2008), the blue a little darker and the purple lighter, so that colour-blind readers can tell
 # all five apart. Heat maps of the same things can have them too.
@@ -328,11 +328,7 @@ def svg(figure: Figure) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = command_parser("lib.pages.diagrams", __doc__)
-    parser.add_argument("folder", nargs="?", default=project_root() / "figures", type=Path, help="or figures/")
-    args = parser.parse_args(arguments)
-    with plain_errors():
-        print(*draw_models(args.folder), sep="\n")
+    drawing_command("lib.pages.diagrams", __doc__, draw_models, arguments)
 
 
 if __name__ == "__main__":

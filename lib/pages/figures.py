@@ -8,7 +8,7 @@ A figure NAME.png has a NAME.json beside it: the name of a function of this file
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -368,12 +368,19 @@ PLOTS = {
 }  # fmt: skip
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = command_parser("lib.pages.figures", __doc__)
+def drawing_command(
+    name: str, docstring: str | None, draw: Callable[[Path], Iterable[str]], arguments: list[str] | None
+) -> None:
+    """Run a command that draws files into a folder, by default `figures`, and prints their names."""
+    parser = command_parser(name, docstring)
     parser.add_argument("folder", nargs="?", default=project_root() / "figures", type=Path, help="or figures/")
     args = parser.parse_args(arguments)
     with plain_errors():
-        print(*redraw(args.folder), sep="\n")
+        print(*draw(args.folder), sep="\n")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    drawing_command("lib.pages.figures", __doc__, redraw, arguments)
 
 
 if __name__ == "__main__":

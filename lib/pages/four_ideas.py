@@ -6,7 +6,6 @@
 Lengths are CSS pixels. A panel is drawn in places of its own, from its upper left corner.
 """
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from lib.pages.diagrams import COLOURS, DASHES, INK, Point, shade, svg
-from lib.system.command_line import plain_errors
-from lib.system.files import project_root, write_whole
+from lib.pages.figures import drawing_command
+from lib.system.files import write_whole
 
 WIDTH, HEIGHT, GAP = 440, 252, 12  # of a panel; around and between panels
 CELL, HIGH = 13.6, 22  # a word without letters
@@ -185,16 +184,13 @@ def ideas_picture() -> Figure:
     return figure
 
 
+def draw_ideas(folder: Path) -> list[str]:
+    """Write four_ideas.svg into a folder. Returns its name."""
+    return [write_whole(folder / "four_ideas.svg", svg(ideas_picture())).name]
+
+
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m lib.pages.four_ideas",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("folder", nargs="?", default=project_root() / "figures", type=Path, help="or figures/")
-    args = parser.parse_args(arguments)
-    with plain_errors():
-        print(write_whole(args.folder / "four_ideas.svg", svg(ideas_picture())).name)
+    drawing_command("lib.pages.four_ideas", __doc__, draw_ideas, arguments)
 
 
 if __name__ == "__main__":
