@@ -31,9 +31,10 @@ from lib.models.tlm import TLM
 from lib.models.windowed import Windowed
 from lib.models.words_lvt import WordsLVT
 from lib.papers import PAPERS
-from lib.papers.paper import Paper, field_names
+from lib.papers.paper import Paper
 from lib.runs.folder import load_tensors, made_from, put_weights, weights_of
 from lib.runs.search import DecodeConfig, beam_search, greedy_search
+from lib.system.fields import field_names
 from tests.conftest import VOCAB, batch_of, document, double, leaves, same_gradients, without_kernels
 from tests.test_generate import search_by_definition
 

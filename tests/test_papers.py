@@ -28,13 +28,14 @@ from lib.papers import PAPERS, page_table_named, resolve, table_named
 from lib.papers.mem2mem import mem2mem_baselines
 from lib.papers.mem2mem.extracts import SequenceOptions
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.papers.paper import Paper, Preset, Variant, _tell_once, field_names
+from lib.papers.paper import Paper, Preset, Variant, _tell_once
 from lib.papers.tables import RunSpec, Table, baseline, trained
 from lib.papers.windowed.windows import ArticleOptions
 from lib.runs.config import TrainConfig
 from lib.runs.loop import train
 from lib.runs.search import extract
 from lib.system.errors import InputError
+from lib.system.fields import field_names
 from tests.conftest import same_document
 from tests.test_summary_page import data_in
 

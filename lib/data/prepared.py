@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -30,6 +30,7 @@ from lib.data.pieces import Pieces
 from lib.data.split import Split
 from lib.data.vocabulary import EOS, UNK, Vocabulary
 from lib.system.errors import InputError
+from lib.system.fields import field_names
 from lib.system.files import cached, locked, remove_leftovers, temporary_beside, write_json, write_whole
 from lib.system.fingerprints import code_digest, digest
 from lib.system.processes import default_workers, in_processes
@@ -166,7 +167,7 @@ class PreparedCorpus:
                 f"{folder}: {name} was prepared there with {made_for}, and {kind.__name__} is needed: another "
                 "folder, or the corpus itself to prepare it anew"
             )
-        if other := sorted(description["options"].keys() - {f.name for f in fields(kind)}):
+        if other := sorted(description["options"].keys() - field_names(kind)):
             raise CorpusError(f"{folder}: {name} was prepared there with {other[0]}, which {made_for} has no more")
         options = kind(**description["options"])
         try:

@@ -21,6 +21,7 @@ from lib.runs.config import TrainConfig
 from lib.runs.folder import Recipe
 from lib.runs.search import DecodeConfig
 from lib.system.errors import InputError, did_you_mean, one_of
+from lib.system.fields import field_names
 
 
 @dataclass(frozen=True)
@@ -260,11 +261,6 @@ def _tell_once(text: str) -> None:
 def _known(where: str, names: set[str], known: set[str]) -> None:
     for name in sorted(names - known):
         raise InputError(f"{where} has no field {name!r}{did_you_mean(name, known)}")
-
-
-def field_names(kind) -> set[str]:
-    """Names of the fields of a dataclass."""
-    return {f.name for f in fields(kind)}
 
 
 def _given(values: Mapping) -> dict:

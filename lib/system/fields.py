@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -52,3 +52,13 @@ def _rules_of(hint: Any) -> Iterator[Rule]:
     if get_origin(hint) in (Union, UnionType):
         for part in get_args(hint):
             yield from _rules_of(part)
+
+
+def field_names(kind: Any) -> set[str]:
+    """Names of a dataclass's fields."""
+    return {field.name for field in fields(kind)}
+
+
+def as_kind(made: Any, kind: Any) -> Any:
+    """An object of a dataclass that `made`'s class is derived from, with the values that `made` has."""
+    return kind(**{name: getattr(made, name) for name in field_names(kind)})

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -32,7 +32,7 @@ from lib.runs.config import TrainConfig
 from lib.runs.loop import train_in_cache
 from lib.runs.run import Run
 from lib.system.errors import InputError
-from lib.system.fields import Count
+from lib.system.fields import Count, as_kind
 from lib.system.files import write_whole
 
 # what is not known of a corpus such as WikiSum's shards
@@ -61,7 +61,7 @@ class ClusterOptions(ParagraphOptions):
     @property
     def of_all(self) -> ParagraphOptions:
         """Options that the paragraphs themselves are made with."""
-        return ParagraphOptions(**{f.name: getattr(self, f.name) for f in fields(ParagraphOptions)})
+        return as_kind(self, ParagraphOptions)
 
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True

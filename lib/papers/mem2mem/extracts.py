@@ -5,7 +5,7 @@ extracted sentences, summary, and in training the rest of the paper.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -28,7 +28,7 @@ from lib.runs.config import TrainConfig
 from lib.runs.loop import train_in_cache
 from lib.runs.search import batches, choices
 from lib.system.errors import InputError
-from lib.system.fields import Count, Natural, Share
+from lib.system.fields import Count, Natural, Share, as_kind
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class SequenceOptions(ExtractOptions):
     @property
     def of_sentences(self) -> ExtractOptions:
         """Options of what Sent-PTR reads."""
-        return ExtractOptions(**{f.name: getattr(self, f.name) for f in fields(ExtractOptions)})
+        return as_kind(self, ExtractOptions)
 
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
