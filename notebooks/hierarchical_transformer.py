@@ -104,7 +104,7 @@ from lib.papers.hierarchical_transformer.graphs import (
     similarity_graph,
 )
 from lib.data.synthetic import planted_clusters
-from lib.data.text import bigram_recall
+from lib.data.words import bigram_recall
 from lib.data.vocabulary import BOS, EOS, PAD, SENTENCE_END
 from lib.evaluation.baselines import lexrank, oracle
 from lib.pages.diagrams import show_folded, show_model

@@ -17,8 +17,8 @@ from lib.data.piece_corpora import learn_pieces
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus
 from lib.data.synthetic import planted_clusters
-from lib.data.text import bigram_recall
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, SPECIALS, TITLE_END
+from lib.data.words import bigram_recall
 from lib.papers import PAPERS, resolve
 from lib.papers.hierarchical_transformer.clusters import clusters, encode_wide
 from lib.papers.hierarchical_transformer.graphs import (

@@ -83,7 +83,6 @@ def test_documents_without_a_reference():
         assert document.sections == whole.sections and document.id == "1" and document.summary == []
     assert to_document(GOOD, reference=False) == whole
     assert to_document({"text": "One. Two."}, 7, reference=False) == Document("7", "", [""], [["One.", "Two."]], [])
-    assert to_document("One. Two.", 7, reference=False) == Document("7", "", [""], [["One.", "Two."]], [])
     with pytest.raises(ValueError, match="no known pair of keys"):
         to_document(without)
     with pytest.raises(ValueError, match="expected an object"):

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from lib.data.batch import make_batch
-from lib.data.text import bigram_recall
 from lib.data.vocabulary import EOS, TITLE_END
+from lib.data.words import bigram_recall
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
 from lib.papers.hierarchical_transformer.graphs import (
     MARKERS,

@@ -34,7 +34,7 @@ from lib.data.documents import SPLITS, Absent, CorpusError, Document, to_documen
 from lib.data.pieces import Pieces
 from lib.data.readers import Records, Source, articles_of, find_split, reading, shard_pieces
 from lib.data.releases import RELEASES, visible
-from lib.data.text import split_sentences
+from lib.data.sentences import split_sentences
 from lib.system.errors import did_you_mean
 from lib.system.files import of_the_system, project_root, would_be_published
 from lib.system.fingerprints import contents_digest, digest

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from lib.data.documents import CorpusError
-from lib.data.text import split_sentences
+from lib.data.sentences import split_sentences
 from lib.system.files import cache_dir, cached, write_whole
 from lib.system.fingerprints import code_digest, digest
 from lib.system.processes import default_workers, in_processes

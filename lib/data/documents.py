@@ -1,9 +1,9 @@
-"""One schema for documents, and what is turned into it: records in the layouts of public corpora, and plain text."""
+"""One schema for documents, and what is turned into it: records in the layouts of public corpora."""
 
 import re
 from dataclasses import dataclass, field
 
-from lib.data.text import split_sentences
+from lib.data.sentences import split_sentences
 from lib.system.errors import InputError
 
 SPLITS = ("train", "val", "test")
@@ -53,15 +53,13 @@ _SUMMARY_TAGS = re.compile(r"</?S>", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def to_document(record: dict | str, number: int = 0, reference: bool = True) -> Document:
+def to_document(record: dict, number: int = 0, reference: bool = True) -> Document:
     """Turn one record of any known layout into a `Document`.
 
-    reference: whether there must be a summary; without, a text alone is a record too (`parse_text`).
+    reference: whether there must be a summary.
     Raises ValueError with the reason: keys missing, a value of the wrong type, a null byte or half a character,
     nothing in the source or in the summary. The caller adds file and line.
     """
-    if isinstance(record, str) and not reference:
-        return parse_text(record, str(number))
     if not isinstance(record, dict):
         raise InputError(f"expected an object with a source and a summary, found {type(record).__name__}")
     source_key, summary_key = _layout(record, reference)
@@ -109,7 +107,7 @@ def _sections(record: dict, key: str) -> tuple[list[str], list[list[str]]]:
     if not isinstance(names, list) or len(names) != len(sections):
         count = len(names) if isinstance(names, list) else type(names).__name__
         raise InputError(f"'section_names' ({count}) and 'sections' ({len(sections)}) differ in length")
-    filled = [(_text(name, "section_names"), _sentences(s, "sections")) for name, s in zip(names, sections)]
+    filled = [(checked_text(name, "section_names"), _sentences(s, "sections")) for name, s in zip(names, sections)]
     filled = [(name, sentences) for name, sentences in filled if sentences]
     return [name for name, _ in filled], [sentences for _, sentences in filled]
 
@@ -140,11 +138,11 @@ def _more_summaries(value) -> list[list[str]]:
 def _sentences(value, key: str) -> list[str]:
     """Sentences of a list of sentences, of a text with one a line, or of plain text."""
     if isinstance(value, list):
-        return [s for s in (_text(v, key).strip() for v in value) if s]
-    return [s for line in _text(value, key).splitlines() for s in split_sentences(line)]
+        return [s for s in (checked_text(v, key).strip() for v in value) if s]
+    return [s for line in checked_text(value, key).splitlines() for s in split_sentences(line)]
 
 
-def _text(value, key: str) -> str:
+def checked_text(value, key: str) -> str:
     if not isinstance(value, str):
         raise InputError(f"{key!r} must hold text, found {type(value).__name__}")
     if "\0" in value:
@@ -161,64 +159,4 @@ def _string(record: dict, keys: tuple[str, ...], default: str) -> str:
     )
     if isinstance(value, float) and value.is_integer():  # a table with gaps has 7.0 for 7
         value = int(value)
-    return str(value) if isinstance(value, int | float) else _text(value, key)
-
-
-# ---------------------------------------------------------------------------------------- plain text and Markdown
-
-_UNDERLINED = re.compile(r"(?:(?<=\n\n)|\A)(?P<name>\S.*)\n(?P<line>=+|-{2,})$", re.MULTILINE)
-_HEADING = re.compile(r"^(?P<marks>#{1,6}) +(?P<name>\S.*?)(?: +#+)?$", re.MULTILINE)
-_NUMBERED = re.compile(r"\d+(?:\.\d+)*\.? ")
-# What Markdown adds to words, and what is left of it, in this order.
-_MARKUP = [
-    (re.compile(r"^ {0,3}(?:[-*+>] +|(?:[-*_] *){3,}$)", re.MULTILINE), ""),  # items, quotes, rules
-    (re.compile(r"!\[[^\[\]]*\]\([^()]*\)"), ""),  # images
-    (re.compile(r"\[([^\[\]]+)\]\([^()\s]*(?: [^()]*)?\)"), r"\1"),  # links
-    (re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*]+?)(?<=\S)\1(?![\w*])"), r"\2"),
-    (re.compile(r"(?<!\w)(_{1,3})(?=\S)([^_]+?)(?<=\S)\1(?!\w)"), r"\2"),
-    (re.compile(r"(?<!`)`([^`\n]+)`(?![`\w])"), r"\1"),  # code
-]
-
-
-def parse_text(text: str, name: str = "", paragraphs: bool = False) -> Document:
-    """A `Document` without a summary from plain text or Markdown. `name` is its id.
-
-    A section begins at a heading of Markdown, or in a text without such at a short line of its own that looks like
-    one. A first-level heading before any text is the title. paragraphs: each is a section, under the name of the
-    heading above it. Raises ValueError for a text without a sentence.
-    """
-    text = "\n".join(line.rstrip() for line in _text(text, "text").splitlines())
-    text = re.sub(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1[`~]*$|\Z)", "", text, flags=re.MULTILINE | re.DOTALL)
-    text = _UNDERLINED.sub(lambda m: ("# " if m["line"][0] == "=" else "## ") + m["name"], text)
-    marked = bool(_HEADING.search(text))
-    blocks = re.split(r"\n{2,}", _HEADING.sub(r"\n\n\g<0>\n\n", text).strip("\n"))
-    title, heading, sections = "", "", []
-    for number, block in enumerate(blocks, 1):
-        found = _HEADING.fullmatch(block)
-        if found and found["marks"] == "#" and not title and not sections:
-            title = _plain(found["name"])
-        elif found or (not marked and number < len(blocks) and _is_heading(block)):
-            heading = _plain(found["name"] if found else block)
-            sections.append((heading, []))
-        elif sentences := split_sentences(_plain(block)):
-            if paragraphs or not sections:
-                sections.append((heading, []))
-            sections[-1][1].extend(sentences)
-    filled = [(heading, sentences) for heading, sentences in sections if sentences]
-    if not filled:
-        raise InputError("the text has no sentence: there is nothing to summarize")
-    return Document(name, title, [heading for heading, _ in filled], [sentences for _, sentences in filled], [])
-
-
-def _is_heading(block: str) -> bool:
-    """Whether a block is a short line that begins like a title or with a number, and does not end like a sentence."""
-    line = block.strip()
-    short = "\n" not in line and len(line.split()) <= 10 and line[-1] not in ".,;:"
-    return short and bool(line[0].isupper() or _NUMBERED.match(line))
-
-
-def _plain(block: str) -> str:
-    """One line without marks of Markdown."""
-    for pattern, replacement in _MARKUP:
-        block = pattern.sub(replacement, block)
-    return " ".join(block.split())
+    return str(value) if isinstance(value, int | float) else checked_text(value, key)

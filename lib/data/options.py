@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from lib.data.documents import Document
-from lib.data.text import tokenize
+from lib.data.words import tokenize
 from lib.system.fields import Checked, Count
 
 

@@ -14,7 +14,8 @@ from hashlib import sha1
 from pathlib import Path
 from xml.etree import ElementTree
 
-from lib.data.documents import SPLITS, parse_text
+from lib.data.documents import SPLITS
+from lib.data.plain_text import parse_text
 from lib.system.errors import InputError
 
 Found = Iterator[tuple[int, dict | InputError]]  # an InputError stands for a record that cannot be read

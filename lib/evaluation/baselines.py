@@ -7,8 +7,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from lib.data.documents import Document
-from lib.data.text import counted_words
 from lib.data.tfidf import sparse_tfidf
+from lib.data.words import counted_words
 
 
 def lead(sentences: Sequence[str], count: int) -> list[str]:

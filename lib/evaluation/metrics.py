@@ -10,7 +10,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenize import tokenize
 from rouge_score.tokenizers import Tokenizer
 
-from lib.data.text import counted_words, mostly_ascii
+from lib.data.words import counted_words, mostly_ascii
 from lib.evaluation.measures import METRICS
 
 

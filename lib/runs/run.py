@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from lib.data.batch import Batch, EncodedDocument, make_batch, rows_of
-from lib.data.documents import Document, parse_text, to_document
+from lib.data.documents import Document, to_document
+from lib.data.plain_text import parse_text
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import BOS
 from lib.models.summarizer import Extractor

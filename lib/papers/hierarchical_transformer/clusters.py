@@ -18,8 +18,8 @@ from lib.data.options import Options, beginning, words_of
 from lib.data.piece_corpora import cased, encode_split, learn_pieces, summary_pieces
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, check_splits, code_of, watched
-from lib.data.text import bigram_recall
 from lib.data.vocabulary import CLUSTER_SYMBOLS, PARAGRAPH_END, TITLE_END
+from lib.data.words import bigram_recall
 from lib.system.errors import InputError
 from lib.system.fields import Count, Share
 
