@@ -25,6 +25,7 @@ class Mem2MemConfig(HREDConfig):
     compression: int = 128  # d_a
     start: Literal["encoder", "zeros"] = "encoder"  # of the decoder memory: the encoder's (transfer, M_D = M_E), or 0
     write: bool = True  # equations 8 to 10
+    gate_bias: float | None = None  # start of a bias of the write gate (3: it keeps); None: the paper's, no bias
     lambda_comp: Weight = 1e-4
     lambda_read: Weight = 1e-2
 
@@ -59,7 +60,11 @@ class Mem2Mem(HRED):
         self.read_attention = Attention(d, d, d, c.score)
         self.read_output = nn.Linear(2 * d, d, bias=False)  # W_m
         if c.write:  # gate and update share their inputs: rows 0..d-1 are W_z, rows d..2d-1 are W_u
-            self.write_hidden = nn.Linear(d, 2 * d, bias=False)  # W_z1, W_u1
+            self.write_hidden = nn.Linear(d, 2 * d, bias=c.gate_bias is not None)  # W_z1, W_u1
+            if c.gate_bias is not None:
+                with torch.no_grad():
+                    self.write_hidden.bias[:d].fill_(c.gate_bias)
+                    self.write_hidden.bias[d:].zero_()
             self.write_read = nn.Linear(d, 2 * d, bias=False)  # W_z2, W_u2
             self.write_memory = nn.Linear(d, 2 * d, bias=False)  # W_z3, W_u3
 
