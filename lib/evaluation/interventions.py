@@ -1,0 +1,289 @@
+"""Interventions: a part of a model is changed, or what it reads, and the log-probability of the references says what
+that part did.
+
+    own = log_probs(run.model, documents)
+    changed = log_probs(run.model, documents, changes_of(run.model)["another memory"])
+    paired_bootstrap(own, changed)     # of lib.evaluation.bootstrap: nats a word, with an interval over documents
+
+A picture of weights shows where a model looks; a change shows what that does to the text it writes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.documents import Document
+from lib.data.vocabulary import UNK
+from lib.layers.coverage import CoverageAttention
+from lib.models.hierarchical_transformer import HierarchicalTransformer
+from lib.models.mem2mem import Mem2Mem
+from lib.models.read_again import ReadAgain
+from lib.models.summarizer import PointerModel, Summarizer, mean_over_words
+from lib.system.errors import InputError
+
+NEVER = 1e4  # score of a switch that always generates: its sigmoid is 1 in all precisions
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of texts, of encoded documents, of a model for a while, or of what its encoder made of a batch."""
+
+    what: str  # one line for people
+    text: Callable[[Document], Document] | None = None  # before it is encoded
+    document: Callable[[EncodedDocument], EncodedDocument] | None = None
+    model: Callable[[Any], AbstractContextManager] = nullcontext
+    state: Callable[[Any, Any], Any] | None = None  # of a batch, and of the documents that follow in it
+    only_known: bool = False  # words that the vocabulary does not have do not count, with the change and without
+
+
+NOTHING = Change("nothing is changed")
+
+
+@torch.no_grad()
+def log_probs(
+    model: Summarizer, documents: Sequence[EncodedDocument], change: Change = NOTHING, batch_size: int = 16,
+    only_known: bool = False,
+) -> np.ndarray:  # fmt: skip
+    """Log-probability of each document's reference, in nats a word: [documents].
+
+    A change of the state may use the encoder's state of other documents: each has that of the document which follows
+    it, the last one that of the first. only_known: words that the vocabulary does not have do not count.
+
+    Raises ValueError where a document's reference has no word that counts.
+    """
+    model.eval()
+    size, rows = model.config.vocab_size, []
+    device = next(model.parameters()).device
+    with change.model(model):
+        for start in range(0, len(documents), batch_size):
+            batch = make_batch([_changed(d, change) for d in documents[start : start + batch_size]], size).to(device)
+            state = model.encode(batch)
+            if change.state:
+                others = [documents[(start + i + 1) % len(documents)] for i in range(len(batch))]
+                state = change.state(state, model.encode(make_batch(others, size).to(device)))
+            output, _ = model.decode(batch.target_input, state)
+            counted = batch.target_mask
+            if only_known or change.only_known:
+                counted = counted & (batch.target < size) & (batch.target != UNK)
+            log_p = model.log_prob(output, batch.target, state).masked_fill(~counted, 0)
+            rows.append(mean_over_words(log_p, counted))
+    values = torch.cat(rows).double().cpu().numpy()
+    if np.isnan(values).any():
+        raise InputError(f"document {documents[int(np.isnan(values).argmax())].id!r} has no word in its reference")
+    return values
+
+
+def _changed(document: EncodedDocument, change: Change) -> EncodedDocument:
+    return change.document(document) if change.document else document
+
+
+def changes_of(model: Summarizer) -> dict[str, Change]:
+    """The changes that a model has the parts for, by name."""
+    changes = {"nothing": NOTHING, **TEXTS, "first unit erased": ERASED}
+    if isinstance(model, Mem2Mem):
+        changes |= MEMORY if model.extracts else {}
+        changes |= {"never written": NEVER_WRITTEN} if model.config.write else {}
+    if any(isinstance(module, CoverageAttention) for module in model.modules()):
+        changes["no coverage"] = Change("coverage has no weight in the attention to words", model=_without_coverage)
+    if isinstance(model, PointerModel) and getattr(model.config, "copy", True):
+        changes["no copying"] = Change("every word is generated", model=_generating, only_known=True)
+    if isinstance(model, ReadAgain):
+        changes |= _of_read_again(model)
+    if isinstance(model, HierarchicalTransformer):
+        changes |= _between_paragraphs(model)
+    return changes
+
+
+# ------------------------------------------------------------------------------------------------------- texts
+
+
+def _order(document: Document, order: Sequence[int]) -> Document:
+    names, sections = ([values[i] for i in order] for values in (document.section_names, document.sections))
+    return replace(document, section_names=names, sections=sections)
+
+
+def _last_first(document: Document) -> Document:
+    count = len(document.sections)
+    return _order(document, [count - 1, *range(count - 1)])
+
+
+def _backwards(document: Document) -> Document:
+    return _order(document, range(len(document.sections))[::-1])
+
+
+def _erased(document: EncodedDocument, unit: int = 0) -> EncodedDocument:
+    """A document without one of its units (sentences or paragraphs); one that has no other stays."""
+    lengths = document.sentence_lengths
+    if len(lengths) < 2:
+        return document
+    stays = np.repeat(np.arange(len(lengths)) != unit, lengths)
+    own = None if document.source_ids is None else document.source_ids[stays]
+    left = replace(document, source=document.source[stays], source_ids=own, sentence_lengths=np.delete(lengths, unit))
+    if document.graph is None:
+        return left
+    square = document.graph.reshape(len(lengths), len(lengths))
+    return replace(left, graph=np.delete(np.delete(square, unit, 0), unit, 1).ravel())
+
+
+ERASED = Change("the first sentence or paragraph is not there", document=_erased, only_known=True)
+TEXTS = {
+    "last section first": Change("the last section comes first", text=_last_first, only_known=True),
+    "sections backwards": Change("sections in the opposite order", text=_backwards, only_known=True),
+}
+
+# ------------------------------------------------------------------------------------------------------ memory
+
+
+def _memory(change: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Any, Any], Any]:
+    """A change of M_D [B, r, d] before the first word, from it and that of other documents."""
+    return lambda state, others: replace(state, memory=change(state.memory, others.memory).contiguous())
+
+
+MEMORY = {
+    "another memory": Change("the memory of the document that follows", state=_memory(lambda memory, others: others)),
+    "slots averaged": Change(
+        "every slot is the mean of all", state=_memory(lambda m, others: m.mean(1, keepdim=True).expand_as(m))
+    ),
+    "slots permuted": Change(
+        "slots in another order, which no equation knows of", state=_memory(lambda m, others: m.flip(1))
+    ),
+    "memory erased": Change("every slot is 0", state=_memory(lambda m, others: torch.zeros_like(m))),
+}
+
+
+@contextmanager
+def _with(thing: Any, **values: Any) -> Iterator[None]:
+    """An object some of whose attributes have other values for a while."""
+    own = {name: vars(thing)[name] for name in values if name in vars(thing)}
+    for name, value in values.items():
+        setattr(thing, name, value)
+    try:
+        yield
+    finally:
+        for name in values:
+            if name in own:
+                setattr(thing, name, own[name])
+            else:
+                delattr(thing, name)
+
+
+def _configured(**changes: Any) -> Callable[[Any], AbstractContextManager]:
+    return lambda model: _with(model, config=replace(model.config, **changes))
+
+
+NEVER_WRITTEN = Change("the memory stays as it was handed over", model=_configured(write=False))
+
+# ------------------------------------------------------------------------------------------ attention and copying
+
+
+@contextmanager
+def _without_coverage(model: nn.Module) -> Iterator[None]:
+    weights = [module.coverage.data for module in model.modules() if isinstance(module, CoverageAttention)]
+    before = [weight.clone() for weight in weights]
+    try:
+        for weight in weights:
+            weight.zero_()
+        yield
+    finally:
+        for weight, values in zip(weights, before):
+            weight.copy_(values)
+
+
+def _generating(model: PointerModel) -> AbstractContextManager:
+    decode = model.decode
+
+    def generating(tokens: Tensor, state: Any) -> tuple[Any, Any]:
+        output, state = decode(tokens, state)
+        return replace(output, switch=torch.full_like(output.switch, NEVER)), state
+
+    return _with(model, decode=generating)
+
+
+def _of_read_again(model: ReadAgain) -> dict[str, Change]:
+    changes = {}
+    if model.config.copy:
+        changes["no copying"] = Change("every word is generated", model=_without_copies, only_known=True)
+        changes["[UNK] fed back"] = Change("a copied word is read as [UNK], not by its context", model=_fed_unknown)
+    if model.config.encoder == "read-again gru":
+        changes["importance averaged"] = Change("α of each word is the text's mean", model=_averaged)
+    return changes
+
+
+def _without_copies(model: ReadAgain) -> AbstractContextManager:
+    scores = model._copy_scores
+    return _with(model, _copy_scores=lambda output, state: scores(output, replace(state, embedded=None)))
+
+
+def _fed_unknown(model: ReadAgain) -> AbstractContextManager:
+    size = model.config.vocab_size
+    return _with(model, _embed=lambda tokens, source, state: model.target_embedding(tokens.where(tokens < size, UNK)))
+
+
+def _averaged(model: ReadAgain) -> AbstractContextManager:
+    """α [B, N, d or 1] of which every word has the mean of its text."""
+    importance, read = model._importance, model._read
+    masks = []
+
+    def averaged(first: Tensor, text: Tensor, embedded: Tensor) -> Tensor:
+        mask = masks[-1][..., None]
+        alpha = importance(first, text, embedded)
+        return ((alpha * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True)).expand_as(alpha)
+
+    def masked(batch: Any) -> Any:
+        masks[:] = [batch.source_mask]
+        return read(batch)
+
+    return _with(model, _read=masked, _importance=averaged)
+
+
+# ------------------------------------------------------------------------------------------ between paragraphs
+
+
+def _between_paragraphs(model: HierarchicalTransformer) -> dict[str, Change]:
+    layers = range(len(model.global_layers))
+    changes = {
+        f"layer {i + 1} cut": Change(
+            f"in global layer {i + 1} a paragraph attends to itself alone", model=partial(_cut, [i], _itself)
+        )
+        for i in layers
+    }
+    if layers:
+        changes["layers cut"] = Change("a paragraph attends to itself alone", model=partial(_cut, layers, _itself))
+        changes["first paragraph cut"] = Change(
+            "no paragraph attends to the first but itself", model=partial(_cut, layers, _not_the_first)
+        )
+    if model.config.paragraph_positions:
+        changes["no paragraph positions"] = Change(
+            "pieces have no number of their paragraph", model=_configured(paragraph_positions=False)
+        )
+    return changes
+
+
+def _itself(paragraphs: int) -> Tensor:
+    return torch.eye(paragraphs, dtype=torch.bool)
+
+
+def _not_the_first(paragraphs: int) -> Tensor:
+    open_ = torch.ones(paragraphs, paragraphs, dtype=torch.bool)
+    open_[1:, 0] = False
+    return open_
+
+
+def _cut(layers: Sequence[int], open_: Callable[[int], Tensor], model: HierarchicalTransformer) -> ExitStack:
+    """Global layers in which each paragraph attends to those alone that are `open_`: [P, P] of P."""
+
+    def reachable(present: Tensor) -> Tensor:
+        itself = _itself(present.shape[1]).to(present.device)
+        return (present[:, None] & open_(present.shape[1]).to(present.device)) | (itself & ~present[..., None])
+
+    with ExitStack() as stack:
+        for i in layers:
+            stack.enter_context(_with(model.global_layers[i], reachable=reachable))
+        return stack.pop_all()

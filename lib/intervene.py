@@ -1,0 +1,118 @@
+"""Change a part of a trained run, or of what it reads, and see what that does to the probability of the texts.
+
+    python -m lib.intervene trained/mem2mem --dataset pmc-sample
+    python -m lib.intervene trained/mem2mem "another memory" "slots averaged" --dataset pmc-sample --documents 48
+    python -m lib.intervene trained/windowed --dataset pmc-sample --of summaries --output changes.json
+
+One row a change: log-probability in nats a word, and by how much the change moves it, with the 95% interval of a
+paired bootstrap over documents. Where the interval holds 0 it is not seen that the part does anything. Without names
+of changes all that the model has the parts for are made. They are explained in `lib.evaluation.interventions`.
+"""
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import lib
+from lib.data.batch import EncodedDocument
+from lib.data.corpora import load_corpus, unseen
+from lib.data.documents import Document
+from lib.data.vocabulary import EOS, SLIDE_SYMBOL, UNK
+from lib.evaluation.bootstrap import paired_bootstrap
+from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs
+from lib.models.summarizer import Summarizer
+from lib.runs.run import Run
+from lib.runs.search import batches, written
+from lib.system.command_line import command_parser, plain_errors
+from lib.system.errors import InputError, one_of
+from lib.system.files import check_replaces, write_json
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("lib.intervene", __doc__)
+    parser.add_argument("run", type=Path, help="the folder of a run")
+    parser.add_argument("changes", nargs="*", help="names of changes; by default all that the model has parts for")
+    parser.add_argument("--dataset", required=True, help="a corpus; its test documents are read")
+    parser.add_argument("--documents", type=int, default=50, help="the first so many (50)")
+    parser.add_argument(
+        "--of", choices=("references", "summaries"), default="references",
+        help="the texts whose probability is measured: the authors', or what the run writes of each document",
+    )  # fmt: skip
+    parser.add_argument("--output", type=Path, help="a JSON file for the numbers, of each document too")
+    parser.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        _intervene(args)
+
+
+def _intervene(args: Namespace) -> None:
+    if args.documents < 2:
+        raise InputError(f"--documents must be at least 2, not {args.documents}")
+    if args.output:
+        check_replaces(args.output, "interventions", ("run", "changes"))
+    run = lib.load(args.run, device=args.device)
+    _check(run, args)
+    known = changes_of(run.model)
+    changes = {name: known[one_of(name, known, "change")] for name in args.changes or known}
+    documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
+    rows = []
+    print(f"| change | | nats a word | difference | 95% interval | p |\n|{' --- |' * 6}")
+    for row in intervene(run, documents, changes, args.of):
+        print(
+            "| {change} | {what} | {mean:.3f} | {difference:+.3f} | [{low:+.3f}, {high:+.3f}] | {p:.3f} |".format(
+                **row
+            )
+        )
+        sys.stdout.flush()
+        rows.append(row)
+    if args.output:
+        about = {"run": str(args.run), "corpus": Path(args.dataset).name, "of": args.of, "documents": len(documents)}
+        write_json(args.output, {**about, "changes": rows})
+
+
+def _check(run: Run, args: Namespace) -> None:
+    if not isinstance(run.model, Summarizer):
+        raise InputError(f"{args.run}: a model that chooses sentences gives no text a probability")
+    if args.of == "references" and SLIDE_SYMBOL in run.options.symbols and run.config["model"].get("window"):
+        raise InputError(f"{args.run}: references do not say where the window moves: ask for --of summaries")
+
+
+def intervene(
+    run: Run, documents: Sequence[Document], changes: dict[str, Change], of: str = "references"
+) -> Iterator[dict]:
+    """A row of each change: mean log-probability in nats a word, what it differs by from the same texts without the
+    change with its paired interval, and the values of all documents."""
+    encoded = run.encode(documents)
+    texts = _written(run, encoded) if of == "summaries" else encoded
+    own = {only: log_probs(run.model, texts, only_known=only) for only in {c.only_known for c in changes.values()}}
+    for name, change in changes.items():
+        read = texts
+        if change.text:
+            read = run.encode([change.text(document) for document in documents])
+            read = [_with_target(d, text.target, len(run.vocabulary)) for d, text in zip(read, texts)]
+        values = own[change.only_known] if change is NOTHING else log_probs(run.model, read, change)
+        seen = paired_bootstrap(own[change.only_known], values)
+        yield {
+            "change": name, "what": change.what, "mean": float(values.mean()), "difference": seen.mean,
+            "low": seen.low, "high": seen.high, "p": seen.p, "values": np.round(values, 5).tolist(),
+        }  # fmt: skip
+
+
+def _written(run: Run, documents: Sequence[EncodedDocument]) -> list[EncodedDocument]:
+    """Documents whose reference is what the run writes of them."""
+    best = written(run.model, batches(run.model, documents, 16, run.vocabulary), run.decode)
+    targets = [np.array([*hypothesis.ids, EOS], dtype=np.int32) for hypothesis in best]
+    return [replace(document, target=target) for document, target in zip(documents, targets)]
+
+
+def _with_target(document: EncodedDocument, target: np.ndarray, size: int) -> EncodedDocument:
+    """A document with the reference of another reading of it, whose copy ids are other words here: they are [UNK]."""
+    return replace(document, target=np.where(target < size, target, UNK).astype(np.int32))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,249 @@
+"""Interventions on tiny models in double precision whose answers are known."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import lib
+from lib import intervene
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.corpora import load_corpus, unseen
+from lib.data.documents import Document
+from lib.data.vocabulary import UNK
+from lib.evaluation.interventions import TEXTS, Change, changes_of, log_probs
+from lib.models.copying_transformer import CopyingTransformer, CopyingTransformerConfig
+from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
+from lib.models.read_again import ReadAgain, ReadAgainConfig
+from lib.system.files import trained_folder
+from tests.conftest import RAGGED, VOCAB, double, tiny_model
+
+FOUR = [*RAGGED, replace(RAGGED[0], id="d", source=RAGGED[0].source[::-1].copy())]
+SIZES = {"width": 8, "heads": 2, "inner": 8, "local_layers": 1, "global_layers": 2, "dropout": 0.0}
+
+
+def transformer(copying: bool = False, **changes):
+    if copying:
+        return double(CopyingTransformer, CopyingTransformerConfig(VOCAB, **SIZES, **changes), 0.3)
+    return double(HierarchicalTransformer, HierarchicalTransformerConfig(VOCAB, **SIZES, **changes), 0.3)
+
+
+def read_again(**changes):
+    config = ReadAgainConfig(source_vocab_size=VOCAB, vocab_size=VOCAB, embedding=5, hidden=6, dropout=0.0, **changes)
+    return double(ReadAgain, config)
+
+
+MODELS = {
+    "mem2mem": tiny_model, "read-again": read_again, "transformer": transformer,
+    "copying transformer": lambda: transformer(copying=True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_log_probs_are_those_of_the_loss(name):
+    model = MODELS[name]()
+    expected = [-model.eval().loss(make_batch([d], VOCAB))["nll"].item() for d in FOUR]
+    for size in (1, 3, 16):
+        assert np.allclose(log_probs(model, FOUR, batch_size=size), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_is_as_before_after_each_change(name):
+    model = MODELS[name]()
+    before = log_probs(model, FOUR)
+    attributes = {module: set(vars(module)) for module in model.modules()}
+    for change in changes_of(model).values():
+        log_probs(model, FOUR, change)
+        with pytest.raises(RuntimeError, match="in between"), change.model(model):
+            raise RuntimeError("in between")
+        assert np.array_equal(log_probs(model, FOUR), before), change.what
+        assert attributes == {module: set(vars(module)) for module in model.modules()}, change.what
+
+
+def test_changes_that_change_nothing():
+    model = tiny_model()
+    own, changes = log_probs(model, FOUR), changes_of(model)
+    assert np.array_equal(log_probs(model, FOUR, changes["nothing"]), own)
+    assert np.allclose(log_probs(model, FOUR, changes["slots permuted"]), own, rtol=0, atol=1e-12)
+    with torch.no_grad():
+        model.read_output.weight[:, 6:] = 0  # what is read of the memory reaches nothing
+    own = log_probs(model, FOUR)
+    for name in ("another memory", "slots averaged", "memory erased", "never written"):
+        assert np.allclose(log_probs(model, FOUR, changes[name]), own, rtol=0, atol=1e-12), name
+
+
+def test_another_memory_is_that_of_the_next_document():
+    model = tiny_model(write=False)
+    source = np.array([5, 6, 7, 8, 9, 10, 11, 4, 5, 12, 13], dtype=np.int32)
+    documents = [FOUR[0], replace(FOUR[0], id="other", source=source)]
+    memories = [model.encode(make_batch([d], VOCAB)).memory for d in documents]
+    batch = make_batch(documents[:1], VOCAB)
+    output, _ = model.decode(batch.target_input, replace(model.encode(batch), memory=memories[1]))
+    expected = model.log_prob(output, batch.target, None).mean().item()
+    for size in (1, 2):
+        changed = log_probs(model, documents, changes_of(model)["another memory"], size)
+        assert changed[0] == pytest.approx(expected, abs=1e-12)
+    assert abs(expected - log_probs(model, documents)[0]) > 1e-4
+
+
+def test_no_coverage_is_a_weight_of_zero():
+    model, without = tiny_model(), tiny_model()
+    with torch.no_grad():
+        without.word_attention.coverage.zero_()
+    changed = log_probs(model, FOUR, changes_of(model)["no coverage"])
+    assert np.array_equal(changed, log_probs(without, FOUR))
+    assert not np.allclose(changed, log_probs(model, FOUR))
+
+
+@pytest.mark.parametrize("name", ["mem2mem", "copying transformer"])
+def test_no_copying_is_the_softmax_of_the_vocabulary(name):
+    model, batch = MODELS[name](), make_batch(FOUR[:1], VOCAB)
+    output, _ = model.decode(batch.target_input, model.encode(batch))
+    scores = model.pointer.vocabulary.to("cpu")(output.features) if name == "mem2mem" else (
+        output.features @ model.embedding.weight.T + model.bias
+    )  # fmt: skip
+    known = batch.target < VOCAB
+    expected = scores.log_softmax(-1).gather(-1, batch.target.where(known, UNK)[..., None])[..., 0][known].mean()
+    change = changes_of(model)["no copying"]
+    assert log_probs(model, FOUR[:1], change)[0] == pytest.approx(expected.item(), abs=1e-10)
+
+
+def test_unknown_fed_back_is_unknown_in_the_input():
+    model, batch = read_again(), make_batch(FOUR[:1], VOCAB)
+    state = model.encode(batch)
+    fed = batch.target_input.where(batch.target_input < VOCAB, UNK)
+    expected = model.log_prob(model.decode(fed, state)[0], batch.target, state).mean().item()
+    change = changes_of(model)["[UNK] fed back"]
+    assert log_probs(model, FOUR[:1], change)[0] == pytest.approx(expected, abs=1e-12)
+    assert expected != pytest.approx(log_probs(model, FOUR[:1])[0], abs=1e-4), "a copied word is fed back"
+
+
+def test_importance_averaged_changes_nothing_where_all_words_are_alike():
+    model = read_again(encoder="read-again gru")
+    change = changes_of(model)["importance averaged"]
+    assert not np.allclose(log_probs(model, FOUR, change), log_probs(model, FOUR))
+    with torch.no_grad():
+        for layer in (model.importance_word, model.importance_text, model.importance_input):
+            layer.weight.zero_()
+    assert np.allclose(log_probs(model, FOUR, change), log_probs(model, FOUR), rtol=0, atol=1e-12)
+
+
+def test_cut_layers_let_nothing_pass_between_paragraphs():
+    model = transformer()
+    first = make_batch(FOUR[:1], VOCAB)
+    changed = replace(FOUR[0], source=np.concatenate([FOUR[0].source[:6], [11, 11, 11, 11, 11]]).astype(np.int32))
+    second, own = make_batch([changed], VOCAB), slice(0, 6)  # the first two paragraphs are the same
+    changes = changes_of(model)
+
+    def words(batch, *names):
+        states = []
+        for name in names:
+            with changes[name].model(model):
+                states.append(model.encode(batch).words[:, own])
+        return states
+
+    for before, after, same in zip(
+        words(first, "nothing", "layer 1 cut", "layer 2 cut", "layers cut"),
+        words(second, "nothing", "layer 1 cut", "layer 2 cut", "layers cut"),
+        (False, False, False, True),
+    ):
+        assert torch.allclose(before, after, rtol=0, atol=1e-12) == same
+    before, after = (words(batch, "first paragraph cut")[0] for batch in (first, second))
+    assert not torch.allclose(before, after), "the others are still seen"
+    title = replace(FOUR[0], source=np.concatenate([[11, 11, 11, 11], FOUR[0].source[4:]]).astype(np.int32))
+    with changes["first paragraph cut"].model(model):
+        of_title, plain = (model.encode(make_batch([d], VOCAB)).words[:, 4:] for d in (title, FOUR[0]))
+    assert torch.allclose(of_title, plain, rtol=0, atol=1e-12)
+
+
+def test_a_document_of_one_paragraph_is_not_cut():
+    model = transformer()
+    assert np.allclose(
+        log_probs(model, FOUR[1:2], changes_of(model)["layers cut"]), log_probs(model, FOUR[1:2]), rtol=0, atol=1e-12
+    )
+
+
+def test_no_paragraph_positions_are_those_of_a_model_without():
+    model, without = transformer(), transformer(paragraph_positions=False)
+    without.load_state_dict(model.state_dict())
+    changed = log_probs(model, FOUR, changes_of(model)["no paragraph positions"])
+    assert np.array_equal(changed, log_probs(without, FOUR))
+
+
+def test_an_erased_unit_is_one_that_never_was():
+    graph = np.arange(9, dtype=np.float32)
+    whole = replace(FOUR[0], graph=graph, source_ids=FOUR[0].source)
+    erased = changes_of(tiny_model())["first unit erased"].document(whole)
+    assert erased.source.tolist() == erased.source_ids.tolist() == [7, 8, 9, 4, 13, 12, 5]
+    assert erased.sentence_lengths.tolist() == [2, 5]
+    assert erased.graph.tolist() == [4, 5, 7, 8]
+    alone = FOUR[1]
+    assert changes_of(tiny_model())["first unit erased"].document(alone) is alone
+
+
+def test_sections_in_another_order():
+    document = Document("d", "", ["a", "b", "c"], [["A."], ["B."], ["C."]], ["S."])
+    assert TEXTS["last section first"].text(document).section_names == ["c", "a", "b"]
+    assert TEXTS["sections backwards"].text(document).sections == [["C."], ["B."], ["A."]]
+
+
+def test_words_that_can_only_be_copied_do_not_count_where_asked():
+    model, document = tiny_model(), FOUR[0]
+    batch = make_batch([document], VOCAB)
+    output, _ = model.decode(batch.target_input, model.encode(batch))
+    log_p = model.log_prob(output, batch.target, None)
+    assert log_probs(model, [document], only_known=True)[0] == pytest.approx(
+        log_p[batch.target < VOCAB].mean().item(), abs=1e-12
+    )
+    only_copied = EncodedDocument.of("only", [4, 12], [2], [12], ["u"])
+    with pytest.raises(ValueError, match="'only' has no word in its reference"):
+        log_probs(model, [document, only_copied], only_known=True)
+
+
+def test_a_change_of_ones_own():
+    model = tiny_model()
+    louder = Change("twice the memory", state=lambda state, others: replace(state, memory=2 * state.memory))
+    assert not np.allclose(log_probs(model, FOUR, louder), log_probs(model, FOUR))
+
+
+# ------------------------------------------------------------------------------------------------------- command
+
+
+def test_the_command_prints_a_row_for_each_change(tmp_path, capsys):
+    """The shipped Mem2Mem, as its reader runs it: its own table, and what is written of each document."""
+    arguments = [str(trained_folder("mem2mem")), "nothing", "slots permuted", "no copying", "last section first"]
+    intervene.main([*arguments, "--dataset", "pmc-sample", "--documents", "3", "--output", str(tmp_path / "c.json")])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("| change |") and len(lines) == 6
+    saved = json.loads((tmp_path / "c.json").read_text())
+    assert (saved["corpus"], saved["of"], saved["documents"]) == ("pmc-sample", "references", 3)
+    nothing, permuted, copying, order = saved["changes"]
+    assert nothing["difference"] == 0 and abs(permuted["difference"]) < 1e-4
+    assert copying["difference"] < -0.1 and len(copying["values"]) == 3
+    assert order["difference"] != 0
+
+
+def test_summaries_of_a_windowed_model_are_measured_with_their_windows(tmp_path):
+    arguments = [str(trained_folder("windowed")), "nothing", "--dataset", "pmc-sample", "--documents", "2"]
+    with pytest.raises(SystemExit, match="references do not say where the window moves"):
+        intervene.main(arguments)
+    intervene.main([*arguments, "--of", "summaries", "--output", str(tmp_path / "c.json")])
+    (row,) = json.loads((tmp_path / "c.json").read_text())["changes"]
+    run = lib.load(trained_folder("windowed"), device="cpu")
+    papers = unseen(load_corpus("pmc-sample"), "test", [run.config["corpus"]], 2)
+    written = run.summarize(papers)
+    assert row["values"] == pytest.approx([summary.score for summary in written], abs=2e-3), "its own log P a symbol"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["slots permutd"], "did you mean 'slots permuted'"),
+        (["--documents", "1"], "--documents must be at least 2"),
+    ],
+)
+def test_wrong_arguments_are_one_line(arguments, reason):
+    with pytest.raises(SystemExit, match=reason):
+        intervene.main([str(trained_folder("mem2mem")), *arguments, "--dataset", "pmc-sample"])
