@@ -217,7 +217,7 @@ def test_the_command_prints_a_row_for_each_change(tmp_path, capsys):
     intervene.main([*arguments, "--dataset", "pmc-sample", "--documents", "3", "--output", str(tmp_path / "c.json")])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("| change |") and len(lines) == 6
-    saved = json.loads((tmp_path / "c.json").read_text())
+    saved = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
     assert (saved["corpus"], saved["of"], saved["documents"]) == ("pmc-sample", "references", 3)
     nothing, permuted, copying, order = saved["changes"]
     assert nothing["difference"] == 0 and abs(permuted["difference"]) < 1e-4
@@ -230,7 +230,7 @@ def test_summaries_of_a_windowed_model_are_measured_with_their_windows(tmp_path)
     with pytest.raises(SystemExit, match="references do not say where the window moves"):
         intervene.main(arguments)
     intervene.main([*arguments, "--of", "summaries", "--output", str(tmp_path / "c.json")])
-    (row,) = json.loads((tmp_path / "c.json").read_text())["changes"]
+    (row,) = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["changes"]
     run = lib.load(trained_folder("windowed"), device="cpu")
     papers = unseen(load_corpus("pmc-sample"), "test", [run.config["corpus"]], 2)
     written = run.summarize(papers)

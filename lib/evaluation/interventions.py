@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lib.data.batch import EncodedDocument, make_batch
+from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import UNK
 from lib.layers.coverage import CoverageAttention
@@ -69,9 +69,7 @@ def log_probs(
                 others = [documents[(start + i + 1) % len(documents)] for i in range(len(batch))]
                 state = change.state(state, model.encode(make_batch(others, size).to(device)))
             output, _ = model.decode(batch.target_input, state)
-            counted = batch.target_mask
-            if only_known or change.only_known:
-                counted = counted & (batch.target < size) & (batch.target != UNK)
+            counted = known_words(batch, size) if only_known or change.only_known else batch.target_mask
             log_p = model.log_prob(output, batch.target, state).masked_fill(~counted, 0)
             rows.append(mean_over_words(log_p, counted))
     values = torch.cat(rows).double().cpu().numpy()
@@ -82,6 +80,11 @@ def log_probs(
 
 def _changed(document: EncodedDocument, change: Change) -> EncodedDocument:
     return change.document(document) if change.document else document
+
+
+def known_words(batch: Batch, vocab_size: int) -> Tensor:
+    """The words of the references that the vocabulary has: [B, T]."""
+    return batch.target_mask & (batch.target < vocab_size) & (batch.target != UNK)
 
 
 def changes_of(model: Summarizer) -> dict[str, Change]:
@@ -118,7 +121,7 @@ def _backwards(document: Document) -> Document:
     return _order(document, range(len(document.sections))[::-1])
 
 
-def _erased(document: EncodedDocument, unit: int = 0) -> EncodedDocument:
+def without_unit(document: EncodedDocument, unit: int = 0) -> EncodedDocument:
     """A document without one of its units (sentences or paragraphs); one that has no other stays."""
     lengths = document.sentence_lengths
     if len(lengths) < 2:
@@ -132,7 +135,7 @@ def _erased(document: EncodedDocument, unit: int = 0) -> EncodedDocument:
     return replace(left, graph=np.delete(np.delete(square, unit, 0), unit, 1).ravel())
 
 
-ERASED = Change("the first sentence or paragraph is not there", document=_erased, only_known=True)
+ERASED = Change("the first sentence or paragraph is not there", document=without_unit, only_known=True)
 TEXTS = {
     "last section first": Change("the last section comes first", text=_last_first, only_known=True),
     "sections backwards": Change("sections in the opposite order", text=_backwards, only_known=True),

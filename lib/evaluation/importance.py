@@ -1,0 +1,112 @@
+"""Which units of a text (sentences or paragraphs) a summary rests on: by attention, by erasing them, by the gradient.
+
+Attention is where a model looks. Erasure is what the log-probability of the summary loses without the unit. Gradient
+times input is the first-order estimate of that loss. Where the three rank units differently, a picture of attention
+does not explain the summary.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import torch
+from scipy.stats import spearmanr
+from torch import Tensor, nn
+
+from lib.data.batch import Batch, EncodedDocument, make_batch
+from lib.evaluation.interventions import known_words, log_probs, without_unit
+from lib.models.summarizer import Summarizer
+from lib.system.errors import InputError
+
+
+def _batch(model: Summarizer, document: EncodedDocument) -> Batch:
+    return make_batch([document], model.config.vocab_size).to(next(model.parameters()).device)
+
+
+def _by_unit(words: np.ndarray, document: EncodedDocument) -> np.ndarray:
+    """Sums over the words of each unit: [N] -> [L]."""
+    lengths = document.sentence_lengths
+    return np.add.reduceat(words, np.cumsum(lengths) - lengths)
+
+
+@torch.no_grad()
+def by_attention(model: Summarizer, document: EncodedDocument) -> np.ndarray:
+    """Attention to each unit while the model reads the document's reference, summed over its words: [L].
+
+    Raises ValueError for a model that shows no weights of words.
+    """
+    model.eval()
+    batch = _batch(model, document)
+    seen = model.attention_weights(batch.target_input, model.encode(batch))
+    if "words" not in seen:
+        raise InputError(f"a {type(model).__name__} shows no attention to words")
+    return _by_unit(seen["words"][0].sum(0).double().cpu().numpy(), document)
+
+
+def by_erasure(model: Summarizer, document: EncodedDocument, batch_size: int = 16) -> np.ndarray:
+    """What the reference's log-probability, in nats a word, loses without each unit: [L]. Words that the vocabulary
+    does not have do not count: those that stand in the unit alone could not be copied any more."""
+    units = range(len(document.sentence_lengths))
+    documents = [document, *(without_unit(document, unit) for unit in units)]
+    whole, *without = log_probs(model, documents, batch_size=batch_size, only_known=True)
+    return whole - np.array(without)
+
+
+def by_gradient(model: Summarizer, document: EncodedDocument) -> np.ndarray:
+    """Gradient of the reference's log-probability times the input, summed over each unit's words: [L].
+
+    Raises ValueError for a model that does not embed all words of the text before it writes.
+    """
+    model.eval()
+    batch = _batch(model, document)
+    embedding = getattr(model, "source_embedding", None) or model.embedding
+    places = _places(model, batch, embedding)
+    scale = embedding.weight.new_ones(batch.source.shape[1]).requires_grad_()
+    with _scaled(embedding, [scale[call] for call in places]):
+        state = model.encode(batch)
+    output, _ = model.decode(batch.target_input, state)
+    log_p = model.log_prob(output, batch.target, state)
+    known = known_words(batch, model.config.vocab_size)
+    (gradient,) = torch.autograd.grad(log_p[known].mean(), scale)
+    return _by_unit(gradient.double().cpu().numpy(), document)
+
+
+@torch.no_grad()
+def _places(model: Summarizer, batch: Batch, embedding: nn.Embedding) -> list[Tensor]:
+    """Places in the text of the words that each call of the embedding gets: seen by reading places as words."""
+    places = torch.arange(batch.source.shape[1], device=batch.source.device)
+    if len(places) > embedding.num_embeddings:
+        raise InputError(f"document {batch.ids[0]!r} has more words than the vocabulary")
+    calls: list[Tensor] = []
+    hook = embedding.register_forward_pre_hook(lambda module, inputs: calls.append(inputs[0].clone()))
+    try:
+        model.encode(replace(batch, source=places[None]))
+    finally:
+        hook.remove()
+    read = torch.cat([call.flatten() for call in calls]) if calls else places[:0]
+    if not torch.equal(read.unique(), places):
+        raise InputError(f"a {type(model).__name__} does not embed the whole text before it writes")
+    return calls
+
+
+@contextmanager
+def _scaled(embedding: nn.Embedding, scales: list[Tensor]) -> Iterator[None]:
+    """An embedding each of whose calls is multiplied by the next of these scales, a number a word."""
+    following = iter(scales)
+    hook = embedding.register_forward_hook(lambda module, inputs, output: output * next(following)[..., None])
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+MEASURES = {"attention": by_attention, "erasure": by_erasure, "gradient times input": by_gradient}
+
+
+def agreement(first: np.ndarray, second: np.ndarray) -> float:
+    """Rank agreement of two measures of the units of a text, [L] each: Spearman's correlation; 0 where one of them is
+    the same for all."""
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return 0.0
+    return float(spearmanr(first, second).statistic)

@@ -1,0 +1,89 @@
+"""Importance of units on tiny models in double precision."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from lib.data.batch import make_batch
+from lib.evaluation.importance import agreement, by_attention, by_erasure, by_gradient
+from lib.evaluation.interventions import known_words, log_probs
+from lib.models.windowed import Windowed, WindowedConfig
+from tests.conftest import RAGGED, VOCAB, double, tiny_model
+from tests.test_interventions import MODELS
+
+SIZES = {"embedding": 5, "hidden": 4, "window": 6, "stride": 4}
+ALL = {**MODELS, "windowed": lambda: double(Windowed, WindowedConfig(VOCAB, **SIZES))}
+DOCUMENT = RAGGED[0]  # 11 words in 3 sentences
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_gradient_is_the_slope_by_a_units_size(name):
+    """The log-probability when the embeddings of one unit are a little longer, by central differences."""
+    model = ALL[name]().eval()
+    batch = make_batch([DOCUMENT], VOCAB)
+    embedding = getattr(model, "source_embedding", None) or model.embedding
+    unit_of = torch.tensor([0] * 4 + [1] * 2 + [2] * 5)
+
+    @torch.no_grad()
+    def log_p(unit: int, longer: float) -> float:
+        """Each word of the text has a row of its own in the table, so that it can be made longer alone."""
+        scale = 1 + longer * (unit_of == unit).double()
+        places = []
+
+        def change(module, inputs, output):
+            return output * scale[places.pop(0)][..., None]
+
+        record = embedding.register_forward_pre_hook(lambda module, inputs: places.append(inputs[0].clone()))
+        model.encode(replace(batch, source=torch.arange(11)[None]))
+        record.remove()
+        hook = embedding.register_forward_hook(change)
+        state = model.encode(batch)
+        hook.remove()
+        output, _ = model.decode(batch.target_input, state)
+        return model.log_prob(output, batch.target, state)[known_words(batch, VOCAB)].mean().item()
+
+    expected = [(log_p(unit, 1e-5) - log_p(unit, -1e-5)) / 2e-5 for unit in range(3)]
+    assert np.allclose(by_gradient(model, DOCUMENT), expected, rtol=0, atol=1e-8)
+    assert np.abs(expected).max() > 1e-4
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_attention_adds_up_to_the_words_of_the_reference(name):
+    weights = by_attention(ALL[name](), DOCUMENT)
+    assert weights.shape == (3,) and weights.sum() == pytest.approx(len(DOCUMENT.target), abs=1e-9)
+
+
+def test_erasure_is_what_is_lost():
+    model = tiny_model()
+    lost = by_erasure(model, DOCUMENT)
+    without = replace(
+        DOCUMENT, source=DOCUMENT.source[[0, 1, 2, 3, 6, 7, 8, 9, 10]], sentence_lengths=np.array([4, 5])
+    )
+    whole, erased = log_probs(model, [DOCUMENT, without], only_known=True)
+    assert lost[1] == pytest.approx(whole - erased, abs=1e-12)
+    assert lost.shape == (3,)
+
+
+def test_a_unit_that_nothing_reads_has_no_importance():
+    """A model whose decoder neither attends nor starts from the text."""
+    model = tiny_model()
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "encoder" in name or "compress" in name:
+                weight.zero_()
+    model.pointer.switch.bias.data.fill_(50.0)  # nothing is copied
+    assert np.allclose(by_gradient(model, DOCUMENT), 0, atol=1e-9)
+
+
+def test_a_stream_is_not_embedded_at_once():
+    streaming = double(Windowed, WindowedConfig(VOCAB, **SIZES, encode="stream"))
+    with pytest.raises(ValueError, match="does not embed the whole text before it writes"):
+        by_gradient(streaming, DOCUMENT)
+
+
+def test_agreement_is_of_ranks():
+    assert agreement(np.array([1.0, 2.0, 9.0]), np.array([0.1, 0.2, 0.3])) == pytest.approx(1)
+    assert agreement(np.array([1.0, 2.0, 9.0]), np.array([3.0, 2.0, 1.0])) == pytest.approx(-1)
+    assert agreement(np.array([1.0, 1.0]), np.array([3.0, 2.0])) == 0
