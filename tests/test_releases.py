@@ -151,7 +151,7 @@ def test_jats():
 
 
 def test_jats_in_a_single_line():
-    """Words of different blocks are not glued, those with marks of letters are; a paragraph is read once."""
+    """Words of different blocks are not glued, the mark of a note goes; a paragraph is read once."""
     items = (
         "<list><list-item><p>They walked.</p></list-item><list-item><p>Then CO<sub>2</sub> rose<sup>a</sup></p>"
         "</list-item></list>"
@@ -163,10 +163,10 @@ def test_jats_in_a_single_line():
         "<disp-quote><p>he said</p><attrib>Ann</attrib></disp-quote><def-list><def-item><term>one</term>"
         f"<def><p>two</p></def></def-item></def-list></p>{items}</body></article>"
     )
-    listed = "They walked. Then CO2 rosea"
+    listed = "They walked. Then CO2 rose"
     found = jats_article(article)
     assert found["title"] == "T second"
-    assert found["abstract_text"] == [f"We saw: {listed}.", "They walked.", "Then CO2 rosea"]
+    assert found["abstract_text"] == [f"We saw: {listed}.", "They walked.", "Then CO2 rose"]
     whole = f"We saw: {listed} and E. coli. End he said Ann one two"
     assert found["sections"] == [[whole, listed]]
 
