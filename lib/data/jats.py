@@ -1,4 +1,4 @@
-"""Articles in JATS, the XML of journals, as PubMed Central and PLOS have them: titles, abstracts, sections in paragraphs.
+"""Articles in JATS, the XML of journals: titles, abstracts, sections in paragraphs.
 
 Raised and lowered signs are written in a line so that no number or name becomes another (`_raised`, `_lowered`).
 """
@@ -8,7 +8,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from io import BytesIO
-from itertools import count
+from itertools import pairwise
 from xml.etree import ElementTree
 
 from lib.system.errors import InputError
@@ -114,15 +114,29 @@ def _blocks(part: ElementTree.Element) -> Iterator[ElementTree.Element]:
 
 
 def _sections(part: ElementTree.Element | None, heading: str) -> Iterator[tuple[str, list[str]]]:
-    """Each section's own paragraphs, then those of its sub-sections."""
+    """Each section's own paragraphs, then those of its sub-sections; statements on authors, data and funding are left
+    out."""
     if part is None:
+        return
+    if _STATEMENT.fullmatch(heading):
         return
     own = [text for block in _blocks(part) if block.tag in (*_PARAGRAPHS, "loose") and (text := _text(block))]
     if own:
         yield heading, own
     for section in part.iterfind("sec"):
         title = section.find("title")
-        yield from _sections(section, heading if title is None else _text(title))
+        yield from _sections(section, heading if title is None else _NUMBERED.sub("", _text(title)))
+
+
+_NUMBERED = re.compile(r"^(?:\d+\.)+\d*\s+(?=\S)")  # "2.1. Methods"; "20 strains" begins with a word
+# statements beside the text, which most journals have behind it
+_STATEMENT = re.compile(
+    r"(?:authors?[’']? contributions?|credit authorship contribution|data (?:availability|accessibility|deposition)|"
+    r"availability of (?:supporting )?data(?: and materials?)?|(?:declaration of )?(?:conflicts?|competing|"
+    r"declaration) ?(?:of )?interests?|disclosures?|funding|financial support|acknowledge?ments?|"
+    r"(?:electronic )?supplement(?:ary|al) (?:materials?|information|data))(?: statements?)?[.:]?",
+    re.IGNORECASE,
+)
 
 
 # ------------------------------------------------------------------------------------------------- a text in a line
@@ -186,7 +200,7 @@ def _add(element: ElementTree.Element, pieces: list[str]) -> None:
 def _in_line(element: ElementTree.Element) -> list[ElementTree.Element]:
     """Children, an index before the power that stands above it: SO4^2- has them in either order."""
     children = list(element)
-    for i, (first, second) in enumerate(zip(children, children[1:])):
+    for i, (first, second) in enumerate(pairwise(children)):
         before = (element.text if i == 0 else children[i - 1].tail) or ""
         letters = before[-1:].isalnum() or before[-1:] in (")", "]") or (not before and i > 0)
         if (first.tag, second.tag) == ("sup", "sub") and not (first.tail or "").strip() and letters:
@@ -238,7 +252,7 @@ def _mark_raised(article: ElementTree.Element) -> None:
 _DEGREES = {"°", "º", "˚", "∘", "◦", "o", "ο"}
 _ORDINALS = {"st", "nd", "rd", "th"}
 _SIGNS = re.compile(r"[-+±/•·∙*∗⋆′″'®™©℠]+")
-_OPENS = tuple("([{/–-=<>~") + ("",)  # behind which there is nothing to be a power of
+_OPENS = ("", *"([{/–-=<>~")  # behind which there is nothing to be a power of
 _CHARGE = re.compile(r"\d{1,2}[-+]")
 _LIST = re.compile(r"\d{1,3}[a-z]?(?:[,;–-]\d{1,3}[a-z]?)*")
 _NOTE = re.compile(r"[a-z]|[*∗†‡§¶#‖]+")
@@ -293,7 +307,7 @@ def _lowered(content: str, before: str, after: str, maybe: bool = False) -> str:
     """What is lowered: H2O, log10 and (NH4)2 as they are; RF2_150, t_s and x_(i+1), which would read as others."""
     mark, content = (_GONE if _GONE in content else ""), _plain(content.replace(_GONE, ""))
     last = before.rstrip()[-1:]
-    if not content or not last or before[-1:] in " ([,;/–-" and not last.isalnum():
+    if not content or not last or (before[-1:] in " ([,;/–-" and not last.isalnum()):
         return content + mark
     digits = content[0].isdigit() and re.fullmatch(r"[\w.,:/]+", content)
     if digits and (last.isalpha() or last in ")]}’'′”•") and not after[:1].isdigit():
@@ -328,7 +342,7 @@ def _is_degree(before: str, after: str) -> bool:
 
 def _is_isotope(content: str, before: str, after: str) -> bool:
     """As in 14C, 99mTc and δ15N."""
-    free = not before[-1:].isalnum() and before[-1:] not in ")]}%" or before[-1:] in "δΔ∆"
+    free = (not before[-1:].isalnum() and before[-1:] not in ")]}%") or before[-1:] in "δΔ∆"
     number = re.fullmatch(r"\d{1,3}m?", content) and not re.search(r"(?<![\w.])10\s*$", before)
     return bool(number and free and _ELEMENT.match(after))
 
