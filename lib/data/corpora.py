@@ -237,7 +237,9 @@ class Corpus:
 
 
 def _counted(reasons: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
+    """Reasons with their counts, the most frequent first."""
+    pairs = sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{count:,} {reason}" for reason, count in pairs)
 
 
 def learned_from(corpus: Corpus, split_name: str, trained_on: Iterable[str]) -> set[str]:

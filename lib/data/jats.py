@@ -120,7 +120,12 @@ def _sections(part: ElementTree.Element | None, heading: str) -> Iterator[tuple[
         return
     if _STATEMENT.fullmatch(heading):
         return
-    own = [text for block in _blocks(part) if block.tag in (*_PARAGRAPHS, "loose") and (text := _text(block))]
+    own: list[str] = []
+    for block in _blocks(part):
+        if block.tag in _FORMULAS and own:  # between two paragraphs
+            own[-1] += " @formula"
+        elif block.tag in (*_PARAGRAPHS, "loose") and (text := _text(block)):
+            own.append(text)
     if own:
         yield heading, own
     for section in part.iterfind("sec"):
@@ -162,6 +167,7 @@ def _text(element: ElementTree.Element) -> str:
         text = _without_citations(text)
     text = re.sub(rf"\s*{_GLUE}", "", text)
     text = re.sub(r"(\d)° ([CF])\b", r"\1 °\2", text)
+    text = re.sub(r"(?<=[(\[]) (?=@formula)|(?<=@formula) (?=[)\]])", "", text)
     return re.sub(r"\s+([,.;:!?])", r"\1", text)
 
 

@@ -100,7 +100,7 @@ def _sumpubmed(folder: Path, split_name: str) -> Found:
         if listed.get(name, "train") != split_name:
             return None
         if again:
-            return Omitted("the abstract of an earlier article")
+            return Omitted("abstract of an earlier article")
         if fault := _short("abstract", _words(summary), 50):
             return fault
         sections = _headed(path.read_text(encoding="utf-8-sig"))
@@ -158,7 +158,7 @@ def _stories_of(paths: tuple[Path, ...]) -> list[dict | Omitted]:
             record = _story(number, story)
             if isinstance(record, dict):
                 key = (record["summary"].lower(), record["document"][:80].lower())
-                record = Omitted("an earlier story again") if key in seen else record
+                record = Omitted("earlier story again") if key in seen else record
                 seen.add(key)
             stories.append(record)
     return stories
@@ -182,9 +182,9 @@ def _story(number: str, story: str) -> dict | Omitted:
     if _words(text) < 12:
         return Omitted("text of fewer than 12 words")
     if sum(c.isalpha() for c in signs) < 0.6 * len(signs) or "blah" in text.lower():
-        return Omitted("a table or a test, no text")
+        return Omitted("table or test")
     if not set(words) & set(re.findall("[a-z]+", text.lower())):
-        return Omitted("headline that shares no word with the text")
+        return Omitted("headline without a word of the text")
     return {"id": f"reuters-{number}", "document": text, "summary": headline}
 
 
