@@ -173,7 +173,7 @@ def test_wikihow_says_what_it_leaves_out(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "train: 2 documents" in shown and "val: 1 documents" in shown and "test: 1 documents" in shown
     assert (
-        "left out: 3 of 7 (1 headline at least 0.75 times as long as the text, 1 no text, 1 title that no list names)."
+        "left out: 3 of 7 (1 headline at least 0.75 times as long as the text, 1 no text, 1 title that no list names)"
     ) in shown
 
 
