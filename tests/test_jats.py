@@ -113,7 +113,9 @@ SPACES = ' xmlns="https://jats.nlm.nih.gov/ns/archiving/1.3/" xmlns:mml="http://
 def test_every_article_of_a_file_is_read(envelope, attributes):
     answer = "<sub-article><body><p>An answer.</p></body></sub-article>"
     articles = [
-        article(f"<sec><title>1. Aim</title><p>Text {n}.</p></sec>", "<abstract>Short.</abstract>", str(n), attributes)
+        article(
+            f"<sec><title>1. Aim</title><p>Text {n}.</p></sec>", "<abstract>Short.</abstract>", str(n), attributes
+        )
         for n in range(3)
     ]
     articles[1] = articles[1].replace("</article>", f"{answer}</article>")
