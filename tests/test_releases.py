@@ -14,6 +14,7 @@ from lib.data.documents import SPLITS, CorpusError
 from lib.data.releases import RELEASES, _listed, _share, jats_article
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.files import project_root
+from tests.tools import pmc_sample
 
 WORDS = " ".join(f"word{i}" for i in range(450))
 
@@ -43,6 +44,12 @@ def test_sumpubmed(tmp_path):
     sumpubmed(tmp_path, articles)
     corpus = load_corpus(tmp_path)
     assert {s: ids(corpus, s) for s in SPLITS} == {"train": [f"sumpubmed-{free[0]}"], "val": [val], "test": [test]}
+    assert corpus.omitted == {
+        "abstract of an earlier article": 1,
+        "abstract of fewer than 50 words": 1,
+        "text of fewer than 400 words": 1,
+    }
+    assert corpus.report().startswith("left out: 3 of 6 (1 abstract of an earlier article, ")
     (document,) = corpus.split("train")
     assert document.section_names == ["background", "results"]
     assert document.sections[1] == ["two results."] and document.sections[0][0] == "one study."
@@ -100,6 +107,9 @@ def test_reuters(tmp_path):
     (tmp_path / "reut2-001.sgm.gz").write_bytes(gzip.compress("".join(odd).encode("latin-1")))
     corpus = load_corpus(tmp_path)
     assert [len(ids(corpus, s)) for s in SPLITS] == [88, 5, 7]
+    reasons = {"no text", "headline without a word of the text", "text of fewer than 12 words", "table or test"}
+    reasons |= {"headline of fewer than 3 or more than 20 words", "earlier story again"}
+    assert corpus.omitted == dict.fromkeys(reasons, 1) and corpus.report().startswith("left out: 6 of 106 (1 ")
     assert ids(corpus, "train")[0] == "reuters-0" and ids(corpus, "test")[-1] == "reuters-99"
     first = next(corpus.split("train"))
     assert first.summary == ["COPPER RISES AGAIN 0"]
@@ -129,6 +139,44 @@ def test_scisummnet_as_released(shared):
     )
 
 
+def test_scisummnet_says_what_it_leaves_out(tmp_path):
+    """A short abstract, a short body, and papers without an abstract."""
+    cases = {
+        "A00-1": (WORDS * 2, WORDS),
+        "A00-2": ("short", WORDS),
+        "A00-3": (WORDS * 2, "short"),
+        "A00-4": ("", None),
+    }
+    for name, (text, abstract) in cases.items():
+        (tmp_path / name).mkdir()
+        section = f'<PAPER><SECTION title="Aim"><S>{text}</S></SECTION></PAPER>'
+        (tmp_path / name / f"{name}.xml").write_text(section, encoding="utf-8")
+        if abstract is not None:
+            (tmp_path / name / f"{name}.abstract.txt").write_text(abstract, encoding="utf-8")
+    corpus = load_corpus(tmp_path)
+    assert ids(corpus, "train") == ["A00-1"]
+    reasons = ("abstract of fewer than 30 words", "body of fewer than 500 words", "no abstract beside it")
+    assert corpus.omitted == dict.fromkeys(reasons, 1)
+
+
+def test_wikihow_says_what_it_leaves_out(tmp_path, capsys):
+    """Rows of other splits are not left out; those that no list names are counted once."""
+    rows = [(f"Step {n}.,", f"Title {n}", f"A text that is much longer than the headline {n}.") for n in range(4)]
+    rows += [("A headline as long as the text.,", "Title 4", "A text."), ("Step.,", "Title 5", ""), rows[0]]
+    rows[-1] = ("Step.,", "In no list", rows[0][2])
+    lines = "".join(f'"{headline}","{title}","{text}"\n' for headline, title, text in rows)
+    (tmp_path / "wikihowAll.csv").write_text(f"headline,title,text\n{lines}", encoding="utf-8")
+    for split_name, numbers in {"train": (0, 1, 4, 5), "val": (2,), "test": (3,)}.items():
+        names = "".join(f"Title{n}\n" for n in numbers)
+        (tmp_path / f"all_{split_name}.txt").write_text(names, encoding="utf-8")
+    assert main([str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "train: 2 documents" in shown and "val: 1 documents" in shown and "test: 1 documents" in shown
+    assert (
+        "left out: 3 of 7 (1 headline at least 0.75 times as long as the text, 1 no text, 1 title that no list names)"
+    ) in shown
+
+
 def test_jats():
     """Citations by number, tables and labels go; formulas become a word; sub-sections stand by themselves."""
     article = ElementTree.fromstring(
@@ -151,7 +199,7 @@ def test_jats():
 
 
 def test_jats_in_a_single_line():
-    """Words of different blocks are not glued, those with marks of letters are; a paragraph is read once."""
+    """Words of different blocks are not glued, the mark of a note goes; a paragraph is read once."""
     items = (
         "<list><list-item><p>They walked.</p></list-item><list-item><p>Then CO<sub>2</sub> rose<sup>a</sup></p>"
         "</list-item></list>"
@@ -163,10 +211,10 @@ def test_jats_in_a_single_line():
         "<disp-quote><p>he said</p><attrib>Ann</attrib></disp-quote><def-list><def-item><term>one</term>"
         f"<def><p>two</p></def></def-item></def-list></p>{items}</body></article>"
     )
-    listed = "They walked. Then CO2 rosea"
+    listed = "They walked. Then CO2 rose"
     found = jats_article(article)
     assert found["title"] == "T second"
-    assert found["abstract_text"] == [f"We saw: {listed}.", "They walked.", "Then CO2 rosea"]
+    assert found["abstract_text"] == [f"We saw: {listed}.", "They walked.", "Then CO2 rose"]
     whole = f"We saw: {listed} and E. coli. End he said Ann one two"
     assert found["sections"] == [[whole, listed]]
 
@@ -361,3 +409,19 @@ def test_the_sample_names_its_sources():
                 assert not {"NC", "ND", "SA"} & set(record["license"].split("-"))
                 count += 1
     assert count == 150 and sum(p.stat().st_size for p in folder.iterdir()) < 1.5e6
+
+
+def test_the_sample_is_what_its_command_makes(shared):
+    for split_name in SPLITS:
+        remade = gzip.decompress(pmc_sample.contents(split_name, shared / "pmc_xml"))
+        assert remade == gzip.decompress((pmc_sample.SAMPLE / f"{split_name}.jsonl.gz").read_bytes()), split_name
+
+
+def test_numbers_in_the_sample_keep_their_meaning():
+    """Powers of ten stand as powers; no address, mark or half citation is left."""
+    text = "\n".join(
+        s for name in SPLITS for d in load_corpus("pmc-sample").split(name) for s in d.sentences + d.summary
+    )
+    assert len(re.findall(r"\b10\^-?\d", text)) > 80 and "65 °C" in text and "CO3^2-" in text and "b1^2" in text
+    assert "1.5 × 10^15 kg" in text and "RF2_150" in text
+    assert not re.search("[\ufdd0-\ufdef]|removed@|[\\[(][,;]", text)

@@ -71,7 +71,8 @@ MANUAL = {
         "67 for validation, 96 for the test (lists of the project), the rest for training",
     ),
     "pmc": ByHand(
-        "put articles of PubMed Central's open-access subset (JATS's XML: NAME.xml or NAME/article.xml)",
+        "put articles of PubMed Central's open-access subset (JATS's XML, gzipped or not: NAME.xml or "
+        "NAME/article.xml, an article or many in each)",
         "as many as are taken",
         "of each article",
         "80, 10 and 10 of 100, by the SHA-1 of the id",

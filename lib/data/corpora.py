@@ -10,6 +10,7 @@ import importlib.metadata
 import json
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
@@ -30,7 +31,7 @@ from lib.data.catalogue import (
     is_name,
     is_private,
 )
-from lib.data.documents import SPLITS, Absent, CorpusError, Document, to_document
+from lib.data.documents import SPLITS, Absent, CorpusError, Document, Omitted, to_document
 from lib.data.pieces import Pieces
 from lib.data.readers import Records, Source, articles_of, find_split, reading, shard_pieces
 from lib.data.releases import RELEASES, visible
@@ -70,8 +71,9 @@ Given = Iterable[dict | Document]
 class Corpus:
     """Documents by split, read anew each time they are asked for.
 
-    `skipped` holds what the last pass over each split left out (`errors="skip"`, and `Absent` records), `repeated`
-    the ids that it found more than once. `identity` names all that determines the documents.
+    `skipped` holds what the last pass over each split could not use (`errors="skip"`, and `Absent` records),
+    `omitted` counts by reason what the reader's own rules left out of it, `repeated` has the ids that it found more
+    than once. `identity` names all that determines the documents.
     """
 
     def __init__(
@@ -90,6 +92,8 @@ class Corpus:
         self.pieces = pieces
         self._skipped: dict[str, list[Skipped]] = {}
         self._repeated: dict[str, list[str]] = {}
+        self._omitted: dict[str, Counter[str]] = {}
+        self._seen: dict[str, int] = {}  # records of each split, those that were left out among them
 
     @property
     def identity(self) -> str:
@@ -130,11 +134,17 @@ class Corpus:
     def _documents(self, split_name: str) -> Iterator[Document]:
         self._skipped[split_name] = skipped = []
         self._repeated[split_name] = repeated = []
+        self._omitted[split_name] = omitted = Counter()
+        self._seen[split_name] = 0
         seen: set[int] = set()  # hashes: a corpus may have millions of ids
         before = 0
         for source in self._records[split_name]:
             path, usable, ended, first = source.path, 0, 0, None
             for ended, (line, record) in enumerate(_records(source), 1):  # noqa: B007
+                self._seen[split_name] += 1
+                if isinstance(record, Omitted):
+                    omitted[str(record)] += 1
+                    continue
                 try:
                     if isinstance(record, ValueError):
                         raise record
@@ -155,7 +165,8 @@ class Corpus:
             if not ended:
                 raise CorpusError(f"{path}: nothing for the split {split_name!r} in it")
             if not usable:
-                raise CorpusError(f"{path}: none of {ended} records can be used; the first: {first}")
+                why = f"the first: {first}" if first else f"left out: {_counted(omitted)}"
+                raise CorpusError(f"{path}: none of {ended} records can be used; {why}")
             before += ended
 
     def only(self, key: str, value: str) -> "Corpus":
@@ -189,11 +200,23 @@ class Corpus:
         return [problem for problems in self._skipped.values() for problem in problems]
 
     @property
+    def omitted(self) -> Counter[str]:
+        return sum(self._omitted.values(), Counter())
+
+    @property
     def repeated(self) -> list[str]:
         return [name for names in self._repeated.values() for name in names]
 
     def left_out(self) -> str:
-        """The number of records that were left out, and the first reasons; empty where none was."""
+        """The numbers of records that were left out: by the reader's rules with each reason, and of those that cannot
+        be used with the first reasons; empty where none was."""
+        omitted = self.omitted
+        rules = (
+            f"left out: {omitted.total():,} of {sum(self._seen.values()):,} ({_counted(omitted)})" if omitted else ""
+        )
+        return ". ".join(filter(None, [rules, self._unusable()]))
+
+    def _unusable(self) -> str:
         skipped = self.skipped
         if not skipped:
             return ""
@@ -211,6 +234,12 @@ class Corpus:
     def report(self) -> str:
         """`remarks`, and what a reader should know of this copy, for a page or a log."""
         return f"{self.remarks('no record was left out')}. {self.note}".strip()
+
+
+def _counted(reasons: Counter[str]) -> str:
+    """Reasons with their counts, the most frequent first."""
+    pairs = sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{count:,} {reason}" for reason, count in pairs)
 
 
 def learned_from(corpus: Corpus, split_name: str, trained_on: Iterable[str]) -> set[str]:

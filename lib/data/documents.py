@@ -17,6 +17,10 @@ class Absent(InputError):
     """A record that a list names and no file holds: left out and counted, whatever `errors` says."""
 
 
+class Omitted(InputError):
+    """A record that a rule of its reader leaves out: counted by reason, whatever `errors` says."""
+
+
 @dataclass(frozen=True)
 class Document:
     """A document and its summary, in sentences. Text keeps its case; models do their own preprocessing."""

@@ -19,7 +19,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from lib.data.documents import Absent, CorpusError
+from lib.data.documents import Absent, CorpusError, Omitted
 from lib.data.pieces import Pieces
 from lib.data.releases import RELEASES
 from lib.data.vocabulary import TITLE_END
@@ -271,19 +271,26 @@ def articles_of(articles: list[str]) -> dict:
     return {"sections": texts, "section_names": names}
 
 
-def read_wikihow(path: Path, titles: Path) -> Records:
+def read_wikihow(path: Path, titles: Path, others: tuple[Path, ...] | None = None) -> Records:
     """The articles of `wikihowAll.csv` whose titles a split's list names, cleaned as its authors do.
 
     The bold line of each step, ended by `.,`, is a sentence of the summary. Articles whose headlines are at least
-    0.75 times as long as their text are left out (Koupaee and Wang 2018).
+    0.75 times as long as their text are left out (Koupaee and Wang 2018), and with `others`, the lists of the other
+    splits, those that no list names.
     """
-    listed = {_title_key(line) for line in titles.read_text(encoding="utf-8-sig").splitlines()}
+    listed = _titles(titles)
+    elsewhere = set[str]().union(*map(_titles, others or ()))
     for number, row in read_csv(path):
         if isinstance(row, InputError):
             yield number, row
             continue
         headline, text, title = (row.get(key) or "" for key in ("headline", "text", "title"))
-        if _title_key(title) not in listed or len(headline) >= 0.75 * len(text):
+        if _title_key(title) not in listed:
+            if others is not None and _title_key(title) not in elsewhere:
+                yield number, Omitted("title that no list names")
+            continue
+        if len(headline) >= 0.75 * len(text):
+            yield number, Omitted("headline at least 0.75 times as long as the text" if text.strip() else "no text")
             continue
         steps = [line.strip().rstrip(",").strip() for line in headline.splitlines()]
         body = text.replace(";\n,", "\n").replace("\n,", "\n").replace(" .", ".")
@@ -291,6 +298,10 @@ def read_wikihow(path: Path, titles: Path) -> Records:
             number,
             {"id": title, "title": title, "document": body, "summary": "\n".join(s for s in steps if s)},
         )
+
+
+def _titles(path: Path) -> set[str]:
+    return {_title_key(line) for line in path.read_text(encoding="utf-8-sig").splitlines()}
 
 
 def _title_key(title: str) -> str:
@@ -417,8 +428,11 @@ def _aligned_source(source: Path, *others: Path) -> Source:
 
 def _wikihow(folder: Path, name: str) -> list[Source]:
     path, titles = folder / "wikihowAll.csv", folder / f"all_{name}.txt"
-    there = path.is_file() and titles.is_file()
-    return [Source(path, partial(read_wikihow, path, titles), (titles,))] if there else []
+    if not (path.is_file() and titles.is_file()):
+        return []
+    others = [folder / f"all_{other}.txt" for other in ("val", "test")]
+    others = tuple(filter(Path.is_file, others)) if name == "train" else None  # what no list names is counted once
+    return [Source(path, partial(read_wikihow, path, titles, others), (titles,))]
 
 
 def _stories(folder: Path, name: str) -> list[Source]:

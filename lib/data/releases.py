@@ -7,6 +7,7 @@ import gzip
 import html
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -14,11 +15,14 @@ from hashlib import sha1
 from pathlib import Path
 from xml.etree import ElementTree
 
-from lib.data.documents import SPLITS
+from lib.data.documents import SPLITS, Omitted
+from lib.data.jats import jats_article as jats_article
+from lib.data.jats import jats_articles
 from lib.data.plain_text import parse_text
 from lib.system.errors import InputError
 
-Found = Iterator[tuple[int, dict | InputError]]  # an InputError stands for a record that cannot be read
+# an InputError stands for a record that cannot be read, Omitted for one that a rule leaves out
+Found = Iterator[tuple[int, dict | InputError]]
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,8 @@ def _listed(corpus: str) -> dict[str, str]:
     return {i: split_name for split_name, ids in lists.items() for i in ids}
 
 
-def _numbered(paths: list[Path], read: Callable[[Path], dict | None]) -> Found:
-    """Results of a function for each file; an InputError gets the file's name, None leaves it out."""
+def _numbered(paths: list[Path], read: Callable[[Path], dict | Omitted | None]) -> Found:
+    """Results of a function for each file; an InputError gets the file's name, None stands for another split's."""
     for number, path in enumerate(paths, 1):
         try:
             record = read(path)
@@ -63,6 +67,13 @@ def _numbered(paths: list[Path], read: Callable[[Path], dict | None]) -> Found:
 
 def _words(text: str) -> int:
     return len(text.split())
+
+
+def _short(what: str, words: int, least: int) -> Omitted | None:
+    """Why a document with a part of so many words is left out."""
+    if not words:
+        return Omitted(f"no {what}")
+    return Omitted(f"{what} of fewer than {least} words") if words < least else None
 
 
 # ------------------------------------------------------------------------------------------------------ SumPubMed
@@ -80,18 +91,21 @@ def _sumpubmed(folder: Path, split_name: str) -> Found:
     if split_name != "train":
         numbers = [n for n in numbers if listed.get(f"sumpubmed-{n}") == split_name]
 
-    def read(path: Path) -> dict | None:
+    def read(path: Path) -> dict | Omitted | None:
         name = path.stem.replace("text_", "sumpubmed-")
         abstract = folder / "abstract" / path.name.replace("text", "abstract")
         summary = " ".join(text for _, text in _headed(abstract.read_text(encoding="utf-8-sig")))
-        if summary in seen:
-            return None
+        again = summary in seen
         seen.add(summary)
-        if listed.get(name, "train") != split_name or _words(summary) < 50:
+        if listed.get(name, "train") != split_name:
             return None
+        if again:
+            return Omitted("abstract of an earlier article")
+        if fault := _short("abstract", _words(summary), 50):
+            return fault
         sections = _headed(path.read_text(encoding="utf-8-sig"))
-        if sum(_words(text) for _, text in sections) < 400:
-            return None
+        if fault := _short("text", sum(_words(text) for _, text in sections), 400):
+            return fault
         names, texts = zip(*sections)
         return {"id": name, "section_names": list(names), "sections": list(texts), "abstract_text": summary}
 
@@ -125,30 +139,37 @@ def _reuters(folder: Path, split_name: str) -> Found:
     training, the next 5 for validation, the rest for the test. A story that comes again, told by its headline and
     first 80 characters, is left out."""
     stories = _stories_of(tuple(_reuters_files(folder)))
-    ends = [int(share * len(stories)) for share in (0, 0.88, 0.93, 1)]
-    place = SPLITS.index(split_name)
-    yield from enumerate(stories[ends[place] : ends[place + 1]], ends[place] + 1)
+    count = sum(isinstance(story, dict) for story in stories)
+    ends = [int(share * count) for share in (0.88, 0.93)]
+    before = 0
+    for number, story in enumerate(stories, 1):
+        if SPLITS[sum(before >= end for end in ends)] == split_name:
+            yield number, story
+        before += isinstance(story, dict)
 
 
 @cache
-def _stories_of(paths: tuple[Path, ...]) -> list[dict]:
-    kept, seen = [], set()
+def _stories_of(paths: tuple[Path, ...]) -> list[dict | Omitted]:
+    """Stories in the order of time, those that are left out among them."""
+    stories, seen = [], set()
     for path in paths:
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         for number, story in _STORY.findall(data.decode("latin-1")):
             record = _story(number, story)
-            if record and (key := (record["summary"].lower(), record["document"][:80].lower())) not in seen:
+            if isinstance(record, dict):
+                key = (record["summary"].lower(), record["document"][:80].lower())
+                record = Omitted("earlier story again") if key in seen else record
                 seen.add(key)
-                kept.append(record)
-    return kept
+            stories.append(record)
+    return stories
 
 
-def _story(number: str, story: str) -> dict | None:
-    """A record, or None for what is no story: no headline of 3 to 20 words that shares a word of four letters with
-    the text, fewer than 12 words, fewer than 6 letters in 10 signs (tables of earnings)."""
+def _story(number: str, story: str) -> dict | Omitted:
+    """A record, or why it is no story: no headline of 3 to 20 words that shares a word of four letters with the text,
+    fewer than 12 words, fewer than 6 letters in 10 signs (tables of earnings)."""
     title, body = (re.search(rf"<{tag}>(.*?)</{tag}>", story, re.DOTALL) for tag in ("TITLE", "BODY"))
     if not title or not body:
-        return None
+        return Omitted("no headline" if body else "no text")
     headline = " ".join(_tidy(title[1]).split())
     paragraphs = [
         re.sub(r"\s+([,.;:])", r"\1", " ".join(p.split())) for p in map(_tidy, re.split(r"\n {3,}", body[1]))
@@ -156,10 +177,14 @@ def _story(number: str, story: str) -> dict | None:
     paragraphs = [p for p in paragraphs if p and p.lower() != "reuter"][:4]
     text = "\n".join(paragraphs)
     words, signs = re.findall(r"[a-z]{4,}", headline.lower()), "".join(text.split())
-    if not 3 <= _words(headline) <= 20 or _words(text) < 12 or sum(c.isalpha() for c in signs) < 0.6 * len(signs):
-        return None
-    if "blah" in text.lower() or not set(words) & set(re.findall("[a-z]+", text.lower())):
-        return None
+    if not 3 <= _words(headline) <= 20:
+        return Omitted("headline of fewer than 3 or more than 20 words")
+    if _words(text) < 12:
+        return Omitted("text of fewer than 12 words")
+    if sum(c.isalpha() for c in signs) < 0.6 * len(signs) or "blah" in text.lower():
+        return Omitted("table or test")
+    if not set(words) & set(re.findall("[a-z]+", text.lower())):
+        return Omitted("headline without a word of the text")
     return {"id": f"reuters-{number}", "document": text, "summary": headline}
 
 
@@ -200,10 +225,12 @@ def _scisummnet(folder: Path, split_name: str) -> Found:
     30 words, a body of fewer than 500."""
     listed = _listed("scisummnet")
 
-    def read(path: Path) -> dict | None:
+    def read(path: Path) -> dict | Omitted | None:
         abstract = _abstract_beside(path)
-        if listed.get(path.stem, "train") != split_name or abstract is None:
+        if listed.get(path.stem, "train") != split_name:
             return None
+        if abstract is None:
+            return Omitted("no abstract beside it")
         paper = _xml(path)
         sections = [
             (section.get("title", "").strip(), _lines(section))
@@ -213,9 +240,10 @@ def _scisummnet(folder: Path, split_name: str) -> Found:
         sections = [(name, sentences) for name, sentences in sections if sentences]
         summary = abstract.read_text(encoding="utf-8", errors="replace").split("\n")
         title = " ".join("".join(paper.findtext("S") or "").split())
-        kept = [s for _, sentences in sections for s in sentences]
-        if _words(" ".join(summary)) < 30 or _words(" ".join(kept)) < 500:
-            return None
+        if fault := _short("abstract", _words(" ".join(summary)), 30):
+            return fault
+        if fault := _short("body", sum(_words(s) for _, sentences in sections for s in sentences), 500):
+            return fault
         names, sections = zip(*sections)
         record = {"id": path.stem, "title": title, "section_names": list(names), "sections": list(sections)}
         return {**record, "abstract_text": [" ".join(s.split()) for s in summary if s.strip()]}
@@ -237,118 +265,57 @@ def _xml(path: Path) -> ElementTree.Element:
 
 # ----------------------------------------------------------------------------------------- articles in JATS's XML
 
-# what is no running text: floats, notes, lists of references, and labels
-_LEFT_OUT = {
-    "table-wrap", "fig", "fig-group", "table-wrap-group", "boxed-text", "supplementary-material", "media", "graphic",
-    "fn", "fn-group", "ref-list", "label", "tex-math", "annotation", "object-id", "inline-graphic", "back",
-}  # fmt: skip
-# what stands by itself: words before and after it are others, with white space in the XML or without
-_BLOCKS = {
-    "p", "list", "list-item", "def-list", "def-item", "term", "def", "title", "break", "disp-quote", "attrib", "sec",
-    "verse-group", "verse-line", "statement", "speech", "preformat", "table-wrap", "fig", "fig-group",
-    "table-wrap-group", "boxed-text",
-}  # fmt: skip
-_FORMULAS = {"disp-formula", "inline-formula", "disp-formula-group"}
-_BRACKETS = re.compile(r"\s*[\[(][\s,;–-]*[\])]")  # what is left around citations
+_JATS_ENDINGS = (".xml", ".nxml", ".xml.gz", ".nxml.gz")
 
 
 def _jats_files(folder: Path) -> list[Path]:
-    return sorted(path for pattern in ("*.xml", "*/*.xml", "*.nxml", "*/*.nxml") for path in visible(folder, pattern))
+    patterns = (f"{inside}*{ending}" for ending in _JATS_ENDINGS for inside in ("", "*/"))
+    return sorted(path for pattern in patterns for path in visible(folder, pattern))
 
 
 def _is_jats(folder: Path) -> bool:
-    return any(
-        "<article" in path.read_text(encoding="utf-8", errors="replace")[:5000] for path in _jats_files(folder)[:3]
-    )
+    return any(re.search(rb"<(?:\w+:)?(?:pmc-)?article", _head(path)) for path in _jats_files(folder)[:3])
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(".gz").rpartition(".")[0]
+
+
+def _head(path: Path, size: int = 20_000) -> bytes:
+    """The first bytes of a file, without compression; none of one that cannot be read."""
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+            return file.read(size)
+    except (OSError, EOFError, zlib.error):
+        return b""
 
 
 def _jats(folder: Path, split_name: str) -> Found:
-    """Articles of PubMed Central: each section and sub-section with text of its own, the abstract without headings.
+    """Articles of PubMed Central, one or several in a file: each section and sub-section with text of its own, the
+    abstract without headings.
 
     Left out: an abstract of fewer than 30 words, a body of fewer than 500. Numbered citations, tables, figures and
     notes are removed; a formula is the word @formula.
     """
-
-    def read(path: Path) -> dict | None:
-        article = _xml(path)
-        article = article if article.tag == "article" else article.find(".//article")
-        if article is None:
-            raise InputError("no <article> in it")
-        record = jats_article(article, path.stem)
-        body = sum(_words(p) for section in record["sections"] for p in section)
-        if _share(record["id"]) != split_name or _words(" ".join(record["abstract_text"])) < 30 or body < 500:
-            return None
-        return {**record, "sections": ["\n".join(section) for section in record["sections"]],
-                "abstract_text": "\n".join(record["abstract_text"])}  # fmt: skip
-
-    return _numbered(_jats_files(folder), read)
+    number = 0
+    for path in _jats_files(folder):
+        try:
+            for article in jats_articles(path.read_bytes(), _stem(path)):
+                number += 1
+                if _share(article["id"]) == split_name:
+                    yield number, _jats_record(article)
+        except (ValueError, OSError) as error:
+            number += 1
+            yield number, InputError(f"{path.name}: {error}")
 
 
-def jats_article(article: ElementTree.Element, name: str = "") -> dict:
-    """Id (PMC number, DOI or `name`), title, sections and abstract in paragraphs."""
-    ids = {i.get("pub-id-type"): (i.text or "").strip() for i in article.iterfind("front/article-meta/article-id")}
-    number = ids.get("pmc") or ids.get("pmcid") or ids.get("pmcaid")
-    title = article.find("front/article-meta/title-group/article-title")
-    sections = list(_jats_sections(article.find("body"), ""))
-    return {
-        "id": f"PMC{number.removeprefix('PMC')}" if number else ids.get("doi") or name,
-        "title": "" if title is None else _jats_text(title),
-        "section_names": [heading for heading, _ in sections],
-        "sections": [paragraphs for _, paragraphs in sections],
-        "abstract_text": _jats_abstract(article),
-    }
-
-
-def _jats_abstract(article: ElementTree.Element) -> list[str]:
-    """Paragraphs of the abstract proper: not of a graphical one, a short one, or highlights."""
-    for abstract in article.iterfind("front/article-meta/abstract"):
-        if abstract.get("abstract-type") is None:
-            return [text for p in _paragraphs(abstract) if (text := _jats_text(p))]
-    return []
-
-
-def _paragraphs(part: ElementTree.Element) -> Iterator[ElementTree.Element]:
-    """Paragraphs at any depth, but for those within another, as the items of its lists have them."""
-    for child in part:
-        if child.tag == "p":
-            yield child
-        else:
-            yield from _paragraphs(child)
-
-
-def _jats_sections(part: ElementTree.Element | None, heading: str) -> Iterator[tuple[str, list[str]]]:
-    """Each section's own paragraphs, then those of its sub-sections."""
-    if part is None:
-        return
-    own = [text for child in part if child.tag in ("p", "list", "disp-quote") and (text := _jats_text(child))]
-    if own:
-        yield heading, own
-    for section in part.iterfind("sec"):
-        title = section.find("title")
-        yield from _jats_sections(section, heading if title is None else _jats_text(title))
-
-
-def _jats_text(element: ElementTree.Element) -> str:
-    text = " ".join("".join(_jats_pieces(element)).split())
-    text = _BRACKETS.sub("", text)
-    return re.sub(r"\s+([,.;:!?])", r"\1", text)
-
-
-def _jats_pieces(element: ElementTree.Element) -> Iterator[str]:
-    yield element.text or ""
-    for child in element:
-        apart = " " if child.tag in _BLOCKS else ""
-        yield apart
-        if child.tag in _FORMULAS:
-            yield " @formula "
-        elif not _is_number(child) and child.tag not in _LEFT_OUT:
-            yield from _jats_pieces(child)
-        yield apart + (child.tail or "")
-
-
-def _is_number(element: ElementTree.Element) -> bool:
-    """Whether an element is a citation by number; citations by name are words of the text."""
-    return element.get("ref-type") == "bibr" and not any(c.isalpha() for c in "".join(element.itertext()))
+def _jats_record(article: dict) -> dict | Omitted:
+    if fault := _short("abstract", _words(" ".join(article["abstract_text"])), 30):
+        return fault
+    if fault := _short("body", sum(_words(p) for section in article["sections"] for p in section), 500):
+        return fault
+    return {**article, "sections": ["\n".join(section) for section in article["sections"]],
+            "abstract_text": "\n".join(article["abstract_text"])}  # fmt: skip
 
 
 # --------------------------------------------------------------------------------------------- texts and summaries
