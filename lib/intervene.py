@@ -3,16 +3,20 @@
     python -m lib.intervene trained/mem2mem --dataset pmc-sample
     python -m lib.intervene trained/mem2mem "another memory" "slots averaged" --dataset pmc-sample --documents 48
     python -m lib.intervene trained/windowed --dataset pmc-sample --of summaries --output changes.json
+    python -m lib.intervene trained/mem2mem --attention --dataset pmc-sample --of summaries
 
 One row a change: log-probability in nats a word, and by how much the change moves it, with the 95% interval of a
 paired bootstrap over documents. Where the interval holds 0 it is not seen that the part does anything. Without names
 of changes all that the model has the parts for are made. They are explained in `lib.evaluation.interventions`.
+
+--attention asks instead whether attention says which sentences or paragraphs a text rests on: how far its ranks agree
+with those by erasing each, and by the gradient (`lib.evaluation.importance`).
 """
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +26,8 @@ from lib.data.batch import EncodedDocument
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS, SLIDE_SYMBOL, UNK
-from lib.evaluation.bootstrap import paired_bootstrap
+from lib.evaluation.bootstrap import interval, paired_bootstrap
+from lib.evaluation.importance import MEASURES, agreement
 from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs
 from lib.models.summarizer import Summarizer
 from lib.runs.run import Run
@@ -42,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--of", choices=("references", "summaries"), default="references",
         help="the texts whose probability is measured: the authors', or what the run writes of each document",
     )  # fmt: skip
+    parser.add_argument("--attention", action="store_true", help="rank agreement of attention, erasure and gradient")
     parser.add_argument("--output", type=Path, help="a JSON file for the numbers, of each document too")
     parser.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
     args = parser.parse_args(arguments)
@@ -54,24 +60,33 @@ def _intervene(args: Namespace) -> None:
         raise InputError(f"--documents must be at least 2, not {args.documents}")
     if args.output:
         check_replaces(args.output, "interventions", ("run", "changes"))
+    if args.attention and args.changes:
+        raise InputError(f"--attention, or changes ({', '.join(args.changes)}): not both")
     run = lib.load(args.run, device=args.device)
     _check(run, args)
     known = changes_of(run.model)
     changes = {name: known[one_of(name, known, "change")] for name in args.changes or known}
     documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
+    made = agreements(run, documents, args.of) if args.attention else intervene(run, documents, changes, args.of)
+    head, line = AGREEMENT if args.attention else CHANGE
     rows = []
-    print(f"| change | | nats a word | difference | 95% interval | p |\n|{' --- |' * 6}")
-    for row in intervene(run, documents, changes, args.of):
-        print(
-            "| {change} | {what} | {mean:.3f} | {difference:+.3f} | [{low:+.3f}, {high:+.3f}] | {p:.3f} |".format(
-                **row
-            )
-        )
-        sys.stdout.flush()
+    print(f"{head}\n|{' --- |' * (head.count('|') - 1)}")
+    for row in made:
+        print(line.format(**row), flush=True)
         rows.append(row)
     if args.output:
         about = {"run": str(args.run), "corpus": Path(args.dataset).name, "of": args.of, "documents": len(documents)}
         write_json(args.output, {**about, "changes": rows})
+
+
+CHANGE = (
+    "| change | | nats a word | difference | 95% interval | p |",
+    "| {change} | {what} | {mean:.3f} | {difference:+.3f} | [{low:+.3f}, {high:+.3f}] | {p:.3f} |",
+)
+AGREEMENT = (
+    "| one measure | the other | rank agreement | 95% interval |",
+    "| {change} | {what} | {mean:.2f} | [{low:.2f}, {high:.2f}] |",
+)
 
 
 def _check(run: Run, args: Namespace) -> None:
@@ -99,6 +114,24 @@ def intervene(
         yield {
             "change": name, "what": change.what, "mean": float(values.mean()), "difference": seen.mean,
             "low": seen.low, "high": seen.high, "p": seen.p, "values": np.round(values, 5).tolist(),
+        }  # fmt: skip
+
+
+def agreements(run: Run, documents: Sequence[Document], of: str = "references") -> Iterator[dict]:
+    """A row of each pair of MEASURES: the mean over documents of the rank agreement of the importance of units, with
+    its interval, and the values of all documents. A document of one unit has no ranks and is left out."""
+    encoded = run.encode(documents)
+    texts = _written(run, encoded) if of == "summaries" else encoded
+    texts = [text for text in texts if len(text.sentence_lengths) > 1]
+    if not texts:
+        raise InputError("no document has two sentences or paragraphs: there is nothing to rank")
+    ranked = {name: [measure(run.model, text) for text in texts] for name, measure in MEASURES.items()}
+    for first, second in combinations(MEASURES, 2):
+        values = np.array([agreement(*pair) for pair in zip(ranked[first], ranked[second])])
+        mean = interval(values)
+        yield {
+            "change": first, "what": second, "mean": mean.mean, "low": mean.low, "high": mean.high,
+            "values": np.round(values, 5).tolist(),
         }  # fmt: skip
 
 

@@ -237,10 +237,22 @@ def test_summaries_of_a_windowed_model_are_measured_with_their_windows(tmp_path)
     assert row["values"] == pytest.approx([summary.score for summary in written], abs=2e-3), "its own log P a symbol"
 
 
+def test_attention_is_compared_with_erasure_and_gradient(tmp_path, capsys):
+    arguments = [str(trained_folder("read_again")), "--attention", "--dataset", "pmc-sample", "--documents", "4"]
+    intervene.main([*arguments, "--output", str(tmp_path / "a.json")])
+    assert capsys.readouterr().out.count("\n") == 5
+    rows = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["changes"]
+    assert [(row["change"], row["what"]) for row in rows] == [
+        ("attention", "erasure"), ("attention", "gradient times input"), ("erasure", "gradient times input"),
+    ]  # fmt: skip
+    assert all(-1 <= row["low"] <= row["mean"] <= row["high"] <= 1 for row in rows)
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (["slots permutd"], "did you mean 'slots permuted'"),
+        (["nothing", "--attention"], "--attention, or changes .nothing.: not both"),
         (["--documents", "1"], "--documents must be at least 2"),
     ],
 )

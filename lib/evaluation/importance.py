@@ -1,13 +1,14 @@
 """Which units of a text (sentences or paragraphs) a summary rests on: by attention, by erasing them, by the gradient.
 
 Attention is where a model looks. Erasure is what the log-probability of the summary loses without the unit. Gradient
-times input is the first-order estimate of that loss. Where the three rank units differently, a picture of attention
+times input says how much the log-probability moves when a word's embedding does. Where the three rank units differently, a picture of attention
 does not explain the summary.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -54,13 +55,14 @@ def by_erasure(model: Summarizer, document: EncodedDocument, batch_size: int = 1
 
 
 def by_gradient(model: Summarizer, document: EncodedDocument) -> np.ndarray:
-    """Gradient of the reference's log-probability times the input, summed over each unit's words: [L].
+    """Gradient of the reference's log-probability times the input, the size for each word (Jain and Wallace 2019),
+    summed over the words of each unit: [L].
 
     Raises ValueError for a model that does not embed all words of the text before it writes.
     """
     model.eval()
     batch = _batch(model, document)
-    embedding = getattr(model, "source_embedding", None) or model.embedding
+    embedding = source_embedding(model)
     places = _places(model, batch, embedding)
     scale = embedding.weight.new_ones(batch.source.shape[1]).requires_grad_()
     with _scaled(embedding, [scale[call] for call in places]):
@@ -69,7 +71,12 @@ def by_gradient(model: Summarizer, document: EncodedDocument) -> np.ndarray:
     log_p = model.log_prob(output, batch.target, state)
     known = known_words(batch, model.config.vocab_size)
     (gradient,) = torch.autograd.grad(log_p[known].mean(), scale)
-    return _by_unit(gradient.double().cpu().numpy(), document)
+    return _by_unit(gradient.abs().double().cpu().numpy(), document)
+
+
+def source_embedding(model: Any) -> nn.Embedding:
+    """The table of the words of a text."""
+    return getattr(model, "source_embedding", None) or model.embedding
 
 
 @torch.no_grad()
@@ -109,4 +116,4 @@ def agreement(first: np.ndarray, second: np.ndarray) -> float:
     the same for all."""
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return 0.0
-    return float(spearmanr(first, second).statistic)
+    return float(spearmanr(first, second)[0])
