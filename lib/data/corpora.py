@@ -35,6 +35,7 @@ from lib.data.pieces import Pieces
 from lib.data.readers import Records, Source, articles_of, find_split, reading, shard_pieces
 from lib.data.releases import RELEASES, visible
 from lib.data.sentences import split_sentences
+from lib.data.text_folders import TEXTS
 from lib.system.errors import did_you_mean
 from lib.system.files import of_the_system, project_root, would_be_published
 from lib.system.fingerprints import contents_digest, digest
@@ -329,7 +330,7 @@ def _folder(folder: Path, errors: str, name: str = "") -> Corpus:
                 f"{folder}: no train, val or test files in a known layout: NAME.jsonl[.gz], .json, .txt with JSON "
                 "lines, .parquet, .csv, .src and .tgt, .article.txt and .title.txt, wikihowAll.csv, url_lists with "
                 "stories, *.NAME.0.pt with a SentencePiece model; nor "
-                f"{', '.join(r.files for r in RELEASES.values())}"
+                f"{', '.join(r.files for r in (*RELEASES.values(), TEXTS))}"
             )
         sources = [source for of_split in records.values() for source in of_split]
         paths = list(dict.fromkeys(path for s in sources for path in (Path(s.path), *s.beside)))

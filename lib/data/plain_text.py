@@ -28,7 +28,7 @@ _MARKUP = [
     (re.compile(r"(?<![\w*\\])(\*{1,3})(?=\S)([^*]+?)(?<=[^\s\\])\1(?![\w*])"), r"\2"),
     (re.compile(r"(?<![\w\\])(_{1,3})(?=\S)([^_]+?)(?<=[^\s\\])\1(?!\w)"), r"\2"),
     (re.compile(r"(?<![`\\])`([^`\n]+)`(?![`\w])"), r"\1"),  # code
-    (re.compile(r"\\([\\`*_#>\[\]+~!-])"), r"\1"),
+    (re.compile(r"\\([\\`*_#>\[\]+~!=-])"), r"\1"),
 ]
 
 # The names by which sections of papers and reports are known, in a text without marks of headings.
@@ -179,7 +179,7 @@ def _with_headings(blocks: list[_Block]) -> list[_Block]:
     if any(block.level for block in blocks):
         return blocks
     lines = {n: line for n, block in enumerate(blocks[:-1]) if (line := _heading_line(block))}  # the last has no text
-    known = {n for n, line in lines.items() if _KNOWN_NAME.fullmatch(line["name"]) or _PART.fullmatch(line[0])}
+    known = {n for n, line in lines.items() if is_section_name(line[0]) or _PART.fullmatch(line[0])}
     headings = known | _numbered_headings(blocks, lines, known)
     return [_Block(block.lines, level=2) if n in headings else block for n, block in enumerate(blocks)]
 
@@ -205,6 +205,12 @@ def _heading_line(block: _Block) -> re.Match[str] | None:
     if not line or len(line.split()) > _LONGEST or line[-1] in ".,;!?":
         return None
     return _NAMED.fullmatch(line)
+
+
+def is_section_name(line: str) -> bool:
+    """Whether a line is one of the names by which sections are known, with a number or without."""
+    name = _NAMED.fullmatch(line.strip())
+    return bool(name and _KNOWN_NAME.fullmatch(name["name"]))
 
 
 def _is_title(line: re.Match[str]) -> bool:
