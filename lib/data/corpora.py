@@ -325,6 +325,8 @@ def _folder(folder: Path, errors: str, name: str = "") -> Corpus:
                 f"{folder}: a corpus that is prepared, where its texts are needed: give the corpus itself, by name "
                 "or folder"
             )
+        if not records and (inner := _corpora_in(folder)):
+            raise CorpusError(f"{folder}: no corpus, but there is one in it. Did you mean {' or '.join(inner)}?")
         if not records:
             raise CorpusError(
                 f"{folder}: no train, val or test files in a known layout: NAME.jsonl[.gz], .json, .txt with JSON "
@@ -340,6 +342,12 @@ def _folder(folder: Path, errors: str, name: str = "") -> Corpus:
     except OSError as error:
         raise CorpusError(of_the_system(error, folder)) from None
     return Corpus(name or str(folder), records, identity, errors, pieces=pieces)
+
+
+def _corpora_in(folder: Path) -> list[str]:
+    """Folders right below this one that are corpora, as `data` in a clone from the Hub is."""
+    inner = [path for path in visible(folder, "*") if path.is_dir()]
+    return [str(path) for path in inner if any(find_split(path, split_name) for split_name in SPLITS)]
 
 
 # ---------------------------------------------------------------------------------------------------- the default
@@ -430,6 +438,13 @@ def _hub(name: str, hub: HubCorpus, errors: str) -> Corpus:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             loaded = load_dataset(hub.repository, hub.configuration, revision=hub.revision)
+    except RuntimeError as error:
+        if "scripts are no longer supported" not in str(error):
+            raise
+        raise CorpusError(
+            f"{name}: {hub.repository} comes with a script of its own, which `datasets` runs no longer. Fetch its "
+            "Parquet files (on the Hub, in its branch refs/convert/parquet), and give their folder in place of the name"
+        ) from None
     except (ConnectionError, FileNotFoundError) as error:
         if online:
             raise CorpusError(f"{name}: the Hub answers, but {hub.repository} cannot be loaded: {error}") from None

@@ -53,7 +53,7 @@ def _words(paragraph: Any) -> str:
             above = [a for a in element.iterancestors() if a.tag in (_W + "p", _W + "moveFrom")]
             is_raised = element.getparent().find(f"{_W}rPr/{_W}vertAlign[@{_W}val='superscript']") is not None
             if above[0] is paragraph:
-                words.append(raised("".join(words[-1:]), element.text or "") if is_raised else element.text or "")
+                words.append(raised("".join(words), element.text or "") if is_raised else element.text or "")
         else:
             words.append(_SIGNS.get(element.tag, ""))
     return "".join(words)

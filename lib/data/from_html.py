@@ -26,7 +26,8 @@ def html_text(source: str) -> str:
     parts = list(_Parts().of(root))
     if title and not any(part.startswith("# ") for part in parts):
         parts.insert(0, heading_line(title.get_text(), 1))
-    root.extract()  # what is left stands beside it
+    for read in filter(None, (root, page.title)):
+        read.extract()  # what is left stands beside the text
     return joined_parts([*parts, aside(_seen(page))])
 
 
@@ -83,7 +84,9 @@ class _Parts:
         elif child.name == "pre":
             text = child.get_text()
             yield from [aside(text)] if child.find("code") else map(plain_lines, re.split(r"\n\s*\n", text))
-        elif child.name in _BESIDE and not (child.name in ("header", "footer") and child.find_parent("article")):
+        elif child.name in _BESIDE and not (
+            child.name in ("header", "footer") and child.find_parent(["article", "main"])
+        ):
             yield aside(_seen(child))
         else:
             yield from self._inside(child)

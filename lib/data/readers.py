@@ -164,14 +164,18 @@ def read_csv(path: Path) -> Records:
     with open(path, "rb") as file:
         first = file.readline()
     _check_utf16(first, path)
-    delimiter = max(",;\t", key=lambda mark: first.count(mark.encode()))
     with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        rows, header = _csv_rows(file, delimiter), None
+        rows, header = _csv_rows(file, delimiter_of(first)), None
         for number, row in rows:
             if header is None:
                 header = _header(row, path)
             else:
                 yield number, _csv_record(row, header)
+
+
+def delimiter_of(header: bytes) -> str:
+    """What sets the fields of a CSV file apart: what its first line has most of, commas, semicolons or tabs."""
+    return max(",;\t", key=lambda mark: header.count(mark.encode()))
 
 
 def _csv_rows(file, delimiter: str) -> Iterator[tuple[int, list[str] | InputError]]:

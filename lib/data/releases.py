@@ -48,7 +48,7 @@ def _listed(corpus: str) -> dict[str, str]:
     return {i: split_name for split_name, ids in lists.items() for i in ids}
 
 
-def numbered(paths: list[Path], read: Callable[[Path], dict | None]) -> Found:
+def of_each_file(paths: list[Path], read: Callable[[Path], dict | None]) -> Found:
     """Results of a function for each file; an InputError gets the file's name, None leaves it out."""
     for number, path in enumerate(paths, 1):
         try:
@@ -94,7 +94,7 @@ def _sumpubmed(folder: Path, split_name: str) -> Found:
         names, texts = zip(*sections)
         return {"id": name, "section_names": list(names), "sections": list(texts), "abstract_text": summary}
 
-    return numbered([folder / "text" / f"text_{n}.txt" for n in numbers], read)
+    return of_each_file([folder / "text" / f"text_{n}.txt" for n in numbers], read)
 
 
 def _headed(text: str) -> list[tuple[str, str]]:
@@ -219,7 +219,7 @@ def _scisummnet(folder: Path, split_name: str) -> Found:
         record = {"id": path.stem, "title": title, "section_names": list(names), "sections": list(sections)}
         return {**record, "abstract_text": [" ".join(s.split()) for s in summary if s.strip()]}
 
-    return numbered(_scisummnet_files(folder), read)
+    return of_each_file(_scisummnet_files(folder), read)
 
 
 def _lines(section: ElementTree.Element) -> list[str]:
@@ -280,7 +280,7 @@ def _jats(folder: Path, split_name: str) -> Found:
         return {**record, "sections": ["\n".join(section) for section in record["sections"]],
                 "abstract_text": "\n".join(record["abstract_text"])}  # fmt: skip
 
-    return numbered(_jats_files(folder), read)
+    return of_each_file(_jats_files(folder), read)
 
 
 def jats_article(article: ElementTree.Element, name: str = "") -> dict:

@@ -6,7 +6,7 @@ from pathlib import Path
 from lib.data.documents import SPLITS, Document
 from lib.data.files import ENDINGS, texts_of
 from lib.data.plain_text import parse_text
-from lib.data.releases import Found, Release, numbered, visible
+from lib.data.releases import Found, Release, of_each_file, visible
 
 _TEXT = (".txt", ".md", ".markdown")
 
@@ -42,7 +42,7 @@ def _texts_of(folder: Path, split_name: str) -> Found:
         record = {"id": text.id, "title": text.title, "section_names": text.section_names}
         return {**record, "sections": text.sections, "abstract_text": summary.sentences}
 
-    return numbered([path for path, _ in pairs], read)
+    return of_each_file([path for path, _ in pairs], read)
 
 
 def _document(path: Path) -> Document:
