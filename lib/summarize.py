@@ -5,10 +5,10 @@
     python -m lib.summarize runs/arxiv papers.jsonl more.csv --json > summaries.jsonl
     python -m lib.summarize runs/arxiv paper.md --html paper.html
 
-A text may be plain, Markdown, an article in JATS's XML, or with the extra `files` PDF, DOCX or HTML; a heading begins
-a section. JSON lines (.jsonl, .json, or on standard input),
-.csv and .parquet hold records, with sections or paragraphs, as corpora do; a reference is not needed. --html writes
-one page that shows text and summary side by side: pointing at a word of the summary shows where the model looked.
+A text is plain, Markdown, an article in JATS's XML, or with the extra `files` PDF, DOCX or HTML, whatever its name; a
+heading begins a section. JSON lines (.jsonl, .json, or on standard input), .csv and .parquet hold records, with
+sections or paragraphs, as corpora do; a reference is not needed. --html writes one page that shows text and summary
+side by side: pointing at a word of the summary shows where the model looked.
 """
 
 import json
@@ -37,7 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("lib.summarize", __doc__)
     parser.add_argument("run", type=Path, help="the folder of a run, which lib.train wrote")
     parser.add_argument(
-        "files", nargs="*", type=Path, help="texts, or records in .jsonl, .json, .csv, .parquet; none: standard input"
+        "files",
+        nargs="*",
+        type=Path,
+        help="texts (plain, Markdown, PDF, DOCX, HTML, JATS), or records in .jsonl, .json, .csv, .parquet; none: "
+        "standard input",
     )
     parser.add_argument("--json", action="store_true", help="a line of JSON for each: sentences, score, copied words")
     parser.add_argument("--html", type=Path, metavar="OUT", help="write a page that shows where the model looked")

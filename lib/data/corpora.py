@@ -443,7 +443,7 @@ def _hub(name: str, hub: HubCorpus, errors: str) -> Corpus:
             raise
         raise CorpusError(
             f"{name}: {hub.repository} comes with a script of its own, which `datasets` runs no longer. Fetch its "
-            "Parquet files (on the Hub, in its branch refs/convert/parquet), and give their folder in place of the name"
+            "Parquet files (in its branch refs/convert/parquet), and give their folder in place of the name"
         ) from None
     except (ConnectionError, FileNotFoundError) as error:
         if online:
