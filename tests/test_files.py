@@ -302,10 +302,10 @@ def zipped(**files):
 
 
 OTHERS = {
-    "RTF": (rb"{\rtf1\ansi A text.}", "RTF. Convert it: pandoc my.text -t markdown -o my.md"),
+    "RTF": (rb"{\rtf1\ansi A text.}", "RTF. Convert it: pandoc -f rtf my.text -t markdown -o my.rtf.md"),
     "LaTeX": (
         b"% mine\n\\documentclass{article}\n\\begin{document}Hi.",
-        "LaTeX.*pandoc my.text -t markdown -o my.md",
+        "LaTeX.*pandoc -f latex my.text -t markdown -o my.latex.md",
     ),
     "old Word": (
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(300),

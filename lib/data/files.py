@@ -32,7 +32,7 @@ def read_text_file(path: Path) -> list[str]:
     Raises CorpusError for a file that is no text, or that needs what is not installed: what to do.
     """
     try:
-        return texts_of(path.read_bytes(), path.name)
+        return texts_of(path.read_bytes(), str(path))
     except InputError as error:
         raise CorpusError(f"{path}: {error}") from None
 
@@ -57,7 +57,7 @@ def texts_of(data: bytes, name: str = "FILE") -> list[str]:
         return _jats_articles(data)
     text = decoded(data, name)
     if ending in (".tex", ".latex") or (ending not in (".md", ".markdown") and _LATEX.search(text[:20_000])):
-        raise InputError(f"LaTeX, whose commands would be read as words. Convert it: {_pandoc(name)}")
+        raise InputError(f"LaTeX, whose commands would be read as words. Convert it: {_pandoc(name, 'latex')}")
     return [text]
 
 
@@ -71,14 +71,14 @@ _XML = re.compile(
 _LATEX = re.compile(r"^\s*\\(?:documentclass|begin\{document\})", re.MULTILINE)
 
 _UNPACK = "an archive: unpack it, and give the texts in it"
-_PICTURE = "a picture: recognise its text first, for example with tesseract {file} {stem}"
+_PICTURE = "a picture: recognise its text first, for example with tesseract {file} {stem}.ocr"
 _SOUND = "sound or film, and no text"
 _SIGNS = [  # at the begin of a file: what it holds, and what to do
     (rb"\{\\rtf", "RTF. Convert it: {pandoc}"),
     (rb"\xd0\xcf\x11\xe0", "a file of an old Office. Convert it: libreoffice --headless --convert-to docx {file}"),
     (rb"%!PS", "PostScript. Convert it: ps2pdf {file} {stem}.pdf"),
     (rb"\x89PNG|\xff\xd8\xff|GIF8|BM.{4}\0\0\0\0|II\*\0|MM\0\*|RIFF.{4}WEBP|.{4}ftyp(?:heic|avif|mif1)", _PICTURE),
-    (rb"AT&TFORM", "DjVu. Take the text out of it: djvutxt {file} {stem}.txt"),
+    (rb"AT&TFORM", "DjVu. Take the text out of it: djvutxt {file} {stem}.djvu.txt"),
     (rb"\x1f\x8b|BZh\d|\xfd7zXZ|\x28\xb5\x2f\xfd|7z\xbc\xaf|Rar!|.{257}ustar", _UNPACK),
     (rb"ID3|RIFF.{4}(?:WAVE|AVI )|OggS|fLaC|.{4}ftyp|\x1aE\xdf\xa3", _SOUND),
     (rb"PAR1", "records in Parquet: name it {stem}.parquet"),
@@ -90,15 +90,15 @@ def _check_known(data: bytes, name: str) -> None:
     """Raise InputError for a format that is not read, with what to do."""
     for sign, advice in _SIGNS:
         if re.match(sign, data[:300], re.DOTALL):
-            raise InputError(advice.format(file=shlex.quote(name), stem=_stem(name), pandoc=_pandoc(name)))
+            raise InputError(advice.format(file=shlex.quote(name), stem=_stem(name), pandoc=_pandoc(name, "rtf")))
 
 
 def _stem(name: str) -> str:
     return shlex.quote(Path(name).stem)
 
 
-def _pandoc(name: str) -> str:
-    return f"pandoc {shlex.quote(name)} -t markdown -o {_stem(name)}.md"
+def _pandoc(name: str, form: str) -> str:
+    return f"pandoc -f {form} {shlex.quote(name)} -t markdown -o {_stem(name)}.{form}.md"
 
 
 def _of_zip(data: bytes, name: str) -> str:
@@ -113,7 +113,8 @@ def _of_zip(data: bytes, name: str) -> str:
         _check_installed("DOCX", "docx")
         return docx_text(data)
     if "opendocument.text" in kind or "epub" in kind:
-        raise InputError(f"{'EPUB' if 'epub' in kind else 'OpenDocument'}. Convert it: {_pandoc(name)}")
+        known, form = ("EPUB", "epub") if "epub" in kind else ("OpenDocument", "odt")
+        raise InputError(f"{known}. Convert it: {_pandoc(name, form)}")
     if any(part.startswith(("ppt/", "xl/")) for part in names) or "opendocument" in kind:
         raise InputError("slides or a table of an Office: save it as PDF, or as CSV with a text in each row")
     raise InputError(_UNPACK)

@@ -180,7 +180,8 @@ def _with_headings(blocks: list[_Block]) -> list[_Block]:
         return blocks
     lines = {n: line for n, block in enumerate(blocks[:-1]) if (line := _heading_line(block))}  # the last has no text
     known = {n for n, line in lines.items() if is_section_name(line[0]) or _PART.fullmatch(line[0])}
-    headings = known | _numbered_headings(blocks, lines, known)
+    listed = {k for n in known if {n - 1, n + 1} <= known for k in (n - 1, n, n + 1)}  # three names and no text
+    headings = known - listed | _numbered_headings(blocks, lines, known)
     return [_Block(block.lines, level=2) if n in headings else block for n, block in enumerate(blocks)]
 
 

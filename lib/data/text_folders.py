@@ -46,7 +46,7 @@ def _texts_of(folder: Path, split_name: str) -> Found:
 
 
 def _document(path: Path) -> Document:
-    return parse_text("\n\n".join(texts_of(path.read_bytes(), path.name)), path.stem)
+    return parse_text("\n\n".join(texts_of(path.read_bytes(), str(path))), path.stem)
 
 
 TEXTS = Release("NAME.txt (.md, .pdf, .docx, .html) with NAME.summary.txt", _is_texts, _texts_of)
