@@ -233,6 +233,27 @@ def test_a_pdf_without_text():
         read(pdf_bytes([]), "my scan.pdf")
 
 
+OUTLINED = b"""%PDF-1.4
+1 0 obj <</Type/Catalog/Pages 2 0 R/Outlines 6 0 R>> endobj
+2 0 obj <</Type/Pages/Kids[3 0 R]/Count 1>> endobj
+3 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 400 400]/Contents 5 0 R/Resources<</Font<</F 4 0 R>>>>>> endobj
+4 0 obj <</Type/Font/Subtype/Type1/BaseFont/Helvetica>> endobj
+5 0 obj <</Length 150>> stream
+BT /F 12 Tf 50 350 Td (Gulls are many.) Tj 0 -14 Td (1.2 Where they nest) Tj 0 -14 Td (They nest on roofs.) Tj ET
+endstream endobj
+6 0 obj <</Type/Outlines/First 7 0 R/Last 7 0 R/Count 1>> endobj
+7 0 obj <</Title(Where they nest)/Parent 6 0 R/Dest[3 0 R/Fit]>> endobj
+trailer <</Root 1 0 R>>
+%%EOF"""
+
+
+@needs("pdfminer")
+def test_headings_by_the_outline_of_a_pdf():
+    document = read(OUTLINED)
+    assert document.section_names == ["", "1.2 Where they nest"]
+    assert document.sections == [["Gulls are many."], ["They nest on roofs."]]
+
+
 LOCKED = b"""%PDF-1.4
 1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj
 2 0 obj <</Type/Pages/Kids[]/Count 0>> endobj

@@ -36,7 +36,7 @@ def docx_text(data: bytes) -> str:
             parts.append(heading_line(text, levels[0] + 1 if levels else 1))
         else:
             parts.append(aside(text) if styles and styles[0].startswith("toc ") else plain_lines(text))
-    package = document.part.package
+    package: Any = document.part.package
     notes = [p.blob for p in package.iter_parts() if re.search(r"/(foot|end)notes\.xml$", str(p.partname))]
     return joined_parts([*parts, aside(" ".join(t.text or "" for n in notes for t in _xml_texts(n)))])
 
