@@ -43,7 +43,7 @@ Text without a paragraph.<br>It ends.
 <footer>Harbour News 1931</footer></body></html>"""
 
 
-@needs("bs4")
+@needs("bs4", "lxml")
 def test_a_page():
     document = read(PAGE)
     assert document.title == "Gulls of the north pier"
@@ -60,7 +60,7 @@ def test_a_page():
     assert left_out_words(*texts_of(PAGE.encode())) == title + heading + menu + code + foot
 
 
-@needs("bs4")
+@needs("bs4", "lxml")
 def test_the_main_part_of_a_page():
     head = "<html><title>T</title><body><div>Menu of all</div>"
     for tag in ("main", "article"):
@@ -74,7 +74,14 @@ def test_the_main_part_of_a_page():
     assert read("<html><body><pre>Plain\ntext.\n\nOf old.</pre></body>").sentences == ["Plain text.", "Of old."]
 
 
-@needs("bs4")
+@needs("bs4", "lxml")
+def test_paragraphs_that_nothing_ends():
+    assert read("<html>" + "<p>It rains." * 2000).sentences == ["It rains."] * 2000
+    with pytest.raises(InputError, match="elements within elements, too deep"):
+        read("<html>" + "<div>" * 3000 + "It rains.")
+
+
+@needs("bs4", "lxml")
 def test_the_encoding_of_a_page():
     page = '<html><head><meta charset="iso-8859-1"></head><p>Café.</p></html>'
     assert read(page.encode("latin-1")).sentences == ["Café."]
@@ -303,6 +310,14 @@ def test_several_articles_and_standard_input(tmp_path, monkeypatch):
     [
         ("<?xml version='1.0'?><TEI><p>x</p></TEI>", "XML of 'TEI', and not of an article in JATS"),
         ("<?xml version='1.0'?><article><p>x", "not XML"),
+        (
+            "<?xml version='1.0'?><article><body>"
+            + "<sec>" * 3000
+            + "<p>x</p>"
+            + "</sec>" * 3000
+            + "</body></article>",
+            "too deep",
+        ),
         ("<?xml version='1.0'?><article><front/></article>", "an article without a text"),
     ],
 )
@@ -412,7 +427,7 @@ def test_without_the_extra_a_line_says_what_to_install(module, data, monkeypatch
         read(data)
 
 
-@needs("bs4", "docx")
+@needs("bs4", "lxml", "docx")
 def test_a_folder_of_texts_in_other_formats(tmp_path):
     for split, name, data in (
         ("train", "a.html", PAGE.encode()),

@@ -42,6 +42,13 @@ def texts_of(data: bytes, name: str = "FILE") -> list[str]:
 
     Raises InputError that says what to do.
     """
+    try:
+        return _texts_of(data, name)
+    except RecursionError:
+        raise InputError("elements within elements, too deep to be read") from None
+
+
+def _texts_of(data: bytes, name: str) -> list[str]:
     ending = Path(name).suffix.lower()
     if data.startswith(b"PK\x03\x04"):
         return [_of_zip(data, name)]
@@ -51,7 +58,7 @@ def texts_of(data: bytes, name: str = "FILE") -> list[str]:
     _check_known(data, name)
     begin = data[:4096].decode("latin-1")
     if _HTML.match(begin) or ending in (".html", ".htm", ".xhtml"):
-        _check_installed("HTML", "bs4")
+        _check_installed("HTML", "bs4", "lxml")
         return [html_text(_declared(data, name))]
     if _XML.match(begin) or ending in (".xml", ".nxml"):
         return _jats_articles(data)

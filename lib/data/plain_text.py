@@ -17,7 +17,7 @@ _FENCE = re.compile(r" {0,3}(?P<kind>```|~~~)")
 _FENCE_END = re.compile(r" {0,3}(```+|~~~+)")
 _RULE = re.compile(r"[\s=*_~+|:#-]{3,}")  # lines between things, and those of tables
 # "- item", "> quotation", "1. step": the marks, and what follows them
-_ITEM = re.compile(r"(?P<indent>\s*)(?P<mark>[-*+]|(?:> ?)*>|\(?\d{1,3}[.)])(?:\s+(?P<rest>\S.*)|$)")
+_ITEM = re.compile(r"(?P<indent>\s*)(?P<mark>[-*+•‣▪●◦]|(?:> ?)*>|\(?\d{1,3}[.)])(?:\s+(?P<rest>\S.*)|$)")
 _AMOUNT = re.compile(r"[.,~≈±$€£]?\s?\d")
 _ENDED = re.compile(r"[.!?:;…。！？：][\"'”’»)\]]*$")
 # What Markdown adds to the words of a line, and what is left of it, in this order.
