@@ -16,7 +16,7 @@ help:  ## list the targets
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,files]"
 	@touch $@
 
 # Tests share the cores out among themselves. The committed figures are made on one thread: several round otherwise
@@ -55,13 +55,13 @@ figures: $(READY)  ## draw the models and ideas, every committed figure again fr
 	$(BIN)/python -m lib.make_tables render
 
 workflow: $(READY)  ## install Snakemake, which has a command for each table and figure of the papers
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,tables]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,files,tables]"
 
 bench: $(READY)  ## time the fast paths against the textbook ones: tests/tools/bench/results.json
 	$(BIN)/python -m tests.tools.bench
 
 $(BOOK): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,book]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,files,book]"
 	@touch $@
 
 book: $(BOOK)  ## build the pages, the texts and the cards into a site that needs no network
@@ -69,7 +69,7 @@ book: $(BOOK)  ## build the pages, the texts and the cards into a site that need
 	@echo "The book: book/_build/html/index.html (a browser opens the file; search works there too)"
 
 $(CLASS): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,class]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,files,class]"
 	@touch $@
 
 # nbgrader calls a command of its own environment

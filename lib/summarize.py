@@ -5,9 +5,10 @@
     python -m lib.summarize runs/arxiv papers.jsonl more.csv --json > summaries.jsonl
     python -m lib.summarize runs/arxiv paper.md --html paper.html
 
-A text file may be plain or Markdown; a heading begins a section. JSON lines (.jsonl, .json, or on standard input),
-.csv and .parquet hold records, with sections or paragraphs, as corpora do; a reference is not needed. --html writes
-one page that shows text and summary side by side: pointing at a word of the summary shows where the model looked.
+A text is plain, Markdown, an article in JATS's XML, or with the extra `files` PDF, DOCX or HTML, whatever its name; a
+heading begins a section. JSON lines (.jsonl, .json, or on standard input), .csv and .parquet hold records, with
+sections or paragraphs, as corpora do; a reference is not needed. --html writes one page that shows text and summary
+side by side: pointing at a word of the summary shows where the model looked.
 """
 
 import json
@@ -22,6 +23,7 @@ from tqdm import tqdm
 
 import lib
 from lib.data.documents import CorpusError, Document
+from lib.data.files import read_text_file, texts_of
 from lib.data.readers import parse_json, reading, records_reader
 from lib.papers import paper
 from lib.runs.run import Run, Summary
@@ -35,7 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("lib.summarize", __doc__)
     parser.add_argument("run", type=Path, help="the folder of a run, which lib.train wrote")
     parser.add_argument(
-        "files", nargs="*", type=Path, help="texts, or records in .jsonl, .json, .csv, .parquet; none: standard input"
+        "files",
+        nargs="*",
+        type=Path,
+        help="texts (plain, Markdown, PDF, DOCX, HTML, JATS), or records in .jsonl, .json, .csv, .parquet; none: "
+        "standard input",
     )
     parser.add_argument("--json", action="store_true", help="a line of JSON for each: sentences, score, copied words")
     parser.add_argument("--html", type=Path, metavar="OUT", help="write a page that shows where the model looked")
@@ -86,14 +92,20 @@ def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
     """Texts of files, or of standard input, with their names. Raises CorpusError with file and line."""
     if not files:
         with reading("standard input"):
-            text = sys.stdin.buffer.read().decode("utf-8-sig")
-        yield from _from_input(text.replace("\r\n", "\n").replace("\r", "\n"))
+            texts = texts_of(sys.stdin.buffer.read())
+        yield from _articles("standard input", texts) if len(texts) > 1 else _from_input(texts[0])
     for path in files:
         with reading(path):
             if read := records_reader(path):
                 yield from _records(path, read(path))
             else:
-                yield path.name, path.read_text(encoding="utf-8-sig")
+                yield from _articles(path.name, read_text_file(path))
+
+
+def _articles(name: str, texts: list[str]) -> Iterator[tuple[str, str]]:
+    """Texts with their names: several articles in a file are numbered."""
+    for number, text in enumerate(texts, 1):
+        yield f"{name}, article {number}" if len(texts) > 1 else name, text
 
 
 def _from_input(text: str) -> Iterator[tuple[str, str | dict]]:

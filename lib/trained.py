@@ -7,6 +7,7 @@ A run is scored twice, as its paper decodes and with no trigram twice, beside Le
 """
 
 import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -76,10 +77,10 @@ def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
     systems = dict(_systems(title, scoring, run, texts))
     parts = score_systems(systems, texts, run.options, scoring.cut)
     scores = {**about(run, dataset or scoring.dataset, texts, "test"), "parts": parts}
-    command = f"python -m lib.trained score {name}" + (f" --dataset {scores['corpus']}" if dataset else "")
+    command = ["python", "-m", "lib.trained", "score", name, *(["--dataset", scores["corpus"]] if dataset else [])]
     table = table_of(title, systems)
     numbers = table_numbers(
-        table, {label: [scores] for label in systems}, scores["corpus"], run.config["preset"], command
+        table, {label: [scores] for label in systems}, scores["corpus"], run.config["preset"], shlex.join(command)
     )
     for metric in ("R-1", "R-2", "R-Lsum"):
         del numbers["rows"][-1]["scores"][metric]  # of the references against themselves

@@ -3,6 +3,7 @@ import json
 import math
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
@@ -261,6 +262,38 @@ def test_the_hub_out_of_reach_is_not_asked_again_and_says_what_to_do(name, monke
     message = str(error.value)
     for part in (corpora.HUB[name].repository, "cannot be reached", "aclsum", "folder", "HF_HOME"):
         assert part in message
+
+
+def test_a_corpus_of_the_hub_with_a_script_says_what_to_do(monkeypatch):
+    import datasets
+
+    def load(*_, **__):
+        raise RuntimeError(said)
+
+    monkeypatch.setattr(corpora, "_hub_answers", lambda: True)
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    said = "Dataset scripts are no longer supported, but found arxiv-summarization.py"
+    with pytest.raises(
+        CorpusError, match=r"^arxiv: ccdv/arxiv-summarization comes with a script .* Parquet"
+    ) as error:
+        load_corpus("arxiv")
+    assert "\n" not in str(error.value)
+    said = "a fault of the program"
+    with pytest.raises(RuntimeError, match=said):
+        load_corpus("arxiv")
+
+
+def test_a_clone_of_the_hub_hints_at_its_data(tmp_path):
+    """And at every other folder in it that holds a corpus, such as one for each configuration."""
+    (tmp_path / "README.md").write_text("A card.", encoding="utf-8")
+    table = pd.DataFrame({"document": ["One. Two."], "summary": ["Short."]})
+    for folder in ("data", "more", ".git"):
+        (tmp_path / folder).mkdir()
+        for split in ("train", "validation", "test"):
+            table.to_parquet(tmp_path / folder / f"{split}-00000-of-00001.parquet")
+    with pytest.raises(CorpusError, match=rf"Did you mean {tmp_path}/data or {tmp_path}/more\?$"):
+        load_corpus(tmp_path)
+    assert next(load_corpus(tmp_path / "data").split("val")).summary == ["Short."]
 
 
 def test_hub_rows_are_read(monkeypatch):

@@ -105,6 +105,18 @@ def test_questions(folder):
     }
 
 
+@pytest.mark.parametrize(("delimiter", "encoding"), [(";", "utf-8"), (";", "utf-8-sig"), ("\t", "utf-8-sig")])
+def test_sheets_as_spreadsheets_of_other_countries_save_them(folder, delimiter, encoding):
+    fill(folder / "best_worst.csv", judge)
+    expected = read_ratings(folder)
+    rows = rows_in(folder / "best_worst.csv")
+    with open(folder / "best_worst.csv", "w", newline="", encoding=encoding) as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(rows)
+    assert read_ratings(folder) == expected != []
+
+
 def test_ratings_by_criterion(folder, capsys):
     """Two people, one of them a point harder to please: the same ranks, so that they nearly agree."""
     points = {"good": 5, "fair": 4, "poor": 3, "bad": 2}

@@ -1,12 +1,15 @@
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from lib.data.documents import Document
-from lib.data.plain_text import parse_text
+from lib.data.plain_text import left_out_words, parse_text
 from lib.system.files import project_root
 
+CASES = json.loads((Path(__file__).parent / "cases" / "plain_texts.json").read_text(encoding="utf-8"))
 MARKDOWN = """# A *good* title
 
 One sentence that goes on
@@ -89,10 +92,10 @@ So it ends
 
 """
     document = parse_text(text)
-    assert document.section_names == ["Introduction", "2.1 Methods", "What is left"]
+    assert document.section_names == ["Introduction", "2.1 Methods"]
     assert document.sections[0][0] == "A sentence with stars and ``quoted'' or `single' words and `more'."
-    assert document.sections[1] == ["See:", "this line is no heading", "This is one sentence."]
-    assert document.sections[2][-1] == "So it ends", "nothing stands under it"
+    assert document.sections[1][:4] == ["See:", "this line is no heading", "This is one sentence.", "What is left"]
+    assert parse_text("It ends.\n\nResults").sentences == ["It ends.", "Results"], "nothing stands under it"
     assert parse_text("Only one line") == Document("", "", [""], [["Only one line"]], [])
     assert parse_text("One.\r\n\r\nTwo.").sections == [["One.", "Two."]], "line ends of another system"
 
@@ -103,7 +106,9 @@ def test_paragraphs_as_sections():
     assert document.section_names == ["", "", "End"]
 
 
-@pytest.mark.parametrize("text", ["", " \n\n\t", "# Title\n\n## Heading", "![x](y.png)", "```\nx\n```", "~~~\nx"])
+@pytest.mark.parametrize(
+    "text", ["", " \n\n\t", "# Title\n\n## Heading", "![x](y.png)", "```\nx\n```", "~~~\nx\n~~~"]
+)
 def test_a_text_without_a_sentence_is_refused(text):
     with pytest.raises(ValueError, match="the text has no sentence"):
         parse_text(text)
@@ -114,3 +119,27 @@ def test_what_is_no_text_is_refused():
         parse_text(b"x")
     with pytest.raises(ValueError, match="null byte"):
         parse_text("a\0b")
+
+
+def words(text):
+    """Those with a letter or a digit."""
+    return [word for word in text.split() if any(c.isalnum() for c in word)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["kind"])
+def test_a_text_as_people_have_it(case):
+    """What is no heading is read, word for word; what is not read is counted."""
+    document = parse_text(case["text"])
+    text = " ".join(document.sentences)
+    assert len(words(text)) == case.get("kept_words", len(words(text)))
+    assert [part for part in case.get("contains", []) if part not in text] == []
+    assert [part for part in case.get("absent", []) if part in text] == []
+    assert document.section_names == case.get("section_names", document.section_names)
+    assert document.sentences == case.get("sentences", document.sentences)
+    assert left_out_words(case["text"]) == case.get("left_out", left_out_words(case["text"]))
+
+
+@pytest.mark.parametrize("text", ["# a" + " " * 50_000 + "b", "> " * 50_000 + "a", "```a\n" * 20_000, "x\n" * 50_000])
+def test_marks_of_blocks_take_no_longer(text):
+    code = "import sys; from lib.data.plain_text import parse_text; parse_text(sys.stdin.read() + '\\n\\nA text.')"
+    subprocess.run([sys.executable, "-c", code], input=text, text=True, timeout=30, cwd=project_root(), check=True)

@@ -27,7 +27,12 @@ from lib.system.files import project_root
 
 ROOT = project_root()
 PAGES = sorted((ROOT / "notebooks").glob("*.py"))
-MODULES = {"ipython": "IPython"}  # of packages whose modules are written otherwise
+MODULES = {
+    "ipython": "IPython",
+    "beautifulsoup4": "bs4",
+    "pdfminer.six": "pdfminer",
+    "python-docx": "docx",
+}  # of packages whose modules are written otherwise
 CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib", "huggingface_hub": "huggingface-hub"}
 
 
@@ -42,12 +47,12 @@ def project():
 def needs(*extras):
     """{name: bound} of what is needed, and of what some extras need."""
     lists = [project()["dependencies"], *(project()["optional-dependencies"][extra] for extra in extras)]
-    return dict(re.match(r"([a-zA-Z0-9-]+)(.*)", need).groups() for found in lists for need in found)
+    return dict(re.match(r"([a-zA-Z0-9.-]+)(.*)", need).groups() for found in lists for need in found)
 
 
 def test_environment_and_pyproject_need_the_same():
     *conda, pip = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"]
-    named = [re.match(r"([a-zA-Z0-9_-]+)(.*)", d).groups() for d in [*conda, *pip["pip"]] if d != "-e ."]
+    named = [re.match(r"([a-zA-Z0-9_.-]+)(.*)", d).groups() for d in [*conda, *pip["pip"]] if d != "-e ."]
     environment = dict(named)
     assert len(environment) == len(named), "each once"
     environment = {CONDA_NAMES.get(name, name): bound for name, bound in environment.items()}
@@ -55,14 +60,14 @@ def test_environment_and_pyproject_need_the_same():
     environment.pop("pip")
     assert "spacy-model-en_core_web_sm" in environment, "conda has the model, PyPI has not"
     environment.pop("spacy-model-en_core_web_sm")
-    assert environment == needs("pages", "dev", "entities")
+    assert environment == needs("pages", "dev", "files", "entities")
     assert "-e ." in pip["pip"]
 
 
 def test_every_need_is_pinned():
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines if "==" in line}
-    assert set(needs("pages", "dev", "book", "class")) <= pinned
+    assert set(needs("pages", "dev", "files", "book", "class")) <= pinned
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
@@ -183,7 +188,7 @@ def imported(tree):
 
 
 def test_every_import_of_lib_is_a_need():
-    for folder, extras in (("lib", ["entities", "pages"]), ("notebooks", ["entities", "pages"])):
+    for folder, extras in (("lib", ["entities", "files", "pages"]), ("notebooks", ["entities", "pages"])):
         named = {MODULES.get(need, need.replace("-", "_")) for need in needs(*extras)}
         found = {m.split(".")[0] for tree in modules(folder).values() for m in imported(tree)}
         assert found - named - set(sys.stdlib_module_names) == {"lib"}, folder

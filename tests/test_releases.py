@@ -11,7 +11,8 @@ from lib.corpora import INSTALLED, main, table
 from lib.data.catalogue import NAMES, NEWSROOM_BINS
 from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import SPLITS, CorpusError
-from lib.data.releases import RELEASES, _listed, _share, jats_article
+from lib.data.jats import jats_article
+from lib.data.releases import RELEASES, _listed, _share
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.files import project_root
 from tests.tools import pmc_sample

@@ -148,7 +148,7 @@ def test_the_container_sets_up_what_make_does():
     dry = subprocess.run([*ready.split(), "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert (
         "up to date" in dry
-        or 'install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev]"' in dry
+        or 'install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,files]"' in dry
     )
     (torch,) = re.findall(r"^torch==.*", text_of("constraints.txt"), re.MULTILINE)
     assert f"--torch-backend cpu {torch}" in container["postCreateCommand"]

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -96,6 +97,14 @@ def test_what_is_shown_of_a_kept_run(workplace):
     assert list(summaries) == ["with copying"] and summaries["with copying"]
     with pytest.raises(AssertionError, match="windowed_figure1"):
         snakemake(workplace, "-n", "windowed_figure1", *given)
+
+
+def test_the_command_of_a_table_can_be_pasted(workplace):
+    """Whatever the name of the folder that it is made of."""
+    listed = snakemake(workplace, "-n", "-p", "mem2mem_table3", "--config", "dataset=a/my folder", "seeds=1")
+    (said,) = re.findall(r"lib\.make_tables (table mem2mem_table3 .*)", listed)
+    made = shlex.split(said)[shlex.split(said).index("--made-by") + 1]
+    assert shlex.split(made) == ["snakemake", "-c2", "mem2mem_table3", "--config", "dataset=my folder", "seeds=1"]
 
 
 def test_a_table_is_made_once(workplace):

@@ -126,7 +126,9 @@ def test_standard_input_is_read_as_a_file_is(run, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", stdin(given))
     assert [text for _, text in read_texts([])] == [text for _, text in read_texts([tmp_path / "a.json"])]
     monkeypatch.setattr("sys.stdin", stdin(b"We read \xff."))
-    with pytest.raises(SystemExit, match=r"^error: standard input: not UTF-8 \(invalid start byte at byte 8\)$"):
+    with pytest.raises(
+        SystemExit, match=r"^error: standard input: not UTF-8 \(invalid start byte at byte 8\); .*ISO-8859-1"
+    ):
         main([str(run)])
 
 

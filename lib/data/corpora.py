@@ -36,6 +36,7 @@ from lib.data.pieces import Pieces
 from lib.data.readers import Records, Source, articles_of, find_split, reading, shard_pieces
 from lib.data.releases import RELEASES, visible
 from lib.data.sentences import split_sentences
+from lib.data.text_folders import TEXTS
 from lib.system.errors import did_you_mean
 from lib.system.files import of_the_system, project_root, would_be_published
 from lib.system.fingerprints import contents_digest, digest
@@ -353,12 +354,14 @@ def _folder(folder: Path, errors: str, name: str = "") -> Corpus:
                 f"{folder}: a corpus that is prepared, where its texts are needed: give the corpus itself, by name "
                 "or folder"
             )
+        if not records and (inner := _corpora_in(folder)):
+            raise CorpusError(f"{folder}: no corpus, but there is one in it. Did you mean {' or '.join(inner)}?")
         if not records:
             raise CorpusError(
                 f"{folder}: no train, val or test files in a known layout: NAME.jsonl[.gz], .json, .txt with JSON "
                 "lines, .parquet, .csv, .src and .tgt, .article.txt and .title.txt, wikihowAll.csv, url_lists with "
                 "stories, *.NAME.0.pt with a SentencePiece model; nor "
-                f"{', '.join(r.files for r in RELEASES.values())}"
+                f"{', '.join(r.files for r in (*RELEASES.values(), TEXTS))}"
             )
         sources = [source for of_split in records.values() for source in of_split]
         paths = list(dict.fromkeys(path for s in sources for path in (Path(s.path), *s.beside)))
@@ -368,6 +371,12 @@ def _folder(folder: Path, errors: str, name: str = "") -> Corpus:
     except OSError as error:
         raise CorpusError(of_the_system(error, folder)) from None
     return Corpus(name or str(folder), records, identity, errors, pieces=pieces)
+
+
+def _corpora_in(folder: Path) -> list[str]:
+    """Folders right below this one that are corpora, as `data` in a clone from the Hub is."""
+    inner = [path for path in visible(folder, "*") if path.is_dir()]
+    return [str(path) for path in inner if any(find_split(path, split_name) for split_name in SPLITS)]
 
 
 # ---------------------------------------------------------------------------------------------------- the default
@@ -458,6 +467,13 @@ def _hub(name: str, hub: HubCorpus, errors: str) -> Corpus:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             loaded = load_dataset(hub.repository, hub.configuration, revision=hub.revision)
+    except RuntimeError as error:
+        if "scripts are no longer supported" not in str(error):
+            raise
+        raise CorpusError(
+            f"{name}: {hub.repository} comes with a script of its own, which `datasets` runs no longer. Fetch its "
+            "Parquet files (in its branch refs/convert/parquet), and give their folder in place of the name"
+        ) from None
     except (ConnectionError, FileNotFoundError) as error:
         if online:
             raise CorpusError(f"{name}: the Hub answers, but {hub.repository} cannot be loaded: {error}") from None

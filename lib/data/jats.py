@@ -51,7 +51,7 @@ def jats_articles(data: bytes, name: str = "") -> Iterator[dict]:
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"damaged gzip data ({error})") from None
     if not number:
-        raise InputError("no <article> in it")
+        raise InputError("no <article> in it, as JATS has them: save it as text, Markdown or HTML")
 
 
 def jats_article(article: ElementTree.Element, name: str = "") -> dict:

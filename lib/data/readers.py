@@ -22,6 +22,7 @@ from typing import Any
 from lib.data.documents import Absent, CorpusError, Omitted
 from lib.data.pieces import Pieces
 from lib.data.releases import RELEASES
+from lib.data.text_folders import TEXTS
 from lib.data.vocabulary import TITLE_END
 from lib.system.errors import InputError
 from lib.system.files import of_the_system
@@ -51,6 +52,8 @@ def reading(name: Path | str) -> Iterator[None]:
         raise CorpusError(f"{name}: not UTF-8 ({error.reason} at byte {error.start})") from None
     except OSError as error:
         raise CorpusError(of_the_system(error, name)) from None
+    except InputError as error:
+        raise CorpusError(f"{name}: {error}") from None
     except ValueError as error:
         raise CorpusError(f"{name}: cannot be read ({_in_a_line(error)})") from None
 
@@ -161,14 +164,18 @@ def read_csv(path: Path) -> Records:
     with open(path, "rb") as file:
         first = file.readline()
     _check_utf16(first, path)
-    delimiter = max(",;\t", key=lambda mark: first.count(mark.encode()))
     with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        rows, header = _csv_rows(file, delimiter), None
+        rows, header = _csv_rows(file, delimiter_of(first)), None
         for number, row in rows:
             if header is None:
                 header = _header(row, path)
             else:
                 yield number, _csv_record(row, header)
+
+
+def delimiter_of(header: bytes) -> str:
+    """What sets the fields of a CSV file apart: what its first line has most of, commas, semicolons or tabs."""
+    return max(",;\t", key=lambda mark: header.count(mark.encode()))
 
 
 def _csv_rows(file, delimiter: str) -> Iterator[tuple[int, list[str] | InputError]]:
@@ -384,7 +391,7 @@ def find_split(folder: Path, split_name: str) -> list[Source]:
         for find in (_tables, _pairs, _wikihow, _stories, _shards):
             if sources := find(folder, name):
                 return sources
-    released = next((r for r in RELEASES.values() if r.probe(folder)), None)
+    released = next((r for r in (*RELEASES.values(), TEXTS) if r.probe(folder)), None)
     return [Source(folder, partial(released.read, folder, split_name))] if released else []
 
 

@@ -16,9 +16,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from lib.data.documents import SPLITS, Omitted
-from lib.data.jats import jats_article as jats_article
 from lib.data.jats import jats_articles
-from lib.data.plain_text import parse_text
 from lib.system.errors import InputError
 
 # an InputError stands for a record that cannot be read, Omitted for one that a rule leaves out
@@ -53,7 +51,7 @@ def _listed(corpus: str) -> dict[str, str]:
     return {i: split_name for split_name, ids in lists.items() for i in ids}
 
 
-def _numbered(paths: list[Path], read: Callable[[Path], dict | Omitted | None]) -> Found:
+def of_each_file(paths: list[Path], read: Callable[[Path], dict | Omitted | None]) -> Found:
     """Results of a function for each file; an InputError gets the file's name, None stands for another split's."""
     for number, path in enumerate(paths, 1):
         try:
@@ -109,7 +107,7 @@ def _sumpubmed(folder: Path, split_name: str) -> Found:
         names, texts = zip(*sections)
         return {"id": name, "section_names": list(names), "sections": list(texts), "abstract_text": summary}
 
-    return _numbered([folder / "text" / f"text_{n}.txt" for n in numbers], read)
+    return of_each_file([folder / "text" / f"text_{n}.txt" for n in numbers], read)
 
 
 def _headed(text: str) -> list[tuple[str, str]]:
@@ -248,7 +246,7 @@ def _scisummnet(folder: Path, split_name: str) -> Found:
         record = {"id": path.stem, "title": title, "section_names": list(names), "sections": list(sections)}
         return {**record, "abstract_text": [" ".join(s.split()) for s in summary if s.strip()]}
 
-    return _numbered(_scisummnet_files(folder), read)
+    return of_each_file(_scisummnet_files(folder), read)
 
 
 def _lines(section: ElementTree.Element) -> list[str]:
@@ -318,50 +316,9 @@ def _jats_record(article: dict) -> dict | Omitted:
             "abstract_text": "\n".join(article["abstract_text"])}  # fmt: skip
 
 
-# --------------------------------------------------------------------------------------------- texts and summaries
-
-_TEXT = (".txt", ".md", ".markdown")
-
-
-def _texts(folder: Path) -> list[tuple[Path, Path]]:
-    """`NAME.txt` or `NAME.md`, each with its `NAME.summary.txt` or `.md`."""
-    summaries = [p for ending in _TEXT for p in visible(folder, f"*.summary{ending}")]
-    pairs = []
-    for summary in sorted(summaries):
-        name = summary.name.removesuffix(f".summary{summary.suffix}")
-        pairs += [(text, summary) for ending in _TEXT if (text := folder / f"{name}{ending}").is_file()][:1]
-    return pairs
-
-
-def _is_texts(folder: Path) -> bool:
-    return bool(_texts(folder)) or any(_texts(folder / split_name) for split_name in SPLITS)
-
-
-def _texts_of(folder: Path, split_name: str) -> Found:
-    """A file a document, Markdown or plain text, in folders `train`, `val` and `test`, or in one: then one in ten,
-    and at least one, is for validation and as many are for the test, by the SHA-1 of their names."""
-    if any(_texts(folder / s) for s in SPLITS):
-        pairs = _texts(folder / split_name)
-    else:
-        pairs = sorted(_texts(folder), key=lambda pair: sha1(pair[0].stem.encode()).hexdigest())
-        tenth = max(1, len(pairs) // 10)
-        parts = {"val": pairs[:tenth], "test": pairs[tenth : 2 * tenth], "train": pairs[2 * tenth :]}
-        pairs = parts[split_name]
-    summaries = dict(pairs)
-
-    def read(path: Path) -> dict:
-        found = parse_text(path.read_text(encoding="utf-8-sig"), path.stem)
-        summary = parse_text(summaries[path].read_text(encoding="utf-8-sig")).sentences
-        record = {"id": found.id, "title": found.title, "section_names": found.section_names}
-        return {**record, "sections": found.sections, "abstract_text": summary}
-
-    return _numbered([path for path, _ in pairs], read)
-
-
 RELEASES = {
     "sumpubmed": Release("text/text_N.txt with abstract/abstract_N.txt", _is_sumpubmed, _sumpubmed),
     "reuters": Release("reut2-*.sgm", _is_reuters, _reuters),
     "scisummnet": Release("papers in XML with NAME.abstract.txt", _is_scisummnet, _scisummnet),
     "pmc": Release("articles in JATS's XML", _is_jats, _jats),
-    "texts": Release("NAME.txt or .md with NAME.summary.txt", _is_texts, _texts_of),
 }

@@ -1,8 +1,8 @@
 """Which units of a text (sentences or paragraphs) a summary rests on: by attention, by erasing them, by the gradient.
 
 Attention is where a model looks. Erasure is what the log-probability of the summary loses without the unit. Gradient
-times input says how much the log-probability moves when a word's embedding does. Where the three rank units differently, a picture of attention
-does not explain the summary.
+times input says how much the log-probability moves when a word's embedding does. Where the three rank units
+differently, a picture of attention does not explain the summary.
 """
 
 from collections.abc import Iterator

@@ -12,7 +12,7 @@ import numpy as np
 
 from lib.data.corpora import check_unpublished
 from lib.data.documents import CorpusError, Document
-from lib.data.readers import read_json_lines, reading
+from lib.data.readers import delimiter_of, read_json_lines, reading
 from lib.system.errors import InputError
 from lib.system.files import write_json, write_whole
 from lib.system.fingerprints import digest
@@ -229,12 +229,15 @@ def _is_whole(key: dict) -> bool:
 
 
 def read_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line number and the columns `needed` of each row of a CSV file. Raises RatingError where one is missing."""
+    """Line number and the columns `needed` of each row of a CSV file, its fields set apart as the spreadsheet of a
+    country does it. Raises RatingError where one is missing."""
     if not path.is_file():
         raise RatingError(f"{path}: no such file")
     csv.field_size_limit(2**31 - 1)
+    with open(path, "rb") as file:
+        delimiter = delimiter_of(file.readline())
     with open(path, encoding="utf-8-sig", newline="") as file:
-        rows = csv.DictReader(file)
+        rows = csv.DictReader(file, delimiter=delimiter)
         try:
             if missing := [name for name in needed if name not in map(_as_given, rows.fieldnames or ())]:
                 raise RatingError(f"{path}, line 1: no column {', '.join(missing)}")
