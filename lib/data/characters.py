@@ -1,0 +1,118 @@
+"""Characters of a text as people have it, made one way: what cannot be seen goes, what looks alike is alike."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from unicodedata import category, is_normalized, normalize
+
+JOINERS = "\u200c\u200d"  # zero width; between these letters they are seen: Arabic's, those of India, Mongolian
+_JOINED = "\u0600-\u08ff\u0900-\u0dff\u1800-\u18af"
+_JOINER = re.compile(rf"(?<=[{_JOINED}])([{JOINERS}])[{JOINERS}]*(?=[{_JOINED}])|[{JOINERS}]+")
+# Format characters that are drawn, such as signs around numbers.
+_DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
+
+# Letters that are drawn as one, and parts of the full-width block and its neighbours: they mean what their plain
+# forms mean. The marks of Chinese and Japanese prose become plain only among full-width letters and digits.
+_LETTER = "\uff10-\uff19\uff21-\uff3a\uff41-\uff5a"
+_PLAIN = re.compile(
+    r"[\u0132\u0133\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufbff\ufc64-\ufdef\ufe80-\ufefc\uff65-\uffdc\uffe0-\uffe6]+"
+    rf"|[{_LETTER}](?:[\uff01-\uff5e]*[{_LETTER}])?(?:[\uff01-\uff5e]+(?=\s|\Z))?"
+    r"|[\uff03-\uff07\uff0a\uff0b\uff0d\uff0f\uff1c-\uff1e\uff20\uff3c\uff3e-\uff40\uff5c\uff5e]"
+)
+
+
+def ranges_of(holds: Callable[[str], bool]) -> str:
+    """The characters for which something holds, as the inside of a set of `re`."""
+    ranges: list[list[int]] = []
+    for code in (*range(0xD800), *range(0xE000, 0x20000), *range(0xE0000, 0xE0200)):  # no other plane has any
+        if holds(chr(code)):
+            if ranges and ranges[-1][1] == code - 1:
+                ranges[-1][1] = code
+            else:
+                ranges.append([code, code])
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
+
+
+@cache
+def marks() -> str:
+    """The marks that belong to the letter before them (categories M), as the inside of a set of `re`."""
+    return ranges_of(lambda c: category(c)[0] == "M")
+
+
+@cache
+def _invisible() -> re.Pattern:
+    """Format characters (Cf), variation selectors and the grapheme joiner."""
+    unseen = ranges_of(lambda c: category(c) == "Cf" and c not in _DRAWN and c not in JOINERS)
+    return re.compile(rf"[{unseen}\u034f\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
+
+
+def clean(text: str) -> str:
+    """A text as every part of the library reads it. What was cleaned stays as it is.
+
+    Characters are composed (NFC); ligatures and full-width letters are plain ones; what cannot be seen goes (soft
+    hyphens, zero-width spaces, byte-order and direction marks), but joiners between letters that show them; a word
+    that a hyphen cuts at a line's end is whole. Exponents, fractions and units are characters of their own and stay.
+    """
+    if not text.isascii():
+        text = re.sub(r"\xad[ \t]*\r?\n[ \t]*(?=[^\W\d_])", "", text)
+        text = _JOINER.sub(lambda match: match[1] or "", _invisible().sub("", text))
+        text = _PLAIN.sub(lambda match: normalize("NFKC", match[0]), text)
+        text = text if is_normalized("NFC", text) else normalize("NFC", text)
+    return _with_whole_words(text) if _AT_LINE_END.search(text) else text
+
+
+def lowered(text: str) -> str:
+    """A text in lower case. The Turkish İ is i, without the dot of its own that `str.lower` gives it."""
+    return text.lower() if text.isascii() else text.lower().replace("i\u0307", "i")
+
+
+# ------------------------------------------------------------------------------------------ hyphens at line ends
+
+_AT_LINE_END = re.compile(r"[-\u2010][ \t]*\r?\n")
+_COMPOUND = re.compile(r"[^\W_]+(?:[-\u2010][^\W_]+)*")
+# English first parts that keep their hyphen, unless an ending follows; and words that stand for a second part.
+_FIRST_PARTS = frozenset(
+    """cross double far first five four full half high large last left long low near non quasi right self short single
+    small three two well""".split()  # noqa: SIM905
+)
+_ENDINGS = frozenset("able age ed en er est ful ing ish ity less ly ment ness".split())  # noqa: SIM905
+_SUSPENDING = frozenset("and or to und oder bis et ou y o e".split())  # noqa: SIM905
+
+
+@cache
+def _cut(marks: str) -> re.Pattern:
+    """A word that is cut at a line's end. marks: the inside of a set of those that words have."""
+    letter = rf"(?:[^\W_]|[{marks}])" if marks else r"[^\W_]"
+    return re.compile(
+        rf"(?P<before>[^\W_]{letter}*(?:[-\u2010]{letter}+)*)(?P<hyphen>[-\u2010])[ \t]*\r?\n[ \t]*(?P<after>{letter}+)"
+    )
+
+
+def _with_whole_words(text: str) -> str:
+    """Join words that are cut at line ends. The hyphen stays where the text has the word with it elsewhere, and not
+    more often without. Where it has neither, it stays after a first part that has a hyphen itself, is a letter, has
+    a capital within, ends in a digit or is one of `_FIRST_PARTS`, and before a capital or a digit."""
+    cut = _cut("" if text.isascii() else marks())
+    words = Counter(_COMPOUND.findall(lowered(cut.sub(" ", text))))
+    for compound, times in list(words.items()):
+        for part in re.split(r"[-\u2010]", compound) if not compound.isalnum() else ():
+            words[part] += times
+
+    def joined(match: re.Match) -> str:
+        before, hyphen, after = match["before"], match["hyphen"], match["after"]
+        whole, hyphened = before + after, before + hyphen + after
+        if lowered(after) in _SUSPENDING:
+            return f"{before}{hyphen} {after}"
+        without, having = words[lowered(whole)], words[lowered(hyphened)]
+        if without or having:
+            return whole if without > having else hyphened
+        first = lowered(before) in _FIRST_PARTS and lowered(after) not in _ENDINGS
+        return hyphened if first or _is_name(before) or after[0].isupper() or after[0].isdigit() else whole
+
+    return cut.sub(joined, text)
+
+
+def _is_name(part: str) -> bool:
+    """Whether the first part of a word is a sign or a compound itself: T, CD, p53, state-of-the."""
+    return len(part) == 1 or part[-1].isdigit() or any(c.isupper() or c in "-\u2010" for c in part[1:])
