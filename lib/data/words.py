@@ -59,6 +59,16 @@ def tokenize(sentence: str) -> list[str]:
     return (in_any_script if needed.search(sentence) else _WORD).findall(sentence)
 
 
+_SYMBOL = re.compile(r"\[[A-Z]+\]")
+
+
+def split_words(sentence: str) -> list[str]:
+    """Words and marks of a sentence of which somebody has set them apart by spaces. What looks like a symbol of a
+    vocabulary ([EOS]) is cut as `tokenize` does."""
+    words = clean(sentence).split()
+    return [part for word in words for part in (tokenize(word) if _SYMBOL.fullmatch(word) else [word])]
+
+
 _ASCII = re.compile(r"[a-z0-9]+")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _SIGN = re.compile("[a-z0-9]*[\u00b5\u0370-\u03ff][a-z0-9]*")
