@@ -3,6 +3,8 @@
 python -m lib.corpora                # names, sizes, licences, splits, and how to get each: a Markdown table
 python -m lib.corpora sumpubmed      # what stands in data/sumpubmed: counts by split, what was left out and why
 python -m lib.corpora FOLDER
+
+A folder of text whose words are set apart by spaces says so in its corpus.json: {"tokenised": true}
 """
 
 import sys

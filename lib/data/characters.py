@@ -48,18 +48,24 @@ def _invisible() -> re.Pattern:
 
 
 def clean(text: str) -> str:
-    """A text as every part of the library reads it. What was cleaned stays as it is.
-
-    Characters are composed (NFC); ligatures and full-width letters are plain ones; what cannot be seen goes (soft
-    hyphens, zero-width spaces, byte-order and direction marks), but joiners between letters that show them; a word
-    that a hyphen cuts at a line's end is whole. Exponents, fractions and units are characters of their own and stay.
-    """
-    if not text.isascii():
-        text = re.sub(r"\xad[ \t]*\r?\n[ \t]*(?=[^\W\d_])", "", text)
-        text = _JOINER.sub(lambda match: match[1] or "", _invisible().sub("", text))
-        text = _PLAIN.sub(lambda match: normalize("NFKC", match[0]), text)
-        text = text if is_normalized("NFC", text) else normalize("NFC", text)
+    """A text as every part of the library reads it: its characters are `unified`, and a word that a hyphen cuts at a
+    line's end is whole. What was cleaned stays as it is."""
+    text = text if text.isascii() else unified(re.sub(r"\xad[ \t]*\r?\n[ \t]*(?=[^\W\d_])", "", text))
     return _with_whole_words(text) if _AT_LINE_END.search(text) else text
+
+
+def unified(text: str) -> str:
+    """A text of characters that are written in one way.
+
+    They are composed (NFC); ligatures and full-width letters are plain ones; what cannot be seen goes (soft hyphens,
+    zero-width spaces, byte-order and direction marks), but joiners between letters that show them. Exponents,
+    fractions and units are characters of their own and stay.
+    """
+    if text.isascii():
+        return text
+    text = _JOINER.sub(lambda match: match[1] or "", _invisible().sub("", text))
+    text = _PLAIN.sub(lambda match: normalize("NFKC", match[0]), text)
+    return text if is_normalized("NFC", text) else normalize("NFC", text)
 
 
 def lowered(text: str) -> str:

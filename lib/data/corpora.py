@@ -215,7 +215,7 @@ class Corpus:
         if again := self.repeated:
             parts.append(f"{len(again)} documents have the id of an earlier one in their split, such as {again[0]!r}")
         if names := ", ".join(self.tokenised):
-            parts.append(f"tokenised text ({names}): its words are what stands between spaces")
+            parts.append(f"its text is tokenised ({names}): words are what stands between spaces")
         return ". ".join(filter(None, parts))
 
     def report(self) -> str:

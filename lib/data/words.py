@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import pairwise
 
-from lib.data.characters import JOINERS, clean, lowered, marks
+from lib.data.characters import JOINERS, clean, lowered, marks, unified
 
 # Of scripts without spaces, every character is a word: Chinese and Japanese; Thai, Lao, Burmese and Khmer, whose
 # characters are a letter, what is written around it, and a letter below it.
@@ -80,12 +80,12 @@ def counted_words(text: str, all_letters: bool = False) -> list[str]:
     """Words as ROUGE counts them, in lower case and without marks.
 
     They are of ASCII letters and digits, as in the scorers that publish numbers; or, with `all_letters`, what is left
-    of `tokenize`'s without marks, so that a text counts what its tokens count.
+    of `tokenize`'s without marks, so that a text counts what its tokens count. A line is a sentence.
     """
-    text = lowered(clean(text))
+    text = lowered(unified(text))
     if not all_letters:
         return _ASCII.findall(text)
-    return [part for word in tokenize(text) for part in _parts(word)]
+    return [part for line in text.splitlines() for word in tokenize(line) for part in _parts(word)]
 
 
 def _parts(word: str) -> list[str]:
