@@ -76,16 +76,22 @@ _SIGN = re.compile("[a-z0-9]*[\u00b5\u0370-\u03ff][a-z0-9]*")
 OTHER_LETTERS = 0.05
 
 
-def counted_words(text: str, all_letters: bool = False) -> list[str]:
+def counted_words(text: str, all_letters: bool | None = None) -> list[str]:
     """Words as ROUGE counts them, in lower case and without marks.
 
     They are of ASCII letters and digits, as in the scorers that publish numbers; or, with `all_letters`, what is left
-    of `tokenize`'s without marks, so that a text counts what its tokens count. A line is a sentence.
+    of `tokenize`'s without marks, so that a text counts what its tokens count. A line is a sentence. None is for a
+    text that is compared with no other: all letters where most of them are outside ASCII.
     """
     text = lowered(unified(text))
-    if not all_letters:
+    if not (_mostly_others(text) if all_letters is None else all_letters):
         return _ASCII.findall(text)
     return [part for line in text.splitlines() for word in tokenize(line) for part in _parts(word)]
+
+
+def _mostly_others(text: str) -> bool:
+    """Whether most of a text's letters and digits are outside ASCII."""
+    return not text.isascii() and 2 * sum(c.isalnum() and not c.isascii() for c in text) > sum(map(str.isalnum, text))
 
 
 def _parts(word: str) -> list[str]:

@@ -20,6 +20,7 @@ from lib.data.characters import lowered
 from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus
+from lib.data.words import need_all_letters
 from lib.evaluation.measures import COPIED
 from lib.evaluation.metrics import (
     count_words,
@@ -161,6 +162,7 @@ def _setting(corpus: str, documents: Sequence[Document], split_name: str, traini
         "corpus": Path(corpus).name,
         "split": split_name,
         "ids": [d.id for d in documents],
+        **({"letters": ALL_LETTERS} if need_all_letters(s for d in documents for s in d.summary) else {}),
         "training documents": training,
     }
 
@@ -171,6 +173,7 @@ def _seconds(run: Run) -> float:
 
 
 SCORES = ".scores.json.gz"
+ALL_LETTERS = "all letters, without stems"  # what scores and tables say that ROUGE counts, where it is not ASCII
 
 
 def row_parts(row: Row, table: Table) -> set[str]:
