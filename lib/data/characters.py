@@ -77,12 +77,19 @@ def lowered(text: str) -> str:
 
 _AT_LINE_END = re.compile(r"[-\u2010][ \t]*\r?\n")
 _COMPOUND = re.compile(r"[^\W_]+(?:[-\u2010][^\W_]+)*")
-# English first parts that keep their hyphen, unless an ending follows; and words that stand for a second part.
+# English first parts that keep their hyphen, unless an ending follows; second parts that do, unless they follow a
+# prefix; words within a compound (state-of-the-art), and words that stand for a second part (pre- and post-).
 _FIRST_PARTS = frozenset(
     """cross double far first five four full half high large last left long low near non quasi right self short single
     small three two well""".split()  # noqa: SIM905
 )
 _ENDINGS = frozenset("able age ed en er est ful ing ish ity less ly ment ness".split())  # noqa: SIM905
+_SECOND_PARTS = frozenset(
+    """associated aware based dependent derived driven effective guided independent induced known level linked mediated
+    negative oriented positive resistant specific term treated year""".split()  # noqa: SIM905
+)
+_PREFIXES = frozenset("inter over under hyper super trans counter".split())  # noqa: SIM905
+_WITHIN = frozenset("a and as at by for from in of on or per the to up with".split())  # noqa: SIM905
 _SUSPENDING = frozenset("and or to und oder bis et ou y o e".split())  # noqa: SIM905
 
 
@@ -97,8 +104,7 @@ def _cut(marks: str) -> re.Pattern:
 
 def _with_whole_words(text: str) -> str:
     """Join words that are cut at line ends. The hyphen stays where the text has the word with it elsewhere, and not
-    more often without. Where it has neither, it stays after a first part that has a hyphen itself, is a letter, has
-    a capital within, ends in a digit or is one of `_FIRST_PARTS`, and before a capital or a digit."""
+    more often without. Where it has neither, it stays where `_keeps_hyphen` says so."""
     cut = _cut("" if text.isascii() else marks())
     words = Counter(_COMPOUND.findall(lowered(cut.sub(" ", text))))
     for compound, times in list(words.items()):
@@ -108,17 +114,29 @@ def _with_whole_words(text: str) -> str:
     def joined(match: re.Match) -> str:
         before, hyphen, after = match["before"], match["hyphen"], match["after"]
         whole, hyphened = before + after, before + hyphen + after
-        if lowered(after) in _SUSPENDING:
+        follows = match.string.startswith(("-", "\u2010"), match.end())
+        if lowered(after) in _SUSPENDING and not follows:
             return f"{before}{hyphen} {after}"
         without, having = words[lowered(whole)], words[lowered(hyphened)]
         if without or having:
             return whole if without > having else hyphened
-        first = lowered(before) in _FIRST_PARTS and lowered(after) not in _ENDINGS
-        return hyphened if first or _is_name(before) or after[0].isupper() or after[0].isdigit() else whole
+        return hyphened if _keeps_hyphen(before, after, follows) else whole
 
     return cut.sub(joined, text)
 
 
-def _is_name(part: str) -> bool:
-    """Whether the first part of a word is a sign or a compound itself: T, CD, p53, state-of-the."""
-    return len(part) == 1 or part[-1].isdigit() or any(c.isupper() or c in "-\u2010" for c in part[1:])
+def _keeps_hyphen(before: str, after: str, follows: bool) -> bool:
+    """Whether the hyphen between two parts belongs to their word, by what they are: a first part that is a letter, a
+    name or a compound itself (T, CD, p53, state-of-the), a second part that begins with a capital or a digit, or
+    parts of the lists above. follows: whether another hyphen does."""
+    first, second = lowered(before), lowered(after)
+    return (
+        len(before) == 1
+        or before[-1].isdigit()
+        or any(c.isupper() or c in "-\u2010" for c in before[1:])
+        or after[0].isupper()
+        or after[0].isdigit()
+        or (first in _FIRST_PARTS and second not in _ENDINGS)
+        or (second in _SECOND_PARTS and len(first) > 3 and first not in _PREFIXES)
+        or (follows and second in _WITHIN)
+    )
