@@ -115,7 +115,7 @@ MANUAL = {
     ),
     "duc2004": ByHand(
         "ask NIST for DUC 2004 (duc.nist.gov): input.txt and task1_ref0.txt to task1_ref3.txt, a text or headline "
-        "a line",
+        "a line; where they are tokenised as Gigaword is, say so in corpus.json",
         "500 texts with four headlines each, for tests only",
         "by agreement",
         private=True,

@@ -77,18 +77,19 @@ def lowered(text: str) -> str:
 
 _AT_LINE_END = re.compile(r"[-\u2010][ \t]*\r?\n")
 _COMPOUND = re.compile(r"[^\W_]+(?:[-\u2010][^\W_]+)*")
-# English first parts that keep their hyphen, unless an ending follows; second parts that do, unless they follow a
-# prefix; words within a compound (state-of-the-art), and words that stand for a second part (pre- and post-).
+# English first and second parts of words that have a hyphen far more often than they have none; a second part does
+# not count behind a prefix. Words within a compound (state-of-the-art), and such that stand for a second part.
 _FIRST_PARTS = frozenset(
-    """cross double far first five four full half high large last left long low near non quasi right self short single
-    small three two well""".split()  # noqa: SIM905
+    """bottom double early fine first five full half higher large middle multiple next one quasi self thirty three third
+    twenty two well zero""".split()  # noqa: SIM905
 )
-_ENDINGS = frozenset("able age ed en er est ful ing ish ity less ly ment ness".split())  # noqa: SIM905
 _SECOND_PARTS = frozenset(
-    """associated aware based dependent derived driven effective guided independent induced known level linked mediated
-    negative oriented positive resistant specific term treated year""".split()  # noqa: SIM905
+    """assisted associated based binding consuming containing cost deficient density depth derived dimensional dose dried
+    driven effective frequency friendly grained growing independent induced intensity level linked looking mediated negative
+    oriented performance producing promoting quality resistant resolution risk scale sectional shaped sided
+    specific step temperature term throughput tolerant up validation valued year""".split()  # noqa: SIM905
 )
-_PREFIXES = frozenset("inter over under hyper super trans counter".split())  # noqa: SIM905
+_PREFIXES = frozenset("counter hyper inter over super trans under".split())  # noqa: SIM905
 _WITHIN = frozenset("a and as at by for from in of on or per the to up with".split())  # noqa: SIM905
 _SUSPENDING = frozenset("and or to und oder bis et ou y o e".split())  # noqa: SIM905
 
@@ -104,7 +105,8 @@ def _cut(marks: str) -> re.Pattern:
 
 def _with_whole_words(text: str) -> str:
     """Join words that are cut at line ends. The hyphen stays where the text has the word with it elsewhere, and not
-    more often without. Where it has neither, it stays where `_keeps_hyphen` says so."""
+    more often without. Where it has neither, it stays where both parts are words of the text, of four letters or
+    more, and where `_keeps_hyphen` says so."""
     cut = _cut("" if text.isascii() else marks())
     words = Counter(_COMPOUND.findall(lowered(cut.sub(" ", text))))
     for compound, times in list(words.items()):
@@ -120,7 +122,8 @@ def _with_whole_words(text: str) -> str:
         without, having = words[lowered(whole)], words[lowered(hyphened)]
         if without or having:
             return whole if without > having else hyphened
-        return hyphened if _keeps_hyphen(before, after, follows) else whole
+        two = all(len(part) > 3 and words[lowered(part)] for part in (before, after))
+        return hyphened if two or _keeps_hyphen(before, after, follows) else whole
 
     return cut.sub(joined, text)
 
@@ -136,7 +139,7 @@ def _keeps_hyphen(before: str, after: str, follows: bool) -> bool:
         or any(c.isupper() or c in "-\u2010" for c in before[1:])
         or after[0].isupper()
         or after[0].isdigit()
-        or (first in _FIRST_PARTS and second not in _ENDINGS)
-        or (second in _SECOND_PARTS and len(first) > 3 and first not in _PREFIXES)
+        or first in _FIRST_PARTS
+        or (second in _SECOND_PARTS and len(first) > 2 and first not in _PREFIXES)
         or (follows and second in _WITHIN)
     )

@@ -93,7 +93,7 @@ def setting(numbers: dict) -> str:
     return (
         f"`{numbers['corpus']}`, {read}"
         f"{numbers['documents']:,} of its {numbers['split']} split scored; {trained}"
-        + (no_interval(numbers["documents"]) or f"95% bootstrap interval over documents{' and seeds' if runs else ''}")
+        + ("too few documents for an interval" if no_interval(numbers["documents"]) else f"95% bootstrap interval over documents{' and seeds' if runs else ''}")
         + "."
         + (f" Words are of {numbers['letters']}." if "letters" in numbers else "")
         + (f" {numbers['decoding'].capitalize()}, unless a row says otherwise." if "decoding" in numbers else "")
