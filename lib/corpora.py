@@ -40,7 +40,8 @@ def table() -> str:
         how = f"by itself from the Hub, `{hub.repository}`. {hub.note}".strip()
         lines.append(f"| `{name}` | {hub.what}{_form(hub)} | its owners' | its owners' | {how} |")
     for name, corpus in MANUAL.items():
-        lines.append(f"| `{name}` | {corpus.size}{_form(corpus)} | {corpus.licence} | {corpus.splits} | {corpus.how} |")
+        said = (corpus.size + _form(corpus), corpus.licence, corpus.splits, corpus.how)
+        lines.append(f"| `{name}` | {' | '.join(said)} |")
     return "\n".join(lines)
 
 

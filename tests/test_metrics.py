@@ -41,7 +41,7 @@ def test_texts_in_other_letters_are_scored():
     assert scores[1].tolist() == pytest.approx([75, 100 * 2 / 3, 75])
 
 
-@pytest.mark.parametrize("added", ["see https://example.org/some/long/link/to/it", "GRU LSTM and BERT are models", ""])
+@pytest.mark.parametrize("added", ["see https://example.org/a/longer/link", "GRU LSTM and BERT", ""])
 def test_words_are_chosen_for_the_corpus(added):
     """Not for each text: a Russian sentence and itself with a link had no word in common."""
     sentence = "Река замёрзла рано."
@@ -56,14 +56,16 @@ def test_letters_with_accents_are_not_torn():
     """Two Vietnamese sentences without a common word scored 30.8, by letters that accents leave between them."""
     assert rouge([["Trời mưa lớn nên học sinh nghỉ."]], [["Mô hình chép những từ lạ."]])[0].tolist() == [0, 0, 0]
     plain = "One other word of a language in which most have none but plain letters."
-    references = [["We saw a naïve model of β-cells; it read what ten other models had read before."], [plain]]
+    references = [["We saw a naïve model of β-cells; it read what ten others had read before."], [plain]]
     expected = RougeScorer(["rouge1"], use_stemmer=True).score(references[0][0], "na ve cells")["rouge1"].fmeasure
     assert rouge([["na ve cells"], [plain]], references)[0, 0] == pytest.approx(100 * expected), "in English"
 
 
 def test_sentences_are_not_words_cut_at_line_ends():
     """A sentence that ends in a hyphen is no beginning of the next."""
-    assert rouge([["it ends in pre-", "fix it"]], [["it ends in pre", "fix it"]])[0].tolist() == [pytest.approx(100)] * 3
+    assert (
+        rouge([["it ends in pre-", "fix it"]], [["it ends in pre", "fix it"]])[0].tolist() == [pytest.approx(100)] * 3
+    )
 
 
 def test_scores_say_which_words_were_counted():

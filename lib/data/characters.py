@@ -80,14 +80,14 @@ _COMPOUND = re.compile(r"[^\W_]+(?:[-\u2010][^\W_]+)*")
 # English first and second parts of words that have a hyphen far more often than they have none; a second part does
 # not count behind a prefix. Words within a compound (state-of-the-art), and such that stand for a second part.
 _FIRST_PARTS = frozenset(
-    """bottom double early fine first five full half higher large middle multiple next one quasi self thirty three third
-    twenty two well zero""".split()  # noqa: SIM905
+    """bottom double early fine first five full half higher large middle multiple next one quasi self thirty three
+    third twenty two well zero""".split()  # noqa: SIM905
 )
 _SECOND_PARTS = frozenset(
-    """assisted associated based binding consuming containing cost deficient density depth derived dimensional dose dried
-    driven effective frequency friendly grained growing independent induced intensity level linked looking mediated negative
-    oriented performance producing promoting quality resistant resolution risk scale sectional shaped sided
-    specific step temperature term throughput tolerant up validation valued year""".split()  # noqa: SIM905
+    """assisted associated based binding consuming containing cost deficient density depth derived dimensional
+    dose dried driven effective frequency friendly grained growing independent induced intensity level linked
+    looking mediated negative oriented performance producing promoting quality resistant resolution risk scale
+    sectional shaped sided specific step temperature term throughput tolerant up validation valued year""".split()  # noqa: SIM905
 )
 _PREFIXES = frozenset("counter hyper inter over super trans under".split())  # noqa: SIM905
 _WITHIN = frozenset("a and as at by for from in of on or per the to up with".split())  # noqa: SIM905
@@ -98,9 +98,8 @@ _SUSPENDING = frozenset("and or to und oder bis et ou y o e".split())  # noqa: S
 def _cut(marks: str) -> re.Pattern:
     """A word that is cut at a line's end. marks: the inside of a set of those that words have."""
     letter = rf"(?:[^\W_]|[{marks}])" if marks else r"[^\W_]"
-    return re.compile(
-        rf"(?P<before>[^\W_]{letter}*(?:[-\u2010]{letter}+)*)(?P<hyphen>[-\u2010])[ \t]*\r?\n[ \t]*(?P<after>{letter}+)"
-    )
+    before = rf"(?<![-\u2010])(?<!{letter})(?P<before>[^\W_]{letter}*(?:[-\u2010]{letter}+)*)"
+    return re.compile(rf"{before}(?P<hyphen>[-\u2010])[ \t]*\r?\n[ \t]*(?P<after>{letter}+)")
 
 
 def _with_whole_words(text: str) -> str:

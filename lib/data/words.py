@@ -14,36 +14,36 @@ _IDEOGRAPHS = "\u3005\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\
 _SOUTH_EAST = "\u0e00-\u0eff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff"
 
 
-def _pattern(letter: str, more: str, name: str, single: str = "", behind: str = "") -> re.Pattern:
-    """What is a word. letter, more: a letter that may begin a word, and what may follow it; name: what a name may
-    have; single: words of one character; behind: what belongs to the number before it."""
+def _pattern(others: str, more: str, name: str, single: str = "", behind: str = "") -> re.Pattern:
+    """What is a word, of letters without `others`. more: what may follow one; name: what a name may have; single:
+    words of one character; behind: what belongs to the number before it."""
     return re.compile(
         rf"""<{name}+>                           # <cit>, <dig>
           | @{name}+                            # @xmath0, @xcite
           | \d+(?:[.,:]\d+)*{behind}            # 3.14, 1,000
-          | [^\W\d_]+?(?=n['’]t\b)              # do|n't
+          | [^\W\d_{others}]+?(?=n['’]t\b)      # do|n't
           | n['’]t\b
           | ['’](?:s|re|ve|ll|d|m)\b
           {single}
-          | {letter}{more}*                     # words; a hyphenated word is several
+          | [^\W_{others}]{more}*              # words; a hyphenated word is several
           | \.\.\.
           | [^\w\s] | _+""",
         re.VERBOSE | re.IGNORECASE,
     )
 
 
-_WORD = _pattern(r"[^\W_]", r"[^\W_]", r"\w")
+_WORD = _pattern("", r"[^\W_]", r"\w")
 
 
 @cache
 def _in_any_script() -> tuple[re.Pattern, re.Pattern]:
     """What is more than a letter in itself or joined to others, and the words of text that has it."""
-    letter, alone = rf"[^\W_{_IDEOGRAPHS}{_SOUTH_EAST}]", rf"[{_SOUTH_EAST}]"
+    others, alone = f"{_IDEOGRAPHS}{_SOUTH_EAST}", rf"[{_SOUTH_EAST}]"
     around = rf"[{marks()}\u0e33\u0eb3]"
     single = rf"| [{_IDEOGRAPHS}] | (?!\d){alone}(?:{around}|(?<=[\u1039\u17d2]){alone})*"
-    more = rf"{letter}|[{marks()}{JOINERS}]"
-    words = _pattern(letter, f"(?:{more})", f"(?:{more}|_)", single, rf"[{marks()}]*")
-    return re.compile(rf"[{marks()}{JOINERS}{_IDEOGRAPHS}{_SOUTH_EAST}]"), words
+    more = rf"[^\W_{others}]|[{marks()}{JOINERS}]"
+    words = _pattern(others, f"(?:{more})", f"(?:{more}|_)", single, rf"[{marks()}]*")
+    return re.compile(rf"[{marks()}{JOINERS}{others}]"), words
 
 
 def tokenize(sentence: str) -> list[str]:

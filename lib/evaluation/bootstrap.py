@@ -15,8 +15,8 @@ def no_interval(count: int, unit: str = "document") -> str:
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over documents with its 95% bootstrap interval, in percent. `low` and `high` are numbers of any number of
-    documents; of fewer than `FEWEST` they mean nothing, and `str` does not show them."""
+    """A mean over documents with its 95% bootstrap interval, in percent. Of fewer documents than `FEWEST` the
+    interval means nothing, and `str` does not show it."""
 
     mean: float
     low: float

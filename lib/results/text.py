@@ -71,8 +71,7 @@ def pairs_frame(numbers: dict) -> pd.DataFrame:
     return pd.DataFrame.from_dict(
         {
             f"{pair['second']} - {pair['first']}": {
-                c: str(Difference(**pair[c], count=numbers["documents"]))
-                for c in _columns(numbers)
+                c: str(Difference(**pair[c], count=numbers["documents"])) for c in _columns(numbers)
             }
             for pair in numbers["pairs"]
         },
@@ -88,13 +87,14 @@ def setting(numbers: dict) -> str:
     seeds, steps = (_either({f(row) for row in runs}) for f in (lambda r: len(r["seeds"]), lambda r: r["steps"]))
     read = f"{numbers['training documents']:,} documents to train on, " if runs else ""
     trained = f"preset `{numbers['preset']}`, {steps} steps, seeds: {seeds}; " if runs else ""
+    interval = f"95% bootstrap interval over documents{' and seeds' if runs else ''}"
+    interval = "too few documents for an interval" if no_interval(numbers["documents"]) else interval
     published = _published_corpus(numbers)
     level = table_named(numbers["table"])[1].published_rl if published else ""
     return (
         f"`{numbers['corpus']}`, {read}"
         f"{numbers['documents']:,} of its {numbers['split']} split scored; {trained}"
-        + ("too few documents for an interval" if no_interval(numbers["documents"]) else f"95% bootstrap interval over documents{' and seeds' if runs else ''}")
-        + "."
+        + f"{interval}."
         + (f" Words are of {numbers['letters']}." if "letters" in numbers else "")
         + (f" {numbers['decoding'].capitalize()}, unless a row says otherwise." if "decoding" in numbers else "")
         + (" R-Lsum is summary-level." if "R-Lsum" in numbers["columns"] else "")

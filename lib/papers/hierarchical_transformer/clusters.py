@@ -147,7 +147,5 @@ def encode_cluster(found: Cluster, pieces: Pieces, options: ParagraphOptions) ->
     rows += [row[: options.paragraph_tokens] if len(row) else np.array([PARAGRAPH_END]) for row in paragraphs]
     target = summary_pieces(found.summary, pieces, options)
     lengths = list(map(len, rows))
-    encoded = EncodedDocument.of(
-        found.id, np.concatenate(rows), lengths, target, (), found.summary, found.tokenised
-    )
+    encoded = EncodedDocument.of(found.id, np.concatenate(rows), lengths, target, (), found.summary, found.tokenised)
     return replace(encoded, labels=np.array(found.recalls, dtype=np.float32))
