@@ -107,6 +107,53 @@ SCRIPTS = {
 }
 
 
+# More of our own, for how many of the words of a language hold a letter outside ASCII.
+LANGUAGES = {
+    "Dutch": [
+        "De kinderen gingen niet naar school omdat het de hele dag regende.",
+        "Het model vat lange artikelen samen en neemt moeilijke woorden over uit de bron.",
+        "Zij vonden één oplossing voor beide problemen.",
+    ],
+    "German": [
+        "Die Bäume in unserem Garten wachsen langsam, weil der Boden zu trocken ist.",
+        "Wir zeigen, dass ein kürzerer Text oft genügt, um die wichtigsten Ergebnisse zu verstehen.",
+        "Das Modell schreibt Zusammenfassungen, ohne den ganzen Aufsatz zu lesen.",
+    ],
+    "Swedish": [
+        "Barnen gick inte till skolan eftersom det regnade hela dagen.",
+        "Modellen sammanfattar långa artiklar och kopierar ord som den inte känner till.",
+    ],
+    "Italian": [
+        "La città è più fredda del solito perché non c'è sole da una settimana.",
+        "Il modello riassume testi lunghi e copia le parole che non conosce.",
+        "I risultati mostrano che la memoria aiuta la scrittura.",
+    ],
+    "Spanish": [
+        "Los niños estudiaron la corrección de errores durante toda la mañana.",
+        "El modelo resume artículos largos y copia las palabras que no conoce.",
+        "La lluvia cayó sobre los campos y el río creció hasta el puente.",
+    ],
+    "French": [
+        "Les élèves ont préparé une présentation sur la météo de l'été dernier.",
+        "Le résultat dépend de la quantité d'eau que les plantes reçoivent chaque jour.",
+        "Nous montrons que ce modèle peut lire de longs articles et en garder les idées.",
+    ],
+    "Polish": [
+        "Dzieci poszły do szkoły, chociaż padał deszcz i było zimno.",
+        "Model streszcza długie artykuły i kopiuje słowa, których nie zna.",
+    ],
+    "Turkish": [
+        "Öğrenciler dün akşam kütüphanede uzun bir rapor hazırladı.",
+        "İstanbul'da hava çok soğuk olduğu için yollar kapandı.",
+        "Model uzun metinleri özetler ve bilmediği sözcükleri kopyalar.",
+    ],
+    "Vietnamese": [
+        "Trời mưa lớn nên học sinh được nghỉ học hôm nay.",
+        "Mô hình tóm tắt những bài báo dài và chép lại các từ lạ.",
+    ],
+}
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("lower", [True, False])
 def test_a_perfect_copy_has_the_full_score(script, lower):
@@ -129,13 +176,16 @@ def test_letters_that_ascii_has_not():
     assert other_letters(["The β-subunit, TGFβ1 and 5 µM of α."]) == 0 == other_letters(["3 ½"])
     assert other_letters([]) == 0
     assert other_letters(["a naïve model of ten words, and so on"]) == pytest.approx(1 / 9)
+    rounded = {language: round(100 * other_letters(texts)) for language, texts in LANGUAGES.items()}
+    expected = (3, 8, 9, 14, 19, 26, 45, 52, 92)
+    assert list(rounded.values()) == list(expected)
     english = ["Nothing else was seen in any of these forty naïve patients."] * 2 + [SCRIPTS["English"]] * 4
     assert not need_all_letters(english) and need_all_letters([*english, SCRIPTS["German"], SCRIPTS["Cyrillic"]])
     for name in ("aclsum", "pmc-sample"):
         assert other_letters(s for d in load_corpus(name).split("test", 30) for s in d.summary) < 0.02
 
 
-# ------------------------------------------------------------------------------------------- English stays as it was
+# -------------------------------------------------------------------------------- English stays as it was
 
 _MORE_THAN_LETTERS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\ufb00-\uffff]"
@@ -182,7 +232,7 @@ def test_words_of_ascii_are_found_by_one_rule():
         assert counted_words(sentence) == re.findall("[a-z0-9]+", sentence.lower())
 
 
-# ---------------------------------------------------------------------------------------------------- tokenised text
+# -------------------------------------------------------------------------------- tokenised text
 
 
 def test_tokenised_text_stays():
