@@ -44,6 +44,24 @@ def test_a_folder_says_it(folder):
     assert not next(load_corpus(folder).split("test")).tokenised and load_corpus(folder).identity == raw.identity
 
 
+def test_a_folder_that_looks_tokenised_is_told_how_to_say_it(tmp_path):
+    """Nothing is guessed; plain text, French marks and a few sentences give no hint."""
+    texts = {
+        "apart": "it rained , and we left .",
+        "plain": "It rained, and we left.",
+        "French": "Il pleut ; on part ?",
+    }
+    hint = 'its text looks tokenised, and is cut again: corpus.json in its folder can say {"tokenised": true}'
+    for name, text in texts.items():
+        for count in (3, 40):
+            corpus = Corpus.from_records(train=[{"document": [text], "summary": "x"}] * count)
+            documents = list(corpus.split("train"))
+            assert not any(d.tokenised for d in documents)
+            assert (hint in corpus.remarks()) == (name == "apart" and count == 40)
+    said = Corpus.from_records(train=[{"document": [texts["apart"]], "summary": "x", "tokenised": True}] * 40)
+    assert len(list(said.split("train"))) == 40 and hint not in said.remarks() and "is tokenised" in said.remarks()
+
+
 @pytest.mark.parametrize("wrong", ["", "[]", '{"tokenized": true}', '{"tokenised": "yes"}', "{", "\0", "\xff"])
 def test_what_it_says_is_checked(folder, wrong):
     (folder / "corpus.json").write_bytes(wrong.encode("latin-1"))

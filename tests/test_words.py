@@ -18,6 +18,7 @@ from lib.data.vocabulary import Vocabulary
 from lib.data.words import counted_words, need_all_letters, other_letters, split_words, tokenize
 from lib.evaluation.metrics import rouge
 from lib.papers.mem2mem.sections import CohanOptions
+from tests.tools.disturbed_texts import DISTURBED, disturbed
 
 CASES = json.loads((Path(__file__).parent / "cases" / "words.json").read_text(encoding="utf-8"))
 
@@ -46,6 +47,15 @@ def test_texts_as_people_have_them(case):
     assert (len(words) == case["count"]) if "count" in case else (words == case["words"])
     assert words_of(case["text"], lower) == words == words_of(" ".join(words), lower)
     assert clean(sentence) == sentence == unified(sentence), "what was cleaned stays"
+
+
+@pytest.mark.parametrize("way", DISTURBED)
+def test_disturbed_papers_are_read_as_clean_ones(way):
+    """What `tests.tools.disturbed_texts` measures scores by; of 200 sentences full of hyphens one may keep a hyphen."""
+    documents = list(load_corpus("pmc-sample").split("val", 10))
+    pairs = [p for d in documents for p in zip(d.sentences, disturbed(d, DISTURBED[way]).sentences, strict=True)]
+    others = sum(a != b for a, b in pairs)
+    assert others <= (len(pairs) / 200 if way == "line-end hyphens" else 0)
 
 
 def test_ids_are_no_texts():

@@ -35,6 +35,7 @@ from lib.data.pieces import Pieces
 from lib.data.readers import Records, Source, articles_of, find_split, parse_json, reading, shard_pieces
 from lib.data.releases import RELEASES, visible
 from lib.data.sentences import split_sentences
+from lib.data.words import looks_tokenised
 from lib.system.errors import did_you_mean
 from lib.system.files import of_the_system, project_root, would_be_published
 from lib.system.fingerprints import contents_digest, digest
@@ -64,6 +65,8 @@ class Skipped:
         return f"{self.file}, line {self.line}: {self.reason}"
 
 
+LOOKED_AT = 1_000  # sentences, to see whether a corpus that does not say so looks tokenised
+SAYS = "corpus.json"  # the file in which a folder says what its texts are
 Given = Iterable[dict | Document]
 
 
@@ -92,6 +95,7 @@ class Corpus:
         self._skipped: dict[str, list[Skipped]] = {}
         self._repeated: dict[str, list[str]] = {}
         self._tokenised: dict[str, bool] = {}
+        self._looked_at: list[str] = []  # the first sentences that were read
 
     @property
     def identity(self) -> str:
@@ -144,6 +148,8 @@ class Corpus:
                     document = record if isinstance(record, Document) else to_document(record, before + line)
                     usable += 1
                     self._tokenised[split_name] |= document.tokenised
+                    if len(self._looked_at) < LOOKED_AT:
+                        self._looked_at += document.sentences
                     if (name := hash(document.id)) in seen:
                         repeated.append(document.id)
                     seen.add(name)
@@ -210,12 +216,17 @@ class Corpus:
         return f"{count} left out: {shown}" + ("; and more" if len(skipped) > 3 else "")
 
     def remarks(self, nothing: str = "") -> str:
-        """`left_out`, or `nothing` where no record was, ids that come again, and which splits are tokenised."""
+        """`left_out`, or `nothing` where no record was, ids that come again, and which splits are tokenised,
+        or look as if they were."""
         parts = [self.left_out() or nothing]
         if again := self.repeated:
             parts.append(f"{len(again)} documents have the id of an earlier one in their split, such as {again[0]!r}")
         if names := ", ".join(self.tokenised):
             parts.append(f"its text is tokenised ({names}): words are what stands between spaces")
+        elif looks_tokenised(self._looked_at):
+            parts.append(
+                f'its text looks tokenised, and is cut again: {SAYS} in its folder can say {{"tokenised": true}}'
+            )
         return ". ".join(filter(None, parts))
 
     def report(self) -> str:
@@ -338,9 +349,6 @@ def _by_hand(name: str, errors: str) -> Corpus:
         f"{name!r} must be fetched by hand: {corpus.how}, into the folder {folder}, or anywhere, and give that "
         f"folder's path in place of the name. Size: {corpus.size}. Licence: {corpus.licence}."
     )
-
-
-SAYS = "corpus.json"  # the file in which a folder says what its texts are
 
 
 def _says_tokenised(folder: Path, otherwise: bool) -> bool:

@@ -69,6 +69,17 @@ def split_words(sentence: str) -> list[str]:
     return [part for word in words for part in (tokenize(word) if _SYMBOL.fullmatch(word) else [word])]
 
 
+_APART, _BEHIND_A_WORD = re.compile(r"(?<!\S)[.,](?!\S)"), re.compile(r"(?<=[a-z)])[.,](?!\S)")
+
+
+def looks_tokenised(sentences: Iterable[str], least: int = 50) -> bool:
+    """Whether full stops and commas stand by themselves in a text, eight of ten or more of at least so many: nine of
+    ten do in tokenised papers of arXiv, two of ten in plain text with formulas."""
+    text = "\n".join(sentences)
+    apart, behind = len(_APART.findall(text)), len(_BEHIND_A_WORD.findall(text))
+    return apart + behind >= least and apart >= 0.8 * (apart + behind)
+
+
 _ASCII = re.compile(r"[a-z0-9]+")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _SIGN = re.compile("[a-z0-9]*[\u00b5\u0370-\u03ff][a-z0-9]*")
