@@ -51,7 +51,7 @@ def test_texts_as_people_have_them(case):
 
 @pytest.mark.parametrize("way", DISTURBED)
 def test_disturbed_papers_are_read_as_clean_ones(way):
-    """What `tests.tools.disturbed_texts` measures scores by; of 200 sentences full of hyphens one may keep a hyphen."""
+    """What `tests.tools.disturbed_texts` measures scores by; one sentence of 200 may keep a hyphen."""
     documents = list(load_corpus("pmc-sample").split("val", 10))
     pairs = [p for d in documents for p in zip(d.sentences, disturbed(d, DISTURBED[way]).sentences, strict=True)]
     others = sum(a != b for a, b in pairs)
