@@ -20,7 +20,7 @@ from lib.papers.tables import Row, RunSpec, Table, baseline, slug
 from lib.results import kept as kept_tables
 from lib.results.kept import kept_table
 from lib.results.numbers import make_table, page_table, table_numbers
-from lib.results.scores import SCORES, read_table_scores
+from lib.results.scores import ALL_LETTERS, SCORES, read_table_scores
 from lib.results.text import markdown, pairs_frame, published_table, setting, table_frame, without_published
 from lib.system.files import project_root
 from lib.train import main as train_main
@@ -397,6 +397,10 @@ def test_a_table_without_runs(scored):
     how = "`pubmed`, 3 of its test split scored; too few documents for an interval. R-Lsum is summary-level."
     assert setting(made) == f"{how} Published: pubmed, its R-L summary-level."
     assert table_frame(made)["published"].tolist() == ["", "", "47.76 / 20.36 / 39.19"]
+    others = {label: [base | {"letters": ALL_LETTERS}] for label in labels}
+    assert " Words are of all letters, without stems. " in setting(
+        make_table("mem2mem_table3_gold", others, "pubmed", "demo")
+    )
     ours = without_published(made)
     assert setting(ours) == how
     assert table_frame(ours).equals(table_frame(made).drop(columns="published"))

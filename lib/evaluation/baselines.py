@@ -19,7 +19,7 @@ def lead(sentences: Sequence[str], count: int) -> list[str]:
 def baselines(documents: Sequence[Document], training: Sequence[list[str]]) -> dict[str, list[list[str]]]:
     """Lead of as many sentences and LexRank of as many words as the `training` references have on average, and the
     oracle: name -> summaries. Words are those that ROUGE counts on these documents."""
-    all_letters = need_all_letters(sentence for d in documents for sentence in d.summary)
+    all_letters = counted_in(documents)
     count = round(float(np.mean([len(reference) for reference in training])))
     words = round(float(np.mean([sum(len(s.split()) for s in reference) for reference in training])))
     return {
@@ -27,6 +27,11 @@ def baselines(documents: Sequence[Document], training: Sequence[list[str]]) -> d
         "LexRank": [lexrank(d.sentences, words, all_letters=all_letters) for d in documents],
         "Oracle": [oracle(d.sentences, d.summary, all_letters=all_letters) for d in documents],
     }
+
+
+def counted_in(documents: Sequence[Document]) -> bool:
+    """Whether words of all letters are counted in summaries of these documents, by their references."""
+    return need_all_letters(sentence for document in documents for sentence in document.summary)
 
 
 def random_sentences(sentences: Sequence[str], count: int, random: np.random.Generator) -> list[str]:
@@ -113,13 +118,17 @@ def oracle(
     return [sentences[i] for i in sorted(chosen)]
 
 
-def matches(sentences: Sequence[str], reference: Sequence[str], each: int = 2) -> list[int]:
+def matches(
+    sentences: Sequence[str], reference: Sequence[str], each: int = 2, all_letters: bool | None = None
+) -> list[int]:
     """Numbers, in order, of the `each` sentences that are most like one of the reference, for all of its sentences:
     the labels of Subramanian et al. (2020). "Most like" is R-1 F1 + R-2 F1 here; they do not say which ROUGE.
 
     A sentence that shares no word is not chosen; where none does, the first stands for all.
+
+    all_letters: which words are counted (`counted_words`); None: the reference tells.
     """
-    all_letters = need_all_letters(reference)
+    all_letters = need_all_letters(reference) if all_letters is None else all_letters
     source = [counted_words(s, all_letters) for s in sentences]
     chosen: set[int] = set()
     for words in (counted_words(s, all_letters) for s in reference):
