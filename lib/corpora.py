@@ -3,11 +3,13 @@
 python -m lib.corpora                # names, sizes, licences, splits, and how to get each: a Markdown table
 python -m lib.corpora sumpubmed      # what stands in data/sumpubmed: counts by split, what was left out and why
 python -m lib.corpora FOLDER
+
+A folder of text whose words are set apart by spaces says so in its corpus.json: {"tokenised": true}
 """
 
 import sys
 
-from lib.data.catalogue import CLUSTERS, HUB, MANUAL, SAMPLE
+from lib.data.catalogue import CLUSTERS, HUB, MANUAL, SAMPLE, ByHand, HubCorpus
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS, CorpusError
 from lib.system.command_line import plain_errors
@@ -36,10 +38,15 @@ def table() -> str:
     ]
     for name, hub in HUB.items():
         how = f"by itself from the Hub, `{hub.repository}`. {hub.note}".strip()
-        lines.append(f"| `{name}` | {hub.what} | its owners' | its owners' | {how} |")
+        lines.append(f"| `{name}` | {hub.what}{_form(hub)} | its owners' | its owners' | {how} |")
     for name, corpus in MANUAL.items():
-        lines.append(f"| `{name}` | {corpus.size} | {corpus.licence} | {corpus.splits} | {corpus.how} |")
+        said = (corpus.size + _form(corpus), corpus.licence, corpus.splits, corpus.how)
+        lines.append(f"| `{name}` | {' | '.join(said)} |")
     return "\n".join(lines)
+
+
+def _form(corpus: HubCorpus | ByHand) -> str:
+    return ", tokenised" if corpus.tokenised else ""
 
 
 def contents(dataset: str) -> str:

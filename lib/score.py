@@ -73,6 +73,8 @@ def main(arguments: list[str] | None = None) -> None:
         write_whole(output, json.dumps(scores, ensure_ascii=False) + "\n")
         for name, part in scores["parts"].items():
             print(f"{output}: {name}, ROUGE", " / ".join(f"{x:.2f}" for x in np.mean(part["rouge"], 0)))
+        if "letters" in scores:
+            print(f"{output}: the references are not in ASCII, so ROUGE's words are of {scores['letters']}")
 
 
 def _check_numbers(args: Namespace) -> None:

@@ -32,7 +32,10 @@ from lib.system.devices import device_named, processes, rank_device, wait_for_al
 from lib.system.errors import InputError
 from lib.system.fields import Checked, Count
 
-_WHERE = "a corpus name, a folder of documents or a prepared corpus; by default the paper's own"
+_WHERE = (
+    "a corpus name, a folder of documents or a prepared corpus; by default the paper's own. A folder of text whose "
+    'words are set apart by spaces says so in corpus.json: {"tokenised": true}'
+)
 Dataset = Annotated[str, tyro.conf.arg(help=_WHERE)]
 
 

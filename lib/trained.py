@@ -18,7 +18,7 @@ from safetensors.torch import save
 import lib
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
-from lib.evaluation.baselines import lexrank
+from lib.evaluation.baselines import counted_in, lexrank
 from lib.papers import PAPERS
 from lib.papers.tables import DECODINGS, Kept, Row, RunSpec, Table
 from lib.results.kept import render
@@ -102,9 +102,12 @@ def _systems(title: str, scoring: Kept, run: Run, texts: list[Document]) -> Iter
     for how, size in DECODINGS.items():
         decode: DecodeConfig = replace(run.decode, block_ngrams=size)
         yield f"{title}, {how}", summarize(run.model, encoded, run.vocabulary, decode)
-    yield f"Lead, {scoring.words} words", [cut(d.sentences, scoring.words, run.options) for d in texts]
+    leads = [cut(d.sentences, scoring.words, run.options, d.tokenised) for d in texts]
+    yield f"Lead, {scoring.words} words", leads
     if scoring.cut is not None:  # a headline is no choice of sentences
-        yield f"LexRank, {scoring.words} words", [lexrank(d.sentences, scoring.words) for d in texts]
+        letters = counted_in(texts)
+        central = [lexrank(d.sentences, scoring.words, all_letters=letters) for d in texts]
+        yield f"LexRank, {scoring.words} words", central
     yield "References", [d.summary for d in texts]
 
 

@@ -47,7 +47,7 @@ import pandas as pd
 import torch
 
 import lib
-from lib.evaluation.bootstrap import interval, paired_bootstrap
+from lib.evaluation.bootstrap import interval, no_interval, paired_bootstrap
 from lib.data.corpora import anthology_year, load_corpus
 from lib.evaluation.baselines import lexrank, oracle
 from lib.pages.figures import interval_bars
@@ -201,10 +201,10 @@ rouge_1 = {name: [r[0] for r in part["rouge"]] for name, part in parts.items()}
 series = {how: {} for how in ("chosen from the text", *DECODINGS)}
 for name, values in rouge_1.items():
     system, _, how = name.partition(", ")
-    i = interval(values, seed)
-    series[how or "chosen from the text"][system] = [i.mean, i.low, i.high]
+    series[how or "chosen from the text"][system] = interval(values, seed).drawn
+over = no_interval(len(texts), "paper") or "its 95% interval over papers"
 figures.show(
-    interval_bars, f"{caption}: R-1 with its 95% interval over papers.", "compare_rouge",
+    interval_bars, f"{caption}: R-1 with {over}.", "compare_rouge",
     series=series, xlabel="ROUGE-1, F1 in percent",
 )  # fmt: skip
 
@@ -222,7 +222,7 @@ words here than on that corpus (156 and 178), because new names take many pieces
 
 The intervals of two systems may overlap although one system is better on nearly every document, because both scores depend on how hard the
 documents are. The paired bootstrap draws the same documents for both systems and looks at the difference (Koehn 2004). The table shows R-1, row minus
-column; the models decode with no trigram twice. A star means that the 95% interval of the difference excludes 0.
+column; the models decode with no trigram twice. A star means that the 95% interval of the difference excludes 0; of fewer than ten papers none can be had.
 """
 
 
@@ -231,7 +231,7 @@ def difference_shown(first, second):
     if first == second:
         return ""
     found = paired_bootstrap(rouge_1[second], rouge_1[first], seed)
-    return f"{found.mean:+.1f}{'*' if found.low > 0 or found.high < 0 else ''}"
+    return f"{found.mean:+.1f}{'*' if found.is_real else ''}"
 
 
 plain, ruled = (f", {how}" for how in DECODINGS)

@@ -1580,7 +1580,7 @@ These are the points that one needs to understand this page's numbers. [`docs/pa
 | generation | beam 4 | the same; ranked by mean log-probability; [UNK] is never generated; `small` and its saved tables: at least 35 symbols, with trigram blocking unless a row says otherwise; the shipped model: at least 240 symbols |
 | ROUGE | the official script | rouge-score, which stems otherwise: up to 0.4 points of R-1 lower |
 | Gold Ext of Table 3 | two labelled sentences for each of the reference | the oracle as long as it helps; with ten sentences; with their labels (`mem2mem_table3_gold`) |
-| sentences and words | Cohan et al.'s tokenised files | own splitter and tokenizer, which cut tokenised text again: a hyphenated word becomes several |
+| sentences and words | Cohan et al.'s tokenised files | theirs as they stand; other corpora by our own splitter and tokenizer |
 | shipped model and demo | the sizes of appendix A.2, $\lambda_1=0.0001$, $\lambda_2=0.01$ | the shipped model: `trained/mem2mem`, 3 x 250 source words, 200 summary words, a vocabulary of 15,000, width 128, $\lambda_1=0.05$, $\lambda_2=0.1$; the demo: 4 x 80 source words, 80 summary words, a vocabulary of 1,000, 6 slots, width 64, $\lambda_1=0.05$, $\lambda_2=0.1$, trigram blocking |
 """
 

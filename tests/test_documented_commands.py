@@ -92,6 +92,7 @@ SMALL = (
         r"""python -c "from tests.tools.bench.__main__ import *; work(Path())['\1']" """,
         quick=True,
     ),
+    Rule(r"^python -m tests\.tools\.disturbed_texts$", r"\g<0> --documents 1"),
     Rule(r"^snakemake (?!.*kept=1)(?!-n)", "snakemake -n "),
     Rule(r"--executor slurm", "--executor dryrun"),
     # pages

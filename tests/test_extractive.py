@@ -5,9 +5,19 @@ import pytest
 import torch
 
 from lib.data.corpora import load_corpus
+from lib.data.documents import Document
 from lib.data.tfidf import sparse_tfidf, tfidf
 from lib.data.vocabulary import Vocabulary
-from lib.evaluation.baselines import _along_cosines, _along_edges, lead, lexrank, matches, oracle, random_sentences
+from lib.evaluation.baselines import (
+    _along_cosines,
+    _along_edges,
+    baselines,
+    lead,
+    lexrank,
+    matches,
+    oracle,
+    random_sentences,
+)
 from lib.evaluation.metrics import rouge
 from lib.models.mem2mem import memory_sentences
 from lib.runs.search import extract, source_sentences
@@ -116,6 +126,21 @@ def test_texts_in_other_letters():
     texts = ["Погода сегодня хорошая.", "Кошки едят рыбу.", "Собаки, кошки едят рыбу и мясо.", "Собаки едят мясо."]
     assert oracle(texts, ["Кошки едят рыбу."]) == texts[1:2]
     assert lexrank(texts, 5) == texts[2:3] and matches(texts, ["Собаки едят"], each=1) == [3]
+
+
+def test_baselines_count_the_corpus_words():
+    """A document in other letters than the corpus's references are in is compared as the scores will be."""
+    russian = ["Погода сегодня хорошая.", "Кошки едят рыбу.", "Собаки, кошки едят рыбу и мясо.", "Собаки едят мясо."]
+    english = ["Nothing here.", "GRU and LSTM models read texts.", "Models read.", "LSTM models read long texts."]
+    by_majority = {"ru": (russian, ["Кошки едят рыбу."]), "en": (english, ["LSTM models read."])}
+    documents = {name: Document(name, "", [""], [text], summary) for name, (text, summary) in by_majority.items()}
+    for name, others in (("ru", []), ("ru", ["en"]), ("en", [])):
+        found = baselines([documents[name], *(documents[other] for other in others)], [["one two three four five"]])
+        assert found["Oracle"][0] == oracle(*by_majority[name], all_letters=name == "ru") != []
+        assert found["LexRank"][0] == lexrank(by_majority[name][0], 5, all_letters=name == "ru")
+    torn = documents["ru"], *[documents["en"]] * 30
+    assert baselines(torn, [["a b"]])["Oracle"][0] == [], "among thirty in English it is scored 0, by ASCII"
+    assert baselines(torn, [["a b c d e"]])["LexRank"][0] == lexrank(russian, 5, all_letters=False)
 
 
 def test_oracle_stops_when_nothing_improves_and_at_its_limit():

@@ -7,9 +7,9 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from lib.data.documents import Document
 from lib.evaluation.measures import METRICS
-from lib.evaluation.metrics import copied_ngrams, longest_common_recall, rouge
+from lib.evaluation.metrics import copied_ngrams, limited_recall, longest_common_recall, rouge
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.results.scores import score_systems
+from lib.results.scores import ALL_LETTERS, _setting, score_systems
 from lib.system.files import project_root
 from tests.tools.official_rouge import extracts, papers, without_stems
 
@@ -39,6 +39,41 @@ def test_texts_in_other_letters_are_scored():
     scores = rouge([["Кошки любят молоко."], ["猫喜欢奶"]], [["Кошки не любят рыбу."], ["猫喜欢鱼"]])
     assert scores[0].tolist() == pytest.approx([100 * 4 / 7, 0, 100 * 4 / 7])
     assert scores[1].tolist() == pytest.approx([75, 100 * 2 / 3, 75])
+
+
+@pytest.mark.parametrize("added", ["see https://example.org/a/longer/link", "GRU LSTM and BERT", ""])
+def test_words_are_chosen_for_the_corpus(added):
+    """Not for each text: a Russian sentence and itself with a link had no word in common."""
+    sentence = "Река замёрзла рано."
+    scores = rouge([[f"{sentence} {added}"]], [[sentence]])
+    words = 3 + len(added.replace("/", " ").replace(".", " ").replace(":", " ").split())
+    assert scores[0, 0] == pytest.approx(100 * 2 * 3 / (3 + words))
+    assert limited_recall([[f"{sentence} {added}"]], [[[sentence]]])[0].tolist() == [100, 100, 100]
+    assert longest_common_recall([f"{added} {sentence}"], [[sentence]]).tolist() == [100]
+
+
+def test_letters_with_accents_are_not_torn():
+    """Two Vietnamese sentences without a common word scored 30.8, by letters that accents leave between them."""
+    assert rouge([["Trời mưa lớn nên học sinh nghỉ."]], [["Mô hình chép những từ lạ."]])[0].tolist() == [0, 0, 0]
+    plain = "One other word of a language in which most have none but plain letters."
+    references = [["We saw a naïve model of β-cells; it read what ten others had read before."], [plain]]
+    expected = RougeScorer(["rouge1"], use_stemmer=True).score(references[0][0], "na ve cells")["rouge1"].fmeasure
+    assert rouge([["na ve cells"], [plain]], references)[0, 0] == pytest.approx(100 * expected), "in English"
+
+
+def test_sentences_are_not_words_cut_at_line_ends():
+    """A sentence that ends in a hyphen is no beginning of the next."""
+    assert (
+        rouge([["it ends in pre-", "fix it"]], [["it ends in pre", "fix it"]])[0].tolist() == [pytest.approx(100)] * 3
+    )
+
+
+def test_scores_say_which_words_were_counted():
+    """Of the usual ones nothing is said."""
+    documents = [Document(str(n), "", [""], [["Река замёрзла рано."]], ["Река замёрзла."]) for n in range(2)]
+    assert _setting("x", documents, "test", 9)["letters"] == ALL_LETTERS
+    english = Document("3", "", [""], [["It froze."]], ["It froze early, and nobody crossed it."])
+    assert "letters" not in _setting("x", [english], "test", 9)
 
 
 def test_stems_that_are_kept_are_rouge_scores_own():

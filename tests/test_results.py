@@ -20,7 +20,7 @@ from lib.papers.tables import Row, RunSpec, Table, baseline, slug
 from lib.results import kept as kept_tables
 from lib.results.kept import kept_table
 from lib.results.numbers import make_table, page_table, table_numbers
-from lib.results.scores import SCORES, read_table_scores
+from lib.results.scores import ALL_LETTERS, SCORES, read_table_scores
 from lib.results.text import markdown, pairs_frame, published_table, setting, table_frame, without_published
 from lib.system.files import project_root
 from lib.train import main as train_main
@@ -238,7 +238,12 @@ def test_a_table(scored):
     )
     assert text.endswith("Made by `snakemake -c2 mem2mem_table2`.")
     assert table_frame(numbers).loc["+read", "published"] == "42.06 / 16.56 / 38.11"
-    assert pairs_frame(numbers).loc["+read - hred", "R-1"].count("p ") == 1
+    assert pairs_frame(numbers).loc["+read - hred", "R-1"].endswith(" (no interval: 3 documents)")
+    assert table_frame(numbers).loc["hred", "R-1"] == f"{row['scores']['R-1']['mean']:.2f} (no interval: 3 documents)"
+    assert "too few documents for an interval" in text and "p < 0.01" not in text
+    enough = {**numbers, "documents": 10}
+    assert pairs_frame(enough).loc["+read - hred", "R-1"].count("p ") == 1
+    assert "(no interval" not in markdown(enough) and "95% bootstrap interval over documents" in markdown(enough)
 
 
 def test_rows_that_are_not_built_say_so(scored, monkeypatch):
@@ -389,9 +394,13 @@ def test_a_table_without_runs(scored):
     base = read(scored / "baselines.json")
     labels = ["Oracle, as long as it helps", "Oracle, 10 sentences", "Gold Ext, two sentences for each"]
     made = make_table("mem2mem_table3_gold", {label: [base] for label in labels}, "pubmed", "demo")
-    how = "`pubmed`, 3 of its test split scored; 95% bootstrap interval over documents. R-Lsum is summary-level."
+    how = "`pubmed`, 3 of its test split scored; too few documents for an interval. R-Lsum is summary-level."
     assert setting(made) == f"{how} Published: pubmed, its R-L summary-level."
     assert table_frame(made)["published"].tolist() == ["", "", "47.76 / 20.36 / 39.19"]
+    others = {label: [base | {"letters": ALL_LETTERS}] for label in labels}
+    assert " Words are of all letters, without stems. " in setting(
+        make_table("mem2mem_table3_gold", others, "pubmed", "demo")
+    )
     ours = without_published(made)
     assert setting(ours) == how
     assert table_frame(ours).equals(table_frame(made).drop(columns="published"))

@@ -28,12 +28,15 @@ class EncodedDocument:
     graph: np.ndarray | None = None  # [L * L] weights between paragraphs, which stand as sentences
     # to be learned of sentences: [L] 1 for those to extract, or [L - 1] ROUGE-2 recall of paragraphs after a title
     labels: np.ndarray | None = None
+    tokenised: bool = False  # whether words of the text were set apart by spaces
 
     @classmethod
-    def of(cls, name: str, source, sentence_lengths, target, unknown=(), reference=()) -> "EncodedDocument":
+    def of(
+        cls, name: str, source, sentence_lengths, target, unknown=(), reference=(), tokenised: bool = False
+    ) -> "EncodedDocument":
         """A document from ids and lengths in any kind of sequence."""
         source, lengths, target = (np.asarray(x, dtype=np.int32) for x in (source, sentence_lengths, target))
-        return cls(name, source, lengths, target, list(unknown), list(reference))
+        return cls(name, source, lengths, target, list(unknown), list(reference), tokenised=tokenised)
 
 
 def rows_of(document: EncodedDocument) -> list[np.ndarray]:

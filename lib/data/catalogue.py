@@ -16,18 +16,22 @@ class HubCorpus:
     separator: str | None = None  # between the articles of one cluster
     note: str = ""
     what: str = ""
+    tokenised: bool = False  # whether words and marks are set apart by spaces
 
 
 _NO_SECTIONS = (
     "The Hub's copy has no section names. For sections, unpack the original {}-dataset.zip of Cohan et al. "
-    "(train.txt, val.txt, test.txt) and pass its folder."
+    '(train.txt, val.txt, test.txt), put a file corpus.json with {{"tokenised": true}} beside them, and pass the '
+    "folder."
 )
 HUB = {
     "arxiv": HubCorpus(
-        "ccdv/arxiv-summarization", "document", note=_NO_SECTIONS.format("arxiv"), what="215,913 papers of arXiv"
+        "ccdv/arxiv-summarization", "document", note=_NO_SECTIONS.format("arxiv"), what="215,913 papers of arXiv",
+        tokenised=True,
     ),
     "pubmed": HubCorpus(
-        "ccdv/pubmed-summarization", "document", note=_NO_SECTIONS.format("pubmed"), what="133,215 papers of PubMed"
+        "ccdv/pubmed-summarization", "document", note=_NO_SECTIONS.format("pubmed"), what="133,215 papers of PubMed",
+        tokenised=True,
     ),
     "cnn_dailymail": HubCorpus("abisee/cnn_dailymail", "3.0.0", summary="highlights", what="news and its highlights"),
     "multi_news": HubCorpus(
@@ -46,6 +50,7 @@ class ByHand:
     licence: str
     splits: str = "its owners'"
     private: bool = False  # whether none of its texts may be published
+    tokenised: bool = False  # whether words and marks are set apart by spaces
 
 
 # Looked for in the folder `data`, each under its name.
@@ -101,6 +106,7 @@ MANUAL = {
         "3.8 million sentences and headlines",
         "the Linguistic Data Consortium's",
         private=True,
+        tokenised=True,
     ),
     "wikisum": ByHand(
         "download the ranked shards that the project nlpyang/hiersumm links to (WIKI.train.0.pt and so on) and its "
@@ -110,7 +116,7 @@ MANUAL = {
     ),
     "duc2004": ByHand(
         "ask NIST for DUC 2004 (duc.nist.gov): input.txt and task1_ref0.txt to task1_ref3.txt, a text or headline "
-        "a line",
+        "a line; where they are tokenised as Gigaword is, say so in corpus.json",
         "500 texts with four headlines each, for tests only",
         "by agreement",
         private=True,

@@ -33,10 +33,11 @@ from lib.data.catalogue import (
 )
 from lib.data.documents import SPLITS, Absent, CorpusError, Document, Omitted, to_document
 from lib.data.pieces import Pieces
-from lib.data.readers import Records, Source, articles_of, find_split, reading, shard_pieces
+from lib.data.readers import Records, Source, articles_of, find_split, parse_json, reading, shard_pieces
 from lib.data.releases import RELEASES, visible
 from lib.data.sentences import split_sentences
 from lib.data.text_folders import TEXTS
+from lib.data.words import looks_tokenised
 from lib.system.errors import did_you_mean
 from lib.system.files import of_the_system, project_root, would_be_published
 from lib.system.fingerprints import contents_digest, digest
@@ -66,6 +67,8 @@ class Skipped:
         return f"{self.file}, line {self.line}: {self.reason}"
 
 
+LOOKED_AT = 1_000  # sentences, to see whether a corpus that does not say so looks tokenised
+SAYS = "corpus.json"  # the file in which a folder says what its texts are
 Given = Iterable[dict | Document]
 
 
@@ -74,7 +77,8 @@ class Corpus:
 
     `skipped` holds what the last pass over each split could not use (`errors="skip"`, and `Absent` records),
     `omitted` counts by reason what the reader's own rules left out of it, `repeated` has the ids that it found more
-    than once. `identity` names all that determines the documents.
+    than once, `tokenised` the splits with documents whose words were set apart by spaces. `identity` names all that
+    determines the documents.
     """
 
     def __init__(
@@ -95,6 +99,8 @@ class Corpus:
         self._repeated: dict[str, list[str]] = {}
         self._omitted: dict[str, Counter[str]] = {}
         self._seen: dict[str, int] = {}  # records of each split, those that were left out among them
+        self._tokenised: dict[str, bool] = {}
+        self._looked_at: list[str] = []  # the first sentences that were read
 
     @property
     def identity(self) -> str:
@@ -137,6 +143,7 @@ class Corpus:
         self._repeated[split_name] = repeated = []
         self._omitted[split_name] = omitted = Counter()
         self._seen[split_name] = 0
+        self._tokenised[split_name] = False
         seen: set[int] = set()  # hashes: a corpus may have millions of ids
         before = 0
         for source in self._records[split_name]:
@@ -151,6 +158,9 @@ class Corpus:
                         raise record
                     document = record if isinstance(record, Document) else to_document(record, before + line)
                     usable += 1
+                    self._tokenised[split_name] |= document.tokenised
+                    if len(self._looked_at) < LOOKED_AT:
+                        self._looked_at += document.sentences
                     if (name := hash(document.id)) in seen:
                         repeated.append(document.id)
                     seen.add(name)
@@ -208,6 +218,10 @@ class Corpus:
     def repeated(self) -> list[str]:
         return [name for names in self._repeated.values() for name in names]
 
+    @property
+    def tokenised(self) -> list[str]:
+        return [name for name, seen in self._tokenised.items() if seen]
+
     def left_out(self) -> str:
         """The numbers of records that were left out: by the reader's rules with each reason, and of those that cannot
         be used with the first reasons; empty where none was."""
@@ -226,10 +240,17 @@ class Corpus:
         return f"{count} left out: {shown}" + ("; and more" if len(skipped) > 3 else "")
 
     def remarks(self, nothing: str = "") -> str:
-        """`left_out`, or `nothing` where no record was, and ids that come again."""
+        """`left_out`, or `nothing` where no record was, ids that come again, and which splits are tokenised,
+        or look as if they were."""
         parts = [self.left_out() or nothing]
         if again := self.repeated:
             parts.append(f"{len(again)} documents have the id of an earlier one in their split, such as {again[0]!r}")
+        if names := ", ".join(self.tokenised):
+            parts.append(f"its text is tokenised ({names}): words are what stands between spaces")
+        elif looks_tokenised(self._looked_at):
+            parts.append(
+                f'its text looks tokenised, and is cut again: {SAYS} in its folder can say {{"tokenised": true}}'
+            )
         return ". ".join(filter(None, parts))
 
     def report(self) -> str:
@@ -281,6 +302,20 @@ def _written(record) -> str:
 def _sources(name: str, split_names: Iterable[str], read: Callable[[str], Iterable]) -> dict[str, list[Source]]:
     """Splits that are no files, as a `Corpus` wants them: for each a name, and what reads its numbered records."""
     return {split_name: [Source(f"{name}, {split_name}", partial(read, split_name))] for split_name in split_names}
+
+
+def _as_tokenised(sources: dict[str, list[Source]]) -> dict[str, list[Source]]:
+    """Sources of records that say that their text is tokenised, unless one says otherwise."""
+
+    def saying(read):
+        for line, record in read():
+            silent = isinstance(record, dict) and record.get("tokenised") is None
+            yield line, {**record, "tokenised": True} if silent else record
+
+    return {
+        split_name: [replace(source, read=partial(saying, source.read)) for source in of_split]
+        for split_name, of_split in sources.items()
+    }
 
 
 def _records(source: Source) -> Records:
@@ -339,14 +374,26 @@ def _folder_named(dataset: str | Path) -> Path | None:
 def _by_hand(name: str, errors: str) -> Corpus:
     folder, corpus = project_root() / "data" / name, MANUAL[name]
     if folder.is_dir():
-        return _folder(folder, errors, name)
+        return _folder(folder, errors, name, corpus.tokenised)
     raise CorpusError(
         f"{name!r} must be fetched by hand: {corpus.how}, into the folder {folder}, or anywhere, and give that "
         f"folder's path in place of the name. Size: {corpus.size}. Licence: {corpus.licence}."
     )
 
 
-def _folder(folder: Path, errors: str, name: str = "") -> Corpus:
+def _says_tokenised(folder: Path, otherwise: bool) -> bool:
+    """Whether a folder's `SAYS` says that its texts are tokenised, or `otherwise` without such a file."""
+    path = folder / SAYS
+    if not path.exists():
+        return otherwise
+    with reading(path):
+        says = parse_json(path.read_bytes().replace(b"\n", b" "))
+    if not isinstance(says, dict) or says.keys() != {"tokenised"} or not isinstance(says["tokenised"], bool):
+        raise CorpusError(f'{path}: it must hold {{"tokenised": true}} or {{"tokenised": false}}, and nothing else')
+    return says["tokenised"]
+
+
+def _folder(folder: Path, errors: str, name: str = "", tokenised: bool = False) -> Corpus:
     try:
         records = {split_name: files for split_name in SPLITS if (files := find_split(folder, split_name))}
         if not records and (folder / "prepared.json").is_file():
@@ -367,9 +414,12 @@ def _folder(folder: Path, errors: str, name: str = "") -> Corpus:
         paths = list(dict.fromkeys(path for s in sources for path in (Path(s.path), *s.beside)))
         inside = [p for path in paths for p in ([path] if path.is_file() else visible(path)) if p.is_file()]
         pieces = shard_pieces(folder) if any(path.suffix == ".pt" for path in paths) else None
-        identity = digest([contents_digest(folder, inside), pieces and pieces.words])
+        tokenised = _says_tokenised(folder, tokenised)
+        says = [SAYS] if tokenised else []
+        identity = digest([contents_digest(folder, inside), pieces and pieces.words, *says])
     except OSError as error:
         raise CorpusError(of_the_system(error, folder)) from None
+    records = _as_tokenised(records) if tokenised else records
     return Corpus(name or str(folder), records, identity, errors, pieces=pieces)
 
 
@@ -486,8 +536,8 @@ def _hub(name: str, hub: HubCorpus, errors: str) -> Corpus:
         ) from None
     rows = {split_name: loaded["validation" if split_name == "val" else split_name] for split_name in SPLITS}
     records = _sources(hub.repository, SPLITS, lambda split_name: _hub_records(rows[split_name], hub))
-    identity = digest([split._fingerprint for split in rows.values()])
-    return Corpus(name, records, identity, errors, hub.note)
+    identity = digest([*(split._fingerprint for split in rows.values()), *([SAYS] if hub.tokenised else [])])
+    return Corpus(name, _as_tokenised(records) if hub.tokenised else records, identity, errors, hub.note)
 
 
 def _hub_answers(timeout: float = 3.0) -> bool:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
+from lib.data.characters import clean
 from lib.data.sentences import split_sentences
 from lib.system.errors import InputError
 
@@ -31,6 +32,7 @@ class Document:
     sections: list[list[str]]  # sentences, section by section
     summary: list[str]  # sentences
     more_summaries: list[list[str]] = field(default_factory=list)  # by other people, for evaluation
+    tokenised: bool = False  # whether words and marks are set apart by spaces already
 
     @property
     def references(self) -> list[list[str]]:
@@ -58,7 +60,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def to_document(record: dict, number: int = 0, reference: bool = True) -> Document:
-    """Turn one record of any known layout into a `Document`.
+    """Turn one record of any known layout into a `Document`, its texts cleaned (`checked_text`).
+
+    A record with `tokenised` true is of text whose words and marks are set apart by spaces.
 
     reference: whether there must be a summary.
     Raises ValueError with the reason: keys missing, a value of the wrong type, a null byte or half a character,
@@ -72,11 +76,12 @@ def to_document(record: dict, number: int = 0, reference: bool = True) -> Docume
     summary = [_SUMMARY_TAGS.sub("", s).strip() for s in _sentences(written, summary_key)]
     document = Document(
         id=_string(record, ("article_id", "id", "url"), str(number)),
-        title=_string(record, ("title",), ""),
+        title=clean(_string(record, ("title",), "")),
         section_names=names,
         sections=sections,
         summary=[s for s in summary if s],
         more_summaries=_more_summaries(record.get("more_summaries")),
+        tokenised=_tokenised(record.get("tokenised")),
     )
     if not document.sections:
         raise InputError(f"the source ({source_key!r}) is empty")
@@ -124,7 +129,7 @@ def _paragraphs(value) -> tuple[list[str], list[list[str]]]:
         )
     parts = [p if isinstance(p, dict) else {"text": p} for p in value]
     filled = [
-        (_string(part, ("source",), ""), sentences)
+        (clean(_string(part, ("source",), "")), sentences)
         for part in parts
         if (sentences := _sentences(part.get("text"), "paragraphs"))
     ]
@@ -146,7 +151,23 @@ def _sentences(value, key: str) -> list[str]:
     return [s for line in checked_text(value, key).splitlines() for s in split_sentences(line)]
 
 
+def _tokenised(value) -> bool:
+    """What a record says of its text: yes or no, also in the letters of a table; nothing and NaN are no."""
+    said = str(value).lower()
+    if said not in ("true", "false", "none", "nan", ""):
+        raise InputError(f"'tokenised' must be true or false, not {value!r}")
+    return said == "true"
+
+
 def checked_text(value, key: str) -> str:
+    """The door of every text: what a record's key or a file holds, as `clean` makes it.
+
+    Raises InputError for what is no text, and for a null byte or half a character in it.
+    """
+    return clean(_text(value, key))
+
+
+def _text(value, key: str) -> str:
     if not isinstance(value, str):
         raise InputError(f"{key!r} must hold text, found {type(value).__name__}")
     if "\0" in value:
@@ -163,4 +184,4 @@ def _string(record: dict, keys: tuple[str, ...], default: str) -> str:
     )
     if isinstance(value, float) and value.is_integer():  # a table with gaps has 7.0 for 7
         value = int(value)
-    return str(value) if isinstance(value, int | float) else checked_text(value, key)
+    return str(value) if isinstance(value, int | float) else _text(value, key)

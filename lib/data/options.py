@@ -8,8 +8,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar
 
+from lib.data.characters import lowered
 from lib.data.documents import Document
-from lib.data.words import tokenize
+from lib.data.words import split_words, tokenize
 from lib.system.fields import Checked, Count
 
 
@@ -21,6 +22,7 @@ class Example:
     sentences: list[list[str]]
     summary: list[str]
     reference: list[str]  # the summary's sentences as they were
+    tokenised: bool = False  # as the document's texts
 
     @property
     def words(self) -> list[str]:
@@ -72,14 +74,15 @@ class Options(Checked, ABC):
         """Raise CorpusError where a corpus that begins with these training documents (as `example` gives them) is
         none for a model of these options."""
 
-    def words(self, sentence: str) -> list[str]:
-        return words_of(sentence, self.lower)
+    def words(self, sentence: str, tokenised: bool = False) -> list[str]:
+        """Words of a sentence of a document, as `words_of` has them."""
+        return words_of(sentence, self.lower, tokenised)
 
-    def cut(self, sentences: Iterable[str], budget: int) -> list[list[str]]:
+    def cut(self, sentences: Iterable[str], budget: int, tokenised: bool = False) -> list[list[str]]:
         """Sentences in words until `budget` is used up; the last one may be cut."""
         cut_sentences = []
         for sentence in sentences:
-            words = self.words(sentence)[:budget]
+            words = self.words(sentence, tokenised)[:budget]
             if words:
                 cut_sentences.append(words)
                 budget -= len(words)
@@ -89,8 +92,9 @@ class Options(Checked, ABC):
 
     def with_summary(self, document: Document, sentences: list[list[str]]) -> Example:
         """A document of these `sentences`, and of the words of its summary up to `summary_tokens`."""
-        summary = [word for sentence in document.summary for word in self.words(sentence)]
-        return Example(document.id, sentences, summary[: self.summary_tokens], document.summary)
+        summary = [word for sentence in document.summary for word in self.words(sentence, document.tokenised)]
+        summary = summary[: self.summary_tokens]
+        return Example(document.id, sentences, summary, document.summary, document.tokenised)
 
 
 def beginning(sentences: Sequence[str], words: int | None) -> Sequence[str]:
@@ -101,6 +105,7 @@ def beginning(sentences: Sequence[str], words: int | None) -> Sequence[str]:
     return [sentence for sentence, count in zip(sentences, before) if count < words]
 
 
-def words_of(sentence: str, lower: bool) -> list[str]:
-    """Words of a sentence, in lower case if `lower`."""
-    return tokenize(sentence.lower() if lower else sentence)
+def words_of(sentence: str, lower: bool, tokenised: bool = False) -> list[str]:
+    """Words of a sentence, in lower case if `lower`; of a `tokenised` one what stands between spaces."""
+    sentence = lowered(sentence) if lower else sentence
+    return split_words(sentence) if tokenised else tokenize(sentence)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from lib.data.batch import EncodedDocument
+from lib.data.characters import lowered
 from lib.data.options import Options
 from lib.data.pieces import Pieces
 from lib.data.prepared import LONG, chunked, noted, watched
@@ -40,7 +41,7 @@ def learn_pieces(
 
 def cased(texts: Sequence[str], options: Options) -> list[str]:
     """The texts, in small letters where the options say so."""
-    return [text.lower() for text in texts] if options.lower else list(texts)
+    return [lowered(text) for text in texts] if options.lower else list(texts)
 
 
 def summary_pieces(summary: Sequence[str], pieces: Pieces, options: Options) -> list[int]:

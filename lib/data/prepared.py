@@ -94,7 +94,7 @@ def encode(example: Example, vocabulary: Vocabulary, summary_tokens: int) -> Enc
     lengths = [len(s) for s in example.sentences]
     source, unknown = vocabulary.encode_source(example.words)
     target = [*vocabulary.encode_target(example.summary, unknown), EOS][:summary_tokens]
-    return EncodedDocument.of(example.id, source, lengths, target, unknown, example.reference)
+    return EncodedDocument.of(example.id, source, lengths, target, unknown, example.reference, example.tokenised)
 
 
 @dataclass(frozen=True)
@@ -439,7 +439,7 @@ def _numbers(example: Example, numbers: dict[str, int]) -> dict[str, np.ndarray]
         for words in (example.words, example.summary)
     )
     lengths = np.array([len(s) for s in example.sentences], dtype=np.int32)
-    texts = json.dumps([example.id, example.reference], ensure_ascii=False).encode()
+    texts = json.dumps([example.id, example.reference, example.tokenised], ensure_ascii=False).encode()
     return {
         "source": source, "summary": summary, "sentence_lengths": lengths, "texts": np.frombuffer(texts, np.uint8),
     }  # fmt: skip
@@ -472,8 +472,9 @@ def _encoded(
         places = np.searchsorted(outside, summary).clip(max=len(outside) - 1)
         target = np.where((target < 0) & (outside[places] == summary), copies[places], target)
     target = np.append(np.where(target < 0, UNK, target), EOS)[:summary_tokens].astype(np.int32)
-    name, reference = json.loads(texts.tobytes())
-    return EncodedDocument(name, ids, lengths, target, [words[i] for i in outside[np.argsort(first)]], reference)
+    name, reference, tokenised = json.loads(texts.tobytes())
+    unknown = [words[i] for i in outside[np.argsort(first)]]
+    return EncodedDocument(name, ids, lengths, target, unknown, reference, tokenised=tokenised)
 
 
 def chunked(documents: Iterable) -> Iterator[list]:

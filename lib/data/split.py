@@ -137,6 +137,8 @@ class Split(Sequence):
 def _parts(document: EncodedDocument) -> dict[str, np.ndarray]:
     """Arrays of what is saved of a document."""
     texts = {"id": document.id, "unknown": document.unknown, "reference": document.reference}
+    if document.tokenised:  # said where it is so: what was saved before stays as it is
+        texts["tokenised"] = True
     parts = {key: getattr(document, key) for key in ARRAYS if getattr(document, key) is not None}
     return {**parts, "texts": np.frombuffer(json.dumps(texts, ensure_ascii=False).encode(), np.uint8)}
 

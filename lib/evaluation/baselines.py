@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from lib.data.documents import Document
 from lib.data.tfidf import sparse_tfidf
-from lib.data.words import counted_words
+from lib.data.words import counted_words, need_all_letters
 
 
 def lead(sentences: Sequence[str], count: int) -> list[str]:
@@ -18,14 +18,20 @@ def lead(sentences: Sequence[str], count: int) -> list[str]:
 
 def baselines(documents: Sequence[Document], training: Sequence[list[str]]) -> dict[str, list[list[str]]]:
     """Lead of as many sentences and LexRank of as many words as the `training` references have on average, and the
-    oracle: name -> summaries."""
+    oracle: name -> summaries. Words are those that ROUGE counts on these documents."""
+    all_letters = counted_in(documents)
     count = round(float(np.mean([len(reference) for reference in training])))
     words = round(float(np.mean([sum(len(s.split()) for s in reference) for reference in training])))
     return {
         f"Lead-{count}": [lead(d.sentences, count) for d in documents],
-        "LexRank": [lexrank(d.sentences, words) for d in documents],
-        "Oracle": [oracle(d.sentences, d.summary) for d in documents],
+        "LexRank": [lexrank(d.sentences, words, all_letters=all_letters) for d in documents],
+        "Oracle": [oracle(d.sentences, d.summary, all_letters=all_letters) for d in documents],
     }
+
+
+def counted_in(documents: Sequence[Document]) -> bool:
+    """Whether words of all letters are counted in summaries of these documents, by their references."""
+    return need_all_letters(sentence for document in documents for sentence in document.summary)
 
 
 def random_sentences(sentences: Sequence[str], count: int, random: np.random.Generator) -> list[str]:
@@ -34,16 +40,25 @@ def random_sentences(sentences: Sequence[str], count: int, random: np.random.Gen
     return [sentences[int(i)] for i in sorted(chosen)]
 
 
-def lexrank(sentences: Sequence[str], words: int, threshold: float | None = 0.1, damping: float = 0.85) -> list[str]:
+def lexrank(
+    sentences: Sequence[str],
+    words: int,
+    threshold: float | None = 0.1,
+    damping: float = 0.85,
+    all_letters: bool | None = None,
+) -> list[str]:
     """The most central sentences, in document order, until there are `words` (Erkan and Radev 2004).
 
     Two sentences are connected when the cosine of their tf-idf vectors, a sentence counting as a document, reaches
     `threshold`; where there is none (continuous LexRank), by the weight of their cosine. Centrality is the stationary
     distribution of a walk that follows edges with probability `damping`.
+
+    all_letters: which words are counted (`counted_words`); None: the sentences tell.
     """
     if not sentences:
         return []
-    vectors = sparse_tfidf([counted_words(s) for s in sentences])
+    all_letters = need_all_letters(sentences) if all_letters is None else all_letters
+    vectors = sparse_tfidf([counted_words(s, all_letters) for s in sentences])
     follow = _along_cosines(vectors) if threshold is None else _along_edges(vectors, threshold)
     rank, degrees = np.full(len(sentences), 1 / len(sentences)), follow(np.ones(len(sentences)))
     for _ in range(100):
@@ -77,10 +92,16 @@ def _along_edges(vectors: csr_array, threshold: float) -> Follow:
     return lambda values: np.concatenate([block @ values for block in blocks])
 
 
-def oracle(sentences: Sequence[str], reference: Sequence[str], count: int | None = None) -> list[str]:
+def oracle(
+    sentences: Sequence[str], reference: Sequence[str], count: int | None = None, all_letters: bool | None = None
+) -> list[str]:
     """Sentences chosen one by one for the largest R-1 F1 + R-2 F1 against the reference, until nothing improves it
-    (Nallapati et al. 2017) or `count` are chosen. In document order; words are lower-cased and not stemmed."""
-    source, wanted = ([counted_words(s) for s in texts] for texts in (sentences, reference))
+    (Nallapati et al. 2017) or `count` are chosen. In document order; words are lower-cased and not stemmed.
+
+    all_letters: which words are counted (`counted_words`); None: the reference tells.
+    """
+    all_letters = need_all_letters(reference) if all_letters is None else all_letters
+    source, wanted = ([counted_words(s, all_letters) for s in texts] for texts in (sentences, reference))
     overlaps = [_Overlap(source, wanted, n) for n in (1, 2)]
     chosen: list[int] = []
     best = 0.0
@@ -97,15 +118,20 @@ def oracle(sentences: Sequence[str], reference: Sequence[str], count: int | None
     return [sentences[i] for i in sorted(chosen)]
 
 
-def matches(sentences: Sequence[str], reference: Sequence[str], each: int = 2) -> list[int]:
+def matches(
+    sentences: Sequence[str], reference: Sequence[str], each: int = 2, all_letters: bool | None = None
+) -> list[int]:
     """Numbers, in order, of the `each` sentences that are most like one of the reference, for all of its sentences:
     the labels of Subramanian et al. (2020). "Most like" is R-1 F1 + R-2 F1 here; they do not say which ROUGE.
 
     A sentence that shares no word is not chosen; where none does, the first stands for all.
+
+    all_letters: which words are counted (`counted_words`); None: the reference tells.
     """
-    source = [counted_words(s) for s in sentences]
+    all_letters = need_all_letters(reference) if all_letters is None else all_letters
+    source = [counted_words(s, all_letters) for s in sentences]
     chosen: set[int] = set()
-    for words in map(counted_words, reference):
+    for words in (counted_words(s, all_letters) for s in reference):
         scores = np.sum([_Overlap(source, [words], n).f1_with_each() for n in (1, 2)], 0)
         chosen |= {int(i) for i in np.argsort(-scores, kind="stable")[:each] if scores[i] > 0}
     return sorted(chosen) or [0]

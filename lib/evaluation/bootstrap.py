@@ -1,44 +1,74 @@
 """Intervals of means over documents and seeds, and which differences between systems are real."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 LEAST_WEIGHT = 1e-12  # in place of none, to divide by
+FEWEST = 10  # documents: of fewer, resamples are too much alike to say how far off a mean is
+
+
+def no_interval(count: int, unit: str = "document") -> str:
+    """Words in place of the interval and the p of so few documents, or other units; none where there are enough."""
+    return "" if count >= FEWEST else f"no interval: {count} {unit}{'s' * (count != 1)}"
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over documents with its 95% bootstrap interval, in percent."""
+    """A mean over documents with its 95% bootstrap interval, in percent. Of fewer documents than `FEWEST` the
+    interval means nothing, and `str` does not show it."""
 
     mean: float
     low: float
     high: float
+    count: int = field(default=FEWEST, compare=False)  # documents
+    unit: str = field(default="document", compare=False)
+
+    @property
+    def drawn(self) -> list[float]:
+        """Mean, low and high for a figure: where no interval can be had, a point."""
+        return [self.mean] * 3 if no_interval(self.count) else [self.mean, self.low, self.high]
 
     def __str__(self) -> str:
-        return f"{self.mean:.2f} [{self.low:.2f}, {self.high:.2f}]"
+        said = no_interval(self.count, self.unit)
+        return f"{self.mean:.2f} " + (f"({said})" if said else f"[{self.low:.2f}, {self.high:.2f}]")
 
 
-def interval(values: np.ndarray, seed: int = 0, resamples: int = 1000, weights=None) -> Interval:
+def interval(
+    values: np.ndarray, seed: int = 0, resamples: int = 1000, weights=None, unit: str = "document"
+) -> Interval:
     """Mean of `values` [documents], or of several runs [runs, documents], and the 2.5th and 97.5th percentile of the
     means of resampled documents; of several runs, these are resampled too.
 
     weights: of the same shape, for a weighted mean: a share that is pooled over documents; 0 where all weights are.
+    unit: what the values are of, where it is not documents.
     """
     values, weights = _by_run(values, weights)
     low, high = np.percentile(_resampled(values, weights, np.random.default_rng(seed), resamples), [2.5, 97.5])
-    return Interval(_mean(values, weights), low, high)
+    return Interval(_mean(values, weights), low, high, values.shape[1], unit)
 
 
 @dataclass(frozen=True)
 class Difference:
     """The difference that a second system makes, in percent: 95% bootstrap interval, and the share of resamples
-    (twice the smaller side) that say otherwise."""
+    (twice the smaller side) that say otherwise. Of fewer than `FEWEST` documents only the mean has a meaning."""
 
     mean: float
     low: float
     high: float
     p: float
+    count: int = field(default=FEWEST, compare=False)  # documents
+
+    @property
+    def is_real(self) -> bool:
+        """Whether the interval can be had, and excludes 0."""
+        return self.count >= FEWEST and (self.low > 0 or self.high < 0)
+
+    def __str__(self) -> str:
+        if said := no_interval(self.count):
+            return f"{self.mean:+.2f} ({said})"
+        p = "< 0.01" if self.p < 0.01 else f"{self.p:.2f}"
+        return f"{self.mean:+.2f} [{self.low:+.2f}, {self.high:+.2f}], p {p}"
 
 
 def paired_bootstrap(first, second, seed: int = 0, resamples: int = 2000, weights=(None, None)) -> Difference:
@@ -55,7 +85,7 @@ def paired_bootstrap(first, second, seed: int = 0, resamples: int = 2000, weight
     drawn = _resampled(b, wb, random, resamples, documents) - _resampled(a, wa, random, resamples, documents)
     low, high = np.percentile(drawn, [2.5, 97.5])
     p = min(1.0, 2 * min((drawn <= 0).mean(), (drawn >= 0).mean()))
-    return Difference(_mean(b, wb) - _mean(a, wa), low, high, p)
+    return Difference(_mean(b, wb) - _mean(a, wa), low, high, p, a.shape[1])
 
 
 def _by_run(values, weights) -> tuple[np.ndarray, np.ndarray]:

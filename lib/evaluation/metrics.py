@@ -10,34 +10,47 @@ from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenize import tokenize
 from rouge_score.tokenizers import Tokenizer
 
-from lib.data.words import counted_words, mostly_ascii
+from lib.data.characters import lowered, unified
+from lib.data.words import counted_words, need_all_letters
 from lib.evaluation.measures import METRICS
 
 
 class _Stems(Tokenizer):
-    """rouge-score's words, stemmed as it does, but each once: stems take most of the time that scores take.
-
-    It knows ASCII letters and digits alone; a text in other letters has `counted_words`, without stems.
-    """
+    """rouge-score's words, stemmed as it does, but each once: stems take most of the time that scores take. They are
+    of ASCII letters and digits alone."""
 
     def __init__(self):
         self.stem = lru_cache(maxsize=2**17)(PorterStemmer().stem)
 
     def tokenize(self, text: str) -> list[str]:
-        return tokenize(text, self) if mostly_ascii(text) else counted_words(text)
+        return tokenize(lowered(unified(text)), self)
 
 
-_STEMS = _Stems()
+class _Words(Tokenizer):
+    """Words of all letters, without stems: there is a stemmer of English alone."""
+
+    def tokenize(self, text: str) -> list[str]:
+        return counted_words(text, all_letters=True)
+
+
+_STEMS, _WORDS = _Stems(), _Words()
+
+
+def words_for(references: Iterable[list[str]]) -> Tokenizer:
+    """What cuts references and summaries into the words that ROUGE counts: one choice for all of a corpus, made of
+    its references (`need_all_letters`)."""
+    return _WORDS if need_all_letters(sentence for reference in references for sentence in reference) else _STEMS
 
 
 def rouge(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np.ndarray:
-    """F1 of R-1, R-2 and R-Lsum for each document, with stemming: [documents, 3], in percent.
+    """F1 of R-1, R-2 and R-Lsum for each document: [documents, 3], in percent. Words are `words_for` the references:
+    English ones with stemming, as published.
 
     Summaries and references are lists of sentences. Raises ValueError when their numbers differ.
     """
     if len(summaries) != len(references):
         raise ValueError(f"{len(summaries)} summaries for {len(references)} references")
-    scorer = RougeScorer(list(METRICS.values()), tokenizer=_STEMS)
+    scorer = RougeScorer(list(METRICS.values()), tokenizer=words_for(references))
     scores = [scorer.score("\n".join(r), "\n".join(s)) for s, r in zip(summaries, references)]
     return 100 * np.array([[s[m].fmeasure for m in METRICS.values()] for s in scores])
 
@@ -45,13 +58,15 @@ def rouge(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np
 def limited_recall(
     summaries: Sequence[list[str]], references: Sequence[list[list[str]]], limit: int = 75
 ) -> np.ndarray:
-    """Recall of R-1, R-2 and R-L of each summary's first `limit` bytes, with stemming: [documents, 3], in percent.
+    """Recall of R-1, R-2 and R-L of each summary's first `limit` bytes: [documents, 3], in percent. Words are as
+    `rouge` has them.
 
     DUC 2004's measure. Of several references the best counts, averaged over leaving one out (Lin 2004, 2.1).
     """
     if len(summaries) != len(references):
         raise ValueError(f"{len(summaries)} summaries for {len(references)} sets of references")
-    scorer, rows = RougeScorer(["rouge1", "rouge2", "rougeL"], tokenizer=_STEMS), []
+    words = words_for(text for texts in references for text in texts)
+    scorer, rows = RougeScorer(["rouge1", "rouge2", "rougeL"], tokenizer=words), []
     for summary, texts in zip(summaries, references):
         shown = " ".join(summary).encode()[:limit].decode(errors="ignore")
         scores = [[s.recall for s in scorer.score(" ".join(text), shown).values()] for text in texts]
@@ -67,7 +82,7 @@ def longest_common_recall(texts: Sequence[str], references: Sequence[list[str]])
     """
     if len(texts) != len(references):
         raise ValueError(f"{len(texts)} texts for {len(references)} references")
-    words = _STEMS.tokenize
+    words = words_for(references).tokenize
     pairs = ((words(text), words("\n".join(reference))) for text, reference in zip(texts, references))
     return 100 * np.array([_longest_common(text, wanted) / max(1, len(wanted)) for text, wanted in pairs])
 

@@ -134,7 +134,7 @@ def compare_systems(values: dict[str, list[float]]) -> tuple[pd.DataFrame, pd.Da
     variance. Raises RatingError when there are not two systems with two ratings each."""
     if len(values) < 2 or min(map(len, values.values())) < 2:
         raise RatingError("two systems with two ratings each are needed for a comparison")
-    means = {s: {"mean": str(interval(np.array(v))), "ratings": len(v)} for s, v in values.items()}
+    means = {s: {"mean": str(interval(np.array(v), unit="rating")), "ratings": len(v)} for s, v in values.items()}
     with np.errstate(divide="ignore", invalid="ignore"):  # where all ratings of every system are one
         tukey, names = tukey_hsd(*values.values()), list(values)
     limits = tukey.confidence_interval(0.95)

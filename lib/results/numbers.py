@@ -45,6 +45,7 @@ def table_numbers(
         "split": every[0]["split"],
         "documents": len(every[0]["ids"]),
         "training documents": every[0]["training documents"],
+        **({"letters": letters} if (letters := every[0].get("letters")) else {}),
         **({"decoding": usual} if usual else {}),
         "columns": list(table.columns),
         "command": command,
@@ -78,7 +79,7 @@ def _table_row(row: Row, table: Table, corpus: str, scored: list[dict], parts: l
     if not parts:
         return numbers | ({"missing": row.reason(corpus)} if row.reason(corpus) else {})
     columns = {c: _column(table.measure, parts, c) for c in table.columns}
-    numbers["scores"] = {c: _plain(vars(interval(v, weights=w))) for c, (v, w) in columns.items()}
+    numbers["scores"] = {c: _plain(interval(v, weights=w), "mean", "low", "high") for c, (v, w) in columns.items()}
     numbers["words"] = round(float(np.mean([part["words"] for part in parts])), 1)
     if table.decodings:
         numbers["repeated"] = round(_repeated(parts), 1)
@@ -100,7 +101,8 @@ def _pair(table: Table, first: list[dict], second: list[dict]) -> dict:
     differences = {}
     for column in table.columns:
         (a, wa), (b, wb) = (_column(table.measure, parts, column) for parts in (first, second))
-        differences[column] = _plain(vars(paired_bootstrap(a, b, weights=(wa, wb))), digits=4)
+        found = paired_bootstrap(a, b, weights=(wa, wb))
+        differences[column] = _plain(found, "mean", "low", "high", "p", digits=4)
     return differences
 
 
@@ -110,8 +112,8 @@ def _column(measure: str, parts: list[dict], column: str) -> np.ndarray:
     return np.stack([MEASURES[measure].numbers(part)[:, number] for part in parts], 1)
 
 
-def _plain(values: dict, digits: int = 2) -> dict:
-    return {key: round(float(value), digits) for key, value in values.items()}
+def _plain(found: Any, *names: str, digits: int = 2) -> dict:
+    return {name: round(float(getattr(found, name)), digits) for name in names}
 
 
 def page_table(name: str, figure: dict, preset_name: str) -> dict:

@@ -16,9 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from lib.data.batch import EncodedDocument
+from lib.data.characters import lowered
 from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus
+from lib.data.words import need_all_letters
 from lib.evaluation.measures import COPIED
 from lib.evaluation.metrics import (
     count_words,
@@ -51,15 +53,18 @@ def score_systems(
     words: every summary is cut to so many first; marks alone are none.
     """
     if words is not None:
-        systems = {name: [cut(summary, words, options) for summary in written] for name, written in systems.items()}
-    sources = [_words(d.sentences, options) for d in documents]
+        systems = {
+            name: [cut(summary, words, options, d.tokenised) for summary, d in zip(written, documents)]
+            for name, written in systems.items()
+        }
+    sources = [_words(d.sentences, options, d.tokenised) for d in documents]
     return {name: _scores(summaries, documents, sources, options) for name, summaries in systems.items()}
 
 
 def _scores(
     summaries: Sequence[list[str]], documents: Sequence[Document], sources: list[list[str]], options: Options
 ) -> dict:
-    words = [_words(summary, options) for summary in summaries]
+    words = [_words(summary, options, d.tokenised) for summary, d in zip(summaries, documents)]
     copied = [ngram_counts(*pair, sizes=[int(n) for n in COPIED]) for pair in zip(words, sources)]
     return {
         "rouge": np.round(rouge(summaries, [d.summary for d in documents]), 3).tolist(),
@@ -71,10 +76,10 @@ def _scores(
     }
 
 
-def cut(summary: Sequence[str], words: int, options: Options) -> list[str]:
+def cut(summary: Sequence[str], words: int, options: Options, tokenised: bool = False) -> list[str]:
     """A summary's first words, sentence by sentence, as `options` write them."""
     sentences = []
-    for sentence in map(options.words, summary):
+    for sentence in (options.words(sentence, tokenised) for sentence in summary):
         numbers = list(accumulate(map(is_word, sentence)))
         sentences.append(" ".join(word for word, number in zip(sentence, numbers) if number <= words))
         words -= numbers[-1] if numbers else 0
@@ -137,8 +142,8 @@ def score_baselines(
     }
 
 
-def _words(sentences: Sequence[str], options: Options) -> list[str]:
-    return [word for sentence in sentences for word in options.words(sentence.lower())]
+def _words(sentences: Sequence[str], options: Options, tokenised: bool) -> list[str]:
+    return [word for sentence in sentences for word in options.words(lowered(sentence), tokenised)]
 
 
 def about(run: Run, corpus: str, documents: Sequence[Document], split_name: str) -> dict:
@@ -157,6 +162,7 @@ def _setting(corpus: str, documents: Sequence[Document], split_name: str, traini
         "corpus": Path(corpus).name,
         "split": split_name,
         "ids": [d.id for d in documents],
+        **({"letters": ALL_LETTERS} if need_all_letters(s for d in documents for s in d.summary) else {}),
         "training documents": training,
     }
 
@@ -167,6 +173,7 @@ def _seconds(run: Run) -> float:
 
 
 SCORES = ".scores.json.gz"
+ALL_LETTERS = "all letters, without stems"  # what scores and tables say that ROUGE counts, where it is not ASCII
 
 
 def row_parts(row: Row, table: Table) -> set[str]:

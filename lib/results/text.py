@@ -4,6 +4,7 @@ import re
 
 import pandas as pd
 
+from lib.evaluation.bootstrap import Difference, Interval, no_interval
 from lib.papers import table_named
 
 _FOLD = "<details><summary>Which differences are real (paired bootstrap)</summary>"
@@ -19,7 +20,7 @@ def table_frame(numbers: dict) -> pd.DataFrame:
         corpus = shown_corpus if shown_corpus in row["published"] else next(iter(row["published"]), shown_corpus)
         published = " / ".join(f"{v:.2f}" for v in row["published"].get(corpus, ()))
         scores = row.get("scores", {})
-        shown = {c: "{mean:.2f} [{low:.2f}, {high:.2f}]".format(**scores[c]) for c in columns if c in scores}
+        shown = {c: str(Interval(**scores[c], count=numbers["documents"])) for c in columns if c in scores}
         rows[row["label"]] = {
             "parameters": f"{row['parameters']:,}" if "parameters" in row else "",
             **(shown or dict.fromkeys(columns, "" if "missing" in row else "not built")),
@@ -70,17 +71,12 @@ def pairs_frame(numbers: dict) -> pd.DataFrame:
     return pd.DataFrame.from_dict(
         {
             f"{pair['second']} - {pair['first']}": {
-                c: f"{d['mean']:+.2f} [{d['low']:+.2f}, {d['high']:+.2f}], p {_p(d['p'])}"
-                for c, d in ((c, pair[c]) for c in _columns(numbers))
+                c: str(Difference(**pair[c], count=numbers["documents"])) for c in _columns(numbers)
             }
             for pair in numbers["pairs"]
         },
         orient="index",
     )
-
-
-def _p(p: float) -> str:
-    return "< 0.01" if p < 0.01 else f"{p:.2f}"
 
 
 def setting(numbers: dict) -> str:
@@ -91,12 +87,15 @@ def setting(numbers: dict) -> str:
     seeds, steps = (_either({f(row) for row in runs}) for f in (lambda r: len(r["seeds"]), lambda r: r["steps"]))
     read = f"{numbers['training documents']:,} documents to train on, " if runs else ""
     trained = f"preset `{numbers['preset']}`, {steps} steps, seeds: {seeds}; " if runs else ""
+    interval = f"95% bootstrap interval over documents{' and seeds' if runs else ''}"
+    interval = "too few documents for an interval" if no_interval(numbers["documents"]) else interval
     published = _published_corpus(numbers)
     level = table_named(numbers["table"])[1].published_rl if published else ""
     return (
         f"`{numbers['corpus']}`, {read}"
         f"{numbers['documents']:,} of its {numbers['split']} split scored; {trained}"
-        f"95% bootstrap interval over documents{' and seeds' if runs else ''}."
+        + f"{interval}."
+        + (f" Words are of {numbers['letters']}." if "letters" in numbers else "")
         + (f" {numbers['decoding'].capitalize()}, unless a row says otherwise." if "decoding" in numbers else "")
         + (" R-Lsum is summary-level." if "R-Lsum" in numbers["columns"] else "")
         + (

@@ -8,7 +8,7 @@ from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import BOS, PAD, PARAGRAPH_END, TITLE_END, UNK
-from lib.evaluation.baselines import lexrank
+from lib.evaluation.baselines import counted_in, lexrank
 from lib.models.copying_transformer import CopyingTransformer
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.models.t_dmca import TDMCA, TDMCAConfig
@@ -122,9 +122,10 @@ def cluster_baselines(
     lengths = [sum(len(s.split()) for s in d.summary) for d in documents]
     texts = [" ".join(source_sentences(d, prepared.vocabulary)) for d in encoded]
     paragraphs = [prepared.options.example(d).paragraphs for d in documents]
+    letters = counted_in(documents)
     return {
         "lead": [[" ".join(text.split()[:n])] for text, n in zip(texts, lengths)],
-        "lexrank": [lexrank(p, n, threshold=None) for p, n in zip(paragraphs, lengths)],
+        "lexrank": [lexrank(p, n, threshold=None, all_letters=letters) for p, n in zip(paragraphs, lengths)],
     }
 
 

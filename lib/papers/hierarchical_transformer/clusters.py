@@ -34,6 +34,7 @@ class Cluster:
     sources: list[str]  # the document of each paragraph
     summary: list[str]  # sentences
     recalls: list[float]  # ROUGE-2 recall of the summary by each paragraph
+    tokenised: bool = False  # as the document's texts
 
 
 # what a corpus keeps that comes ranked, in paragraphs and pieces of its own
@@ -73,11 +74,13 @@ class ParagraphOptions(Options):
             for part in _gather(beginning(sentences, self.section_words), self.paragraph_words):
                 paragraphs.append(" ".join(part))
                 sources.append(source)
-        summary_words = words_of(" ".join(document.summary), lower=True)
-        recalls = [bigram_recall(words_of(p, lower=True), summary_words) for p in paragraphs]
+        words = partial(words_of, lower=True, tokenised=document.tokenised)
+        summary_words = words(" ".join(document.summary))
+        recalls = [bigram_recall(words(p), summary_words) for p in paragraphs]
         numbers = [i for i, recall in enumerate(recalls) if recall <= self.clones] or range(len(paragraphs))
         texts, names = [paragraphs[i] for i in numbers], [sources[i] for i in numbers]
-        return Cluster(document.id, document.title, texts, names, document.summary, [recalls[i] for i in numbers])
+        recalls = [recalls[i] for i in numbers]
+        return Cluster(document.id, document.title, texts, names, document.summary, recalls, document.tokenised)
 
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
@@ -143,5 +146,6 @@ def encode_cluster(found: Cluster, pieces: Pieces, options: ParagraphOptions) ->
     rows = [np.append(title[: options.paragraph_tokens - 1], TITLE_END)]
     rows += [row[: options.paragraph_tokens] if len(row) else np.array([PARAGRAPH_END]) for row in paragraphs]
     target = summary_pieces(found.summary, pieces, options)
-    encoded = EncodedDocument.of(found.id, np.concatenate(rows), list(map(len, rows)), target, (), found.summary)
+    lengths = list(map(len, rows))
+    encoded = EncodedDocument.of(found.id, np.concatenate(rows), lengths, target, (), found.summary, found.tokenised)
     return replace(encoded, labels=np.array(found.recalls, dtype=np.float32))

@@ -171,7 +171,7 @@ def best_paragraphs(split: Sequence[EncodedDocument], scores: list[np.ndarray], 
 
 def words_of_rows(document: EncodedDocument, pieces: Vocabulary) -> list[list[str]]:
     """Lower-cased words of a cluster's title and paragraphs."""
-    return [words_of(pieces.text(row), lower=True) for row in rows_of(document)]
+    return [words_of(pieces.text(row), lower=True, tokenised=document.tokenised) for row in rows_of(document)]
 
 
 def similarity_scores(split: Sequence[EncodedDocument], pieces: Vocabulary) -> list[np.ndarray]:

@@ -7,7 +7,7 @@ from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import BOS, PAD, PARAGRAPH_END, TITLE_END, UNK
-from lib.evaluation.baselines import matches, oracle
+from lib.evaluation.baselines import counted_in, matches, oracle
 from lib.models.discourse_aware import DiscourseAware
 from lib.models.hred import HRED
 from lib.models.mem2mem import Mem2Mem
@@ -154,8 +154,10 @@ def mem2mem_baselines(
     """The `text_baselines`, and extraction that sees the reference at two other lengths: ten sentences, as many as
     Lead-10 and the heads of Mem2Mem choose, and the sentences that Subramanian et al. (2020) label, whose "Gold Ext"
     the paper quotes."""
-    labelled = [[d.sentences[i] for i in matches(d.sentences, d.summary)] for d in documents]
-    ten = [oracle(d.sentences, d.summary, 10) for d in documents]
+    letters = counted_in(documents)
+    numbers = [matches(d.sentences, d.summary, all_letters=letters) for d in documents]
+    labelled = [[d.sentences[i] for i in chosen] for d, chosen in zip(documents, numbers)]
+    ten = [oracle(d.sentences, d.summary, 10, letters) for d in documents]
     return {**text_baselines(documents, encoded, prepared), "oracle-10": ten, "labelled": labelled}
 
 

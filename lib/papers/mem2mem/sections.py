@@ -62,13 +62,13 @@ class CohanOptions(WordOptions):
             chosen = choose_sections(document.section_names, self.sections)
             sections, budget = [document.sections[i] for i in chosen], self.section_tokens
         cut = self.cut_whole if self.whole_sentences else self.cut
-        return [cut(section, budget) for section in sections]
+        return [cut(section, budget, document.tokenised) for section in sections]
 
-    def cut_whole(self, sentences: list[str], budget: int) -> list[list[str]]:
+    def cut_whole(self, sentences: list[str], budget: int, tokenised: bool = False) -> list[list[str]]:
         """Sentences in words, as many as the budget holds whole; the first one is cut where not even it fits."""
-        words = [words for words in map(self.words, sentences) if words]
+        words = [words for sentence in sentences if (words := self.words(sentence, tokenised))]
         fitting = [sentence for sentence, used in zip(words, accumulate(map(len, words))) if used <= budget]
-        return fitting or self.cut(sentences, budget)
+        return fitting or self.cut(sentences, budget, tokenised)
 
 
 def choose_sections(names: list[str], count: int) -> list[int]:

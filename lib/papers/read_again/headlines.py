@@ -41,16 +41,18 @@ class HeadlineOptions(WordOptions):
     digits: bool = True  # to be written as #
     filtered: bool = True  # training and validation pairs that the published filters drop are left out
 
-    def words(self, sentence: str) -> list[str]:
+    def words(self, sentence: str, tokenised: bool = False) -> list[str]:
         """Words in lower case, digits as #. Clitics and marks are words, as in PTB."""
         if not self.digits:
-            return super().words(sentence)
+            return super().words(sentence, tokenised)
         # a # that is there already stands for a digit, so that ##.# is one word
-        return [re.sub(r"\d", "#", word) for word in super().words(sentence.replace("#", "0"))]
+        words = super().words(sentence.replace("#", "0"), tokenised)
+        return [re.sub(r"\d", "#", word) for word in words]
 
     def example(self, document: Document) -> Example:
         """The first sentences and the headline."""
-        return self.with_summary(document, self.cut(document.sentences[: self.sentences], self.source_tokens))
+        first = self.cut(document.sentences[: self.sentences], self.source_tokens, document.tokenised)
+        return self.with_summary(document, first)
 
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True, **keep
@@ -114,4 +116,4 @@ def _in_words(corpus: PreparedCorpus, document: EncodedDocument) -> Example:
     )
     ends = document.sentence_lengths.cumsum()
     sentences = [words[end - n : end] for end, n in zip(ends, document.sentence_lengths)]
-    return Example(document.id, sentences, summary, document.reference)
+    return Example(document.id, sentences, summary, document.reference, document.tokenised)

@@ -53,7 +53,7 @@ class ArticleOptions(WordOptions):
     def example(self, document: Document) -> Example:
         """The first words of the text, or of each section and then of these, and of the summary."""
         sentences = [s for section in document.sections for s in beginning(section, self.section_words)]
-        return self.with_summary(document, self.cut(sentences, self.source_tokens or sys.maxsize))
+        return self.with_summary(document, self.cut(sentences, self.source_tokens or sys.maxsize, document.tokenised))
 
     @property
     def marked(self) -> bool:
@@ -188,7 +188,7 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
 def target_sentences(document: EncodedDocument, lower: bool) -> np.ndarray:
     """Words of each sentence of a target without [SLIDE]; what was cut off is not counted, nor is [EOS]."""
     words = len(document.target) - int(document.target[-1] == EOS)
-    ends = np.cumsum([len(words_of(sentence, lower)) for sentence in document.reference])
+    ends = np.cumsum([len(words_of(sentence, lower, document.tokenised)) for sentence in document.reference])
     lengths = np.diff(np.minimum(ends, words), prepend=0)
     return lengths[lengths > 0]
 
