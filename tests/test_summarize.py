@@ -54,7 +54,7 @@ def run(tmp_path_factory):
 def test_a_text(run, tmp_path, capsys):
     (tmp_path / "paper.md").write_text(TEXT, encoding="utf-8")
     main([str(run), str(tmp_path / "paper.md")])
-    expected = lib.load(run).summarize([TEXT])[0].sentences
+    expected = lib.load(run).summarize([TEXT])[0].readable.sentences
     assert capsys.readouterr().out.splitlines() == expected and expected
 
 
@@ -78,7 +78,7 @@ def test_several_texts_and_a_corpus(run, tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     headings = [lines.index(name) for name in ("a.txt", "b.jsonl, line 1", "b.jsonl, line 2")]
     assert headings == sorted(headings) and headings[0] == 0
-    assert lines[1 : headings[1] - 1] == lib.load(run).summarize([TEXT])[0].sentences
+    assert lines[1 : headings[1] - 1] == lib.load(run).summarize([TEXT])[0].readable.sentences
 
 
 def test_records_in_every_kind_of_file(run, tmp_path, capsys, monkeypatch):
@@ -171,7 +171,9 @@ def test_the_page_shows_what_the_model_saw(run, tmp_path, capsys):
     (shown,) = data["documents"]
     expected = lib.load(run).summarize([TEXT], attention=True)[0]
     assert data["model"] == "Mem2Mem, +read" and shown["name"] == "Reading long papers"
-    assert shown["summary"] == expected.tokens and shown["source"] == expected.source
+    assert shown["summary"] == expected.readable.tokens and shown["source"] == expected.reading.rows
+    assert shown["notes"][0] == "read all of 16 words (Introduction, Conclusion)" and shown["unread"] == []
+    assert "".join(shown["source"][0]).strip() == "We study how to read long texts."
     for row, weights in zip(shown["attention"]["words"], expected.attention["words"]):
         place, weight = row[0]
         assert place == weights.argmax() and weight == pytest.approx(weights.max(), abs=2e-3)

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from nltk.tokenize.treebank import TreebankWordDetokenizer
-
 from lib.data.sentences import split_sentences
 from lib.data.words import tokenize
 from lib.runs.reading import surfaces
@@ -23,6 +21,7 @@ SYMBOLS = {
     "-lcb-": "{", "-rcb-": "}", "``": '"', "''": '"',
 }  # fmt: skip
 _FORMULA = re.compile(r"@x?math\w*")
+_SYMBOL = re.compile(r"\[(?:number|citation|formula)\]")
 _HASHES = re.compile(r"#+(?:[.,:]#+)*")
 _END = re.compile(r"(?:[.?!…؟۔।。！？]|\.\.\.)[\"'”’»)\]]*$")
 
@@ -98,33 +97,30 @@ def _settled(form: str, headline: bool) -> str:
 
 # ----------------------------------------------------------------------------------------------------------- spaces
 
-_DETOKENIZER = TreebankWordDetokenizer()
-_STAND_INS = {"<": "\ue000", ">": "\ue001"}  # which the detokenizer takes for brackets
-_JOINING = ("-", "/", "\u2010", "\u2011")
+_NO_SPACE_BEFORE = frozenset(".,;:?!%)]}…’”»'°™®")
+_NO_SPACE_AFTER = frozenset("([{“‘«°~$£€@")
+_INSIDE = frozenset("-/^_\u2010\u2011")  # of what is written as one word
+_CLITIC = re.compile(r"n['’]t|['’](?:s|re|ve|ll|d|m)", re.IGNORECASE)
 
 
 def spaces(words: Sequence[str]) -> list[bool]:
-    """Whether a space stands before each word: by NLTK's detokenizer; hyphens and slashes between words have none."""
-    tokens, opened = [], False
-    for word in words:
-        if word == '"':
-            opened = not opened
-            tokens.append("``" if opened else "''")
-        else:
-            tokens.append(_STAND_INS.get(word, re.sub(r"^(n?)’(\w+)$", r"\1'\2", word)))
-    text = _DETOKENIZER.detokenize(tokens)
-    before, place = [], 0
-    for token in tokens:
-        before.append(place > 0 and text[place : place + 1].isspace())
-        place += before[-1] + len('"' if token in {"``", "''"} else token)
-    for place in range(1, len(words) - 1):
-        if words[place] in _JOINING and _word(words[place - 1]) and _word(words[place + 1]):
-            before[place] = before[place + 1] = False
+    """Whether a space stands before each word, by rule. Straight quotes open and close in turn.
+
+    Of 447,123 places between words of `pmc-sample`'s test papers 98.6% are as there (`tests/test_readable.py`).
+    """
+    before, joins, quoted = [], True, False
+    for place, word in enumerate(words):
+        neighbours = words[place - 1 : place] + words[place + 1 : place + 2]
+        inside = word in _INSIDE and len(neighbours) == 2 and all(map(_is_word, neighbours))
+        closes = word in _NO_SPACE_BEFORE or (word == '"' and quoted) or _CLITIC.fullmatch(word)
+        before.append(not (joins or inside or closes))
+        quoted ^= word == '"'
+        joins = inside or word in _NO_SPACE_AFTER or (word == '"' and quoted)
     return before
 
 
-def _word(token: str) -> bool:
-    return token[-1:].isalnum() or token[-1:] in {"]", ">"}
+def _is_word(token: str) -> bool:
+    return token[-1:].isalnum() or token.endswith("]")
 
 
 # -------------------------------------------------------------------------------------------------------- summaries
@@ -155,7 +151,7 @@ def readable(tokens: Sequence[Sequence[str]], forms: Forms, spaced: bool, cut: b
     last: list[str] = []
     for sentence, of_sentence, units in zip(tokens, words, _in_form(tokens, words, forms, spaced)):
         capital = _capitalized(units)
-        goes_on = not units or (last[-1:] == ["."] and forms.one_word(*["", *last][-2:], of_sentence[0]))
+        goes_on = not units or (last[-1:] == ["."] and forms.one_word(["", *last][-2], last[-1], of_sentence[0]))
         last = of_sentence or last
         if not sentences or (not goes_on and _ends(sentences[-1], "".join(capital).strip())):
             units = capital
@@ -180,7 +176,7 @@ def _in_form(
             by_text[1:] = [surface[:1] == " " for surface in surfaces("".join(sentence), of_sentence)[1:]]
         for number, i in enumerate(around):
             if i in initials and by_text[number] is None:
-                own[number], by_text[number] = own[number].upper(), not initials[i]
+                own[number], by_text[number] = initials[i]
         yield [
             " " * (rule if told is None else told) + form
             for form, told, rule in zip(own, by_text, [own[:1] != ["."], *spaces(own)[1:]])
@@ -188,12 +184,13 @@ def _in_form(
         place += len(of_sentence)
 
 
-def _initials(words: list[str]) -> dict[int, bool]:
-    """Places of letters that stand one after another with full stops, as in `u . s .`: whether another is before."""
-    letters = {i for i, pair in enumerate(pairwise(words)) if len(pair[0]) == 1 and pair[0].isalpha() and pair[1] == "."}
-    latin = {i for i in letters if (words[i], words[i + 2]) in _LATIN}
-    letters -= latin | {i + 2 for i in latin}
-    return {i: i - 2 in letters for i in letters if {i - 2, i + 2} & letters}
+def _initials(words: list[str]) -> dict[int, tuple[str, bool]]:
+    """Letters that stand one after another with full stops, as in `u . s .`, by their places: the form of each, and
+    whether a space stands before it."""
+    letters = {i for i, (a, b) in enumerate(pairwise(words)) if len(a) == 1 and a.isalpha() and b == "."}
+    several = {i for i in letters if {i - 2, i + 2} & letters}
+    latin = {place for i in several if (words[i], words[i + 2]) in _LATIN for place in (i, i + 2)}
+    return {i: (words[i] if i in latin else words[i].upper(), i - 2 not in letters) for i in several}
 
 
 _LATIN = {("e", "g"), ("i", "e")}
@@ -216,14 +213,16 @@ def _by_token(tokens: Sequence[str], words: list[str], units: list[str]) -> list
 
 def _ends(sentence: str, following: str) -> bool:
     """Whether another sentence begins after this one, which may end in an abbreviation or initial."""
+    following = _SYMBOL.sub("X", following)
     return not sentence.endswith(".") or len(split_sentences(f"{sentence} {following}")) > len(
         split_sentences(sentence)
     )
 
 
 def _capitalized(units: list[str]) -> list[str]:
-    """A sentence's words with a capital at the first, unless that is one letter other than "a" or has a sign in it."""
-    place = next((place for place, unit in enumerate(units) if unit.strip()[:1].isalnum()), None)
+    """A sentence's words with a capital at the first, unless that is a letter other than "a" or has a sign in it."""
+    starts = (unit.strip()[:1].isalnum() or bool(_SYMBOL.match(unit.strip())) for unit in units)
+    place = next((place for place, begins in enumerate(starts) if begins), None)
     if place is None:
         return units
     word = units[place].strip()

@@ -25,8 +25,9 @@ class Reading:
         """A line such as "read 748 of 6,120 words (Introduction, Methods)"."""
         names = ", ".join(self.sections[:NAMED])
         more = f" and {len(self.sections) - NAMED} more" if len(self.sections) > NAMED else ""
-        of = "all" if self.words == self.all_words else f"{self.words:,} of"
-        return f"read {of} {self.all_words:,} words" + (f" ({names}{more})" if names else "")
+        share = "all of" if self.words == self.all_words else f"{self.words:,} of"
+        words = f"{self.all_words:,} word{'s' * (self.all_words != 1)}"
+        return f"read {share} {words}" + (f" ({names}{more})" if names else "")
 
 
 NAMED = 6  # sections that the line names
@@ -113,13 +114,15 @@ class _Matcher:
             else:
                 part = self.parts[number]
                 size = min(end - start, len(part.tokens))
-                written += part.surfaces[:size]
+                apart = " " * bool(written and part.surfaces[0])
+                written += [apart + part.surfaces[0], *part.surfaces[1:size]]
                 part.tokens_read = max(part.tokens_read, size)
                 self.next = number + 1
         return written
 
     def _find(self, tokens: list[str]) -> int | None:
-        """The sentence with which these tokens begin: the next one, or the first of a section that follows, or any."""
+        """The sentence with which these tokens begin: the next one, or the first of a section that follows, or
+        any."""
         fitting = [n for n in self.begins.get(tokens[0], ()) if self._fits(self.parts[n].tokens, tokens)]
         return min(fitting, key=self._distance, default=None)
 
@@ -159,7 +162,7 @@ def surfaces(text: str, tokens: Sequence[str]) -> list[str]:
             here = found
         spans.append((here, found + len(sought)))
         here = found + len(sought)
-    if spans and spans[-1] is None:
+    if spans and spans[-1] is None and here < len(letters):
         spans[-1] = here, len(letters)
     return [token if span is None else _slice(text, places, *span) for token, span in zip(tokens, spans)]
 

@@ -162,12 +162,13 @@ class Run:
             source=self._source(document),
             copied=(seen["generate"] < 0.5).tolist() if "generate" in seen else [],
             attention=seen,
-            readable=readable(tokens, self._forms(text), self._in_pieces, cut),
+            readable=readable(tokens, self._forms(text), self.in_pieces, cut),
             reading=self.reading(text, document),
         )
 
     @property
-    def _in_pieces(self) -> bool:
+    def in_pieces(self) -> bool:
+        """Whether the model writes pieces of words."""
         return isinstance(self.vocabulary, Pieces)
 
     def _forms(self, text: Document) -> Forms:
@@ -175,8 +176,9 @@ class Run:
 
     def readable(self, text: Document, sentences: Sequence[str]) -> list[str]:
         """A summary of a text, in sentences of the model's words, for people."""
-        tokens = [[sentence] if self._in_pieces else [f" {word}" for word in sentence.split()] for sentence in sentences]
-        return readable(tokens, self._forms(text), self._in_pieces).sentences
+        spaced = self.in_pieces
+        tokens = [[sentence] if spaced else [f" {word}" for word in sentence.split()] for sentence in sentences]
+        return readable(tokens, self._forms(text), spaced).sentences
 
     def reading(self, text: Document, document: EncodedDocument) -> Reading:
         """What is read of a text. document: the same, in ids."""
@@ -184,7 +186,7 @@ class Run:
         return reading_of(text, rows, self._tokens_of, self._unknown(rows), with_title=self.options.of_paragraphs)
 
     def _tokens_of(self, sentence: str) -> list[str]:
-        if not self._in_pieces:
+        if not self.in_pieces:
             return [f" {word}" for word in self.options.words(sentence)]
         (ids,) = self.vocabulary.encode(cased([sentence], self.options))
         return self.vocabulary.tokens(ids.tolist())
@@ -193,11 +195,14 @@ class Run:
         """The share of words that are not in the vocabulary, or take more than `FAMILIAR` pieces."""
         known = self.encoder.source_vocabulary or self.vocabulary
         tokens = [token for row in rows for token in row if any(map(str.isalnum, token))]
-        if not self._in_pieces:
+        if not self.in_pieces:
             strange = [token.strip() not in known for token in tokens]
         else:
-            words = "".join("\0" * token.startswith(" ") + token + "\1" for token in tokens).split("\0")
-            strange = [SPECIALS[UNK] in word or word.count("\1") > FAMILIAR for word in words if word]
+            words: list[list[str]] = [[]]
+            for token in tokens:
+                words += [[]] * token.startswith(" ")
+                words[-1] = [*words[-1], token]
+            strange = [SPECIALS[UNK] in word or len(word) > FAMILIAR for word in words if word]
         return sum(strange) / max(1, len(strange))
 
     def _source(self, document: EncodedDocument) -> list[list[str]]:
