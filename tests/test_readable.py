@@ -16,6 +16,7 @@ TEXT = [
     "We asked E. coli for state-of-the-art help, and E. coli helped.",
     "Yields rose by 3.2% at http://yields.org/maize.",
     'They call it "good" bread.',
+    "The Tessera Copper Co has two copper mines, as the WHO says.",
 ]
 
 
@@ -46,6 +47,7 @@ def people(*sentences, text=TEXT, words=lower, cut=False, **how):
         ("groups of the who ( who ) and groups who read .", "Groups of the WHO (WHO) and groups who read."),
         ("it was ada byron 's .", "It was Ada Byron's."),
         ("we saw maize in the system .", "We saw maize in the system."),
+        ("many copper mines .", "Many copper mines."),
         # a word that begins a sentence of the text has no capital inside of one
         ("here yields in maize rose .", "Here yields in maize rose."),
         ("it is dna .", "It is DNA."),

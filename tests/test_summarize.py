@@ -172,7 +172,7 @@ def test_the_page_shows_what_the_model_saw(run, tmp_path, capsys):
     expected = lib.load(run).summarize([TEXT], attention=True)[0]
     assert data["model"] == "Mem2Mem, +read" and shown["name"] == "Reading long papers"
     assert shown["summary"] == expected.readable.tokens and shown["source"] == expected.reading.rows
-    assert shown["notes"][0] == "read all of 16 words (Introduction, Conclusion)" and shown["unread"] == []
+    assert shown["notes"][0] == "read all of 17 words (Introduction, Conclusion)" and shown["unread"] == []
     assert "".join(shown["source"][0]).strip() == "We study how to read long texts."
     for row, weights in zip(shown["attention"]["words"], expected.attention["words"]):
         place, weight = row[0]
@@ -236,8 +236,8 @@ def test_what_was_read_is_said(run, tmp_path, capsys):
         TEXT.replace("A memory helps.", "A memory helps. " + "We read text 1. " * 30) + "\n## Notes\n\nIt is long.\n"
     )
     lines, found = said(run, capsys, tmp_path, text)
-    assert lines[0] == "a.md: read 78 of 139 words (Introduction, Conclusion)"
-    assert found["words"] == {"read": 78, "all": 139} and found["sections_read"] == ["Introduction", "Conclusion"]
+    assert lines[0] == "a.md: read 78 of 140 words (Introduction, Conclusion)"
+    assert found["words"] == {"read": 78, "all": 140} and found["sections_read"] == ["Introduction", "Conclusion"]
     assert [f"a.md: {note}" for note in found["notes"]] == lines
 
 

@@ -29,7 +29,8 @@ _END = re.compile(r"(?:[.?!…؟۔।。！？]|\.\.\.)[\"'”’»)\]]*$")
 class Forms:
     """Forms in which a text has its words, and which of them it sets apart.
 
-    The form of a word is the most frequent one in the text: between the same neighbours, otherwise anywhere. A
+    The form of a word is the most frequent one in the text (of several, one in lower case): between the same
+    neighbours, otherwise anywhere. A
     sentence's first word, and words of a sentence in title case or capitals, count where there is no other; they are
     in lower case then, unless a capital or a digit stands inside of them.
     """
@@ -69,7 +70,7 @@ class Forms:
         if not self.lower:
             return word
         forms = self._sure.get((before, word, after)) or self._sure.get((word,)) or self._first.get(word)
-        return forms.most_common(1)[0][0] if forms else word
+        return max(forms, key=lambda form: (forms[form], form.islower())) if forms else word
 
     def apart(self, a: str, b: str) -> bool | None:
         """Whether the text sets these two words apart; None: it does not have them beside each other."""
