@@ -32,6 +32,7 @@ import lib
 from lib.data.documents import CorpusError, Document
 from lib.data.readers import parse_json, reading, records_reader
 from lib.models.summarizer import Extractor
+from lib.models.tlm import TLM
 from lib.papers import paper
 from lib.runs.run import Run, Summary
 from lib.runs.summary_page import ShownDocument, write_page
@@ -150,6 +151,8 @@ def of_length(run: Run, most: int | None, least: int | None) -> Run:
     shortest = min(run.decode.min_length, longest) if least is None else least
     if shortest > longest:
         raise InputError(f"--min-words {shortest} is more than the longest summary, {longest}: give --words as well")
+    if isinstance(run.model, TLM) and longest >= (room := run.options.summary_tokens):
+        raise InputError(f"--words {longest}: this model has learned places for {room - 1} pieces of a summary")
     return replace(run, decode=replace(run.decode, min_length=shortest, max_length=longest))
 
 

@@ -104,7 +104,7 @@ _INSIDE = frozenset("-/^_\u2010\u2011")  # of what is written as one word
 _CLITIC = re.compile(r"n['’]t|['’](?:s|re|ve|ll|d|m)", re.IGNORECASE)
 
 
-def spaces(words: Sequence[str]) -> list[bool]:
+def spaces(words: list[str]) -> list[bool]:
     """Whether a space stands before each word, by rule. Straight quotes open and close in turn.
 
     Of 447,123 places between words of `pmc-sample`'s test papers 98.6% are as there (`tests/test_readable.py`).
