@@ -70,6 +70,8 @@ def people(*sentences, text=TEXT, words=lower, cut=False, **how):
         ("a state - of - the - art [ system ] .", "A state-of-the-art [system]."),
         ("5 × 10 ^ 5 cells .", "5 × 10^5 cells."),
         ("( not closed .", "(Not closed."),
+        ("这 是 文 本 。", "这是文本。"),
+        ("यह पाठ है ।", "यह पाठ है।"),
         # symbols
         ("<dig> mice , <dig> % of <dig> .", "[number] mice, [number]% of [number]."),
         ("it is known ( <cit> ) @xcite .", "It is known ([citation]) [citation]."),
@@ -121,6 +123,11 @@ def test_a_number_in_hashes_is_one_that_the_text_has_alone():
 def test_words_of_a_model_that_writes_capitals_stay():
     sentences = people("The Crispr / Cas9 System .", lower=False, words=tokenize)
     assert sentences == ["The Crispr/Cas9 System."]
+
+
+def test_spaces_of_a_tokenised_text_say_nothing():
+    text = ["the crispr / cas9 system ( dna ) was cut , and so on .", "it was dna ."]
+    assert people("the crispr / cas9 ( dna ) , and so on .", text=text) == ["The crispr/cas9 (dna), and so on."]
 
 
 def test_pieces_keep_their_places():

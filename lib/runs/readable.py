@@ -21,7 +21,7 @@ SYMBOLS = {
     "-lcb-": "{", "-rcb-": "}", "``": '"', "''": '"',
 }  # fmt: skip
 _FORMULA = re.compile(r"@x?math\w*")
-_SYMBOL = re.compile(r"\[(?:number|citation|formula)\]")
+_SYMBOL = re.compile(r"\[\w+\]")
 _HASHES = re.compile(r"#+(?:[.,:]#+)*")
 _END = re.compile(r"(?:[.?!…؟۔।。！？]|\.\.\.)[\"'”’»)\]]*$")
 
@@ -44,6 +44,9 @@ class Forms:
         for sentence in sentences:
             tokens = words(sentence)
             self._count(tokens, surfaces(sentence, tokens))
+        marks = [count for (_, mark), count in self._apart.items() if mark in {",", "."}]
+        if sum(marks) > 0:  # the text is tokenised: its spaces say nothing
+            self._apart.clear()
 
     def _count(self, words: list[str], written: list[str]) -> None:
         forms = [surface.strip() for surface in written]
@@ -79,7 +82,7 @@ class Forms:
 
     def one_word(self, before: str, mark: str, after: str) -> bool:
         """Whether the text has this mark inside of a word, between these two parts of it."""
-        return (before, mark, after) in self._sure and not self._apart[mark, after] > 0
+        return (before, mark, after) in self._sure and self.apart(mark, after) is False
 
 
 def _is_headline(forms: list[str]) -> bool:
@@ -98,7 +101,8 @@ def _settled(form: str, headline: bool) -> str:
 
 # ----------------------------------------------------------------------------------------------------------- spaces
 
-_NO_SPACE_BEFORE = frozenset(".,;:?!%)]}…’”»'°™®")
+_NO_SPACE_BEFORE = frozenset(".,;:?!%)]}…’”»'°™®।؟۔、。，；：？！）」")
+_WITHOUT_SPACES = re.compile("[\u3040-\u30ff\u3400-\u9fff]")  # Japanese and Chinese
 _NO_SPACE_AFTER = frozenset("([{“‘«°~$£€@")
 _INSIDE = frozenset("-/^_\u2010\u2011")  # of what is written as one word
 _CLITIC = re.compile(r"n['’]t|['’](?:s|re|ve|ll|d|m)", re.IGNORECASE)
@@ -114,7 +118,8 @@ def spaces(words: list[str]) -> list[bool]:
         neighbours = words[place - 1 : place] + words[place + 1 : place + 2]
         inside = word in _INSIDE and len(neighbours) == 2 and all(map(_is_word, neighbours))
         closes = word in _NO_SPACE_BEFORE or (word == '"' and quoted) or _CLITIC.fullmatch(word)
-        before.append(not (joins or inside or closes))
+        letters = place > 0 and all(map(_WITHOUT_SPACES.match, words[place - 1 : place + 1]))
+        before.append(not (joins or inside or closes or letters))
         quoted ^= word == '"'
         joins = inside or word in _NO_SPACE_AFTER or (word == '"' and quoted)
     return before
