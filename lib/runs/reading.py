@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from lib.data.documents import Document
+from lib.data.vocabulary import SPECIALS, UNK
 
 
 @dataclass(frozen=True)
@@ -150,31 +151,34 @@ def surfaces(text: str, tokens: Sequence[str]) -> list[str]:
     places = [place for place, c in enumerate(text) for _ in plain(c)]
     letters = "".join(map(plain, text))
     spans: list[tuple[int, int] | None] = []
-    here = 0
-    for token in tokens:
+    here, unknown = 0, None  # letters that tokens stand for so far; the last token, where it is found nowhere
+    for place, token in enumerate(tokens):
         sought = plain(token)
         found = letters.find(sought, here, here + len(sought) + REACH) if sought else here
+        spans.append((here, found + len(sought)) if found >= 0 else None)
         if found < 0:
-            spans.append(None)
-            continue
-        if found > here and spans and spans[-1] is None:
-            spans[-1] = here, found
-            here = found
-        spans.append((here, found + len(sought)))
-        here = found + len(sought)
-    if spans and spans[-1] is None and here < len(letters):
-        spans[-1] = here, len(letters)
-    return [token if span is None else _slice(text, places, *span) for token, span in zip(tokens, spans)]
+            unknown = place
+        elif sought:
+            if found > here and unknown is not None:
+                spans[unknown], spans[place] = (here, found), (found, found + len(sought))
+            here, unknown = found + len(sought), None
+    if unknown is not None and here < len(letters):
+        spans[unknown] = here, len(letters)
+    unseen = SPECIALS[UNK]  # stands for a sign that cannot be seen, where there is no letter for it
+    return [
+        token.replace(unseen, "") if span is None else _slice(text, places, *span)
+        for token, span in zip(tokens, spans)
+    ]
 
 
 def _slice(text: str, places: list[int], start: int, end: int) -> str:
     """Characters of the text for letters `start` to `end`, with a space before them where there is white space."""
     if start >= end:
         return ""
-    first = places[start - 1] + 1 if start else 0
+    before = places[start - 1] + 1 if start else 0
     stop = places[end] if end < len(places) else len(text)
-    piece = text[min(first, places[start]) : max(stop, places[end - 1] + 1)]
-    return " " * piece[:1].isspace() + piece.strip()
+    written = text[max(before, places[start]) : max(stop, places[end - 1] + 1)].strip()
+    return " " * any(map(str.isspace, text[before : places[start]])) + written if written else ""
 
 
 @lru_cache(1 << 16)
