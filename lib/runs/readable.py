@@ -94,9 +94,8 @@ def _is_headline(forms: list[str]) -> bool:
 def _settled(form: str, headline: bool) -> str:
     """The form that a word at the start of a sentence has inside of one."""
     inside = form[1:]
-    if any(map(str.isdigit, inside)) or form == "I" or (form.isupper() and headline and not form.isalpha()):
-        return form
-    return form if any(map(str.isupper, inside)) and not (headline and form.isupper()) else form.lower()
+    capitals = any(map(str.isupper, inside)) and not (headline and form.isupper())
+    return form if capitals or any(map(str.isdigit, inside)) or form == "I" else form.lower()
 
 
 # ----------------------------------------------------------------------------------------------------------- spaces
