@@ -9,12 +9,20 @@ A text is plain, Markdown, an article in JATS's XML, or with the extra `files` P
 heading begins a section. JSON lines (.jsonl, .json, or on standard input), .csv and .parquet hold records, with
 sections or paragraphs, as corpora do; a reference is not needed. --html writes one page that shows text and summary
 side by side: pointing at a word of the summary shows where the model looked.
+
+Summaries are written for people: each word in the form that the text has, [number] for <dig>, without a last sentence
+that is cut. --json has that ("readable") beside the model's own words ("sentences"), which scores are of. Standard
+error says for each text how much of it was read, and whether it is too short or too strange for the model.
+
+--words and --min-words say how long a summary is, counted as the model counts: words and marks, or pieces of words. A
+text that is shorter than the shortest summary has one that is at most as long as it is.
 """
 
 import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -24,7 +32,10 @@ from tqdm import tqdm
 import lib
 from lib.data.documents import CorpusError, Document
 from lib.data.files import read_text_file, texts_of
+from lib.data.plain_text import left_out_words
 from lib.data.readers import parse_json, reading, records_reader
+from lib.models.summarizer import Extractor
+from lib.models.tlm import TLM
 from lib.papers import paper
 from lib.runs.run import Run, Summary
 from lib.runs.summary_page import ShownDocument, write_page
@@ -43,8 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="texts (plain, Markdown, PDF, DOCX, HTML, JATS), or records in .jsonl, .json, .csv, .parquet; none: "
         "standard input",
     )
-    parser.add_argument("--json", action="store_true", help="a line of JSON for each: sentences, score, copied words")
+    parser.add_argument("--json", action="store_true", help="a line of JSON for each text, with what was read of it")
     parser.add_argument("--html", type=Path, metavar="OUT", help="write a page that shows where the model looked")
+    parser.add_argument("--words", type=int, metavar="N", help="at most so many words (pieces) in a summary")
+    parser.add_argument("--min-words", type=int, metavar="N", help="at least so many; by default the run's number")
     parser.add_argument("--weights", default="", help="best, last, best-STEP or average; by default the run's own")
     parser.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
     args = parser.parse_args(arguments)
@@ -63,20 +76,24 @@ def _summarize(args: Namespace) -> None:
     named = list(read_texts(args.files))
     if not named:
         raise CorpusError(f"{', '.join(map(str, args.files))}: there is nothing to summarize")
-    run = lib.load(args.run, args.weights, args.device)
+    run = of_length(lib.load(args.run, args.weights, args.device), args.words, args.min_words)
     names, texts = [name for name, _ in named], [text for _, text in named]
     documents = run.documents(texts, names)
     attention = bool(args.html or args.json)
     shown = []
-    for number, (name, document, summary) in enumerate(zip(names, documents, _in_parts(run, documents, attention))):
+    outside = [left_out_words(text) if isinstance(text, str) else 0 for text in texts]
+    summaries = _in_parts(run, documents, attention)
+    for number, (name, document, left_out, summary) in enumerate(zip(names, documents, outside, summaries)):
+        for note in (notes := remarks(run, summary, left_out)):
+            print(f"{name}: {note}", file=sys.stderr)
         if args.json:
-            line = json.dumps(record(name, summary), ensure_ascii=False)
+            line = json.dumps(record(name, summary, notes, left_out), ensure_ascii=False)
         else:
             heading = f"{'' if number == 0 else chr(10)}{name}\n" if len(names) > 1 else ""
-            line = heading + "\n".join(summary.sentences)
+            line = heading + "\n".join(summary.readable.sentences)
         print(line, flush=True)  # what is made is not lost
         if args.html:
-            shown.append(_shown(run, document.title or name, summary))
+            shown.append(_shown(run, document.title or name, summary, notes))
     if args.html:
         model = f"{paper(run.config['paper']).title}, {run.config['variant']}"
         page = write_page(args.html, model, shown)
@@ -131,23 +148,81 @@ def _records(path: Path, records: Iterable[tuple[int, Any]]) -> Iterator[tuple[s
         yield f"{path.name}, line {number}", value
 
 
-def record(name: str, summary: Summary) -> dict:
+def of_length(run: Run, most: int | None, least: int | None) -> Run:
+    """The run with other bounds of its summaries' length, where they are given.
+
+    Raises ValueError for a run that chooses sentences, and for bounds that no summary can have.
+    """
+    if most is None and least is None:
+        return run
+    if isinstance(run.model, Extractor):
+        raise InputError(
+            f"{run.folder}: {run.config['variant']} chooses whole sentences: --words and --min-words are for models "
+            "that write"
+        )
+    if (most is not None and most < 1) or (least is not None and least < 0):
+        raise InputError("--words is at least 1, and --min-words at least 0")
+    longest = run.decode.max_length if most is None else most
+    shortest = min(run.decode.min_length, longest) if least is None else least
+    if shortest > longest:
+        raise InputError(f"--min-words {shortest} is more than the longest summary, {longest}: give --words as well")
+    if isinstance(run.model, TLM) and longest >= (room := run.options.summary_tokens):
+        raise InputError(f"--words {longest}: this model has learned places for {room - 1} pieces of a summary")
+    return replace(run, decode=replace(run.decode, min_length=shortest, max_length=longest))
+
+
+STRANGE = 0.25  # share of words that a model does not know; of a text of its corpus it is far less (docs/training.md)
+
+
+def remarks(run: Run, summary: Summary, left_out: int = 0) -> list[str]:
+    """A line on what was read of a text, and others where it is too short or too strange for the model.
+
+    left_out: words of the file that are no sentences: headings, code, what pictures say.
+    """
+    reading, lines = summary.reading, [str(summary.reading)]
+    if left_out:
+        lines[0] += f"; {left_out:,} more are of headings, code and the like"
+    length, least = sum(map(len, summary.source)), run.decode.min_length
+    if length < least and not isinstance(run.model, Extractor):
+        unit = "pieces" if run.in_pieces else "words and marks"
+        lines.append(f"{length} {unit} read are fewer than a summary has ({least}): this one is no longer")
+    if reading.unknown > STRANGE:
+        lines.append(
+            f"{reading.unknown:.0%} of the words read are unknown to the model: this is no text as those of "
+            f"{run.config['corpus']}, and its summary cannot be trusted"
+        )
+    return lines
+
+
+def record(name: str, summary: Summary, notes: Sequence[str] = (), left_out: int = 0) -> dict:
     """A summary as JSON has it; `copied` are the words that were rather copied than generated."""
-    tokens = chain.from_iterable(summary.tokens)
-    copied = [token.strip() for token, was in zip(tokens, summary.copied) if was]
-    return {"name": name, "sentences": summary.sentences, "score": round(summary.score, 4), "copied": copied}
+    reading, tokens = summary.reading, chain.from_iterable(summary.tokens)
+    return {
+        "name": name,
+        "readable": summary.readable.sentences,
+        "sentences": summary.sentences,
+        "score": round(summary.score, 4),
+        "copied": [token.strip() for token, was in zip(tokens, summary.copied) if was],
+        "words": {"read": reading.words, "all": reading.all_words, "left_out": left_out},
+        "sections_read": reading.sections,
+        "unknown": round(reading.unknown, 4),
+        "notes": list(notes),
+    }
 
 
-def _shown(run: Run, name: str, summary: Summary) -> ShownDocument:
-    """A summary for the page: its tokens sentence by sentence."""
+def _shown(run: Run, name: str, summary: Summary, notes: list[str]) -> ShownDocument:
+    """A summary for the page: its tokens sentence by sentence, as people read them."""
     unit = "paragraph" if run.options.of_paragraphs else getattr(run.options, "unit", "sentence")
     return ShownDocument(
         name=name,
-        source=summary.source,
+        source=summary.reading.rows,
         unit=unit,
-        summary=summary.tokens,
+        summary=summary.readable.tokens,
         attention={key: value for key, value in summary.attention.items() if key != "importance"},
         copied=summary.copied or None,
+        unfinished=len(summary.readable.tokens) > len(summary.readable.sentences),
+        notes=notes,
+        unread=summary.reading.unread,
     )
 
 

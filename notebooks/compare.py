@@ -265,7 +265,8 @@ quotable = np.flatnonzero(recent).tolist()[:3]
 def side_by_side(i):
     """Reference, first sentences and all summaries of one document."""
     rows = {"reference": texts[i].summary, "Lead": texts[i].sentences[:3]}
-    rows |= {name: systems[f"{name}{ruled}"][i] for name in runs}
+    for name, (run, _) in runs.items():
+        rows[name] = run.readable(texts[i], systems[f"{name}{ruled}"][i])
     column = [(system, clip(" ".join(found), 60)) for system, found in rows.items()]
     return Passages([("title", texts[i].title or texts[i].id), *column])
 

@@ -1218,7 +1218,8 @@ table
 # %% slideshow={"slide_type": "skip"}
 rows = []
 for i in range(min(2, len(documents))):
-    written = " ".join(systems[f"{variant}, no trigram twice"][i])
+    own = systems[f"{variant}, no trigram twice"][i]
+    written = " ".join(run.readable(documents[i], own))
     rows += [("title", documents[i].title)]
     rows += [("reference", clip(" ".join(references[i]), 90))]
     rows += [("written", clip(written, 120))]

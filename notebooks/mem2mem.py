@@ -1155,7 +1155,7 @@ rows = []
 for i in quotable[:2]:
     rows += [("title", documents[i].title)]
     rows += [("reference", clip(" ".join(documents[i].summary), 90))]
-    rows += [("written", clip(" ".join(ruled[i]), 120))]
+    rows += [("written", clip(" ".join(run.readable(documents[i], ruled[i])), 120))]
 Passages(rows)
 
 # %% [markdown] slideshow={"slide_type": "notes"}

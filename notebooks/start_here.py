@@ -676,7 +676,8 @@ for how, size in DECODINGS.items():
     (summed_up[how],) = ruled.summarize(papers[:1], attention=True)
 
 # %% slideshow={"slide_type": "subslide"}
-summaries = {how: str(summary).split() for how, summary in summed_up.items()}
+written = {how: " ".join(summary.sentences) for how, summary in summed_up.items()}
+summaries = {how: text.split() for how, text in written.items()}
 plots = []
 for how, words in summaries.items():
     said, every_one = repeated_ngrams(words)

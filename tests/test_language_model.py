@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import lib
-from lib import score
+from lib import score, summarize
 from lib import train as train_command
 from lib.data.batch import make_batch, rows_of
 from lib.data.corpora import load_corpus
@@ -248,13 +248,16 @@ def run(request, tmp_path_factory):
     return folder / "run"
 
 
-def test_they_are_variants_of_mem2mem(run, capsys):
+def test_they_are_variants_of_mem2mem(run, tmp_path, capsys):
     opened = lib.load(run)
     hybrid = opened.config["variant"] == "TLM + extracts"
     assert np.isfinite([m["loss"] for m in opened.metrics]).all()
     assert (opened.encoder.chooser is not None) == (run / "ranker.safetensors").exists() == hybrid
     score.main(["run", str(run), "--dataset", "aclsum", "--documents", "2"])
     assert "summaries, ROUGE" in capsys.readouterr().out
+    (tmp_path / "a.txt").write_text("A text about reading.", encoding="utf-8")
+    with pytest.raises(SystemExit, match="--words 5000: this model has learned places for "):
+        summarize.main([str(run), str(tmp_path / "a.txt"), "--words", "5000"])
     (summary,) = opened.summarize(["A text about reading. It has three sentences. This is the last one."])
     source = "".join(summary.source[0])
     assert source.strip().startswith("a text about reading.") and ("last one. " in source) == hybrid

@@ -17,7 +17,10 @@ import lib
 from lib import corpora, summarize
 from lib.pages.parameters import check_parameters
 from lib.papers.mem2mem.sections import CohanOptions
+from lib.runs.readable import Readable
+from lib.runs.reading import Reading
 from lib.runs.run import Run, Summary
+from lib.runs.search import DecodeConfig
 from lib.system.files import (
     cache_dir,
     cached,
@@ -337,6 +340,7 @@ class Short:
     """A run whose summaries are given."""
 
     config, options = {"paper": "mem2mem", "variant": "Mem2Mem"}, CohanOptions()
+    model, decode = None, DecodeConfig()
 
     def __init__(self, summaries):
         self.summaries = summaries
@@ -345,7 +349,9 @@ class Short:
     _document = Run._document
 
     def summarize(self, documents, attention, progress):
-        return [Summary([text], 0.0, [], [], []) for text in self.summaries]
+        reading = Reading([], [], 3, 3, [], 0.0)
+        shown = [Readable([text], []) for text in self.summaries]
+        return [Summary(one.sentences, 0.0, [], [], [], readable=one, reading=reading) for one in shown]
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-16"])
@@ -363,7 +369,7 @@ def test_summaries_are_printed_as_utf8(tmp_path, monkeypatch, encoding):
         lines = out.buffer.getvalue().decode("utf-8").splitlines()
         if option:
             found = [json.loads(line) for line in lines]
-            assert [f["name"] for f in found] == names and [f["sentences"][0] for f in found] == summaries
+            assert [f["name"] for f in found] == names and [f["readable"][0] for f in found] == summaries
         else:
             names_shown = [names[0], names[1], r"caf\udce9.txt"]
             assert [line for line in lines if line] == [line for pair in zip(names_shown, summaries) for line in pair]

@@ -406,9 +406,9 @@ def test_a_fifth_paper_at_the_command_line(fifth, tmp_path, capsys):
         "A text about reading. It has three sentences. This is the last one.", encoding="utf-8"
     )
     summarize.main([str(fifth), str(tmp_path / "a.txt"), "--html", str(tmp_path / "a.html")])
-    assert capsys.readouterr().out.splitlines()[0] == "a text about reading ."
+    assert capsys.readouterr().out.splitlines()[0] == "A text about reading."
     (shown,) = data_in(tmp_path / "a.html")["documents"]
-    assert "".join(shown["summary"][-1]) == " this is the last one ." and len(shown["source"]) == 3
+    assert "".join(shown["summary"][-1]) == "This is the last one." and len(shown["source"]) == 3
 
 
 def test_a_fifth_paper_is_tested_by_the_tests_of_all_models(monkeypatch):

@@ -101,7 +101,7 @@ def test_a_run_summarizes_as_the_model_in_memory(made):
     expected = summarize(made.model, made.corpus["test"], made.corpus.vocabulary, made.setup.decode)
     found = run.summarize(made.texts, batch_size=2)
     assert [summary.sentences for summary in found] == expected
-    assert any(expected) and str(found[0]) == " ".join(expected[0])
+    assert any(expected) and str(found[0]) == found[0].text == " ".join(found[0].readable.sentences)
     assert not cache_dir().exists(), "nothing but the folder"
 
 
@@ -169,6 +169,8 @@ def test_attention_is_of_the_words_that_are_shown(made):
         assert without.attention == {} and without.copied == []
         tokens = [token for sentence in summary.tokens for token in sentence]
         t, n, units = len(tokens), len(document.source), len(document.sentence_lengths)
+        assert sum(map(len, summary.readable.tokens)) == t, "as people read them, they are as many"
+        assert [len(row) for row in summary.reading.rows] == document.sentence_lengths.tolist()
         assert len(summary.tokens) == len(summary.sentences) and "[SLIDE]" not in "".join(tokens)
         assert [len(unit) for unit in summary.source] == document.sentence_lengths.tolist()
         shapes = {

@@ -395,7 +395,11 @@ def test_they_are_scored_and_summarize(run, tmp_path, capsys):
     )
     summarize.main([str(run), str(tmp_path / "a.txt")])
     lines = capsys.readouterr().out.splitlines()
-    assert lines and set(lines) <= {"a text about reading.", "it has three sentences.", "this is the last one."}
+    assert lines and set(lines) <= {"A text about reading.", "It has three sentences.", "This is the last one."}
+    with pytest.raises(
+        SystemExit, match="chooses whole sentences: --words and --min-words are for models that write"
+    ):
+        summarize.main([str(run), str(tmp_path / "a.txt"), "--words", "5"])
 
 
 def test_a_corpus_of_words_is_refused(tmp_path):

@@ -9,6 +9,8 @@ from lib import show_runs
 from lib.data.catalogue import MANUAL, is_private
 from lib.data.corpora import load_corpus
 from lib.papers import PAPERS, made_of_runs_named
+from lib.runs.readable import Readable
+from lib.runs.reading import Reading
 from lib.runs.run import Summary
 from lib.show_runs import samples, samples_text
 from lib.system.files import project_root
@@ -99,7 +101,9 @@ def test_the_memory_of_runs(runs, tmp_path, name, kind):
 
 def test_a_row_of_a_panel_is_a_slot():
     """Its columns are the words of the summary."""
-    found = Summary([], 0.0, [], [], [], {"slots": np.array([[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]])})
+    slots = {"slots": np.array([[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]])}
+    reading = Reading([], [], 0, 0, [], 0.0)
+    found = Summary([], 0.0, [], [], [], slots, readable=Readable([], []), reading=reading)
     assert show_runs._slots(found, "")["weights"].tolist() == [[0.1, 0.2, 0.3], [0.9, 0.8, 0.7]]
 
 

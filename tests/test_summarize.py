@@ -54,7 +54,7 @@ def run(tmp_path_factory):
 def test_a_text(run, tmp_path, capsys):
     (tmp_path / "paper.md").write_text(TEXT, encoding="utf-8")
     main([str(run), str(tmp_path / "paper.md")])
-    expected = lib.load(run).summarize([TEXT])[0].sentences
+    expected = lib.load(run).summarize([TEXT])[0].readable.sentences
     assert capsys.readouterr().out.splitlines() == expected and expected
 
 
@@ -78,7 +78,7 @@ def test_several_texts_and_a_corpus(run, tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     headings = [lines.index(name) for name in ("a.txt", "b.jsonl, line 1", "b.jsonl, line 2")]
     assert headings == sorted(headings) and headings[0] == 0
-    assert lines[1 : headings[1] - 1] == lib.load(run).summarize([TEXT])[0].sentences
+    assert lines[1 : headings[1] - 1] == lib.load(run).summarize([TEXT])[0].readable.sentences
 
 
 def test_records_in_every_kind_of_file(run, tmp_path, capsys, monkeypatch):
@@ -173,7 +173,9 @@ def test_the_page_shows_what_the_model_saw(run, tmp_path, capsys):
     (shown,) = data["documents"]
     expected = lib.load(run).summarize([TEXT], attention=True)[0]
     assert data["model"] == "Mem2Mem, +read" and shown["name"] == "Reading long papers"
-    assert shown["summary"] == expected.tokens and shown["source"] == expected.source
+    assert shown["summary"] == expected.readable.tokens and shown["source"] == expected.reading.rows
+    assert shown["notes"][0] == "read all of 17 words (Introduction, Conclusion)" and shown["unread"] == []
+    assert "".join(shown["source"][0]).strip() == "We study how to read long texts."
     for row, weights in zip(shown["attention"]["words"], expected.attention["words"]):
         place, weight = row[0]
         assert place == weights.argmax() and weight == pytest.approx(weights.max(), abs=2e-3)
@@ -220,3 +222,74 @@ def test_no_run_and_no_file(run, tmp_path):
         main([str(run), str(tmp_path / "gone.txt")])
     with pytest.raises(SystemExit, match=r"holds no weights 'foo'; there are: best\.safetensors, last\.safetensors"):
         main([str(run), str(tmp_path / "a.txt"), "--weights", "foo"])
+
+
+def said(run, capsys, tmp_path, text, *options):
+    """What standard error says of a text, its record, and what is printed."""
+    (tmp_path / "a.md").write_text(text, encoding="utf-8")
+    main([str(run), str(tmp_path / "a.md"), "--json", *options])
+    out, err = capsys.readouterr()
+    return err.splitlines(), json.loads(out)
+
+
+def test_what_was_read_is_said(run, tmp_path, capsys):
+    """On standard error and in the record; the demo reads 80 words and marks of a section."""
+    text = (
+        TEXT.replace("A memory helps.", "A memory helps. " + "We read text 1. " * 30) + "\n## Notes\n\nIt is long.\n"
+    )
+    lines, found = said(run, capsys, tmp_path, text)
+    assert lines[0] == "a.md: read 78 of 140 words (Introduction, Conclusion)"
+    assert found["words"] == {"read": 78, "all": 140} and found["sections_read"] == ["Introduction", "Conclusion"]
+    assert [f"a.md: {note}" for note in found["notes"]] == lines
+
+
+def test_a_text_shorter_than_a_summary(run, tmp_path, capsys):
+    """Its summary is no longer than it, and that is said; that it is strange as well."""
+    lines, found = said(run, capsys, tmp_path, "Hello quixotic folk.")
+    assert lines == [
+        "a.md: read all of 3 words",
+        "a.md: 4 words and marks read are fewer than a summary has (20): this one is no longer",
+        "a.md: 100% of the words read are unknown to the model: this is no text as those of records, and its summary "
+        "cannot be trusted",
+    ]
+    assert len(" ".join(found["sentences"]).split()) <= 4 and found["unknown"] == 1
+    lines, found = said(run, capsys, tmp_path, "We read. " * 12)
+    assert len(lines) == 1 and len(" ".join(found["sentences"]).split()) >= 20, "as long as the shortest summary"
+
+
+def test_the_length_of_a_summary(run, tmp_path, capsys):
+    """--words is a bound for every summary; the least length gives way to it, and --min-words replaces it."""
+    lengths = {}
+    for options in (
+        (),
+        ("--words", "7"),
+        ("--words", "40", "--min-words", "33"),
+        ("--min-words", "0", "--words", "9"),
+    ):
+        _, found = said(run, capsys, tmp_path, TEXT * 4, *options)
+        lengths[options] = len(" ".join(found["sentences"]).split())
+    default, seven, long, nine = lengths.values()
+    assert default >= 20 and seven <= 7 and 33 <= long <= 40 and nine <= 9
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--words", "0"), "error: --words is at least 1, and --min-words at least 0"),
+        (("--min-words", "-1"), "error: --words is at least 1, and --min-words at least 0"),
+        (("--min-words", "90"), "error: --min-words 90 is more than the longest summary, 80: give --words as well"),
+    ],
+)
+def test_lengths_that_no_summary_has(run, tmp_path, options, message):
+    (tmp_path / "a.md").write_text(TEXT, encoding="utf-8")
+    with pytest.raises(SystemExit) as stopped:
+        main([str(run), str(tmp_path / "a.md"), *options])
+    assert str(stopped.value) == message
+
+
+def test_the_page_has_what_was_not_read(run, tmp_path):
+    (tmp_path / "a.md").write_text(TEXT + "We read. " * 60 + "\n\n## Notes\n\nMice.\n\n## Conclusion\n\nSo.", "utf-8")
+    main([str(run), str(tmp_path / "a.md"), "--html", str(tmp_path / "a.html")])
+    (shown,) = data_in(tmp_path / "a.html")["documents"]
+    assert shown["notes"][0].startswith("read ") and shown["left_off"] == 0
+    assert shown["unread"][0][0] == "Conclusion" and set(shown["unread"][0][1].split()) <= {"We", "read."}

@@ -309,3 +309,42 @@ def test_hostile_texts_show_as_they_are(tmp_path):
     )
     assert found["shown"] == [HOSTILE] * 8 and found["shades"][0] < found["shades"][1]
     assert path.read_text(encoding="utf-8").count("</script>") == 2
+
+
+def partly_read():
+    rest = [("Methods", "Mice slept. Rats did."), ("Methods", "It rained."), ("", "The end.")]
+    notes = ["read 9 of 17 words (Introduction)", HOSTILE]
+    return replace(memory(), notes=notes, unread=rest, unfinished=True)
+
+
+@needs_browser
+def test_what_was_not_read_is_grey(tmp_path):
+    """Under its section, behind the text; it is no word that the model could have looked at."""
+    found = seen(
+        write_page(tmp_path / "page.html", "m", [partly_read(), memory()]),
+        """
+        const rest = all("#unread p:not(.label)");
+        found.rest = rest.map(p => p.textContent); found.sections = all("#unread h3").map(h => h.textContent);
+        found.colours = [style(rest[0]).color, style(textWords()[0]).color];
+        found.below = rest[0].getBoundingClientRect().top > textWords()[10].getBoundingClientRect().bottom;
+        found.words = textWords().length; found.notes = all("#said li").map(li => li.textContent);
+        found.cut = all("#summary p").map(p => style(p).color === style(rest[0]).color);
+        found.legend = document.getElementById("legend").innerText;
+        draw(1); found.next = [all("#unread").length, all("#said li").length, document.getElementById("said").hidden];
+        """,
+    )
+    assert found["rest"] == ["Mice slept. Rats did.", "It rained.", "The end."] and found["sections"] == ["Methods"]
+    assert found["colours"][0] != found["colours"][1] and found["below"] and found["words"] == 11
+    assert found["notes"] == ["read 9 of 17 words (Introduction)", HOSTILE]
+    assert found["cut"] == [False, True] and "of a sentence that the limit of length cut" in found["legend"]
+    assert found["next"] == [0, 0, True]
+
+
+def test_of_what_was_not_read_there_is_so_much(tmp_path):
+    """10,000 words, and how many more there are."""
+    rest = [("A", "a " * 9_998), ("B", "b " * 7), ("C", "c " * 5)]
+    path = write_page(tmp_path / "a.html", "m", [replace(memory(), unread=rest)])
+    (shown_document,) = data_in(path)["documents"]
+    assert [section for section, _ in shown_document["unread"]] == ["A", "B"]
+    assert shown_document["unread"][1][1] == "b b …" and shown_document["left_off"] == 10
+    assert path.stat().st_size < 60_000

@@ -1,8 +1,8 @@
 """A trained run in use: the summaries that it writes, and where it looked."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,31 +12,42 @@ import torch
 
 from lib.data.batch import Batch, EncodedDocument, make_batch, rows_of
 from lib.data.documents import Document, to_document
+from lib.data.piece_corpora import cased
+from lib.data.pieces import Pieces
 from lib.data.plain_text import parse_text
 from lib.data.prepared import TextEncoder
-from lib.data.vocabulary import BOS
+from lib.data.vocabulary import BOS, SPECIALS, UNK
 from lib.models.summarizer import Extractor
 from lib.runs.folder import read_metrics
+from lib.runs.readable import Forms, Readable, readable
+from lib.runs.reading import Reading, reading_of
 from lib.runs.search import DecodeConfig, Hypothesis, batches, choices, source_sentences, written
 from lib.system.errors import InputError
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A summary that a run wrote, and where it looked. `str` gives its text.
+    """A summary that a run wrote, what it read, and where it looked. `str` gives its text for people.
 
     T words of the summary, N words of the source in L sentences (or paragraphs), as the model reads them.
     """
 
-    sentences: list[str]
+    sentences: list[str]  # in the model's own words, which scores are of
     score: float  # log P of the summary, normalised as the search ranks
     tokens: list[list[str]]  # words or pieces of each sentence, T in all, with the space that stands before each
     source: list[list[str]]  # of each sentence that was read, likewise
     copied: list[bool]  # [T] whether a word was rather copied than generated; empty where that was not asked for
     attention: dict[str, np.ndarray] = field(default_factory=dict)  # by name, where it was asked for
+    readable: Readable = field(kw_only=True)  # the same for people: T tokens
+    reading: Reading = field(kw_only=True)  # what was read of the text: N tokens in L rows
+
+    @property
+    def text(self) -> str:
+        """The summary for people."""
+        return " ".join(self.readable.sentences)
 
     def __str__(self) -> str:
-        return " ".join(self.sentences)
+        return self.text
 
 
 @dataclass
@@ -110,17 +121,31 @@ class Run:
         """A summary of each text: strings, records with sections or paragraphs, or documents.
 
         attention: with what the model attended to, by name (`Summarizer.attention_weights`); of an `Extractor`
-        there is none.
+        there is none. A text that is shorter than the shortest summary has one that is at most as long as it is.
         Raises ValueError for a text that holds nothing to read.
         """
-        documents = self.encode(self.documents(texts, names))
-        shares = progress(list(batches(self.model, documents, batch_size, self.vocabulary)))
+        originals = self.documents(texts, names)
+        documents = self.encode(originals)
+        pairs = list(zip(originals, documents))
         if isinstance(self.model, Extractor):
-            return [self._extract(*pair) for pair in zip(documents, choices(self.model, shares))]
-        hypotheses = written(self.model, shares, self.decode)
-        return [self._summary(document, best, attention) for document, best in zip(documents, hypotheses)]
+            shares = progress(list(batches(self.model, documents, batch_size, self.vocabulary)))
+            return [self._extract(*pair, chosen) for pair, chosen in zip(pairs, choices(self.model, shares))]
+        hypotheses: dict[int, Hypothesis] = {}
+        rules = list(map(self.decode_for, documents))
+        for rule in dict.fromkeys(rules):
+            places = [place for place, own in enumerate(rules) if own == rule]
+            alike = [documents[place] for place in places]
+            shares = progress(list(batches(self.model, alike, batch_size, self.vocabulary)))
+            hypotheses |= zip(places, written(self.model, shares, rule))
+        return [self._summary(*pair, hypotheses[place], attention) for place, pair in enumerate(pairs)]
 
-    def _summary(self, document: EncodedDocument, best: Hypothesis, attention: bool) -> Summary:
+    def decode_for(self, document: EncodedDocument) -> DecodeConfig:
+        """The run's search; of a text that is shorter than the shortest summary, for one at most as long as it is."""
+        if (length := len(document.source)) >= self.decode.min_length:
+            return self.decode
+        return replace(self.decode, min_length=0, max_length=length)
+
+    def _summary(self, text: Document, document: EncodedDocument, best: Hypothesis, attention: bool) -> Summary:
         ids = best.ids
         seen = self._attention(document, ids) if attention else {}
         places = [t for t, i in enumerate(ids) if i not in self.model.control_symbols]
@@ -128,23 +153,71 @@ class Run:
         groups = vocabulary.by_sentence(words, document.unknown)
         word_places = [places[place] for group in groups for place in group]
         seen = {name: value if name in PER_DOCUMENT else value[word_places] for name, value in seen.items()}
+        cut = len(ids) >= self.decode_for(document).max_length
+        tokens = [vocabulary.tokens([words[place] for place in group], document.unknown) for group in groups]
         return Summary(
             sentences=vocabulary.sentences(words, document.unknown),
             score=best.score,
-            tokens=[vocabulary.tokens([words[place] for place in group], document.unknown) for group in groups],
+            tokens=tokens,
             source=self._source(document),
             copied=(seen["generate"] < 0.5).tolist() if "generate" in seen else [],
             attention=seen,
+            readable=readable(tokens, self._forms(text), self.in_pieces, cut),
+            reading=self.reading(text, document),
         )
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether the model writes pieces of words."""
+        return isinstance(self.vocabulary, Pieces)
+
+    def _forms(self, text: Document) -> Forms:
+        words = partial(self.options.words, tokenised=text.tokenised)
+        return Forms(text.sentences, words, self.options.lower)
+
+    def readable(self, text: Document, sentences: Sequence[str]) -> list[str]:
+        """A summary of a text, in sentences of the model's words, for people."""
+        spaced = self.in_pieces
+        tokens = [[sentence] if spaced else [f" {word}" for word in sentence.split()] for sentence in sentences]
+        return readable(tokens, self._forms(text), spaced).sentences
+
+    def reading(self, text: Document, document: EncodedDocument) -> Reading:
+        """What is read of a text. document: the same, in ids."""
+        rows, tokens_of = self._source(document), partial(self._tokens_of, tokenised=text.tokenised)
+        return reading_of(text, rows, tokens_of, self._unknown(rows), with_title=self.options.of_paragraphs)
+
+    def _tokens_of(self, sentence: str, tokenised: bool) -> list[str]:
+        if not self.in_pieces:
+            return [f" {word}" for word in self.options.words(sentence, tokenised)]
+        (ids,) = self.vocabulary.encode(cased([sentence], self.options))
+        return self.vocabulary.tokens(ids.tolist())
+
+    def _unknown(self, rows: list[list[str]]) -> float:
+        """The share of words that are not in the vocabulary, or take more than `FAMILIAR` pieces."""
+        known = self.encoder.source_vocabulary or self.vocabulary
+        tokens = [token for row in rows for token in row if any(map(str.isalnum, token))]
+        if not self.in_pieces:
+            strange = [token.strip() not in known for token in tokens]
+        else:
+            words: list[list[str]] = [[]]
+            for token in tokens:
+                words += [[]] * token.startswith(" ")
+                words[-1] = [*words[-1], token]
+            strange = [SPECIALS[UNK] in word or len(word) > FAMILIAR for word in words if word]
+        return sum(strange) / max(1, len(strange))
 
     def _source(self, document: EncodedDocument) -> list[list[str]]:
         """Words of each sentence of the source."""
         return [self.vocabulary.tokens(row.tolist(), document.unknown) for row in rows_of(document)]
 
-    def _extract(self, document: EncodedDocument, chosen: list[int]) -> Summary:
+    def _extract(self, text: Document, document: EncodedDocument, chosen: list[int]) -> Summary:
         """Sentences as they stand in the source; there is no other summary that they could be."""
         texts, source = source_sentences(document, self.vocabulary), self._source(document)
-        return Summary([texts[i] for i in chosen], 0.0, [source[i] for i in chosen], source, [])
+        reading = self.reading(text, document)
+        rows = [reading.rows[i] for i in chosen]
+        extract = Readable(["".join(row).strip() for row in rows], rows)
+        own = [texts[i] for i in chosen], 0.0, [source[i] for i in chosen], source
+        return Summary(*own, [], readable=extract, reading=reading)
 
     @torch.no_grad()
     def _attention(self, document: EncodedDocument, ids: list[int]) -> dict[str, np.ndarray]:
@@ -157,4 +230,5 @@ class Run:
         return {name: value[0].float().cpu().numpy() for name, value in seen.items()}
 
 
+FAMILIAR = 2  # pieces of a word that the model knows, at most
 PER_DOCUMENT = ("heads", "importance", "windows")  # attention that is not of a word of the summary

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ from lib.system.files import write_whole
 
 KEPT, MOST = 0.98, 60  # of each row: the largest weights that hold this much of it, at most so many
 SPARSE = ("words", "units", "heads")  # the arrays that are cut so
+REST = 10_000  # words of what was not read that the page shows, at most
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,17 @@ class ShownDocument:
     summary: list[list[str]]  # sentences of tokens, likewise, T in all
     attention: dict[str, np.ndarray]
     copied: list[bool] | None = None  # for each summary token; None: the model cannot copy
+    unfinished: bool = False  # whether the last sentence of the summary was cut
+    notes: list[str] = field(default_factory=list)  # what a reader has to know of the text: how much of it was read
+    unread: list[tuple[str, str]] = field(default_factory=list)  # section and text of what was not read
 
 
 def write_page(path: str | Path, model: str, documents: Sequence[ShownDocument]) -> Path:
     """Write the page; `model` is a line such as "Mem2Mem, +read". It loads nothing, so it opens from a file.
 
     Of each row of words, units and heads only the largest weights are written, those that hold 98% of the row and at
-    most 60; the rest show as 0. All numbers are rounded to 3 digits. The address may name a document and a word to
-    open at, from 0: page.html#0.5.
+    most 60; the rest show as 0. All numbers are rounded to 3 digits. Of what was not read there are at most 10,000
+    words. The address may name a document and a word to open at, from 0: page.html#0.5.
     """
     page = Path(__file__).with_name("summary_page.html").read_text(encoding="utf-8")
     data = json.dumps({"model": model, "documents": [_record(d) for d in documents]}, separators=(",", ":"))
@@ -51,9 +55,22 @@ def _record(document: ShownDocument) -> dict[str, object]:
     """What the page's script reads: cut rows as lists of [index, weight], the other arrays as they are."""
     arrays = {name: np.asarray(a, dtype=float) for name, a in document.attention.items()}
     shown = {name: _largest(a) if name in SPARSE else _rounded(a) for name, a in arrays.items()}
-    about = {name: getattr(document, name) for name in ("name", "unit", "source", "summary")}
+    about = {name: getattr(document, name) for name in ("name", "unit", "source", "summary", "unfinished", "notes")}
     copied = None if document.copied is None else [int(c) for c in document.copied]
-    return {**about, "copied": copied, "attention": shown}
+    unread, left_off = _beginning(document.unread, REST)
+    return {**about, "copied": copied, "attention": shown, "unread": unread, "left_off": left_off}
+
+
+def _beginning(stretches: Sequence[tuple[str, str]], most: int) -> tuple[list[tuple[str, str]], int]:
+    """Stretches of text up to so many words, and how many words are left off."""
+    shown, left_off = [], 0
+    for section, text in stretches:
+        words = text.split()
+        if most:
+            shown.append((section, text if len(words) <= most else " ".join(words[:most]) + " …"))
+        left_off += max(0, len(words) - most)
+        most = max(0, most - len(words))
+    return shown, left_off
 
 
 def _largest(rows: np.ndarray) -> list[list[list[float]]]:
