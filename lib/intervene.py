@@ -27,7 +27,7 @@ from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS, SLIDE_SYMBOL, UNK
 from lib.evaluation.bootstrap import interval, paired_bootstrap
-from lib.evaluation.importance import MEASURES, agreement
+from lib.evaluation.importance import MEASURES, rank_agreement
 from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs
 from lib.models.summarizer import Summarizer
 from lib.runs.run import Run
@@ -127,7 +127,7 @@ def agreements(run: Run, documents: Sequence[Document], of: str = "references") 
         raise InputError("no document has two sentences or paragraphs: there is nothing to rank")
     ranked = {name: [measure(run.model, text) for text in texts] for name, measure in MEASURES.items()}
     for first, second in combinations(MEASURES, 2):
-        values = np.array([agreement(*pair) for pair in zip(ranked[first], ranked[second])])
+        values = np.array([rank_agreement(*pair) for pair in zip(ranked[first], ranked[second])])
         mean = interval(values)
         yield {
             "change": first, "what": second, "mean": mean.mean, "low": mean.low, "high": mean.high,

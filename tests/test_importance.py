@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lib.data.batch import make_batch
-from lib.evaluation.importance import agreement, by_attention, by_erasure, by_gradient, source_embedding
+from lib.evaluation.importance import by_attention, by_erasure, by_gradient, rank_agreement, source_embedding
 from lib.evaluation.interventions import known_words, log_probs
 from lib.models.windowed import Windowed, WindowedConfig
 from tests.conftest import RAGGED, VOCAB, double, tiny_model
@@ -83,6 +83,6 @@ def test_a_stream_is_not_embedded_at_once():
 
 
 def test_agreement_is_of_ranks():
-    assert agreement(np.array([1.0, 2.0, 9.0]), np.array([0.1, 0.2, 0.3])) == pytest.approx(1)
-    assert agreement(np.array([1.0, 2.0, 9.0]), np.array([3.0, 2.0, 1.0])) == pytest.approx(-1)
-    assert agreement(np.array([1.0, 1.0]), np.array([3.0, 2.0])) == 0
+    assert rank_agreement(np.array([1.0, 2.0, 9.0]), np.array([0.1, 0.2, 0.3])) == pytest.approx(1)
+    assert rank_agreement(np.array([1.0, 2.0, 9.0]), np.array([3.0, 2.0, 1.0])) == pytest.approx(-1)
+    assert rank_agreement(np.array([1.0, 1.0]), np.array([3.0, 2.0])) == 0

@@ -111,7 +111,7 @@ def _scaled(embedding: nn.Embedding, scales: list[Tensor]) -> Iterator[None]:
 MEASURES = {"attention": by_attention, "erasure": by_erasure, "gradient times input": by_gradient}
 
 
-def agreement(first: np.ndarray, second: np.ndarray) -> float:
+def rank_agreement(first: np.ndarray, second: np.ndarray) -> float:
     """Rank agreement of two measures of the units of a text, [L] each: Spearman's correlation; 0 where one of them is
     the same for all."""
     if np.ptp(first) == 0 or np.ptp(second) == 0:
