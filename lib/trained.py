@@ -3,7 +3,7 @@
     python -m lib.trained keep runs/mem2mem              # into trained/mem2mem: all that lib.load needs
     python -m lib.trained score mem2mem                  # into trained/mem2mem/table.json, and where it is shown
 
-A run is scored twice, as its paper decodes and with no trigram twice, beside Lead and LexRank of as many words.
+A run is scored twice, with plain beam search and with trigram blocking, beside Lead and LexRank of as many words.
 """
 
 import json
@@ -101,9 +101,9 @@ def _systems(title: str, scoring: Kept, run: Run, texts: list[Document]) -> Iter
     for how, size in DECODINGS.items():
         decode: DecodeConfig = replace(run.decode, block_ngrams=size)
         yield f"{title}, {how}", summarize(run.model, encoded, run.vocabulary, decode)
-    yield f"Lead, {scoring.words} words", [cut(d.sentences, scoring.words, run.options) for d in texts]
+    yield f"Lead ({scoring.words} words)", [cut(d.sentences, scoring.words, run.options) for d in texts]
     if scoring.cut is not None:  # a headline is no choice of sentences
-        yield f"LexRank, {scoring.words} words", [lexrank(d.sentences, scoring.words) for d in texts]
+        yield f"LexRank (sentences, {scoring.words} words)", [lexrank(d.sentences, scoring.words) for d in texts]
     yield "References", [d.summary for d in texts]
 
 

@@ -5,6 +5,7 @@ import re
 import pandas as pd
 
 from lib.papers import table_named
+from lib.papers.tables import DECODINGS
 
 _FOLD = "<details><summary>Which differences are real (paired bootstrap)</summary>"
 
@@ -21,7 +22,6 @@ def table_frame(numbers: dict) -> pd.DataFrame:
         scores = row.get("scores", {})
         shown = {c: "{mean:.2f} [{low:.2f}, {high:.2f}]".format(**scores[c]) for c in columns if c in scores}
         rows[row["label"]] = {
-            "parameters": f"{row['parameters']:,}" if "parameters" in row else "",
             **(shown or dict.fromkeys(columns, "" if "missing" in row else "not built")),
             **({columns[0]: row["missing"]} if "missing" in row else {}),
             "words": f"{row['words']:.0f}" if "words" in row else "",
@@ -69,14 +69,20 @@ def pairs_frame(numbers: dict) -> pd.DataFrame:
     """Differences between rows, to see which are real: 95% interval of each, and p of a paired bootstrap."""
     return pd.DataFrame.from_dict(
         {
-            f"{pair['second']} - {pair['first']}": {
+            _difference(pair["first"], pair["second"]): {
                 c: f"{d['mean']:+.2f} [{d['low']:+.2f}, {d['high']:+.2f}], p {_p(d['p'])}"
-                for c, d in ((c, pair[c]) for c in _columns(numbers))
+                for c, d in ((c, pair[c]) for c in numbers["columns"] if c not in ("repeated", "distinct"))
             }
             for pair in numbers["pairs"]
         },
         orient="index",
     )
+
+
+def _difference(first: str, second: str) -> str:
+    """Both rows by name; how both decode once, at the end."""
+    of_both = next((f", {how}" for how in DECODINGS if first.endswith(how) and second.endswith(how)), "")
+    return f"{second.removesuffix(of_both)} - {first}"
 
 
 def _p(p: float) -> str:
@@ -89,8 +95,10 @@ def setting(numbers: dict) -> str:
         return f"Measured by the page at preset `{numbers['preset']}`." if "preset" in numbers else ""
     runs = [row for row in numbers["rows"] if "seeds" in row]
     seeds, steps = (_either({f(row) for row in runs}) for f in (lambda r: len(r["seeds"]), lambda r: r["steps"]))
+    sizes = sorted({row["parameters"] for row in runs})
     read = f"{numbers['training documents']:,} documents to train on, " if runs else ""
-    trained = f"preset `{numbers['preset']}`, {steps} steps, seeds: {seeds}; " if runs else ""
+    size = " to ".join(f"{size:,}" for size in dict.fromkeys((sizes[0], sizes[-1]))) if runs else ""
+    trained = f"preset `{numbers['preset']}`, {size} parameters, {steps} steps, seeds: {seeds}; " if runs else ""
     published = _published_corpus(numbers)
     level = table_named(numbers["table"])[1].published_rl if published else ""
     return (
