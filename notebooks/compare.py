@@ -170,12 +170,10 @@ for name, (run, _) in runs.items():
         rule = replace(run.decode, block_ngrams=size)
         begun = time.perf_counter()
         written = summarize(run.model, encoded, run.vocabulary, rule)
-        milliseconds[f"{name}, {how}"] = (
-            1000 * (time.perf_counter() - begun) / len(texts)
-        )
+        taken = (time.perf_counter() - begun) / len(texts)
+        milliseconds[f"{name}, {how}"] = 1000 * taken
         systems[f"{name}, {how}"] = written
-first_run, _ = next(iter(runs.values()))
-options = first_run.options  # one way to cut texts into words for all
+options = next(iter(runs.values()))[0].options  # cuts texts into words, for all
 parts = score_systems(systems, texts, options, longest)
 
 # %%

@@ -68,7 +68,7 @@ softmax) come from PyTorch on both sides.
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = ""  # a corpus (aclsum, arxiv, ...) or a folder of train, val, test files
-preset: str = ""  # empty: the kept run, with another parameter the demo (half a minute); paper: for a GPU
+preset: str = ""  # empty: kept run; demo where others are given; paper: for a GPU
 variant: str = "+read"  # a row of Tables 1 and 2: hred to +read, Sent-CLF, TLM, ...
 steps: int = 0  # training steps; 0: as many as the preset says
 seed: int = 0  # of weights, batches and bootstrap

@@ -62,7 +62,7 @@ batch in double precision, and stops the page when the two differ. A table at th
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = ""  # docstrings, gigaword, ... or a folder of train, val and test files
-preset: str = ""  # empty: the kept run, with another parameter the demo (half a minute); paper: for a GPU
+preset: str = ""  # empty: kept run; demo where others are given; paper: for a GPU
 variant: str = "read-again lstm + copy"  # a row of Table 1, with or without + copy
 steps: int = 0  # training steps; 0: as many as the preset says
 study_steps: int = 0  # of each model of the studies (150: two minutes); 0: kept numbers

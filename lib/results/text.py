@@ -14,7 +14,7 @@ def table_frame(numbers: dict) -> pd.DataFrame:
     """A table as `make_table` or `page_table` made it, for a page: our rows with intervals, published ones beside."""
     if "lines" in numbers:
         frame = pd.DataFrame.from_dict(numbers["lines"], orient="index", columns=numbers["columns"])
-        return frame.loc[:, [c for c in frame if c != "distinct" or (frame[c] != "100%").any()]]
+        return frame.loc[:, [c for c in frame if c != "distinct" or set(frame[c]) != {"100%"}]]
     columns = _columns(numbers)
     rows, shown_corpus = {}, _published_corpus(numbers)
     for row in numbers["rows"]:
