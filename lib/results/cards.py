@@ -21,8 +21,8 @@ _ROUGE = ("R-1", "R-2", "R-Lsum")
 def cards() -> list[Path]:
     """Cards of the trained runs that have been scored, and of the sample of papers."""
     trained = sorted((project_root() / "trained").glob("*/README.md"))
-    sample = project_root() / "lib" / "data" / "pmc_sample" / "README.md"
-    return [path for path in trained if (path.parent / "table.json").is_file()] + [sample]
+    sample = sorted((project_root() / "lib" / "data").glob("pmc_sample/README.md"))
+    return [path for path in trained if (path.parent / "table.json").is_file()] + sample
 
 
 def render_cards() -> None:
