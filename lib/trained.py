@@ -3,7 +3,7 @@
     python -m lib.trained keep runs/mem2mem              # into trained/mem2mem: all that lib.load needs
     python -m lib.trained score mem2mem                  # into trained/mem2mem/table.json, and where it is shown
 
-A run is scored twice, as its paper decodes and with no trigram twice, beside Lead and LexRank of as many words.
+A run is scored twice, with plain beam search and with trigram blocking, beside Lead and LexRank of as many words.
 """
 
 import json
@@ -103,11 +103,11 @@ def _systems(title: str, scoring: Kept, run: Run, texts: list[Document]) -> Iter
         decode: DecodeConfig = replace(run.decode, block_ngrams=size)
         yield f"{title}, {how}", summarize(run.model, encoded, run.vocabulary, decode)
     leads = [cut(d.sentences, scoring.words, run.options, d.tokenised) for d in texts]
-    yield f"Lead, {scoring.words} words", leads
+    yield f"Lead ({scoring.words} words)", leads
     if scoring.cut is not None:  # a headline is no choice of sentences
         letters = counted_in(texts)
         central = [lexrank(d.sentences, scoring.words, all_letters=letters) for d in texts]
-        yield f"LexRank, {scoring.words} words", central
+        yield f"LexRank (sentences, {scoring.words} words)", central
     yield "References", [d.summary for d in texts]
 
 

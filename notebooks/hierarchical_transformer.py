@@ -1189,8 +1189,8 @@ table if checkpoints else "the kept run has its best weights"
 r"""
 ## Summaries and scores
 
-The model writes each summary twice. First it decodes as the paper does, by beam search with 5 hypotheses. They are compared by $\log P(y)\,/\,\big((5+|y|)/6\big)^{0.4}$; the divisor is the length penalty, without
-which shorter hypotheses are favoured. Then it does the same with the rule that no trigram of pieces is written twice. Both differ from the paper in one thing: the kept run has to write at least 230 pieces,
+The model writes each summary twice. First it decodes as the paper does, by plain beam search with 5 hypotheses. They are compared by $\log P(y)\,/\,\big((5+|y|)/6\big)^{0.4}$; the divisor is the length penalty, without
+which shorter hypotheses are favoured. Then it does the same with trigram blocking: no three pieces in a row are written twice. Both differ from the paper in one thing: the kept run has to write at least 230 pieces,
 because most of its references were cut in training and it has hardly seen an end.
 
 Scores are ROUGE F1 in percent, with a seeded 95% bootstrap interval over test clusters. *Lead* is the first words of the text. *LexRank* picks paragraphs; its graph is weighted by cosine. The oracle
@@ -1206,7 +1206,11 @@ longest = chosen.paper.kept.cut if kept else decode.max_length
 paragraphs = [options.example(document).paragraphs for document in documents]
 by_cosine = [lexrank(texts, longest, threshold=None) for texts in paragraphs]
 upper = [oracle(document.sentences, document.summary) for document in documents]
-systems = {"Lead": paragraphs, "LexRank": by_cosine, "Oracle": upper}
+systems = {
+    f"Lead ({longest} words)": paragraphs,
+    f"LexRank (paragraphs, {longest} words)": by_cosine,
+    "Oracle": upper,
+}
 for how, size in DECODINGS.items():
     rule = replace(decode, block_ngrams=size)
     systems[f"{variant}, {how}"] = summarize(summarizer, encoded_tests, pieces, rule)
@@ -1218,7 +1222,7 @@ table
 # %% slideshow={"slide_type": "skip"}
 rows = []
 for i in range(min(2, len(documents))):
-    own = systems[f"{variant}, no trigram twice"][i]
+    own = systems[f"{variant}, trigram blocking"][i]
     written = " ".join(run.readable(documents[i], own))
     rows += [("title", documents[i].title)]
     rows += [("reference", clip(" ".join(references[i]), 90))]
@@ -1228,7 +1232,7 @@ Passages(rows)
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** The kept run knows the field of a paper and how an abstract is built: background, aim, what was done, what was found. It often misses what this paper is about, and it always misses what the paper
-found. Its scores stay below Lead. Without the rule, most of what it writes repeats what it has written before. (A demo run, which has learned from a hundred clusters, writes one text for all.)
+found. Its scores stay below Lead. With plain beam search, most of what it writes repeats what it has written before. (A demo run, which has learned from a hundred clusters, writes one text for all.)
 
 **How much does it take from the text?** We compute the loss of the references twice: given their own texts, and given the text of the next paper instead. The loss rises by this
 exchange, and the rise is what the model takes from the text. The table also shows Mem2Mem, which has learned from the same papers.
@@ -1298,9 +1302,9 @@ Passages(rows) if kept else "of the kept runs alone"
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** With no trigram twice, the model with copying is eight points of R-1 above Lead. It is above LexRank in R-2 (and in R-1 by one point, which may be chance). Without copying, it is five points below Lead. The exchange of texts
+**What to see.** With trigram blocking, the model with copying is eight points of R-1 above Lead. It is above LexRank in R-2 (and in R-1 by one point, which may be chance). Without copying, it is five points below Lead. The exchange of texts
 explains this: the loss of a reference now rises by more than two a piece, where it rose by a quarter of one before. The summaries name what the paper is about in the paper's own words, but these words are
-cut in places and joined to others. As the paper decodes, six of ten trigrams are still repeated. So copying alone does not keep a model from repeating itself.
+cut in places and joined to others. With plain beam search, six of ten trigrams are still repeated. So copying alone does not keep a model from repeating itself.
 In the paper, 1.6 million clusters had to teach the model, for 32,000 pieces, what a pointer gets from the text at once.
 
 With copying, the paper's ablations can be repeated at a small size (one epoch, one seed; both tables are in [`docs/papers/hierarchical_transformer.md`](../docs/papers/hierarchical_transformer.md)). Global layers seem to help, as the paper says, but paragraph positions and several pooling heads seem to cost
@@ -1325,7 +1329,7 @@ if not options.flat and not corpus.ranked:
     means = [np.mean([len(document.source) for document in found]) for found in both]
     print(f"{means[0]:.0f} pieces in place of {means[1]:.0f}")
     ruled = summarize(summarizer, longer, pieces, replace(decode, block_ngrams=3))
-    added = {f"{variant}, longer input, no trigram twice": ruled}
+    added = {f"{variant}, longer input, trigram blocking": ruled}
     more_rows, _ = summary_table(added, documents, options, longest, seed)
     systems, table = systems | added, pd.concat([table, more_rows])
 table
@@ -1552,7 +1556,7 @@ summaries is the best and which is the worst. A system's rating is the share of 
 The summaries of this page are kept as JSON lines, and one command makes blinded sheets of them:
 
 ```sh
-python -m lib.human sheet runs/rating --documents 20 HT="runs/summaries/HT, as the paper decodes.jsonl" Lead=runs/summaries/Lead.jsonl LexRank=runs/summaries/LexRank.jsonl
+python -m lib.human sheet runs/rating --documents 20 HT="runs/summaries/HT, plain beam search.jsonl" Lead="runs/summaries/Lead (200 words).jsonl" LexRank="runs/summaries/LexRank (paragraphs, 200 words).jsonl"
 python -m lib.human answers runs/rating    # when questions.csv is written: each question beside each summary, without the reference
 python -m lib.human scores runs/rating     # means with intervals, analysis of variance, Tukey's test of every pair
 ```

@@ -68,7 +68,7 @@ softmax) come from PyTorch on both sides.
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = ""  # a corpus (aclsum, arxiv, ...) or a folder of train, val, test files
-preset: str = ""  # empty: the kept run; demo: half a minute on a CPU; paper: for a GPU
+preset: str = ""  # empty: kept run; demo where others are given; paper: for a GPU
 variant: str = "+read"  # a row of Tables 1 and 2: hred to +read, Sent-CLF, TLM, ...
 steps: int = 0  # training steps; 0: as many as the preset says
 seed: int = 0  # of weights, batches and bootstrap
@@ -1135,7 +1135,7 @@ kept run, three sections of 250 words) and lower-cased. The vocabulary holds the
 
 ## Summaries
 
-Beam search writes the summaries in two ways: as the paper decodes, which lets the model repeat itself, and with the rule that no trigram is written twice (Paulus, Xiong and
+Beam search writes the summaries in two ways: plainly, as the paper does, which lets the model repeat itself, and with trigram blocking, which writes no three words in a row twice (Paulus, Xiong and
 Socher 2018), which the paper does not mention. One thing differs from the paper in both ways: the kept run has to write 240 symbols (200 words and their punctuation marks).
 Most of its references were cut at this length in training, so it has hardly ever seen a summary end.
 """
@@ -1179,9 +1179,10 @@ heads score above *Random* has been learned.
 
 # %% slideshow={"slide_type": "subslide"}
 longest = chosen.paper.kept.cut if as_they_are else decode.max_length
+by_rank = [lexrank(doc.sentences, longest) for doc in documents]
 systems = {
-    "Lead": [doc.sentences for doc in documents],
-    "LexRank": [lexrank(doc.sentences, longest) for doc in documents],
+    f"Lead ({longest} words)": [doc.sentences for doc in documents],
+    f"LexRank (sentences, {longest} words)": by_rank,
     "Oracle": [oracle(doc.sentences, doc.summary) for doc in documents],
 }
 if has_memory and summarizer.extracts:
@@ -1198,7 +1199,7 @@ table
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** With the rule the model is far above Lead and level with LexRank, on papers from other sources than those that it has learned from. Without the rule more than
+**What to see.** With trigram blocking the model is far above Lead and level with LexRank, on papers from other sources than those that it has learned from. With plain beam search more than
 four in ten of its trigrams are repetitions, and R-1 is seven points lower. The heads choose hardly better than chance does among the same sentences; the next section shows
 what they look at. On 200 test papers of its own corpus (`python -m lib.trained score mem2mem`) the model is nearly four points above LexRank:
 """
@@ -1452,7 +1453,7 @@ pairs_frame(numbers_2)
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** On the larger corpus, with each document seen twice, no row is ahead of HRED. After eight epochs of the whole corpus, models with a memory in the decoder
-repeat less than HRED with each of the three seeds, but ROUGE cannot tell them apart. With the first seed alone, *+decoder memory* was, as the paper decodes, 0.9 points of R-1
+repeat less than HRED with each of the three seeds, but ROUGE cannot tell them apart. With the first seed alone, *+decoder memory* was, with plain beam search, 0.9 points of R-1
 above HRED (p < 0.01); with all three seeds it is 0.4 above (p 0.31). The parts that the paper adds to *+decoder memory* bring nothing here. The heads choose better sentences
 than Lead does, as in the paper, but not better ones than LexRank, which reads the whole paper. HRED and the full model both copy 1.3 times as many 5-grams as the references
 do. The data do not show that the full model copies fewer than HRED (-0.5, p 0.60; in the paper it copies ten points fewer). On the smaller corpus, with each document seen six
@@ -1476,7 +1477,7 @@ table_frame(systems_1)
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **What to see.** Ptr-Gen differs from Attn-Seq2Seq in copying and coverage, and these are worth five points of R-1. TLM copies nothing and is level with Attn-Seq2Seq. Mem2Mem
-is a little above Ptr-Gen and 0.6 points below Discourse-aware. As the paper decodes it is below Ptr-Gen, and half of the trigrams of both have been said before. Sent-CLF is
+is a little above Ptr-Gen and 0.6 points below Discourse-aware. With plain beam search it is below Ptr-Gen, and half of the trigrams of both have been said before. Sent-CLF is
 first, as on the paper's PubMed, but here by far: whole sentences of a paper, chosen well, are hard to beat, and its extracts are longer.
 No system that writes its own text reaches Lead-10 here, whose extracts are longer: more than twice as long as the summaries of all but TLM. Sent-PTR stops too early to be good. The trained run of this page has had nearly twenty times as many steps as these models.
 """

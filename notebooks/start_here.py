@@ -651,8 +651,8 @@ Where a model's summaries still have the wrong length, people set bounds. For ex
 r"""
 # 5. Repetition and coverage
 
-Models of this kind repeat themselves. A real model shows it: the Mem2Mem that this project keeps summarizes a paper that it has never seen. It writes twice, with the same weights and beams: once as its paper decodes,
-and once with the rule of Paulus, Xiong and Socher (2018) that **no trigram is written twice**. A word is barred if it would complete three words in a row that already stand in the summary (`block_ngrams=3`).
+Models of this kind repeat themselves. A real model shows it: the Mem2Mem that this project keeps summarizes a paper that it has never seen. It writes twice, with the same weights and beams: once by plain beam search, as its paper does,
+and once with **trigram blocking** (Paulus, Xiong and Socher 2018): no trigram is written twice. A word is barred if it would complete three words in a row that already stand in the summary (`block_ngrams=3`).
 
 What is counted is the share of a summary's trigrams that have occurred in it before,
 
@@ -693,18 +693,18 @@ shown = {"panels": plots, "unit": "trigram"}
 figures.show(dot_plots, caption, "start_repetition", **shown)
 
 # %% slideshow={"slide_type": "skip"}
-words, before = summaries["as the paper decodes"], set()
+words, before = summaries["plain beam search"], set()
 marked = list(words)
 for i, trigram in enumerate(zip(words, words[1:], words[2:])):
     if trigram in before:
         marked[i : i + 3] = [word.upper() for word in trigram]
     before.add(trigram)
-Passages([("as the paper decodes", " ".join(marked))])
+Passages([("plain beam search", " ".join(marked))])
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see (`start_repetition`).** A dot stands where two trigrams of a summary are the same, so each such pair has two dots, and a repeated passage is a line beside the diagonal. In the left summary 81 of 244 trigrams had been said before; they are in capitals below the picture. Whole clauses come back, and *cognitive performance related to psychomotor* stands there four times.
-Repetition feeds itself: the decoder reads again what was written, and the same state attends to the same place. On the right the rule has made the plot empty, as it must.
+Repetition feeds itself: the decoder reads again what was written, and the same state attends to the same place. On the right trigram blocking has made the plot empty, as it must.
 But the rule does not make the summary true, and it also bars what would rightly be said twice.
 """
 
@@ -884,7 +884,7 @@ The functions above agree with `rouge-score`, the package that `lib.evaluation.m
 """
 
 # %% slideshow={"slide_type": "subslide"}
-wanted, mem2mem = ["The zebra saw the cat.", "It ran."], summed_up["no trigram twice"]
+wanted, mem2mem = ["The zebra saw the cat.", "It ran."], summed_up["trigram blocking"]
 examples = {
     "the same": (wanted, wanted),
     "sentences changed round": (wanted[::-1], wanted),
@@ -933,9 +933,11 @@ Both are cut to 200 words; Lead cut to 180 words is the third system.
 papers = papers[:60]
 ranked = [lexrank(paper.sentences, 200) for paper in papers]
 systems = {
-    "Lead, 180 words": [cut(paper.sentences, 180, run.options) for paper in papers],
-    "Lead": [cut(paper.sentences, 200, run.options) for paper in papers],
-    "LexRank": [cut(sentences, 200, run.options) for sentences in ranked],
+    "Lead (180 words)": [cut(paper.sentences, 180, run.options) for paper in papers],
+    "Lead (200 words)": [cut(paper.sentences, 200, run.options) for paper in papers],
+    "LexRank (sentences, 200 words)": [
+        cut(sentences, 200, run.options) for sentences in ranked
+    ],
 }
 references = [paper.summary for paper in papers]
 r1 = {name: rouge(found, references)[:, 0] for name, found in systems.items()}
@@ -1001,13 +1003,13 @@ def compared(first, second):
 
 # %% slideshow={"slide_type": "subslide"}
 columns = ["difference", "paired", "p_boot", "unpaired", "correlation"]
-pairs = {"Lead - Lead, 180 words": ("Lead, 180 words", "Lead")}
-pairs["LexRank - Lead"] = "Lead", "LexRank"
+short, lead, chosen = r1
+pairs = {"Lead, 200 - 180 words": (short, lead), "LexRank - Lead": (lead, chosen)}
 rows = {name: compared(*pair) for name, pair in pairs.items()}
 pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
-shorter, longer = r1["Lead, 180 words"], r1["Lead"]
+shorter, longer = r1[short], r1[lead]
 of = {"180 words": shorter, "200 words": longer}
 pairs = enumerate(of.items(), start=1)
 means = {name: resampled_means(x, 2000, seed + i) for i, (name, x) in pairs}

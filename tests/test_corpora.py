@@ -370,18 +370,18 @@ def test_a_corpus_can_be_tested_on_another(tmp_path):
 def test_a_name_comes_before_a_folder_that_is_called_so(tmp_path, monkeypatch, capsys):
     """The folder is a path: with a dot, or as a `Path`."""
     monkeypatch.chdir(tmp_path)
-    for name in ("aclsum", "pubmed", "docstrings:numpy"):
+    for name in ("aclsum", "pubmed", "docstrings"):
         (tmp_path / name).mkdir()
         for split in ("train", "val", "test"):
             line = json.dumps({"id": "own", "document": "A text.", "summary": "A summary."})
             (tmp_path / name / f"{split}.jsonl").write_text(line + "\n", encoding="utf-8")
-    for own in ("./aclsum", Path("aclsum"), tmp_path / "aclsum", "./docstrings:numpy"):
+    for own in ("./aclsum", Path("aclsum"), tmp_path / "aclsum", "./docstrings"):
         assert [d.id for d in load_corpus(own).split("test")] == ["own"]
     assert capsys.readouterr().err == ""
     assert next(load_corpus("aclsum").split("test")).id != "own"
     assert capsys.readouterr().err == "aclsum is the corpus of this name; the folder here is ./aclsum\n"
-    assert load_corpus("docstrings:numpy").name == "docstrings:numpy"
-    assert "./docstrings:numpy" in capsys.readouterr().err
+    assert load_corpus("docstrings").name == "docstrings"
+    assert "./docstrings" in capsys.readouterr().err
     monkeypatch.setattr("lib.data.corpora._hub", lambda name, *_: name)
     assert load_corpus("pubmed") == "pubmed"
 

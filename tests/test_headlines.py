@@ -1,12 +1,12 @@
 """Docstrings as headlines, Gigaword's preparation, DUC's references and measure."""
 
+import importlib.metadata
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from lib.data import docstrings
 from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
@@ -14,7 +14,10 @@ from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import EOS, UNK
 from lib.evaluation.metrics import limited_recall
 from lib.papers.read_again.headlines import HeadlineOptions, fits
+from lib.system.errors import InputError
+from lib.system.files import project_root
 from tests.conftest import same_document
+from tests.tools import docstrings_sample
 
 OPTIONS = HeadlineOptions(vocab_size=12, source_vocab_size=40, fewest=1, filtered=False)
 
@@ -37,37 +40,38 @@ OPTIONS = HeadlineOptions(vocab_size=12, source_vocab_size=40, fewest=1, filtere
     ],
 )  # fmt: skip
 def test_first_line_and_body(docstring, pair):
-    assert docstrings.headline_and_body(docstring) == pair
+    assert docstrings_sample.headline_and_body(docstring) == pair
 
 
-def test_docstrings_of_named_packages(tmp_path, monkeypatch):
-    """Splits share no package; the same again from the cache, without parsing."""
-    corpus = load_corpus("docstrings:packaging, tqdm,pluggy,networkx,anyio")
-    found = {split: list(corpus.split(split)) for split in ("train", "val", "test")}
-    packages = {split: {d.id.split(":")[0] for d in documents} for split, documents in found.items()}
-    assert all(packages.values())
-    assert not packages["train"] & packages["test"]
-    assert not packages["train"] & packages["val"]
-    everything = [d for documents in found.values() for d in documents]
-    assert len({" ".join(d.summary).lower() for d in everything}) == len(everything) > 300
-    monkeypatch.setattr(docstrings.ast, "parse", lambda *_: pytest.fail("parsed again"))
-    monkeypatch.setattr("os.cpu_count", lambda: 1)
-    again = load_corpus("docstrings:anyio,packaging,tqdm,pluggy,networkx")
-    assert [d.id for d in again.split("test")] == [d.id for d in found["test"]]
-    with pytest.raises(CorpusError, match="nopackage not installed"):
-        load_corpus("docstrings:nopackage")
-    with pytest.raises(CorpusError, match="three packages with docstrings are needed"):
-        list(load_corpus("docstrings:anyio,tqdm").split("test"))
+def test_splits_of_the_docstrings_share_no_package_and_no_text():
+    corpus = load_corpus("docstrings")
+    documents = {split: list(corpus.split(split)) for split in ("train", "val", "test")}
+    packages = {split: {d.id.split(":")[0] for d in of_split} for split, of_split in documents.items()}
+    assert packages == {split: set(versions) for split, versions in docstrings_sample.PACKAGES.items()}
+    headlines = [" ".join(d.summary).lower() for of_split in documents.values() for d in of_split]
+    assert len(set(headlines)) == len(headlines) == 8_440
+    assert not corpus.repeated
 
 
-def test_packages_that_are_held_out():
-    sizes = {"a": 300, "b": 40, "c": 30, "d": 30, "e": 50, "f": 50}
-    chosen = docstrings._held_out(sizes)
-    for split in ("test", "val"):
-        held = [sizes[name] for name, s in chosen.items() if s == split]
-        assert 50 <= sum(held) <= 125
-    assert "a" not in chosen
-    assert sorted(docstrings._held_out({"a": 300, "b": 200, "c": 100}).items()) == [("b", "val"), ("c", "test")]
+def test_docstrings_of_a_package_are_those_of_the_sample():
+    """Where the package has the version of the sample: others are refused."""
+    headlines = {" ".join(d.summary) for d in load_corpus("docstrings").split("val")}
+    version, _ = docstrings_sample.PACKAGES["val"]["networkx"]
+    if importlib.metadata.version("networkx") == version:
+        assert {pair["summary"] for pair in docstrings_sample.read_package("networkx")} >= headlines
+    else:
+        with pytest.raises(InputError, match=f"is installed, and the sample is of {version}"):
+            docstrings_sample.splits()
+
+
+def test_the_docstrings_name_their_packages_and_licences():
+    folder = project_root() / "lib" / "data" / "docstrings_sample"
+    text = (folder / "ATTRIBUTION.md").read_text(encoding="utf-8")
+    for split, packages in docstrings_sample.PACKAGES.items():
+        for name, (version, licence) in packages.items():
+            assert f"\n- {name} {version} ({split}). {licence}. Copyright" in text
+            assert f"## {licence}\n" in text
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 1e6
 
 
 def test_headline_step():

@@ -44,7 +44,7 @@ def test_the_hub_reads_the_scores_of_the_table(folder):
     plain, ruled = table["rows"][:2]
     expected = {
         f"{metric}, {decoding}": row["scores"][metric]["mean"]
-        for row, decoding in ((plain, "as the paper decodes"), (ruled, "no trigram twice"))
+        for row, decoding in ((plain, "plain beam search"), (ruled, "trigram blocking"))
         for metric in ("R-1", "R-2", "R-Lsum")
     }
     assert {result.metric_name: result.metric_value for result in card.data.eval_results} == expected

@@ -390,9 +390,9 @@ def test_an_error_names_every_layout(tmp_path):
     assert all(release.files in str(error.value) for release in RELEASES.values())
 
 
-@pytest.mark.parametrize("name", ["aclsum", "aclsum:paragraphs", "pmc-sample"])
+@pytest.mark.parametrize("name", ["aclsum", "aclsum:paragraphs", "pmc-sample", "docstrings"])
 def test_what_comes_with_the_installation_has_the_splits_that_are_said(name):
-    counts = "{}, {} and {}".format(*(len(ids(load_corpus(name), s)) for s in SPLITS))
+    counts = "{:,}, {:,} and {:,}".format(*(len(ids(load_corpus(name), s)) for s in SPLITS))
     assert counts == INSTALLED[name][2]
 
 

@@ -87,6 +87,7 @@ def _pattern(path):
             "Apache-2.0 AND CC-BY-4.0",
         ),
         (["lib/data/pmc_sample/test.jsonl.gz"], "LicenseRef-PMC-Sample"),
+        (["lib/data/docstrings_sample/test.jsonl.gz"], "BSD-3-Clause AND MIT"),
     ],
 )
 def test_licences_are_those_of_the_readme(files, licence):

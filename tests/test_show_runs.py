@@ -49,17 +49,17 @@ def test_samples(runs, tmp_path, capsys):
     found = shown(*given, output=tmp_path / "t.json")
     assert (found["samples"], found["corpus"], len(found["documents"])) == ("mem2mem_table6", "aclsum", 2)
     texts = list(load_corpus("aclsum").split("test", 2))
-    labels = [f"{row}, {how}" for row in ("HRED", "Mem2Mem") for how in ("as the paper decodes", "no trigram twice")]
+    labels = [f"{row}, {how}" for row in ("HRED", "Mem2Mem") for how in ("plain beam search", "trigram blocking")]
     for number, (document, text) in enumerate(zip(found["documents"], texts), 1):
         assert document["reference"] == " ".join(text.summary) and document["number"] == number
         assert document["title"] == text.title and document["text"] == " ".join(text.sentences[:3])
         assert list(document["summaries"]) == labels and all(document["summaries"].values())
     first = found["documents"][0]["summaries"]
     run = show_runs.lib.load(runs / "read", device="cpu")
-    assert first["Mem2Mem, no trigram twice"] == str(run.summarize(texts[:1])[0]), "the preset's own rule"
-    assert first["Mem2Mem, as the paper decodes"] != first["Mem2Mem, no trigram twice"]
+    assert first["Mem2Mem, trigram blocking"] == str(run.summarize(texts[:1])[0]), "the preset's own rule"
+    assert first["Mem2Mem, plain beam search"] != first["Mem2Mem, trigram blocking"]
     told = (tmp_path / "t.md").read_text(encoding="utf-8")
-    assert told == samples_text(found) and f"`{texts[0].id}`" in told and "*HRED, no trigram twice*: " in told
+    assert told == samples_text(found) and f"`{texts[0].id}`" in told and "*HRED, trigram blocking*: " in told
     assert told.strip() == capsys.readouterr().out.strip()
 
 
@@ -67,7 +67,7 @@ def test_a_row_that_is_no_run(runs):
     texts = list(load_corpus("aclsum").split("test", 2))
     run = show_runs.lib.load(runs / "hred", device="cpu")
     found = samples("hierarchical_table5", {"HT": run}, texts, "aclsum")["documents"][1]["summaries"]
-    assert found["Lead-3"] == " ".join(texts[1].sentences[:3]) and "FT" not in found
+    assert found["Lead (3 sentences)"] == " ".join(texts[1].sentences[:3]) and "FT" not in found
 
 
 def test_texts_that_may_not_be_published(runs):

@@ -139,4 +139,4 @@ def test_a_comparison_of_other_models(tmp_path, monkeypatch):
         exec(cell.partition("\n")[2], namespace)
         namespace["documents"] = 2
     assert list(namespace["runs"]) == ["Read-Again"]
-    assert {"Lead", "Read-Again, no trigram twice"} <= set(namespace["comparison"].index)
+    assert {"Lead (200 words)", "Read-Again, trigram blocking"} <= set(namespace["comparison"].index)

@@ -72,14 +72,14 @@ def test_the_table_of_a_kept_run(runs, kept_in, monkeypatch):
     trained.main(["score", "windowed"])
     numbers = json.loads((kept_in / "windowed" / "table.json").read_text(encoding="utf-8"))
     rows = {row["label"]: row for row in numbers["rows"]}
-    own = ["Windowed, as the paper decodes", "Windowed, no trigram twice"]
-    assert list(rows) == [*own, "Lead, 20 words", "LexRank, 20 words", "References"]
+    own = ["Windowed, plain beam search", "Windowed, trigram blocking"]
+    assert list(rows) == [*own, "Lead (20 words)", "LexRank, 20 words", "References"]
     assert numbers["documents"] == 3 and numbers["corpus"] == "aclsum" and numbers["columns"][-1] == "distinct"
     assert numbers["command"] == "python -m lib.trained score windowed"
-    assert rows["Windowed, no trigram twice"]["scores"]["repeated"]["mean"] == 0
-    assert rows["Lead, 20 words"]["words"] == 20 and rows["LexRank, 20 words"]["words"] <= 20
+    assert rows["Windowed, trigram blocking"]["scores"]["repeated"]["mean"] == 0
+    assert rows["Lead (20 words)"]["words"] == 20 and rows["LexRank, 20 words"]["words"] <= 20
     assert set(rows["References"]["scores"]) == {"repeated", "distinct"}
-    assert {"Lead, 20 words", "Windowed, no trigram twice"} in [{p["first"], p["second"]} for p in numbers["pairs"]]
+    assert {"Lead (20 words)", "Windowed, trigram blocking"} in [{p["first"], p["second"]} for p in numbers["pairs"]]
     with pytest.raises(SystemExit, match=r"would replace .*config\.json: no table: it has no 'table'"):
         trained.main(["score", "windowed", "--output", str(kept_in / "windowed" / "config.json")])
 
@@ -153,7 +153,7 @@ def test_a_run_of_the_project(folder):
     assert len(prose.split()) <= 700
     assert f"python -m lib.train {of.name} --dataset {run.config['corpus']} --preset medium" in card
     table = json.loads((folder / "table.json").read_text(encoding="utf-8"))
-    own = next(row for row in table["rows"] if row["label"].endswith("no trigram twice"))
+    own = next(row for row in table["rows"] if row["label"].endswith("trigram blocking"))
     assert own["steps"] == run.step and own["scores"]["distinct"]["mean"] > 93
 
 

@@ -126,12 +126,13 @@ MANUAL = {
 NEWSROOM_BINS = ("newsroom:abstractive", "newsroom:mixed", "newsroom:extractive")
 CLUSTERS = "aclsum:paragraphs"
 SAMPLE = "pmc-sample"
-NAMES = ("aclsum", CLUSTERS, SAMPLE, "docstrings", *HUB, *MANUAL, *NEWSROOM_BINS)
+SHIPPED = {SAMPLE: "pmc_sample", "docstrings": "docstrings_sample"}  # the folder of each, beside this file
+NAMES = ("aclsum", CLUSTERS, *SHIPPED, *HUB, *MANUAL, *NEWSROOM_BINS)
 
 
 def is_name(dataset: str | Path) -> bool:
     """Whether that is the name of a corpus, and not the path of a folder."""
-    return isinstance(dataset, str) and (dataset in NAMES or dataset.split(":")[0] == "docstrings")
+    return isinstance(dataset, str) and dataset in NAMES
 
 
 def is_private(name: str) -> bool:

@@ -13,12 +13,11 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
+from functools import partial
 from importlib import resources
 from itertools import islice
 from pathlib import Path
 
-from lib.data import docstrings
 from lib.data.catalogue import (
     CLUSTERS,
     HUB,
@@ -26,7 +25,7 @@ from lib.data.catalogue import (
     MANUAL,
     NAMES,
     NEWSROOM_BINS,
-    SAMPLE,
+    SHIPPED,
     HubCorpus,
     is_name,
     is_private,
@@ -330,7 +329,7 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     where there is such a folder and the name was given, standard error says so.
 
     Args:
-        dataset: one of `NAMES`, "docstrings:PACKAGE,PACKAGE", or the path of a folder.
+        dataset: one of `NAMES`, or the path of a folder.
         errors: "raise" stops at the first malformed record with file, line and reason; "skip" leaves such records
             out and counts them in `Corpus.skipped`.
 
@@ -346,10 +345,8 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
         print(f"{dataset} is the corpus of this name; the folder here is ./{dataset}", file=sys.stderr)
     if dataset in ("aclsum", CLUSTERS):
         return _aclsum(errors, dataset == CLUSTERS)
-    if dataset == SAMPLE:
-        return _sample(errors)
-    if str(dataset).split(":")[0] == "docstrings":
-        return _docstrings(str(dataset), errors)
+    if dataset in SHIPPED:
+        return _folder(Path(__file__).parent / SHIPPED[str(dataset)], errors, str(dataset))
     if dataset in HUB:
         return _hub(str(dataset), HUB[str(dataset)], errors)
     if dataset in MANUAL:
@@ -472,14 +469,6 @@ def _aclsum_record(identifier: str, paper: dict, clusters: bool) -> dict:
     return {**record, "section_names": names, "sections": sections, "abstract_text": summary}
 
 
-def _sample(errors: str) -> Corpus:
-    """150 biomedical papers under CC BY or CC0 (`pmc_sample/ATTRIBUTION.md`): 30, 20, and 100 for the test."""
-    folder = Path(__file__).parent / "pmc_sample"
-    records = {split_name: find_split(folder, split_name) for split_name in SPLITS}
-    files = [Path(source.path) for of_split in records.values() for source in of_split]
-    return Corpus(SAMPLE, records, contents_digest(folder, files), errors)
-
-
 def anthology_year(identifier: str) -> int:
     """Year of a paper of the ACL Anthology: "P19-1234" and "2021.eacl-main.84"."""
     if "." in identifier:
@@ -495,14 +484,6 @@ def _squeeze(text: str) -> str:
 
 def _stands_in(sentence: str, squeezed_abstract: str) -> bool:
     return len(sentence) >= 40 and _squeeze(sentence) in squeezed_abstract
-
-
-def _docstrings(name: str, errors: str) -> Corpus:
-    """First lines and bodies of installed docstrings; "docstrings:numpy,pandas" takes these packages alone."""
-    packages = docstrings.versions(tuple(p.strip() for p in name.partition(":")[2].split(",") if p.strip()))
-    pairs = cache(lambda: docstrings.splits(packages))
-    records = _sources("docstrings", SPLITS, lambda split_name: enumerate(pairs()[split_name], 1))
-    return Corpus(name, records, digest([packages, docstrings.code()]), errors)
 
 
 # --------------------------------------------------------------------------------------------------------- the Hub

@@ -18,14 +18,14 @@ def lead(sentences: Sequence[str], count: int) -> list[str]:
 
 def baselines(documents: Sequence[Document], training: Sequence[list[str]]) -> dict[str, list[list[str]]]:
     """Lead of as many sentences and LexRank of as many words as the `training` references have on average, and the
-    oracle: name -> summaries. Words are those that ROUGE counts on these documents."""
+    oracle: "lead", "lexrank", "oracle" -> summaries. Words are those that ROUGE counts on these documents."""
     all_letters = counted_in(documents)
     count = round(float(np.mean([len(reference) for reference in training])))
     words = round(float(np.mean([sum(len(s.split()) for s in reference) for reference in training])))
     return {
-        f"Lead-{count}": [lead(d.sentences, count) for d in documents],
-        "LexRank": [lexrank(d.sentences, words, all_letters=all_letters) for d in documents],
-        "Oracle": [oracle(d.sentences, d.summary, all_letters=all_letters) for d in documents],
+        "lead": [lead(d.sentences, count) for d in documents],
+        "lexrank": [lexrank(d.sentences, words, all_letters=all_letters) for d in documents],
+        "oracle": [oracle(d.sentences, d.summary, all_letters=all_letters) for d in documents],
     }
 
 

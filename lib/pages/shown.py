@@ -127,30 +127,19 @@ def wrapped(text: str) -> str:
     return textwrap.fill(text, 88)
 
 
-NUMBERS = re.compile(r"[\s\d.,:;/%×±+\-–−()[\]*]*\d[\s\d.,:;/%×±+\-–−()[\]*]*")  # and nothing else
-PIECE = re.compile(
-    r"[+\-−\d.,]+ \[[^\]]*\]|p (?:&lt; )?(?=\d)|\d (?:ms|s|h|GB|%)\b"
-)  # of a cell that has words as well
-
-
-LONG = 16  # characters of a name that is not squeezed into a column of single words
+PIECE = re.compile(r"\[[+\-−\d., ]+\]|p (?:&lt; )?(?=\d)|\d (?:ms|s|h|GB|%)(?!\w)")  # of a cell, without line breaks
+LONG_NAME = re.compile(r"(?<=<tr>)(\s*)<th>(?=[^<]{16})")  # of a row: not squeezed into a column of single words
 
 
 def table_html(frame: pd.DataFrame) -> str:
-    """A table as HTML: no line breaks inside a number, an interval or a number with its unit, and texts begin at the
-    left."""
+    """A table as HTML: no line breaks inside an interval or a number with its unit, and texts begin at the left."""
 
     def whole(cell: re.Match) -> str:
-        head, text = cell[1], cell[2]
-        if NUMBERS.fullmatch(text):
-            return f'<{head} style="white-space: nowrap">{text}</{head}>'
-        text = PIECE.sub(lambda piece: piece[0].replace(" ", "&nbsp;"), text)
-        if head == "td":
-            return f'<td style="text-align: left">{text}</td>'
-        return f'<th style="min-width: 9rem">{text}</th>' if len(text) > LONG else f"<th>{text}</th>"
+        text = PIECE.sub(lambda piece: piece[0].replace(" ", "&nbsp;"), cell[1])
+        return f'<td style="text-align: left">{text}</td>' if re.search("[a-z]{2}", cell[1]) else f"<td>{text}</td>"
 
     table = frame.to_html(border=0, max_cols=None, na_rep="", max_rows=60, notebook=True)
-    return re.sub(r"<(td|th)>([^<]*)</\1>", whole, table)
+    return LONG_NAME.sub(r'\1<th style="min-width: 9rem">', re.sub(r"<td>([^<]*)</td>", whole, table))
 
 
 def show_tables() -> None:

@@ -58,8 +58,7 @@ def text_baselines(
 ) -> dict[str, list[list[str]]]:
     """Lead, LexRank and the oracle over the whole texts, Lead and LexRank as long as training references; Lead-3 and
     Lead-10."""
-    summaries_by_name = baselines(documents, [document.reference for document in prepared["train"]])
-    systems = {name.split("-")[0].lower(): summaries for name, summaries in summaries_by_name.items()}
+    systems = baselines(documents, [document.reference for document in prepared["train"]])
     return {**systems, **{f"lead-{n}": [lead(d.sentences, n) for d in documents] for n in (3, 10)}}
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from lib.evaluation.measures import MEASURES
 
-DECODINGS = {"as the paper decodes": 0, "no trigram twice": 3}  # size of the n-grams that are not repeated
+DECODINGS = {"plain beam search": 0, "trigram blocking": 3}  # size of the n-grams that are not repeated
 
 
 @dataclass(frozen=True)

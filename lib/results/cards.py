@@ -21,7 +21,7 @@ _ROUGE = ("R-1", "R-2", "R-Lsum")
 def cards() -> list[Path]:
     """Cards of the trained runs that have been scored, and of the sample of papers."""
     trained = sorted((project_root() / "trained").glob("*/README.md"))
-    sample = sorted((project_root() / "lib" / "data").glob("*/README.md"))
+    sample = sorted((project_root() / "lib" / "data").glob("pmc_sample/README.md"))
     return [path for path in trained if (path.parent / "table.json").is_file()] + sample
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 
 from lib.evaluation.bootstrap import Difference, Interval, no_interval
 from lib.papers import table_named
+from lib.papers.tables import DECODINGS
 
 _FOLD = "<details><summary>Which differences are real (paired bootstrap)</summary>"
 
@@ -13,7 +14,8 @@ _FOLD = "<details><summary>Which differences are real (paired bootstrap)</summar
 def table_frame(numbers: dict) -> pd.DataFrame:
     """A table as `make_table` or `page_table` made it, for a page: our rows with intervals, published ones beside."""
     if "lines" in numbers:
-        return pd.DataFrame.from_dict(numbers["lines"], orient="index", columns=numbers["columns"])
+        frame = pd.DataFrame.from_dict(numbers["lines"], orient="index", columns=numbers["columns"])
+        return frame.loc[:, [c for c in frame if c != "distinct" or set(frame[c]) != {"100%"}]]
     columns = _columns(numbers)
     rows, shown_corpus = {}, _published_corpus(numbers)
     for row in numbers["rows"]:
@@ -22,7 +24,6 @@ def table_frame(numbers: dict) -> pd.DataFrame:
         scores = row.get("scores", {})
         shown = {c: str(Interval(**scores[c], count=numbers["documents"])) for c in columns if c in scores}
         rows[row["label"]] = {
-            "parameters": f"{row['parameters']:,}" if "parameters" in row else "",
             **(shown or dict.fromkeys(columns, "" if "missing" in row else "not built")),
             **({columns[0]: row["missing"]} if "missing" in row else {}),
             "words": f"{row['words']:.0f}" if "words" in row else "",
@@ -70,7 +71,7 @@ def pairs_frame(numbers: dict) -> pd.DataFrame:
     """Differences between rows, to see which are real: 95% interval of each, and p of a paired bootstrap."""
     return pd.DataFrame.from_dict(
         {
-            f"{pair['second']} - {pair['first']}": {
+            _difference(pair["first"], pair["second"]): {
                 c: str(Difference(**pair[c], count=numbers["documents"])) for c in _columns(numbers)
             }
             for pair in numbers["pairs"]
@@ -79,14 +80,22 @@ def pairs_frame(numbers: dict) -> pd.DataFrame:
     )
 
 
+def _difference(first: str, second: str) -> str:
+    """Both rows by name; how both decode once, at the end."""
+    of_both = next((f", {how}" for how in DECODINGS if first.endswith(how) and second.endswith(how)), "")
+    return f"{second.removesuffix(of_both)} - {first}"
+
+
 def setting(numbers: dict) -> str:
     """One sentence on how the numbers came about."""
     if "lines" in numbers:
         return f"Measured by the page at preset `{numbers['preset']}`." if "preset" in numbers else ""
     runs = [row for row in numbers["rows"] if "seeds" in row]
     seeds, steps = (_either({f(row) for row in runs}) for f in (lambda r: len(r["seeds"]), lambda r: r["steps"]))
+    sizes = sorted({row["parameters"] for row in runs})
     read = f"{numbers['training documents']:,} documents to train on, " if runs else ""
-    trained = f"preset `{numbers['preset']}`, {steps} steps, seeds: {seeds}; " if runs else ""
+    size = " to ".join(f"{size:,}" for size in dict.fromkeys((sizes[0], sizes[-1]))) if runs else ""
+    trained = f"preset `{numbers['preset']}`, {size} parameters, {steps} steps, seeds: {seeds}; " if runs else ""
     interval = f"95% bootstrap interval over documents{' and seeds' if runs else ''}"
     interval = "too few documents for an interval" if no_interval(numbers["documents"]) else interval
     published = _published_corpus(numbers)

@@ -44,7 +44,8 @@ def papers() -> list[Document]:
 
 def extracts(documents: Sequence[Document]) -> dict[str, list[list[str]]]:
     """Summaries that need no trained model."""
-    made = {"Lead": [d.sentences for d in documents], "LexRank": [lexrank(d.sentences, WORDS) for d in documents]}
+    made = {f"Lead ({WORDS} words)": [d.sentences for d in documents]}
+    made[f"LexRank (sentences, {WORDS} words)"] = [lexrank(d.sentences, WORDS) for d in documents]
     return {name: [cut(summary, WORDS, CohanOptions()) for summary in found] for name, found in made.items()}
 
 

@@ -139,8 +139,8 @@ TABLES = {
     "hierarchical_table2": Table(
         "Hierarchical transformer, Table 2: systems",
         (
-            baseline("Lead", "lead", wikisum=(38.22, 16.85, 26.89)),
-            baseline("LexRank", "lexrank", wikisum=(36.12, 11.67, 22.52)),
+            baseline("Lead (words, as the reference)", "lead", wikisum=(38.22, 16.85, 26.89)),
+            baseline("LexRank (paragraphs, as the reference)", "lexrank", wikisum=(36.12, 11.67, 22.52)),
             _clusters("FT 600, no ranking", 35.46, 20.26, 30.65, missing=_ON_WIKISUM),
             _clusters("FT 600", 40.46, 25.26, 34.65),
             _clusters("FT 800", 40.56, 25.35, 34.73),
@@ -172,8 +172,8 @@ TABLES = {
     "hierarchical_table_copying": Table(
         "Hierarchical transformer with copying, which is ours: what Tables 2 and 3 compare",
         (
-            baseline("Lead", "lead"),
-            baseline("LexRank", "lexrank"),
+            baseline("Lead (words, as the reference)", "lead"),
+            baseline("LexRank (paragraphs, as the reference)", "lexrank"),
             *(trained(name, f"{name} + copying", published={}) for name in _COPYING),
         ),
         (("FT 600", "HT"), ("HT", "HT + similarity graph"), *against("HT", *_ABLATIONS)),
@@ -185,7 +185,7 @@ SAMPLES = {
     "hierarchical_table5": Samples(
         "Hierarchical transformer, Table 5: references and what the systems write",
         (
-            baseline("Lead-3", "lead-3"),
+            baseline("Lead (3 sentences)", "lead-3"),
             trained("FT", "FT 800", published={}),
             trained("T-DMCA", "T-DMCA", published={}),
             trained("HT", "HT", published={}),

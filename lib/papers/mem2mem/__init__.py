@@ -168,17 +168,18 @@ def _papers(*scores: tuple[float, float, float]) -> dict:
 # extraction that sees the reference; in the last row two sentences for each of the reference's
 _GOLD = {"pubmed": (47.76, 20.36, 39.19), "arxiv": (44.25, 18.17, 35.33)}
 _SEEING = (
-    baseline("Oracle, as long as it helps", "oracle"),
-    baseline("Oracle, 10 sentences", "oracle-10"),
-    baseline("Gold Ext, two sentences for each", "labelled", **_GOLD),
+    baseline("Oracle (sentences, as many as help)", "oracle"),
+    baseline("Oracle (10 sentences)", "oracle-10"),
+    baseline("Gold Ext (two sentences for each)", "labelled", **_GOLD),
 )
+_AS_REFERENCES = "(sentences, as training references)"
 _LEAD = {"pubmed": (37.45, 14.19, 34.07), "arxiv": (35.52, 10.33, 31.44)}
 TABLES = {
     "mem2mem_table1": Table(
         "Mem2Mem, Table 1: systems",
         (
-            baseline("Lead-10", "lead-10", **_LEAD),
-            baseline("Lead-3", "lead-3", newsroom=(13.7, 2.4, 11.2)),
+            baseline("Lead (10 sentences)", "lead-10", **_LEAD),
+            baseline("Lead (3 sentences)", "lead-3", newsroom=(13.7, 2.4, 11.2)),
             trained("Sent-CLF", "Sent-CLF",
                  published=_papers((45.01, 19.91, 41.16), (34.01, 8.71, 30.31), (15.4, 2.7, 12.8))),
             trained("Sent-PTR", "Sent-PTR",
@@ -196,8 +197,8 @@ TABLES = {
             trained("Mem2Mem", "+read",
                  published=_papers((42.06, 16.56, 38.11), (41.81, 14.99, 37.24), (20.00, 6.60, 16.80))),
         ),
-        against("Mem2Mem", "Lead-10", "Sent-CLF", "Sent-PTR", "Attn-Seq2Seq", "Ptr-Gen-Seq2Seq", "Discourse-aware",
-                "TLM, abstractive", "TLM, hybrid"),
+        against("Mem2Mem", "Lead (10 sentences)", "Sent-CLF", "Sent-PTR", "Attn-Seq2Seq", "Ptr-Gen-Seq2Seq",
+                "Discourse-aware", "TLM, abstractive", "TLM, hybrid"),
         decodings=True,
     ),
     "mem2mem_table2": Table(
@@ -217,19 +218,21 @@ TABLES = {
     "mem2mem_table3": Table(
         "Mem2Mem, Table 3: extraction without labels",
         (
-            baseline("Lead-10", "lead-10", **_LEAD),
-            baseline("Lead, as many sentences as training references", "lead"),
-            baseline("LexRank", "lexrank", pubmed=(39.19, 13.89, 34.59), arxiv=(33.85, 10.73, 28.99)),
+            baseline("Lead (10 sentences)", "lead-10", **_LEAD),
+            baseline(f"Lead {_AS_REFERENCES}", "lead"),
+            baseline(f"LexRank {_AS_REFERENCES}", "lexrank",
+                     pubmed=(39.19, 13.89, 34.59), arxiv=(33.85, 10.73, 28.99)),
             trained("Mem2Mem's heads", "+read", "extracts",
                  published={"pubmed": (41.77, 16.20, 37.81), "arxiv": (41.76, 14.95, 37.22)}),
             *_SEEING,
         ),
-        against("Mem2Mem's heads", "Lead-10", "Lead, as many sentences as training references", "LexRank"),
+        against("Mem2Mem's heads", "Lead (10 sentences)", f"Lead {_AS_REFERENCES}",
+                f"LexRank {_AS_REFERENCES}"),
     ),
     "mem2mem_table3_gold": Table(
         "Mem2Mem, Table 3's Gold Ext: extraction that sees the reference, by its length",
         _SEEING,
-        against("Oracle, as long as it helps", "Oracle, 10 sentences", "Gold Ext, two sentences for each"),
+        against("Oracle (sentences, as many as help)", "Oracle (10 sentences)", "Gold Ext (two sentences for each)"),
     ),
     "mem2mem_table4": Table(
         "Mem2Mem, Table 4: percent of n-grams that stand in the source",

@@ -142,7 +142,7 @@ TABLES = {
             _duc("RAS-Elman", "RAS-Elman", 69, 2_000, 28.97, 8.26, 24.06),
             _duc("big-words-lvt2k-1sent", "words-lvt2k", 69, 8_000, 28.35, 9.46, 24.59),
             _duc("big-words-lvt5k-1sent", "words-lvt5k", 200, 20_000, 28.61, 9.42, 25.24),
-            baseline("Lead, 75 bytes", "lead"),
+            baseline("Lead (75 bytes)", "lead"),
             _duc("Read-Again GRU + copy", "read-again gru + copy", 15, 500, 29.08, 9.20, 25.25),
             _duc("Read-Again LSTM + copy", "read-again lstm + copy", 15, 500, 29.89, 9.37, 25.93),
             _duc("Option 2 + copy", "option 2 + copy", 15, 500, 29.74, 9.44, 25.94),

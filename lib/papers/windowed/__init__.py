@@ -121,7 +121,7 @@ _WIKI = {
 TABLE = Table(
     "Windowed attention, the article's table (validation set)",
     (
-        baseline("Lead-3", "lead-3", cnn_dailymail=(40.68, 17.76, 36.87), wikihow=(24.24, 5.31, 21.86)),
+        baseline("Lead (3 sentences)", "lead-3", cnn_dailymail=(40.68, 17.76, 36.87), wikihow=(24.24, 5.31, 21.86)),
         *(trained(k, k, published={"cnn_dailymail": v}, preset_row=True) for k, v in _CNN.items()),
         *(trained(k, k, published={"wikihow": v}, preset_row=True) for k, v in _WIKI.items()),
     ),
