@@ -17,7 +17,7 @@ def _table(words: str) -> frozenset[str]:
 
 # Abbreviations: none of these ends a sentence, ...
 _ABBREVIATIONS = _table(
-    """adm app approx appx art bd bzgl bzw ca capt cf ch chap cmdr cor def diff dott dr dra e.g ed eds eg eq eqn eqns
+    """adm app approx appx art bd bzgl bzw ca capt cf ch chap cmdr cor def diff dott dr dra a.k.a e.g ed eds eg eq eqn eqns
     eqs esp evtl ex exmo fig figs fr ft gen ggf gov hon hr hrsg i.e ie incl inkl lemma lit lt m maj messrs mlle mme
     mr mrs ms mt mts n° nos nr núm op p par para pág pp pres prof prop pt ref refs rep rev s.d s.e sec sect sen sgt sig
     sog sra st subsp supp suppl tab tabs tel thm v var vgl viz vol vols vs z.b w.r.t wrt abb d.w.z o.a p.ej др см рис
@@ -31,6 +31,8 @@ _MAY_END = _table(
 _OFTEN_END = _table("""etc usw ecc enz др д п jr inc ltd co corp bros spp ft in lb lbs oz hr hrs yr yrs kg mg mm cm km ml
     ha bn mio mrd a.m p.m u.s u.k u.n e.u u.s.a u.s.s.r ph.d m.d b.c a.d b.c.e c.e d.c b.sc m.sc b.a m.a i.v i.p s.c
     d.phil""")
+_WITH_NAMES = _OFTEN_END - _table("etc usw ecc enz др д п")  # names may follow, and then a capital says little
+_PLACES = _table("in from to across outside within throughout into")
 _UNITS = _table("ft in lb lbs oz hr hrs yr yrs kg mg mm cm km ml ha bn")
 _COMPANIES = _table("bros co corp inc llc ltd")
 # What follows them as part of the same name or time.
@@ -40,7 +42,8 @@ _GOES_ON = _table(
     Secretary State States Customs Fish Forest Bureau Agency Centers Public Postal Open Parliament Embassy Virgin
     Eastern Pacific Central Mountain Greenwich GMT UTC EST EDT CET CEST PST PDT BST Monday Tuesday Wednesday Thursday
     Friday Saturday Sunday Chairman Chairwoman President Chief Director Vice CEO CFO Executive Spokesman Spokeswoman
-    Thesis Program Programme Student Students Candidate Degree"""
+    Dollar Dollars Dlrs Dlr Economic Economy Market Markets Officials Official Attorneys Dollar's
+    Domestic Financial Trade Treasuries Banks Bank Mines Chancellor Money Raid Thesis Program Programme Student Students Candidate Degree"""
 )
 # Words that begin sentences and are no names.
 _STARTERS = _table(
@@ -67,7 +70,7 @@ _NOT_LABELS = _table(
 _PEOPLE = re.compile(r"(?:[eo]r|ist|ian|man|woman)s?$")
 _LONG_DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # U.S, i.i.d, Ph.D
 
-_MARKETING = _table("yahoo jeopardy kahoot joomla yum oklahoma panic guess which")  # names with a mark of their own
+_NAMES_WITH_MARKS = _table("yahoo jeopardy kahoot joomla yum oklahoma panic guess which")  # names with a mark of their own
 _SPEECH = re.compile(
     r"(?:[^\W\d_]+\s+){1,3}?(?:said|asked|shouted|replied|cried|says|asks|answered|whispered|called|wrote|added)\b"
 )
@@ -311,8 +314,8 @@ def _ends_tokenised(words: list[str], match: re.Match, behind: str, cased: bool)
     if cased and following[0].islower():
         return False
     if match["marks"] != ".":
-        return True
-    if word.isdigit() and len(words) > 1 and words[-2] in {".", ";", ":"}:
+        return match["marks"][0] != "…" and word.lower() not in _NAMES_WITH_MARKS
+    if word.isdigit() and len(word) < 4 and (len(words) == 1 or words[-2] in {".", ";", ":"}):
         return False  # "; 2 . the second item"
     starts = following in _STARTERS or (not cased and following in _LOWER_STARTERS)
     if len(word) == 1 and word.isalpha():
@@ -342,7 +345,7 @@ def _ends_at_mark(match: re.Match, word: str, behind: str, cased: bool) -> bool:
         return False
     if any(quote in match["close"] for quote in "\"'”’»") and match["marks"][-1] in "?!" and _SPEECH.match(behind):
         return False
-    if word.lower() in _MARKETING and match["marks"] in "?!":
+    if word.lower() in _NAMES_WITH_MARKS and match["marks"] in "?!":
         return match["next"] in _STARTERS - {"At", "In"} or (word.lower() in {"yahoo"} and match["marks"] == "?")
     return True
 
@@ -359,6 +362,8 @@ def _ends_at_stop(word: str, words: list[str], match: re.Match, behind: str, cas
         return low not in _ABBREVIATIONS and low not in _MAY_END
     if not words and (_SECTION_NUMBER.fullmatch(word) and len(word) < 4):
         return False  # the number of a section or of an item
+    if word.isdigit() and len(word) < 3 and last[-1:] in {":", ";"}:
+        return False
     if word.isdigit() and len(word) < 4 and (_MONTHS_AND_NOUNS.match(following) or _is_ordinal(last, bare)):
         return False
     if low in _UNITS and last and last[-1].isdigit():
@@ -370,7 +375,8 @@ def _ends_at_stop(word: str, words: list[str], match: re.Match, behind: str, cas
     if low == "st" and last[:1].isupper():
         return starts
     if low in _OFTEN_END and low not in _UNITS:
-        return _ends_often(low, bare, starts, match, behind, sentence)
+        placed = bool(words) and words[-1 - (last == "the")] in _PLACES if len(words) > 1 else False
+        return _ends_often(low, bare, starts, match, behind, sentence, placed)
     if low in _ABBREVIATIONS:
         return False
     if low in _MAY_END:
@@ -388,14 +394,15 @@ def _is_ordinal(last: str, bare: str) -> bool:
     return last.lower() in articles and bare not in _STARTERS and last != "die"
 
 
-def _ends_often(low: str, bare: str, starts: bool, match: re.Match, behind: str, sentence: str) -> bool:
+def _ends_often(low: str, bare: str, starts: bool, match: re.Match, behind: str, sentence: str, placed: bool) -> bool:
+    """After words that end phrases; placed: a preposition stands before "the U.S."."""
     if match["next"][0] in "([" or match["next"][0].isdigit():
         return False
     if low in {"a.m", "p.m"} and _TIME.match(sentence.strip()):
         return False
-    if low.startswith("u.") and (re.match(r"[A-Z][a-z]+ (?:and |of )?[A-Z]", behind) and not starts):
-        return False
-    return starts or bare not in _GOES_ON
+    if starts or low not in _WITH_NAMES:
+        return True
+    return bool(re.match(r"[A-Z][a-zà-ÿ]+ [a-z]", behind)) and bare not in _GOES_ON and (low[:2] != "u." or placed)
 
 
 def _ends_at_initial(word: str, words: list[str], bare: str, starts: bool, behind: str) -> bool:
@@ -408,7 +415,7 @@ def _ends_at_initial(word: str, words: list[str], bare: str, starts: bool, behin
         return True
     if word == "I" and low in {"and", "than", "as"}:
         return starts
-    if re.match(r"[A-Z]\.", behind):
+    if re.match(r"[A-Z]\.|[A-Z][a-z]+ (?:and|&) [A-Z]", behind):
         return False
     labelled = last.islower() and last.isalpha() and low not in _NOT_LABELS and not _PEOPLE.search(low)
     return word.isupper() and (starts or labelled)
