@@ -21,7 +21,7 @@ _ABBREVIATIONS = _table(
     eqs esp evtl ex exmo fig figs fr ft gen ggf gov hon hr hrsg i.e ie incl inkl lemma lit lt m maj messrs mlle mme
     mr mrs ms mt mts n° nos nr núm op p par para pág pp pres prof prop pt ref refs rep rev s.d s.e sec sect sen sgt sig
     sog sra st subsp supp suppl tab tabs tel thm v var vgl viz vol vols vs z.b w.r.t wrt abb d.w.z o.a p.ej др см рис
-    табл стр им ул проф акад напр т.е"""
+    табл стр ee им ул проф акад напр т.е"""
 )
 # ... and these do when what follows begins like a new sentence; a capital is enough for those that end phrases.
 _MAY_END = _table(
@@ -64,12 +64,14 @@ _LABELS = _table(
 )
 _NOT_LABELS = _table(
     """about according after and as at because before but by de der for from how if in is of on or said saw says see than
-    that the then thank to und van von was when where who with met via et y by-lines author authors colleague
+    that the then thank to und van von was when where who with met via et y author authors colleague
     colleagues president professor chemist versus against between genus species"""
 )
+_OPEN_WORDS = _table("a an our its their am im nach das den dem des mit für auf aus bei zu zur zum le la les du en")
 _PEOPLE = re.compile(r"(?:[eo]r|ist|ian|man|woman)s?$")
 _LONG_DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # U.S, i.i.d, Ph.D
 
+_MODULES = _table("torch numpy pandas collections scipy sklearn matplotlib tensorflow keras sys decimal pathlib")
 _NAMES_WITH_MARKS = _table("yahoo jeopardy kahoot joomla yum oklahoma panic guess which")  # names with a mark of their own
 _SPEECH = re.compile(
     r"(?:[^\W\d_]+\s+){1,3}?(?:said|asked|shouted|replied|cried|says|asks|answered|whispered|called|wrote|added)\b"
@@ -158,7 +160,7 @@ def _joined(lines: list[str]) -> Iterator[str]:
     wrapped = bool(caseless) or (marked and 4 * lower >= len(inner) > 0)
     whole = lines[0]
     for last, line in pairwise(lines):
-        open_end = last[-1] in ",-(" or last.split()[-1].lower() in _NOT_LABELS or _abbreviated(last)
+        open_end = last[-1] in ",-(" or last.split()[-1].lower() in _NOT_LABELS | _OPEN_WORDS or _abbreviated(last)
         goes_on = wrapped or open_end or (marked and line[0].islower() and not _ENDED.search(last[-_WINDOW:]))
         if goes_on and not _starts_item(line):
             whole += ("" if whole[-1] > "\u2e80" and line[0] > "\u2e80" else " ") + line
@@ -222,11 +224,12 @@ def _places(text: str, cased: bool) -> Iterator[tuple[int, int]]:
             if place > start:
                 yield place, place
                 start = place
-        elif any(begin <= place < end for begin, end in [(start, numbers.get(start, start))]):
+        elif place < numbers.get(start, start):
             continue
         elif _ends(match, text, cased, start):
-            yield match.end("cited"), match.end("space")
-            start = match.end("space")
+            item = next((b for b in range(match.end("close"), match.end("space")) if b in numbers), None)
+            end, start = (match.end("cited"), match.end("space")) if item is None else (item, item)
+            yield end, start
 
 
 def _items(text: str) -> list[tuple[int, int]]:
@@ -279,7 +282,7 @@ def _ends(match: re.Match, text: str, cased: bool, start: int) -> bool:
     word = text[begin:place]
     if marks[0] in _ALWAYS:
         return following[0] not in "と、，"
-    behind = text[match.end("space") :][:0] + text[match.end("space") : match.end("space") + _WINDOW]
+    behind = text[match.end("space") : match.end("space") + _WINDOW]
     if not match["space"]:
         return _ends_without_space(match, word, behind)
     before = text[max(start, place - _WINDOW) : place]
@@ -287,11 +290,12 @@ def _ends(match: re.Match, text: str, cased: bool, start: int) -> bool:
         return _ends_tokenised(before.split(), match, behind, cased)
     if "." not in marks or len(marks) > 1 or marks == "…":
         return _ends_at_mark(match, word, behind, cased)
-    if not _opens(following, behind, cased, word):
+    if not _opens(following, behind, cased, word) and following != ".":
         return False
     if not before.strip():
         return False
-    return _ends_at_stop(word, text[max(start, begin - _WINDOW) : begin].split(), match, behind, cased, text[start:begin] if begin - start < _WINDOW else "")
+    sentence = text[max(start, begin - _WINDOW) : begin]
+    return _ends_at_stop(word, sentence.split(), match, behind, cased, sentence)
 
 
 def _ends_without_space(match: re.Match, word: str, behind: str) -> bool:
@@ -299,18 +303,16 @@ def _ends_without_space(match: re.Match, word: str, behind: str) -> bool:
     new = re.match(r"([A-Z][a-z]*)(?=[\s,])", behind)
     if not new or re.search(r"[./@:=_\\]", word) or match["cited"]:
         return False
-    if match["close"] or word[-1:] in "%" or match["marks"][0] in "?!":
-        return bool(re.match(r"[A-Z][a-z]*\s", behind)) and word[-1:] != ""  or match["close"].startswith(")")
-    plain = bool(re.fullmatch(r"[^\W\d_]*[a-z]{3,}", word)) or word.endswith("%")
-    code = _table("torch numpy np pd pandas collections scipy sklearn matplotlib tensorflow keras os sys io nn").__contains__
-    return plain and word.islower() and word not in _ABBREVIATIONS and not code(word)
+    if not word or match["close"] or word[-1] == "%" or match["marks"][0] in "?!":
+        return True
+    return len(word) > 2 and word.isalpha() and word.islower() and word not in _ABBREVIATIONS | _MODULES
 
 
 def _ends_tokenised(words: list[str], match: re.Match, behind: str, cased: bool) -> bool:
     """Where the word and the mark are apart: "et al . ( 2003 )"."""
     following, word = match["next"], words[-1] if words else ""
-    if not word or word[-1] in ".?!;" or following[0] in ".,;:?!)\"'”’":
-        return False  # ". . ." and a closing quote that stands alone
+    if not word or word[-1] in ".?!;" or following[0] in ".,;:?!)]}\"'”’":
+        return words[-3:] == [".", ".", "."] and following[0].isupper()  # ". . . ." ends a sentence, ". . ." does not
     if cased and following[0].islower():
         return False
     if match["marks"] != ".":
@@ -341,7 +343,7 @@ def _dotted(words: list[str]) -> list[str]:
 
 def _ends_at_mark(match: re.Match, word: str, behind: str, cased: bool) -> bool:
     """At a question or exclamation mark, or an ellipsis."""
-    if not _opens(match["next"], behind, cased, ""):
+    if match["close"].startswith("]") or not _opens(match["next"], behind, cased, ""):
         return False
     if any(quote in match["close"] for quote in "\"'”’»") and match["marks"][-1] in "?!" and _SPEECH.match(behind):
         return False
@@ -356,7 +358,11 @@ def _ends_at_stop(word: str, words: list[str], match: re.Match, behind: str, cas
     bare = re.match(r"\w*", following.lstrip("\"'“‘(["))[0]
     starts = bare in _STARTERS or (not cased and bare in _LOWER_STARTERS)
     low, last = word.lower(), words[-1] if words else ""
+    if following == ".":
+        return bool(re.match(r"\. \. \. [A-Z]", behind))  # a full stop before an ellipsis
     if match["close"]:
+        if re.match(r"\([^()]{1,40}\)[.,;]", behind):
+            return False  # "..." (Hale 12).
         return low not in _ABBREVIATIONS or starts
     if match["cited"].strip():
         return low not in _ABBREVIATIONS and low not in _MAY_END
@@ -374,6 +380,8 @@ def _ends_at_stop(word: str, words: list[str], match: re.Match, behind: str, cas
         return not words or not following[0].isdigit()
     if low == "st" and last[:1].isupper():
         return starts
+    if len(word) == 1 and word.isupper():
+        return _ends_at_initial(word, words, bare, starts, behind)
     if low in _OFTEN_END and low not in _UNITS:
         placed = bool(words) and words[-1 - (last == "the")] in _PLACES if len(words) > 1 else False
         return _ends_often(low, bare, starts, match, behind, sentence, placed)
@@ -381,9 +389,7 @@ def _ends_at_stop(word: str, words: list[str], match: re.Match, behind: str, cas
         return False
     if low in _MAY_END:
         return starts or bool(re.match(r"[A-Z][a-z]+ (?:was|were|is|are|has|had|have)\b", behind) and low != "al")
-    if len(word) == 1 and word.isalpha():
-        return _ends_at_initial(word, words, bare, starts, behind)
-    if _LONG_DOTTED.fullmatch(word) or re.fullmatch(r"[^\W\d_]-[^\W\d_]|[A-Z]\.-[A-Z]", word):
+    if (len(word) == 1 and word.isalpha()) or _LONG_DOTTED.fullmatch(word) or re.fullmatch(r"[^\W\d_]-[^\W\d_]|[A-Z]\.-[A-Z]", word):
         return starts
     return True
 
@@ -398,9 +404,9 @@ def _ends_often(low: str, bare: str, starts: bool, match: re.Match, behind: str,
     """After words that end phrases; placed: a preposition stands before "the U.S."."""
     if match["next"][0] in "([" or match["next"][0].isdigit():
         return False
-    if low in {"a.m", "p.m"} and _TIME.match(sentence.strip()):
+    if low in {"a.m", "p.m"} and _TIME.fullmatch(sentence.strip()):
         return False
-    if starts or low not in _WITH_NAMES:
+    if starts or low not in _WITH_NAMES or bare in {"Mr", "Mrs", "Ms", "Dr", "Prof"}:
         return True
     return bool(re.match(r"[A-Z][a-zà-ÿ]+ [a-z]", behind)) and bare not in _GOES_ON and (low[:2] != "u." or placed)
 
@@ -411,7 +417,7 @@ def _ends_at_initial(word: str, words: list[str], bare: str, starts: bool, behin
     low = last.lower().strip("(\"'")
     if not last or last.endswith("."):
         return starts
-    if low in _LABELS or last[-1].isdigit():
+    if low in _LABELS or (last[-1].isdigit() and not behind[:1].isdigit()):
         return True
     if word == "I" and low in {"and", "than", "as"}:
         return starts
@@ -426,7 +432,7 @@ def _opens(word: str, behind: str, cased: bool, before: str) -> bool:
     opening = _OPENING.match(word)
     if not opening:
         return False
-    if not (cased and (opening["first"] or "").islower()):
+    if word[0] == "#" or not (cased and (opening["first"] or "").islower()):
         return True
     low = before.lower()
     known = low in _ABBREVIATIONS or low in _MAY_END or len(before) < 3 or "." in before
