@@ -32,6 +32,7 @@ _OFTEN_END = _table("""etc usw ecc enz др д п jr inc ltd co corp bros spp ft
     ha bn mio mrd a.m p.m u.s u.k u.n e.u u.s.a u.s.s.r ph.d m.d b.c a.d b.c.e c.e d.c b.sc m.sc b.a m.a i.v i.p s.c
     d.phil""")
 _WITH_NAMES = _OFTEN_END - _table("etc usw ecc enz др д п")  # names may follow, and then a capital says little
+_IN_HEADLINES = _table("And Or But Would Could Has Had Is Are Was Under Which Must Will Should")
 _PLACES = _table("in from to across outside within throughout into")
 _UNITS = _table("ft in lb lbs oz hr hrs yr yrs kg mg mm cm km ml ha bn")
 _COMPANIES = _table("bros co corp inc llc ltd")
@@ -56,7 +57,9 @@ _STARTERS = _table(
     Recently Further Additionally Our Ours Us Nevertheless Overall Es Er Sie Wir Ich Das Die Der Dann Ein Eine Nach Il
     Elle Nous Le La Les Un Une El Ella Los Las Она Он Они Это В На Мы"""
 )
-_LOWER_STARTERS = _table("the this these those there it we our he she they however his her its their a an nobody none")
+_LOWER_STARTERS = _table(
+    "the this these those there it we our he she they however his her its their a an nobody none"
+)
 # Words before a letter that is a label and not a name's initial, and words before that are no label.
 _LABELS = _table(
     """appendix annex category chromosome class exhibit factor figure grade group hepatitis influenza kappa option panel
@@ -72,7 +75,9 @@ _PEOPLE = re.compile(r"(?:[eo]r|ist|ian|man|woman)s?$")
 _LONG_DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # U.S, i.i.d, Ph.D
 
 _MODULES = _table("torch numpy pandas collections scipy sklearn matplotlib tensorflow keras sys decimal pathlib")
-_NAMES_WITH_MARKS = _table("yahoo jeopardy kahoot joomla yum oklahoma panic guess which")  # names with a mark of their own
+_NAMES_WITH_MARKS = _table(
+    "yahoo jeopardy kahoot joomla yum oklahoma panic guess which"
+)  # names with a mark of their own
 _SPEECH = re.compile(
     r"(?:[^\W\d_]+\s+){1,3}?(?:said|asked|shouted|replied|cried|says|asks|answered|whispered|called|wrote|added)\b"
 )
@@ -80,7 +85,7 @@ _MONTHS_AND_NOUNS = re.compile(
     r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Jahrhundert|januar|maj|juni)"
 )
 _ORDINAL = re.compile(r"\b(?:[ADIVdivb]?(?:er|ie|as|em|en|es|m|om|um|ur|im|eim|is|ab)|den|seit|beim)\s+\d{1,3}$")
-_NAMED = re.compile(r"(?=\w*[^\W_])(?:[a-z]{1,5}(?:[A-Z]|\d)\w*|[α-ω]-?\w+|[a-z]-\w+|iPS|c-\w+)|(?:van|von|de|der) (?:der |den )?[A-Z]")
+_NAMED = re.compile(r"[a-z]{1,5}[A-Z\d]\w*|[α-ω]-?\w+|[a-z]-\w+|(?:van|von|de|der) (?:der |den )?[A-Z]")
 
 _CITATION = r"\[\d+(?:\s?[,;–-]\s?\d+)*\]|\([A-Z][^()\d]{1,60}\d{4}[a-z]?\)"
 _CANDIDATE = re.compile(
@@ -105,6 +110,7 @@ _MARKER = re.compile(
 _SECTION_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,3})*")
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 _BEFORE_A_WORD = frozenset("\"'“”‘’()[]«»")  # as white space is
+_YEAR = re.compile(r"(?:19|20)\d\d[a-z]?\s?\.\s+\S")
 _TIME = re.compile(r"(?:At|By|Around|About|After|Before|Until|Since|From)\s\S+$")
 
 
@@ -277,12 +283,18 @@ def _ends(match: re.Match, text: str, cased: bool, start: int) -> bool:
     """Whether a mark ends the sentence that began at `start`."""
     place, following, marks = match.start(), match["next"], match["marks"]
     begin = place
-    while begin > max(start, place - _WINDOW) and text[begin - 1] not in _BEFORE_A_WORD and not text[begin - 1].isspace():
+    while (
+        begin > max(start, place - _WINDOW)
+        and text[begin - 1] not in _BEFORE_A_WORD
+        and not text[begin - 1].isspace()
+    ):
         begin -= 1
     word = text[begin:place]
     if marks[0] in _ALWAYS:
         return following[0] not in "と、，"
     behind = text[match.end("space") : match.end("space") + _WINDOW]
+    if _YEAR.match(behind):
+        return False  # "Weller and Brandt. 2017. On moss."
     if not match["space"]:
         return _ends_without_space(match, word, behind)
     before = text[max(start, place - _WINDOW) : place]
@@ -389,7 +401,11 @@ def _ends_at_stop(word: str, words: list[str], match: re.Match, behind: str, cas
         return False
     if low in _MAY_END:
         return starts or bool(re.match(r"[A-Z][a-z]+ (?:was|were|is|are|has|had|have)\b", behind) and low != "al")
-    if (len(word) == 1 and word.isalpha()) or _LONG_DOTTED.fullmatch(word) or re.fullmatch(r"[^\W\d_]-[^\W\d_]|[A-Z]\.-[A-Z]", word):
+    if (
+        (len(word) == 1 and word.isalpha())
+        or _LONG_DOTTED.fullmatch(word)
+        or re.fullmatch(r"[^\W\d_]-[^\W\d_]|[A-Z]\.-[A-Z]", word)
+    ):
         return starts
     return True
 
@@ -405,6 +421,8 @@ def _ends_often(low: str, bare: str, starts: bool, match: re.Match, behind: str,
     if match["next"][0] in "([" or match["next"][0].isdigit():
         return False
     if low in {"a.m", "p.m"} and _TIME.fullmatch(sentence.strip()):
+        return False
+    if low[:2] == "u." and bare in _IN_HEADLINES:
         return False
     if starts or low not in _WITH_NAMES or bare in {"Mr", "Mrs", "Ms", "Dr", "Prof"}:
         return True
