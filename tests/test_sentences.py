@@ -91,8 +91,9 @@ def test_time_grows_with_the_text(text):
 
 
 def test_words_of_a_summary_are_grouped_as_its_text_is_split():
-    words = "in the u . s . the gene was found . it is small ( fig . 2 ) .".split()
+    text = "in the u . s . the gene was found . it is small ( fig . 2 ) ."
+    words = text.split()
     groups = group_words(words)
     assert [place for group in groups for place in group] == list(range(len(words)))
-    assert [" ".join(words[place] for place in group) for group in groups] == split_sentences(" ".join(words))
+    assert [" ".join(words[place] for place in group) for group in groups] == split_sentences(text)
     assert [len(group) for group in groups] == [6, 5, 9]

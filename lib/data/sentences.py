@@ -17,18 +17,23 @@ def _table(words: str) -> frozenset[str]:
 
 # Abbreviations: none of these ends a sentence, ...
 _ABBREVIATIONS = _table(
-    """adm app approx appx art bd bzgl bzw ca capt cf ch chap cmdr cor def diff dott dr dra a.k.a e.g ed eds eg eq eqn eqns
+    """adm app approx appx art bd bzgl bzw ca capt cf ch chap cmdr cor def diff dott dr dra a.k.a e.g ed eds
+    eg eq eqn eqns
     eqs esp evtl ex exmo fig figs fr ft gen ggf gov hon hr hrsg i.e ie incl inkl lemma lit lt m maj messrs mlle mme
-    mr mrs ms mt mts n° nos nr núm op p par para pág pp pres prof prop pt ref refs rep rev s.d s.e sec sect sen sgt sig
-    sog sra st subsp supp suppl tab tabs tel thm v var vgl viz vol vols vs z.b w.r.t wrt abb d.w.z o.a p.ej др см рис
+    mr mrs ms mt mts n° nos nr núm op p par para pág pp pres prof prop pt ref refs rep rev s.d s.e sec sect
+    sen sgt sig
+    sog sra st pv ssp ae subsp supp suppl tab tabs tel thm v var vgl viz vol vols vs z.b w.r.t wrt abb d.w.z
+    o.a p.ej др см рис
     табл стр ee им ул проф акад напр т.е"""
 )
 # ... and these do when what follows begins like a new sentence; a capital is enough for those that end phrases.
 _MAY_END = _table(
-    """al assoc av col corp dept est ext inc jr sr ltd co bros llc max mar min misc nt resp sp spp temp univ wt jan feb
+    """al assoc av col corp dept est ext inc jr sr ltd co bros llc max mar min misc nt resp sp spp temp univ
+    wt jan feb
     apr jun jul aug sep sept oct nov dec no st sr sra г гг ud uds cit"""
 )
-_OFTEN_END = _table("""etc usw ecc enz др д п jr inc ltd co corp bros spp ft in lb lbs oz hr hrs yr yrs kg mg mm cm km ml
+_OFTEN_END = _table("""etc usw ecc enz др д п jr inc ltd co corp bros spp ft in lb lbs oz hr hrs yr yrs kg mg
+    mm cm km ml
     ha bn mio mrd a.m p.m u.s u.k u.n e.u u.s.a u.s.s.r ph.d m.d b.c a.d b.c.e c.e d.c b.sc m.sc b.a m.a i.v i.p s.c
     d.phil""")
 _WITH_NAMES = _OFTEN_END - _table("etc usw ecc enz др д п")  # names may follow, and then a capital says little
@@ -44,7 +49,8 @@ _GOES_ON = _table(
     Eastern Pacific Central Mountain Greenwich GMT UTC EST EDT CET CEST PST PDT BST Monday Tuesday Wednesday Thursday
     Friday Saturday Sunday Chairman Chairwoman President Chief Director Vice CEO CFO Executive Spokesman Spokeswoman
     Dollar Dollars Dlrs Dlr Economic Economy Market Markets Officials Official Attorneys Dollar's
-    Domestic Financial Trade Treasuries Banks Bank Mines Chancellor Money Raid Thesis Program Programme Student Students Candidate Degree"""
+    Domestic Financial Trade Treasuries Banks Bank Mines Chancellor Money Raid Thesis Program Programme
+    Student Students Candidate Degree"""
 )
 # Words that begin sentences and are no names.
 _STARTERS = _table(
@@ -62,11 +68,13 @@ _LOWER_STARTERS = _table(
 )
 # Words before a letter that is a label and not a name's initial, and words before that are no label.
 _LABELS = _table(
-    """appendix annex category chromosome class exhibit factor figure grade group hepatitis influenza kappa option panel
+    """appendix annex category chromosome class exhibit factor figure grade group hepatitis influenza kappa
+    option panel
     part phase plan section stage table type vitamin"""
 )
 _NOT_LABELS = _table(
-    """about according after and as at because before but by de der for from how if in is of on or said saw says see than
+    """about according after and as at because before but by de der for from how if in is of on or said saw
+    says see than
     that the then thank to und van von was when where who with met via et y author authors colleague
     colleagues president professor chemist versus against between genus species"""
 )
@@ -74,6 +82,7 @@ _OPEN_WORDS = _table("a an our its their am im nach das den dem des mit für auf
 _PEOPLE = re.compile(r"(?:[eo]r|ist|ian|man|woman)s?$")
 _LONG_DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # U.S, i.i.d, Ph.D
 
+_DOMAINS = _table("com org net gov edu io github")
 _MODULES = _table("torch numpy pandas collections scipy sklearn matplotlib tensorflow keras sys decimal pathlib")
 _NAMES_WITH_MARKS = _table(
     "yahoo jeopardy kahoot joomla yum oklahoma panic guess which"
@@ -90,7 +99,8 @@ _NAMED = re.compile(r"[a-z]{1,5}[A-Z\d]\w*|[α-ω]-?\w+|[a-z]-\w+|(?:van|von|de|
 _CITATION = r"\[\d+(?:\s?[,;–-]\s?\d+)*\]|\([A-Z][^()\d]{1,60}\d{4}[a-z]?\)"
 _CANDIDATE = re.compile(
     rf"""(?P<marks>[.?!؟۔।॥…։。！？｡]+)
-         (?P<close>(?:["'”’“‘)\]»«」』）]|[\s\u00a0\u202f]»|[ ]?[\U0001F300-\U0001FAFF\u2600-\u27BF]|[ ][:;]-?[)(DP](?=\s))*)
+         (?P<close>(?:["'”’“‘)\]»«」』）]|[\s\u00a0\u202f]»
+             |[ ]?[\U0001F300-\U0001FAFF\u2600-\u27BF]|[ ][:;]-?[)(DP](?=\s))*)
          (?P<cited>(?:\s?(?:{_CITATION})|[¹²³⁰-⁹]+|(?<=[^\W\d_]\.)\d{{1,3}}(?:[,–-]\d{{1,3}})*(?=\s+[A-Z])
              |(?<=["”])\d{{1,3}}(?=\s+[A-Z]))?)
          (?P<space>\s*)
@@ -220,7 +230,7 @@ def _places(text: str, cased: bool) -> Iterator[tuple[int, int]]:
     """Where sentences end, and where the next ones begin."""
     items = _items(text)
     start = 0
-    numbers = {begin: end for begin, end in items}
+    numbers = dict(items)
     matches: list[tuple[int, re.Match | None]] = [(m.start(), m) for m in _CANDIDATE.finditer(text)]
     matches += [(begin, None) for begin, _ in items if begin]
     for place, match in sorted(matches, key=lambda pair: pair[0]):
@@ -246,9 +256,9 @@ def _items(text: str) -> list[tuple[int, int]]:
         before = text[max(0, marker.start() - _WINDOW) : marker.start()].rstrip()
         style, number = _style(marker)
         begins = not before or before[-1] in ".?!"
-        if (style, number) in expected and (begins or _breaks(before, style, text[marker.end() :][:2])):
-            chain.append(marker.span())
-        elif begins and not before and number in {"", "1", "a", "i", *map(str, range(2, 1000))}:
+        if ((style, number) in expected and (begins or _breaks(before, style, text[marker.end() :][:2]))) or (
+            begins and not before and number in {"", "1", "a", "i", *map(str, range(2, 1000))}
+        ):
             chain.append(marker.span())
         else:
             continue
@@ -334,13 +344,15 @@ def _ends_tokenised(words: list[str], match: re.Match, behind: str, cased: bool)
     starts = following in _STARTERS or (not cased and following in _LOWER_STARTERS)
     if len(word) == 1 and word.isalpha():
         dotted = ".".join(_dotted(words))
-        if dotted in _ABBREVIATIONS or behind[1:3] == " ." and following.isalpha():
+        if dotted in _ABBREVIATIONS or (behind[1:3] == " ." and following.isalpha()):
             return False
         label = len(words) > 1 and words[-2] in _LABELS
         return starts or label
     if word.lower() in _ABBREVIATIONS:
         return False
-    return starts if word.lower() in _MAY_END and word.lower() not in _UNITS else True
+    if following in _DOMAINS or word == "www" or (re.fullmatch(r"v\d+", word) and following.isdigit()):
+        return False
+    return starts if word.lower() in (_MAY_END | _OFTEN_END) - _UNITS else True
 
 
 def _dotted(words: list[str]) -> list[str]:
@@ -367,7 +379,7 @@ def _ends_at_mark(match: re.Match, word: str, behind: str, cased: bool) -> bool:
 def _ends_at_stop(word: str, words: list[str], match: re.Match, behind: str, cased: bool, sentence: str) -> bool:
     """At a single full stop that may be an abbreviation's; words: those before it."""
     following = match["next"]
-    bare = re.match(r"\w*", following.lstrip("\"'“‘(["))[0]
+    bare = re.split(r"\W", following.lstrip("\"'“‘(["), maxsplit=1)[0]
     starts = bare in _STARTERS or (not cased and bare in _LOWER_STARTERS)
     low, last = word.lower(), words[-1] if words else ""
     if following == ".":

@@ -13,7 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
 
 from lib.data.sentences import split_sentences
@@ -74,25 +74,22 @@ def seconds_per_megabyte(splitter: Splitter, texts: list[list[str]]) -> float:
 
 
 def _pysbd() -> Splitter:
-    import pysbd
-
+    pysbd = import_module("pysbd")
     return pysbd.Segmenter(language="en", clean=False).segment
 
 
 def _punkt() -> Splitter:
-    import punkt
-
+    punkt = import_module("punkt")
     return punkt.sent_tokenize
 
 
 def _nupunkt() -> Splitter:
-    import nupunkt
-
+    nupunkt = import_module("nupunkt")
     return nupunkt.sent_tokenize
 
 
 def _syntok() -> Splitter:
-    from syntok import segmenter
+    segmenter = import_module("syntok.segmenter")
 
     def split(text: str) -> list[str]:
         paragraphs = segmenter.analyze(text)
@@ -102,26 +99,21 @@ def _syntok() -> Splitter:
 
 
 def _blingfire() -> Splitter:
-    import blingfire
-
+    blingfire = import_module("blingfire")
     return lambda text: blingfire.text_to_sentences(text).split("\n")
 
 
 def _sentence_splitter() -> Splitter:
-    from sentence_splitter import SentenceSplitter
-
-    return SentenceSplitter(language="en").split
+    return import_module("sentence_splitter").SentenceSplitter(language="en").split
 
 
 def _sentencex() -> Splitter:
-    import sentencex
-
+    sentencex = import_module("sentencex")
     return lambda text: list(sentencex.segment("en", text))
 
 
 def _spacy() -> Splitter:
-    import spacy
-
+    spacy = import_module("spacy")
     language = spacy.blank("en")
     language.add_pipe("sentencizer")
     language.max_length = 10**9
