@@ -1,12 +1,16 @@
-import json
 import subprocess
 import sys
-from importlib import resources
+import time
 
 import pytest
 
-from lib.data.sentences import split_sentences
+from lib.data.documents import to_document
+from lib.data.sentences import group_words, split_sentences
 from lib.system.files import project_root
+from tests.tools.sentence_splitters import aclsum_texts, agreement, is_right, read_cases
+
+CASES = read_cases()
+KNOWN_ERRORS = {"a sentence that ends in an initial": 1, "line ends in a record": 1}
 
 
 @pytest.mark.parametrize(
@@ -59,20 +63,37 @@ def test_the_word_before_a_mark_begins_behind_quotes_and_brackets():
 
 def test_sentences_against_human_splits():
     """Boundaries in the 250 papers whose abstracts, introductions and conclusions were split by hand."""
-    correct = found = wanted = 0
-    for split in ("train", "val", "test"):
-        for line in (resources.files("aclsum") / "dataset" / f"{split}.jsonl").open(encoding="utf-8"):
-            for sentences in json.loads(line)["sentences"].values():
-                human = _ends([s for s in sentences if s.strip()])
-                ours = _ends(split_sentences(" ".join(sentences)))
-                correct, found, wanted = correct + len(human & ours), found + len(ours), wanted + len(human)
-    assert correct / found > 0.998
-    assert correct / wanted > 0.943
+    precision, recall = agreement(split_sentences, list(aclsum_texts()))
+    assert precision > 0.998
+    assert recall > 0.944
 
 
-def _ends(sentences: list[str]) -> set[int]:
-    ends, length = set(), 0
-    for sentence in sentences:
-        length += len("".join(sentence.split()))
-        ends.add(length)
-    return ends - {length}
+@pytest.mark.parametrize("kind", sorted({case["kind"] for case in CASES}))
+def test_every_kind_of_sentence_end_is_found(kind):
+    wrong = [case["text"] for case in CASES if case["kind"] == kind and not is_right(split_sentences, case)]
+    assert len(wrong) <= KNOWN_ERRORS.get(kind, 0), wrong
+
+
+def test_a_record_is_read_with_line_ends_as_spaces():
+    record = {"document": "a boat that nobody\nhad painted sank. The\nowner slept.", "summary": "One.\n\nTwo"}
+    document = to_document(record)
+    assert document.sentences == ["a boat that nobody had painted sank.", "The owner slept."]
+    assert document.summary == ["One.", "Two"]
+
+
+@pytest.mark.parametrize(
+    "text", ["x.y" * 50_000, ". (A" + "a" * 100_000, "1) a " * 40_000, "a b c\n" * 40_000, " [1]." * 40_000]
+)
+def test_time_grows_with_the_text(text):
+    start = time.process_time()
+    split_sentences(text)
+    assert time.process_time() - start < 10
+
+
+def test_words_of_a_summary_are_grouped_as_its_text_is_split():
+    text = "in the u . s . the gene was found . it is small ( fig . 2 ) ."
+    words = text.split()
+    groups = group_words(words)
+    assert [place for group in groups for place in group] == list(range(len(words)))
+    assert [" ".join(words[place] for place in group) for group in groups] == split_sentences(text)
+    assert [len(group) for group in groups] == [6, 5, 9]

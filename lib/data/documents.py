@@ -145,10 +145,10 @@ def _more_summaries(value) -> list[list[str]]:
 
 
 def _sentences(value, key: str) -> list[str]:
-    """Sentences of a list of sentences, of a text with one a line, or of plain text."""
+    """Sentences of a list of sentences, or of a text."""
     if isinstance(value, list):
         return [s for s in (checked_text(v, key).strip() for v in value) if s]
-    return [s for line in checked_text(value, key).splitlines() for s in split_sentences(line)]
+    return split_sentences(checked_text(value, key))
 
 
 def _tokenised(value) -> bool:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from lib.data.sentences import group_words
 from lib.system.fields import Rule
 from lib.system.files import write_whole
 
@@ -84,13 +85,8 @@ class Vocabulary:
         return [f" {self.words[i] if i < len(self) else unknown[i - len(self)]}" for i in ids]
 
     def by_sentence(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[list[int]]:
-        """Places of the words of each sentence, which ends at a full stop, a question or an exclamation mark."""
-        groups: list[list[int]] = [[]]
-        for place, word in enumerate(self.decode(ids, unknown)):
-            groups[-1].append(place)
-            if word in {".", "?", "!"}:
-                groups.append([])
-        return [group for group in groups if group]
+        """Places of the words of each sentence (`split_sentences`)."""
+        return group_words(self.decode(ids, unknown))
 
     def sentences(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[str]:
         """Sentences up to the first [EOS]."""

@@ -72,7 +72,9 @@ def pairs_frame(numbers: dict) -> pd.DataFrame:
     return pd.DataFrame.from_dict(
         {
             _difference(pair["first"], pair["second"]): {
-                c: str(Difference(**pair[c], count=numbers["documents"])) for c in _columns(numbers)
+                c: str(Difference(**pair[c], count=numbers["documents"]))
+                for c in numbers["columns"]
+                if c not in ("repeated", "distinct")
             }
             for pair in numbers["pairs"]
         },
