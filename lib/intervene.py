@@ -79,14 +79,8 @@ def _intervene(args: Namespace) -> None:
         write_json(args.output, {**about, "changes": rows})
 
 
-CHANGE = (
-    "| change | | nats a word | difference | 95% interval | p |",
-    "| {change} | {what} | {mean:.3f} | {difference:+.3f} | [{low:+.3f}, {high:+.3f}] | {p:.3f} |",
-)
-AGREEMENT = (
-    "| one measure | the other | rank agreement | 95% interval |",
-    "| {change} | {what} | {mean:.2f} | [{low:.2f}, {high:.2f}] |",
-)
+CHANGE = "| change | | nats a word | difference |", "| {change} | {what} | {mean:.3f} | {text} |"
+AGREEMENT = "| one measure | the other | rank agreement |", "| {change} | {what} | {text} |"
 
 
 def _check(run: Run, args: Namespace) -> None:
@@ -113,7 +107,8 @@ def intervene(
         seen = paired_bootstrap(own[change.only_known], values)
         yield {
             "change": name, "what": change.what, "mean": float(values.mean()), "difference": seen.mean,
-            "low": seen.low, "high": seen.high, "p": seen.p, "values": np.round(values, 5).tolist(),
+            "low": seen.low, "high": seen.high, "p": seen.p, "text": seen.text(3),
+            "values": np.round(values, 5).tolist(),
         }  # fmt: skip
 
 
@@ -131,7 +126,7 @@ def agreements(run: Run, documents: Sequence[Document], of: str = "references") 
         mean = interval(values)
         yield {
             "change": first, "what": second, "mean": mean.mean, "low": mean.low, "high": mean.high,
-            "values": np.round(values, 5).tolist(),
+            "text": str(mean), "values": np.round(values, 5).tolist(),
         }  # fmt: skip
 
 

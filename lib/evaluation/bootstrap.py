@@ -65,10 +65,14 @@ class Difference:
         return self.count >= FEWEST and (self.low > 0 or self.high < 0)
 
     def __str__(self) -> str:
+        return self.text(2)
+
+    def text(self, digits: int) -> str:
+        """The difference, its interval and p, or why there is no interval."""
         if said := no_interval(self.count):
-            return f"{self.mean:+.2f} ({said})"
+            return f"{self.mean:+.{digits}f} ({said})"
         p = "< 0.01" if self.p < 0.01 else f"{self.p:.2f}"
-        return f"{self.mean:+.2f} [{self.low:+.2f}, {self.high:+.2f}], p {p}"
+        return f"{self.mean:+.{digits}f} [{self.low:+.{digits}f}, {self.high:+.{digits}f}], p {p}"
 
 
 def paired_bootstrap(first, second, seed: int = 0, resamples: int = 2000, weights=(None, None)) -> Difference:
