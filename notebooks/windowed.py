@@ -105,6 +105,8 @@ from lib.papers.windowed.windows import (
     vectors_for,
 )
 from lib.evaluation.baselines import lexrank, oracle
+from lib.evaluation.bootstrap import paired_bootstrap
+from lib.evaluation.metrics import rouge
 from lib.pages.diagrams import show_model
 from lib.pages.figures import lines, maximum_attention, word_maps
 from lib.pages.frames import window_frames
@@ -127,6 +129,7 @@ from lib.pages.shown import (
 )  # fmt: skip
 from lib.pages.summaries import summary_table
 from lib.papers import resolve
+from lib.results.scores import cut
 from lib.results.text import setting, table_frame
 from lib.papers.tables import DECODINGS
 
@@ -1273,30 +1276,52 @@ table
 r"""
 **Why is the kept run so much worse here than on its own corpus** (below)? An article of that corpus has three sections, so its last window is its conclusion. The papers
 here have more and shorter sections. The model reads at most 520 words of each section until it has 1,540 words. These end somewhere in the methods or the results,
-and the model writes from there. One more experiment cuts the same papers to introduction, second section and conclusion.
+and the model writes from there. In most of them it never sees the conclusion. One more experiment cuts the same papers to introduction, second section and conclusion, and changes their order.
 """
 
 
 # %% slideshow={"slide_type": "skip"}
-def ends_with_its_conclusion(document):
-    chosen_sections = choose_sections(document.section_names, 3)
+def reordered(document, order):
+    """Introduction, second section and conclusion of a document, in this order."""
+    three = np.array(choose_sections(document.section_names, 3))[list(order)]
     both = document.section_names, document.sections
-    names, texts = ([of[i] for i in chosen_sections] for of in both)
+    names, texts = ([of[i] for i in three] for of in both)
     return replace(document, section_names=names, sections=texts)
 
 
-arranged = run.encode(list(map(ends_with_its_conclusion, documents)))
+# %% slideshow={"slide_type": "skip"}
+ORDERS = {"first": (2, 0, 1), "in the middle": (0, 2, 1), "last": (0, 1, 2)}
 name, rule = f"{system}, trigram blocking", rules["trigram blocking"]
-rows = {name: systems[name]}
-rows["the same, of papers that end with their conclusion"] = summarize(
-    summarizer, arranged, vocabulary, rule
-)
-summary_table(rows, documents, options, longest, seed)[0]
+pairs = [p for p in zip(documents, systems[name]) if len(p[0].sections) > 2]
+three_sections = [doc for doc, _ in pairs]
+rows = {"as they are": [summary for _, summary in pairs]}
+for where, order in ORDERS.items():
+    arranged = run.encode([reordered(doc, order) for doc in three_sections])
+    rows[f"conclusion {where}"] = summarize(summarizer, arranged, vocabulary, rule)
+summary_table(rows, three_sections, options, longest, seed)[0]
+
+
+# %% slideshow={"slide_type": "skip"}
+def rouge_1(summaries):
+    """R-1 of each of the papers."""
+    shortened = [cut(summary, longest, options) for summary in summaries]
+    return rouge(shortened, [doc.summary for doc in three_sections])[:, 0]
+
+
+by_order = {name: rouge_1(summaries) for name, summaries in rows.items()}
+steps_of_order = [("as they are", "first"), ("first", "last"), ("in the middle", "last")]
+differences = {}
+for a, b in steps_of_order:
+    before = by_order[a if a in by_order else f"conclusion {a}"]
+    change = paired_bootstrap(before, by_order[f"conclusion {b}"])
+    differences[f"conclusion {b} - {a}"] = str(change)
+pd.Series(differences, name="R-1").to_frame()
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Ten points of R-1 are missing, and more than five of them come back. So a good part of what the model has learned is where in an article the conclusion stands, not what a conclusion is.
-The other missing points are due to the different corpus, and LexRank still scores higher.
+**What to see.** Two things were wrong, and each costs about 3.5 points of R-1. The conclusion was not read: where it comes first, so that it is surely read, R-1 rises from 37.9 to 41.3.
+And it was not where the model expects it: last, as in the articles that it has learned from, it gives 43.4, in the middle 40.0. (Between first and last the interval holds 0.) So the model
+has learned both what a conclusion is and where it stands. The other missing points are due to the different corpus, and LexRank still scores higher.
 
 The next table scores the kept run on 200 test papers of the corpus that it has learned from (`python -m lib.trained score windowed`):
 """
