@@ -1393,7 +1393,8 @@ def after_words(document, counts):
     """What is left of the slots' first content after so many words of the reference
     (the product of the write gates), and the mean cosine of two slots: [counts, 2]."""
     batch, model = make_batch([document], len(vocabulary)), summarizer
-    state, words = model.encode(batch), in_vocabulary(batch.target_input, len(vocabulary))
+    words = in_vocabulary(batch.target_input, len(vocabulary))
+    state = model.encode(batch)
     h, _ = model.decoder(model.embedding(words), state.hidden[None])
     M, queries = state.memory, model.read_attention.project_queries(h)
     left, seen = torch.ones_like(M), []

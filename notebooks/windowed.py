@@ -1295,10 +1295,11 @@ name, rule = f"{system}, trigram blocking", rules["trigram blocking"]
 pairs = [p for p in zip(documents, systems[name]) if len(p[0].sections) > 2]
 three_sections = [doc for doc, _ in pairs]
 rows = {"as they are": [summary for _, summary in pairs]}
-for where, order in ORDERS.items():
+for where, order in ORDERS.items() if pairs else ():
     arranged = run.encode([reordered(doc, order) for doc in three_sections])
     rows[f"conclusion {where}"] = summarize(summarizer, arranged, vocabulary, rule)
-summary_table(rows, three_sections, options, longest, seed)[0]
+none_has_three = "no paper has three sections"
+summary_table(rows, three_sections, options, longest, seed)[0] if pairs else none_has_three
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -1308,14 +1309,14 @@ def rouge_1(summaries):
     return rouge(shortened, [doc.summary for doc in three_sections])[:, 0]
 
 
-by_order = {name: rouge_1(summaries) for name, summaries in rows.items()}
-steps_of_order = [("as they are", "first"), ("first", "last"), ("in the middle", "last")]
+by_order = {name: rouge_1(summaries) for name, summaries in rows.items() if pairs}
+compared = [("as they are", "first"), ("first", "last"), ("in the middle", "last")]
 differences = {}
-for a, b in steps_of_order:
+for a, b in compared if pairs else ():
     before = by_order[a if a in by_order else f"conclusion {a}"]
     change = paired_bootstrap(before, by_order[f"conclusion {b}"])
     differences[f"conclusion {b} - {a}"] = str(change)
-pd.Series(differences, name="R-1").to_frame()
+pd.Series(differences, name="R-1", dtype=str).to_frame()
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""

@@ -73,11 +73,11 @@ def test_the_table_of_a_kept_run(runs, kept_in, monkeypatch):
     numbers = json.loads((kept_in / "windowed" / "table.json").read_text(encoding="utf-8"))
     rows = {row["label"]: row for row in numbers["rows"]}
     own = ["Windowed, plain beam search", "Windowed, trigram blocking"]
-    assert list(rows) == [*own, "Lead (20 words)", "LexRank, 20 words", "References"]
+    assert list(rows) == [*own, "Lead (20 words)", "LexRank (sentences, 20 words)", "References"]
     assert numbers["documents"] == 3 and numbers["corpus"] == "aclsum" and numbers["columns"][-1] == "distinct"
     assert numbers["command"] == "python -m lib.trained score windowed"
     assert rows["Windowed, trigram blocking"]["scores"]["repeated"]["mean"] == 0
-    assert rows["Lead (20 words)"]["words"] == 20 and rows["LexRank, 20 words"]["words"] <= 20
+    assert rows["Lead (20 words)"]["words"] == 20 and rows["LexRank (sentences, 20 words)"]["words"] <= 20
     assert set(rows["References"]["scores"]) == {"repeated", "distinct"}
     assert {"Lead (20 words)", "Windowed, trigram blocking"} in [{p["first"], p["second"]} for p in numbers["pairs"]]
     with pytest.raises(SystemExit, match=r"would replace .*config\.json: no table: it has no 'table'"):
