@@ -137,10 +137,10 @@ def test_baselines_count_the_corpus_words():
     for name, others in (("ru", []), ("ru", ["en"]), ("en", [])):
         found = baselines([documents[name], *(documents[other] for other in others)], [["one two three four five"]])
         assert found["oracle"][0] == oracle(*by_majority[name], all_letters=name == "ru") != []
-        assert found["LexRank"][0] == lexrank(by_majority[name][0], 5, all_letters=name == "ru")
+        assert found["lexrank"][0] == lexrank(by_majority[name][0], 5, all_letters=name == "ru")
     torn = documents["ru"], *[documents["en"]] * 30
     assert baselines(torn, [["a b"]])["oracle"][0] == [], "among thirty in English it is scored 0, by ASCII"
-    assert baselines(torn, [["a b c d e"]])["LexRank"][0] == lexrank(russian, 5, all_letters=False)
+    assert baselines(torn, [["a b c d e"]])["lexrank"][0] == lexrank(russian, 5, all_letters=False)
 
 
 def test_oracle_stops_when_nothing_improves_and_at_its_limit():
