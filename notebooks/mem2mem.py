@@ -789,9 +789,9 @@ alpha, beta, gamma = torch.stack(alpha), torch.stack(beta), torch.stack(gamma)
 c = gamma @ h_w
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
-lib_cov = toy_output.words[b, :T, :N].sum(0)
+lib_cov = toy_output.alpha[b, :T, :N].sum(0)
 checks.close(eq16_coverage(alpha, N), lib_cov, "(16)", "coverage after the last step")
-checks.close(alpha, toy_output.words[b, :T, :N], "(17)", "attention over words")
+checks.close(alpha, toy_output.alpha[b, :T, :N], "(17)", "attention over words")
 checks.close(beta, toy_output.sentences[b, :T, :L], "(3)", "attention over sentences")
 checks.close(gamma, toy_output.copy[b, :T, :N], "(3)", "combined attention gamma")
 on_words = {"rows": target_words, "columns": source_words}

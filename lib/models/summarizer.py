@@ -128,7 +128,7 @@ class PointerModel(Summarizer):
 class HierarchicalOutput(PointerOutput):
     """The output of a decoder that attends to words, perhaps to sentences or sections, and perhaps to a memory."""
 
-    words: Tensor  # [R, T, N] alpha
+    alpha: Tensor  # [R, T, N] weights of the words, before a model rescales them to copy
     sentences: Tensor | None = None  # [R, T, L] beta, of sentences or sections
     read: Tensor | None = None  # [R, T, r] psi, the weights of the memory slots
 
