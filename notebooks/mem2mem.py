@@ -1744,7 +1744,7 @@ asked = Exercise(2, points=2)
 
 
 def parts_of(b):
-    return decoded.words[b], decoded.sentences[b], planted_batch.sentence_of[b]
+    return decoded.alpha[b], decoded.sentences[b], planted_batch.sentence_of[b]
 
 
 asked.same("the first", lambda: words_as_their_sentences(*parts_of(0)), decoded.copy[0])
