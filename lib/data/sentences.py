@@ -27,8 +27,8 @@ _ABBREVIATIONS = _table(
 )
 # ... these do when a word follows that begins sentences, ...
 _MAY_END = _table(
-    """al apr assoc aug av bros cit co col corp dec dept est ext feb inc jan jr jul jun llc ltd max mar min misc no nov
-    nt oct resp sep sept sp spp sr sra st temp ud uds univ wt г гг"""
+    """al apr assoc aug av bros cit co col corp dec dept est ext feb inc jan jr jul jun llc ltd max mar min misc no
+    nov nt oct resp sep sept sp spp sr sra st temp ud uds univ wt г гг"""
 )
 # ... and behind these, which end phrases, a capital is enough, where it is not of a name.
 _BEFORE_NO_NAME = _table("etc usw ecc enz др д п")
@@ -50,12 +50,16 @@ _INSTITUTIONS = _table(
 )
 # ... words that go on in titles, and those that do unless a comma shows that they begin a sentence.
 _GO_ON = _table("And Or Of But Would Could Has Had Have Is Are Was Were Which Must Will Should Not")
-_ADVERBIALS = _table("About Because During From Later Now Over Under Up With Where")
+_LINKS = _table("About Because During From Later Now Over Under Up With Where")
 _TITLES = _table("Mr Mrs Ms Dr Prof")
-_SUBJECT = re.compile(
-    r"[A-Z][\w'-]*[^\Ws]s [a-z]"  # a plural, of any verb
-    r"|[A-Z][\w'-]+ (?:also )?(?:is|are|was|were|has|had|have|will|would|can|could|may|might|said|says)\b"
+_VERB = "(?:also )?(?:is|are|was|were|has|had|have|will|would|can|could|may|might|said|says)"
+_SUBJECT = re.compile(rf"[A-Z][\w'-]+[^\Ws]s [a-z]|[A-Z][\w'-]+ {_VERB}\b")  # a plural, or a word and a verb
+_NAMED_SUBJECT = re.compile(rf"[A-Z]\S* (?:[a-z]|[A-Z]\S* {_VERB}\b)")
+_LINK_BEGINS = re.compile(
+    r"(?:About|Because|During|From|Now|Over|Under|Up|With|Where|Later)(?:,| (?:\d|the|these|this|our|all|an?)\b.*,)"
 )
+_COMPANY_FORM = re.compile(r"(?:Bros|Co|Corp|Inc|LLC|Ltd)\b(?!-)")
+_PLACES = _table("in from to across outside within throughout into")
 _NUMBERS = _table("One Two Three Four Five Six Seven Eight Nine Ten")
 # Words that begin sentences and are no names.
 _STARTERS = _table(
@@ -457,7 +461,7 @@ def _before_an_ellipsis(mark: _Mark) -> bool | None:
 def _before_company_form(mark: _Mark) -> bool | None:
     """ "Hill Jr. Co", "Barn (U.K.) Ltd", "Seed Co. (Leeds)"."""
     place = mark.low in _COMPANIES and mark.following.startswith("(")
-    return False if place or (mark.bare and mark.bare.lower() in _COMPANIES and mark.bare[0].isupper()) else None
+    return False if place or _COMPANY_FORM.match(mark.following) else None
 
 
 def _before_a_closing_mark(mark: _Mark) -> bool | None:
@@ -465,6 +469,8 @@ def _before_a_closing_mark(mark: _Mark) -> bool | None:
         return None
     if re.match(r"\([^()]{1,40}\)[.,;]", mark.behind):
         return False  # "..." (Hale 12).
+    if "." in mark.low and mark.following[0].isdigit():
+        return False
     return mark.low not in _ABBREVIATIONS or mark.starts
 
 
@@ -513,8 +519,10 @@ def _behind_an_initial(mark: _Mark) -> bool | None:
         return mark.starts or not re.match(r"\d|[A-Z]\S* [A-Z]", mark.behind)  # not "110 N. Elm Road"
     if mark.word == "I" and low in {"and", "than", "as"}:
         return mark.starts
-    if re.match(r"[A-Z]\.|[A-Z]\w+ (?:(?:and|&) )?[A-Z]", mark.behind):
+    if re.match(r"[A-Z]\.|[A-Z]\w+ (?:and|&) [A-Z]", mark.behind):
         return False
+    if not mark.starts and re.match(r"[A-Z]\w+ [A-Z]", mark.behind):
+        return False  # "named J. Anna Hill"
     label = mark.last.islower() and mark.last.isalpha() and low not in _NOT_LABELS and not _PEOPLE.search(low)
     return mark.starts or label
 
@@ -533,12 +541,12 @@ def _behind_a_country(mark: _Mark) -> bool | None:
     a comma behind its adverbial, or a verb behind a subject of one word."""
     if mark.low not in _COUNTRIES:
         return None
-    if mark.bare in _ADVERBIALS:
-        return "," in mark.behind
+    if mark.bare in _LINKS:
+        return bool(_LINK_BEGINS.match(mark.behind))
     if mark.starts or mark.bare in _TITLES:
         return _after_a_phrase(mark)
-    placed = len(mark.words) > 1 and mark.words[-1] == "the"
-    return placed and bool(_SUBJECT.match(mark.behind)) and mark.bare not in _INSTITUTIONS
+    placed = mark.last == "the" and mark.words[-2:-1] and mark.words[-2].lower() in _PLACES
+    return bool(placed and _SUBJECT.match(mark.behind)) and mark.bare not in _INSTITUTIONS
 
 
 def _behind_a_phrase(mark: _Mark) -> bool | None:
@@ -551,9 +559,9 @@ def _after_a_phrase(mark: _Mark) -> bool:
         return False
     if "." in mark.low and (mark.bare in _GO_ON or not mark.words):
         return False
-    if mark.starts or mark.low in _BEFORE_NO_NAME or mark.bare in _TITLES:
+    if mark.starts or mark.low in _BEFORE_NO_NAME or mark.bare in _TITLES or mark.following[0] in '"“':
         return True
-    return bool(re.match(r"[A-Z][a-zà-ÿ]+ [a-z]", mark.behind)) and mark.bare not in _INSTITUTIONS
+    return bool(_NAMED_SUBJECT.match(mark.behind)) and mark.bare not in _INSTITUTIONS
 
 
 def _behind_an_abbreviation(mark: _Mark) -> bool | None:
@@ -567,7 +575,7 @@ def _behind_an_abbreviation(mark: _Mark) -> bool | None:
 
 def _behind_letters(mark: _Mark) -> bool | None:
     """ "i.i.d.", "J.-P." and a small letter."""
-    return mark.starts if _LETTERS.fullmatch(mark.word) else None
+    return mark.starts and mark.bare not in _GO_ON if _LETTERS.fullmatch(mark.word) else None
 
 
 _STOP_RULES: tuple[Callable[[_Mark], bool | None], ...] = (
