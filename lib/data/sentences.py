@@ -27,8 +27,8 @@ _ABBREVIATIONS = _table(
 )
 # ... these do when a word follows that begins sentences, ...
 _MAY_END = _table(
-    """al apr assoc aug av bros cit co col corp dec dept est ext feb inc jan jr jul jun llc ltd max mar min misc no
-    nov nt oct resp sep sept sp spp sr sra st temp ud uds univ wt г гг"""
+    """al apr assoc aug av bros cit co col corp cv dec dept est ext feb inc jan jr jul jun llc ltd mar max med min
+    misc no nov nt oct resp sep sept sp spp sr sra st temp ud uds univ wt г гг"""
 )
 # ... and behind these, which end phrases, a capital is enough, where it is not of a name.
 _BEFORE_NO_NAME = _table("etc usw ecc enz др д п")
@@ -53,10 +53,11 @@ _GO_ON = _table("And Or Of But Would Could Has Had Have Is Are Was Were Which Mu
 _LINKS = _table("About Because During From Later Now Over Under Up With Where")
 _TITLES = _table("Mr Mrs Ms Dr Prof")
 _VERB = "(?:also )?(?:is|are|was|were|has|had|have|will|would|can|could|may|might|said|says)"
-_SUBJECT = re.compile(rf"[A-Z][\w'-]+[^\Ws]s [a-z]|[A-Z][\w'-]+ {_VERB}\b")  # a plural, or a word and a verb
+_WITH_VERB = re.compile(rf"[A-Z][\w'-]+ {_VERB}\b")
+_PLURAL = re.compile(r"[A-Z][\w'-]+[^\Ws]s [a-z]")
 _NAMED_SUBJECT = re.compile(rf"[A-Z]\S* (?:[a-z]|[A-Z]\S* {_VERB}\b)")
 _LINK_BEGINS = re.compile(
-    r"(?:About|Because|During|From|Now|Over|Under|Up|With|Where|Later)(?:,| (?:\d|the|these|this|our|all|an?)\b.*,)"
+    r"(?:About|Because|During|From|Now|Over|Under|Up|With|Where|Later)(?:,| (?:\d+|the|these|this|our|all|an?)\b.*,)"
 )
 _COMPANY_FORM = re.compile(r"(?:Bros|Co|Corp|Inc|LLC|Ltd)\b(?!-)")
 _PLACES = _table("in from to across outside within throughout into")
@@ -101,19 +102,23 @@ _NAMES_WITH_MARKS = _table(
     "yahoo jeopardy kahoot joomla yum oklahoma panic guess which"
 )  # names with a mark of their own
 _SPEECH = re.compile(
-    r"(?:[^\W\d_]+\s+){1,3}?(?:said|asked|shouted|replied|cried|says|asks|answered|whispered|called|wrote|added)\b"
+    r"(?!All|Few|Many|Most|Nobody|None|Others|Some)(?:[^\W\d_]+\s+){1,3}?"
+    r"(?:said|asked|shouted|replied|cried|says|asks|answered|whispered|called|wrote|added)\b"
 )
 _MONTHS_AND_NOUNS = re.compile(
     r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Jahrhundert|januar|maj|juni)"
 )
-_NAMED = re.compile(r"[a-z]{1,5}[A-Z\d]\w*|[α-ω]-?\w+|[a-z]-\w+|(?:van|von|de|der) (?:der |den )?[A-Z]")
+_NAMED = re.compile(
+    r"[a-z]{1,5}[A-Z\d]\w*|[α-ω]-?\w+|[a-z][-/]\w+|v\.\d|[a-z] ?[=<>≤≥]|(?:van|von|de|der) (?:der |den )?[A-Z]"
+)
 
 _CITATION = r"\[\d+(?:\s?[,;–-]\s?\d+)*\]|\([A-Z][^()\d]{1,60}\d{4}[a-z]?\)"
 _CANDIDATE = re.compile(
     rf"""(?P<marks>[.?!؟۔।॥…։。！？｡]+)
          (?P<close>(?:["'”’“‘)\]»«」』）]|[\s\u00a0\u202f]»
              |[ ]?[\U0001F300-\U0001FAFF\u2600-\u27BF]|[ ][:;]-?[)(DP](?=\s))*)
-         (?P<cited>(?:\s?(?:{_CITATION})|[¹²³⁰-⁹]+|(?<=[^\W\d_]\.)\d{{1,3}}(?:[,–-]\d{{1,3}})*(?=\s+[A-Z])
+         (?P<cited>(?:\s?(?:{_CITATION})(?=\s+[^a-z])|[¹²³⁰-⁹]+
+             |(?<=[^\W\d_]\.)\d{{1,3}}(?:(?:,[ ]?|[–-])\d{{1,3}})*(?=\s+[A-Z])
              |(?<=["”])\d{{1,3}}(?=\s+[A-Z]))?)
          (?P<space>\s*)
          (?=(?P<next>\S{{1,{_WINDOW}}}))""",
@@ -125,7 +130,7 @@ _ENDED = re.compile(r"[.?!؟۔।॥…։。！？｡:;][\"'”’)\]»」]*(?:\
 _OPENING = re.compile(r"[\"'“‘„«»‹¿¡「『(\[$£€¥#@~§+−–—-]*(?:(?P<first>[^\W_])|<[a-z])")
 _MARKER = re.compile(
     r"""(?<!\S)(?P<bullet>[•⁃▪◦‣●*–-](?:\s|(?=\d)))?
-        (?P<open>[(\[]?)(?P<number>\d{1,3}|[a-z]|[ivx]{2,5})(?P<close>\.\)|[.)\]])(?=\s+\S)
+        (?P<open>[(\[]?)(?P<number>\d{1,3}|[a-z]|[ivx]{2,5}|[IVX]{1,5})(?P<close>\.\)|[.)\]])(?=\s+\S)
       | (?<!\S)(?P<only>[•⁃▪◦‣●])(?=\s+\S)""",
     re.VERBOSE,
 )
@@ -271,7 +276,7 @@ def _items(text: str) -> list[tuple[int, int]]:
         style, number = _style(marker)
         begins = not before or before[-1] in ".?!"
         if ((style, number) in expected and (begins or _breaks(before, style, text[marker.end() :][:2]))) or (
-            begins and not before and number in {"", "1", "a", "i", *map(str, range(2, 1000))}
+            begins and not before and number in {"", "1", "a", "i", "I", *map(str, range(2, 1000))}
         ):
             chain.append(marker.span())
         else:
@@ -297,6 +302,8 @@ def _breaks(before: str, style: str, following: str) -> bool:
 def _following(number: str) -> set[str]:
     if number.isdigit():
         return {str(int(number) + 1)}
+    if number.isupper():
+        return {following.upper() for following in _following(number.lower())}
     after = {chr(ord(number) + 1)} if len(number) == 1 else {""} if not number else set()
     if number in _ROMAN[:-1]:
         after.add(_ROMAN[_ROMAN.index(number) + 1])
@@ -376,7 +383,7 @@ def _opens(mark: _Mark, before: str = "") -> bool:
         return False
     if mark.following[0] == "#" or not (mark.cased and (opening["first"] or "").islower()):
         return True
-    known = before in _ABBREVIATIONS | _MAY_END or len(before) < 3 or "." in before
+    known = before in _ABBREVIATIONS | _MAY_END or (not before[-1:].isdigit() and (len(before) < 3 or "." in before))
     return not known and (mark.following in {"pH", "mRNA"} or bool(_NAMED.match(mark.behind)))
 
 
@@ -492,14 +499,15 @@ def _behind_a_number(mark: _Mark) -> bool | None:
 
 
 def _behind_a_unit(mark: _Mark) -> bool | None:
-    return not mark.following.startswith("(") if mark.low in _UNITS and mark.last[-1:].isdigit() else None
+    unit = mark.low in _UNITS or (len(mark.word) == 1 and mark.word.islower())
+    return not mark.following.startswith("(") if unit and mark.last[-1:].isdigit() else None
 
 
 def _behind_no(mark: _Mark) -> bool | None:
     """ "No. 3" and "No. Three", and "Did it grow? No. We tried again."."""
     if mark.low != "no":
         return None
-    return not mark.words or not (mark.following[0].isdigit() or mark.bare in _NUMBERS)
+    return not mark.words or not (re.match(r"[A-Z]*\d", mark.bare) or mark.bare in _NUMBERS)
 
 
 def _behind_saint(mark: _Mark) -> bool | None:
@@ -546,7 +554,8 @@ def _behind_a_country(mark: _Mark) -> bool | None:
     if mark.starts or mark.bare in _TITLES:
         return _after_a_phrase(mark)
     placed = mark.last == "the" and mark.words[-2:-1] and mark.words[-2].lower() in _PLACES
-    return bool(placed and _SUBJECT.match(mark.behind)) and mark.bare not in _INSTITUTIONS
+    subject = _PLURAL.match(mark.behind) or _WITH_VERB.match(mark.behind)
+    return bool(placed and subject) and mark.bare not in _INSTITUTIONS
 
 
 def _behind_a_phrase(mark: _Mark) -> bool | None:
@@ -566,16 +575,19 @@ def _after_a_phrase(mark: _Mark) -> bool:
 
 def _behind_an_abbreviation(mark: _Mark) -> bool | None:
     if mark.low in _ABBREVIATIONS:
-        return False
+        return mark.starts and len(mark.word) > 1 and mark.word.isupper()  # "the MR. It"
     if mark.low in _MAY_END:
-        subject = mark.low != "al" and re.match(r"[A-Z][a-z]+ (?:was|were|is|are|has|had|have)\b", mark.behind)
+        subject = mark.low not in {"al", "cv"} and _WITH_VERB.match(mark.behind)
         return mark.starts or bool(subject)
     return None
 
 
 def _behind_letters(mark: _Mark) -> bool | None:
     """ "i.i.d.", "J.-P." and a small letter."""
-    return mark.starts and mark.bare not in _GO_ON if _LETTERS.fullmatch(mark.word) else None
+    if not _LETTERS.fullmatch(mark.word):
+        return None
+    subject = mark.word.islower() and _WITH_VERB.match(mark.behind)
+    return bool(subject) or (mark.starts and mark.bare not in _GO_ON)
 
 
 _STOP_RULES: tuple[Callable[[_Mark], bool | None], ...] = (
