@@ -138,6 +138,7 @@ def test_copies_of_references_have_as_many_sentences():
         ("rice , wheat , etc . for rice it was new .", 2),
         ("in the u . s . the gene was found . it is small .", 3),
         ("in the u . s . army it was found .", 1),
+        ("it is at example . org today . it is free .", 2),
     ],
 )
 def test_marks_by_themselves(text, ends):

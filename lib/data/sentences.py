@@ -30,23 +30,22 @@ _MAY_END = _table(
     """al apr assoc aug av bros cit co col corp cv dec dept est ext feb inc jan jr jul jun llc ltd mar max med min
     misc no nov nt oct resp sep sept sp spp sr sra st temp ud uds univ wt г гг"""
 )
+_BEFORE_NAMES = _table("al cv st")  # the verb that follows may be of a name
 # ... and behind these, which end phrases, a capital is enough, where it is not of a name.
 _BEFORE_NO_NAME = _table("etc usw ecc enz др д п")
-_COMPANIES = _table("bros co corp inc llc ltd")
 _COUNTRIES = _table("u.s u.k u.n e.u u.s.a u.s.s.r")
 _TIMES = _table("a.m p.m")
 _UNITS = _table("ft in lb lbs oz hr hrs yr yrs kg mg mm cm km ml ha bn")
 _DEGREES = _table("ph.d m.d b.sc m.sc d.phil b.c a.d b.c.e c.e d.c i.v i.p s.c")
-_OFTEN_END = _BEFORE_NO_NAME | _COMPANIES | _COUNTRIES | _TIMES | _UNITS | _DEGREES | _table("jr spp mio mrd")
+_OFTEN_END = (
+    _BEFORE_NO_NAME | _COUNTRIES | _TIMES | _UNITS | _DEGREES | _table("bros co corp inc jr llc ltd spp mio mrd")
+)
 
 # Capitals behind them that go on with a name, a title or a time, ...
-_INSTITUTIONS = _table(
-    """Government Army Navy Air Congress Senate House Supreme Department Dept President Treasury Food Environmental
-    Census District Court Constitution Patent Geological National Federal Forces Marine Coast Securities Attorney
-    Secretary State States Customs Fish Forest Bureau Agency Centers Public Postal Open Parliament Embassy Virgin
-    Chairman Chairwoman Chief Director Vice CEO CFO Executive Spokesman Spokeswoman Thesis Program Programme Student
-    Students Candidate Degree Eastern Pacific Central Mountain Greenwich GMT UTC EST EDT CET CEST PST PDT BST Monday
-    Tuesday Wednesday Thursday Friday Saturday Sunday"""
+_PARTS_OF_NAMES = _table(
+    """Army Congress Constitution Court Department Government House Navy Senate Supreme Treasury Chairman Director
+    President Candidate Program Student Students Thesis BST CET EDT EST GMT PST UTC Monday Tuesday Wednesday Thursday
+    Friday Saturday Sunday"""
 )
 # ... words that go on in titles, and those that do unless a comma shows that they begin a sentence.
 _GO_ON = _table("And Or Of But Would Could Has Had Have Is Are Was Were Which Must Will Should Not")
@@ -124,7 +123,6 @@ _CANDIDATE = re.compile(
          (?=(?P<next>\S{{1,{_WINDOW}}}))""",
     re.VERBOSE,
 )
-_IDEOGRAPHIC = frozenset("。！？｡")
 _ALWAYS = frozenset("।॥。！？｡")
 _ENDED = re.compile(r"[.?!؟۔।॥…։。！？｡:;][\"'”’)\]»」]*(?:\[[\d, ]+\])?\s*$")
 _OPENING = re.compile(r"[\"'“‘„«»‹¿¡「『(\[$£€¥#@~§+−–—-]*(?:(?P<first>[^\W_])|<[a-z])")
@@ -137,7 +135,6 @@ _MARKER = re.compile(
 _SECTION_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,3})*")
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 _BEFORE_A_WORD = frozenset("\"'“”‘’()[]«»")  # as white space is
-_YEAR = re.compile(r"(?:19|20)\d\d[a-z]?\s?\.\s+\S")
 _AT_A_TIME = re.compile(r"(?:At|By|Around|About|After|Before|Until|Since|From)\s\S+$")
 
 
@@ -352,8 +349,6 @@ def _ends(match: re.Match, text: str, cased: bool, start: int) -> bool:
     if marks[0] in _ALWAYS:
         return match["next"][0] not in "と、，"
     behind = text[match.end("space") : match.end("space") + _WINDOW]
-    if _YEAR.match(behind):
-        return False  # "Weller and Brandt. 2017. On moss."
     begin = _word_begin(text, place, start)
     words = text[max(start, begin - _WINDOW) : begin].split()
     mark = _Mark(match, text[begin:place], words, behind, cased)
@@ -466,9 +461,8 @@ def _before_an_ellipsis(mark: _Mark) -> bool | None:
 
 
 def _before_company_form(mark: _Mark) -> bool | None:
-    """ "Hill Jr. Co", "Barn (U.K.) Ltd", "Seed Co. (Leeds)"."""
-    place = mark.low in _COMPANIES and mark.following.startswith("(")
-    return False if place or _COMPANY_FORM.match(mark.following) else None
+    """ "Hill Jr. Co" and "Barn (U.K.) Ltd"."""
+    return False if _COMPANY_FORM.match(mark.following) else None
 
 
 def _before_a_closing_mark(mark: _Mark) -> bool | None:
@@ -479,12 +473,6 @@ def _before_a_closing_mark(mark: _Mark) -> bool | None:
     if "." in mark.low and mark.following[0].isdigit():
         return False
     return mark.low not in _ABBREVIATIONS or mark.starts
-
-
-def _before_a_citation(mark: _Mark) -> bool | None:
-    if not mark.match["cited"].strip():
-        return None
-    return mark.low not in _ABBREVIATIONS | _MAY_END | _NOT_LABELS
 
 
 def _behind_a_number(mark: _Mark) -> bool | None:
@@ -508,10 +496,6 @@ def _behind_no(mark: _Mark) -> bool | None:
     if mark.low != "no":
         return None
     return not mark.words or not (re.match(r"[A-Z]*\d", mark.bare) or mark.bare in _NUMBERS)
-
-
-def _behind_saint(mark: _Mark) -> bool | None:
-    return mark.starts if mark.low == "st" and mark.last[:1].isupper() else None
 
 
 def _behind_an_initial(mark: _Mark) -> bool | None:
@@ -555,7 +539,7 @@ def _behind_a_country(mark: _Mark) -> bool | None:
         return _after_a_phrase(mark)
     placed = mark.last == "the" and mark.words[-2:-1] and mark.words[-2].lower() in _PLACES
     subject = _PLURAL.match(mark.behind) or _WITH_VERB.match(mark.behind)
-    return bool(placed and subject) and mark.bare not in _INSTITUTIONS
+    return bool(placed and subject) and mark.bare not in _PARTS_OF_NAMES
 
 
 def _behind_a_phrase(mark: _Mark) -> bool | None:
@@ -570,14 +554,14 @@ def _after_a_phrase(mark: _Mark) -> bool:
         return False
     if mark.starts or mark.low in _BEFORE_NO_NAME or mark.bare in _TITLES or mark.following[0] in '"“':
         return True
-    return bool(_NAMED_SUBJECT.match(mark.behind)) and mark.bare not in _INSTITUTIONS
+    return bool(_NAMED_SUBJECT.match(mark.behind)) and mark.bare not in _PARTS_OF_NAMES
 
 
 def _behind_an_abbreviation(mark: _Mark) -> bool | None:
     if mark.low in _ABBREVIATIONS:
         return mark.starts and len(mark.word) > 1 and mark.word.isupper()  # "the MR. It"
     if mark.low in _MAY_END:
-        subject = mark.low not in {"al", "cv"} and _WITH_VERB.match(mark.behind)
+        subject = mark.low not in _BEFORE_NAMES and _WITH_VERB.match(mark.behind)
         return mark.starts or bool(subject)
     return None
 
@@ -594,11 +578,9 @@ _STOP_RULES: tuple[Callable[[_Mark], bool | None], ...] = (
     _before_an_ellipsis,
     _before_company_form,
     _before_a_closing_mark,
-    _before_a_citation,
     _behind_a_number,
     _behind_a_unit,
     _behind_no,
-    _behind_saint,
     _behind_an_initial,
     _behind_a_time,
     _behind_a_country,
