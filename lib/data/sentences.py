@@ -135,6 +135,7 @@ _MARKER = re.compile(
 _SECTION_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,3})*")
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 _BEFORE_A_WORD = frozenset("\"'“”‘’()[]«»")  # as white space is
+_YEAR = re.compile(r"(?:19|20)\d\d[a-z]?\s?\.\s+\S")
 _AT_A_TIME = re.compile(r"(?:At|By|Around|About|After|Before|Until|Since|From)\s\S+$")
 
 
@@ -349,6 +350,8 @@ def _ends(match: re.Match, text: str, cased: bool, start: int) -> bool:
     if marks[0] in _ALWAYS:
         return match["next"][0] not in "と、，"
     behind = text[match.end("space") : match.end("space") + _WINDOW]
+    if _YEAR.match(behind):
+        return False  # "Weller and Brandt . 2017 . On moss ."
     begin = _word_begin(text, place, start)
     words = text[max(start, begin - _WINDOW) : begin].split()
     mark = _Mark(match, text[begin:place], words, behind, cased)
@@ -426,7 +429,7 @@ def _ends_tokenised(words: list[str], match: re.Match, behind: str, cased: bool)
         return starts or (len(words) > 1 and words[-2] in _LABELS)
     if word.lower() in _ABBREVIATIONS or _in_an_address(words, following) or _in_a_number(word, following):
         return False
-    return starts or word == "etc" or word.lower() not in (_MAY_END | _OFTEN_END) - _UNITS
+    return starts or (word == "etc" and following.isalpha()) or word.lower() not in (_MAY_END | _OFTEN_END) - _UNITS
 
 
 def _in_an_address(words: list[str], following: str) -> bool:
