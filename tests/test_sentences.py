@@ -29,6 +29,7 @@ KNOWN_ERRORS = {
         ("J. R. Smith of the U.S. Army came. He left.", 2),
         ("The value is 3.14. The i.i.d. case is easier.", 2),
         ("already tokenised . lower case text goes on . as in fig . 3 of smith et al . ( 2003 ) .", 3),
+        ("Ann Hill and Tom Brandt . 2017 . On moss .", 2),
         ("no full stop", 1),
         ("   ", 0),
         ("He asked: “Why?” She left.", 2),
