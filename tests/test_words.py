@@ -16,7 +16,7 @@ from lib.data.options import words_of
 from lib.data.prepared import encode
 from lib.data.vocabulary import Vocabulary
 from lib.data.words import counted_words, need_all_letters, other_letters, split_words, tokenize
-from lib.evaluation.metrics import rouge
+from lib.evaluation.metrics import limited_recall, longest_common_recall, rouge
 from lib.papers.mem2mem.sections import CohanOptions
 from tests.tools.disturbed_texts import DISTURBED, disturbed
 
@@ -193,6 +193,17 @@ def test_letters_that_ascii_has_not():
     assert not need_all_letters(english) and need_all_letters([*english, SCRIPTS["German"], SCRIPTS["Cyrillic"]])
     for name in ("aclsum", "pmc-sample"):
         assert other_letters(s for d in load_corpus(name).split("test", 30) for s in d.summary) < 0.02
+
+
+def test_a_document_in_other_letters_counts_in_a_corpus_of_english():
+    """A copy has the full score and another text has none, however few such documents a corpus has."""
+    english, russian = [[SCRIPTS["English"]]] * 40, [SCRIPTS["Cyrillic"]]
+    references = [*english, russian]
+    assert not need_all_letters(s for reference in references for s in reference)
+    assert rouge(references, references).min() == pytest.approx(100)
+    assert rouge([*english, ["Другого здесь нет"]], references)[-1].max() == 0
+    assert longest_common_recall(["\n".join(r) for r in references], references)[-1] == pytest.approx(100)
+    assert limited_recall([russian] * 41, [[r] for r in references], limit=1000)[-1].min() == pytest.approx(100)
 
 
 # -------------------------------------------------------------------------------- English stays as it was

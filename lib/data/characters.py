@@ -16,7 +16,7 @@ _DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891
 # forms mean. The marks of Chinese and Japanese prose become plain only among full-width letters and digits.
 _LETTER = "\uff10-\uff19\uff21-\uff3a\uff41-\uff5a"
 _PLAIN = re.compile(
-    r"[\u0132\u0133\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufbff\ufc64-\ufdef\ufe80-\ufefc\uff65-\uffdc\uffe0-\uffe6]+"
+    r"[\u0132\u0133\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufc5d\ufc64-\ufdf9\ufdfc\ufe80-\ufefc\uff65-\uffdc\uffe0-\uffe6]+"
     rf"|[{_LETTER}](?:[\uff01-\uff5e]*[{_LETTER}])?(?:[\uff01-\uff5e]+(?=\s|\Z))?"
     r"|[\uff03-\uff07\uff0a\uff0b\uff0d\uff0f\uff1c-\uff1e\uff20\uff3c\uff3e-\uff40\uff5c\uff5e]"
 )

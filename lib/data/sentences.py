@@ -5,7 +5,9 @@ which kind. Every look is at a window of fixed size, so that the time grows with
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 _WINDOW = 48  # characters that are looked at before and behind a mark
@@ -17,41 +19,48 @@ def _table(words: str) -> frozenset[str]:
 
 # Abbreviations: none of these ends a sentence, ...
 _ABBREVIATIONS = _table(
-    """adm app approx appx art bd bzgl bzw ca capt cf ch chap cmdr cor def diff dott dr dra a.k.a e.g ed eds
-    eg eq eqn eqns
-    eqs esp evtl ex exmo fig figs fr ft gen ggf gov hon hr hrsg i.e ie incl inkl lemma lit lt m maj messrs mlle mme
-    mr mrs ms mt mts n° nos nr núm op p par para pág pp pres prof prop pt ref refs rep rev s.d s.e sec sect
-    sen sgt sig
-    sog sra st pv ssp ae subsp supp suppl tab tabs tel thm v var vgl viz vol vols vs z.b w.r.t wrt abb d.w.z
-    o.a p.ej др см рис
-    табл стр ee им ул проф акад напр т.е"""
+    """a.k.a abb adm app approx appx art bd bzgl bzw ca capt cf ch chap cmdr cor d.w.z def diff dott dr dra e.g ed eds
+    eg eq eqn eqns eqs esp evtl ex exmo fig figs fr ft gen ggf gov hon hr hrsg i.e ie incl inkl lemma lit lt m maj
+    messrs mlle mme mr mrs ms mt mts n° nos nr núm o.a op p p.ej par para pág pop pp pres prof prop pt pv ref refs rep
+    rev s.d s.e sec sect sen sgt sig sog sra ssp st subsp supp suppl tab tabs tel thm v var vgl viz vol vols vs w.r.t
+    wrt z.b ae др см рис табл стр ee им ул проф акад напр т.е"""
 )
-# ... and these do when what follows begins like a new sentence; a capital is enough for those that end phrases.
+# ... these do when a word follows that begins sentences, ...
 _MAY_END = _table(
-    """al assoc av col corp dept est ext inc jr sr ltd co bros llc max mar min misc nt resp sp spp temp univ
-    wt jan feb
-    apr jun jul aug sep sept oct nov dec no st sr sra г гг ud uds cit"""
+    """al apr assoc aug av bros cit co col corp cv dec dept est ext feb inc jan jr jul jun llc ltd mar max med min
+    misc no nov nt oct resp sep sept sp spp sr sra st temp ud uds univ wt г гг"""
 )
-_OFTEN_END = _table("""etc usw ecc enz др д п jr inc ltd co corp bros spp ft in lb lbs oz hr hrs yr yrs kg mg
-    mm cm km ml
-    ha bn mio mrd a.m p.m u.s u.k u.n e.u u.s.a u.s.s.r ph.d m.d b.c a.d b.c.e c.e d.c b.sc m.sc b.a m.a i.v i.p s.c
-    d.phil""")
-_WITH_NAMES = _OFTEN_END - _table("etc usw ecc enz др д п")  # names may follow, and then a capital says little
-_IN_HEADLINES = _table("And Or But Would Could Has Had Is Are Was Under Which Must Will Should")
-_PLACES = _table("in from to across outside within throughout into")
+_BEFORE_NAMES = _table("al cv st")  # the verb that follows may be of a name
+# ... and behind these, which end phrases, a capital is enough, where it is not of a name.
+_BEFORE_NO_NAME = _table("etc usw ecc enz др д п")
+_COUNTRIES = _table("u.s u.k u.n e.u u.s.a u.s.s.r")
+_TIMES = _table("a.m p.m")
 _UNITS = _table("ft in lb lbs oz hr hrs yr yrs kg mg mm cm km ml ha bn")
-_COMPANIES = _table("bros co corp inc llc ltd")
-# What follows them as part of the same name or time.
-_GOES_ON = _table(
-    """Government Army Navy Air Congress Senate House Supreme Department Dept President Treasury Food Environmental
-    Census District Court Constitution Patent Geological National Federal Forces Marine Coast Securities Attorney
-    Secretary State States Customs Fish Forest Bureau Agency Centers Public Postal Open Parliament Embassy Virgin
-    Eastern Pacific Central Mountain Greenwich GMT UTC EST EDT CET CEST PST PDT BST Monday Tuesday Wednesday Thursday
-    Friday Saturday Sunday Chairman Chairwoman President Chief Director Vice CEO CFO Executive Spokesman Spokeswoman
-    Dollar Dollars Dlrs Dlr Economic Economy Market Markets Officials Official Attorneys Dollar's
-    Domestic Financial Trade Treasuries Banks Bank Mines Chancellor Money Raid Thesis Program Programme
-    Student Students Candidate Degree"""
+_DEGREES = _table("ph.d m.d b.sc m.sc d.phil b.c a.d b.c.e c.e d.c i.v i.p s.c")
+_OFTEN_END = (
+    _BEFORE_NO_NAME | _COUNTRIES | _TIMES | _UNITS | _DEGREES | _table("bros co corp inc jr llc ltd spp mio mrd")
 )
+
+# Capitals behind them that go on with a name, a title or a time, ...
+_PARTS_OF_NAMES = _table(
+    """Army Congress Constitution Court Department Government House Navy Senate Supreme Treasury Chairman Director
+    President Candidate Program Student Students Thesis BST CET EDT EST GMT PST UTC Monday Tuesday Wednesday Thursday
+    Friday Saturday Sunday"""
+)
+# ... words that go on in titles, and those that do unless a comma shows that they begin a sentence.
+_GO_ON = _table("And Or Of But Would Could Has Had Have Is Are Was Were Which Must Will Should Not")
+_LINKS = _table("About Because During From Later Now Over Under Up With Where")
+_TITLES = _table("Mr Mrs Ms Dr Prof")
+_VERB = "(?:also )?(?:is|are|was|were|has|had|have|will|would|can|could|may|might|said|says)"
+_WITH_VERB = re.compile(rf"[A-Z][\w'-]+ {_VERB}\b")
+_PLURAL = re.compile(r"[A-Z][\w'-]+[^\Ws]s [a-z]")
+_NAMED_SUBJECT = re.compile(rf"[A-Z]\S* (?:[a-z]|[A-Z]\S* {_VERB}\b)")
+_LINK_BEGINS = re.compile(
+    r"(?:About|Because|During|From|Now|Over|Under|Up|With|Where|Later)(?:,| (?:\d+|the|these|this|our|all|an?)\b.*,)"
+)
+_COMPANY_FORM = re.compile(r"(?:Bros|Co|Corp|Inc|LLC|Ltd)\b(?!-)")
+_PLACES = _table("in from to across outside within throughout into")
+_NUMBERS = _table("One Two Three Four Five Six Seven Eight Nine Ten")
 # Words that begin sentences and are no names.
 _STARTERS = _table(
     """The This These Those There That It In We Our For However Thus To As At On By A An If When While Although Since
@@ -63,8 +72,11 @@ _STARTERS = _table(
     Recently Further Additionally Our Ours Us Nevertheless Overall Es Er Sie Wir Ich Das Die Der Dann Ein Eine Nach Il
     Elle Nous Le La Les Un Une El Ella Los Las Она Он Они Это В На Мы"""
 )
+# The same in text without capitals, where those that stand within sentences as often say nothing.
 _LOWER_STARTERS = _table(
-    "the this these those there it we our he she they however his her its their a an nobody none"
+    """a all also although an both each few finally furthermore hence he her however his if instead it its many
+    meanwhile moreover most nevertheless nobody none our recently several she since some such that the their there
+    therefore these they this those thus we when while"""
 )
 # Words before a letter that is a label and not a name's initial, and words before that are no label.
 _LABELS = _table(
@@ -80,7 +92,8 @@ _NOT_LABELS = _table(
 )
 _OPEN_WORDS = _table("a an our its their am im nach das den dem des mit für auf aus bei zu zur zum le la les du en")
 _PEOPLE = re.compile(r"(?:[eo]r|ist|ian|man|woman)s?$")
-_LONG_DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # U.S, i.i.d, Ph.D
+_LETTERS = re.compile(r"[^\W\d_]|(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}|[^\W\d_]-[^\W\d_]|[A-Z]\.-[A-Z]")
+_GERMAN_ARTICLES = _table("am der das dem den des im vom zum zur beim ein eine einem einer eines jeder jede seit")
 
 _DOMAINS = _table("com org net gov edu io github")
 _MODULES = _table("torch numpy pandas collections scipy sklearn matplotlib tensorflow keras sys decimal pathlib")
@@ -88,32 +101,34 @@ _NAMES_WITH_MARKS = _table(
     "yahoo jeopardy kahoot joomla yum oklahoma panic guess which"
 )  # names with a mark of their own
 _SPEECH = re.compile(
-    r"(?:[^\W\d_]+\s+){1,3}?(?:said|asked|shouted|replied|cried|says|asks|answered|whispered|called|wrote|added)\b"
+    r"(?!All|Few|Many|Most|Nobody|None|Others|Some)(?:[^\W\d_]+\s+){1,3}?"
+    r"(?:said|asked|shouted|replied|cried|says|asks|answered|whispered|called|wrote|added)\b"
 )
 _MONTHS_AND_NOUNS = re.compile(
     r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Jahrhundert|januar|maj|juni)"
 )
-_ORDINAL = re.compile(r"\b(?:[ADIVdivb]?(?:er|ie|as|em|en|es|m|om|um|ur|im|eim|is|ab)|den|seit|beim)\s+\d{1,3}$")
-_NAMED = re.compile(r"[a-z]{1,5}[A-Z\d]\w*|[α-ω]-?\w+|[a-z]-\w+|(?:van|von|de|der) (?:der |den )?[A-Z]")
+_NAMED = re.compile(
+    r"[a-z]{1,5}[A-Z\d]\w*|[α-ω]-?\w+|[a-z][-/]\w+|v\.\d|[a-z] ?[=<>≤≥]|(?:van|von|de|der) (?:der |den )?[A-Z]"
+)
 
 _CITATION = r"\[\d+(?:\s?[,;–-]\s?\d+)*\]|\([A-Z][^()\d]{1,60}\d{4}[a-z]?\)"
 _CANDIDATE = re.compile(
     rf"""(?P<marks>[.?!؟۔।॥…։。！？｡]+)
          (?P<close>(?:["'”’“‘)\]»«」』）]|[\s\u00a0\u202f]»
              |[ ]?[\U0001F300-\U0001FAFF\u2600-\u27BF]|[ ][:;]-?[)(DP](?=\s))*)
-         (?P<cited>(?:\s?(?:{_CITATION})|[¹²³⁰-⁹]+|(?<=[^\W\d_]\.)\d{{1,3}}(?:[,–-]\d{{1,3}})*(?=\s+[A-Z])
+         (?P<cited>(?:\s?(?:{_CITATION})(?=\s+[^a-z])|[¹²³⁰-⁹]+
+             |(?<=[^\W\d_]\.)\d{{1,3}}(?:(?:,[ ]?|[–-])\d{{1,3}})*(?=\s+[A-Z])
              |(?<=["”])\d{{1,3}}(?=\s+[A-Z]))?)
          (?P<space>\s*)
          (?=(?P<next>\S{{1,{_WINDOW}}}))""",
     re.VERBOSE,
 )
-_IDEOGRAPHIC = frozenset("。！？｡")
 _ALWAYS = frozenset("।॥。！？｡")
 _ENDED = re.compile(r"[.?!؟۔।॥…։。！？｡:;][\"'”’)\]»」]*(?:\[[\d, ]+\])?\s*$")
 _OPENING = re.compile(r"[\"'“‘„«»‹¿¡「『(\[$£€¥#@~§+−–—-]*(?:(?P<first>[^\W_])|<[a-z])")
 _MARKER = re.compile(
     r"""(?<!\S)(?P<bullet>[•⁃▪◦‣●*–-](?:\s|(?=\d)))?
-        (?P<open>[(\[]?)(?P<number>\d{1,3}|[a-z]|[ivx]{2,5})(?P<close>\.\)|[.)\]])(?=\s+\S)
+        (?P<open>[(\[]?)(?P<number>\d{1,3}|[a-z]|[ivx]{2,5}|[IVX]{1,5})(?P<close>\.\)|[.)\]])(?=\s+\S)
       | (?<!\S)(?P<only>[•⁃▪◦‣●])(?=\s+\S)""",
     re.VERBOSE,
 )
@@ -121,7 +136,7 @@ _SECTION_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,3})*")
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 _BEFORE_A_WORD = frozenset("\"'“”‘’()[]«»")  # as white space is
 _YEAR = re.compile(r"(?:19|20)\d\d[a-z]?\s?\.\s+\S")
-_TIME = re.compile(r"(?:At|By|Around|About|After|Before|Until|Since|From)\s\S+$")
+_AT_A_TIME = re.compile(r"(?:At|By|Around|About|After|Before|Until|Since|From)\s\S+$")
 
 
 def split_sentences(text: str) -> list[str]:
@@ -250,6 +265,8 @@ def _places(text: str, cased: bool) -> Iterator[tuple[int, int]]:
 
 def _items(text: str) -> list[tuple[int, int]]:
     """Where the items of a list begin and their numbers end; the list begins the text, or behind a mark."""
+    if not _MARKER.match(text, len(text) - len(text.lstrip())):
+        return []
     chain: list[tuple[int, int]] = []
     expected: set[tuple] = set()
     for marker in _MARKER.finditer(text):
@@ -257,7 +274,7 @@ def _items(text: str) -> list[tuple[int, int]]:
         style, number = _style(marker)
         begins = not before or before[-1] in ".?!"
         if ((style, number) in expected and (begins or _breaks(before, style, text[marker.end() :][:2]))) or (
-            begins and not before and number in {"", "1", "a", "i", *map(str, range(2, 1000))}
+            begins and not before and number in {"", "1", "a", "i", "I", *map(str, range(2, 1000))}
         ):
             chain.append(marker.span())
         else:
@@ -283,51 +300,114 @@ def _breaks(before: str, style: str, following: str) -> bool:
 def _following(number: str) -> set[str]:
     if number.isdigit():
         return {str(int(number) + 1)}
+    if number.isupper():
+        return {following.upper() for following in _following(number.lower())}
     after = {chr(ord(number) + 1)} if len(number) == 1 else {""} if not number else set()
     if number in _ROMAN[:-1]:
         after.add(_ROMAN[_ROMAN.index(number) + 1])
     return after
 
 
+@dataclass(frozen=True)
+class _Mark:
+    """A mark that may end a sentence, and what stands around it."""
+
+    match: re.Match
+    word: str  # what ends in the mark
+    words: list[str]  # those before it in the same sentence, within the window
+    behind: str  # the text from the next word on, within the window
+    cased: bool  # whether sentences begin with capitals
+
+    @property
+    def following(self) -> str:
+        """The next word, with the marks around it."""
+        return self.match["next"]
+
+    @cached_property
+    def bare(self) -> str:
+        """The next word without the marks around it."""
+        return re.split(r"\W", self.following.lstrip("\"'“‘(["), maxsplit=1)[0]
+
+    @cached_property
+    def low(self) -> str:
+        """The word before, in lower case."""
+        return self.word.lower()
+
+    @property
+    def last(self) -> str:
+        """The word before the one that ends in the mark; empty at a sentence's begin."""
+        return self.words[-1] if self.words else ""
+
+    @cached_property
+    def starts(self) -> bool:
+        """Whether the next word is one that begins sentences and is no name."""
+        return self.bare in _STARTERS or (not self.cased and self.bare in _LOWER_STARTERS)
+
+
 def _ends(match: re.Match, text: str, cased: bool, start: int) -> bool:
     """Whether a mark ends the sentence that began at `start`."""
-    place, following, marks = match.start(), match["next"], match["marks"]
-    begin = place
-    while (
-        begin > max(start, place - _WINDOW)
-        and text[begin - 1] not in _BEFORE_A_WORD
-        and not text[begin - 1].isspace()
-    ):
-        begin -= 1
-    word = text[begin:place]
+    place, marks = match.start(), match["marks"]
     if marks[0] in _ALWAYS:
-        return following[0] not in "と、，"
+        return match["next"][0] not in "と、，"
     behind = text[match.end("space") : match.end("space") + _WINDOW]
     if _YEAR.match(behind):
-        return False  # "Weller and Brandt. 2017. On moss."
+        return False  # "Weller and Brandt . 2017 . On moss ."
+    begin = _word_begin(text, place, start)
+    words = text[max(start, begin - _WINDOW) : begin].split()
+    mark = _Mark(match, text[begin:place], words, behind, cased)
     if not match["space"]:
-        return _ends_without_space(match, word, behind)
-    before = text[max(start, place - _WINDOW) : place]
-    if not word and before[-1:].isspace():
-        return _ends_tokenised(before.split(), match, behind, cased)
-    if "." not in marks or len(marks) > 1 or marks == "…":
-        return _ends_at_mark(match, word, behind, cased)
-    if not _opens(following, behind, cased, word) and following != ".":
+        return _ends_without_space(mark)
+    if not mark.word and text[place - 1 : place].isspace():
+        return _ends_tokenised(text[max(start, place - _WINDOW) : place].split(), match, behind, cased)
+    if "." not in marks or len(marks) > 1:
+        return _ends_at_mark(mark)
+    if not (_opens(mark, mark.low) or mark.following == ".") or not (mark.word or mark.words):
         return False
-    if not before.strip():
-        return False
-    sentence = text[max(start, begin - _WINDOW) : begin]
-    return _ends_at_stop(word, sentence.split(), match, behind, cased, sentence)
+    return next((answer for rule in _STOP_RULES if (answer := rule(mark)) is not None), True)
 
 
-def _ends_without_space(match: re.Match, word: str, behind: str) -> bool:
+def _word_begin(text: str, place: int, start: int) -> int:
+    """Where the word begins that ends at a place, behind white space, quotes and brackets."""
+    begin, first = place, max(start, place - _WINDOW)
+    while begin > first and not text[begin - 1].isspace() and text[begin - 1] not in _BEFORE_A_WORD:
+        begin -= 1
+    return begin
+
+
+def _opens(mark: _Mark, before: str = "") -> bool:
+    """Whether the next word may begin a sentence: letters that have no case may, and names that begin small."""
+    opening = _OPENING.match(mark.following)
+    if not opening:
+        return False
+    if mark.following[0] == "#" or not (mark.cased and (opening["first"] or "").islower()):
+        return True
+    known = before in _ABBREVIATIONS | _MAY_END or (not before[-1:].isdigit() and (len(before) < 3 or "." in before))
+    return not known and (mark.following in {"pH", "mRNA"} or bool(_NAMED.match(mark.behind)))
+
+
+def _ends_without_space(mark: _Mark) -> bool:
     """ "burned.Two years", and not "numpy.load" or "Node.js"."""
-    new = re.match(r"([A-Z][a-z]*)(?=[\s,])", behind)
-    if not new or re.search(r"[./@:=_\\]", word) or match["cited"]:
+    word, match = mark.word, mark.match
+    if match["cited"] or re.search(r"[./@:=_\\]", word) or not re.match(r"[A-Z][a-z]*[\s,]", mark.behind):
         return False
     if not word or match["close"] or word[-1] == "%" or match["marks"][0] in "?!":
         return True
     return len(word) > 2 and word.isalpha() and word.islower() and word not in _ABBREVIATIONS | _MODULES
+
+
+def _ends_at_mark(mark: _Mark) -> bool:
+    """At a question or exclamation mark, or an ellipsis."""
+    marks, close = mark.match["marks"], mark.match["close"]
+    if close.startswith("]") or not _opens(mark):
+        return False
+    if marks[-1] in "?!" and any(quote in close for quote in "\"'”’»") and _SPEECH.match(mark.behind):
+        return False
+    if mark.low in _NAMES_WITH_MARKS and marks in "?!":
+        return mark.following in _STARTERS - {"At", "In"} or (mark.low == "yahoo" and marks == "?")
+    return True
+
+
+# ------------------------------------------------------------------------------------------------- tokenised text
 
 
 def _ends_tokenised(words: list[str], match: re.Match, behind: str, cased: bool) -> bool:
@@ -346,13 +426,23 @@ def _ends_tokenised(words: list[str], match: re.Match, behind: str, cased: bool)
         dotted = ".".join(_dotted(words))
         if dotted in _ABBREVIATIONS or (behind[1:3] == " ." and following.isalpha()):
             return False
-        label = len(words) > 1 and words[-2] in _LABELS
-        return starts or label
-    if word.lower() in _ABBREVIATIONS:
+        return starts or (len(words) > 1 and words[-2] in _LABELS)
+    if word.lower() in _ABBREVIATIONS or _in_an_address(words, following) or _in_a_number(word, following):
         return False
-    if following in _DOMAINS or word == "www" or (re.fullmatch(r"v\d+", word) and following.isdigit()):
-        return False
-    return starts if word.lower() in (_MAY_END | _OFTEN_END) - _UNITS else True
+    return starts or (word == "etc" and following.isalpha()) or word.lower() not in (_MAY_END | _OFTEN_END) - _UNITS
+
+
+def _in_an_address(words: list[str], following: str) -> bool:
+    """ "http : / / data . example . org"."""
+    address = "".join(words).rpartition("//")[2] if "/" in words else ""
+    parts = words[-1:] == ["www"] or following in _DOMAINS
+    return parts or bool(re.fullmatch(r"[\w./-]+", address) and "//" in "".join(words))
+
+
+def _in_a_number(word: str, following: str) -> bool:
+    """ "at . 5 %" and "protein2 . 2"."""
+    named = word[-1].isdigit() and not word[0].isdigit()
+    return following[0].isdigit() and (named or word in _NOT_LABELS)
 
 
 def _dotted(words: list[str]) -> list[str]:
@@ -365,106 +455,139 @@ def _dotted(words: list[str]) -> list[str]:
     return letters
 
 
-def _ends_at_mark(match: re.Match, word: str, behind: str, cased: bool) -> bool:
-    """At a question or exclamation mark, or an ellipsis."""
-    if match["close"].startswith("]") or not _opens(match["next"], behind, cased, ""):
-        return False
-    if any(quote in match["close"] for quote in "\"'”’»") and match["marks"][-1] in "?!" and _SPEECH.match(behind):
-        return False
-    if word.lower() in _NAMES_WITH_MARKS and match["marks"] in "?!":
-        return match["next"] in _STARTERS - {"At", "In"} or (word.lower() in {"yahoo"} and match["marks"] == "?")
-    return True
+# --------------------------------------------------------------------------------------- a full stop behind a word
+# Rules say whether the stop ends a sentence, or None where they do not apply. The first that says something counts.
 
 
-def _ends_at_stop(word: str, words: list[str], match: re.Match, behind: str, cased: bool, sentence: str) -> bool:
-    """At a single full stop that may be an abbreviation's; words: those before it."""
-    following = match["next"]
-    bare = re.split(r"\W", following.lstrip("\"'“‘(["), maxsplit=1)[0]
-    starts = bare in _STARTERS or (not cased and bare in _LOWER_STARTERS)
-    low, last = word.lower(), words[-1] if words else ""
-    if following == ".":
-        return bool(re.match(r"\. \. \. [A-Z]", behind))  # a full stop before an ellipsis
-    if match["close"]:
-        if re.match(r"\([^()]{1,40}\)[.,;]", behind):
-            return False  # "..." (Hale 12).
-        return low not in _ABBREVIATIONS or starts
-    if match["cited"].strip():
-        return low not in _ABBREVIATIONS and low not in _MAY_END
-    if not words and (_SECTION_NUMBER.fullmatch(word) and len(word) < 4):
-        return False  # the number of a section or of an item
-    if word.isdigit() and len(word) < 3 and last[-1:] in {":", ";"}:
-        return False
-    if word.isdigit() and len(word) < 4 and (_MONTHS_AND_NOUNS.match(following) or _is_ordinal(last, bare)):
-        return False
-    if low in _UNITS and last and last[-1].isdigit():
-        return not following.startswith("(")
-    if low in _COMPANIES and following.startswith("("):
-        return False
-    if low == "no":
-        return not words or not following[0].isdigit()
-    if low == "st" and last[:1].isupper():
-        return starts
-    if len(word) == 1 and word.isupper():
-        return _ends_at_initial(word, words, bare, starts, behind)
-    if low in _OFTEN_END and low not in _UNITS:
-        placed = bool(words) and words[-1 - (last == "the")] in _PLACES if len(words) > 1 else False
-        return _ends_often(low, bare, starts, match, behind, sentence, placed)
-    if low in _ABBREVIATIONS:
-        return False
-    if low in _MAY_END:
-        return starts or bool(re.match(r"[A-Z][a-z]+ (?:was|were|is|are|has|had|have)\b", behind) and low != "al")
-    if (
-        (len(word) == 1 and word.isalpha())
-        or _LONG_DOTTED.fullmatch(word)
-        or re.fullmatch(r"[^\W\d_]-[^\W\d_]|[A-Z]\.-[A-Z]", word)
-    ):
-        return starts
-    return True
+def _before_an_ellipsis(mark: _Mark) -> bool | None:
+    return bool(re.match(r"\. \. \. [A-Z]", mark.behind)) if mark.following == "." else None
 
 
-def _is_ordinal(last: str, bare: str) -> bool:
-    """ "der 2. Versuch": in German a noun has a capital."""
-    articles = _table("am der die das dem den des im vom zum zur beim ein eine einem einer eines jeder jede seit")
-    return last.lower() in articles and bare not in _STARTERS and last != "die"
+def _before_company_form(mark: _Mark) -> bool | None:
+    """ "Hill Jr. Co" and "Barn (U.K.) Ltd"."""
+    return False if _COMPANY_FORM.match(mark.following) else None
 
 
-def _ends_often(low: str, bare: str, starts: bool, match: re.Match, behind: str, sentence: str, placed: bool) -> bool:
-    """After words that end phrases; placed: a preposition stands before "the U.S."."""
-    if match["next"][0] in "([" or match["next"][0].isdigit():
+def _before_a_closing_mark(mark: _Mark) -> bool | None:
+    if not mark.match["close"]:
+        return None
+    if re.match(r"\([^()]{1,40}\)[.,;]", mark.behind):
+        return False  # "..." (Hale 12).
+    if "." in mark.low and mark.following[0].isdigit():
         return False
-    if low in {"a.m", "p.m"} and _TIME.fullmatch(sentence.strip()):
-        return False
-    if low[:2] == "u." and bare in _IN_HEADLINES:
-        return False
-    if starts or low not in _WITH_NAMES or bare in {"Mr", "Mrs", "Ms", "Dr", "Prof"}:
-        return True
-    return bool(re.match(r"[A-Z][a-zà-ÿ]+ [a-z]", behind)) and bare not in _GOES_ON and (low[:2] != "u." or placed)
+    return mark.low not in _ABBREVIATIONS or mark.starts
 
 
-def _ends_at_initial(word: str, words: list[str], bare: str, starts: bool, behind: str) -> bool:
+def _behind_a_number(mark: _Mark) -> bool | None:
+    """Numbers of sections and items, and German ordinals."""
+    if not mark.words and _SECTION_NUMBER.fullmatch(mark.word) and len(mark.word) < 4:
+        return False
+    if not mark.word.isdigit() or len(mark.word) > 3:
+        return None
+    item = len(mark.word) < 3 and mark.last[-1:] in {":", ";"}
+    ordinal = mark.last.lower() in _GERMAN_ARTICLES and mark.bare not in _STARTERS
+    return False if item or ordinal or _MONTHS_AND_NOUNS.match(mark.following) else None
+
+
+def _behind_a_unit(mark: _Mark) -> bool | None:
+    unit = mark.low in _UNITS or (len(mark.word) == 1 and mark.word.islower())
+    return not mark.following.startswith("(") if unit and mark.last[-1:].isdigit() else None
+
+
+def _behind_no(mark: _Mark) -> bool | None:
+    """ "No. 3" and "No. Three", and "Did it grow? No. We tried again."."""
+    if mark.low != "no":
+        return None
+    return not mark.words or not (re.match(r"[A-Z]*\d", mark.bare) or mark.bare in _NUMBERS)
+
+
+def _behind_an_initial(mark: _Mark) -> bool | None:
     """Whether a letter is a label ("vitamin C."), and not a name's initial."""
-    last = words[-1] if words else ""
-    low = last.lower().strip("(\"'")
-    if not last or last.endswith("."):
-        return starts
-    if low in _LABELS or (last[-1].isdigit() and not behind[:1].isdigit()):
+    if len(mark.word) != 1 or not mark.word.isupper():
+        return None
+    low = mark.last.lower().strip("(\"'")
+    if not mark.last or mark.last.endswith("."):
+        return mark.starts
+    if low in _LABELS:
         return True
-    if word == "I" and low in {"and", "than", "as"}:
-        return starts
-    if re.match(r"[A-Z]\.|[A-Z][a-z]+ (?:and|&) [A-Z]", behind):
+    if mark.last[-1].isdigit():
+        return mark.starts or not re.match(r"\d|[A-Z]\S* [A-Z]", mark.behind)  # not "110 N. Elm Road"
+    if mark.word == "I" and low in {"and", "than", "as"}:
+        return mark.starts
+    if re.match(r"[A-Z]\.|[A-Z]\w+ (?:and|&) [A-Z]", mark.behind):
         return False
-    labelled = last.islower() and last.isalpha() and low not in _NOT_LABELS and not _PEOPLE.search(low)
-    return word.isupper() and (starts or labelled)
+    if not mark.starts and re.match(r"[A-Z]\w+ [A-Z]", mark.behind):
+        return False  # "named J. Anna Hill"
+    label = mark.last.islower() and mark.last.isalpha() and low not in _NOT_LABELS and not _PEOPLE.search(low)
+    return mark.starts or label
 
 
-def _opens(word: str, behind: str, cased: bool, before: str) -> bool:
-    """Whether a word may begin a sentence: letters that have no case may, and names that begin small."""
-    opening = _OPENING.match(word)
-    if not opening:
+def _behind_a_time(mark: _Mark) -> bool | None:
+    """ "At 8 a.m. Anna left", and "He left at 8 a.m. Anna slept"."""
+    if mark.low not in _TIMES:
+        return None
+    if _AT_A_TIME.fullmatch(" ".join(mark.words)) or re.match(r"\w+ time\b", mark.behind):
         return False
-    if word[0] == "#" or not (cased and (opening["first"] or "").islower()):
+    return _after_a_phrase(mark)
+
+
+def _behind_a_country(mark: _Mark) -> bool | None:
+    """Behind U.S. most capitals are of names and titles, so that more than a capital must say that a sentence begins:
+    a comma behind its adverbial, or a verb behind a subject of one word."""
+    if mark.low not in _COUNTRIES:
+        return None
+    if mark.bare in _LINKS:
+        return bool(_LINK_BEGINS.match(mark.behind))
+    if mark.starts or mark.bare in _TITLES:
+        return _after_a_phrase(mark)
+    placed = mark.last == "the" and mark.words[-2:-1] and mark.words[-2].lower() in _PLACES
+    subject = _PLURAL.match(mark.behind) or _WITH_VERB.match(mark.behind)
+    return bool(placed and subject) and mark.bare not in _PARTS_OF_NAMES
+
+
+def _behind_a_phrase(mark: _Mark) -> bool | None:
+    return _after_a_phrase(mark) if mark.low in _OFTEN_END and mark.low not in _UNITS else None
+
+
+def _after_a_phrase(mark: _Mark) -> bool:
+    """After words that end phrases, such as etc. and Inc."""
+    if mark.following[0] in "([" or mark.following[0].isdigit():
+        return False
+    if "." in mark.low and (mark.bare in _GO_ON or not mark.words):
+        return False
+    if mark.starts or mark.low in _BEFORE_NO_NAME or mark.bare in _TITLES or mark.following[0] in '"“':
         return True
-    low = before.lower()
-    known = low in _ABBREVIATIONS or low in _MAY_END or len(before) < 3 or "." in before
-    named = word in {"pH", "mRNA"} or bool(_NAMED.match(behind))
-    return named and not known
+    return bool(_NAMED_SUBJECT.match(mark.behind)) and mark.bare not in _PARTS_OF_NAMES
+
+
+def _behind_an_abbreviation(mark: _Mark) -> bool | None:
+    if mark.low in _ABBREVIATIONS:
+        return mark.starts and len(mark.word) > 1 and mark.word.isupper()  # "the MR. It"
+    if mark.low in _MAY_END:
+        subject = mark.low not in _BEFORE_NAMES and _WITH_VERB.match(mark.behind)
+        return mark.starts or bool(subject)
+    return None
+
+
+def _behind_letters(mark: _Mark) -> bool | None:
+    """ "i.i.d.", "J.-P." and a small letter."""
+    if not _LETTERS.fullmatch(mark.word):
+        return None
+    subject = mark.word.islower() and _WITH_VERB.match(mark.behind)
+    return bool(subject) or (mark.starts and mark.bare not in _GO_ON)
+
+
+_STOP_RULES: tuple[Callable[[_Mark], bool | None], ...] = (
+    _before_an_ellipsis,
+    _before_company_form,
+    _before_a_closing_mark,
+    _behind_a_number,
+    _behind_a_unit,
+    _behind_no,
+    _behind_an_initial,
+    _behind_a_time,
+    _behind_a_country,
+    _behind_a_phrase,
+    _behind_an_abbreviation,
+    _behind_letters,
+)

@@ -20,7 +20,7 @@ def _pattern(others: str, more: str, name: str, single: str = "", behind: str = 
     return re.compile(
         rf"""<{name}+>                           # <cit>, <dig>
           | @{name}+                            # @xmath0, @xcite
-          | \d+(?:[.,:]\d+)*{behind}            # 3.14, 1,000
+          | \d+(?:[.,:\u066b\u066c]\d+)*{behind}  # 3.14, 1,000
           | [^\W\d_{others}]+?(?=n['’]t\b)      # do|n't
           | n['’]t\b
           | ['’](?:s|re|ve|ll|d|m)\b
@@ -108,7 +108,7 @@ def _mostly_others(text: str) -> bool:
 def _parts(word: str) -> list[str]:
     """A word without marks that stand in it: 3.5 is two numbers, and a joiner is no letter."""
     word = word.translate({ord(c): None for c in JOINERS})
-    return [part for part in re.split(r"[.,:<>@_'’]", word) if _LETTER_OR_DIGIT.search(part)]
+    return [part for part in re.split(r"[.,:\u066b\u066c<>@_'’]", word) if _LETTER_OR_DIGIT.search(part)]
 
 
 def other_letters(texts: Iterable[str]) -> float:

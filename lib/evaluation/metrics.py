@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 from nltk.stem.porter import PorterStemmer
@@ -11,7 +12,7 @@ from rouge_score.tokenize import tokenize
 from rouge_score.tokenizers import Tokenizer
 
 from lib.data.characters import lowered, unified
-from lib.data.words import counted_words, need_all_letters
+from lib.data.words import counted_words, need_all_letters, other_letters
 from lib.evaluation.measures import METRICS
 
 
@@ -36,10 +37,13 @@ class _Words(Tokenizer):
 _STEMS, _WORDS = _Stems(), _Words()
 
 
-def words_for(references: Iterable[list[str]]) -> Tokenizer:
-    """What cuts references and summaries into the words that ROUGE counts: one choice for all of a corpus, made of
-    its references (`need_all_letters`)."""
-    return _WORDS if need_all_letters(sentence for reference in references for sentence in reference) else _STEMS
+def words_for(references: Sequence[Sequence[str]]) -> list[Tokenizer]:
+    """What cuts each document's reference and summary into the words that ROUGE counts: one choice for all of a
+    corpus, made of its references (`need_all_letters`). In a corpus of English, a document whose own reference is
+    mostly of other letters counts all letters, because ASCII words are no measure of it."""
+    if need_all_letters(sentence for reference in references for sentence in reference):
+        return [_WORDS] * len(references)
+    return [_WORDS if other_letters(reference) > 0.5 else _STEMS for reference in references]
 
 
 def rouge(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np.ndarray:
@@ -50,8 +54,11 @@ def rouge(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np
     """
     if len(summaries) != len(references):
         raise ValueError(f"{len(summaries)} summaries for {len(references)} references")
-    scorer = RougeScorer(list(METRICS.values()), tokenizer=words_for(references))
-    scores = [scorer.score("\n".join(r), "\n".join(s)) for s, r in zip(summaries, references)]
+    scorers = {words: RougeScorer(list(METRICS.values()), tokenizer=words) for words in (_STEMS, _WORDS)}
+    scores = [
+        scorers[words].score("\n".join(r), "\n".join(s))
+        for words, s, r in zip(words_for(references), summaries, references)
+    ]
     return 100 * np.array([[s[m].fmeasure for m in METRICS.values()] for s in scores])
 
 
@@ -65,9 +72,9 @@ def limited_recall(
     """
     if len(summaries) != len(references):
         raise ValueError(f"{len(summaries)} summaries for {len(references)} sets of references")
-    words = words_for(text for texts in references for text in texts)
-    scorer, rows = RougeScorer(["rouge1", "rouge2", "rougeL"], tokenizer=words), []
-    for summary, texts in zip(summaries, references):
+    rows = []
+    for words, summary, texts in zip(words_for([list(chain(*texts)) for texts in references]), summaries, references):
+        scorer = RougeScorer(["rouge1", "rouge2", "rougeL"], tokenizer=words)
         shown = " ".join(summary).encode()[:limit].decode(errors="ignore")
         scores = [[s.recall for s in scorer.score(" ".join(text), shown).values()] for text in texts]
         subsets = [scores[:i] + scores[i + 1 :] for i in range(len(scores))] if len(scores) > 1 else [scores]
@@ -82,8 +89,10 @@ def longest_common_recall(texts: Sequence[str], references: Sequence[list[str]])
     """
     if len(texts) != len(references):
         raise ValueError(f"{len(texts)} texts for {len(references)} references")
-    words = words_for(references).tokenize
-    pairs = ((words(text), words("\n".join(reference))) for text, reference in zip(texts, references))
+    pairs = (
+        (words.tokenize(text), words.tokenize("\n".join(reference)))
+        for words, text, reference in zip(words_for(references), texts, references)
+    )
     return 100 * np.array([_longest_common(text, wanted) / max(1, len(wanted)) for text, wanted in pairs])
 
 

