@@ -115,7 +115,7 @@ V_DOT = "<mover><mtext>V</mtext><mo>˙</mo></mover><msub><mtext>O</mtext><mn>2</
         ("<msup><mn>10</mn><mrow><mo>−</mo><mn>5</mn></mrow></msup>", "10^-5"),
         ("<msup><mi>R</mi><mn>2</mn></msup><mo>=</mo><mn>0.9</mn>", "R^2 = 0.9"),
         ("<msub><mi>I</mi><mi>am</mi></msub>", "I_am"),
-        ("<msup><mi>H</mi><mo>†</mo></msup><msup><mi>rate</mi><mn>4</mn></msup>", "H^†rate^4"),
+        ("<msup><mi>H</mi><mo>†</mo></msup><mo>=</mo><msup><mi>rate</mi><mn>4</mn></msup>", "H^† = rate^4"),
         ("<mover><mi>x</mi><mo>¯</mo></mover>", "x̄"),
         ("<mi>f</mi><mo>\u2061</mo><mo>(</mo><mi>x</mi><mo>)</mo>", "f(x)"),
         ("<semantics><mi>q</mi><annotation>\\q</annotation></semantics>", "q"),
