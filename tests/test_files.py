@@ -1,5 +1,6 @@
 """Files that people have texts in: what is read of them, and what is said of those that are not read."""
 
+import gzip
 import importlib.util
 import io
 import sys
@@ -406,6 +407,23 @@ def test_an_encoding_that_is_not_said_is_named(data, error):
 
 
 # -------------------------------------------------------------------------------------------------- in the commands
+
+
+def test_a_part_of_a_latex_file_is_told_by_its_sections():
+    with pytest.raises(InputError, match="LaTeX, whose commands"):
+        read(b"\\section{Aim}\nWe \\emph{look}.\n", "part.txt")
+    assert read(b"We write \\section{Aim} for a heading.\n", "part.txt").sentences
+
+
+def test_compressed_jats_is_read():
+    xml = b"<article><body><p>Gulls came.</p><fig><caption><p>A gull there.</p></caption></fig></body></article>"
+    (text,) = texts_of(gzip.compress(xml), "a.nxml.gz")
+    assert parse_text(text).sentences == ["Gulls came."] and left_out_words(text) == 3
+
+
+def test_a_folder_is_said_to_be_one(tmp_path):
+    with pytest.raises(CorpusError, match="a folder: give the texts in it"):
+        read_text_file(tmp_path)
 
 
 def test_the_error_of_a_file_names_it(tmp_path):

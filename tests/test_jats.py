@@ -115,7 +115,7 @@ V_DOT = "<mover><mtext>V</mtext><mo>˙</mo></mover><msub><mtext>O</mtext><mn>2</
         ("<msup><mn>10</mn><mrow><mo>−</mo><mn>5</mn></mrow></msup>", "10^-5"),
         ("<msup><mi>R</mi><mn>2</mn></msup><mo>=</mo><mn>0.9</mn>", "R^2 = 0.9"),
         ("<msub><mi>I</mi><mi>am</mi></msub>", "I_am"),
-        ("<msup><mi>H</mi><mo>†</mo></msup><mo>=</mo><msup><mi>rate</mi><mn>4</mn></msup>", "H^† = rate^4"),
+        ("<msup><mi>H</mi><mo>†</mo></msup><mo>=</mo><msup><mi>rate</mi><mn>4</mn></msup>", "H^(†) = rate^4"),
         ("<mover><mi>x</mi><mo>¯</mo></mover>", "x̄"),
         ("<mi>f</mi><mo>\u2061</mo><mo>(</mo><mi>x</mi><mo>)</mo>", "f(x)"),
         ("<semantics><mi>q</mi><annotation>\\q</annotation></semantics>", "q"),
@@ -232,3 +232,10 @@ def test_a_corpus_of_which_all_is_left_out_says_why(tmp_path):
     (tmp_path / "one.xml").write_text(long_article(1, words=9), encoding="utf-8")
     with pytest.raises(CorpusError, match=r"none of 1 records can be used; left out: 1 body of fewer than 500 words"):
         list(load_corpus(tmp_path).split(_share("PMC1")))
+
+
+def test_what_stands_beside_the_text_is_there_to_be_counted():
+    body = "<sec><title>A</title><p>Text <fig><caption><p>A figure.</p></caption></fig></p><boxed-text><p>A box.</p>"
+    body += "</boxed-text></sec><sec><title>Funding</title><p>By Ann.</p></sec>"
+    read = jats_article(ElementTree.fromstring(article(body)))
+    assert read["sections"] == [["Text"]] and read["beside"] == ["A figure.", "A box.", "Funding By Ann."]

@@ -72,7 +72,11 @@ def people(*sentences, text=TEXT, words=lower, cut=False, **how):
         ("( not closed .", "(Not closed."),
         ("这 是 文 本 。", "这是文本。"),
         ("यह पाठ है ।", "यह पाठ है।"),
+        ("the 3 ′ - end , 5 ′ / 3 ′ .", "The 3′-end, 5′/3′."),
+        # marks that a model repeats
+        ("7 ° ° c , , so . .", "7°C, so."),
         # symbols
+        ("<digdig> of <dig mice .", "[number] of [number] mice."),
         ("<dig> mice , <dig> % of <dig> .", "[number] mice, [number]% of [number]."),
         ("it is known ( <cit> ) @xcite .", "It is known ([citation]) [citation]."),
         ("we have @xmath12 and @formula .", "We have [formula] and [formula]."),
@@ -93,6 +97,9 @@ def test_a_sentence(written, read):
         (("groups , e .", "g .", "mice ."), ["Groups, e.g. mice."]),
         (("see http : / / yields .", "org / maize ."), ["See http://yields.org/maize."]),
         (("we saw dr .", "ada ."), ["We saw dr. Ada."]),
+        # a sentence that ends among the words of another
+        (("the system cuts dna . yields in maize rose .",), ["The system cuts DNA. Yields in maize rose."]),
+        (("they saw e.g. maize vs . mice .",), ["They saw e.g. maize vs. mice."]),
         # a last sentence that was cut
         (("the system .", "they cut"), ["The system."]),
         (("the system ?", 'it is " good . "'), ["The system?", 'It is "good."']),
@@ -112,6 +119,25 @@ def test_a_headline_is_whole_where_it_was_not_cut():
 def test_titles_and_capitals_say_little_of_a_form():
     text = ["Reading Long Papers With Small Models.", "PROFITS RISE AT THE IBM PLANT.", "We read papers."]
     assert people("reading long papers at the plant .", text=text) == ["Reading long papers at the plant."]
+
+
+def test_a_word_behind_a_name_has_the_form_that_it_has_there():
+    text = [
+        "Of the United States, two states and more states pay.",
+        "For this Food Report food of the food report paid.",
+    ]
+    assert people("united states .", "the food report .", text=text) == ["United States.", "The food report."]
+
+
+def test_nouns_with_capitals_make_no_headline():
+    text = ["Der Fluss stieg in der Nacht.", "So stieg der Fluss."]
+    assert people("nacht und fluss .", text=text) == ["Nacht und Fluss."]
+    assert people("in der nacht .", text=text) == ["In der Nacht."]
+
+
+def test_a_tokenised_word_with_hyphens_begins_with_a_capital():
+    text = ["The farmers saw drought-hit land and m-rna."]
+    assert people("drought-hit land .", "m-rna .", text=text, words=str.split) == ["Drought-hit land.", "m-rna."]
 
 
 def test_a_number_in_hashes_is_one_that_the_text_has_alone():

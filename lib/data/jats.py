@@ -13,11 +13,15 @@ from xml.etree import ElementTree
 
 from lib.system.errors import InputError
 
-# what is no running text: floats, notes, lists of references, labels, addresses
-_LEFT_OUT = {
+# what stands beside the text: floats, boxes, notes
+_APART = {
     "table-wrap", "fig", "fig-group", "table-wrap-group", "floats-group", "boxed-text", "supplementary-material",
-    "media", "graphic", "chem-struct-wrap", "fn", "fn-group", "ref-list", "label", "tex-math", "annotation",
-    "object-id", "inline-graphic", "index-term", "back", "email",
+    "fn", "fn-group",
+}  # fmt: skip
+# what is no running text: these, lists of references, labels, addresses
+_LEFT_OUT = {
+    *_APART, "media", "graphic", "chem-struct-wrap", "ref-list", "label", "tex-math", "annotation", "object-id",
+    "inline-graphic", "index-term", "back", "email",
 }  # fmt: skip
 # what stands by itself: words before and after it are others, with white space in the XML or without
 _BLOCKS = {
@@ -57,7 +61,7 @@ def jats_articles(data: bytes, name: str = "") -> Iterator[dict]:
 
 
 def jats_article(article: ElementTree.Element, name: str = "") -> dict:
-    """Id (PMC number, DOI or `name`), title, sections and abstract in paragraphs.
+    """Id (PMC number, DOI or `name`), title, sections and abstract in paragraphs; `beside`: what else the body has.
 
     article: an element `article`; its names lose their namespaces. Its `sub-article` and `response` are others.
     """
@@ -74,6 +78,7 @@ def jats_article(article: ElementTree.Element, name: str = "") -> dict:
         "section_names": [heading for heading, _ in sections],
         "sections": [paragraphs for _, paragraphs in sections],
         "abstract_text": _abstract(article),
+        "beside": list(_beside(article.find("body"))),
     }
 
 
@@ -83,7 +88,7 @@ def _local(tag) -> str:
 
 
 def _abstract(article: ElementTree.Element) -> list[str]:
-    """Paragraphs of the abstract proper, the first that has any: not of a graphical one, a short one, or highlights."""
+    """Paragraphs of the first abstract proper that has any: not of a graphical one, a short one, or highlights."""
     for abstract in article.iterfind("front/article-meta/abstract"):
         if abstract.get("abstract-type", "") in _ABSTRACTS and (paragraphs := list(_paragraphs(abstract))):
             return paragraphs
@@ -133,6 +138,16 @@ def _sections(part: ElementTree.Element | None, heading: str) -> Iterator[tuple[
     for section in part.iterfind("sec"):
         title = section.find("title")
         yield from _sections(section, heading if title is None else _NUMBERED.sub("", _text(title)))
+
+
+def _beside(part: ElementTree.Element | None) -> Iterator[str]:
+    """Texts of figures, tables, boxes, notes and statements, of which there is nothing in the sections."""
+    for child in [] if part is None else part:
+        title = child.find("title") if child.tag == "sec" else None
+        if child.tag in _APART or (title is not None and _STATEMENT.fullmatch(_text(title))):
+            yield " ".join(" ".join(child.itertext()).split())
+        else:
+            yield from _beside(child)
 
 
 _NUMBERED = re.compile(r"^(?:\d+\.)+\d*\s+(?=\S)")  # "2.1. Methods"; "20 strains" begins with a word
