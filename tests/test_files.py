@@ -180,8 +180,8 @@ def pdf_bytes(*pages, size=10):
     return file.getvalue()
 
 
-def column(x, *lines):
-    return [(x, 0.88 - 0.02 * n, line) for n, line in enumerate(lines) if line]
+def column(x, *lines, leading=0.02):
+    return [(x, 0.88 - leading * n, line) for n, line in enumerate(lines) if line]
 
 
 LEFT = [
@@ -210,6 +210,17 @@ def test_columns_of_a_pdf():
     ]
     assert document.sections[1] == ["The price of salt fell by 12.5% (p > 0.05)."]
     assert left_out_words(*texts_of(data)) == 2, "the heading and the number of the page"
+
+
+@needs("pdfminer", "matplotlib")
+def test_lines_of_a_pdf_that_stand_far_apart():
+    right = ["sentence and goes on at", "the top of the other, as", "Ann had seen. It rains", "there."]
+    data = pdf_bytes([*column(0.1, *LEFT[4:], leading=0.03), *column(0.55, *right, leading=0.03)])
+    assert read(data).sentences == [
+        "A second paragraph begins here and runs on to the end of the first column, where it breaks off in mid "
+        "sentence and goes on at the top of the other, as Ann had seen.",
+        "It rains there.",
+    ]
 
 
 @needs("pdfminer", "matplotlib")
