@@ -36,7 +36,7 @@ def cite(text, kind="bibr"):
         ("10<sup>−3</sup>, 10<sup>– 4</sup> and 10<sup>-\u20095</sup>", "10^-3, 10^-4 and 10^-5"),
         ("10<sup>0</sup> to 10<sup>2</sup>", "10^0 to 10^2"),
         ("10<sup>5–7</sup>", "10^(5–7)"),
-        ("2<sup>−ΔΔCt</sup>", "2^-ΔΔCt"),
+        ("2<sup>−ΔΔCt</sup>, 2<sup>-∆∆CT</sup>, 2<sup>-△△Ct</sup>", "2^-ΔΔCt, 2^-∆∆CT, 2^-△△Ct"),
         ("10<sup>[− 1/slope]</sup>", "10^[-1/slope]"),
         ("<italic>x</italic><sup>2</sup> + y<sup>2</sup>", "x^2 + y^2"),
         ("b<sub>1</sub><sup>2</sup>", "b1^2"),

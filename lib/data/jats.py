@@ -339,7 +339,7 @@ _ELEMENT = re.compile(r"\d*(?!A\b)[A-Z][a-z]?(?![a-z])")
 _NUMBER = re.compile(r"(?<![\w^.])(\d+(?:[.,]\d+)?)\s*$")
 _WORD = re.compile(r"(?:^|\W)([^\W\d_]*[^\W\d_A-Z]{4,})\s*$")
 _LENGTHS = re.compile(r"(?:\w*met(?:er|re)s?|inch(?:es)?|feet|foot|miles?|yards?|pixels?|voxels?|seconds?|units?)")
-_SIMPLE = re.compile(r"[-+]?[^\W_]+(?:[.,]\d+)?")
+_SIMPLE = re.compile(r"[-+]?[∆△]*[^\W_]+(?:[.,]\d+)?")
 
 
 def _raised(content: str, before: str, after: str, citation: str = "") -> str:

@@ -100,7 +100,7 @@ class Forms:
 def _is_headline(forms: list[str]) -> bool:
     """Whether a sentence is in title case or in capitals."""
     long = [form for form in forms[1:] if len(form) > 3 and form.isalpha()]
-    return len(long) > 1 and sum(form[0].isupper() for form in long) > 0.75 * len(long)
+    return len(long) > 1 and sum(form[0].isupper() for form in long) > 0.6 * len(long)
 
 
 def _settled(form: str, headline: bool) -> str:
@@ -116,6 +116,7 @@ _NO_SPACE_BEFORE = frozenset(".,;:?!%)]}…’”»'′″°™®।؟۔、。�
 _WITHOUT_SPACES = re.compile("[\u3040-\u30ff\u3400-\u9fff]")  # Japanese and Chinese
 _NO_SPACE_AFTER = frozenset("([{“‘«°~$£€@")
 _INSIDE = frozenset("-/^_\u2010\u2011")  # of what is written as one word
+_CLOSING = frozenset(".,;:?!%)]")
 _CLITIC = re.compile(r"n['’]t|['’](?:s|re|ve|ll|d|m)", re.IGNORECASE)
 
 
@@ -190,8 +191,12 @@ def _in_form(
         around = range(place + 1, place + 1 + len(of_sentence))
         own = [forms.form(flat[i - 1], flat[i], flat[i + 1]) for i in around]
         by_text = [forms.apart(flat[i - 1], flat[i]) for i in around]
-        if spaced:  # the model's own, but for what stands before the sentence
-            by_text[1:] = [surface[:1] == " " for surface in surfaces("".join(sentence), of_sentence)[1:]]
+        if spaced:  # the model's own, but for what stands before the sentence, and before marks that close
+            model = [surface[:1] == " " for surface in surfaces("".join(sentence), of_sentence)]
+            by_text[1:] = [
+                space and (told is True or form not in _CLOSING)
+                for space, told, form in list(zip(model, by_text, own))[1:]
+            ]
         for number, i in enumerate(around):
             if i in initials and by_text[number] is None:
                 own[number], by_text[number] = initials[i]
