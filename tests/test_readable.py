@@ -163,6 +163,13 @@ def test_pieces_keep_their_places():
     assert shown.tokens[1] == [" [number]", "", "%", " E.", " coli."]
 
 
+def test_half_a_symbol_of_pieces_is_a_number():
+    pieces = [[" it", " rose", " <", "dig", " mice", " by", " <", ">", " days", " if", " p", " <", " dig", "."]]
+    shown = readable(pieces, Forms(TEXT, lower), spaced=True)
+    assert shown.sentences == ["It rose [number] mice by [number] days if p < dig."]
+    assert len(shown.tokens[0]) == len(pieces[0])
+
+
 def test_pieces_have_no_space_before_marks_that_close():
     pieces = [[" it", " rose", " ,", " by", " <", "dig", ">", " %", " ."]]
     assert readable(pieces, Forms(TEXT, lower), spaced=True).sentences == ["It rose, by [number]%."]

@@ -21,7 +21,8 @@ SYMBOLS = {
     "-lcb-": "{", "-rcb-": "}", "``": '"', "''": '"',
 }  # fmt: skip
 _FORMULA = re.compile(r"@x?math\w*")
-_NUMBERS = re.compile("<(?:dig)+>?")  # as pieces may write it
+_HALVES = {("<", "dig"), ("<", ">")}  # of <dig>, as pieces may write it
+_NUMBERS = re.compile("<(?:dig)+>?")
 _SYMBOL = re.compile(r"\[\w+\]")
 _HASHES = re.compile(r"#+(?:[.,:]#+)*")
 _END = re.compile(r"(?:[.?!…؟۔।。！？]|\.\.\.)[\"'”’»)\]]*$")
@@ -197,6 +198,9 @@ def _in_form(
                 space and (told is True or form not in _CLOSING)
                 for space, told, form in list(zip(model, by_text, own))[1:]
             ]
+        for number, i in enumerate(around[:-1]):
+            if spaced and (flat[i], flat[i + 1]) in _HALVES and not by_text[number + 1]:
+                own[number : number + 2] = SYMBOLS["<dig>"], ""
         for number, i in enumerate(around):
             if i in initials and by_text[number] is None:
                 own[number], by_text[number] = initials[i]
