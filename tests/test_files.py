@@ -314,7 +314,7 @@ def test_several_articles_and_standard_input(tmp_path, monkeypatch):
     assert [name for name, _ in named] == ["a.xml, article 1", "a.xml, article 2"] and "It begins." in named[1][1]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ARTICLE.format("").encode()), encoding="utf-8"))
     ((name, text),) = read_texts([])
-    assert name == "standard input" and parse_text(text).title == "Gulls"
+    assert name == "standard input" and isinstance(text, str) and parse_text(text).title == "Gulls"
 
 
 @pytest.mark.parametrize(
