@@ -1,5 +1,6 @@
 """Files that people have texts in: what is read of them, and what is said of those that are not read."""
 
+import gzip
 import importlib.util
 import io
 import sys
@@ -179,8 +180,8 @@ def pdf_bytes(*pages, size=10):
     return file.getvalue()
 
 
-def column(x, *lines):
-    return [(x, 0.88 - 0.02 * n, line) for n, line in enumerate(lines) if line]
+def column(x, *lines, leading=0.02):
+    return [(x, 0.88 - leading * n, line) for n, line in enumerate(lines) if line]
 
 
 LEFT = [
@@ -209,6 +210,17 @@ def test_columns_of_a_pdf():
     ]
     assert document.sections[1] == ["The price of salt fell by 12.5% (p > 0.05)."]
     assert left_out_words(*texts_of(data)) == 2, "the heading and the number of the page"
+
+
+@needs("pdfminer", "matplotlib")
+def test_lines_of_a_pdf_that_stand_far_apart():
+    right = ["sentence and goes on at", "the top of the other, as", "Ann had seen. It rains", "there."]
+    data = pdf_bytes([*column(0.1, *LEFT[4:], leading=0.03), *column(0.55, *right, leading=0.03)])
+    assert read(data).sentences == [
+        "A second paragraph begins here and runs on to the end of the first column, where it breaks off in mid "
+        "sentence and goes on at the top of the other, as Ann had seen.",
+        "It rains there.",
+    ]
 
 
 @needs("pdfminer", "matplotlib")
@@ -302,7 +314,7 @@ def test_several_articles_and_standard_input(tmp_path, monkeypatch):
     assert [name for name, _ in named] == ["a.xml, article 1", "a.xml, article 2"] and "It begins." in named[1][1]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ARTICLE.format("").encode()), encoding="utf-8"))
     ((name, text),) = read_texts([])
-    assert name == "standard input" and parse_text(text).title == "Gulls"
+    assert name == "standard input" and isinstance(text, str) and parse_text(text).title == "Gulls"
 
 
 @pytest.mark.parametrize(
@@ -406,6 +418,23 @@ def test_an_encoding_that_is_not_said_is_named(data, error):
 
 
 # -------------------------------------------------------------------------------------------------- in the commands
+
+
+def test_a_part_of_a_latex_file_is_told_by_its_sections():
+    with pytest.raises(InputError, match="LaTeX, whose commands"):
+        read(b"\\section{Aim}\nWe \\emph{look}.\n", "part.txt")
+    assert read(b"We write \\section{Aim} for a heading.\n", "part.txt").sentences
+
+
+def test_compressed_jats_is_read():
+    xml = b"<article><body><p>Gulls came.</p><fig><caption><p>A gull there.</p></caption></fig></body></article>"
+    (text,) = texts_of(gzip.compress(xml), "a.nxml.gz")
+    assert parse_text(text).sentences == ["Gulls came."] and left_out_words(text) == 3
+
+
+def test_a_folder_is_said_to_be_one(tmp_path):
+    with pytest.raises(CorpusError, match="a folder: give the texts in it"):
+        read_text_file(tmp_path)
 
 
 def test_the_error_of_a_file_names_it(tmp_path):

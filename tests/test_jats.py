@@ -36,7 +36,7 @@ def cite(text, kind="bibr"):
         ("10<sup>−3</sup>, 10<sup>– 4</sup> and 10<sup>-\u20095</sup>", "10^-3, 10^-4 and 10^-5"),
         ("10<sup>0</sup> to 10<sup>2</sup>", "10^0 to 10^2"),
         ("10<sup>5–7</sup>", "10^(5–7)"),
-        ("2<sup>−ΔΔCt</sup>", "2^-ΔΔCt"),
+        ("2<sup>−ΔΔCt</sup>, 2<sup>-∆∆CT</sup>, 2<sup>-△△Ct</sup>", "2^-ΔΔCt, 2^-∆∆CT, 2^-△△Ct"),
         ("10<sup>[− 1/slope]</sup>", "10^[-1/slope]"),
         ("<italic>x</italic><sup>2</sup> + y<sup>2</sup>", "x^2 + y^2"),
         ("b<sub>1</sub><sup>2</sup>", "b1^2"),
@@ -59,6 +59,10 @@ def cite(text, kind="bibr"):
         ("the 2<sup>nd</sup> day", "the 2nd day"),
         ("Kit<sup>®</sup>, Taq<sup>TM</sup>", "Kit®, Taq™"),
         ("strain PXO99<sup>A</sup>, F<sup>*</sup>", "strain PXO99^A, F*"),
+        ("10<sup>‒6</sup>, 10<sup>⁻6</sup> and 10<sup>\u00ad6</sup>", "10^-6, 10^-6 and 10^-6"),
+        ("Fe<sup>3 +</sup>, PO<sub>4</sub><sup>3 −</sup>", "Fe3+, PO4^3-"),
+        ("10<sup>3 </sup>cells", "10^3 cells"),
+        (f"10<sup>5</sup><sup>{cite(12)}</sup> cells, 10<sup>5</sup>{cite(12)} more", "10^5 cells, 10^5 more"),
     ],
 )
 def test_what_is_raised_or_lowered_keeps_its_meaning(xml, text):
@@ -82,6 +86,10 @@ def test_what_is_raised_or_lowered_keeps_its_meaning(xml, text):
         (f"Ann{cite('*', 'fn')} came", "Ann came"),
         (f"chromosome 7<sup>4</sup>, as it is{cite(5)}<sup>{cite(5)}</sup>.", "chromosome 7, as it is."),
         ("(–)-catechin and f( )", "(–)-catechin and f( )"),
+        (f"as <sup>{cite(1)},{cite(2)}</sup>shown", "as shown"),
+        (f"as{cite(1)}shown", "as shown"),
+        ("<sup>a</sup>Means differ.", "Means differ."),
+        ("<sup>1</sup>Department of plants", "Department of plants"),
     ],
 )
 def test_citations_and_marks_go_with_their_commas(xml, text):
@@ -89,11 +97,40 @@ def test_citations_and_marks_go_with_their_commas(xml, text):
 
 
 def test_formulas_and_addresses():
-    math = '<mml:math xmlns:mml="http://www.w3.org/1998/Math/MathML"><mml:mi>q</mml:mi></mml:math>'
+    math = '<mml:math xmlns:mml="http://www.w3.org/1998/Math/MathML"><mml:msqrt/></mml:math>'
     text = line(f"the uptake (<inline-formula>{math}</inline-formula>) of {math}; mail <email>ann@here.org</email>.")
     assert text == "the uptake (@formula) of @formula; mail."
     read = jats_article(ElementTree.fromstring(article("<sec><p>So:</p><disp-formula>q</disp-formula></sec>")))
     assert read["sections"] == [["So: @formula"]]
+
+
+V_DOT = "<mover><mtext>V</mtext><mo>˙</mo></mover><msub><mtext>O</mtext><mn>2</mn></msub>"
+
+
+@pytest.mark.parametrize(
+    ("math", "text"),
+    [
+        (f"<mrow>{V_DOT}</mrow>", "V̇O2"),
+        ("<msubsup><mtext>NH</mtext><mn>4</mn><mo>+</mo></msubsup>", "NH4+"),
+        ("<msup><mn>10</mn><mrow><mo>−</mo><mn>5</mn></mrow></msup>", "10^-5"),
+        ("<msup><mi>R</mi><mn>2</mn></msup><mo>=</mo><mn>0.9</mn>", "R^2 = 0.9"),
+        ("<msub><mi>I</mi><mi>am</mi></msub>", "I_am"),
+        ("<msup><mi>H</mi><mo>†</mo></msup><mo>=</mo><msup><mi>rate</mi><mn>4</mn></msup>", "H^(†) = rate^4"),
+        ("<mover><mi>x</mi><mo>¯</mo></mover>", "x̄"),
+        ("<mi>f</mi><mo>\u2061</mo><mo>(</mo><mi>x</mi><mo>)</mo>", "f(x)"),
+        ("<semantics><mi>q</mi><annotation>\\q</annotation></semantics>", "q"),
+        ("<mfrac><mi>a</mi><mi>b</mi></mfrac>", "@formula"),
+        ("<mover><mi>ab</mi><mo>¯</mo></mover>", "@formula"),
+        ("<mover><mi>x</mi><mo>⏞</mo></mover>", "@formula"),
+        ("<mo>∑</mo><mi>x</mi>", "@formula"),
+        ("<mi>abcdefgh</mi><mi>ijklmnop</mi>", "@formula"),
+        ("", "@formula"),
+    ],
+)
+def test_a_short_formula_in_a_line_is_text_and_any_other_a_sign(math, text):
+    formula = f'<math xmlns="http://www.w3.org/1998/Math/MathML">{math}</math>'
+    assert line(f"the <inline-formula>{formula}</inline-formula> of") == f"the {text} of"
+    assert line(f"the <disp-formula>{formula}</disp-formula> of") == "the @formula of"
 
 
 SPACES = ' xmlns="https://jats.nlm.nih.gov/ns/archiving/1.3/" xmlns:mml="http://www.w3.org/1998/Math/MathML"'
@@ -150,6 +187,22 @@ def test_abstracts_with_paragraphs_and_without(abstract, paragraphs):
     assert jats_article(ElementTree.fromstring(whole))["abstract_text"] == paragraphs
 
 
+@pytest.mark.parametrize(
+    ("abstracts", "paragraphs"),
+    [
+        ([" abstract-type='graphical'", " abstract-type='structured'"], ["1"]),
+        ([" abstract-type='teaser'", " abstract-type='abstract'"], ["1"]),
+        ([" abstract-type=''", ""], ["0"]),
+        ([" abstract-type='key-points'"], []),
+    ],
+)
+def test_an_abstract_is_told_from_others_by_its_type(abstracts, paragraphs):
+    whole = article(abstract="".join(f"<abstract{a}><p>{n}</p></abstract>" for n, a in enumerate(abstracts)))
+    assert jats_article(ElementTree.fromstring(whole))["abstract_text"] == paragraphs
+    empty = whole.replace("<abstract", "<abstract><title>Pictures</title><fig/></abstract><abstract", 1)
+    assert jats_article(ElementTree.fromstring(empty))["abstract_text"] == paragraphs
+
+
 def test_sections_have_their_names_and_statements_go():
     names = ("1. Aim", "2.1 Ways", "20 strains", "Author Contributions", "Conflict of Interest Statement", "Funding")
     body = "".join(f"<sec><title>{name}</title><p>Text.</p></sec>" for name in names)
@@ -179,3 +232,10 @@ def test_a_corpus_of_which_all_is_left_out_says_why(tmp_path):
     (tmp_path / "one.xml").write_text(long_article(1, words=9), encoding="utf-8")
     with pytest.raises(CorpusError, match=r"none of 1 records can be used; left out: 1 body of fewer than 500 words"):
         list(load_corpus(tmp_path).split(_share("PMC1")))
+
+
+def test_what_stands_beside_the_text_is_there_to_be_counted():
+    body = "<sec><title>A</title><p>Text <fig><caption><p>A figure.</p></caption></fig></p><boxed-text><p>A box.</p>"
+    body += "</boxed-text></sec><sec><title>Funding</title><p>By Ann.</p></sec>"
+    read = jats_article(ElementTree.fromstring(article(body)))
+    assert read["sections"] == [["Text"]] and read["beside"] == ["A figure.", "A box.", "Funding By Ann."]

@@ -72,7 +72,11 @@ def people(*sentences, text=TEXT, words=lower, cut=False, **how):
         ("( not closed .", "(Not closed."),
         ("这 是 文 本 。", "这是文本。"),
         ("यह पाठ है ।", "यह पाठ है।"),
+        ("the 3 ′ - end , 5 ′ / 3 ′ .", "The 3′-end, 5′/3′."),
+        # marks that a model repeats
+        ("7 ° ° c , , so . .", "7°C, so."),
         # symbols
+        ("<digdig> of <dig mice .", "[number] of [number] mice."),
         ("<dig> mice , <dig> % of <dig> .", "[number] mice, [number]% of [number]."),
         ("it is known ( <cit> ) @xcite .", "It is known ([citation]) [citation]."),
         ("we have @xmath12 and @formula .", "We have [formula] and [formula]."),
@@ -93,6 +97,9 @@ def test_a_sentence(written, read):
         (("groups , e .", "g .", "mice ."), ["Groups, e.g. mice."]),
         (("see http : / / yields .", "org / maize ."), ["See http://yields.org/maize."]),
         (("we saw dr .", "ada ."), ["We saw dr. Ada."]),
+        # a sentence that ends among the words of another
+        (("the system cuts dna . yields in maize rose .",), ["The system cuts DNA. Yields in maize rose."]),
+        (("they saw e.g. maize vs . mice .",), ["They saw e.g. maize vs. mice."]),
         # a last sentence that was cut
         (("the system .", "they cut"), ["The system."]),
         (("the system ?", 'it is " good . "'), ["The system?", 'It is "good."']),
@@ -112,6 +119,19 @@ def test_a_headline_is_whole_where_it_was_not_cut():
 def test_titles_and_capitals_say_little_of_a_form():
     text = ["Reading Long Papers With Small Models.", "PROFITS RISE AT THE IBM PLANT.", "We read papers."]
     assert people("reading long papers at the plant .", text=text) == ["Reading long papers at the plant."]
+
+
+def test_a_word_behind_a_name_has_the_form_that_it_has_there():
+    text = [
+        "Of the United States, two states and more states pay.",
+        "For this Food Report food of the food report paid.",
+    ]
+    assert people("united states .", "the food report .", text=text) == ["United States.", "The food report."]
+
+
+def test_a_tokenised_word_with_hyphens_begins_with_a_capital():
+    text = ["The farmers saw drought-hit land and m-rna."]
+    assert people("drought-hit land .", "m-rna .", text=text, words=str.split) == ["Drought-hit land.", "m-rna."]
 
 
 def test_a_number_in_hashes_is_one_that_the_text_has_alone():
@@ -141,6 +161,18 @@ def test_pieces_keep_their_places():
     assert shown.sentences == ["The CRISPR/Cas9 of Zm4CL.", "[number]% E. coli."]
     assert shown.tokens[0] == [" The", " CRIS", "PR", "/", "Cas", "9", " of", " Z", "m4CL", "."]
     assert shown.tokens[1] == [" [number]", "", "%", " E.", " coli."]
+
+
+def test_half_a_symbol_of_pieces_is_a_number():
+    pieces = [[" it", " rose", " <", "dig", " mice", " by", " <", ">", " days", " if", " p", " <", " dig", "."]]
+    shown = readable(pieces, Forms(TEXT, lower), spaced=True)
+    assert shown.sentences == ["It rose [number] mice by [number] days if p < dig."]
+    assert len(shown.tokens[0]) == len(pieces[0])
+
+
+def test_pieces_have_no_space_before_marks_that_close():
+    pieces = [[" it", " rose", " ,", " by", " <", "dig", ">", " %", " ."]]
+    assert readable(pieces, Forms(TEXT, lower), spaced=True).sentences == ["It rose, by [number]%."]
 
 
 def test_every_token_stands_in_the_sentences():

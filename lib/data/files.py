@@ -2,7 +2,7 @@
 
 What a file holds is told by its content: plain text and Markdown, JATS's XML; with the extra `files` PDF, DOCX and
 HTML too. For others an error says what to do. What is no running text stands as code, so that it is counted and not
-read: menus, page numbers, footnotes, the abstract of an article.
+read: menus, page numbers, footnotes; of an article the abstract, figures, tables, boxes and statements.
 """
 
 import codecs
@@ -30,6 +30,8 @@ def read_text_file(path: Path) -> list[str]:
 
     Raises CorpusError for a file that is no text, or that needs what is not installed: what to do.
     """
+    if path.is_dir():
+        raise CorpusError(f"{path}: a folder: give the texts in it, as {path}/*")
     try:
         return texts_of(path.read_bytes(), str(path))
     except InputError as error:
@@ -54,6 +56,8 @@ def _texts_of(data: bytes, name: str) -> list[str]:
     if b"%PDF-" in data[:1024]:
         _check_installed("PDF", "pdfminer")
         return [pdf_text(data, name)]
+    if data.startswith(b"\x1f\x8b") and name.lower().endswith((".xml.gz", ".nxml.gz")):
+        return [_article(article) for article in jats_articles(data)]
     _check_known(data, name)
     begin = data[:4096].decode("latin-1")
     if _HTML.match(begin) or ending in (".html", ".htm", ".xhtml"):
@@ -74,7 +78,7 @@ _HTML = re.compile(rf"(?:\xef\xbb\xbf)?{_COMMENTS}<(?:!doctype html|html|head|bo
 _XML = re.compile(
     r"(?:\xef\xbb\xbf)?\s*<(?:\?xml\b|!DOCTYPE article\b|pmc-articleset\b|article\b[^>]*(?:type|xmlns|dtd))"
 )
-_LATEX = re.compile(r"^\s*\\(?:documentclass|begin\{document\})", re.MULTILINE)
+_LATEX = re.compile(r"^\s*\\(?:documentclass|begin\{document\}|(?:chapter|(?:sub)*section)\*?\{)", re.MULTILINE)
 
 _UNPACK = "an archive: unpack it, and give the texts in it"
 _PICTURE = "a picture: recognise its text first, for example with tesseract {file} {stem}.ocr"
@@ -211,7 +215,7 @@ def _of_one_byte(data: bytes) -> str:
 def _article(record: dict[str, Any]) -> str:
     if not record["sections"]:
         raise InputError("an article without a text, of which there is the abstract at most")
-    parts = [heading_line(record["title"], 1), aside(" ".join(record["abstract_text"]))]
+    parts = [heading_line(record["title"], 1), aside(" ".join([*record["abstract_text"], *record["beside"]]))]
     for name, paragraphs in zip(record["section_names"], record["sections"]):
         parts += [heading_line(name, 2), *map(plain_lines, paragraphs)]
     return joined_parts(parts)

@@ -64,14 +64,28 @@ def _pdf_pages(data: bytes, unlock: str) -> tuple[list[list[_Printed]], set[str]
             titles = {_squeezed(str(title)) for _, title, *_ in document.get_outlines()}
         except PDFNoOutlines:
             titles = set()
-        pages = list(extract_pages(io.BytesIO(data), laparams=LAParams(all_texts=True)))
+        for margin in (0.5, _WIDE):  # the greatest distance of a paragraph's lines, in their heights
+            layout = extract_pages(io.BytesIO(data), laparams=LAParams(all_texts=True, line_margin=margin))
+            pages = [list(_pdf_blocks(page)) for page in layout]
+            if not _is_wide(pages):
+                break
     except PDFPasswordIncorrect:
         raise InputError(f"PDF that a password locks. Unlock it: {unlock}") from None
     except Exception as error:  # whatever the library raises of a damaged file
         raise InputError(
             f"PDF that cannot be read ({' '.join(str(error).split()) or type(error).__name__})"
         ) from None
-    return [list(_pdf_blocks(page)) for page in pages], titles - {""}
+    return pages, titles - {""}
+
+
+_WIDE = 1.3  # of manuscripts in double line spacing
+
+
+def _is_wide(pages: list[list[_Printed]]) -> bool:
+    """Whether lines stand so far apart that each seems a paragraph: many go on with a sentence in small letters."""
+    blocks = [block for page in pages for block in page]
+    go_on = sum(len(block.lines) == 1 and block.lines[0][0].islower() for block in blocks)
+    return go_on > 2 and go_on * 3 > len(blocks)
 
 
 def _pdf_blocks(part: Any) -> Iterator[_Printed]:

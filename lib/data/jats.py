@@ -13,11 +13,15 @@ from xml.etree import ElementTree
 
 from lib.system.errors import InputError
 
-# what is no running text: floats, notes, lists of references, labels, addresses
-_LEFT_OUT = {
+# what stands beside the text: floats, boxes, notes
+_APART = {
     "table-wrap", "fig", "fig-group", "table-wrap-group", "floats-group", "boxed-text", "supplementary-material",
-    "media", "graphic", "chem-struct-wrap", "fn", "fn-group", "ref-list", "label", "tex-math", "annotation",
-    "object-id", "inline-graphic", "index-term", "back", "email",
+    "fn", "fn-group",
+}  # fmt: skip
+# what is no running text: these, lists of references, labels, addresses
+_LEFT_OUT = {
+    *_APART, "media", "graphic", "chem-struct-wrap", "ref-list", "label", "tex-math", "annotation", "object-id",
+    "inline-graphic", "index-term", "back", "email",
 }  # fmt: skip
 # what stands by itself: words before and after it are others, with white space in the XML or without
 _BLOCKS = {
@@ -26,6 +30,8 @@ _BLOCKS = {
     "table-wrap-group", "boxed-text",
 }  # fmt: skip
 _FORMULAS = {"disp-formula", "inline-formula", "disp-formula-group", "math"}
+# types of an abstract that is the article's own
+_ABSTRACTS = {"", "abstract", "structured", "unstructured", "normal", "main", "executive-summary"}
 # what a section or an abstract has as a paragraph
 _PARAGRAPHS = {"p", "list", "disp-quote", "def-list", "verse-group", "statement", "speech", "preformat"}
 # what holds paragraphs or no text at all: what else stands beside paragraphs is text without one
@@ -55,7 +61,7 @@ def jats_articles(data: bytes, name: str = "") -> Iterator[dict]:
 
 
 def jats_article(article: ElementTree.Element, name: str = "") -> dict:
-    """Id (PMC number, DOI or `name`), title, sections and abstract in paragraphs.
+    """Id (PMC number, DOI or `name`), title, sections and abstract in paragraphs; `beside`: what else the body has.
 
     article: an element `article`; its names lose their namespaces. Its `sub-article` and `response` are others.
     """
@@ -72,6 +78,7 @@ def jats_article(article: ElementTree.Element, name: str = "") -> dict:
         "section_names": [heading for heading, _ in sections],
         "sections": [paragraphs for _, paragraphs in sections],
         "abstract_text": _abstract(article),
+        "beside": list(_beside(article.find("body"))),
     }
 
 
@@ -81,10 +88,10 @@ def _local(tag) -> str:
 
 
 def _abstract(article: ElementTree.Element) -> list[str]:
-    """Paragraphs of the abstract proper: not of a graphical one, a short one, or highlights."""
+    """Paragraphs of the first abstract proper that has any: not of a graphical one, a short one, or highlights."""
     for abstract in article.iterfind("front/article-meta/abstract"):
-        if abstract.get("abstract-type") is None:
-            return list(_paragraphs(abstract))
+        if abstract.get("abstract-type", "") in _ABSTRACTS and (paragraphs := list(_paragraphs(abstract))):
+            return paragraphs
     return []
 
 
@@ -133,6 +140,16 @@ def _sections(part: ElementTree.Element | None, heading: str) -> Iterator[tuple[
         yield from _sections(section, heading if title is None else _NUMBERED.sub("", _text(title)))
 
 
+def _beside(part: ElementTree.Element | None) -> Iterator[str]:
+    """Texts of figures, tables, boxes, notes and statements, of which there is nothing in the sections."""
+    for child in [] if part is None else part:
+        title = child.find("title") if child.tag == "sec" else None
+        if child.tag in _APART or (title is not None and _STATEMENT.fullmatch(_text(title))):
+            yield " ".join(" ".join(child.itertext()).split())
+        else:
+            yield from _beside(child)
+
+
 _NUMBERED = re.compile(r"^(?:\d+\.)+\d*\s+(?=\S)")  # "2.1. Methods"; "20 strains" begins with a word
 # statements beside the text, which most journals have behind it
 _STATEMENT = re.compile(
@@ -178,7 +195,8 @@ def _without_citations(text: str) -> str:
     text = _CITATIONS.sub(_GONE, text)
     for pattern in (_WITHIN, _FIRST, _LAST, _BETWEEN):
         text = pattern.sub("", text)
-    return re.sub(rf"\s*{_GONE}", "", text)
+    text = re.sub(rf"\s*{_GONE}(?=([^\W\d_])?)", lambda gone: " " if gone[1] else "", text)
+    return text.strip()
 
 
 def _add(element: ElementTree.Element, pieces: list[str]) -> None:
@@ -187,20 +205,70 @@ def _add(element: ElementTree.Element, pieces: list[str]) -> None:
     for place, child in enumerate(children):
         apart = " " if child.tag in _BLOCKS else ""
         pieces.append(apart)
-        if child.tag in _FORMULAS:
+        if child.tag in _FORMULAS and (formula := _simple_formula(child)) is not None:
+            _add(formula, pieces)
+        elif child.tag in _FORMULAS:
             pieces.append(" @formula ")
         elif child.tag in ("sup", "sub"):
             inner: list[str] = []
             _add(child, inner)
             write = _raised if child.tag == "sup" else _lowered
             before = "".join(pieces[-8:])[-40:]
-            maybe = child.get("citation") is not None
-            pieces.append(write("".join(inner), before, _after(children, place), maybe))
+            citation = child.get("citation", "")
+            content = "".join(inner)
+            pieces.append(write(content, before, _after(children, place), citation) + " " * content[-1:].isspace())
         elif _is_reference(child):
             pieces.append(_GONE)
         elif child.tag and child.tag not in _LEFT_OUT:
             _add(child, pieces)
         pieces.append(apart + (child.tail or ""))
+
+
+_LONGEST_FORMULA = 15  # characters of one that is read as text
+_MATH = {"math", "semantics", "mrow", "mstyle", "mpadded", "mi", "mn", "mo", "mtext", "mspace"}
+_SCRIPTS = {"msub": ("sub",), "msup": ("sup",), "msubsup": ("sub", "sup")}
+_ACCENTS = {"˙": "\u0307", ".": "\u0307", "¯": "\u0304", "‾": "\u0304", "-": "\u0304", "^": "\u0302", "~": "\u0303"}
+_RELATIONS = set("=≠<>≤≥≈∼×")
+_NO_TEXT = re.compile(r"[∑∏∫√∮⋃⋂\n]")
+
+
+def _simple_formula(formula: ElementTree.Element) -> ElementTree.Element | None:
+    """A short formula in a line, as V̇O2 and NH4+, with `sup` and `sub` for its scripts; None for any other."""
+    math = formula if formula.tag == "math" else formula.find(".//math")
+    if formula.tag not in ("math", "inline-formula") or math is None:
+        return None
+    line = ElementTree.Element("line")
+    simple = _add_math(math, line)
+    signs = "".join("".join(line.itertext()).split())
+    return line if simple and 0 < len(signs) <= _LONGEST_FORMULA and not _NO_TEXT.search(signs) else None
+
+
+def _add_math(element: ElementTree.Element, line: ElementTree.Element) -> bool:
+    """Add MathML to a line; whether all of it can stand in one."""
+    children = [child for child in element if child.tag not in ("annotation", "annotation-xml", "")]
+    if element.tag in _MATH:
+        text = re.sub("[\u2061-\u2064\u200b]", "", " ".join((element.text or "").split()))
+        _append(line, f" {text} " if element.tag == "mo" and text in _RELATIONS else text)
+        return all(_add_math(child, line) for child in children)
+    if element.tag == "mover" and len(children) == 2:
+        accent = _ACCENTS.get("".join(children[1].itertext()).strip().replace("−", "-"))
+        base = "".join(children[0].itertext()).strip()
+        _append(line, f"{base}{accent}")
+        return accent is not None and len(base) == 1
+    scripts = _SCRIPTS.get(element.tag, ())
+    if not scripts or len(children) != 1 + len(scripts):
+        return False
+    simple = _add_math(children[0], line)
+    for name, child in zip(scripts, children[1:]):
+        simple = _add_math(child, ElementTree.SubElement(line, name, citation="never")) and simple
+    return simple
+
+
+def _append(line: ElementTree.Element, text: str) -> None:
+    if len(line):
+        line[-1].tail = (line[-1].tail or "") + text
+    else:
+        line.text = (line.text or "") + text
 
 
 def _in_line(element: ElementTree.Element) -> list[ElementTree.Element]:
@@ -226,8 +294,13 @@ def _after(children: list[ElementTree.Element], place: int) -> str:
     for sibling in children[place + 1 :]:
         if len(text) > 10:
             break
-        text += "".join(sibling.itertext()) + (sibling.tail or "")
+        text += ("" if _cites(sibling) else "".join(sibling.itertext())) + (sibling.tail or "")
     return text
+
+
+def _cites(element: ElementTree.Element) -> bool:
+    """Whether an element is a citation, or raises one."""
+    return _is_reference(element) or any(map(_is_reference, element))
 
 
 _NUMBERS = re.compile(r"\W*(?:[A-Za-z]?\d+[a-z]?\W*)*")
@@ -266,17 +339,17 @@ _ELEMENT = re.compile(r"\d*(?!A\b)[A-Z][a-z]?(?![a-z])")
 _NUMBER = re.compile(r"(?<![\w^.])(\d+(?:[.,]\d+)?)\s*$")
 _WORD = re.compile(r"(?:^|\W)([^\W\d_]*[^\W\d_A-Z]{4,})\s*$")
 _LENGTHS = re.compile(r"(?:\w*met(?:er|re)s?|inch(?:es)?|feet|foot|miles?|yards?|pixels?|voxels?|seconds?|units?)")
-_SIMPLE = re.compile(r"[-+]?[^\W_]+(?:[.,]\d+)?")
+_SIMPLE = re.compile(r"[-+]?[∆△]*[^\W_]+(?:[.,]\d+)?")
 
 
-def _raised(content: str, before: str, after: str, maybe: bool = False) -> str:
+def _raised(content: str, before: str, after: str, citation: str = "") -> str:
     """What is raised: 10^5, ha^-1, b1^2, SO4^2-, e^(x+1); as it is where it reads the same, as in Ca2+, 14C and 2nd.
 
     A power would be another number if it were joined to what it is a power of, so `^` stands before it, always.
     Citations and marks of notes go.
 
     before, after: what stands around it.
-    maybe: whether a number behind a number may be a citation.
+    citation: "maybe" where a number behind a number may be one, "never" in a formula.
     """
     mark, content = (_GONE if _GONE in content else ""), _plain(content.replace(_GONE, ""))
     if (mark or before.endswith(_GONE)) and (
@@ -291,7 +364,7 @@ def _raised(content: str, before: str, after: str, maybe: bool = False) -> str:
         return f" °{content[-1]}"
     if (content in _ORDINALS and before[-1:].isdigit()) or content == "TM":
         return {"TM": "™"}.get(content, content)
-    if _is_citation(content, before, after, maybe):
+    if citation != "never" and _is_citation(content, before, after, citation == "maybe"):
         return _GONE
     if (
         before.rstrip()[-1:] in _OPENS
@@ -309,7 +382,7 @@ def _reads_the_same(content: str, before: str, after: str) -> bool:
     return bool(_SIGNS.fullmatch(content))
 
 
-def _lowered(content: str, before: str, after: str, maybe: bool = False) -> str:
+def _lowered(content: str, before: str, after: str, citation: str = "") -> str:
     """What is lowered: H2O, log10 and (NH4)2 as they are; RF2_150, t_s and x_(i+1), which would read as others."""
     mark, content = (_GONE if _GONE in content else ""), _plain(content.replace(_GONE, ""))
     last = before.rstrip()[-1:]
@@ -324,7 +397,8 @@ def _lowered(content: str, before: str, after: str, maybe: bool = False) -> str:
 def _plain(content: str) -> str:
     """With the sign of ASCII for minus, and without spaces behind a sign."""
     content = " ".join(content.split()).replace("−", "-")
-    content = re.sub(r"^[–—‐‑－﹣](?=\s*[^\W_]|$)", "-", content)
+    content = re.sub("^[–—‐‑‒－﹣⁻\u00ad](?=\\s*[^\\W_]|$)", "-", content)
+    content = re.sub(r"^(\d) ?([-+–])$", lambda charge: charge[1] + charge[2].replace("–", "-"), content)
     return re.sub(r"^([\[(]?[-+]) (?=\S)", r"\1", content)
 
 
@@ -358,6 +432,8 @@ def _is_citation(content: str, before: str, after: str, maybe: bool) -> bool:
     sentence's end, where no power stands."""
     if re.fullmatch(r"\[\d[\d\s,;–-]*\]", content):
         return True
+    if not before.strip() and re.match(r"\s*[^\W\d_]{3}", after):  # a note's own mark
+        return bool(_LIST.fullmatch(content) or _NOTE.fullmatch(content))
     if _is_isotope(content, before, after):
         return False
     squeezed, last = re.sub(r"\s", "", content), before.rstrip()[-1:]

@@ -21,6 +21,8 @@ SYMBOLS = {
     "-lcb-": "{", "-rcb-": "}", "``": '"', "''": '"',
 }  # fmt: skip
 _FORMULA = re.compile(r"@x?math\w*")
+_HALVES = {("<", "dig"), ("<", ">")}  # of <dig>, as pieces may write it
+_NUMBERS = re.compile("<(?:dig)+>?")
 _SYMBOL = re.compile(r"\[\w+\]")
 _HASHES = re.compile(r"#+(?:[.,:]#+)*")
 _END = re.compile(r"(?:[.?!…؟۔।。！？]|\.\.\.)[\"'”’»)\]]*$")
@@ -30,14 +32,17 @@ class Forms:
     """Forms in which a text has its words, and which of them it sets apart.
 
     The form of a word is the most frequent one in the text (of several, one in lower case): between the same
-    neighbours, otherwise anywhere. A sentence's first word, and words of a sentence in title case or capitals, count
-    where there is no other; they are in lower case then, unless a capital or a digit stands inside of them.
+    neighbours, behind the same name (United States), otherwise anywhere. A sentence's first word, and words of a
+    sentence in title case or capitals, count where there is no other; they are in lower case then, unless a capital
+    or a digit stands inside of them.
     """
 
     def __init__(self, sentences: Iterable[str], words: Callable[[str], list[str]], lower: bool = True):
         """words: a sentence as a model reads it. lower: whether in lower case; otherwise words are in their form."""
         self.lower = lower
-        self._sure: dict[tuple, Counter[str]] = defaultdict(Counter)  # by word, and by word and both neighbours
+        self._sure: dict[tuple, Counter[str]] = defaultdict(
+            Counter
+        )  # by word, word before and word, and word and both neighbours
         self._first: dict[str, Counter[str]] = defaultdict(Counter)
         self._apart: dict[tuple[str, str], int] = defaultdict(int)  # above 0: more often apart than together
         for sentence in sentences:
@@ -58,6 +63,8 @@ class Forms:
             before, after = words[place - 1], words[place + 1] if place + 1 < len(words) else ""
             self._sure[word,][form] += 1
             self._sure[before, word, after][form] += 1
+            if place - 1 > first and forms[place - 1].istitle():
+                self._sure[before, word][form] += 1
         for (a, b), surface in zip(pairwise(words), written[1:]):
             self._apart[a, b] += 1 if surface.startswith(" ") else -1
 
@@ -66,12 +73,19 @@ class Forms:
         is."""
         if symbol := SYMBOLS.get(word) or ("[formula]" if _FORMULA.fullmatch(word) else ""):
             return symbol
+        if _NUMBERS.fullmatch(word):
+            return SYMBOLS["<dig>"]
         known = self._sure.get((word,), Counter()) + self._first.get(word, Counter())
         if "#" in word:  # of several numbers, none is known to be meant
             return next(iter(known)) if len(known) == 1 else _HASHES.sub("[number]", word)
         if not self.lower:
             return word
-        forms = self._sure.get((before, word, after)) or self._sure.get((word,)) or self._first.get(word)
+        named = self._sure.get((before, word)) if self._likeliest(before).istitle() else None
+        return self._likeliest(word, self._sure.get((before, word, after)) or named)
+
+    def _likeliest(self, word: str, forms: Counter[str] | None = None) -> str:
+        """The most frequent of these forms, or of all that the text has; the word itself where it has none."""
+        forms = forms or self._sure.get((word,)) or self._first.get(word)
         return max(forms, key=lambda form: (forms[form], form.islower())) if forms else word
 
     def apart(self, a: str, b: str) -> bool | None:
@@ -79,9 +93,9 @@ class Forms:
         balance = self._apart.get((a, b))
         return None if balance is None else balance > 0
 
-    def one_word(self, before: str, mark: str, after: str) -> bool:
-        """Whether the text has this mark inside of a word, between these two parts of it."""
-        return (before, mark, after) in self._sure and self.apart(mark, after) is False
+    def in_sentence(self, before: str, mark: str, after: str) -> bool:
+        """Whether the text has this mark inside of a sentence, between these two words."""
+        return (before, mark, after) in self._sure
 
 
 def _is_headline(forms: list[str]) -> bool:
@@ -99,10 +113,11 @@ def _settled(form: str, headline: bool) -> str:
 
 # ----------------------------------------------------------------------------------------------------------- spaces
 
-_NO_SPACE_BEFORE = frozenset(".,;:?!%)]}…’”»'°™®।؟۔、。，；：？！）」")
+_NO_SPACE_BEFORE = frozenset(".,;:?!%)]}…’”»'′″°™®।؟۔、。，；：？！）」")
 _WITHOUT_SPACES = re.compile("[\u3040-\u30ff\u3400-\u9fff]")  # Japanese and Chinese
 _NO_SPACE_AFTER = frozenset("([{“‘«°~$£€@")
 _INSIDE = frozenset("-/^_\u2010\u2011")  # of what is written as one word
+_CLOSING = frozenset(".,;:?!%)]")
 _CLITIC = re.compile(r"n['’]t|['’](?:s|re|ve|ll|d|m)", re.IGNORECASE)
 
 
@@ -124,7 +139,7 @@ def spaces(words: list[str]) -> list[bool]:
 
 
 def _is_word(token: str) -> bool:
-    return token[-1:].isalnum() or token.endswith("]")
+    return token[-1:].isalnum() or token[-1:] in ("]", "′", "″")
 
 
 # -------------------------------------------------------------------------------------------------------- summaries
@@ -154,8 +169,9 @@ def readable(tokens: Sequence[Sequence[str]], forms: Forms, spaced: bool, cut: b
     shown: list[list[str]] = []
     last: list[str] = []
     for sentence, of_sentence, units in zip(tokens, words, _in_form(tokens, words, forms, spaced)):
+        units = _with_inner_starts(of_sentence, _without_repeats(of_sentence, units, forms), forms)
         capital = _capitalized(units)
-        goes_on = not units or (last[-1:] == ["."] and forms.one_word(["", *last][-2], last[-1], of_sentence[0]))
+        goes_on = not units or (last[-1:] == ["."] and forms.in_sentence(["", *last][-2], last[-1], of_sentence[0]))
         last = of_sentence or last
         if not sentences or (not goes_on and _ends(sentences[-1], "".join(capital).strip())):
             units = capital
@@ -176,8 +192,15 @@ def _in_form(
         around = range(place + 1, place + 1 + len(of_sentence))
         own = [forms.form(flat[i - 1], flat[i], flat[i + 1]) for i in around]
         by_text = [forms.apart(flat[i - 1], flat[i]) for i in around]
-        if spaced:  # the model's own, but for what stands before the sentence
-            by_text[1:] = [surface[:1] == " " for surface in surfaces("".join(sentence), of_sentence)[1:]]
+        if spaced:  # the model's own, but for what stands before the sentence, and before marks that close
+            model = [surface[:1] == " " for surface in surfaces("".join(sentence), of_sentence)]
+            by_text[1:] = [
+                space and (told is True or form not in _CLOSING)
+                for space, told, form in list(zip(model, by_text, own))[1:]
+            ]
+        for number, i in enumerate(around[:-1]):
+            if spaced and (flat[i], flat[i + 1]) in _HALVES and not by_text[number + 1]:
+                own[number : number + 2] = SYMBOLS["<dig>"], ""
         for number, i in enumerate(around):
             if i in initials and by_text[number] is None:
                 own[number], by_text[number] = initials[i]
@@ -223,6 +246,32 @@ def _ends(sentence: str, following: str) -> bool:
     )
 
 
+_ONCE = frozenset(".,;:%°")
+
+
+def _without_repeats(words: list[str], units: list[str], forms: Forms) -> list[str]:
+    """Units of which a mark that repeats the end of the one before is empty, unless the text repeats it too."""
+    return [
+        "" if word in _ONCE and before.endswith(word) and forms.apart(before, word) is None else unit
+        for before, word, unit in zip(["", *words], words, units)
+    ]
+
+
+def _with_inner_starts(words: list[str], units: list[str], forms: Forms) -> list[str]:
+    """Units with a capital behind each full stop that ends a sentence within these words."""
+    for place in range(2, len(words)):
+        before, mark, word = words[place - 2 : place + 1]
+        starts = mark == "." and len(before) > 1 and _NO_NAME.fullmatch(word) and units[place].startswith(" ")
+        if starts and not forms.in_sentence(before, mark, word):
+            rest = _capitalized(units[place:])
+            if _ends("".join(units[:place]).strip(), "".join(rest).strip()):
+                units = [*units[:place], *rest]
+    return units
+
+
+_NO_NAME = re.compile(r"(?![^a]$)[^\W\d_]+|[a-z]{3,}(?:-[a-z]+)+")  # a word, or several with hyphens
+
+
 def _capitalized(units: list[str]) -> list[str]:
     """A sentence's words with a capital at the first, unless that is a letter other than "a" or has a sign in it."""
     starts = (unit.strip()[:1].isalnum() or bool(_SYMBOL.match(unit.strip())) for unit in units)
@@ -230,7 +279,7 @@ def _capitalized(units: list[str]) -> list[str]:
     if place is None:
         return units
     word = units[place].strip()
-    if word.islower() and word.isalpha() and (len(word) > 1 or word == "a"):
+    if word.islower() and _NO_NAME.fullmatch(word):
         word = word[0].upper() + word[1:]
     units = [*units[:place], " " * units[place].startswith(" ") + word, *units[place + 1 :]]
     return [" " + units[0].strip(), *units[1:]]
