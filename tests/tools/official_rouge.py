@@ -89,7 +89,8 @@ def _beside(theirs: dict, ours: np.ndarray) -> dict:
     rows = {}
     for column, (name, found) in enumerate(theirs.items()):
         apart = ours[:, column] - found["by document"]
-        here = {key: round(value, 3) for key, value in vars(interval(ours[:, column])).items()}
+        seen = interval(ours[:, column])
+        here = {key: round(getattr(seen, key), 3) for key in ("mean", "low", "high")}
         rows[name] = {
             "official": found,
             "rouge-score": here,
