@@ -196,6 +196,7 @@ def test_jats():
         "section_names": ["", "Intro", "More"],
         "sections": [["Before."], ["Seen by Ann 1999: @formula."], ["Below."]],
         "abstract_text": ["One.", "Two."],
+        "beside": ["cells"],
     }
 
 
