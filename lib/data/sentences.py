@@ -91,7 +91,7 @@ _NOT_LABELS = _table(
     colleagues president professor chemist versus against between genus species"""
 )
 _OPEN_WORDS = _table("a an our its their am im nach das den dem des mit für auf aus bei zu zur zum le la les du en")
-_PEOPLE = re.compile(r"(?:[eo]r|ist|ian|man|woman)s?$")
+_VERBS_AND_PEOPLE = re.compile(r"(?:ed|ing|[eo]r|ist|ian|man|woman)s?$")
 _LETTERS = re.compile(r"[^\W\d_]|(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}|[^\W\d_]-[^\W\d_]|[A-Z]\.-[A-Z]")
 _GERMAN_ARTICLES = _table("am der das dem den des im vom zum zur beim ein eine einem einer eines jeder jede seit")
 
@@ -518,7 +518,9 @@ def _behind_an_initial(mark: _Mark) -> bool | None:
         return False
     if not mark.starts and re.match(r"[A-Z]\w+ [A-Z]", mark.behind):
         return False  # "named J. Anna Hill"
-    label = mark.last.islower() and mark.last.isalpha() and low not in _NOT_LABELS and not _PEOPLE.search(low)
+    label = (
+        mark.last.islower() and mark.last.isalpha() and low not in _NOT_LABELS and not _VERBS_AND_PEOPLE.search(low)
+    )
     return mark.starts or label
 
 

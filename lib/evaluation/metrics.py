@@ -54,7 +54,9 @@ def rouge(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np
     """
     if len(summaries) != len(references):
         raise ValueError(f"{len(summaries)} summaries for {len(references)} references")
-    scorers = {words: RougeScorer(list(METRICS.values()), tokenizer=words) for words in (_STEMS, _WORDS)}
+    scorers: dict[Tokenizer, RougeScorer] = {
+        words: RougeScorer(list(METRICS.values()), tokenizer=words) for words in (_STEMS, _WORDS)
+    }
     scores = [
         scorers[words].score("\n".join(r), "\n".join(s))
         for words, s, r in zip(words_for(references), summaries, references)
