@@ -1335,7 +1335,7 @@ Nobody has told the model where a section ends; it reads all sentences as one se
 
 Each section is cut after 250 words, so its last sentence breaks off. (In the table, *papers* is the share of papers that have the head's sentence at its place, and
 *section 1* to *3* say how often it is in which section.) For the column *nothing cut off*, the same papers are read again with whole sentences only. Now slots 10, 4 and 6
-lose their places in 94% of the papers and more, while the others keep theirs in most papers. (Slot 2 keeps its place in 78%. It moves as well, from the last sentence but one
+lose their places in 92% of the papers and more, while the others keep theirs in most papers. (Slot 2 keeps its place in 74%. It moves as well, from the last sentence but one
 of one section to the last sentence but one of another.)
 **These heads have learned to find the seam that the preprocessing leaves.** The
 seam is a good place to look at, since methods or conclusions begin there, and $\mathcal L^{(read)}$ was content with it. But to find the seam is not to judge what matters.

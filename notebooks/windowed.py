@@ -1379,8 +1379,8 @@ figures.show(maximum_attention, caption, "windowed_long", **path, **box)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** The window slides further than any text in training allowed. At first it slides by three windows at a time, as in training; then it stays. Most of the summary is written from
-the last window that the model enters, and the end symbol comes while more than half of the text is still unseen. In the synthetic task a model slides through hundreds of windows,
+**What to see.** The window slides further than any text in training allowed. At first it slides by three windows at a time, as in training. A third of the summary is written from
+the last window that the model enters, and the end symbol comes while seven of the 17 windows are still unseen. In the synthetic task a model slides through hundreds of windows,
 one after the other. A model of real summaries has yet to learn this: references that mark three slides teach no more than three.
 
 # 5. The published numbers and this run's
