@@ -210,11 +210,11 @@ figures.show(
 
 # %% [markdown]
 r"""
-**What to see.** None of the models has learned from these papers. Mem2Mem with trigram blocking is level with LexRank, and both are far above Lead. The windowed model is nearly seven points below Mem2Mem, although on
+**What to see.** None of the models has learned from these papers. Mem2Mem with trigram blocking is level with LexRank, and both are far above Lead. The windowed model is seven points below Mem2Mem, although on
 the corpus that both have learned from it is only a point below (48.2 and 49.1 R-1). In these papers it seldom reads the conclusion, and not where it expects it
 ([its page](windowed.ipynb) changes the order of sections). With plain beam search, both models repeat themselves: four in ten of Mem2Mem's trigrams and six in ten of the windowed model's have been said before.
 
-The hierarchical transformer has learned from as many papers, but it is eight points below Lead: nothing in it copies, and it takes little from the text ([its page](hierarchical_transformer.ipynb)
+The hierarchical transformer has learned from as many papers, but it is eight and a half points below Lead: nothing in it copies, and it takes little from the text ([its page](hierarchical_transformer.ipynb)
 measures that). With copying, which is ours and not the paper's (*HT + copying*), it is level with Lead here, and eight points above Lead on the corpus that it has learned from. Its 230 to 256 pieces make fewer
 words here than on that corpus (156 and 178), because new names take many pieces. Read-Again answers with seven words of news, as it was taught; seven words cannot make a summary of 200.
 

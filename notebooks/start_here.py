@@ -703,7 +703,7 @@ Passages([("plain beam search", " ".join(marked))])
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see (`start_repetition`).** A dot stands where two trigrams of a summary are the same, so each such pair has two dots, and a repeated passage is a line beside the diagonal. In the left summary 81 of 244 trigrams had been said before; they are in capitals below the picture. Whole clauses come back, and *cognitive performance related to psychomotor* stands there four times.
+**What to see (`start_repetition`).** A dot stands where two trigrams of a summary are the same, so each such pair has two dots, and a repeated passage is a line beside the diagonal. In the left summary 103 of 244 trigrams had been said before; they are in capitals below the picture. Whole clauses come back, and *cognitive performance related to psychomotor* stands there three times.
 Repetition feeds itself: the decoder reads again what was written, and the same state attends to the same place. On the right trigram blocking has made the plot empty, as it must.
 But the rule does not make the summary true, and it also bars what would rightly be said twice.
 """
@@ -906,7 +906,7 @@ table.round(1)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** *Sentences changed round* costs R-L nearly 29 points and R-Lsum none. On the real summary, of eleven sentences, R-L is 20.9 and R-Lsum is 44.5: taking one for the other is a larger error than most differences between models. The tables of CNN/DailyMail, arXiv and PubMed mean **R-Lsum**; so do the pages here,
+**What to see.** *Sentences changed round* costs R-L nearly 29 points and R-Lsum none. On the real summary, of nine sentences, R-L is 18.4 and R-Lsum is 43.1: taking one for the other is a larger error than most differences between models. The tables of CNN/DailyMail, arXiv and PubMed mean **R-Lsum**; so do the pages here,
 unless they say R-L.
 
 Look at the third row, too: the wrong animal saw the other, and still R-1 is 100. ROUGE counts words. It does not judge truth, and it rewards length, as section 7 shows.
