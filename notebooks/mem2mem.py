@@ -1347,7 +1347,7 @@ where the model looks. Whether it uses what the heads have put there is another 
 The paper's figures 3 and 4 show one document each. Here they are for the kept run and four of these papers
 (`snakemake -c1 mem2mem_figure3 mem2mem_figure4 --config kept=1 dataset=pmc-sample documents=4`):
 
-![Write attention of the trained run for four papers: each of ten heads but one (slot 8 of the third) with nearly all its weight on one sentence; slots 1, 3 and 7 on the first three, 10, 4 and 6 on three in a row, from the 6th, the 13th, the 6th and the 16th on](../figures/mem2mem_trained_figure3.png)
+![Write attention of the trained run for four papers: each of ten heads but one (slot 8 of the third) with nearly all its weight on one sentence; slots 1, 3 and 7 on the first three, 10, 4 and 6 on three in a row, from the 6th, the 14th, the 6th and the 16th on](../figures/mem2mem_trained_figure3.png)
 
 *The paper's figure 3 (a): each head sharply on one sentence, and hardly two heads on the same one. The four papers side by side show the pattern: slots 10, 4 and 6 are on
 three sentences in a row, wherever a section breaks off.*
