@@ -1298,8 +1298,10 @@ rows = {"as they are": [summary for _, summary in pairs]}
 for where, order in ORDERS.items() if pairs else ():
     arranged = run.encode([reordered(doc, order) for doc in three_sections])
     rows[f"conclusion {where}"] = summarize(summarizer, arranged, vocabulary, rule)
-none_has_three = "no paper has three sections"
-summary_table(rows, three_sections, options, longest, seed)[0] if pairs else none_has_three
+by_place = "no paper has three sections"
+if pairs:
+    by_place, _ = summary_table(rows, three_sections, options, longest, seed)
+by_place
 
 
 # %% slideshow={"slide_type": "skip"}
