@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import spearmanr
+from scipy.stats import rankdata
 from torch import Tensor, nn
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
@@ -101,7 +101,11 @@ def _places(model: Summarizer, batch: Batch, embedding: nn.Embedding) -> list[Te
 def _scaled(embedding: nn.Embedding, scales: list[Tensor]) -> Iterator[None]:
     """An embedding each of whose calls is multiplied by the next of these scales, a number a word."""
     following = iter(scales)
-    hook = embedding.register_forward_hook(lambda module, inputs, output: output * next(following)[..., None])
+
+    def scaled(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
+        return output * next(following)[..., None]
+
+    hook = embedding.register_forward_hook(scaled)
     try:
         yield
     finally:
@@ -116,4 +120,4 @@ def rank_agreement(first: np.ndarray, second: np.ndarray) -> float:
     the same for all."""
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return 0.0
-    return float(spearmanr(first, second)[0])
+    return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
