@@ -65,10 +65,10 @@ def _written(label: str, run: Run, documents: Sequence[Document]) -> dict[str, l
     return summaries
 
 
-def samples_text(made: dict) -> str:
+def samples_text(numbers: dict) -> str:
     """Samples as they are read: Markdown."""
-    parts = [f"**{made['title']}.** Test documents of `{made['corpus']}`."]
-    for document in made["documents"]:
+    parts = [f"**{numbers['title']}.** Test documents of `{numbers['corpus']}`."]
+    for document in numbers["documents"]:
         head = [f"**Document {document['number']}**"]
         if "id" in document:
             head = [f"**{document['title'] or document['id']}** (`{document['id']}`)", f"> {document['text']}"]

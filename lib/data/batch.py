@@ -168,11 +168,11 @@ class Packed:
     sizes: Tensor  # [longest sentence] how many sentences reach each step; on the CPU
 
 
-def _moved(made: Any, device: torch.device | str) -> Any:
+def _moved(part: Any, device: torch.device | str) -> Any:
     """A dataclass whose tensors are on `device`."""
-    values = {field.name: getattr(made, field.name) for field in fields(made)}
+    values = {field.name: getattr(part, field.name) for field in fields(part)}
     tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
-    return replace(made, **{name: value.to(device, non_blocking=True) for name, value in tensors.items()})
+    return replace(part, **{name: value.to(device, non_blocking=True) for name, value in tensors.items()})
 
 
 def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:

@@ -98,16 +98,16 @@ def longest_common_recall(texts: Sequence[str], references: Sequence[list[str]])
     return 100 * np.array([_longest_common(text, wanted) / max(1, len(wanted)) for text, wanted in pairs])
 
 
-def _longest_common(text: list[str], wanted: list[str]) -> int:
-    """Length of the longest common subsequence: a bit for each wanted word (Hyyrö 2004)."""
-    places = dict.fromkeys(wanted, 0)
-    for i, word in enumerate(wanted):
+def _longest_common(text: list[str], reference: list[str]) -> int:
+    """Length of the longest common subsequence: a bit for each reference word (Hyyrö 2004)."""
+    places = dict.fromkeys(reference, 0)
+    for i, word in enumerate(reference):
         places[word] |= 1 << i
-    everything = row = (1 << len(wanted)) - 1
+    everything = row = (1 << len(reference)) - 1
     for word in text:
         matched = row & places.get(word, 0)
         row = ((row + matched) | (row - matched)) & everything
-    return len(wanted) - row.bit_count()
+    return len(reference) - row.bit_count()
 
 
 def ngram_counts(summary: list[str], source: list[str], sizes: Sequence[int]) -> dict[int, tuple[int, int]]:

@@ -112,7 +112,7 @@ def _seen(first: Tensor, *others: Tensor | None) -> Sequence:
     return arrays(first, *others) if compiled(first) else (first, *others)
 
 
-def _forward_step(projected, before, alpha, hidden, previous, kept, states) -> None:
+def _forward_step(projected, before, alpha, hidden, previous, activations, states) -> None:
     """The step of `gru_forward`, by PyTorch."""
     (xr, xz, xn), (hr, hz, hn) = projected.chunk(3, 1), before.chunk(3, 1)
     r, z = (xr + hr).sigmoid(), (xz + hz).sigmoid()
@@ -121,12 +121,12 @@ def _forward_step(projected, before, alpha, hidden, previous, kept, states) -> N
     new = (1 - z) * (n - hidden)
     hidden += new if alpha is None else alpha * new
     states.copy_(hidden)
-    torch.stack([r, z, n, hn], 1, out=kept)
+    torch.stack([r, z, n, hn], 1, out=activations)
 
 
-def _backward_step(d_states, alpha, previous, kept, d_hidden, d_projected, d_before, d_alpha) -> None:
+def _backward_step(d_states, alpha, previous, activations, d_hidden, d_projected, d_before, d_alpha) -> None:
     """The step of `gru_backward`, by PyTorch."""
-    r, z, n, hn = kept.unbind(1)
+    r, z, n, hn = activations.unbind(1)
     d_hidden += d_states
     new = d_hidden.clone()
     if alpha is not None:

@@ -309,15 +309,15 @@ def additive_backward(queries, keys, v, d_scores, d_queries, d_keys, d_v):
 
 
 @_kernel
-def gru_forward(projected, before, alpha, hidden, previous, kept, states):
+def gru_forward(projected, before, alpha, hidden, previous, activations, states):
     """One step of n sequences: gates [n, 3d] of the words and of the states before. `hidden` [n, d] becomes the new
-    state, which `states` gets as well; `previous` gets the old one, and `kept` [n, 4, d] r, z, n and W_n h.
+    state, which `states` gets as well; `previous` gets the old one, and `activations` [n, 4, d] r, z, n and W_n h.
 
     alpha: [n, d], by which the update is multiplied, or None.
     """
     _apart()
     for b in range(len(hidden)):
-        width, x, g, h, k = hidden.shape[1], projected[b], before[b], hidden[b], kept[b]
+        width, x, g, h, k = hidden.shape[1], projected[b], before[b], hidden[b], activations[b]
         r, z, n, hn = k[0], k[1], k[2], k[3]
         for i in range(width):
             r[i] = _sigmoid(x[i] + g[i])
@@ -337,12 +337,13 @@ def gru_forward(projected, before, alpha, hidden, previous, kept, states):
 
 
 @_kernel
-def gru_backward(d_states, alpha, previous, kept, d_hidden, d_projected, d_before, d_alpha):
+def gru_backward(d_states, alpha, previous, activations, d_hidden, d_projected, d_before, d_alpha):
     """Gradients of `gru_forward`: d_hidden [n, d] is of the new state and becomes that of the old one, but for what
     comes through the gates d_before [n, 3d]; d_projected and d_alpha are written."""
     _apart()
     for b in range(len(d_hidden)):
-        width, h, k, dh, dx, dg = d_hidden.shape[1], previous[b], kept[b], d_hidden[b], d_projected[b], d_before[b]
+        width, h, k, dh = d_hidden.shape[1], previous[b], activations[b], d_hidden[b]
+        dx, dg = d_projected[b], d_before[b]
         r, z, n, hn, dr, dz, dn = k[0], k[1], k[2], k[3], dx[:width], dx[width : 2 * width], dx[2 * width :]
         for i in range(width):
             dh[i] += d_states[b, i]
@@ -361,13 +362,13 @@ def gru_backward(d_states, alpha, previous, kept, d_hidden, d_projected, d_befor
 
 
 @_kernel
-def lstm_forward(projected, before, hidden, cell, previous, kept, states):
+def lstm_forward(projected, before, hidden, cell, previous, activations, states):
     """One step of n sequences: gates [n, 4d] of the words and of the states before. `hidden` and `cell` [n, d] become
-    the new ones, `states` gets the new hidden one as well; `previous` gets the old one, and `kept` [n, 6, d] i, f, g,
-    o, the old cell and the tanh of the new one."""
+    the new ones, `states` gets the new hidden one as well; `previous` gets the old one, and `activations` [n, 6, d] i,
+    f, g, o, the old cell and the tanh of the new one."""
     _apart()
     for b in range(len(hidden)):
-        width, x, y, h, c, k = hidden.shape[1], projected[b], before[b], hidden[b], cell[b], kept[b]
+        width, x, y, h, c, k = hidden.shape[1], projected[b], before[b], hidden[b], cell[b], activations[b]
         i, f, g, o, old, squashed = k[0], k[1], k[2], k[3], k[4], k[5]
         for j in range(width):
             i[j] = _sigmoid(x[j] + y[j])
@@ -386,12 +387,12 @@ def lstm_forward(projected, before, hidden, cell, previous, kept, states):
 
 
 @_kernel
-def lstm_backward(d_states, kept, d_hidden, d_cell, d_gates):
+def lstm_backward(d_states, activations, d_hidden, d_cell, d_gates):
     """Gradients of `lstm_forward`: d_hidden [n, d] is of the new state; d_cell becomes that of the old cell, and
     d_gates [n, 4d] is written."""
     _apart()
     for b in range(len(d_hidden)):
-        width, k, dh, dc, d = d_hidden.shape[1], kept[b], d_hidden[b], d_cell[b], d_gates[b]
+        width, k, dh, dc, d = d_hidden.shape[1], activations[b], d_hidden[b], d_cell[b], d_gates[b]
         i, f, g, o, old, squashed = k[0], k[1], k[2], k[3], k[4], k[5]
         di, df, dg, do = d[:width], d[width : 2 * width], d[2 * width : 3 * width], d[3 * width :]
         for j in range(width):
@@ -524,15 +525,15 @@ def scale_exponentials(scores, factors, index, slopes, d_bias):
 
 
 @_kernel
-def memory_read(made, queries, v, memory, psi, reads):
+def memory_read(product, queries, v, memory, psi, reads):
     """Equation 7 of R rows: weights psi [R, r] and reads [R, d] of a memory [R, r, d] by queries [R, A]; the keys are
-    the first A of made [R, r, A + 2d] and become their tanh."""
+    the first A of product [R, r, A + 2d] and become their tanh."""
     _apart()
     rows, slots, width = memory.shape
     for b in range(rows):
         query, read = queries[b], reads[b]
         for j in range(slots):
-            h, score = made[b, j], v[0] - v[0]
+            h, score = product[b, j], v[0] - v[0]
             for a in range(len(v)):
                 h[a] = _tanh(h[a] + query[a])
             for a in range(len(v)):
@@ -547,8 +548,8 @@ def memory_read(made, queries, v, memory, psi, reads):
 
 
 @_kernel
-def memory_read_backward(made, v, memory, psi, d_psi, d_reads, d_queries, d_memory, d_v):
-    """Gradients of `memory_read`: added to d_memory, d_queries and d_v; that of the keys is put into `made`."""
+def memory_read_backward(product, v, memory, psi, d_psi, d_reads, d_queries, d_memory, d_v):
+    """Gradients of `memory_read`: added to d_memory, d_queries and d_v; that of the keys is put into `product`."""
     _apart()
     rows, slots, width = memory.shape
     d_score = np.empty_like(psi[0])
@@ -563,7 +564,7 @@ def memory_read_backward(made, v, memory, psi, d_psi, d_reads, d_queries, d_memo
             d_score[j] = total
             mean += weight * total
         for j in range(slots):
-            h, d = made[b, j], psi[b, j] * (d_score[j] - mean)
+            h, d = product[b, j], psi[b, j] * (d_score[j] - mean)
             for a in range(len(v)):
                 d_v[a] += h[a] * d
             for a in range(len(v)):
@@ -573,15 +574,15 @@ def memory_read_backward(made, v, memory, psi, d_psi, d_reads, d_queries, d_memo
 
 
 @_kernel
-def memory_write(made, shared, memory, after):
-    """Equations 8 to 10 of R rows: `after` [R, r, d] of memory [R, r, d]; the last 2d of made [R, r, A + 2d] become
-    gate and update. shared: [R, 2d], what does not depend on the slot."""
+def memory_write(product, shared, memory, after):
+    """Equations 8 to 10 of R rows: `after` [R, r, d] of memory [R, r, d]; the last 2d of product [R, r, A + 2d]
+    become gate and update. shared: [R, 2d], what does not depend on the slot."""
     _apart()
     rows, slots, width = memory.shape
-    first = made.shape[2] - 2 * width
+    first = product.shape[2] - 2 * width
     for b in range(rows):
         for j in range(slots):
-            z, u = made[b, j, first : first + width], made[b, j, first + width :]
+            z, u = product[b, j, first : first + width], product[b, j, first + width :]
             slot, new, add = memory[b, j], after[b, j], shared[b]
             for i in range(width):
                 z[i] = _sigmoid(z[i] + add[i])
@@ -592,16 +593,16 @@ def memory_write(made, shared, memory, after):
 
 
 @_kernel
-def memory_write_backward(made, memory, d_memory, d_shared):
+def memory_write_backward(product, memory, d_memory, d_shared):
     """Gradients of `memory_write`: d_memory is of `after` and becomes that of `memory`, but for what comes through
-    gate and update, whose gradients are put into `made` and added to d_shared [R, 2d]."""
+    gate and update, whose gradients are put into `product` and added to d_shared [R, 2d]."""
     _apart()
     rows, slots, width = memory.shape
-    first = made.shape[2] - 2 * width
+    first = product.shape[2] - 2 * width
     for b in range(rows):
         add = d_shared[b]
         for j in range(slots):
-            z, u = made[b, j, first : first + width], made[b, j, first + width :]
+            z, u = product[b, j, first : first + width], product[b, j, first + width :]
             slot, d = memory[b, j], d_memory[b, j]
             for i in range(width):
                 gate, update = z[i], u[i]
@@ -610,7 +611,7 @@ def memory_write_backward(made, memory, d_memory, d_shared):
                 u[i] = d_update - d_update * update * update
                 d[i] *= gate
             for i in range(2 * width):
-                add[i] += made[b, j, first + i]
+                add[i] += product[b, j, first + i]
 
 
 # ------------------------------------------------------------------------------------------------------- dropout

@@ -140,8 +140,8 @@ class LocalLayer(_DecoderOnlyLayer):
         index = places.clamp_min(0)[..., None].expand(-1, -1, k.shape[-1])
         return RememberedBlock(self.split(k.gather(1, index)), self.split(v.gather(1, index)), places)
 
-    def visible(self, kept: RememberedBlock, lengths: Tensor, start: int, count: int) -> Tensor:
-        places, block = kept.places, self.config.block
+    def visible(self, remembered: RememberedBlock, lengths: Tensor, start: int, count: int) -> Tensor:
+        places, block = remembered.places, self.config.block
         own = lengths[:, None] + start + torch.arange(count, device=places.device)  # [B, T]
         return places[:, None] // block == own[..., None] // block  # places before the source are in block -1
 
@@ -189,8 +189,8 @@ class CompressedLayer(_DecoderOnlyLayer):
         )
         return RememberedGroups(self.split(keys), self.split(values), begun_key, begun_value)
 
-    def visible(self, kept: RememberedGroups, lengths: Tensor, start: int, count: int) -> Tensor:
-        groups = torch.arange(kept.keys.shape[2] - 1, device=lengths.device)
+    def visible(self, remembered: RememberedGroups, lengths: Tensor, start: int, count: int) -> Tensor:
+        groups = torch.arange(remembered.keys.shape[2] - 1, device=lengths.device)
         whole = F.pad(groups < lengths[:, None] // self.config.stride, (1, 0), value=True)
         return whole[:, None].expand(-1, count, -1)
 

@@ -80,14 +80,14 @@ def validation_losses(run: Run, rows: int = 8) -> pd.DataFrame:
     return losses.iloc[:: max(1, len(losses) // rows)].round(3)
 
 
-def loss_figure(figures: PageFigures, name: str, run: Run, kept: bool) -> ShownFigure:
-    """The losses of a run, over its hours if it is a kept one."""
+def loss_figure(figures: PageFigures, name: str, run: Run, is_shipped: bool) -> ShownFigure:
+    """The losses of a run, over its hours if it is shipped."""
     losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics]
     caption = (
         f"Losses of {run.config['variant']} on {run.config['documents']['train']:,} training documents: of single "
         "batches (line) and on all validation documents (points)."
     )
-    return figures.show(loss_curves, caption, name, metrics=losses, hours=run.hours if kept else 0.0)
+    return figures.show(loss_curves, caption, name, metrics=losses, hours=run.hours if is_shipped else 0.0)
 
 
 def nll_by_text(run: Run, documents: Sequence[Document]) -> pd.Series:

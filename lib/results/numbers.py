@@ -112,8 +112,8 @@ def _column(measure: str, parts: list[dict], column: str) -> np.ndarray:
     return np.stack([MEASURES[measure].numbers(part)[:, number] for part in parts], 1)
 
 
-def _plain(found: Any, *names: str, digits: int = 2) -> dict:
-    return {name: round(float(getattr(found, name)), digits) for name in names}
+def _plain(result: Any, *names: str, digits: int = 2) -> dict:
+    return {name: round(float(getattr(result, name)), digits) for name in names}
 
 
 def page_table(name: str, figure: dict, preset_name: str) -> dict:

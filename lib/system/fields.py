@@ -59,6 +59,6 @@ def field_names(kind: Any) -> set[str]:
     return {field.name for field in fields(kind)}
 
 
-def as_kind(made: Any, kind: Any) -> Any:
-    """An object of a dataclass that `made`'s class is derived from, with the values that `made` has."""
-    return kind(**{name: getattr(made, name) for name in field_names(kind)})
+def as_kind(value: Any, kind: Any) -> Any:
+    """An object of a dataclass that `value`'s class is derived from, with the values that `value` has."""
+    return kind(**{name: getattr(value, name) for name in field_names(kind)})

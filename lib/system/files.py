@@ -240,9 +240,9 @@ def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
     return numbers
 
 
-def check_keys(found: dict, path: Path, what: str, needed: Iterable[str]) -> None:
+def check_keys(record: dict, path: Path, what: str, needed: Iterable[str]) -> None:
     """Raise ValueError where what a file holds is no `what`: it lacks keys that are `needed`."""
-    if missing := [key for key in needed if key not in found]:
+    if missing := [key for key in needed if key not in record]:
         raise InputError(f"{path}: no {what}: it has no {', '.join(map(repr, missing))}")
 
 

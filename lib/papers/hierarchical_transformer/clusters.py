@@ -138,14 +138,15 @@ def encode_wide(documents: Iterable[Document], pieces: Pieces, options: Paragrap
     return [encode_cluster(options.example(document), pieces, options) for document in documents]
 
 
-def encode_cluster(found: Cluster, pieces: Pieces, options: ParagraphOptions) -> EncodedDocument:
+def encode_cluster(example: Cluster, pieces: Pieces, options: ParagraphOptions) -> EncodedDocument:
     """Pieces of one cluster: the title's row ends in `<T>`; `<Q>` stands between the sentences of the summary."""
-    if not found.paragraphs:
-        raise InputError(f"document {found.id!r} has no paragraph: nothing is left to summarize")
-    title, *paragraphs = pieces.encode(cased([found.title, *found.paragraphs], options))
+    if not example.paragraphs:
+        raise InputError(f"document {example.id!r} has no paragraph: nothing is left to summarize")
+    title, *paragraphs = pieces.encode(cased([example.title, *example.paragraphs], options))
     rows = [np.append(title[: options.paragraph_tokens - 1], TITLE_END)]
     rows += [row[: options.paragraph_tokens] if len(row) else np.array([PARAGRAPH_END]) for row in paragraphs]
-    target = summary_pieces(found.summary, pieces, options)
+    target = summary_pieces(example.summary, pieces, options)
     lengths = list(map(len, rows))
-    encoded = EncodedDocument.of(found.id, np.concatenate(rows), lengths, target, (), found.summary, found.tokenised)
-    return replace(encoded, labels=np.array(found.recalls, dtype=np.float32))
+    source, summary = np.concatenate(rows), example.summary
+    encoded = EncodedDocument.of(example.id, source, lengths, target, (), summary, example.tokenised)
+    return replace(encoded, labels=np.array(example.recalls, dtype=np.float32))

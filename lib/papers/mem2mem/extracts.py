@@ -249,10 +249,10 @@ def pointer_training(options: SequenceOptions) -> TrainConfig:
     )
 
 
-def train_pointer(found: PreparedCorpus, options: SequenceOptions, progress: bool = True) -> SentencePointer:
+def train_pointer(prepared: PreparedCorpus, options: SequenceOptions, progress: bool = True) -> SentencePointer:
     """The Sent-PTR of a corpus of sentences, with its best weights. Saved in the cache."""
     config = pointer_training(options)
-    return train_in_cache("pointer", lambda: _pointer(found.vocabulary, options), found, config, progress)[0]
+    return train_in_cache("pointer", lambda: _pointer(prepared.vocabulary, options), prepared, config, progress)[0]
 
 
 def _pointer(pieces: Vocabulary, options: SequenceOptions) -> SentencePointer:
