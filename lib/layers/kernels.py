@@ -364,8 +364,8 @@ def gru_backward(d_states, alpha, previous, activations, d_hidden, d_projected, 
 @_kernel
 def lstm_forward(projected, before, hidden, cell, previous, activations, states):
     """One step of n sequences: gates [n, 4d] of the words and of the states before. `hidden` and `cell` [n, d] become
-    the new ones, `states` gets the new hidden one as well; `previous` gets the old one, and `activations` [n, 6, d] i,
-    f, g, o, the old cell and the tanh of the new one."""
+    the new ones, `states` gets the new hidden one as well; `previous` gets the old one, and `activations` [n, 6, d]
+    i, f, g, o, the old cell and the tanh of the new one."""
     _apart()
     for b in range(len(hidden)):
         width, x, y, h, c, k = hidden.shape[1], projected[b], before[b], hidden[b], cell[b], activations[b]
