@@ -143,7 +143,7 @@ def test_scores_that_cannot_be_written(tmp_path):
 def test_files_that_cannot_be_read_or_written(tmp_path):
     refused(summarize.main, [tmp_path / "gone", tmp_path / "a.txt"], "a.txt: No such file or directory")
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    refused(summarize.main, [tmp_path / "gone", tmp_path], "Is a directory")
+    refused(summarize.main, [tmp_path / "gone", tmp_path], "a folder: give the texts in it")
     refused(summarize.main, [tmp_path / "file" / "run", tmp_path / "file"], "holds no run")
 
 
