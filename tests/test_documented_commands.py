@@ -66,7 +66,13 @@ SMALL = (
     Rule(r"^(?=.*nbgrader )", "cd class && "),
     Rule(r"^python -m pytest .*", r"\g<0> --collect-only"),
     # names that stand for another, and dots that stand for what is said elsewhere
-    Rule(r"^python -m (lib\.(train|human|show_runs)|tests\.tools\.official_rouge FOLDER)$", r"\g<0> --help"),
+    Rule(
+        r"^python -m (lib\.(train|human|show_runs)|tests\.tools\.(official_rouge|pmc_sample) FOLDER)$",
+        r"\g<0> --help",
+    ),
+    # it makes the same of the packages' texts in certain versions alone, and says so of others
+    Rule(r"^python -m tests\.tools\.docstrings_sample$", "python -c 'import tests.tools.docstrings_sample'"),
+    Rule(r"sentence_splitters --before FILE", "sentence_splitters --before lib/data/sentences.py"),
     Rule(r"lib\.train \.\.\.", "lib.train mem2mem --preset demo --output runs/demo"),
     Rule(r"lib\.train PAPER --preset PRESET", "lib.train mem2mem --preset demo"),
     Rule(r"lib\.(pages\.)?(corpora|figures) FOLDER", r"lib.\1\2 my/\2"),

@@ -134,7 +134,9 @@ def test_what_is_made_with_a_home_on_a_checkout_that_may_only_be_read(anybody, c
 def test_commands_and_a_page_on_a_checkout_that_may_only_be_read(anybody, checkout, tmp_path):
     (tmp_path / "paper.md").write_text("We read long papers. They have many sentences.", encoding="utf-8")
     shown = anybody("-m", "lib.summarize", "trained/mem2mem", tmp_path / "paper.md", checkout=checkout)
-    assert shown.stdout.strip() and len(shown.stderr.splitlines()) == 1
+    told, *of_the_text = shown.stderr.splitlines()
+    assert shown.stdout.strip() and told.startswith("neither ")
+    assert [line.split(":")[0] for line in of_the_text] == ["paper.md"] * 2
     training = ["-m", "lib.train", "mem2mem", "--preset", "demo", "--steps", "1", "--limit", "4", "--output"]
     anybody(*training, tmp_path / "run", checkout=checkout)
     refused = anybody(*training, "runs/here", checkout=checkout, status=1)

@@ -100,14 +100,16 @@ def _read_file(path) -> Iterator[dict]:
 def splits() -> dict[str, list[dict]]:
     """Pairs by split. A pair whose summary or body came before, in any package, is left out.
 
-    Raises InputError where a package has another version.
+    Raises InputError where a package is not installed, or has another version.
     """
     by_split, seen = {}, set()
     for split_name, packages in PACKAGES.items():
         by_split[split_name] = []
         for name, (version, _) in packages.items():
-            if (installed := importlib.metadata.version(name)) != version:
-                raise InputError(f"{name} {installed} is installed, and the sample is of {version}")
+            versions = [d.version for d in importlib.metadata.distributions(name=name)]
+            if version not in versions:
+                there = f"{versions[0]} is installed" if versions else "it is not installed"
+                raise InputError(f"the sample is of {name} {version}, and {there}: pip install {name}=={version}")
             for number, pair in enumerate(read_package(name), 1):
                 texts = {pair["summary"].lower(), pair["document"].lower()}
                 if not texts & seen:

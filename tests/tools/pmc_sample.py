@@ -16,6 +16,7 @@ from pathlib import Path
 from lib.data.documents import SPLITS
 from lib.data.jats import jats_articles
 from lib.data.sentences import split_sentences
+from lib.system.command_line import plain_errors
 from lib.system.files import project_root
 
 SAMPLE = project_root() / "lib" / "data" / "pmc_sample"
@@ -56,10 +57,11 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args(arguments).folder
-    for split_name in SPLITS:
-        data = contents(split_name, folder)
-        (SAMPLE / f"{split_name}.jsonl.gz").write_bytes(data)
-        print(f"{split_name}: {len(data):,} bytes")
+    with plain_errors():
+        for split_name in SPLITS:
+            data = contents(split_name, folder)
+            (SAMPLE / f"{split_name}.jsonl.gz").write_bytes(data)
+            print(f"{split_name}: {len(data):,} bytes")
 
 
 if __name__ == "__main__":
