@@ -158,6 +158,16 @@ def test_cut_layers_let_nothing_pass_between_paragraphs():
     assert torch.allclose(of_title, plain, rtol=0, atol=1e-12)
 
 
+def test_a_graph_is_cut_as_attention_is():
+    """A given graph takes the place of the first head: cut, it joins no paragraph to another either."""
+    model = transformer()
+    joined = [replace(d, graph=np.ones(len(d.sentence_lengths) ** 2, dtype=np.float32)) for d in FOUR]
+    alone = [replace(d, graph=np.eye(len(d.sentence_lengths), dtype=np.float32).ravel()) for d in FOUR]
+    cut = changes_of(model)["layers cut"]
+    assert np.allclose(log_probs(model, joined, cut), log_probs(model, alone, cut), rtol=0, atol=1e-12)
+    assert not np.allclose(log_probs(model, joined), log_probs(model, alone))
+
+
 def test_a_document_of_one_paragraph_is_not_cut():
     model = transformer()
     assert np.allclose(

@@ -39,7 +39,8 @@ class Change:
     text: Callable[[Document], Document] | None = None  # before it is encoded
     document: Callable[[EncodedDocument], EncodedDocument] | None = None
     model: Callable[[Any], AbstractContextManager] = nullcontext
-    state: Callable[[Any, Any], Any] | None = None  # of a batch, and of the documents that follow in it
+    # of a batch, and what gives that of the documents which follow
+    state: Callable[[Any, Callable[[], Any]], Any] | None = None
     only_known: bool = False  # words that the vocabulary does not have do not count, with the change and without
 
 
@@ -66,8 +67,8 @@ def log_probs(
             batch = make_batch([_changed(d, change) for d in documents[start : start + batch_size]], size).to(device)
             state = model.encode(batch)
             if change.state:
-                others = [documents[(start + i + 1) % len(documents)] for i in range(len(batch))]
-                state = change.state(state, model.encode(make_batch(others, size).to(device)))
+                following = [documents[(start + i + 1) % len(documents)] for i in range(len(batch))]
+                state = change.state(state, lambda: model.encode(make_batch(following, size).to(device)))  # noqa: B023
             output, _ = model.decode(batch.target_input, state)
             counted = known_words(batch, size) if only_known or change.only_known else batch.target_mask
             log_p = model.log_prob(output, batch.target, state).masked_fill(~counted, 0)
@@ -144,20 +145,23 @@ TEXTS = {
 # ------------------------------------------------------------------------------------------------------ memory
 
 
-def _memory(change: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Any, Any], Any]:
-    """A change of M_D [B, r, d] before the first word, from it and that of other documents."""
-    return lambda state, others: replace(state, memory=change(state.memory, others.memory).contiguous())
+def _memory(change: Callable[[Tensor], Tensor]) -> Callable[[Any, Any], Any]:
+    """A change of M_D [B, r, d] before the first word."""
+    return lambda state, following: replace(state, memory=change(state.memory).contiguous())
 
 
 MEMORY = {
-    "another memory": Change("the memory of the document that follows", state=_memory(lambda memory, others: others)),
+    "another memory": Change(
+        "the memory of the document that follows",
+        state=lambda state, following: replace(state, memory=following().memory),
+    ),
     "slots averaged": Change(
-        "every slot is the mean of all", state=_memory(lambda m, others: m.mean(1, keepdim=True).expand_as(m))
+        "every slot is the mean of all", state=_memory(lambda m: m.mean(1, keepdim=True).expand_as(m))
     ),
     "slots permuted": Change(
-        "slots in another order, which no equation knows of", state=_memory(lambda m, others: m.flip(1))
+        "slots in another order, which no equation knows of", state=_memory(lambda m: m.flip(1))
     ),
-    "memory erased": Change("every slot is 0", state=_memory(lambda m, others: torch.zeros_like(m))),
+    "memory erased": Change("every slot is 0", state=_memory(torch.zeros_like)),
 }
 
 

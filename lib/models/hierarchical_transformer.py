@@ -121,9 +121,10 @@ class GlobalLayer(nn.Module):
                 torch.einsum("zst,bzpt->bzps", weight, self.dropout_before(heads)) for weight in self.between_weights
             )
         (scores,) = full_precision(q @ k.transpose(-1, -2))
-        weights = scores.masked_fill(~self.reachable(present)[:, None], -torch.inf).softmax(-1)
+        reachable = self.reachable(present)
+        weights = scores.masked_fill(~reachable[:, None], -torch.inf).softmax(-1)
         if graph is not None:
-            graph = graph * present[:, None]
+            graph = graph * reachable
             rows = graph / graph.sum(-1, keepdim=True).clamp_min(torch.finfo(graph.dtype).tiny)
             weights = torch.cat([rows[:, None].to(weights.dtype), weights[:, 1:]], 1)
         return self.dropout(weights).to(v.dtype) @ v, weights
