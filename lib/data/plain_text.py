@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from lib.data.documents import Document, checked_text
 from lib.data.sentences import split_sentences
+from lib.data.words import is_word
 from lib.system.errors import InputError
 
 _MARKED = re.compile(r"(?P<marks>#{1,6})\s+(?P<name>\S.*)")
@@ -84,7 +85,7 @@ def parse_text(text: str, name: str = "", paragraphs: bool = False) -> Document:
 def left_out_words(text: str) -> int:
     """The number of words that `parse_text` does not read: of title and headings, code and the words of images."""
     words = (word for part in _parts(text).left_out for word in part.split())
-    return sum(any(c.isalnum() for c in word) for word in words)
+    return sum(map(is_word, words))
 
 
 def _parts(text: str, paragraphs: bool = False) -> _Parts:
@@ -163,7 +164,7 @@ def _end_of_code(lines: list[str], number: int, fence_ends: dict[str, list[int]]
 def _is_underlined(line: str, below: str) -> bool:
     """Whether a line has another below it that underlines it: of "=" or "-" as in Markdown (two of these begin a
     signature), of other signs where it is about as long."""
-    if not _UNDERLINE.fullmatch(below) or not any(c.isalnum() for c in line) or _ITEM.fullmatch(line):
+    if not _UNDERLINE.fullmatch(below) or not is_word(line) or _ITEM.fullmatch(line):
         return False
     if below[0] in "=-":
         return below != "--"

@@ -59,6 +59,11 @@ def tokenize(sentence: str) -> list[str]:
     return (in_any_script if needed.search(sentence) else _WORD).findall(sentence)
 
 
+def is_word(word: str) -> bool:
+    """Whether a token is more than a mark: what ROUGE counts, too."""
+    return any(c.isalnum() for c in word)
+
+
 _SYMBOL = re.compile(r"\[[A-Z]+\]")
 
 

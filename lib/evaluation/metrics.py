@@ -12,7 +12,7 @@ from rouge_score.tokenize import tokenize
 from rouge_score.tokenizers import Tokenizer
 
 from lib.data.characters import lowered, unified
-from lib.data.words import counted_words, need_all_letters, other_letters
+from lib.data.words import counted_words, is_word, need_all_letters, other_letters
 from lib.evaluation.measures import METRICS
 
 
@@ -129,11 +129,6 @@ def distinct(summaries: Sequence[Sequence[str]]) -> list[float]:
     """1 for each summary, in words, that no other document has, 0 for the others."""
     times = Counter(map(tuple, summaries))
     return [float(times[tuple(summary)] == 1) for summary in summaries]
-
-
-def is_word(word: str) -> bool:
-    """Whether a token is more than a mark: what ROUGE counts, too."""
-    return any(c.isalnum() for c in word)
 
 
 def count_words(sentences: Sequence[str]) -> int:

@@ -20,12 +20,12 @@ from lib.data.characters import lowered
 from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus
-from lib.data.words import need_all_letters
+from lib.data.words import is_word
+from lib.evaluation.baselines import counted_in
 from lib.evaluation.measures import COPIED
 from lib.evaluation.metrics import (
     count_words,
     distinct,
-    is_word,
     limited_recall,
     ngram_counts,
     repeated_ngrams,
@@ -162,7 +162,7 @@ def _setting(corpus: str, documents: Sequence[Document], split_name: str, traini
         "corpus": Path(corpus).name,
         "split": split_name,
         "ids": [d.id for d in documents],
-        **({"letters": ALL_LETTERS} if need_all_letters(s for d in documents for s in d.summary) else {}),
+        **({"letters": ALL_LETTERS} if counted_in(documents) else {}),
         "training documents": training,
     }
 

@@ -17,6 +17,7 @@ from lib.data.pieces import Pieces
 from lib.data.plain_text import parse_text
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import BOS, SPECIALS, UNK
+from lib.data.words import is_word
 from lib.models.summarizer import Extractor
 from lib.runs.folder import read_metrics
 from lib.runs.readable import Forms, Readable, readable
@@ -195,7 +196,7 @@ class Run:
     def _unknown(self, rows: list[list[str]]) -> float:
         """The share of words that are not in the vocabulary, or take more than `FAMILIAR` pieces."""
         known = self.encoder.source_vocabulary or self.vocabulary
-        tokens = [token for row in rows for token in row if any(map(str.isalnum, token))]
+        tokens = [token for row in rows for token in row if is_word(token)]
         if not self.in_pieces:
             strange = [token.strip() not in known for token in tokens]
         else:
