@@ -127,7 +127,7 @@ from lib.models.hierarchical_transformer import (
 )
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
 from lib.pages.runs import (
-    learn, loss_figure, nll_by_text, run_facts, run_for_page, train_or_load,
+    loss_figure, nll_by_text, run_facts, run_for_page, train_or_load,
     unseen_papers, validation_losses,
 )  # fmt: skip
 from lib.pages.shown import (
@@ -146,6 +146,7 @@ from lib.results.text import published_table, setting, table_frame
 from lib.system.files import trained_folder, work_folder
 from lib.papers.tables import DECODINGS
 from lib.runs.loop import evaluate_loss
+from lib.tasks.task import learn
 
 as_they_are = (dataset, preset, variant, steps, study_steps, seed) == (
     "",
@@ -1616,7 +1617,7 @@ from lib.models.hierarchical_transformer import (
     HierarchicalTransformer,
     HierarchicalTransformerConfig,
 )
-from lib.pages.runs import learn
+from lib.tasks.task import learn
 
 
 def small_transformer(**changes):

@@ -113,7 +113,7 @@ from lib.models.mem2mem import (
 )
 from lib.models.summarizer import Extractor
 from lib.pages.runs import (
-    learn, loss_figure, run_facts, run_for_page, unseen_papers, validation_losses,
+    loss_figure, run_facts, run_for_page, unseen_papers, validation_losses,
 )  # fmt: skip
 from lib.pages.shown import (
     PageFigures, Passages, clip, figures_folder, picture, show_source, show_tables,
@@ -129,6 +129,7 @@ from lib.results.text import (
     table_frame,
 )
 from lib.papers.tables import DECODINGS
+from lib.tasks.task import learn
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "+read", 0, 0)
 dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")
@@ -1682,7 +1683,7 @@ from lib.data.synthetic import planted_sentences
 from lib.pages.exercises import Exercise
 from lib.evaluation.metrics import copied_ngrams
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
-from lib.pages.runs import learn
+from lib.tasks.task import learn
 
 
 def small_mem2mem(width=8, **changes):

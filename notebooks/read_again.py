@@ -98,7 +98,7 @@ from lib.evaluation.metrics import rouge
 from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 from lib.pages.runs import (
-    learn, loss_figure, run_facts, run_for_page, train_or_load, validation_losses,
+    loss_figure, run_facts, run_for_page, train_or_load, validation_losses,
 )  # fmt: skip
 from lib.pages.shown import (
     PageFigures, Passages, clip, figures_folder, show_source, show_tables, wrapped,
@@ -113,6 +113,7 @@ from lib.results.text import (
     without_published,
 )
 from lib.system.files import project_root, work_folder, write_json, write_whole
+from lib.tasks.task import learn
 
 kept = (dataset, preset, variant, steps, seed) == (
     "",
@@ -1300,7 +1301,7 @@ from lib.data.vocabulary import EOS
 from lib.pages.exercises import Exercise
 from lib.layers.gru import GatedGRU
 from lib.models.read_again import ReadAgain, ReadAgainConfig
-from lib.pages.runs import learn
+from lib.tasks.task import learn
 
 WORDS, KNOWN_WORDS = [4, 7, 12, 5, 12, 6], 12  # a vocabulary of 12 words; 12 is unknown
 short_text = EncodedDocument.of("a", WORDS, [6], [5, 12, EOS], ["zebra"])

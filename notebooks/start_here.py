@@ -109,7 +109,7 @@ from lib.pages.figures import dot_plots, histograms, lines, word_maps
 from lib.runs.search import DecodeConfig, beam_search
 from lib.evaluation.metrics import repeated_ngrams, rouge
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from lib.pages.runs import learn
+from lib.tasks.task import learn
 from lib.pages.shown import PageFigures, Passages, figures_folder, show_tables, wrapped
 from lib.results.scores import cut
 from lib.system.files import trained_folder
@@ -1129,7 +1129,7 @@ from lib.runs.search import DecodeConfig
 from lib.layers.pointer import PointerGenerator, PointerOutput
 from lib.evaluation.metrics import repeated_ngrams, rouge
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from lib.pages.runs import learn
+from lib.tasks.task import learn
 from lib.runs.config import TrainConfig
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]

@@ -122,7 +122,7 @@ from lib.layers.pointer import PointerOutput
 from lib.results.kept import kept_table
 from lib.models.windowed import TiedPointer, Windowed, WindowedConfig
 from lib.pages.runs import (
-    learn, loss_figure, run_facts, run_for_page, unseen_papers, validation_losses,
+    loss_figure, run_facts, run_for_page, unseen_papers, validation_losses,
 )  # fmt: skip
 from lib.pages.shown import (
     PageFigures, Passages, clip, figures_folder, show_source, show_tables, wrapped,
@@ -132,6 +132,7 @@ from lib.papers import resolve
 from lib.results.scores import cut
 from lib.results.text import setting, table_frame
 from lib.papers.tables import DECODINGS
+from lib.tasks.task import learn
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "dynamic", 0, 0)
 dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")
@@ -1476,7 +1477,7 @@ from lib.models.windowed import count_windows
 from lib.papers.windowed.windows import mark_transitions
 from lib.pages.exercises import Exercise
 from lib.models.windowed import Windowed, WindowedConfig
-from lib.pages.runs import learn
+from lib.tasks.task import learn
 
 WINDOW, STRIDE = 8, 6
 

@@ -33,7 +33,6 @@ from lib.pages.figures import (
 )
 from lib.pages.parameters import ParameterError, check_parameters
 from lib.pages.runs import (
-    learn,
     measured,
     nll_by_text,
     run_facts,
@@ -46,6 +45,7 @@ from lib.papers import open_run
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.files import project_root, write_whole
 from lib.system.threads import torch_threads
+from lib.tasks.task import learn
 from tests.conftest import batch_of, tiny_model
 
 DECLARED = 'dataset: str = "aclsum"  # which\nsteps: int = 0\nrate: float = 0.1\nfast: bool = False'

@@ -4,16 +4,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-import torch
 from torch import nn
 
-from lib.data.batch import Batch
 from lib.data.catalogue import IN_BOTH
 from lib.data.corpora import Corpus, unseen
 from lib.data.documents import Document
@@ -27,7 +24,6 @@ from lib.runs.loop import evaluate_loss, train
 from lib.runs.run import Run
 from lib.system.files import project_root, trained_folder, work_folder
 from lib.system.fingerprints import digest
-from lib.system.threads import torch_threads
 
 
 def unseen_papers(corpus: Corpus, most: int | None = None) -> list[Document]:
@@ -101,20 +97,6 @@ def nll_by_text(run: Run, documents: Sequence[Document]) -> pd.Series:
     encoded = {"its own": run.encode(documents), "the next one's": run.encode(others)}
     nll = {name: evaluate_loss(run.model, split, 8, len(run.vocabulary))["nll"] for name, split in encoded.items()}
     return pd.Series(nll, name="nll")
-
-
-def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
-    """Train a small model on batches that are made as they come: Adam, gradients clipped at norm 2. On one thread:
-    its operations are so small that several would wait for each other."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, foreach=True)  # to the bit, in fewer calls
-    with torch_threads(1):
-        for batch in batches:
-            loss = model.loss(batch)["loss"]
-            optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), 2.0)
-            optimizer.step()
-    return model
 
 
 def measured(folder: Path, name: str, *command: str, threads: int | None = None) -> dict[str, float]:
