@@ -78,4 +78,4 @@ def _cosines(model: ReadAgain, embeddings: Tensor) -> Tensor:
 def _shares(model: ReadAgain, embeddings: Tensor, words: Tensor) -> np.ndarray:
     cosines = _cosines(model, embeddings)
     own = cosines.gather(1, words[:, None] - len(SPECIALS))
-    return ((cosines > own).sum(1) / (cosines.shape[1] - 1)).double().numpy()
+    return (cosines > own).sum(1).numpy() / (cosines.shape[1] - 1)
