@@ -1,8 +1,8 @@
 """Is the embedding that Read-Again makes of a word's context (15) near the word's own embedding?
 
-A word that encoder and decoder know is hidden: the encoder reads [UNK] at all its places. Its own row of the decoder's
-table is then ranked among all rows by their cosine with p_i. The measure is the share of the rows that are nearer: 0
-for the nearest, a half by chance.
+A word that encoder and decoder know is hidden: the encoder reads [UNK] at all its places. Its own row of the
+decoder's table is then ranked among all rows by their cosine with p_i. The measure is the share of the rows that are
+nearer: 0 for the nearest, a half by chance.
 """
 
 from collections.abc import Sequence

@@ -62,7 +62,5 @@ def interaction(
     dimensions, neither = range(words.shape[1]), moved()
     one = [moved((first, k)) for k in dimensions]
     other = [moved((second, k)) for k in dimensions]
-    mixed = [
-        (moved((first, a), (second, b)) - one[a]) - (other[b] - neither) for a in dimensions for b in dimensions
-    ]
+    mixed = [(moved((first, a), (second, b)) - one[a]) - (other[b] - neither) for a in dimensions for b in dimensions]
     return torch.stack(mixed).abs().max().item() / step**2

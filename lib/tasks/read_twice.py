@@ -2,9 +2,9 @@
 
 Each text has one word of each of four kinds, in any order, between two numbers. The kind whose number is their sum,
 modulo four, is asked for, and the headline is the text's word of this kind. Whoever reads forwards learns the last
-number when the words are over, and whoever reads backwards the first: until then any of the four words may be the one.
-Only a second read knows before it begins. A model that knows the words and not the kind, or the kind and not the word,
-is right in a quarter of the texts.
+number when the words are over, and whoever reads backwards the first: until then any of the four words may be asked
+for. Only a second read knows before it begins. A model that knows the words and not the kind, or the kind and not the
+word, is right in a quarter of the texts.
 
 In half of the texts to learn from the first number is 0, so that the last one is learned before the sum is.
 """
@@ -53,7 +53,7 @@ class LastStateAlone(ReadAgain):
 
 
 def asked(encoder: str, kind: type[ReadAgain], seed: int) -> Mapping[str, float]:
-    """Train a small model: the shares of unseen texts for which it writes the right word, and one of the right kind."""
+    """Train a small model: shares of unseen texts of which it writes the right word, and a word of that kind."""
     torch.manual_seed(seed)
     sizes = {"embedding": WIDTH, "hidden": WIDTH, "dropout": 0.0}
     model = kind(ReadAgainConfig(SIZE, SIZE, encoder=encoder, copy=False, importance="sigmoid", **sizes))

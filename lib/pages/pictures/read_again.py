@@ -7,7 +7,7 @@ CONTEXT, SCORES = "embeddings from context", "generate, copy"
 PICTURE = ModelPicture(
     "Read-Again",
     "Read-Again. The encoder, above: the first read, equations 1 to 3 of a GRU or 7 of an LSTM, ends in a vector of "
-    "the text; word, its state and text vector give the importance of each word, 5, which steers the second read of a "
+    "the text; word, state and text vector give the importance of each word, 5, which steers the second read of a "
     "GRU, 4 and 6; that of an LSTM is told them, 8, or the vectors of several sentences, 9 to 11. One step of the "
     "decoder, below: attention to the second read from the state before, 13 and 14, and the word before make the "
     "decoder state, 12; a word outside the vocabulary is embedded from its context, 15; scores for generating and "
