@@ -30,7 +30,7 @@ be **copied** from the text. Second, unknown words do not all enter the decoder 
 | 3 | a task that can only be learned by copying | 3 |
 | 4 | every equation as a short function, checked against the library `lib`; then all functions together as the loss, for every encoder | 40 |
 | 5 | the paper's studies on the dispatches: encoders (its Table 1), vocabulary sizes (Table 3), embeddings from context, decoding time (Table 4) | 15 |
-| 6 | exercises | 60 to 75 |
+| 6, 7 | what deviates, exercises | 70 |
 
 Before this page: [Windowed attention](windowed.ipynb); next: [Mem2Mem](mem2mem.ipynb).
 
@@ -387,7 +387,7 @@ pd.DataFrame({name: of_seeds(measure) for name, measure in columns.items()})
 r"""
 **What to see.** All rows know which kind is asked for. With the last state alone it is the word that gets lost: reading once is right in 67, 65 of 100, a bidirectional encoder in 85, 81, reading again in 74, 90 (by seed). So the
 second read is above one read, but not above a bidirectional encoder: 1,000 batches do not show that it helps to know *which* word to carry.
-With **all states** in sight, reading once is right in 100 of 100. This may be why the gain on Reuters is small, too: there the decoder attends to all states (14), and can fetch a word that turns out to matter when the whole text is known. It is a
+With **all states** in sight, reading once is right in 100, 100 of 100. This may be why the gain on Reuters is small, too: there the decoder attends to all states (14), and can fetch a word that turns out to matter when the whole text is known. It is a
 hypothesis; a made-up task can support it, and cannot show it for Reuters.
 """
 
@@ -1354,7 +1354,9 @@ r"""
 **What to see.** Time grows with the vocabulary, both here and on the paper's Titan X. Copying costs nothing here that could be told from noise, and about a tenth in the paper. 2,000 words with copying write 4.2 times as fast
 as 69,000 without it in the paper (0.084 and 0.356 s).
 
-<details><summary><b>What deviates from the paper, as far as this page's numbers need it</b></summary>
+# 6. Deviations
+
+<details><summary><b>As far as this page's numbers need them</b></summary>
 
 [`docs/papers/read_again.md`](../docs/papers/read_again.md) has every point at which the project differs from the paper, with the reason.
 
@@ -1375,7 +1377,7 @@ as 69,000 without it in the paper (0.084 and 0.356 s).
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-# 6. Exercises
+# 7. Exercises
 
 You write nine functions of at most five lines each. A check compares your results with the library or with something computed in another way. It says how many cases are right
 and shows the first wrong one, but never the right answer; code that raises an exception is a wrong case. Open an answer's fold to see a solution. This part has its own set-up cell and needs nothing

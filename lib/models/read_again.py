@@ -23,6 +23,7 @@ from lib.system.fields import Checked, Count, Share
 
 PaperEncoder = Literal["gru", "lstm", "read-again gru", "read-again lstm", "option 1", "option 2"]
 ENCODERS: tuple[str, ...] = get_args(PaperEncoder)
+Encoder = Literal[PaperEncoder, "bidirectional gru"]
 READS_ONCE = "gru", "lstm"
 BIDIRECTIONAL = "bidirectional gru"  # what the paper compares the idea with in words; it has no row of it
 
@@ -35,7 +36,7 @@ class ReadAgainConfig(Checked):
     source_vocab_size: int = 110_000  # words that the encoder knows
     embedding: int = 512
     hidden: int = 512
-    encoder: Literal[PaperEncoder, "bidirectional gru"] = "read-again lstm"  # options 1, 2: for several sentences
+    encoder: Encoder = "read-again lstm"  # options 1 and 2 are for several sentences
     sentences: Count = 2  # at most, in options 1 and 2
     copy: bool = True
     importance: Literal["tanh", "sigmoid"] = "tanh"  # of alpha in (5); "sigmoid" keeps it positive

@@ -18,7 +18,7 @@ import torch
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.vocabulary import EOS, SPECIALS
-from lib.models.read_again import ReadAgain, ReadAgainConfig, ReadAgainState
+from lib.models.read_again import Encoder, ReadAgain, ReadAgainConfig, ReadAgainState
 from lib.runs.search import DecodeConfig, greedy_search
 from lib.tasks.task import Task, learn
 
@@ -52,7 +52,7 @@ class LastStateAlone(ReadAgain):
         return replace(state, words=torch.zeros_like(state.words))
 
 
-def asked(encoder: str, kind: type[ReadAgain], seed: int) -> Mapping[str, float]:
+def asked(encoder: Encoder, kind: type[ReadAgain], seed: int) -> Mapping[str, float]:
     """Train a small model: shares of unseen texts of which it writes the right word, and a word of that kind."""
     torch.manual_seed(seed)
     sizes = {"embedding": WIDTH, "hidden": WIDTH, "dropout": 0.0}
