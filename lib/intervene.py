@@ -4,6 +4,7 @@
     python -m lib.intervene trained/mem2mem "another memory" "slots averaged" --dataset pmc-sample --documents 48
     python -m lib.intervene trained/windowed --dataset pmc-sample --of summaries --output changes.json
     python -m lib.intervene trained/mem2mem --attention --dataset pmc-sample --of summaries
+    python -m lib.intervene trained/read_again --hidden-words --dataset docstrings
 
 One row a change: log-probability in nats a word, and by how much the change moves it, with the 95% interval of a
 paired bootstrap over documents. Where the interval holds 0 it is not seen that the part does anything. Without names
@@ -11,6 +12,9 @@ of changes all that the model has the parts for are made. They are explained in 
 
 --attention asks instead whether attention says which sentences or paragraphs a text rests on: how far its ranks agree
 with those by erasing each, and by the gradient (`lib.evaluation.importance`).
+
+--hidden-words asks whether the embedding that Read-Again makes of a word's context is near the word's own: words that
+it knows are hidden from its encoder, one at a time (`lib.evaluation.hidden_words`).
 """
 
 from argparse import Namespace
@@ -27,8 +31,11 @@ from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS, SLIDE_SYMBOL, UNK
 from lib.evaluation.bootstrap import interval, paired_bootstrap
+from lib.evaluation.hidden_words import MEASURES as NEARER
+from lib.evaluation.hidden_words import nearer_shares
 from lib.evaluation.importance import MEASURES, rank_agreement
 from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs
+from lib.models.read_again import ReadAgain
 from lib.models.summarizer import Summarizer
 from lib.runs.run import Run
 from lib.runs.search import batches, written
@@ -48,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="the texts whose probability is measured: the authors', or what the run writes of each document",
     )  # fmt: skip
     parser.add_argument("--attention", action="store_true", help="rank agreement of attention, erasure and gradient")
+    parser.add_argument("--hidden-words", action="store_true", help="how near embeddings from context are")
     parser.add_argument("--output", type=Path, help="a JSON file for the numbers, of each document too")
     parser.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
     args = parser.parse_args(arguments)
@@ -60,15 +68,21 @@ def _intervene(args: Namespace) -> None:
         raise InputError(f"--documents must be at least 2, not {args.documents}")
     if args.output:
         check_replaces(args.output, "interventions", ("run", "changes"))
-    if args.attention and args.changes:
-        raise InputError(f"--attention, or changes ({', '.join(args.changes)}): not both")
+    asked = ["--attention"] * args.attention + ["--hidden-words"] * args.hidden_words
+    asked += [f"changes ({', '.join(args.changes)})"] if args.changes else []
+    if len(asked) > 1:
+        raise InputError(f"{', or '.join(asked)}: not both")
     run = lib.load(args.run, device=args.device)
     _check(run, args)
     known = changes_of(run.model)
     changes = {name: known[one_of(name, known, "change")] for name in args.changes or known}
     documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
-    made = agreements(run, documents, args.of) if args.attention else intervene(run, documents, changes, args.of)
-    head, line = AGREEMENT if args.attention else CHANGE
+    if args.attention:
+        made, (head, line) = agreements(run, documents, args.of), AGREEMENT
+    elif args.hidden_words:
+        made, (head, line) = hidden_words(run, documents), HIDDEN
+    else:
+        made, (head, line) = intervene(run, documents, changes, args.of), CHANGE
     rows = []
     print(f"{head}\n|{' --- |' * (head.count('|') - 1)}")
     for row in made:
@@ -80,6 +94,7 @@ def _intervene(args: Namespace) -> None:
 
 
 CHANGE = "| change | | nats a word | difference |", "| {change} | {what} | {mean:.3f} | {text} |"
+HIDDEN = "| embedding | | rows of Y that are nearer than the word's own, percent |", "| {change} | {what} | {text} |"
 AGREEMENT = "| one measure | the other | rank agreement |", "| {change} | {what} | {text} |"
 
 
@@ -127,6 +142,25 @@ def agreements(run: Run, documents: Sequence[Document], of: str = "references") 
         yield {
             "change": first, "what": second, "mean": mean.mean, "low": mean.low, "high": mean.high,
             "text": str(mean), "values": np.round(values, 5).tolist(),
+        }  # fmt: skip
+
+
+def hidden_words(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
+    """A row of each measure of `lib.evaluation.hidden_words`: the mean over documents of the share of rows that are
+    nearer, in percent, with its interval, the number of words, and the values of all documents. Documents in which
+    fewer than two words can be hidden are left out."""
+    if not isinstance(run.model, ReadAgain):
+        raise InputError(f"{run.config['paper']} has no embeddings from context: only Read-Again has")
+    shares = [nearer_shares(run.model, document) for document in run.encode(documents)]
+    shares = [of for of in shares if of.shape[1]]
+    if not shares:
+        raise InputError("no document has two words that can be hidden")
+    for i, (name, what) in enumerate(NEARER.items()):
+        values = 100 * np.array([of[i].mean() for of in shares])
+        mean = interval(values)
+        yield {
+            "change": name, "what": what, "mean": mean.mean, "low": mean.low, "high": mean.high, "text": str(mean),
+            "words": sum(of.shape[1] for of in shares), "values": np.round(values, 3).tolist(),
         }  # fmt: skip
 
 

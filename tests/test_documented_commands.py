@@ -44,7 +44,7 @@ class Rule:
 
 
 # parameters with which `test_whole_pages` runs the pages that are named with them
-WHOLE = (" -p dataset my/folder -p variant +transfer", " -p dataset arxiv", " -p study_steps 150", " -p preset demo")
+WHOLE = (" -p dataset my/folder -p variant +transfer", " -p dataset arxiv", " -p preset demo")
 SMALL = (
     # what needs a network, a person or a class of students: whether all that it names is there
     Rule(r"^make (?!help$)", "make -n ", quick=True),

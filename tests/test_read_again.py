@@ -1,16 +1,18 @@
 """Read-Again and ABS: against torch's own cells, and where copying alone can help."""
 
+import numpy as np
 import pytest
 import torch
 
 from lib.data.batch import make_batch
 from lib.data.vocabulary import BOS, EOS, UNK
 from lib.layers.dropout import Dropout
-from lib.layers.gru import GatedGRU
+from lib.layers.gru import GatedGRU, gru_scan
 from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 from lib.papers import PAPERS
 from lib.runs.search import DecodeConfig, greedy_search
+from lib.system.errors import InputError
 from tests.conftest import RAGGED, VOCAB, batch_of, document, double
 
 SIZES = {"source_vocab_size": 20, "embedding": 5, "hidden": 4, "dropout": 0.0, "sentences": 3}
@@ -235,3 +237,31 @@ def test_what_is_generated_is_the_vocabularys_share_of_the_softmax():
     generated = model.attention_weights(batch.target_input, state)["generate"]
     assert torch.allclose(generated, both[..., : words.shape[-1]].sum(-1))
     assert (generated - 0.5).abs().max() > 0.1, "where its opposite would be as good, nothing is seen"
+
+
+def test_a_bidirectional_encoder_reads_each_text_alone_both_ways():
+    """PyTorch's own GRU on each text without padding; the decoder starts from where both halves end."""
+    model = tiny(encoder="bidirectional gru")
+    plain = torch.nn.GRU(5, 2, batch_first=True, bidirectional=True).double()
+    plain.load_state_dict(model.first_read.state_dict())
+    batch = batch_of(*RAGGED)
+    state = model.encode(batch)
+    for i, length in enumerate(batch.source_lengths.tolist()):
+        states, last = plain(model.source_embedding(batch.source[i, :length])[None])
+        assert torch.allclose(state.words[i, :length], states[0], rtol=0, atol=1e-12)
+        start = torch.tanh(model.bridge(last[:, 0].flatten()))
+        assert torch.allclose(state.hidden[i], start, rtol=0, atol=1e-12)
+
+
+def test_half_of_the_states_of_a_bidirectional_encoder_reads_backwards():
+    with pytest.raises(InputError, match="hidden must be even where half of it reads backwards, not 5"):
+        tiny(encoder="bidirectional gru", hidden=5)
+
+
+@pytest.mark.parametrize("alpha, expected", [(1.0, 0.4), (0.5, 0.7), (0.0, 1.0), (-0.5, 1.3)])
+def test_a_step_by_hand(alpha, expected):
+    """State 1, gate 0.6 (PyTorch's 0.4), proposal 0: the numbers of the page."""
+    gates = torch.tensor([[0.0, np.log(0.4 / 0.6), 0.0]]).double()
+    one, nothing = torch.ones(1, 1).double(), torch.zeros(3, 1).double()
+    states, _ = gru_scan(gates, alpha * one, one, nothing, nothing[:, 0], [1])
+    assert states.item() == pytest.approx(expected, abs=1e-12)

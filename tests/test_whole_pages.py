@@ -80,7 +80,7 @@ def text_of(notebook: nbformat.NotebookNode) -> str:
 TRAINED = {  # page -> a variant that is not its own, and what else its studies take
     "mem2mem": {"variant": "+transfer"},
     "windowed": {"variant": "streamed"},
-    "read_again": {"variant": "read-again gru", "study_steps": 2},
+    "read_again": {"variant": "read-again gru"},
     # `small` has longer summaries and products in bfloat16, which take minutes where a processor has none
     "hierarchical_transformer": {"variant": "HT + similarity graph", "study_steps": 1, "preset": "demo"},
 }

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import Batch
 from lib.data.vocabulary import UNK
@@ -20,8 +21,11 @@ from lib.models.summarizer import Summarizer, document_weights
 from lib.system.errors import InputError
 from lib.system.fields import Checked, Count, Share
 
-Encoder = Literal["gru", "lstm", "read-again gru", "read-again lstm", "option 1", "option 2"]
-ENCODERS: tuple[str, ...] = get_args(Encoder)
+PaperEncoder = Literal["gru", "lstm", "read-again gru", "read-again lstm", "option 1", "option 2"]
+ENCODERS: tuple[str, ...] = get_args(PaperEncoder)
+Encoder = Literal[PaperEncoder, "bidirectional gru"]
+READS_ONCE = "gru", "lstm"
+BIDIRECTIONAL = "bidirectional gru"  # what the paper compares the idea with in words; it has no row of it
 
 
 @dataclass(frozen=True)
@@ -76,15 +80,14 @@ class ReadAgain(Summarizer):
         c, e, d = config, config.embedding, config.hidden
         self.source_embedding = nn.Embedding(c.source_vocab_size, e)  # x
         self.target_embedding = nn.Embedding(c.vocab_size, e)  # Y
-        gru = c.encoder in ("gru", "read-again gru")
-        self.first_read = GRU(e, d) if gru else LSTM(e, d)
+        self.first_read = _first_read(c)
         if c.encoder == "read-again gru":
             each = 1 if c.single_importance else d
             self.importance_word = nn.Linear(d, each)  # W_e, with a bias
             self.importance_text = nn.Linear(d, each, bias=False)  # U_e
             self.importance_input = nn.Linear(e, each, bias=False)  # V_e
             self.second_read = GatedGRU(e, d)
-        elif c.encoder not in ("gru", "lstm"):
+        elif c.encoder not in (*READS_ONCE, BIDIRECTIONAL):
             texts = {"read-again lstm": 1, "option 1": c.sentences, "option 2": 2}[c.encoder]
             self.second_read = LSTM(e + d + texts * d, d)
         if c.encoder == "option 2":
@@ -133,8 +136,10 @@ class ReadAgain(Summarizer):
         if self.config.encoder in ("option 1", "option 2"):
             return *self._read_sentences(batch, embedded), None
         mask = batch.source_mask
+        if self.config.encoder == BIDIRECTIONAL:
+            return *_run_both_ways(self.first_read, embedded, batch.source_lengths), None
         first, text = _run(self.first_read, embedded, mask)  # equations 1 to 3, 7
-        if self.config.encoder in ("gru", "lstm"):
+        if self.config.encoder in READS_ONCE:
             return first, text, None
         first, text = self.dropout(first), self.dropout(text)
         if self.config.encoder == "read-again gru":
@@ -272,10 +277,27 @@ class ReadAgain(Summarizer):
 LOWEST = -1e30  # a score whose exponential is 0; finite, so that gradients are too
 
 
+def _first_read(config: ReadAgainConfig) -> nn.Module:
+    if config.encoder == BIDIRECTIONAL:
+        if config.hidden % 2:
+            raise InputError(f"hidden must be even where half of it reads backwards, not {config.hidden}")
+        return GRU(config.embedding, config.hidden // 2, bidirectional=True)
+    read = GRU if config.encoder in ("gru", "read-again gru") else LSTM
+    return read(config.embedding, config.hidden)
+
+
 def _run(rnn: nn.Module, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Outputs [B, N, d] and each row's last one [B, d]. Padding stands after the words and reaches none of them."""
     outputs, _ = rnn(inputs)
     return outputs, _last(outputs, mask)
+
+
+def _run_both_ways(rnn: nn.Module, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """States [B, N, d] of which half reads forwards and half backwards, and where each half ends [B, d]."""
+    packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+    states, last = rnn(packed)
+    states, _ = pad_packed_sequence(states, batch_first=True, total_length=inputs.shape[1])
+    return states, last.transpose(0, 1).flatten(1)
 
 
 def _last(states: Tensor, mask: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ CONTEXT, SCORES = "embeddings from context", "generate, copy"
 PICTURE = ModelPicture(
     "Read-Again",
     "Read-Again. The encoder, above: the first read, equations 1 to 3 of a GRU or 7 of an LSTM, ends in a vector of "
-    "the text; word state and text vector give the importance of each word, 5, which steers the second read of a "
+    "the text; word, state and text vector give the importance of each word, 5, which steers the second read of a "
     "GRU, 4 and 6; that of an LSTM is told them, 8, or the vectors of several sentences, 9 to 11. One step of the "
     "decoder, below: attention to the second read from the state before, 13 and 14, and the word before make the "
     "decoder state, 12; a word outside the vocabulary is embedded from its context, 15; scores for generating and "
@@ -32,8 +32,9 @@ PICTURE = ModelPicture(
         Arrow("text vector", "several sentences", (10,), "$d$"),
         Arrow("first read", "importance", (5,), "$n\\times d$", ("bottom", 0.25), ("top", 0.25)),
         Arrow("text vector", "importance", (5,), "", ("bottom", 0.2), ("top", 0.85), plain=True),
+        Arrow("words", "importance", (5,), "", ("bottom", 0.75), ("left", 0.5), plain=True),
         Arrow("importance", "second read", (4, 6), "$n\\times d$"),
-        Arrow("words", "second read", (4, 8), "again", ("bottom", 0.5), ("bottom", 0.2)),
+        Arrow("words", "second read", (4, 6, 8, 9, 11), "again", ("bottom", 0.5), ("bottom", 0.2)),
         Arrow("text vector", "second read", (8,), "$h^1_i,h^1_n$", ("bottom", 0.6), ("top", 0.6)),
         Arrow("several sentences", "second read", (9, 11), "", ("bottom", 0.5), ("right", 0.3)),
         Arrow("second read", CONTEXT, (15,), "$n\\times e$", **DOWN),

@@ -1,0 +1,95 @@
+"""Embeddings from context beside the words' own, where the answer is known; and the saved numbers."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from lib import intervene
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.vocabulary import EOS, SPECIALS, UNK
+from lib.evaluation.hidden_words import MEASURES, nearer_shares, nearest
+from lib.models.read_again import ReadAgain, ReadAgainConfig
+from lib.system.errors import InputError
+from lib.system.files import trained_folder
+from tests.conftest import VOCAB, double
+
+# 12 is outside Y; 9 is known to the decoder alone; 5 stands twice
+TEXT = replace(
+    EncodedDocument.of("a", [5, 12, 6, 5, 9, 8], [6], [6, EOS], ["zebra"]),
+    source_ids=np.array([7, UNK, 8, 7, UNK, 9], dtype=np.int32),
+)
+
+
+def model(**changes):
+    sizes = {"source_vocab_size": 20, "embedding": 5, "hidden": 6, "dropout": 0.0}
+    return double(ReadAgain, ReadAgainConfig(VOCAB, **sizes, **changes))
+
+
+def embedded(reader, source_ids):
+    document = replace(TEXT, source_ids=np.array(source_ids, dtype=np.int32))
+    return reader.encode(make_batch([document], VOCAB)).embedded[0]
+
+
+def share_nearer(reader, p, word):
+    rows = reader.target_embedding.weight[len(SPECIALS) :]
+    cosines = torch.nn.functional.cosine_similarity(rows, p[None])
+    return (cosines > cosines[word - len(SPECIALS)]).sum().item() / (len(rows) - 1)
+
+
+def test_shares_are_those_of_each_word_hidden_alone():
+    reader = model()
+    read = embedded(reader, TEXT.source_ids)
+    without = {
+        5: embedded(reader, [UNK, UNK, 8, UNK, UNK, 9])[0],
+        6: embedded(reader, [7, UNK, UNK, 7, UNK, 9])[2],
+        8: embedded(reader, [7, UNK, 8, 7, UNK, UNK])[5],
+    }
+    expected = [
+        [share_nearer(reader, read[place], word) for word, place in ((5, 0), (6, 2), (8, 5))],
+        [share_nearer(reader, p, word) for word, p in without.items()],
+        [share_nearer(reader, without[other], word) for word, other in ((5, 8), (6, 5), (8, 6))],
+    ]
+    assert nearer_shares(reader, TEXT, frequent=0).tolist() == expected
+    assert len(expected) == len(MEASURES)
+
+
+def test_frequent_words_are_not_hidden():
+    reader = model()
+    every = nearer_shares(reader, TEXT, frequent=0)
+    assert nearer_shares(reader, TEXT, frequent=2)[:2].tolist() == every[:2, 1:].tolist(), "5 is among them"
+    assert nearer_shares(reader, TEXT, frequent=3).shape == (3, 0), "one word alone"
+
+
+def test_a_word_whose_embedding_is_that_of_its_context_is_the_nearest():
+    reader = model()
+    hidden = embedded(reader, [7, UNK, UNK, 7, UNK, 9])[2]
+    with torch.no_grad():
+        reader.target_embedding.weight[6] = 2 * hidden
+    assert nearer_shares(reader, TEXT, frequent=0)[1, 1] == 0
+    assert nearest(reader, hidden[None], 2)[0][0] == 6
+
+
+def test_a_model_that_copies_nothing_has_no_embeddings_from_context():
+    with pytest.raises(InputError, match="copies no words"):
+        nearer_shares(model(copy=False), TEXT)
+
+
+def test_the_command_has_a_row_for_each_measure(tmp_path, capsys):
+    arguments = [str(trained_folder("read_again")), "--hidden-words", "--dataset", "pmc-sample", "--documents", "3"]
+    intervene.main([*arguments, "--output", str(tmp_path / "h.json")])
+    assert capsys.readouterr().out.count("\n") == 5
+    rows = json.loads((tmp_path / "h.json").read_text(encoding="utf-8"))["changes"]
+    assert [row["change"] for row in rows] == list(MEASURES)
+    assert all(0 <= row["mean"] <= 100 and row["words"] > 10 for row in rows)
+
+
+def test_of_another_model_the_command_says_that_it_has_none():
+    with pytest.raises(SystemExit, match="mem2mem has no embeddings from context: only Read-Again has"):
+        intervene.main([str(trained_folder("mem2mem")), "--hidden-words", "--dataset", "pmc-sample"])
+    with pytest.raises(SystemExit, match="--attention, or --hidden-words: not both"):
+        intervene.main(
+            [str(trained_folder("read_again")), "--attention", "--hidden-words", "--dataset", "pmc-sample"]
+        )
