@@ -106,21 +106,25 @@ def _value(digits: str) -> str:
 
 
 class Names:
-    """Names that texts show, acronyms among them: words of two letters or more that they write with a capital inside
-    of sentences, more often than without. So a name is known in a summary in lower case too, by all texts that are
-    scored together: one that no text has is only a word. In German every noun is a name."""
+    """Names that texts show, acronyms among them: words of two letters or more that have a capital nine times of ten or
+    more that they stand inside of a sentence. So a name is known in a summary in lower case too, by all texts that are
+    scored together: one that none of them has is only a word. In German every noun is a name."""
+
+    CAPITAL = 0.9
 
     def __init__(self, sentences: Iterable[str]):
-        self._balance: Counter[str] = Counter()  # times with a capital less times without
+        self._capital: Counter[str] = Counter()
+        self._every: Counter[str] = Counter()
         for sentence in sentences:
             text = clean(sentence)
             for term in terms(sentence)[1:]:
                 surface = text[term.start : term.end]
-                self._balance[term.key] += 1 if surface != lowered(surface) else -1
+                self._every[term.key] += 1
+                self._capital[term.key] += surface != lowered(surface)
 
     def __contains__(self, term: Term) -> bool:
-        letters = sum(map(str.isalpha, term.key))
-        return not term.is_number and letters > 1 and self._balance[term.key] > 0
+        capital, letters = self._capital[term.key], sum(map(str.isalpha, term.key))
+        return not term.is_number and letters > 1 and capital > 0 and capital >= self.CAPITAL * self._every[term.key]
 
 
 def names_of(documents: Iterable[Document]) -> Names:
