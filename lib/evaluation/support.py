@@ -106,9 +106,9 @@ def _value(digits: str) -> str:
 
 
 class Names:
-    """Names that texts show, acronyms among them: words of two letters or more that have a capital nine times of ten or
-    more that they stand inside of a sentence. So a name is known in a summary in lower case too, by all texts that are
-    scored together: one that none of them has is only a word. In German every noun is a name."""
+    """Names that texts show, acronyms among them: words of two letters or more that have a capital at least nine times
+    of ten that they stand inside of a sentence. So a name is known in a summary in lower case too, by all texts that
+    are scored together: one that none of them has is only a word. In German every noun is a name."""
 
     CAPITAL = 0.9
 
