@@ -107,8 +107,8 @@ def _value(digits: str) -> str:
 
 class Names:
     """Names that texts show, acronyms among them: words of two letters or more that have a capital at least nine times
-    of ten that they stand inside of a sentence. So a name is known in a summary in lower case too, by all texts that
-    are scored together: one that none of them has is only a word. In German every noun is a name."""
+    of ten inside of a sentence. So a name is known in a summary in lower case too, by all texts that are scored
+    together: one that none of them has is only a word. In German every noun is a name."""
 
     CAPITAL = 0.9
 
@@ -145,10 +145,13 @@ class SourceText:
 
     The weight of a word or number is log((L + 1) / L_w), of L sentences of which L_w have it: a rare one counts more,
     and no list of function words is needed. One that the text does not have weighs as one of a single sentence.
+
+    One sentence carries a sentence of the summary if it has at least half of its weight, and a part of it from a
+    quarter on. Of the references' 990 sentences in the test papers of `pmc-sample`, the next paper carries 2, and a
+    part of 32; of 500 that are made of halves of two sentences both are found 434 times (`tests/test_support.py`).
     """
 
-    ALONE = 0.5  # of a sentence's weight: from this share on one sentence carries it, ...
-    PART = 0.3  # ... and from this one a part of it
+    ALONE, PART = 0.5, 0.25
 
     def __init__(self, sentences: Iterable[str]):
         self._words: list[dict[str, None]] = []  # of each sentence, in order
@@ -170,11 +173,8 @@ class SourceText:
         return pair in self._pairs
 
     def carriers(self, sentence: Sequence[Term]) -> list[Carrier]:
-        """Sentences of the text that carry a summary's sentence, at most three: one by one the one that adds the most
-        weight, the shorter and then the earlier one of equals, as long as it adds `PART` of the sentence's.
-
-        Another paper's text has such a sentence for 1.0% of the reference sentences of 40 papers of `pmc-sample`.
-        """
+        """Sentences of the text that carry a summary's sentence, at most four: one by one the one that adds the most
+        weight, of equals the shorter and then the earlier one, as long as it adds `PART` of the sentence's."""
         weights = {term.key: self._weight(term.key) for term in sentence if term.key}
         total, chosen = sum(weights.values()), []
         while weights:
