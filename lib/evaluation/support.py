@@ -106,9 +106,9 @@ def _value(digits: str) -> str:
 
 
 class Names:
-    """Names that texts show, acronyms among them: words of two letters or more that have a capital at least nine times
-    of ten inside of a sentence. So a name is known in a summary in lower case too, by all texts that are scored
-    together: one that none of them has is only a word. In German every noun is a name."""
+    """Names that texts show, acronyms among them: words of two letters or more that have a capital nine times of ten
+    or more often inside of a sentence. So a name is known in a summary in lower case too, by all texts that are
+    scored together: one that none of them has is only a word. In German every noun is a name."""
 
     CAPITAL = 0.9
 
@@ -182,8 +182,8 @@ class SourceText:
             for key, weight in weights.items():
                 for number in self._having.get(key, ()):
                     gains[number] += weight  # pyright: ignore[reportArgumentType]
-            best = max(gains, key=lambda n: (round(gains[n], 9), -len(self._words[n]), -n), default=0)
-            if gains[best] < self.PART * total:
+            best = max(gains, key=lambda n: (round(gains[n], 9), -len(self._words[n]), -n), default=None)
+            if best is None or gains[best] < self.PART * total:
                 break
             chosen.append(Carrier(best, gains[best] / total))
             weights = {key: weight for key, weight in weights.items() if key not in self._words[best]}
