@@ -350,7 +350,7 @@ def test_of_what_was_not_read_there_is_so_much(tmp_path):
     assert path.stat().st_size < 60_000
 
 
-# ------------------------------------------------------------------------------------------------- what is in the text
+# ---------------------------------------------------------------------------------------------- what is in the text
 
 
 def supported(**attention):
@@ -404,7 +404,8 @@ def test_what_is_not_in_the_text_is_marked(tmp_path):
         found.seen = all("#summary .word").map(w => [style(w).boxShadow !== "none", shade(w) !== null]);
         found.legend = document.getElementById("legend").innerText;
         found.places = all("#summary .word").map(w => style(w).position);
-        draw(1); found.next = [all(".lacks").length, all("#others *").length, document.getElementById("legend").hidden];
+        draw(1);
+        found.next = [all(".lacks").length, all("#others *").length, document.getElementById("legend").hidden];
         """,
     )
     assert found["marked"] == [[True, False], [False] * 2, [False] * 2, [True, True], [True, False], [False] * 2]
