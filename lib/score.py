@@ -25,7 +25,7 @@ import numpy as np
 import lib
 from lib.data.corpora import check_unpublished, learned_from, unseen
 from lib.data.documents import Document
-from lib.human.sheets import read_sentences, write_summaries
+from lib.human.sheets import read_summary_sentences, write_summaries
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import corpus_for
 from lib.results.numbers import intervals
@@ -133,7 +133,7 @@ def _run(args: Namespace, output: Path) -> dict:
 
 def _summaries(args: Namespace, output: Path) -> dict:
     """Scores of a file of summaries, on the documents of the split that it has."""
-    by_id = read_sentences(args.file)
+    by_id = read_summary_sentences(args.file)
     corpus = Path(_scored(args))
     every = corpus_for(args.dataset, args.errors, args.test).split(args.split, args.limit)
     documents = list(islice((d for d in every if d.id in by_id), args.documents))

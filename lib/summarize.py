@@ -38,12 +38,12 @@ from lib.data.files import read_text_file, texts_of
 from lib.data.plain_text import left_out_words
 from lib.data.readers import parse_json, reading, records_reader
 from lib.evaluation.support import Names
-from lib.human.sheets import read_sentences
+from lib.human.sheets import read_summary_sentences
 from lib.models.summarizer import Extractor
 from lib.models.tlm import TLM
 from lib.papers import paper
 from lib.runs.run import Run, Summary
-from lib.runs.shown_support import ShownText, names_in, spaced
+from lib.runs.shown_support import ShownText, cased_names, spaced
 from lib.runs.summary_page import ShownDocument, ShownSummary, write_page
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError
@@ -93,7 +93,7 @@ def _summarize(args: Namespace) -> None:
     documents = run.documents(texts, names)
     against = [(str(path), summaries_of(documents, names, path)) for path in args.against]
     cased = (d.sentences for d in documents) if args.html else ()
-    known = names_in([*cased, *(sentences for _, by_text in against for sentences in by_text)])
+    known = cased_names([*cased, *(sentences for _, by_text in against for sentences in by_text)])
     attention = bool(args.html or args.json)
     shown = []
     outside = [left_out_words(text) if isinstance(text, str) else 0 for text in texts]
@@ -231,7 +231,7 @@ def summaries_of(documents: Sequence[Document], names: Sequence[str], path: Path
 
     Raises InputError where the file has none of a text.
     """
-    by_id = read_sentences(path)
+    by_id = read_summary_sentences(path)
     ids = [name if name in by_id else document.id for name, document in zip(names, documents)]
     if missing := [name for name, own in zip(names, ids) if own not in by_id]:
         has = ", ".join(map(repr, list(by_id)[:3])) + ", ..." * (len(by_id) > 3)

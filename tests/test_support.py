@@ -15,7 +15,7 @@ from lib.evaluation.support import Names, SourceText, names_of, not_in_text, sou
 from lib.make_tables import main as make_tables
 from lib.results.numbers import intervals
 from lib.runs.reading import Reading
-from lib.runs.shown_support import TITLE, ShownText, names_in
+from lib.runs.shown_support import TITLE, ShownText, cased_names
 
 TEXT = [
     "We measured the sleep of 1,635 nurses in Lisbon.",
@@ -118,7 +118,7 @@ def test_names_of_documents_are_of_texts_and_references_not_of_titles():
 
 
 def test_texts_in_lower_case_show_no_names():
-    names = names_in([["He saw Ada."], ["he saw ada .", "ada saw him ."]])
+    names = cased_names([["He saw Ada."], ["he saw ada .", "ada saw him ."]])
     assert terms("ada")[0] in names
 
 

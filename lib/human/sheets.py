@@ -62,7 +62,7 @@ def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
     return _by_id(path, _record)
 
 
-def read_sentences(path: str | Path) -> dict[str, list[str]]:
+def read_summary_sentences(path: str | Path) -> dict[str, list[str]]:
     """Sentences of each summary of a file, by id; a summary that is one text is split. No reference is needed, and
     lines that `lib.summarize --json` wrote are read too. Raises RatingError with file and line."""
     return _by_id(path, _sentences)

@@ -74,7 +74,7 @@ def spaced(sentence: str) -> list[str]:
     return [f" {word}" for word in sentence.split()]
 
 
-def names_in(texts: Iterable[Iterable[str]]) -> Names:
+def cased_names(texts: Iterable[Iterable[str]]) -> Names:
     """Names by texts of sentences; one that is all in lower case, as models write, shows none."""
     cased = (list(sentences) for sentences in texts)
     return Names(s for sentences in cased if any(s != lowered(s) for s in sentences) for s in sentences)
