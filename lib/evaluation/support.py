@@ -178,10 +178,10 @@ class SourceText:
         weights = {term.key: self._weight(term.key) for term in sentence if term.key}
         total, chosen = sum(weights.values()), []
         while weights:
-            gains: Counter[int] = Counter()
+            gains: defaultdict[int, float] = defaultdict(float)
             for key, weight in weights.items():
                 for number in self._having.get(key, ()):
-                    gains[number] += weight  # pyright: ignore[reportArgumentType]
+                    gains[number] += weight
             best = max(gains, key=lambda n: (round(gains[n], 9), -len(self._words[n]), -n), default=None)
             if best is None or gains[best] < self.PART * total:
                 break
