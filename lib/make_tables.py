@@ -3,6 +3,7 @@
     python -m lib.make_tables table mem2mem_table2 --corpus aclsum --output T.json hred=a/scores.json ...
     python -m lib.make_tables table mem2mem_table2 --corpus aclsum --output U.json --add-to T.scores.json.gz ...
     python -m lib.make_tables page read_again_table4 --figure runs/figures/read_again_seconds.json --output T.json
+    python -m lib.make_tables support --output T.json Mem2Mem=runs/scores/mem2mem/scores.json ...
     python -m lib.make_tables keep T.json          # into figures/, and docs or a card
     python -m lib.make_tables render               # docs and the cards again, from kept tables
 
@@ -20,7 +21,7 @@ from lib.evaluation.measures import MEASURES
 from lib.papers import page_table_named, table_named
 from lib.papers.tables import DECODINGS, Row, Table
 from lib.results.kept import keep, render
-from lib.results.numbers import ANY_TABLE, make_table, page_table
+from lib.results.numbers import ANY_TABLE, REFERENCES, make_table, page_table, support_table
 from lib.results.scores import SCORES, read_table_scores, row_parts, write_table_scores
 from lib.results.text import markdown
 from lib.system.command_line import command_parser, plain_errors
@@ -40,8 +41,11 @@ def main(arguments: list[str] | None = None) -> None:
     page = commands.add_parser("page", help="a table of a paper from a page's figure")
     page.add_argument("name")
     page.add_argument("--figure", required=True, type=Path, help="the figure's numbers")
+    support = commands.add_parser("support", help="what is not in the text, of any systems and the references")
+    support.add_argument("scores", nargs="+", metavar="LABEL=FILE", help="one for each system")
     for command in (table, page):
         command.add_argument("--preset", default="demo")
+    for command in (table, page, support):
         command.add_argument(
             "--output", required=True, type=Path, help="NAME.json; NAME.md stands beside it, and its scores"
         )
@@ -53,7 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
     commands.add_parser("render", help="write the kept tables into docs and the cards again")
     args = parser.parse_args(arguments)
     with plain_errors():
-        {"table": _table, "page": _page, "keep": _keep, "render": _render}[args.command](args)
+        {"table": _table, "page": _page, "support": _support, "keep": _keep, "render": _render}[args.command](args)
 
 
 def _table(args: Namespace) -> None:
@@ -101,6 +105,23 @@ def _page(args: Namespace) -> None:
     _write_table(args.output, page_table(args.name, figure, args.preset))
 
 
+def _support(args: Namespace) -> None:
+    _check_output(args.output)
+    scored = {}
+    for argument in args.scores:
+        label, _, path = argument.rpartition("=")
+        if not label or label in (*scored, REFERENCES):
+            raise InputError(f"{argument!r}: scores are LABEL=FILE, each label once and not {REFERENCES!r}")
+        scored[label] = read_numbers(Path(path), "scores", ("ids", "parts", "corpus", "split", "training documents"))
+        for part in ("summaries", "reference"):
+            if part not in scored[label]["parts"]:
+                raise InputError(f"{path}: no scores of {part!r}, which the table needs: score it again")
+            _check_measure(scored[label]["parts"][part], "support", f"{path}, part {part!r}")
+    given = " ".join(f'"{argument}"' if " " in argument else argument for argument in args.scores)
+    command = f"python -m lib.make_tables support --output {args.output} {given}"
+    _write_table(args.output, support_table(scored, next(iter(scored.values()))["corpus"], command))
+
+
 def _check_scores(scores: dict, path: Path, table: Table, row: Row, first: bool) -> None:
     """Raise ValueError unless a row of a table can be made of the scores; the `first` ones say on what."""
     setting = ("split", "training documents") if first else ()
@@ -118,10 +139,15 @@ def _check_scores(scores: dict, path: Path, table: Table, row: Row, first: bool)
 def _check_part(part: Any, table: Table, where: str) -> None:
     """Raise ValueError unless a table's columns can be made of one system's scores."""
     for measure in (table.measure, *(["repetition"] if table.decodings else [])):
-        try:
-            float(part["words"]), MEASURES[measure].numbers(part)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-            raise InputError(f"{where}: not what lib.score writes for a table of {measure}") from None
+        _check_measure(part, measure, where)
+
+
+def _check_measure(part: Any, measure: str, where: str) -> None:
+    """Raise ValueError unless a measure can be had of one system's scores."""
+    try:
+        float(part["words"]), MEASURES[measure].numbers(part)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        raise InputError(f"{where}: not what lib.score writes for a table of {measure}") from None
 
 
 def _read_lines(path: Path, least: int) -> dict:

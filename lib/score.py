@@ -2,9 +2,14 @@
 
     python -m lib.score run runs/x --dataset aclsum
     python -m lib.score baselines mem2mem --preset demo --dataset aclsum --output runs/baselines.json
+    python -m lib.score summaries theirs.jsonl --dataset aclsum --output runs/theirs.json
 
 The scores are what tables are made of (`lib.make_tables`). A run's summaries are written beside them, for people to
-judge (`lib.human`): beside scores-200.json in summaries-200.jsonl, beside x.json in x.summaries.jsonl.
+judge (`lib.human`): beside scores-200.json in summaries-200.jsonl, beside x.json in x.summaries.jsonl. Such a file of
+any system, JSON lines of {id, summary}, is scored by `summaries`.
+
+Besides ROUGE there is what a summary has and its text does not (`lib.evaluation.support`): numbers, names, words and
+word pairs, and how many sentences one source sentence carries, for the references as well.
 """
 
 import json
@@ -20,10 +25,11 @@ import numpy as np
 import lib
 from lib.data.corpora import check_unpublished, learned_from, unseen
 from lib.data.documents import Document
-from lib.human.sheets import write_summaries
+from lib.human.sheets import read_summary_sentences, write_summaries
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import corpus_for
-from lib.results.scores import score_baselines, score_run
+from lib.results.numbers import intervals
+from lib.results.scores import score_baselines, score_run, score_summaries
 from lib.runs.run import Run
 from lib.runs.search import DecodeConfig
 from lib.system.command_line import command_parser, plain_errors
@@ -50,11 +56,14 @@ def main(arguments: list[str] | None = None) -> None:
         help="the file of scores; by default scores.json beside the run, or in runs/scores/NAME for trained/NAME. "
         "The summaries: its name with summaries for scores, or NAME.summaries.jsonl",
     )
+    theirs = commands.add_parser("summaries", help="scores of summaries that any system wrote")
+    theirs.add_argument("file", type=Path, help="JSON lines of id and summary (a text, or a list of sentences)")
+    theirs.add_argument("--output", type=Path, required=True, help="the file of scores")
     base = commands.add_parser("baselines", help="scores of systems that are not trained")
     base.add_argument("paper", choices=PAPERS)
     base.add_argument("--preset", default="demo")
     base.add_argument("--output", type=Path, required=True, help="the file of scores")
-    for command in (run, base):
+    for command in (run, theirs, base):
         command.add_argument("--dataset", required=True)
         command.add_argument("--limit", type=int, help="at most so many documents of each split, as in training")
         command.add_argument("--errors", choices=("raise", "skip"), default="raise")
@@ -65,14 +74,18 @@ def main(arguments: list[str] | None = None) -> None:
     with plain_errors():
         _check_numbers(args)
         output = args.output or _folder_of_scores(args.folder) / "scores.json"
+        if args.command == "summaries" and output.resolve() == args.file.resolve():
+            raise InputError(f"--output {output}: the summaries themselves. Name another file.")
         check_replaces(output, "scores", ("ids", "parts"))
         if args.command == "run":
             check_writable(_beside(output))
             check_unpublished(_beside(output), _scored(args))
-        scores = {"run": _run, "baselines": _baselines}[args.command](args, output)
+        scores = {"run": _run, "summaries": _summaries, "baselines": _baselines}[args.command](args, output)
         write_whole(output, json.dumps(scores, ensure_ascii=False) + "\n")
         for name, part in scores["parts"].items():
             print(f"{output}: {name}, ROUGE", " / ".join(f"{x:.2f}" for x in np.mean(part["rouge"], 0)))
+            shares = (f"{column} {share}" for column, share in intervals("support", part).items())
+            print(f"{output}: {name}, in percent:", "; ".join(shares))
         if "letters" in scores:
             print(f"{output}: the references are not in ASCII, so ROUGE's words are of {scores['letters']}")
 
@@ -116,6 +129,19 @@ def _run(args: Namespace, output: Path) -> dict:
     scores, summaries = score_run(run, documents, args.split, corpus.name, args.batch_size)
     write_summaries(_beside(output), documents, summaries, corpus.name)
     return scores
+
+
+def _summaries(args: Namespace, output: Path) -> dict:
+    """Scores of a file of summaries, on the documents of the split that it has."""
+    by_id = read_summary_sentences(args.file)
+    corpus = Path(_scored(args))
+    every = corpus_for(args.dataset, args.errors, args.test).split(args.split, args.limit)
+    documents = list(islice((d for d in every if d.id in by_id), args.documents))
+    if args.documents is None and (unknown := by_id.keys() - {d.id for d in documents}):
+        raise InputError(f"{args.file}: {corpus.name} has no {args.split} document {min(unknown)!r}")
+    if not documents:
+        raise InputError(f"{args.file}: no summary of a {args.split} document of {corpus.name}")
+    return score_summaries([by_id[d.id] for d in documents], documents, args.split, args.file.stem, corpus.name)
 
 
 def _beside(output: Path) -> Path:

@@ -8,7 +8,10 @@
 A text is plain, Markdown, an article in JATS's XML, or with the extra `files` PDF, DOCX or HTML, whatever its name; a
 heading begins a section. JSON lines (.jsonl, .json, or on standard input), .csv and .parquet hold records, with
 sections or paragraphs, as corpora do; a reference is not needed. --html writes one page that shows text and summary
-side by side: pointing at a word of the summary shows where the model looked.
+side by side: pointing at a word of the summary shows where the model looked, and which sentences of the text carry
+its sentence; numbers, names and words that the text does not have are marked (`lib.evaluation.support`). --against
+puts summaries that another system wrote of the same texts into it: JSON lines of {id, summary}, where the id is the
+name of a text, or lines of --json.
 
 Summaries are written for people: each word in the form that the text has, [number] for <dig>, without a last sentence
 that is cut. --json has that ("readable") beside the model's own words ("sentences"), which scores are of. Standard
@@ -23,7 +26,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +37,14 @@ from lib.data.documents import CorpusError, Document
 from lib.data.files import read_text_file, texts_of
 from lib.data.plain_text import left_out_words
 from lib.data.readers import parse_json, reading, records_reader
+from lib.evaluation.support import Names
+from lib.human.sheets import read_summary_sentences
 from lib.models.summarizer import Extractor
 from lib.models.tlm import TLM
 from lib.papers import paper
 from lib.runs.run import Run, Summary
-from lib.runs.summary_page import ShownDocument, write_page
+from lib.runs.shown_support import ShownText, cased_names, spaced
+from lib.runs.summary_page import ShownDocument, ShownSummary, write_page
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError
 from lib.system.files import check_writable
@@ -56,6 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--json", action="store_true", help="a line of JSON for each text, with what was read of it")
     parser.add_argument("--html", type=Path, metavar="OUT", help="write a page that shows where the model looked")
+    parser.add_argument(
+        "--against", action="append", default=[], type=Path, metavar="FILE",
+        help="summaries of the same texts by another system, for the page of --html; may be given several times",
+    )  # fmt: skip
     parser.add_argument("--words", type=int, metavar="N", help="at most so many words (pieces) in a summary")
     parser.add_argument("--min-words", type=int, metavar="N", help="at least so many; by default the run's number")
     parser.add_argument("--weights", default="", help="best, last, best-STEP or average; by default the run's own")
@@ -69,9 +79,11 @@ AT_ONCE = 64  # documents: where a model looked takes megabytes for each
 
 
 def _summarize(args: Namespace) -> None:
+    if args.against and not args.html:
+        raise InputError(f"--against {args.against[0]}: it is shown in the page of --html: name one")
     if args.html:
         check_writable(args.html)
-        if args.html.exists() and any(path.samefile(args.html) for path in args.files):
+        if args.html.exists() and any(path.samefile(args.html) for path in (*args.files, *args.against)):
             raise InputError(f"--html {args.html}: one of the texts, and would be replaced. Name another file.")
     named = list(read_texts(args.files))
     if not named:
@@ -79,6 +91,9 @@ def _summarize(args: Namespace) -> None:
     run = of_length(lib.load(args.run, args.weights, args.device), args.words, args.min_words)
     names, texts = [name for name, _ in named], [text for _, text in named]
     documents = run.documents(texts, names)
+    against = [(str(path), summaries_of(documents, names, path)) for path in args.against]
+    cased = (d.sentences for d in documents) if args.html else ()
+    known = cased_names([*cased, *(sentences for _, by_text in against for sentences in by_text)])
     attention = bool(args.html or args.json)
     shown = []
     outside = [left_out_words(text) if isinstance(text, str) else 0 for text in texts]
@@ -93,7 +108,8 @@ def _summarize(args: Namespace) -> None:
             line = heading + "\n".join(summary.readable.sentences)
         print(line, flush=True)  # what is made is not lost
         if args.html:
-            shown.append(_shown(run, document.title or name, summary, notes))
+            others = [(system, by_text[number]) for system, by_text in against]
+            shown.append(_shown(run, document, name, summary, notes, known, others))
     if args.html:
         model = f"{paper(run.config['paper']).title}, {run.config['variant']}"
         page = write_page(args.html, model, shown)
@@ -210,11 +226,31 @@ def record(name: str, summary: Summary, notes: Sequence[str] = (), left_out: int
     }
 
 
-def _shown(run: Run, name: str, summary: Summary, notes: list[str]) -> ShownDocument:
-    """A summary for the page: its tokens sentence by sentence, as people read them."""
+def summaries_of(documents: Sequence[Document], names: Sequence[str], path: Path) -> list[list[str]]:
+    """The sentences of another system's summary of each text, by its name or, of a record, its id.
+
+    Raises InputError where the file has none of a text.
+    """
+    by_id = read_summary_sentences(path)
+    ids = [name if name in by_id else document.id for name, document in zip(names, documents)]
+    if missing := [name for name, own in zip(names, ids) if own not in by_id]:
+        has = ", ".join(map(repr, list(by_id)[:3])) + ", ..." * (len(by_id) > 3)
+        raise InputError(f"--against {path}: no summary of {missing[0]!r}; its ids are {has or 'none'}")
+    return [by_id[own] for own in ids]
+
+
+def _shown(
+    run: Run, document: Document, name: str, summary: Summary, notes: list[str], names: Names,
+    others: Sequence[tuple[str, list[str]]] = (),
+) -> ShownDocument:  # fmt: skip
+    """A summary for the page: its tokens sentence by sentence, as people read them; and others of the same text."""
     unit = "paragraph" if run.options.of_paragraphs else getattr(run.options, "unit", "sentence")
+    text = ShownText(summary.reading, unit, document.title)
+    own = chain.from_iterable(summary.tokens)  # as the model wrote them
+    lacks, carriers = text.support([list(islice(own, len(s))) for s in summary.readable.tokens], names)
+    by_word = [(system, list(map(spaced, sentences))) for system, sentences in others]
     return ShownDocument(
-        name=name,
+        name=document.title or name,
         source=summary.reading.rows,
         unit=unit,
         summary=summary.readable.tokens,
@@ -223,6 +259,10 @@ def _shown(run: Run, name: str, summary: Summary, notes: list[str]) -> ShownDocu
         unfinished=len(summary.readable.tokens) > len(summary.readable.sentences),
         notes=notes,
         unread=summary.reading.unread,
+        spans=text.spans,
+        lacks=lacks,
+        carriers=carriers,
+        others=[ShownSummary(system, tokens, *text.support(tokens, names)) for system, tokens in by_word],
     )
 
 

@@ -91,6 +91,7 @@ SMALL = (
     Rule(r"lib\.train (?!.*--help)(?=\w)(\w+)", r"lib.train \1 --limit 4 --batch-size 2 --steps 2"),
     Rule(r"--nproc-per-node \d+", "--nproc-per-node 2"),
     Rule(r"lib\.(score run|trained score|show_runs \w+) .*", r"\g<0> --documents 1"),
+    Rule(r"lib\.score summaries .*", r"\g<0> --documents 1"),
     Rule(r"lib\.intervene .*", r"\g<0> --documents 2"),
     Rule(r"lib\.score baselines .*", r"\g<0> --limit 4 --documents 1"),
     Rule(
@@ -143,6 +144,10 @@ GIVEN = {
     "ft.jsonl": documented.summaries,
     "lead.jsonl": documented.summaries,
     "summaries.jsonl": documented.summaries,
+    "theirs.jsonl": documented.theirs,
+    "windowed.jsonl": documented.theirs,
+    "runs/scores/mem2mem/scores.json": documented.scores_of_theirs,
+    "runs/tables/support_table.json": documented.support_table,
     "runs/rating": documented.rating,
     "class": documented.course,
 }

@@ -14,6 +14,7 @@ import lib
 from lib import make_tables, score
 from lib.data.corpora import load_corpus
 from lib.evaluation.baselines import matches, oracle
+from lib.evaluation.measures import SUPPORT
 from lib.evaluation.metrics import rouge
 from lib.papers import PAPERS, page_table_named, resolve, table_named
 from lib.papers.tables import Row, RunSpec, Table, baseline, slug
@@ -148,12 +149,19 @@ def test_scores_of_a_run(scored):
     expected = rouge([line["summary"] for line in lines], [line["reference"] for line in lines])
     assert np.allclose(found["parts"]["summaries"]["rouge"], expected, atol=1e-3)
     assert found["steps"] == 2 and found["seed"] == 0 and found["parameters"] > 100_000
-    assert set(found["parts"]) == {"summaries", PLAIN, "extracts"} and found["made_with"]["code"]
+    assert set(found["parts"]) == {"summaries", PLAIN, "extracts", "reference"} and found["made_with"]["code"]
     assert found["decoding"] == "trigram blocking" and not any(n for n, _ in found["parts"]["summaries"]["repeated"])
     assert any(n for n, _ in found["parts"][PLAIN]["repeated"]), "where nothing forbids it, it says things twice"
     assert found["parts"]["extracts"]["rouge"] != found["parts"]["summaries"]["rouge"]
     assert min(n for n, _ in found["parts"]["extracts"]["copied"]["5"]) > 0, "heads copy whole sentences"
-    assert set(read(scored / "hred" / "scores.json")["parts"]) == {"summaries", PLAIN}, "HRED has no heads"
+    assert set(read(scored / "hred" / "scores.json")["parts"]) == {"summaries", PLAIN, "reference"}, (
+        "HRED has no heads"
+    )
+    for part in found["parts"].values():
+        assert all(len(counts) == 3 for counts in part["support"].values()) and set(part["support"]) == set(SUPPORT)
+    assert sum(n for n, _ in found["parts"]["extracts"]["support"]["words"]) == 0, (
+        "chosen sentences have no other words"
+    )
 
 
 def test_as_many_documents_are_scored_as_the_run_was_prepared_with(scored, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import io
 import json
+from itertools import chain
 
 import pandas as pd
 import pytest
@@ -297,4 +298,77 @@ def test_the_page_has_what_was_not_read(run, tmp_path):
     main([str(run), str(tmp_path / "a.md"), "--html", str(tmp_path / "a.html")])
     (shown,) = data_in(tmp_path / "a.html")["documents"]
     assert shown["notes"][0].startswith("read ") and shown["left_off"] == 0
-    assert shown["unread"][0][0] == "Conclusion" and set(shown["unread"][0][1].split()) <= {"We", "read."}
+    assert shown["unread"][0][0] == "Conclusion" and set(shown["unread"][0][1]) <= {"We read.", "read."}
+
+
+def test_the_page_says_what_is_in_the_text(run, tmp_path):
+    """Of the run's summary and of another system's: what the text does not have, and which sentences carry each."""
+    (tmp_path / "a.md").write_text(TEXT, encoding="utf-8")
+    theirs = {"id": "a.md", "summary": ["Neural models read long papers.", "A memory of 12 rats helps."]}
+    (tmp_path / "theirs.jsonl").write_text(json.dumps(theirs) + "\n", encoding="utf-8")
+    page = tmp_path / "a.html"
+    main([str(run), str(tmp_path / "a.md"), "--html", str(page), "--against", str(tmp_path / "theirs.jsonl")])
+    (shown,) = data_in(page)["documents"]
+    text = " ".join(token.strip() for row in shown["source"] for token in row).lower()
+    own = [
+        (token.strip().lower(), lacks)
+        for token, lacks in zip(chain.from_iterable(shown["summary"]), shown["lacks"], strict=True)
+    ]
+    words = [(token, lacks) for token, lacks in own if token.isalpha()]
+    known = {*text.split(), "reading", "papers"}  # by its title
+    assert words and all((lacks == "word") == (token not in known) for token, lacks in words)
+    assert len(shown["carriers"]) == len(shown["summary"]) and shown["spans"][0] == [0, len(shown["source"][0])]
+    (other,) = shown["others"]
+    assert (
+        other["name"] == str(tmp_path / "theirs.jsonl")
+        and "".join(other["summary"][1]) == " A memory of 12 rats helps."
+    )
+    assert other["lacks"] == ["", "", "", "", "", "", "", "word", "number", "word", ""]
+    assert [row[0][0] for row in other["carriers"]] == [1, 2]
+
+
+def test_summaries_by_another_run_stand_beside_the_runs(run, tmp_path, capsys):
+    """Records are known by their ids or as they are called here; lines of --json are read as well."""
+    with open(tmp_path / "papers.jsonl", "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(record) + "\n" for record in RECORDS[:2])
+    (tmp_path / "ids.jsonl").write_text(
+        "".join(json.dumps({"id": f"d{i}", "summary": f"It is {i}. So."}) + "\n" for i in range(8)), encoding="utf-8"
+    )
+    main([str(run), str(tmp_path / "papers.jsonl"), "--json"])
+    (tmp_path / "json.jsonl").write_text(capsys.readouterr().out, encoding="utf-8")
+    files = [str(tmp_path / "ids.jsonl"), "--against", str(tmp_path / "json.jsonl")]
+    main([str(run), str(tmp_path / "papers.jsonl"), "--html", str(tmp_path / "a.html"), "--against", *files])
+    for number, shown in enumerate(data_in(tmp_path / "a.html")["documents"]):
+        ids, lines = shown["others"]
+        assert ids["summary"] == [[" It", " is", f" {number}."], [" So."]]
+        whole = len(lines["summary"])  # a last sentence that was cut is left off
+        assert ["".join(s).split() for s in lines["summary"]] == [
+            "".join(s).split() for s in shown["summary"][:whole]
+        ]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"id": "b.md", "summary": "So."}, "theirs.jsonl: no summary of 'a.md'; its ids are 'b.md'"),
+        ({"id": "a.md"}, "theirs.jsonl, line 1: id and summary are needed"),
+        (None, "theirs.jsonl: no summary of 'a.md'; its ids are none"),
+    ],
+)
+def test_summaries_that_do_not_belong_to_the_texts(run, tmp_path, line, message):
+    (tmp_path / "a.md").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "theirs.jsonl").write_text("" if line is None else json.dumps(line), encoding="utf-8")
+    given = [str(run), str(tmp_path / "a.md"), "--against", str(tmp_path / "theirs.jsonl")]
+    with pytest.raises(SystemExit) as stopped:
+        main([*given, "--html", str(tmp_path / "a.html")])
+    assert message in str(stopped.value) and "\n" not in str(stopped.value) and not (tmp_path / "a.html").exists()
+    with pytest.raises(SystemExit, match="it is shown in the page of --html: name one"):
+        main(given)
+
+
+def test_an_empty_summary_of_another_system(run, tmp_path):
+    (tmp_path / "a.md").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "theirs.jsonl").write_text(json.dumps({"id": "a.md", "summary": ""}), encoding="utf-8")
+    page = tmp_path / "a.html"
+    main([str(run), str(tmp_path / "a.md"), "--html", str(page), "--against", str(tmp_path / "theirs.jsonl")])
+    assert data_in(page)["documents"][0]["others"][0]["summary"] == []

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lib.runs.summary_page import ShownDocument, write_page
+from lib.runs.summary_page import ShownDocument, ShownSummary, write_page
 
 SOURCE = [["The", " cat", " sat", "."], [" A", " dog", " barked", "."], [" It", " rained", "."]]  # 11 words
 SUMMARY = [["Cat", " sat", "."], [" Dog", " barked", "."]]
@@ -346,5 +346,97 @@ def test_of_what_was_not_read_there_is_so_much(tmp_path):
     path = write_page(tmp_path / "a.html", "m", [replace(memory(), unread=rest)])
     (shown_document,) = data_in(path)["documents"]
     assert [section for section, _ in shown_document["unread"]] == ["A", "B"]
-    assert shown_document["unread"][1][1] == "b b …" and shown_document["left_off"] == 10
+    assert shown_document["unread"][1][1] == ["b b …"] and shown_document["left_off"] == 10
     assert path.stat().st_size < 60_000
+
+
+# ---------------------------------------------------------------------------------------------- what is in the text
+
+
+def supported(**attention):
+    """The second sentence of the summary is carried by the first of the text, the title and what was not read."""
+    birds = [[" Birds", " sang."], [" It", " rained."]]
+    other = ShownSummary("theirs", birds, ["word", "", "", ""], [[(3, 0.4)], [(2, 1)]])
+    return replace(
+        shown(**attention),
+        unread=[("Methods", "Mice slept. Birds sang.")],
+        spans=[(0, 4), (4, 8), (8, 11)],
+        lacks=["number", "", "", "word", "name", ""],
+        carriers=[[], [(0, 0.5), (-1, 0.25), (4, 0.25)]],
+        others=[other],
+    )
+
+
+CARRYING = """
+        const carrying = () => all(".carries").map(box => box.textContent).join(" ");
+        """
+
+
+@needs_browser
+def test_pointing_shows_which_sentences_carry_it(tmp_path):
+    look = {"words": rows(11, {1: 0.7, 2: 0.3}), "generate": np.full(6, 0.2)}
+    found = seen(
+        write_page(tmp_path / "page.html", "m", [supported(**look)]),
+        CARRYING
+        + """
+        found.before = carrying();
+        point(word(4)); found.pointed = carrying(); found.detail = detail(); found.shades = shades().map(Boolean);
+        found.units = all("#text .carrier").map(unit => unit.querySelector(".number").textContent);
+        point(word(0)); found.none = carrying(); found.nowhere = detail();
+        leave(document.getElementById("summary")); found.left = carrying();
+        word(3).focus(); found.focused = carrying(); press("Escape"); found.cleared = carrying();
+        """,
+    )
+    assert found["before"] == found["none"] == found["left"] == found["cleared"] == ""
+    assert found["pointed"] == found["focused"] == "Cats The cat sat . Birds sang." and found["units"] == ["1"]
+    assert "carried by sentence 1 (50%), the title (25%), not read (25%)" in found["detail"]
+    assert "name not in the text" in found["detail"] and "carried by no sentence of the text" in found["nowhere"]
+    assert found["shades"][:4] == [True] * 4, "beside where the model looked"
+
+
+@needs_browser
+def test_what_is_not_in_the_text_is_marked(tmp_path):
+    found = seen(
+        write_page(tmp_path / "page.html", "m", [supported(), shown()]),
+        """
+        const has = name => w => w.classList.contains(name);
+        found.marked = all("#summary .word").map(w => [has("lacks")(w), has("weak")(w)]);
+        found.seen = all("#summary .word").map(w => [style(w).boxShadow !== "none", shade(w) !== null]);
+        found.legend = document.getElementById("legend").innerText;
+        found.places = all("#summary .word").map(w => style(w).position);
+        draw(1);
+        found.next = [all(".lacks").length, all("#others *").length, document.getElementById("legend").hidden];
+        """,
+    )
+    assert found["marked"] == [[True, False], [False] * 2, [False] * 2, [True, True], [True, False], [False] * 2]
+    assert found["seen"] == [[True, True], [False] * 2, [False] * 2, [True, False], [True, True], [False] * 2]
+    assert "number or name not in the text" in found["legend"] and "word not in the text" in found["legend"]
+    assert set(found["places"]) == {"static"} and found["next"] == [0, 0, True]
+
+
+@needs_browser
+@pytest.mark.parametrize("size", ["1280,900", "500,900"])
+def test_another_systems_summary_stands_beside_the_runs(tmp_path, size):
+    """Its sentences are pointed at, or gone to with the keys; a model that shows no attention is no hindrance."""
+    found = seen(
+        write_page(tmp_path / "page.html", "m", [supported()]),
+        CARRYING
+        + """
+        const theirs = all("#others p"), bottoms = all(".summary").map(box => box.getBoundingClientRect().bottom);
+        found.name = document.querySelector("#others h3").textContent; found.below = bottoms[1] > bottoms[0];
+        point(theirs[0]); found.first = carrying(); found.detail = detail();
+        leave(document.querySelector("#others .summary")); found.left = carrying();
+        theirs[0].focus(); press("ArrowDown"); found.second = carrying(); found.said = detail();
+        document.activeElement.dispatchEvent(new FocusEvent("blur")); found.after = carrying();
+        theirs[0].querySelector(".word").click(); found.clicked = carrying();
+        found.stops = all("#others [tabindex='0']").length;
+        found.marked = all("#others .lacks").map(w => w.textContent);
+        point(word(3)); found.own = carrying();
+        """,
+        size=size,
+    )
+    assert found["name"] == "theirs" and found["below"] and found["stops"] == 1 and found["marked"] == ["Birds"]
+    assert found["first"] == found["clicked"] == "Mice slept." and found["second"] == "It rained ."
+    assert found["detail"] == "carried by in part: not read (40%) not in the text Birds"
+    assert found["said"] == "carried by sentence 3 (100%)" and found["left"] == found["after"] == ""
+    assert found["own"].startswith("Cats The cat")

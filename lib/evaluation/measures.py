@@ -26,10 +26,14 @@ def _plainly(key: str) -> Callable[[dict], np.ndarray]:
     return numbers
 
 
-def _shares(scores: dict) -> np.ndarray:
-    """Percent of the n-grams, pooled over documents."""
-    found, every = np.array(list(scores["copied"].values()), dtype=float).transpose(2, 0, 1)
-    return np.stack([100 * found, every])
+def _shares(key: str) -> Callable[[dict], np.ndarray]:
+    """Percent of what is counted (n-grams, numbers, ...), pooled over documents."""
+
+    def numbers(scores: dict) -> np.ndarray:
+        found, every = np.array(list(scores[key].values()), dtype=float).transpose(2, 0, 1)
+        return np.stack([100 * found, every])
+
+    return numbers
 
 
 def _with_repetition(scores: dict) -> np.ndarray:
@@ -40,10 +44,18 @@ def _with_repetition(scores: dict) -> np.ndarray:
     return np.concatenate([_plainly("rouge")(scores), more], axis=1)
 
 
+SUPPORT = {  # `lib.evaluation.support.support_counts` by their columns
+    "numbers": "numbers not in the text",
+    "names": "names not in the text",
+    "words": "words not in the text",
+    "pairs": "word pairs not in the text",
+    "carried": "sentences that one source sentence carries",
+}
 COPIED = ("5", "10", "15", "20")  # n of the n-grams
 MEASURES = {
     "rouge": Measure(tuple(METRICS), _plainly("rouge")),
-    "copied": Measure(COPIED, _shares),
+    "copied": Measure(COPIED, _shares("copied")),
     "repetition": Measure((*METRICS, "repeated", "distinct"), _with_repetition),
     "recall": Measure(("R-1", "R-2", "R-L"), _plainly("recall")),  # of the first 75 bytes
+    "support": Measure(tuple(SUPPORT.values()), _shares("support")),
 }

@@ -3,16 +3,19 @@
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from string import ascii_uppercase as LETTERS
+from typing import Any
 
 import numpy as np
 
+from lib.data.characters import clean
 from lib.data.corpora import check_unpublished
 from lib.data.documents import CorpusError, Document
 from lib.data.readers import delimiter_of, read_json_lines, reading
+from lib.data.sentences import split_sentences
 from lib.system.errors import InputError
 from lib.system.files import write_json, write_whole
 from lib.system.fingerprints import digest
@@ -56,6 +59,17 @@ def write_summaries(
 
 def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
     """Lines of a file of summaries, by id. Raises RatingError with file and line."""
+    return _by_id(path, _record)
+
+
+def read_summary_sentences(path: str | Path) -> dict[str, list[str]]:
+    """Sentences of each summary of a file, by id; a summary that is one text is split. No reference is needed, and
+    lines that `lib.summarize --json` wrote are read too. Raises RatingError with file and line."""
+    return _by_id(path, _sentences)
+
+
+def _by_id(path: str | Path, read: Callable[[Any, str], tuple[str, Any]]) -> dict[str, Any]:
+    """What `read` makes of each line of a file and where it stands, by the id that it finds."""
     path, summaries = Path(path), {}
     if not path.is_file():
         raise RatingError(f"{path}: no such file; python -m lib.score run FOLDER --dataset NAME writes one")
@@ -65,29 +79,41 @@ def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
     except CorpusError as error:
         raise RatingError(str(error)) from None
     for number, record in records:
-        summary = _record(record, f"{path}, line {number}")
-        if summary["id"] in summaries:
-            raise RatingError(f"{path}, line {number}: a second summary of the document {summary['id']!r}")
-        summaries[summary["id"]] = summary
+        name, summary = read(record, f"{path}, line {number}")
+        if name in summaries:
+            raise RatingError(f"{path}, line {number}: a second summary of the document {name!r}")
+        summaries[name] = summary
     return summaries
 
 
-def _record(record, where: str) -> dict[str, str]:
-    """A line of a file of summaries, its texts as strings. Raises RatingError."""
+def _record(record: Any, where: str) -> tuple[str, dict[str, str]]:
+    """The id of a line of a file of summaries, and its texts as strings. Raises RatingError."""
+    name = _id(record, ("id", "summary", "reference"), where)
+    checked = {"id": name, "source": _text(record, "source", where, "\n")}
+    return name, checked | {key: _text(record, key, where) for key in ("corpus", "title", "summary", "reference")}
+
+
+def _sentences(record: Any, where: str) -> tuple[str, list[str]]:
+    """The id of a line of a file of summaries, and the summary's sentences. Raises RatingError."""
+    if isinstance(record, dict) and "id" not in record and {"name", "readable"} <= set(record):
+        record = {"id": record["name"], "summary": record["readable"]}
+    name, text = _id(record, ("id", "summary"), where), _text(record, "summary", where, "\n")
+    sentences = text.split("\n") if isinstance(record["summary"], list) else split_sentences(text)
+    return name, [sentence for sentence in map(clean, sentences) if sentence.strip()]
+
+
+def _id(record: Any, needed: tuple[str, ...], where: str) -> str:
+    """The id of a record that has all that is needed. Raises RatingError."""
     if isinstance(record, ValueError):
         raise RatingError(f"{where}: {record}")
-    if not isinstance(record, dict) or not {"id", "summary", "reference"} <= set(record):
-        raise RatingError(f"{where}: id, summary and reference are needed")
+    if not isinstance(record, dict) or not set(needed) <= set(record):
+        raise RatingError(f"{where}: {', '.join(needed[:-1])} and {needed[-1]} are needed")
     name = record["id"]
     if isinstance(name, bool) or not isinstance(name, str | int) or not str(name).strip():
         raise RatingError(f"{where}: id must be a text or a whole number, not {json.dumps(name)[:40]}")
-    checked = {"id": str(name), "source": _text(record, "source", where, "\n")}
-    checked |= {key: _text(record, key, where) for key in ("corpus", "title")}
-    for key in ("summary", "reference"):
-        if record[key] is None:
-            raise RatingError(f"{where}: {key} is null: a system has to say something of every document")
-        checked[key] = _text(record, key, where)
-    return checked
+    if null := [key for key in needed if record[key] is None]:
+        raise RatingError(f"{where}: {null[0]} is null: a system has to say something of every document")
+    return str(name)
 
 
 def _text(record: dict, key: str, where: str, between: str = " ") -> str:

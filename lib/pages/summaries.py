@@ -9,6 +9,7 @@ from lib.data.documents import Document
 from lib.data.options import Options
 from lib.evaluation.bootstrap import interval
 from lib.evaluation.measures import METRICS
+from lib.results.numbers import intervals
 from lib.results.scores import score_systems
 
 
@@ -23,6 +24,11 @@ def summary_row(part: dict, seed: int) -> dict[str, str]:
         "copied": f"{copied[0] / max(1, copied[1]):.0%}",
         "distinct": f"{np.mean(part['distinct']):.0%}",
     }
+
+
+def support_row(part: dict) -> dict[str, str]:
+    """A system's row of a table of what is not in the text (`lib.evaluation.support`), in percent with intervals."""
+    return {column: str(share) for column, share in intervals("support", part).items()}
 
 
 def summary_table(

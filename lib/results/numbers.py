@@ -1,12 +1,14 @@
 """The papers' result tables as plain numbers, made of scores (`lib.results.scores`) or of a page's figure of lines:
 intervals over documents and seeds, and a paired bootstrap for each pair of rows that a table compares."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from lib.evaluation.bootstrap import interval, paired_bootstrap
+from lib.evaluation.bootstrap import Interval, interval, paired_bootstrap
 from lib.evaluation.measures import MEASURES
 from lib.papers import page_table_named, table_named
 from lib.papers.tables import DECODINGS, Row, Table
@@ -114,6 +116,30 @@ def _column(measure: str, parts: list[dict], column: str) -> np.ndarray:
 
 def _plain(result: Any, *names: str, digits: int = 2) -> dict:
     return {name: round(float(getattr(result, name)), digits) for name in names}
+
+
+def intervals(measure: str, part: dict) -> dict[str, Interval]:
+    """A measure of one system's scores: the mean over documents of each column with its interval."""
+    columns = {c: _column(measure, [part], c) for c in MEASURES[measure].columns}
+    return {column: interval(values, weights=weights) for column, (values, weights) in columns.items()}
+
+
+def support_table(scored: Mapping[str, dict], corpus: str, command: str = "") -> dict:
+    """A table of what is not in the text: a row for each system by its label, and one for the references; all
+    differences between two of them.
+
+    scored: the scores of each system. Raises ValueError when they are of different documents.
+    """
+    rows = [Row(label, part="summaries") for label in scored]
+    rows.append(Row(REFERENCES, part="reference"))
+    pairs = tuple(combinations([row.label for row in rows], 2))
+    table = Table("What summaries have and their texts do not, in percent", tuple(rows), pairs, measure="support")
+    every = {label: [scores] for label, scores in scored.items()}
+    every[REFERENCES] = [next(iter(scored.values()))]
+    return {"table": "support_table", **table_numbers(table, every, corpus, "", command)}
+
+
+REFERENCES = "references"
 
 
 def page_table(name: str, figure: dict, preset_name: str) -> dict:

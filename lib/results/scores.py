@@ -1,7 +1,7 @@
 """Scores of trained runs, and of systems that need no training: what result tables are made of.
 
-A file of scores holds the ROUGE and the copied n-grams of every document, so that tables, intervals and comparisons
-(`lib.make_tables`) are made without the model.
+A file of scores holds the ROUGE, the copied n-grams and what is not in the text of every document, so that tables,
+intervals and comparisons (`lib.make_tables`) are made without the model.
 """
 
 import gzip
@@ -18,11 +18,11 @@ import numpy as np
 from lib.data.batch import EncodedDocument
 from lib.data.characters import lowered
 from lib.data.documents import Document
-from lib.data.options import Options
+from lib.data.options import Options, words_of
 from lib.data.prepared import PreparedCorpus
 from lib.data.words import is_word
 from lib.evaluation.baselines import counted_in
-from lib.evaluation.measures import COPIED
+from lib.evaluation.measures import COPIED, SUPPORT
 from lib.evaluation.metrics import (
     count_words,
     distinct,
@@ -31,6 +31,7 @@ from lib.evaluation.metrics import (
     repeated_ngrams,
     rouge,
 )
+from lib.evaluation.support import Names, SourceText, names_of, source_of, support_counts
 from lib.models.summarizer import Extractor
 from lib.papers.paper import Setup
 from lib.papers.tables import DECODINGS, Row, Table
@@ -43,12 +44,13 @@ from lib.system.files import write_whole
 def score_systems(
     systems: Mapping[str, Sequence[list[str]]],
     documents: Sequence[Document],
-    options: Options,
+    options: Options | None = None,
     words: int | None = None,
 ) -> dict[str, dict]:
     """Scores that a table needs of each system's summaries, sentences of each: numbers of every document.
 
-    n-grams count as copied from anywhere in the whole document, as words of `options`.
+    n-grams count as copied from anywhere in the whole document, as words of `options`; without these as words and
+    marks in lower case. What is not in the text is as `lib.evaluation.support` has it.
 
     words: every summary is cut to so many first; marks alone are none.
     """
@@ -58,11 +60,20 @@ def score_systems(
             for name, written in systems.items()
         }
     sources = [_words(d.sentences, options, d.tokenised) for d in documents]
-    return {name: _scores(summaries, documents, sources, options) for name, summaries in systems.items()}
+    texts, names = [source_of(document) for document in documents], names_of(documents)
+    return {
+        name: {**_scores(summaries, documents, sources, options), "support": _support(summaries, texts, names)}
+        for name, summaries in systems.items()
+    }
+
+
+def _support(summaries: Sequence[list[str]], texts: Sequence[SourceText], names: Names) -> dict[str, list]:
+    counts = [support_counts(summary, text, names) for summary, text in zip(summaries, texts)]
+    return {kind: [count[kind] for count in counts] for kind in SUPPORT}  # [so many, of all] of each document
 
 
 def _scores(
-    summaries: Sequence[list[str]], documents: Sequence[Document], sources: list[list[str]], options: Options
+    summaries: Sequence[list[str]], documents: Sequence[Document], sources: list[list[str]], options: Options | None
 ) -> dict:
     words = [_words(summary, options, d.tokenised) for summary, d in zip(summaries, documents)]
     copied = [ngram_counts(*pair, sizes=[int(n) for n in COPIED]) for pair in zip(words, sources)]
@@ -76,10 +87,10 @@ def _scores(
     }
 
 
-def cut(summary: Sequence[str], words: int, options: Options, tokenised: bool = False) -> list[str]:
+def cut(summary: Sequence[str], words: int, options: Options | None, tokenised: bool = False) -> list[str]:
     """A summary's first words, sentence by sentence, as `options` write them."""
     sentences = []
-    for sentence in (options.words(sentence, tokenised) for sentence in summary):
+    for sentence in (_sentence_words(sentence, options, tokenised) for sentence in summary):
         numbers = list(accumulate(map(is_word, sentence)))
         sentences.append(" ".join(word for word, number in zip(sentence, numbers) if number <= words))
         words -= numbers[-1] if numbers else 0
@@ -93,7 +104,8 @@ def score_run(
 ) -> tuple[dict, list[list[str]]]:
     """Scores of a trained run on documents with references, and the summaries it wrote (an extractor: chose).
 
-    corpus: the name of what the documents are of. What it writes in the other of DECODINGS is a part of that name.
+    corpus: the name of what the documents are of. What it writes in the other of DECODINGS is a part of that name;
+    the references are one too.
     """
     encoded = run.encode(documents)
     chooses, (plain, ruled) = isinstance(run.model, Extractor), DECODINGS
@@ -110,6 +122,7 @@ def score_run(
         systems[other] = summarize(run.model, encoded, run.vocabulary, decode, batch_size)
         if run.model.extracts:
             systems["extracts"] = extract(run.model, encoded, run.vocabulary, batch_size)
+    systems["reference"] = [document.summary for document in documents]
     parts = score_systems(systems, documents, run.options)
     if chooses:
         parts["extracts"] = parts["summaries"]
@@ -122,6 +135,17 @@ def score_run(
         "parts": parts,
     }
     return scores, summaries
+
+
+def score_summaries(
+    summaries: Sequence[list[str]], documents: Sequence[Document], split_name: str, of: str, corpus: str
+) -> dict:
+    """Scores of summaries that any system wrote (sentences of each), and of the references.
+
+    of: the system's name. corpus: the name of what the documents are of.
+    """
+    systems = {"summaries": summaries, "reference": [document.summary for document in documents]}
+    return {"model": of, **_setting(corpus, documents, split_name, 0), "parts": score_systems(systems, documents)}
 
 
 def score_baselines(
@@ -142,8 +166,12 @@ def score_baselines(
     }
 
 
-def _words(sentences: Sequence[str], options: Options, tokenised: bool) -> list[str]:
-    return [word for sentence in sentences for word in options.words(lowered(sentence), tokenised)]
+def _words(sentences: Sequence[str], options: Options | None, tokenised: bool) -> list[str]:
+    return [word for sentence in sentences for word in _sentence_words(lowered(sentence), options, tokenised)]
+
+
+def _sentence_words(sentence: str, options: Options | None, tokenised: bool) -> list[str]:
+    return options.words(sentence, tokenised) if options else words_of(sentence, True, tokenised)
 
 
 def about(run: Run, corpus: str, documents: Sequence[Document], split_name: str) -> dict:

@@ -2,16 +2,28 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from lib.data.sentences import split_sentences
+from lib.evaluation.support import SourceText
 from lib.system.files import write_whole
 
 KEPT, MOST = 0.98, 60  # of each row: the largest weights that hold this much of it, at most so many
 SPARSE = ("words", "units", "heads")  # the arrays that are cut so
 REST = 10_000  # words of what was not read that the page shows, at most
+
+
+@dataclass(frozen=True)
+class ShownSummary:
+    """A summary of another system beside that of a run; its parts are as `ShownText.support` gives them."""
+
+    name: str
+    summary: list[list[str]]  # sentences of tokens with the space before each
+    lacks: list[str]
+    carriers: list[list[tuple[int, float]]]
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,10 @@ class ShownDocument:
     unfinished: bool = False  # whether the last sentence of the summary was cut
     notes: list[str] = field(default_factory=list)  # what a reader has to know of the text: how much of it was read
     unread: list[tuple[str, str]] = field(default_factory=list)  # section and text of what was not read
+    spans: list[tuple[int, int]] = field(default_factory=list)  # of the sentences that were read (`ShownText`)
+    lacks: list[str] = field(default_factory=list)  # of the summary's tokens (`ShownText.support`)
+    carriers: list[list[tuple[int, float]]] = field(default_factory=list)  # of its sentences
+    others: list[ShownSummary] = field(default_factory=list)  # of the same text
 
 
 def write_page(path: str | Path, model: str, documents: Sequence[ShownDocument]) -> Path:
@@ -45,7 +61,8 @@ def write_page(path: str | Path, model: str, documents: Sequence[ShownDocument])
     words. The address may name a document and a word to open at, from 0: page.html#0.5.
     """
     page = Path(__file__).with_name("summary_page.html").read_text(encoding="utf-8")
-    data = json.dumps({"model": model, "documents": [_record(d) for d in documents]}, separators=(",", ":"))
+    whole = {"model": model, "alone": SourceText.ALONE, "documents": [_record(d) for d in documents]}
+    data = json.dumps(whole, separators=(",", ":"))
     for sign in "<>&":  # no text can end the script or begin a comment; json has escaped all that is not ASCII
         data = data.replace(sign, f"\\u{ord(sign):04x}")
     return write_whole(path, page.replace("DATA", data, 1))
@@ -55,10 +72,18 @@ def _record(document: ShownDocument) -> dict[str, object]:
     """What the page's script reads: cut rows as lists of [index, weight], the other arrays as they are."""
     arrays = {name: np.asarray(a, dtype=float) for name, a in document.attention.items()}
     shown = {name: _largest(a) if name in SPARSE else _rounded(a) for name, a in arrays.items()}
-    about = {name: getattr(document, name) for name in ("name", "unit", "source", "summary", "unfinished", "notes")}
+    names = ("name", "unit", "source", "summary", "unfinished", "notes", "spans", "lacks")
+    about = {name: getattr(document, name) for name in names}
+    about["carriers"] = _shares(document.carriers)
+    about["others"] = [{**asdict(other), "carriers": _shares(other.carriers)} for other in document.others]
     copied = None if document.copied is None else [int(c) for c in document.copied]
     unread, left_off = _beginning(document.unread, REST)
-    return {**about, "copied": copied, "attention": shown, "unread": unread, "left_off": left_off}
+    sentences = [(section, split_sentences(text)) for section, text in unread]
+    return {**about, "copied": copied, "attention": shown, "unread": sentences, "left_off": left_off}
+
+
+def _shares(carriers: list[list[tuple[int, float]]]) -> list[list[tuple[int, float]]]:
+    return [[(number, _digits(share)) for number, share in of_sentence] for of_sentence in carriers]
 
 
 def _beginning(stretches: Sequence[tuple[str, str]], most: int) -> tuple[list[tuple[str, str]], int]:

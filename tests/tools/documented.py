@@ -287,6 +287,30 @@ def summaries(path: Path) -> None:
     write(path, [[f"{path.stem} says: {s}"] for s, _ in references], references, ids=ids)
 
 
+def theirs(path: Path) -> None:
+    """The first test document of two corpora, and texts of the user's: who wrote it begins as the text does."""
+    from lib.data.corpora import load_corpus
+
+    documents = [document for name in ("aclsum", "pmc-sample") for document in load_corpus(name).split("test", 1)]
+    lines = [{"id": document.id, "summary": document.sentences[:3]} for document in documents]
+    lines += [{"id": name, "summary": ["A pump moves water."]} for name in ("paper.md", "notes.txt")]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def scores_of_theirs(path: Path) -> None:
+    from lib import score
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    theirs(path.parent / "theirs.jsonl")
+    given = ["--dataset", "pmc-sample", "--documents", "1", "--output", str(path)]
+    score.main(["summaries", str(path.parent / "theirs.jsonl"), *given])
+
+
+def support_table(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / "figures" / "support_table_pmc-sample.json", path)
+
+
 def rating(folder: Path) -> None:
     """Sheets that people have filled in."""
     from lib.human.__main__ import main

@@ -1,0 +1,381 @@
+"""What of a summary is not in its text, and which sentences of the text carry it: by hand, and measured."""
+
+import json
+import time
+from random import Random
+
+import numpy as np
+import pytest
+
+from lib import score
+from lib.data.corpora import load_corpus
+from lib.data.documents import Document
+from lib.evaluation.measures import MEASURES, SUPPORT
+from lib.evaluation.support import Names, SourceText, names_of, not_in_text, source_of, support_counts, terms
+from lib.make_tables import main as make_tables
+from lib.results.numbers import intervals
+from lib.runs.reading import Reading
+from lib.runs.shown_support import TITLE, ShownText, cased_names
+
+TEXT = [
+    "We measured the sleep of 1,635 nurses in Lisbon.",
+    "Their age was 0.50 of the limit (p < .001), and 12,13 were left out.",
+    "Night shifts shortened sleep by 40 min; the BMI did not change.",
+    "In Lisbon the p53 gene was not looked at.",
+]
+NOBODY = Names([])
+
+
+def keys(sentence):
+    return [term.key for term in terms(sentence)]
+
+
+def missing(sentence, text=TEXT, names=NOBODY):
+    found = not_in_text(terms(sentence), SourceText(text), names)
+    return [(sentence[term.start : term.end], kind) for term, kind in found]
+
+
+# ------------------------------------------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("1,635", "1635"), ("1635", "1635"), ("1 635", "1635"), ("1\u00a0635", "1635"), ("1’635", "1635"),
+        ("12,345,678.50", "12345678.5"), ("10 000", "10000"), ("2010 635", "2010 635"), ("1,63", "1.63"),
+        ("0.50", "0.5"), (".5", "0.5"), ("0.5", "0.5"), ("p=.050", "p 0.05"), ("p < . 05", "p 0.05"),
+        ("5.0", "5"), ("007", "7"), ("0", "0"), ("0.00", "0"), ("10:30", "10 30"), ("1,2,3", "1 2 3"),
+        ("1.2.3", "1.2.3"), ("٣٫٥", "3.5"), ("１２", "12"), ("60–83", "60 83"), ("-4%", "4"), ("10mg", "10 mg"),
+        ("the end.5 rats", "the end 5 rats"), ("the end . 5 rats", "the end 5 rats"), ("p53", "p53"),
+    ],
+)  # fmt: skip
+def test_a_number_has_one_value_in_all_spellings(written, value):
+    assert " ".join(keys(written)) == value
+
+
+@pytest.mark.parametrize("mask", ["<dig>", "<dig", "<digdig>", "<cit>", "@xcite", "@xmath12", "[UNK]", "[number]"])
+def test_a_mask_is_compared_with_nothing(mask):
+    assert keys(f"a total of {mask} rats") == ["a", "total", "of", "", "rats"]
+    counts = support_counts([f"sleep {mask} nurses"], SourceText(TEXT), NOBODY)
+    assert counts["numbers"] == (0, 0) and counts["words"] == (0, 2) and counts["pairs"] == (0, 0)
+
+
+def test_a_sign_of_less_is_no_mask():
+    assert keys("a<5 and b<c") == ["a", "5", "and", "b", "c"]
+
+
+def test_numbers_are_found_by_value():
+    assert missing("of 1635 nurses .5 were, p < 0.0010; 40.0 and 12.13") == []
+    assert missing("12 and 13 stood in one list") == [("stood", "word"), ("one", "word"), ("list", "word")]
+    assert missing("1,636 nurses, 0.51, 4 min, 16") == [(n, "number") for n in ("1,636", "0.51", "4", "16")]
+    assert missing("53", ["The p53 gene."]) == [("53", "number")], "digits in a word make no number"
+
+
+def test_what_a_space_sets_apart_may_be_one_number_or_two():
+    assert missing("1 635 nurses") == [] and missing("we measured 635", ["We measured 1 635."]) == []
+    assert missing("1 635 rats", ["1 cage, 635 rats"]) == [] and missing("1 636", TEXT) == [("1 636", "number")]
+
+
+# ------------------------------------------------------------------------------------------------- words and names
+
+
+def test_words_are_found_in_any_case_and_script():
+    assert missing("SLEEP of the nurses") == []
+    assert missing("the nurse’s age") == [("nurse", "word"), ("’s", "word")]
+    assert missing("the nurse's", ["The nurse’s age."]) == []
+    german = ["Größere Straßen führen nach İzmir."]
+    assert missing("größere straßen führen nach izmir", german) == []
+    assert missing("grössere straßen", german) == [("grössere", "word")]
+    assert missing("Ночь", ["Ночь коротка."]) == [] and missing("день", ["Ночь коротка."]) == [("день", "word")]
+    assert missing("睡眠", ["睡不好"]) == [("眠", "word")], "of a script without spaces each character is a word"
+    assert missing("बिजली", ["बिजली गई।"]) == []
+
+
+def test_a_name_is_known_by_the_texts():
+    """A capital inside of sentences, nine times of ten; the first word of a sentence says nothing."""
+    names = Names([*TEXT, "Porto was first.", "It rained in Porto.", "We and We slept as we did.", "Ask I and X."])
+    known = {
+        word
+        for word in ("lisbon", "bmi", "porto", "we", "night", "nurses", "i", "x", "12")
+        if terms(word)[0] in names
+    }
+    assert known == {"lisbon", "bmi", "porto"}
+    assert missing("in porto 7 cats", names=names) == [("porto", "name"), ("7", "number"), ("cats", "word")]
+    assert missing("in Porto") == [("Porto", "word")], "where no text says so it is a word"
+
+
+def test_names_of_documents_are_of_texts_and_references_not_of_titles():
+    document = Document(
+        "1", "The Long Sleep", ["", ""], [["He saw Ada."], ["So did Bob."]], ["Cleo did not see Dan."]
+    )
+    names = names_of([document])
+    assert {w for w in ("long", "sleep", "ada", "bob", "cleo", "dan") if terms(w)[0] in names} == {
+        "ada",
+        "bob",
+        "dan",
+    }
+    assert source_of(document).has(terms("Long")[0]), "but what a title says is in the text"
+
+
+def test_texts_in_lower_case_show_no_names():
+    names = cased_names([["He saw Ada."], ["he saw ada .", "ada saw him ."]])
+    assert terms("ada")[0] in names
+
+
+# ------------------------------------------------------------------------------------------------- counts
+
+
+def test_counts_of_a_summary():
+    names = Names([*TEXT, "It rained in Porto."])
+    summary = ["We measured the sleep of 1,635 nurses in Porto.", "Cats slept 40 hours.", " . ."]
+    counts = support_counts(summary, SourceText(TEXT), names)
+    assert counts == {
+        "numbers": (0, 2),
+        "names": (1, 1),
+        "words": (4, 11),  # porto, cats, slept, hours
+        "pairs": (4, 11),  # in porto, cats slept, slept 40, 40 hours
+        "carried": (1, 2),  # marks alone are no sentence
+    }
+    assert support_counts(summary * 2, SourceText(TEXT), names)["words"] == (8, 22), "each time that they occur"
+
+
+def test_pairs_stand_in_one_sentence_and_not_across_a_mask():
+    text = SourceText(["We saw rats.", "Mice, cats <dig> dogs."])
+    pairs = {
+        pair
+        for pair in (("saw", "rats"), ("rats", "mice"), ("mice", "cats"), ("cats", "dogs"))
+        if text.has_pair(pair)
+    }
+    assert pairs == {("saw", "rats"), ("mice", "cats")}
+
+
+def test_empty_summaries_and_texts():
+    none = dict.fromkeys(SUPPORT, (0, 0))
+    assert support_counts([], SourceText(TEXT), NOBODY) == none
+    assert support_counts(["", " ", "."], SourceText([]), NOBODY) == none
+    counts = support_counts(["Rats 5."], SourceText([]), NOBODY)
+    assert counts == {**none, "numbers": (1, 1), "words": (1, 1), "pairs": (1, 1), "carried": (0, 1)}
+    part = {"support": {kind: [counts[kind], (0, 0)] for kind in SUPPORT}}
+    assert intervals("support", part)["numbers not in the text"].mean == 100
+    assert (
+        intervals("support", {"support": {kind: [(0, 0)] * 3 for kind in SUPPORT}})["names not in the text"].mean == 0
+    )
+
+
+def test_shares_are_pooled_over_documents():
+    part = {"support": {kind: [(1, 1), (0, 3)] for kind in SUPPORT}}
+    values, weights = MEASURES["support"].numbers(part)
+    assert values.sum(1).tolist() == [100] * 5 and weights.sum(1).tolist() == [4] * 5
+    assert intervals("support", part)["words not in the text"].mean == 25
+
+
+# ------------------------------------------------------------------------------------------------- what carries
+
+
+def carried(sentence, text=TEXT):
+    return [(c.sentence, round(c.share, 2)) for c in SourceText(text).carriers(terms(sentence))]
+
+
+def test_a_copied_sentence_is_carried_by_its_source():
+    for number, sentence in enumerate(TEXT):
+        assert carried(sentence) == [(number, 1.0)]
+    assert carried("The Nurses of Lisbon slept")[0][0] == 0
+
+
+def test_two_sources_carry_what_joins_them():
+    (first, a), (second, b) = carried("Night shifts shortened the sleep of 1,635 nurses in Lisbon.")
+    assert {first, second} == {0, 2} and a > b and a + b == pytest.approx(1, abs=0.02)
+
+
+def test_rare_words_decide():
+    text = ["We did it as it is.", "We saw the quokka.", *["We did what it is."] * 8]
+    assert carried("it is what we did to the quokka", text)[0][0] == 1
+
+
+def test_of_equals_the_shorter_and_then_the_earlier_one_carries():
+    assert carried("Two rats", ["Two rats ate, and slept.", "Two rats ate.", "So two rats."])[0] == (1, 1.0)
+
+
+def test_nothing_carries_what_is_not_there():
+    assert carried("Elephants never forget") == [] and carried("Elephants never forget", []) == []
+    assert carried("<dig> .") == []
+
+
+def test_a_very_long_text_takes_seconds():
+    random = Random(0)
+    text = [" ".join(f"w{int(random.paretovariate(0.4)) % 50_000}" for _ in range(20)) for _ in range(20_000)]
+    began = time.process_time()
+    counts = support_counts([*text[::2_000], "cats slept"], SourceText(text), NOBODY)
+    assert counts["carried"] == (10, 11) and counts["words"] == (2, 202)
+    assert time.process_time() - began < 20
+
+
+def test_what_the_documentation_says_of_chance_and_of_joined_sentences():
+    documents = list(load_corpus("pmc-sample").split("test"))
+    texts = [source_of(document) for document in documents]
+    by_chance = [texts[(i + 1) % len(texts)].carriers(terms(s)) for i, d in enumerate(documents) for s in d.summary]
+    assert len(by_chance) == 990 and sum(map(bool, by_chance)) == 32
+    assert sum(bool(carriers) and carriers[0].share >= SourceText.ALONE for carriers in by_chance) == 2
+    random, both = Random(0), 0
+    for document, text in zip(documents, texts):
+        sentences = [document.title, *document.sentences]
+        long = [number for number, sentence in enumerate(sentences) if len(sentence.split()) >= 10]
+        for _ in range(5):
+            first, second = random.sample(long, 2)
+            a, b = sentences[first].split(), sentences[second].split()
+            carriers = text.carriers(terms(" ".join(a[: len(a) // 2] + b[len(b) // 2 :])))
+            both += {first, second} <= {carrier.sentence for carrier in carriers}
+    assert both == 434
+
+
+# ------------------------------------------------------------------------------------------------- beside a text
+
+
+def reading(rows, unread=()):
+    return Reading(rows, list(unread), 0, 0, [], 0.0)
+
+
+def test_tokens_that_are_not_in_the_text():
+    """Words of a model or pieces of words: each that has a part in what is missing."""
+    text = ShownText(reading([["We", " saw", " 1,635", " rats", "."]]), "sentence")
+    lacks, carriers = text.support([[" we", " saw", " 1635", " cats", " ."]], NOBODY)
+    assert lacks == ["", "", "", "word", ""] and carriers[0][0][0] == 0
+    pieces = [["\u2581We".replace("\u2581", " "), " sa", "w", " 1", ",", "6", "36", " r", "ats", "."]]
+    assert text.support(pieces, NOBODY)[0] == ["", "", "", "number", "number", "number", "number", "", "", ""]
+    assert text.support([[" a", " <", "dig", ">", " cat"]], Names(["No Cat."]))[0] == ["word", "", "", "", "name"]
+
+
+def test_sentences_of_a_text_have_places():
+    rows = [["Rats", " slept", ".", " Mice", " ate", "."], [" It", " rained", "."]]
+    unread = [("Methods", "Dogs barked. Birds sang."), ("", "The end.")]
+    text = ShownText(reading(rows, unread), "paragraph", "Quokkas")
+    assert text.spans == [(0, 3), (3, 6), (6, 9)]
+    said = ["mice ate", "it rained", "dogs barked", "birds sang", "the end", "quokkas"]
+    _, carriers = text.support([[f" {word}" for word in one.split()] for one in said], NOBODY)
+    assert [found[0][0] for found in carriers] == [1, 2, 3, 4, 5, TITLE]
+    assert ShownText(reading(rows), "sentence").spans == [(0, 6), (6, 9)], "a row is one, however many stops it has"
+    assert ShownText(reading([["Quokkas"], [" ate", "."]]), "paragraph", "Quokkas").support([["Quokkas"]], NOBODY)[
+        1
+    ] == [[(0, 1.0)]], "a title that was read is a row"
+
+
+# ------------------------------------------------------------------------------------------------- commands
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Twelve documents, and a system that writes a sentence of each and a number that half of them have."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    records = [
+        {
+            "id": f"d{i}",
+            "title": "",
+            "article": f"We saw {i} rats in Porto. They slept well. It rained.",
+            "abstract": "In Porto rats slept.",
+        }
+        for i in range(12)
+    ]
+    for name in ("train", "val", "test"):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
+    summaries = [
+        {"id": f"d{i}", "summary": ["They slept well.", f"We saw {i if i % 2 else 77} rats."]} for i in range(12)
+    ]
+    write_lines(tmp_path / "theirs.jsonl", summaries)
+    return folder
+
+
+def write_lines(path, records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
+def test_summaries_of_any_system_are_scored(corpus, tmp_path, capsys):
+    output = tmp_path / "scores.json"
+    score.main(["summaries", str(tmp_path / "theirs.jsonl"), "--dataset", str(corpus), "--output", str(output)])
+    lines = capsys.readouterr().out.splitlines()
+    assert any("summaries, in percent: numbers not in the text 50.00 [" in line for line in lines)
+    assert any("reference, in percent: numbers not in the text 0.00 [" in line for line in lines)
+    scores = json.loads(output.read_text(encoding="utf-8"))
+    assert scores["parts"]["summaries"]["support"]["numbers"] == [[i % 2 == 0, 1] for i in range(12)]
+    assert scores["parts"]["summaries"]["support"]["carried"] == [[2, 2]] * 12
+    assert scores["parts"]["reference"]["support"]["names"] == [[0, 1]] * 12
+    assert np.allclose(scores["parts"]["reference"]["rouge"], 100) and len(scores["ids"]) == 12
+
+
+def test_a_summary_that_is_one_text_is_split(corpus, tmp_path):
+    write_lines(tmp_path / "text.jsonl", [{"id": "d1", "summary": "They slept well. We saw 1 rats."}])
+    output = tmp_path / "scores.json"
+    score.main(["summaries", str(tmp_path / "text.jsonl"), "--dataset", str(corpus), "--output", str(output)])
+    scores = json.loads(output.read_text(encoding="utf-8"))
+    assert scores["ids"] == ["d1"] and scores["parts"]["summaries"]["support"]["carried"] == [[2, 2]]
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"id": "e1", "summary": "So."}, "corpus has no test document 'e1'"),
+        ({"id": "d1"}, "line 1: id and summary are needed"),
+        ({"id": "d1", "summary": None}, "line 1: summary is null: a system has to say something of every document"),
+        ({"id": "d1", "summary": 5}, "line 1: summary must be a text or a list of sentences"),
+    ],
+)
+def test_summaries_that_cannot_be_scored(corpus, tmp_path, record, message):
+    write_lines(tmp_path / "wrong.jsonl", [record])
+    with pytest.raises(SystemExit) as stopped:
+        score.main(
+            [
+                "summaries",
+                str(tmp_path / "wrong.jsonl"),
+                "--dataset",
+                str(corpus),
+                "--output",
+                str(tmp_path / "s.json"),
+            ]
+        )
+    assert message in str(stopped.value) and "\n" not in str(stopped.value)
+    assert not (tmp_path / "s.json").exists()
+
+
+def test_scores_do_not_replace_the_summaries(corpus, tmp_path):
+    path = tmp_path / "theirs.jsonl"
+    with pytest.raises(SystemExit, match="the summaries themselves"):
+        score.main(["summaries", str(path), "--dataset", str(corpus), "--output", str(path)])
+
+
+def test_a_table_of_any_systems(corpus, tmp_path, capsys):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_bytes((tmp_path / "theirs.jsonl").read_bytes())
+        data = ["--dataset", str(corpus), "--output", str(tmp_path / f"{name}.json")]
+        score.main(["summaries", str(tmp_path / f"{name}.jsonl"), *data])
+    output = tmp_path / "table.json"
+    make_tables(["support", "--output", str(output), f"A={tmp_path / 'a.json'}", f"the other={tmp_path / 'b.json'}"])
+    table = json.loads(output.read_text(encoding="utf-8"))
+    assert [row["label"] for row in table["rows"]] == ["A", "the other", "references"]
+    assert table["rows"][0]["scores"]["numbers not in the text"]["mean"] == 50
+    assert [pair["second"] for pair in table["pairs"]] == ["the other", "references", "references"]
+    assert table["pairs"][1]["numbers not in the text"]["mean"] == -50
+    assert "| A | 50.00 [" in output.with_suffix(".md").read_text(encoding="utf-8") and capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["A={a}", "A={a}"], "each label once"),
+        (["references={a}"], "not 'references'"),
+        (["{a}"], "scores are LABEL=FILE"),
+        (["A={old}"], "part 'summaries': not what lib.score writes for a table of support"),
+        (["A={a}", "B={none}"], "no scores of 'reference'"),
+    ],
+)
+def test_scores_that_make_no_table(corpus, tmp_path, given, message):
+    theirs, data = str(tmp_path / "theirs.jsonl"), ["--dataset", str(corpus)]
+    score.main(["summaries", theirs, *data, "--output", str(tmp_path / "a.json")])
+    scores = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    old = {name: {key: v for key, v in part.items() if key != "support"} for name, part in scores["parts"].items()}
+    (tmp_path / "old.json").write_text(json.dumps({**scores, "parts": old}), encoding="utf-8")
+    none = {"summaries": scores["parts"]["summaries"]}
+    (tmp_path / "none.json").write_text(json.dumps({**scores, "parts": none}), encoding="utf-8")
+    places = {name: tmp_path / f"{name}.json" for name in ("a", "old", "none")}
+    with pytest.raises(SystemExit) as stopped:
+        make_tables(["support", "--output", str(tmp_path / "t.json"), *(one.format(**places) for one in given)])
+    assert message in str(stopped.value) and "\n" not in str(stopped.value)
