@@ -1,0 +1,203 @@
+"""Facts in a long text: read through windows that slide, by attention to everything, or in chunks that are summarized
+one by one and put together."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import torch
+
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.synthetic import FACT, planted_facts
+from lib.data.vocabulary import EOS, SLIDE
+from lib.models.windowed import Windowed, WindowedConfig, count_windows
+from lib.runs.search import DecodeConfig, beam_search
+from lib.tasks.task import Task, learn
+
+VOCABULARY, WINDOW, STRIDE, WORDS = 60, 20, 16, 4  # ids; words of a window, from one to the next, of a fact
+TESTED = {2: 50, 6: 50, 12: 50, 50: 20, 300: 10}  # windows of a text: how many texts of that length are read
+BATCH, RATE = 16, 5e-3
+
+
+def small_model(seed: int, encode: Literal["whole", "stream"] = "whole", window: int | None = WINDOW) -> Windowed:
+    """A model of width 64 with random weights; without a window it attends to everything."""
+    torch.manual_seed(seed)
+    stride = window and STRIDE
+    return Windowed(WindowedConfig(VOCABULARY, 32, 32, window=window, stride=stride, encode=encode))
+
+
+def written(model: Windowed, documents: Sequence[EncodedDocument], longest: int) -> list[list[int]]:
+    """What a beam of two writes of each document: ids without [EOS]."""
+    config = DecodeConfig(beam=2, min_length=0, max_length=longest)
+    return [best.ids for best, *_ in beam_search(model.eval(), make_batch(documents, VOCABULARY), config)]
+
+
+# ------------------------------------------------------------------------------------- longer texts than in training
+
+
+def learn_facts(mode: str, seed: int) -> Windowed:
+    """A model that has learned from new texts of two to six windows at every step: "standard" attends to everything
+    and has three times the steps, "windows" encodes the whole text, "streamed" each window when it is entered."""
+    standard = mode == "standard"
+    model = small_model(seed, "stream" if mode == "streamed" else "whole", None if standard else WINDOW)
+    made = (planted_facts(BATCH, 1000 * (seed + 1) + i, 2 + i % 5) for i in range(600 if standard else 200))
+    batches = (make_batch([_unmarked(d) for d in docs] if standard else docs, VOCABULARY) for docs in made)
+    return learn(model, batches, RATE)
+
+
+def _unmarked(document: EncodedDocument) -> EncodedDocument:
+    return replace(document, target=document.target[document.target != SLIDE])
+
+
+def _by_length(mode: str, seed: int) -> dict[str, float]:
+    """Share of the facts that are written, each in its place, at each length; of the symbols precision and recall."""
+    model, measures = learn_facts(mode, seed), {}
+    for windows, count in TESTED.items():
+        documents = planted_facts(count, 1, windows)
+        texts = written(model, documents, 6 * windows)
+        pairs = [(facts_in_place(ids, mode), facts_in_place(d.target[:-1])) for ids, d in zip(texts, documents)]
+        measures[f"facts of {windows}"] = float(np.mean([a == b for x, y in pairs for a, b in _longest_of(x, y)]))
+        if mode != "standard":
+            moves = [(_moves(ids), _moves(d.target[:-1])) for ids, d in zip(texts, documents)]
+            right = sum(len(ours & theirs) for ours, theirs in moves)
+            measures[f"precision of {windows}"] = right / max(1, sum(len(ours) for ours, _ in moves))
+            measures[f"recall of {windows}"] = right / sum(len(theirs) for _, theirs in moves)
+    return measures
+
+
+def facts_in_place(ids: Sequence[int] | np.ndarray, mode: str = "") -> list[list[int]]:
+    """[fact, ...] of a summary: what stands between the symbols, or in a standard model's every four words."""
+    if mode == "standard":
+        return [list(ids[i : i + WORDS]) for i in range(0, len(ids), WORDS)]
+    parts = np.split(np.array(ids), np.flatnonzero(np.array(ids) == SLIDE))
+    return [part[part != SLIDE].tolist() for part in parts]
+
+
+def _longest_of(found: list, true: list) -> list[tuple]:
+    """Each true fact beside what stands in its place."""
+    return list(zip([*found, *[None] * len(true)], true))
+
+
+def _moves(ids: Sequence[int] | np.ndarray) -> set[int]:
+    """After how many words each symbol stands."""
+    places = np.flatnonzero(np.array(ids) == SLIDE).tolist()
+    return {place - number for number, place in enumerate(places)}
+
+
+# ------------------------------------------------------------------------------------------- chunks against windows
+
+
+@dataclass(frozen=True)
+class FactText:
+    source: np.ndarray  # [words]
+    starts: list[int]  # where each fact's FACT stands, in order
+    facts: list[tuple[int, ...]]
+
+    @property
+    def wanted(self) -> list[tuple[int, ...]]:
+        """Each fact once."""
+        return list(dict.fromkeys(self.facts))
+
+
+def fact_text(random: np.random.Generator, windows: int, anywhere: bool = False, again: bool = False) -> FactText:
+    """A text with a fact for each window. `anywhere`: a fact may begin at any word of the window that the one before
+    does not have whole, in place of where no other window reaches. `again`: a third of the facts or so are said more
+    than once; they are of sixteen that are the same in all texts."""
+    length = WINDOW + (windows - 1) * STRIDE
+    source = random.integers(FACT + 1, VOCABULARY, length)
+    first, last = (0, STRIDE) if anywhere else (WINDOW - STRIDE, STRIDE - WORDS)
+    starts = [w * STRIDE + int(random.integers(first, last)) for w in range(windows)]
+    starts = _apart(starts)
+    if again:
+        pool = random.choice(len(_KNOWN), -(-2 * windows // 3), replace=windows > 20)
+        facts = [_KNOWN[i] for i in random.choice(pool, windows)]
+    else:
+        facts = [tuple(random.integers(FACT + 1, VOCABULARY, WORDS).tolist()) for _ in range(windows)]
+    for start, fact in zip(starts, facts):
+        source[start : start + WORDS + 1] = [FACT, *fact]
+    return FactText(source.astype(np.int32), starts, facts)
+
+
+def _apart(starts: list[int]) -> list[int]:
+    """Starts of which none lies inside the fact before."""
+    for i in range(1, len(starts)):
+        starts[i] = max(starts[i], starts[i - 1] + WORDS + 1)
+    return starts
+
+
+_KNOWN = [tuple(row) for row in np.random.default_rng(0).integers(FACT + 1, VOCABULARY, (16, WORDS)).tolist()]
+
+
+def in_windows(text: FactText) -> list[EncodedDocument]:
+    """The whole text, its symbols in the summary; a fact that was said before is passed over."""
+    target, said = [], set()
+    for number, fact in enumerate(text.facts):
+        target += [SLIDE] * (number > 0) + [word for word in fact if fact not in said]
+        said.add(fact)
+    return [EncodedDocument.of("", text.source, [len(text.source)], [*target, EOS])]
+
+
+def in_chunks(text: FactText, stride: int) -> list[EncodedDocument]:
+    """Chunks as long as a window, each `stride` words after the one before; the summary of a chunk has the facts that
+    begin before the next one and are whole in it."""
+    chunks = []
+    for begin in range(0, stride * count_windows(len(text.source), WINDOW, stride), stride):
+        chunk = text.source[begin : begin + WINDOW]
+        inside = [
+            fact for start, fact in zip(text.starts, text.facts)
+            if begin <= start < begin + stride and start + WORDS < begin + len(chunk)
+        ]  # fmt: skip
+        chunks.append(EncodedDocument.of("", chunk, [len(chunk)], [*(w for fact in inside for w in fact), EOS]))
+    return chunks
+
+
+READINGS: dict[str, Callable[[FactText], list[EncodedDocument]]] = {
+    "windows": in_windows,
+    "chunks": partial(in_chunks, stride=WINDOW),
+    "overlapping chunks": partial(in_chunks, stride=STRIDE),
+}
+TEXTS = {"facts apart": {}, "facts anywhere": {"anywhere": True}, "facts said again": {"again": True}}
+
+
+def _texts(seed: int, count: int, windows: int, kind: str) -> list[FactText]:
+    random = np.random.default_rng(seed)
+    return [fact_text(random, windows, **TEXTS[kind]) for _ in range(count)]
+
+
+def _learned(kind: str, reading: str, seed: int, steps: int) -> Windowed:
+    def batches() -> Iterator:
+        for i in range(steps):
+            texts = _texts(1000 * (seed + 1) + i, BATCH, 2 + i % 5, kind)
+            yield make_batch([part for text in texts for part in READINGS[reading](text)], VOCABULARY)
+
+    return learn(small_model(seed, window=WINDOW if reading == "windows" else None), batches(), RATE)
+
+
+def _read(kind: str, reading: str, seed: int, steps: int = 600) -> dict[str, float]:
+    """Of new texts of 4 and of 12 windows: the share of the facts that are written, of what is written that is no
+    fact, and that was written before."""
+    model, measures = _learned(kind, reading, seed, steps), {}
+    for windows in (4, 12):
+        told = []
+        for text in _texts(1, 100, windows, kind):
+            parts = written(model, READINGS[reading](text), 6 * windows)
+            words = [facts_in_place(ids, "" if reading == "windows" else "standard") for ids in parts]
+            told.append(([tuple(fact) for part in words for fact in part if fact], text.wanted))
+        said = sum(len(ours) for ours, _ in told)
+        measures |= {
+            f"facts of {windows}": sum(len(set(a) & set(b)) for a, b in told) / sum(len(b) for _, b in told),
+            f"no facts of {windows}": sum(fact not in b for a, b in told for fact in a) / max(1, said),
+            f"twice of {windows}": sum(len(a) - len(set(a)) for a, _ in told) / max(1, said),
+        }
+    return measures
+
+
+TASK = Task(
+    "facts of a long text: windows that slide, attention to everything, chunks put together",
+    {
+        **{mode: partial(_by_length, mode) for mode in ("standard", "windows", "streamed")},
+        **{f"{kind}: {reading}": partial(_read, kind, reading) for kind in TEXTS for reading in READINGS},
+    },
+)

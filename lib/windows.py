@@ -1,0 +1,258 @@
+"""How the windowed run reads papers: where its window slides, whether windows are better than chunks, what it makes
+of the order of sections, and whether the links of references are right.
+
+    python -m lib.windows trained/windowed --dataset pmc-sample --output figures/windowed_papers.json
+    python -m lib.windows trained/windowed chunks links --dataset pmc-sample --vectors-of sumpubmed
+
+A part that --output already holds is not measured again.
+
+slides: papers are read whole; how many windows the first, second, third ... slide moves on by, where one slide is all
+symbols in a row. chunks: what is read is cut into as many chunks as it has windows, each is summarized alone in an
+equal share of the words, and the parts are put together. orders: introduction, second section and conclusion, with
+the conclusion first, in the middle and last. links: of reference sentences that share a run of words with a single
+sentence of the text, which rank each similarity gives to that sentence; --vectors-of names the corpus on whose
+training documents word vectors are learned.
+"""
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import rankdata
+
+import lib
+from lib.data.batch import EncodedDocument
+from lib.data.corpora import load_corpus, unseen
+from lib.data.documents import Document
+from lib.data.split import Split
+from lib.data.vocabulary import SLIDE
+from lib.evaluation.bootstrap import interval, paired_bootstrap
+from lib.models.windowed import Windowed, count_windows
+from lib.papers.mem2mem.sections import choose_sections
+from lib.papers.windowed.links import MEASURES, Measure, Sentences, rank_of
+from lib.papers.windowed.windows import learn_vectors
+from lib.results.scores import score_systems
+from lib.runs.run import Run
+from lib.runs.search import batches, written
+from lib.system.command_line import command_parser, plain_errors
+from lib.system.errors import InputError, one_of
+from lib.system.files import check_replaces, read_numbers, write_json
+
+CUT, MOST_VECTORS = 200, 20_000  # words of a summary that are scored; documents that word vectors are learned on
+NEEDED = ("run", "corpus", "documents")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("lib.windows", __doc__)
+    parser.add_argument("run", type=Path, help="the folder of a run with windows")
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; by default all")
+    parser.add_argument("--dataset", required=True, help="a corpus; its test documents are read")
+    parser.add_argument("--documents", type=int, default=50, help="the first so many (50)")
+    parser.add_argument("--vectors-of", help="a corpus to learn word vectors on, for links; by default --dataset")
+    parser.add_argument("--output", type=Path, help="a JSON file for the numbers")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        _measure(args)
+
+
+def _measure(args: Namespace) -> None:
+    if args.documents < 2:
+        raise InputError(f"--documents must be at least 2, not {args.documents}")
+    parts = [one_of(name, PARTS, "part") for name in args.parts] or list(PARTS)
+    if args.output:
+        check_replaces(args.output, "how papers are read", NEEDED)
+    run = lib.load(args.run, device="cpu")
+    if not (isinstance(run.model, Windowed) and run.model.config.window):
+        raise InputError(f"{args.run}: this run has no windows")
+    documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
+    numbers: dict = {"run": str(args.run), "corpus": Path(args.dataset).name, "documents": len(documents)}
+    if args.output and args.output.exists():
+        numbers |= read_numbers(args.output, "how papers are read", NEEDED)
+    for name in parts:
+        if name not in numbers:
+            numbers[name] = PARTS[name](run, documents, args)
+            if args.output:
+                write_json(args.output, numbers)
+        print(f"{name}:", *(f"  {key}: {value}" for key, value in numbers[name].items()), sep="\n")
+
+
+# ----------------------------------------------------------------------------------------------------------- slides
+
+
+def slides(run: Run, documents: Sequence[Document], _: Namespace) -> dict:
+    """What is written of whole papers: the windows that the first, second ... slide moves on by, means over papers
+    that have so many; the share of papers whose last window is entered; the share of the windows with words."""
+    config, read = run.model.config, run.options.source_tokens
+    whole = replace(run.encoder, options=replace(run.options, source_tokens=None, section_words=None))
+    in_training = count_windows(read, config.window, config.stride) if read else 1
+    jumps, entered, used = [], [], []
+    for text in whole.encode(documents):
+        windows = count_windows(len(text.source), config.window, config.stride)
+        most = max(run.decode.max_length, run.options.summary_tokens // in_training * windows)
+        (best,) = written(
+            run.model, batches(run.model, [text], 1, run.vocabulary), replace(run.decode, max_length=most)
+        )
+        jumps.append(jumps_of(best.ids))
+        entered.append((1 + sum(jumps[-1]), windows))
+        used.append(1 + len(jumps[-1]))
+    ordinals = {}
+    for i in range(5):
+        sizes = np.array([jump[i] for jump in jumps if len(jump) > i])
+        ordinals[f"slide {i + 1}"] = {"papers": len(sizes), "windows": str(interval(sizes)), "sizes": sizes.tolist()}
+    return {
+        **ordinals,
+        "last window entered": sum(reached == n for reached, n in entered),
+        "windows": [n for _, n in entered], "entered": [reached for reached, _ in entered], "with words": used,
+    }  # fmt: skip
+
+
+def jumps_of(ids: Sequence[int]) -> list[int]:
+    """How many symbols stand in a row, at each place where there are any."""
+    sizes, before = [], 0
+    for i in ids:
+        if i == SLIDE:
+            sizes = [*sizes[:-1], sizes[-1] + 1] if before == SLIDE else [*sizes, 1]
+        before = i
+    return sizes
+
+
+# ----------------------------------------------------------------------------------------------------------- chunks
+
+
+def chunks(run: Run, documents: Sequence[Document], _: Namespace) -> dict:
+    """Scores of what is written through windows, and of the summaries of chunks, put together."""
+    encoded = run.encode(documents)
+    config = run.model.config
+    counts = [int(count_windows(len(d.source), config.window, config.stride)) for d in encoded]
+    systems = {"windows": _summaries(run, encoded)}
+    for name, cuts in (("equal chunks", equal_cuts), ("chunks of whole sentences", sentence_cuts)):
+        parts = [chunks_of(d, cuts(d, n)) for d, n in zip(encoded, counts)]
+        texts = [_summaries(run, part, len(part)) for part in parts]
+        systems[name] = [[sentence for summary in text for sentence in summary] for text in texts]
+    return _scored(systems, documents, run, "windows")
+
+
+def equal_cuts(document: EncodedDocument, count: int) -> list[int]:
+    """Where a text is cut into so many chunks of equal length, to a word."""
+    return [len(document.source) * i // count for i in range(1, count)]
+
+
+def sentence_cuts(document: EncodedDocument, count: int) -> list[int]:
+    """The ends of sentences that are nearest to `equal_cuts`."""
+    ends = np.cumsum(document.sentence_lengths)[:-1]
+    places = equal_cuts(document, count)
+    return sorted({int(ends[np.abs(ends - place).argmin()]) for place in places}) if len(ends) else places
+
+
+def chunks_of(document: EncodedDocument, cuts: Sequence[int]) -> list[EncodedDocument]:
+    """A document in parts, cut after so many words: a sentence that a cut goes through is one in both parts."""
+    ends = np.cumsum(document.sentence_lengths)
+    parts = []
+    for begin, end in zip([0, *cuts], [*cuts, len(document.source)]):
+        inside = [begin, *ends[(ends > begin) & (ends < end)].tolist(), end]
+        lengths = np.diff(inside).astype(document.sentence_lengths.dtype)
+        parts.append(replace(document, source=document.source[begin:end], sentence_lengths=lengths))
+    return parts
+
+
+def _summaries(run: Run, documents: Sequence[EncodedDocument], share: int = 1) -> list[list[str]]:
+    """Sentences that are written of each document, in one of so many shares of the run's lengths."""
+    lengths = {"min_length": -(-run.decode.min_length // share), "max_length": run.decode.max_length // share}
+    best = written(run.model, batches(run.model, documents, 10, run.vocabulary), replace(run.decode, **lengths))
+    ids = [[i for i in hypothesis.ids if i != SLIDE] for hypothesis in best]
+    return [run.vocabulary.sentences(i, d.unknown) for i, d in zip(ids, documents)]
+
+
+def _scored(
+    systems: Mapping[str, Sequence[list[str]]], documents: Sequence[Document], run: Run, first: str
+) -> dict[str, dict]:
+    """A row of each system: R-1 with its interval and that of the difference from the first one, words, share of the
+    trigrams that were said before."""
+    parts, rows = score_systems(systems, documents, run.options, CUT), {}
+    r1 = {name: np.array(part["rouge"])[:, 0] for name, part in parts.items()}
+    for name, part in parts.items():
+        repeated, every = np.sum(part["repeated"], axis=0).tolist()
+        rows[name] = {
+            "R-1": str(interval(r1[name])),
+            "difference": str(paired_bootstrap(r1[first], r1[name])) if name != first else "",
+            "words": part["words"], "repeated": round(repeated / max(1, every), 4), "values": r1[name].tolist(),
+        }  # fmt: skip
+    return rows
+
+
+# ----------------------------------------------------------------------------------------------------------- orders
+
+ORDERS = {"first": (2, 0, 1), "in the middle": (0, 2, 1), "last": (0, 1, 2), "not there": (0, 1)}
+
+
+def orders(run: Run, documents: Sequence[Document], _: Namespace) -> dict:
+    """Scores of papers as they are, and cut to introduction, second section and conclusion in each order."""
+    papers = [document for document in documents if len(document.sections) > 2]
+    if not papers:
+        raise InputError("orders: no document has three sections")
+    systems = {"as they are": _summaries(run, run.encode(papers))}
+    for where, order in ORDERS.items():
+        systems[f"conclusion {where}"] = _summaries(run, run.encode([reordered(paper, order) for paper in papers]))
+    rows = _scored(systems, papers, run, "as they are")
+    last = rows["conclusion last"]["values"]
+    for where in ORDERS:
+        row = rows[f"conclusion {where}"]
+        row["last is more by"] = "" if where == "last" else str(paired_bootstrap(row["values"], last))
+    return rows
+
+
+def reordered(document: Document, order: Sequence[int]) -> Document:
+    """Introduction, second section and conclusion of a document, in this order."""
+    three = np.array(choose_sections(document.section_names, 3))[list(order)]
+    names, texts = ([of[i] for i in three] for of in (document.section_names, document.sections))
+    return replace(document, section_names=names, sections=texts)
+
+
+# ------------------------------------------------------------------------------------------------------------ links
+
+
+def links(run: Run, documents: Sequence[Document], args: Namespace) -> dict[str, dict]:
+    """Ranks that each similarity gives to the sentence that a reference sentence was copied from."""
+    corpus = load_corpus(args.vectors_of or args.dataset, errors="skip")
+    learned = Split.of(run.encode(corpus.split("train", MOST_VECTORS)))
+    vectors = learn_vectors(learned, len(run.vocabulary))
+    texts = [Sentences.of(document, run.options.lower) for document in run.encode(documents)]
+    about = f"of {len(learned):,} training documents of {Path(corpus.name).name}"
+    return {name: {"vectors": about, **_ranked(measure, texts, vectors)} for name, measure in MEASURES.items()}
+
+
+def _ranked(measure: Measure, texts: Sequence[Sentences], vectors: np.ndarray) -> dict:
+    """Shares of the copied sentences whose source has the first rank, or one of the first three, with intervals over
+    papers; mean words of the sentence that is linked, of the true one, of all; rank correlation of similarity and
+    length."""
+    hits, linked, true, every, correlations = [], [], [], [], []
+    for text in texts:
+        values, lengths = measure(text, vectors), np.array([len(sentence) for sentence in text.source])
+        ranks = np.array([rank_of(values[i], j) for i, j in text.copies])
+        hits.append([(ranks == 1).sum(), (ranks <= 3).sum(), ranks.sum(), len(ranks)])
+        for i, j in text.copies:
+            linked.append(lengths[values[i].argmax()])
+            true.append(lengths[j])
+            every.append(lengths.mean())
+            correlations.append(np.corrcoef(rankdata(values[i]), rankdata(lengths))[0, 1])
+    first, three, ranks, count = np.array(hits, dtype=float).T
+    words = {"linked": linked, "true": true, "all": every}
+    return {
+        "sentences": int(count.sum()), "papers": int((count > 0).sum()),
+        "first": str(interval(100 * first, weights=count)), "first three": str(interval(100 * three, weights=count)),
+        "rank": str(interval(ranks, weights=count)),
+        **{f"words, {name}": round(float(np.mean(lengths)), 1) for name, lengths in words.items()},
+        "similarity and length": round(float(np.mean(correlations)), 3),
+        "by paper": np.array(hits).tolist(),
+    }  # fmt: skip
+
+
+PARTS: dict[str, Callable[[Run, Sequence[Document], Namespace], dict]] = {
+    "slides": slides, "chunks": chunks, "orders": orders, "links": links,
+}  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
