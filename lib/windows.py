@@ -216,7 +216,7 @@ def reordered(document: Document, order: Sequence[int]) -> Document:
 def links(run: Run, documents: Sequence[Document], args: Namespace) -> dict[str, dict]:
     """Ranks that each similarity gives to the sentence that a reference sentence was copied from."""
     corpus = load_corpus(args.vectors_of or args.dataset, errors="skip")
-    learned = Split.of(run.encode(corpus.split("train", MOST_VECTORS)))
+    learned = Split.of(text for document in corpus.split("train", MOST_VECTORS) for text in run.encode([document]))
     vectors = learn_vectors(learned, len(run.vocabulary))
     texts = [Sentences.of(document, run.options.lower) for document in run.encode(documents)]
     about = f"of {len(learned):,} training documents of {Path(corpus.name).name}"
