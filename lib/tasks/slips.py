@@ -13,7 +13,7 @@ from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.tasks.task import Task, learn
 
 VOCABULARY, PHRASE = 100, 5  # ids; words of a planted sentence: three of them are the summary
-STEPS, BATCH, RATE = 600, 32, 3e-3
+STEPS, BATCH, RATE = 300, 32, 3e-3
 SLIP, TESTED = 6, 200  # the place of the wrong word, from 0: the second of the second sentence; texts
 
 
