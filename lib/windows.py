@@ -219,8 +219,14 @@ def links(run: Run, documents: Sequence[Document], args: Namespace) -> dict[str,
     learned = Split.of(text for document in corpus.split("train", MOST_VECTORS) for text in run.encode([document]))
     vectors = learn_vectors(learned, len(run.vocabulary))
     texts = [Sentences.of(document, run.options.lower) for document in run.encode(documents)]
-    about = f"of {len(learned):,} training documents of {Path(corpus.name).name}"
-    return {name: {"vectors": about, **_ranked(measure, texts, vectors)} for name, measure in MEASURES.items()}
+    return links_by(vectors, f"{len(learned):,} training documents of {Path(corpus.name).name}", texts)
+
+
+def links_by(vectors: np.ndarray, learned_on: str, texts: Sequence[Sentences]) -> dict[str, dict]:
+    """`links` with word vectors [V, width]; of the first document also the similarities by sums and by tf-idf."""
+    rows = {name: {"vectors": learned_on, **_ranked(measure, texts, vectors)} for name, measure in MEASURES.items()}
+    maps = {name: np.round(MEASURES[name](texts[0], vectors), 3).tolist() for name in ("sums", "tf-idf")}
+    return {**rows, "first paper": {**maps, "copies": list(texts[0].copies)}}
 
 
 def _ranked(measure: Measure, texts: Sequence[Sentences], vectors: np.ndarray) -> dict:

@@ -37,6 +37,6 @@ def of_papers(part: str) -> dict[str, dict]:
 
 
 def papers_table(part: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Rows of `of_papers` that have the columns."""
-    rows = {name: row for name, row in of_papers(part).items() if isinstance(row, dict)}
+    """Those rows of `of_papers` that have the columns."""
+    rows = {name: row for name, row in of_papers(part).items() if isinstance(row, dict) and {*columns} <= {*row}}
     return pd.DataFrame.from_dict(rows, orient="index")[list(columns)]
