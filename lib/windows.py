@@ -1,5 +1,5 @@
-"""How the windowed run reads papers: where its window slides, whether windows are better than chunks, what it makes
-of the order of sections, and whether the links of references are right.
+"""How the windowed run reads papers: where its window slides, whether windows are better than chunks, and whether the
+links of its references are right.
 
     python -m lib.windows trained/windowed --dataset pmc-sample --output figures/windowed_papers.json
     python -m lib.windows trained/windowed chunks links --dataset pmc-sample --vectors-of sumpubmed
@@ -8,10 +8,9 @@ A part that --output already holds is not measured again.
 
 slides: papers are read whole; how many windows the first, second, third ... slide moves on by, where one slide is all
 symbols in a row. chunks: what is read is cut into as many chunks as it has windows, each is summarized alone in an
-equal share of the words, and the parts are put together. orders: introduction, second section and conclusion, with
-the conclusion first, in the middle and last. links: of reference sentences that share a run of words with a single
-sentence of the text, which rank each similarity gives to that sentence; --vectors-of names the corpus on whose
-training documents word vectors are learned.
+equal share of the words, and the parts are put together. links: of reference sentences that share a run of words
+with a single sentence of the text, which rank each similarity gives to that sentence; --vectors-of names the corpus
+on whose training documents word vectors are learned.
 """
 
 from argparse import Namespace
@@ -30,7 +29,6 @@ from lib.data.split import Split
 from lib.data.vocabulary import SLIDE
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.models.windowed import Windowed, count_windows
-from lib.papers.mem2mem.sections import choose_sections
 from lib.papers.windowed.links import MEASURES, Measure, Sentences, rank_of
 from lib.papers.windowed.windows import learn_vectors
 from lib.results.scores import score_systems
@@ -41,6 +39,7 @@ from lib.system.errors import InputError, one_of
 from lib.system.files import check_replaces, read_numbers, write_json
 
 CUT, MOST_VECTORS = 200, 20_000  # words of a summary that are scored; documents that word vectors are learned on
+TOGETHER = 10  # documents in a batch
 NEEDED = ("run", "corpus", "documents")
 
 
@@ -82,29 +81,25 @@ def _measure(args: Namespace) -> None:
 
 
 def slides(run: Run, documents: Sequence[Document], _: Namespace) -> dict:
-    """What is written of whole papers: the windows that the first, second ... slide moves on by, means over papers
-    that have so many; the share of papers whose last window is entered; the share of the windows with words."""
+    """What is written of whole papers, the shortest first: the windows that the first, second ... slide moves on by,
+    means over the papers that have so many slides; how many windows there are, and by how many all slides move on."""
     config, read = run.model.config, run.options.source_tokens
     whole = replace(run.encoder, options=replace(run.options, source_tokens=None, section_words=None))
     in_training = count_windows(read, config.window, config.stride) if read else 1
-    jumps, entered, used = [], [], []
-    for text in whole.encode(documents):
-        windows = count_windows(len(text.source), config.window, config.stride)
-        most = max(run.decode.max_length, run.options.summary_tokens // in_training * windows)
-        (best,) = written(
-            run.model, batches(run.model, [text], 1, run.vocabulary), replace(run.decode, max_length=most)
-        )
-        jumps.append(jumps_of(best.ids))
-        entered.append((1 + sum(jumps[-1]), windows))
-        used.append(1 + len(jumps[-1]))
+    texts = sorted(whole.encode(documents), key=lambda text: len(text.source))
+    counts, jumps = [count_windows(len(text.source), config.window, config.stride) for text in texts], []
+    for first in range(0, len(texts), TOGETHER):
+        part = slice(first, first + TOGETHER)
+        most = max(run.decode.max_length, run.options.summary_tokens // in_training * counts[part][-1])
+        together = batches(run.model, texts[part], TOGETHER, run.vocabulary)
+        jumps += [jumps_of(best.ids) for best in written(run.model, together, replace(run.decode, max_length=most))]
     ordinals = {}
     for i in range(5):
         sizes = np.array([jump[i] for jump in jumps if len(jump) > i])
         ordinals[f"slide {i + 1}"] = {"papers": len(sizes), "windows": str(interval(sizes)), "sizes": sizes.tolist()}
     return {
         **ordinals,
-        "last window entered": sum(reached == n for reached, n in entered),
-        "windows": [n for _, n in entered], "entered": [reached for reached, _ in entered], "with words": used,
+        "windows": counts, "windows moved on by": [sum(jump) for jump in jumps], "slides": jumps,
     }  # fmt: skip
 
 
@@ -160,7 +155,7 @@ def chunks_of(document: EncodedDocument, cuts: Sequence[int]) -> list[EncodedDoc
 def _summaries(run: Run, documents: Sequence[EncodedDocument], share: int = 1) -> list[list[str]]:
     """Sentences that are written of each document, in one of so many shares of the run's lengths."""
     lengths = {"min_length": -(-run.decode.min_length // share), "max_length": run.decode.max_length // share}
-    best = written(run.model, batches(run.model, documents, 10, run.vocabulary), replace(run.decode, **lengths))
+    best = written(run.model, batches(run.model, documents, TOGETHER, run.vocabulary), replace(run.decode, **lengths))
     ids = [[i for i in hypothesis.ids if i != SLIDE] for hypothesis in best]
     return [run.vocabulary.sentences(i, d.unknown) for i, d in zip(ids, documents)]
 
@@ -180,34 +175,6 @@ def _scored(
             "words": part["words"], "repeated": round(repeated / max(1, every), 4), "values": r1[name].tolist(),
         }  # fmt: skip
     return rows
-
-
-# ----------------------------------------------------------------------------------------------------------- orders
-
-ORDERS = {"first": (2, 0, 1), "in the middle": (0, 2, 1), "last": (0, 1, 2), "not there": (0, 1)}
-
-
-def orders(run: Run, documents: Sequence[Document], _: Namespace) -> dict:
-    """Scores of papers as they are, and cut to introduction, second section and conclusion in each order."""
-    papers = [document for document in documents if len(document.sections) > 2]
-    if not papers:
-        raise InputError("orders: no document has three sections")
-    systems = {"as they are": _summaries(run, run.encode(papers))}
-    for where, order in ORDERS.items():
-        systems[f"conclusion {where}"] = _summaries(run, run.encode([reordered(paper, order) for paper in papers]))
-    rows = _scored(systems, papers, run, "as they are")
-    last = rows["conclusion last"]["values"]
-    for where in ORDERS:
-        row = rows[f"conclusion {where}"]
-        row["last is more by"] = "" if where == "last" else str(paired_bootstrap(row["values"], last))
-    return rows
-
-
-def reordered(document: Document, order: Sequence[int]) -> Document:
-    """Introduction, second section and conclusion of a document, in this order."""
-    three = np.array(choose_sections(document.section_names, 3))[list(order)]
-    names, texts = ([of[i] for i in three] for of in (document.section_names, document.sections))
-    return replace(document, section_names=names, sections=texts)
 
 
 # ------------------------------------------------------------------------------------------------------------ links
@@ -256,7 +223,7 @@ def _ranked(measure: Measure, texts: Sequence[Sentences], vectors: np.ndarray) -
 
 
 PARTS: dict[str, Callable[[Run, Sequence[Document], Namespace], dict]] = {
-    "slides": slides, "chunks": chunks, "orders": orders, "links": links,
+    "slides": slides, "chunks": chunks, "links": links,
 }  # fmt: skip
 
 

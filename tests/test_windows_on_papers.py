@@ -8,7 +8,6 @@ import torch
 
 import lib.windows
 from lib.data.batch import EncodedDocument
-from lib.data.documents import Document
 from lib.data.synthetic import FACT
 from lib.data.vocabulary import EOS, SLIDE
 from lib.evaluation.repetition import log_prob_after
@@ -16,7 +15,7 @@ from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.pages.measured import over_seeds
 from lib.papers.windowed.links import MEASURES, Sentences, copied_from, rank_of
 from lib.tasks import slips, windows
-from lib.windows import chunks_of, equal_cuts, jumps_of, links_by, reordered, sentence_cuts
+from lib.windows import chunks_of, equal_cuts, jumps_of, links_by, sentence_cuts
 
 # ------------------------------------------------------------------------------------------------------------ papers
 
@@ -41,13 +40,6 @@ def test_where_a_text_is_cut():
     assert equal_cuts(TEXT, 2) == [5] and [len(p.source) for p in chunks_of(TEXT, [5])] == [5, 5]
     assert sentence_cuts(TEXT, 2) == [3], "of the ends 3 and 8 the nearest; of equals the first"
     assert chunks_of(TEXT, [5])[0].sentence_lengths.tolist() == [3, 2], "a sentence that a cut goes through is two"
-
-
-def test_sections_in_another_order():
-    names = ["Introduction", "Methods", "Results", "Conclusion"]
-    paper = Document("a", "", names, [[f"{name} here ."] for name in names], ["A ."])
-    assert reordered(paper, (2, 0, 1)).section_names == ["Conclusion", "Introduction", "Methods"]
-    assert reordered(paper, (0, 1)).sections == [["Introduction here ."], ["Methods here ."]]
 
 
 def test_a_copied_sentence_has_one_source():
