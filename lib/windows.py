@@ -9,8 +9,8 @@ A part that --output already holds is not measured again.
 slides: papers are read whole; how many windows the first, second, third ... slide moves on by, where one slide is all
 symbols in a row. chunks: what is read is cut into as many chunks as it has windows, each is summarized alone in an
 equal share of the words, and the parts are put together. links: of reference sentences that share a run of words
-with a single sentence of the text, which rank each similarity gives to that sentence; --vectors-of names the corpus
-on whose training documents word vectors are learned.
+with a single sentence of the text, which rank each similarity gives to that sentence. Word vectors are the run's
+embeddings; with --vectors-of CORPUS also what is learned on its training documents, as references are marked with.
 """
 
 from argparse import Namespace
@@ -29,7 +29,7 @@ from lib.data.split import Split
 from lib.data.vocabulary import SLIDE
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.models.windowed import Windowed, count_windows
-from lib.papers.windowed.links import MEASURES, Measure, Sentences, rank_of
+from lib.papers.windowed.links import MEASURES, Measure, Sentences, by_sums, by_tfidf, rank_of
 from lib.papers.windowed.windows import learn_vectors
 from lib.results.scores import score_systems
 from lib.runs.run import Run
@@ -38,7 +38,7 @@ from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError, one_of
 from lib.system.files import check_replaces, read_numbers, write_json
 
-CUT, MOST_VECTORS = 200, 20_000  # words of a summary that are scored; documents that word vectors are learned on
+CUT, LEARNED_ON = 200, 3_000  # words of a summary that are scored; documents that word vectors are learned on
 TOGETHER = 10  # documents in a batch
 NEEDED = ("run", "corpus", "documents")
 
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; by default all")
     parser.add_argument("--dataset", required=True, help="a corpus; its test documents are read")
     parser.add_argument("--documents", type=int, default=50, help="the first so many (50)")
-    parser.add_argument("--vectors-of", help="a corpus to learn word vectors on, for links; by default --dataset")
+    parser.add_argument("--vectors-of", help="a corpus to learn word vectors on too, for links")
     parser.add_argument("--output", type=Path, help="a JSON file for the numbers")
     args = parser.parse_args(arguments)
     with plain_errors():
@@ -119,14 +119,16 @@ def jumps_of(ids: Sequence[int]) -> list[int]:
 def chunks(run: Run, documents: Sequence[Document], _: Namespace) -> dict:
     """Scores of what is written through windows, and of the summaries of chunks, put together."""
     encoded = run.encode(documents)
-    config = run.model.config
-    counts = [int(count_windows(len(d.source), config.window, config.stride)) for d in encoded]
     systems = {"windows": _summaries(run, encoded)}
-    for name, cuts in (("equal chunks", equal_cuts), ("chunks of whole sentences", sentence_cuts)):
-        parts = [chunks_of(d, cuts(d, n)) for d, n in zip(encoded, counts)]
-        texts = [_summaries(run, part, len(part)) for part in parts]
-        systems[name] = [[sentence for summary in text for sentence in summary] for text in texts]
+    for name, parts_of in CHUNKS.items():
+        texts = [parts_of(d, int(count_windows(len(d.source), *_box(run)))) for d in encoded]
+        written_of = [_summaries(run, parts, len(parts)) for parts in texts]
+        systems[name] = [[sentence for summary in text for sentence in summary] for text in written_of]
     return _scored(systems, documents, run, "windows")
+
+
+def _box(run: Run) -> tuple[int, int]:
+    return run.model.config.window, run.model.config.stride
 
 
 def equal_cuts(document: EncodedDocument, count: int) -> list[int]:
@@ -150,6 +152,15 @@ def chunks_of(document: EncodedDocument, cuts: Sequence[int]) -> list[EncodedDoc
         lengths = np.diff(inside).astype(document.sentence_lengths.dtype)
         parts.append(replace(document, source=document.source[begin:end], sentence_lengths=lengths))
     return parts
+
+
+CHUNKS: dict[str, Callable[[EncodedDocument, int], list[EncodedDocument]]] = {
+    "equal chunks": lambda document, count: chunks_of(document, equal_cuts(document, count)),
+    "chunks of whole sentences": lambda document, count: chunks_of(document, sentence_cuts(document, count)),
+    "first and last chunk": lambda document, count: chunks_of(document, equal_cuts(document, count))[
+        :: max(1, count - 1)
+    ],
+}
 
 
 def _summaries(run: Run, documents: Sequence[EncodedDocument], share: int = 1) -> list[list[str]]:
@@ -181,19 +192,24 @@ def _scored(
 
 
 def links(run: Run, documents: Sequence[Document], args: Namespace) -> dict[str, dict]:
-    """Ranks that each similarity gives to the sentence that a reference sentence was copied from."""
-    corpus = load_corpus(args.vectors_of or args.dataset, errors="skip")
-    learned = Split.of(text for document in corpus.split("train", MOST_VECTORS) for text in run.encode([document]))
-    vectors = learn_vectors(learned, len(run.vocabulary))
+    """Ranks that each similarity gives to the sentence that a reference sentence was copied from, with the run's
+    embeddings as word vectors, and with vectors learned on `args.vectors_of`; the similarities of the first paper."""
+    vectors = {"embeddings of the run": run.model.embedding.weight.detach().double().cpu().numpy().copy()}
+    vectors["embeddings of the run"][: SLIDE + 1] = 0
+    if args.vectors_of:
+        corpus = load_corpus(args.vectors_of, errors="skip")
+        learned = Split.of(text for document in corpus.split("train", LEARNED_ON) for text in run.encode([document]))
+        name = f"learned on {len(learned):,} documents of {Path(corpus.name).name}"
+        vectors[name] = learn_vectors(learned, len(run.vocabulary))
     texts = [Sentences.of(document, run.options.lower) for document in run.encode(documents)]
-    return links_by(vectors, f"{len(learned):,} training documents of {Path(corpus.name).name}", texts)
-
-
-def links_by(vectors: np.ndarray, learned_on: str, texts: Sequence[Sentences]) -> dict[str, dict]:
-    """`links` with word vectors [V, width]; of the first document also the similarities by sums and by tf-idf."""
-    rows = {name: {"vectors": learned_on, **_ranked(measure, texts, vectors)} for name, measure in MEASURES.items()}
-    maps = {name: np.round(MEASURES[name](texts[0], vectors), 3).tolist() for name in ("sums", "tf-idf")}
-    return {**rows, "first paper": {**maps, "copies": list(texts[0].copies)}}
+    rows = {}
+    for about, values in vectors.items():
+        of_words = {name: measure for name, measure in MEASURES.items() if measure is not by_tfidf}
+        rows |= {f"{name}, {about}": _ranked(measure, texts, values) for name, measure in of_words.items()}
+    rows["tf-idf"] = _ranked(by_tfidf, texts, values)
+    maps = {"sums": by_sums(texts[0], values), "tf-idf": by_tfidf(texts[0], values)}
+    first = {name: np.round(similar, 3).tolist() for name, similar in maps.items()}
+    return {**rows, "first paper": {"vectors": about, **first, "copies": list(texts[0].copies)}}
 
 
 def _ranked(measure: Measure, texts: Sequence[Sentences], vectors: np.ndarray) -> dict:

@@ -15,7 +15,7 @@ from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.pages.measured import over_seeds
 from lib.papers.windowed.links import MEASURES, Sentences, copied_from, rank_of
 from lib.tasks import slips, windows
-from lib.windows import chunks_of, equal_cuts, jumps_of, links_by, sentence_cuts
+from lib.windows import chunks_of, equal_cuts, jumps_of, sentence_cuts
 
 # ------------------------------------------------------------------------------------------------------------ papers
 
@@ -74,10 +74,9 @@ def test_centred_sums_do_not_have_what_all_words_have_in_common(sentences):
 
 
 def test_ranks_of_links_over_papers(sentences):
-    rows = links_by(np.eye(20), "nothing", [sentences] * 12)
-    assert rows["tf-idf"]["sentences"] == 12 and rows["tf-idf"]["first"] == "100.00 [100.00, 100.00]"
-    assert rows["sums"]["words, true"] == 5 and rows["sums"]["vectors"] == "nothing"
-    assert rows["first paper"]["copies"] == [(0, 1)] and np.shape(rows["first paper"]["sums"]) == (1, 3)
+    row = lib.windows._ranked(MEASURES["tf-idf"], [sentences] * 12, np.eye(20))
+    assert row["sentences"] == row["papers"] == 12 and row["first"] == "100.00 [100.00, 100.00]"
+    assert row["words, true"] == row["words, linked"] == 5 and row["rank"] == "1.00 [1.00, 1.00]"
 
 
 @pytest.mark.parametrize(

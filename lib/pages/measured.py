@@ -39,4 +39,6 @@ def of_papers(part: str) -> dict[str, dict]:
 def papers_table(part: str, columns: Sequence[str]) -> pd.DataFrame:
     """Those rows of `of_papers` that have the columns."""
     rows = {name: row for name, row in of_papers(part).items() if isinstance(row, dict) and {*columns} <= {*row}}
-    return pd.DataFrame.from_dict(rows, orient="index")[list(columns)]
+    return pd.DataFrame.from_dict(
+        {name: {column: row[column] for column in columns} for name, row in rows.items()}, orient="index"
+    )
