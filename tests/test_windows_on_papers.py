@@ -73,6 +73,13 @@ def test_centred_sums_do_not_have_what_all_words_have_in_common(sentences):
     assert MEASURES["sums, centred"](sentences, common).min() < 0.5
 
 
+def test_by_rarity_a_word_that_every_sentence_has_counts_for_nothing():
+    source = [np.array([6, 6, 6, 7]), np.array([6, 8])]
+    sentences = Sentences([np.array([6, 6, 6, 8])], source)
+    assert MEASURES["sums"](sentences, np.eye(9))[0].argmax() == 0
+    assert MEASURES["sums, by rarity"](sentences, np.eye(9))[0] == pytest.approx([0, 1])
+
+
 def test_ranks_of_links_over_papers(sentences):
     row = lib.windows._ranked(MEASURES["tf-idf"], [sentences] * 12, np.eye(20))
     assert row["sentences"] == row["papers"] == 12 and row["first"] == "100.00 [100.00, 100.00]"

@@ -76,6 +76,14 @@ def by_centred_sums(sentences: Sentences, vectors: np.ndarray) -> np.ndarray:
     return sentences.similarities(np.where(vectors.any(1, keepdims=True), vectors - mean, 0))
 
 
+def by_rare_words(sentences: Sentences, vectors: np.ndarray) -> np.ndarray:
+    """Cosines of sums of word vectors that are multiplied by log(sentences / sentences with the word), as tf-idf
+    weighs words: [S, L]."""
+    every = [*sentences.reference, *sentences.source]
+    having = np.bincount(np.concatenate([np.unique(s) for s in every]), minlength=len(vectors))[: len(vectors)]
+    return sentences.similarities(vectors * np.log(len(every) / np.maximum(having, 1))[:, None])
+
+
 def by_tfidf(sentences: Sentences, _: np.ndarray) -> np.ndarray:
     """Cosines of tf-idf over the sentences of the text and the reference: [S, L]. No vector is needed."""
     every = tfidf([x.tolist() for x in (*sentences.reference, *sentences.source)])
@@ -84,7 +92,8 @@ def by_tfidf(sentences: Sentences, _: np.ndarray) -> np.ndarray:
 
 Measure = Callable[[Sentences, np.ndarray], np.ndarray]  # of sentences and word vectors [V, width]: [S, L]
 MEASURES: dict[str, Measure] = {
-    "sums": by_sums, "means": by_means, "sums, centred": by_centred_sums, "tf-idf": by_tfidf,
+    "sums": by_sums, "means": by_means, "sums, centred": by_centred_sums, "sums, by rarity": by_rare_words,
+    "tf-idf": by_tfidf,
 }  # fmt: skip
 
 
