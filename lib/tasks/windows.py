@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from lib.data.batch import EncodedDocument, make_batch
+from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.synthetic import FACT, planted_facts
 from lib.data.vocabulary import EOS, SLIDE
 from lib.models.windowed import Windowed, WindowedConfig, count_windows
@@ -95,47 +95,22 @@ class FactText:
     starts: list[int]  # where each fact's FACT stands, in order
     facts: list[tuple[int, ...]]
 
-    @property
-    def wanted(self) -> list[tuple[int, ...]]:
-        """Each fact once."""
-        return list(dict.fromkeys(self.facts))
 
-
-def fact_text(random: np.random.Generator, windows: int, anywhere: bool = False, again: bool = False) -> FactText:
-    """A text with a fact for each window. `anywhere`: a fact may begin at any word of the window that the one before
-    does not have whole, in place of where no other window reaches. `again`: a third of the facts or so are said more
-    than once; they are of eight that are the same in all texts."""
-    length = WINDOW + (windows - 1) * STRIDE
-    source = random.integers(FACT + 1, VOCABULARY, length)
-    first, last = (0, STRIDE) if anywhere else (WINDOW - STRIDE, STRIDE - WORDS)
-    starts = [w * STRIDE + int(random.integers(first, last)) for w in range(windows)]
-    starts = _apart(starts)
-    if again:
-        pool = random.choice(len(_KNOWN), min(len(_KNOWN), -(-2 * windows // 3)), replace=False)
-        facts = [_KNOWN[i] for i in random.choice(pool, windows)]
-    else:
-        facts = [tuple(random.integers(FACT + 1, VOCABULARY, WORDS).tolist()) for _ in range(windows)]
-    for start, fact in zip(starts, facts):
+def fact_text(random: np.random.Generator, windows: int) -> FactText:
+    """A text with a fact for each window, which may begin at any word that the next window does not have."""
+    source = random.integers(FACT + 1, VOCABULARY, WINDOW + (windows - 1) * STRIDE)
+    starts, facts = [], random.integers(FACT + 1, VOCABULARY, (windows, WORDS)).tolist()
+    for begin, fact in zip(range(0, windows * STRIDE, STRIDE), facts):
+        free = starts[-1] + WORDS + 1 if starts else 0  # no fact lies inside the one before
+        start = max(free, begin + int(random.integers(STRIDE)))
         source[start : start + WORDS + 1] = [FACT, *fact]
-    return FactText(source.astype(np.int32), starts, facts)
-
-
-def _apart(starts: list[int]) -> list[int]:
-    """Starts of which none lies inside the fact before."""
-    for i in range(1, len(starts)):
-        starts[i] = max(starts[i], starts[i - 1] + WORDS + 1)
-    return starts
-
-
-_KNOWN = [tuple(row) for row in np.random.default_rng(0).integers(FACT + 1, VOCABULARY, (8, WORDS)).tolist()]
+        starts.append(start)
+    return FactText(source.astype(np.int32), starts, [tuple(fact) for fact in facts])
 
 
 def in_windows(text: FactText) -> list[EncodedDocument]:
-    """The whole text, its symbols in the summary; a fact that was said before is passed over."""
-    target, said = [], set()
-    for number, fact in enumerate(text.facts):
-        target += [SLIDE] * (number > 0) + [word for word in fact if fact not in said]
-        said.add(fact)
+    """The whole text, with a symbol between the facts of its summary."""
+    target = [word for fact in text.facts for word in (SLIDE, *fact)][1:]
     return [EncodedDocument.of("", text.source, [len(text.source)], [*target, EOS])]
 
 
@@ -158,19 +133,18 @@ READINGS: dict[str, Callable[[FactText], list[EncodedDocument]]] = {
     "chunks": partial(in_chunks, stride=WINDOW),
     "overlapping chunks": partial(in_chunks, stride=STRIDE),
 }
-STEPS = {"facts anywhere": 400, "facts said again": 1200}
-TEXTS = {"facts anywhere": {"anywhere": True}, "facts said again": {"again": True}}
+STEPS = 400
 
 
-def _texts(seed: int, count: int, windows: int, kind: str) -> list[FactText]:
+def _texts(seed: int, count: int, windows: int) -> list[FactText]:
     random = np.random.default_rng(seed)
-    return [fact_text(random, windows, **TEXTS[kind]) for _ in range(count)]
+    return [fact_text(random, windows) for _ in range(count)]
 
 
-def _learned(kind: str, reading: str, seed: int) -> Windowed:
-    def batches() -> Iterator:
-        for i in range(STEPS[kind]):
-            texts = _texts(1000 * (seed + 1) + i, BATCH, 2 + i % 5, kind)
+def _learned(reading: str, seed: int) -> Windowed:
+    def batches() -> Iterator[Batch]:
+        for i in range(STEPS):
+            texts = _texts(1000 * (seed + 1) + i, BATCH, 2 + i % 5)
             yield make_batch([part for text in texts for part in READINGS[reading](text)], VOCABULARY)
 
     return learn(small_model(seed, window=WINDOW if reading == "windows" else None), batches(), RATE)
@@ -182,15 +156,15 @@ def _told(model: Windowed, texts: Sequence[FactText], reading: str, longest: int
     words = iter(written(model, [part for of_text in parts for part in of_text], longest))
     mode = "" if reading == "windows" else "standard"
     ours = [[tuple(fact) for _ in of_text for fact in facts_in_place(next(words), mode) if fact] for of_text in parts]
-    return [(facts, text.wanted) for facts, text in zip(ours, texts)]
+    return [(facts, text.facts) for facts, text in zip(ours, texts)]
 
 
-def _read(kind: str, reading: str, seed: int) -> dict[str, float]:
+def _read(reading: str, seed: int) -> dict[str, float]:
     """Of new texts of 4 and of 12 windows: the share of the facts that are written, of what is written that is no
     fact, and that was written before."""
-    model, measures = _learned(kind, reading, seed), {}
+    model, measures = _learned(reading, seed), {}
     for windows in (4, 12):
-        told = _told(model, _texts(1, 100, windows, kind), reading, 6 * windows)
+        told = _told(model, _texts(1, 100, windows), reading, 6 * windows)
         said = max(1, sum(len(ours) for ours, _ in told))
         measures |= {
             f"facts of {windows}": sum(len(set(a) & set(b)) for a, b in told) / sum(len(b) for _, b in told),
@@ -204,6 +178,6 @@ TASK = Task(
     "facts of a long text: windows that slide, attention to everything, chunks put together",
     {
         **{mode: partial(_by_length, mode) for mode in ("standard", "windows", "streamed")},
-        **{f"{kind}: {reading}": partial(_read, kind, reading) for kind in TEXTS for reading in READINGS},
+        **{f"facts anywhere, {reading}": partial(_read, reading) for reading in READINGS},
     },
 )
