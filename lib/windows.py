@@ -29,7 +29,7 @@ from lib.data.split import Split
 from lib.data.vocabulary import SLIDE
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.models.windowed import Windowed, count_windows
-from lib.papers.windowed.links import MEASURES, Measure, Sentences, by_sums, by_tfidf, rank_of
+from lib.papers.windowed.links import MEASURES, OF_WORDS, Measure, Sentences, by_sums, by_tfidf, rank_of
 from lib.papers.windowed.windows import learn_vectors
 from lib.results.scores import score_systems
 from lib.runs.run import Run
@@ -204,9 +204,9 @@ def links(run: Run, documents: Sequence[Document], args: Namespace) -> dict[str,
     texts = [Sentences.of(document, run.options.lower) for document in run.encode(documents)]
     rows = {}
     for about, values in vectors.items():
-        of_words = {name: measure for name, measure in MEASURES.items() if measure is not by_tfidf}
-        rows |= {f"{name}, {about}": _ranked(measure, texts, values) for name, measure in of_words.items()}
-    rows["tf-idf"] = _ranked(by_tfidf, texts, values)
+        of_vectors = [name for name in MEASURES if name not in OF_WORDS]
+        rows |= {f"{name}, {about}": _ranked(MEASURES[name], texts, values) for name in of_vectors}
+    rows |= {name: _ranked(MEASURES[name], texts, values) for name in OF_WORDS}
     maps = {"sums": by_sums(texts[0], values), "tf-idf": by_tfidf(texts[0], values)}
     first = {name: np.round(similar, 3).tolist() for name, similar in maps.items()}
     return {**rows, "first paper": {"vectors": about, **first, "copies": list(texts[0].copies)}}

@@ -705,7 +705,7 @@ where = ["at the beginning", "after another", "after itself", "after itself, twi
 places = dict(zip(where, np.array(values).T))
 change = paired_bootstrap(places["after another"], places["after itself"], seed)
 print(f"after itself - after another: {change.text(3)} (nats a word, 15 papers)")
-pd.Series({where: x.mean() for where, x in places.items()}, name="log P").round(2).to_frame().T
+pd.DataFrame({where: [x.mean()] for where, x in places.items()}, ["log P"]).round(2)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""

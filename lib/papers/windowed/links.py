@@ -84,6 +84,18 @@ def by_rare_words(sentences: Sentences, vectors: np.ndarray) -> np.ndarray:
     return sentences.similarities(vectors * np.log(len(every) / np.maximum(having, 1))[:, None])
 
 
+def by_counts(sentences: Sentences, vectors: np.ndarray) -> np.ndarray:
+    """Cosines of counts of the words that have a vector, each a dimension of its own: [S, L]."""
+    every = [x[x < len(vectors)] for x in (*sentences.reference, *sentences.source)]
+    words, places = np.unique(np.concatenate(every), return_inverse=True)
+    counts = np.zeros((len(every), len(words)))
+    np.add.at(
+        counts, (np.repeat(np.arange(len(every)), [len(x) for x in every]), places), vectors[words].any(1)[places]
+    )
+    counts /= np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1)
+    return counts[: len(sentences.reference)] @ counts[len(sentences.reference) :].T
+
+
 def by_tfidf(sentences: Sentences, _: np.ndarray) -> np.ndarray:
     """Cosines of tf-idf over the sentences of the text and the reference: [S, L]. No vector is needed."""
     every = tfidf([x.tolist() for x in (*sentences.reference, *sentences.source)])
@@ -91,9 +103,10 @@ def by_tfidf(sentences: Sentences, _: np.ndarray) -> np.ndarray:
 
 
 Measure = Callable[[Sentences, np.ndarray], np.ndarray]  # of sentences and word vectors [V, width]: [S, L]
+OF_WORDS = "word counts", "tf-idf"  # measures to which word vectors only say which words are known
 MEASURES: dict[str, Measure] = {
     "sums": by_sums, "means": by_means, "sums, centred": by_centred_sums, "sums, by rarity": by_rare_words,
-    "tf-idf": by_tfidf,
+    "word counts": by_counts, "tf-idf": by_tfidf,
 }  # fmt: skip
 
 
