@@ -207,9 +207,20 @@ def links(run: Run, documents: Sequence[Document], args: Namespace) -> dict[str,
         of_vectors = [name for name in MEASURES if name not in OF_WORDS]
         rows |= {f"{name}, {about}": _ranked(MEASURES[name], texts, values) for name in of_vectors}
     rows |= {name: _ranked(MEASURES[name], texts, values) for name in OF_WORDS}
+    rows = with_differences(rows)
     maps = {"sums": by_sums(texts[0], values), "tf-idf": by_tfidf(texts[0], values)}
     first = {name: np.round(similar, 3).tolist() for name, similar in maps.items()}
     return {**rows, "first paper": {"vectors": about, **first, "copies": list(texts[0].copies)}}
+
+
+def with_differences(rows: dict[str, dict]) -> dict[str, dict]:
+    """Rows of `links`, each with the paired difference of its share of first ranks from that of the first row."""
+    first, *others = rows
+    shares = {name: np.array(row["by paper"], dtype=float)[:, [0, 3]].T for name, row in rows.items()}
+    for name in others:
+        (a, of_a), (b, of_b) = shares[first], shares[name]
+        rows[name]["difference"] = str(paired_bootstrap(100 * a, 100 * b, weights=(of_a, of_b)))
+    return {first: {**rows[first], "difference": ""}, **{name: rows[name] for name in others}}
 
 
 def _ranked(measure: Measure, texts: Sequence[Sentences], vectors: np.ndarray) -> dict:

@@ -432,13 +432,17 @@ lib_alike = similarities(in_summary, in_source, toy_vectors)
 checks.close(alike, torch.from_numpy(lib_alike), "(9), (10)", "cosines of sentences")
 first_paper = of_papers("links")["first paper"]
 caption = (
-    "(9) on a real paper, with vectors learned from the kept run's corpus: a row for each"
-    " sentence of the abstract, the source sentences in the order of the text; a triangle"
-    " for each source sentence that shares five words in a row with a row."
+    "(9) on a real paper, with the embeddings of the kept run, and tf-idf in its place."
+    " Rows: sentences of the abstract; columns: of the text; triangles: those that a row"
+    " was copied from."
 )
 pairs = first_paper["copies"]
 marked = sorted({source for _, source in pairs})
-panels = [{"title": f"{how}; copied (row, column): " + ", ".join(f"{i + 1}, {j + 1}" for i, j in pairs), "weights": first_paper[how], "marked": marked} for how in ("sums", "tf-idf")]
+places = "; ".join(f"row {i + 1}, column {j + 1}" for i, j in pairs)
+panels = [
+    {"title": title, "weights": first_paper[how], "marked": marked}
+    for how, title in (("sums", f"sums; copied: {places}"), ("tf-idf", "tf-idf"))
+]
 shown = {"rows": "sentence of the abstract", "columns": "sentence of the text"}
 figures.show(attention_maps, caption, panels=panels, top=1.0, **shown)
 
@@ -448,13 +452,12 @@ How good are such links? 122 sentences in the abstracts of 48 papers share five 
 """
 
 # %% slideshow={"slide_type": "skip"}
-papers_table("links", ["first", "first three", "rank", "words, linked"])
+papers_table("links", ["first", "difference", "first three", "rank", "words, linked"])
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Sums of the run's embeddings link 55% of the copied sentences to their source; tf-idf, which is no part of the model, 70%, and has it among the first three for 91% (sums: 70%). The author's means are worse.
-Is it that long sums are all alike? Without what they have in common (*centred*) nothing is gained, and the linked sentences are no longer than the true ones. Nor are common words the reason: weighing rare ones more (*by rarity*) changes nothing.
-But counting words, each as a dimension of its own, brings 66%: what is lost is which word it was. In the picture's left half, 1 and 3 are nearer to several other sentences than to the one that they were copied from.
+**What to see.** Sums of the run's embeddings link 55% of the copied sentences to their source, tf-idf 70%, and it has 91% among the first three (sums: 70%). The author's means are worse. Are long sums all alike? Without what they have in common (*centred*) nothing is gained, and linked sentences are
+no longer than the true ones, which have 39.6 words. Weighing rare words more (*by rarity*) changes nothing either. Counts, with a dimension for each word, bring 66%: sums lose which word it was. In the picture the sums give the sentence that rows 1 and 3 were copied from the ranks 9 and 13 of 40.
 """
 
 # %% [markdown] slideshow={"slide_type": "subslide"}

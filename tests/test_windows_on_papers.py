@@ -86,6 +86,14 @@ def test_ranks_of_links_over_papers(sentences):
     assert row["words, true"] == row["words, linked"] == 5 and row["rank"] == "1.00 [1.00, 1.00]"
 
 
+def test_shares_of_links_differ_in_points():
+    right, wrong = ({"by paper": [[hits, 0, 0, 2]] * 12} for hits in (2, 1))
+    rows = lib.windows.with_differences({"a": right, "b": wrong, "c": dict(right)})
+    assert [rows[name]["difference"] for name in "abc"] == [
+        "", "-50.00 [-50.00, -50.00], p < 0.01", "+0.00 [+0.00, +0.00], p 1.00",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "run, arguments, message",
     [
