@@ -19,6 +19,7 @@ def task_table(name: str, columns: Mapping[str, str], rows: Mapping[str, str] | 
     cells = {
         label: {column: over_seeds(table[row].get(measure, [])) for column, measure in columns.items()}
         for label, row in (rows or dict(zip(table, table))).items()
+        if row in table
     }
     return pd.DataFrame.from_dict(cells, orient="index")
 
