@@ -133,7 +133,9 @@ from lib.papers import resolve
 from lib.results.scores import cut
 from lib.results.text import setting, table_frame
 from lib.papers.tables import DECODINGS
-from lib.tasks.windows import STRIDE, TESTED, VOCABULARY, WINDOW, learn_facts
+from lib.tasks.windows import (
+    READINGS, STRIDE, TESTED, VOCABULARY, WINDOW, learn_facts,
+)  # fmt: skip
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "dynamic", 0, 0)
 dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")
@@ -227,14 +229,14 @@ One could also cut the text, summarize each chunk alone and put the parts togeth
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
-print("share of the facts, 100 texts; mean of three seeds, with the least and the largest")
+print("share of the facts of 100 texts; windows: three seeds")
 measures = {"4 windows": "facts of 4", "12 windows": "facts of 12", "said twice": "twice of 12"}
 readings = {how: f"facts anywhere, {how}" for how in READINGS}
 task_table("windows", measures, readings)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** CHUNKTOY_TEXT
+**What to see.** Cut into chunks a fifth of the facts is lost. Chunks that overlap lose none (one seed), windows 2% of four facts and 5% of twelve. So where to cut matters, and an overlap is enough; nothing is said twice.
 
 The next picture is what the article calls maximum attention. For every word written it shows the source word with the largest weight, while the window
 (grey) slides.
