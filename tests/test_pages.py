@@ -116,7 +116,7 @@ def test_numbers_are_compared():
     with pytest.raises(CheckError, match="shape"):
         checks.close(torch.ones(1, 2), torch.ones(2), "(7)")
     report = checks.table()
-    assert repr(report) == "2 of 2 comparisons, of 1 equations and checks, are equal to 1.0e-12", (
+    assert repr(report) == "2 of 2 comparisons, of 1 equations and checks, agree within 1.0e-12", (
         "without those that failed"
     )
     html = report._repr_html_()

@@ -71,7 +71,7 @@ class Report:
     def __repr__(self) -> str:
         largest = max((c.difference for c in self.held), default=0.0)
         count, parts = len(self.held), len({c.equation for c in self.held})
-        return f"{count} of {count} comparisons, of {parts} equations and checks, are equal to {largest:.1e}"
+        return f"{count} of {count} comparisons, of {parts} equations and checks, agree within {largest:.1e}"
 
     def _repr_html_(self) -> str:
         columns = {"equation": "equation", "what": "what", "numbers": "numbers", "difference": "largest difference"}

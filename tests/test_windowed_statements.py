@@ -1,0 +1,133 @@
+"""What the pages and docs say of windows and of slips, beside the numbers that are kept."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from lib.system.files import project_root
+from lib.tasks.task import by_row
+
+ROOT = project_root()
+
+
+def numbers(name):
+    return json.loads((ROOT / "figures" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def text(name):
+    """In one line."""
+    return re.sub(r"\s+", " ", (ROOT / name).read_text(encoding="utf-8"))
+
+
+PAGE, DOC, START = "notebooks/windowed.py", "docs/papers/windowed.md", "notebooks/start_here.py"
+
+
+def said(value, *names):
+    missing = [name for name in names if value not in text(name)]
+    assert not missing, f"{value} is not in {missing}"
+
+
+def low_high(values, digits=2):
+    return f"{np.mean(values):.{digits}f} [{min(values):.{digits}f}, {max(values):.{digits}f}]"
+
+
+def test_slides_over_papers():
+    slides = numbers("windowed_papers")["slides"]
+    sizes = [size for jumps in slides["slides"] for size in jumps]
+    assert len(slides["windows"]) == 50 and len(sizes) == 213
+    said(f"{np.mean([size in (2, 3) for size in sizes]):.0%} of the 213 slides", PAGE)
+    assert np.mean([size > 1 for size in sizes]) > 0.87, "most pass over windows"
+    for i in (1, 5):
+        said(slides[f"slide {i}"]["windows"], PAGE, DOC)
+    at_last = sum(n == moved + 1 for n, moved in zip(slides["windows"], slides["windows moved on by"]))
+    said(f"{at_last} papers are read to their last window", PAGE)
+    words = np.mean([(len(jumps) + 1) / n for jumps, n in zip(slides["slides"], slides["windows"])])
+    said(f"from {words:.0%} of the windows", PAGE, DOC)
+
+
+def test_chunks_against_windows():
+    rows = numbers("windowed_papers")["chunks"]
+    assert all(len(row["values"]) == 50 for row in rows.values())
+    for name, row in rows.items():
+        if name != "windows":
+            mean, interval = re.match(r"(\S+) (\[.*\])", row["difference"]).groups()
+            assert float(mean) > 0 and "-" not in interval, "chunks are better"
+            said(f"{mean} {interval}", DOC)
+            assert row["repeated"] < 0.03, "hardly anything is said in two chunks"
+    said(rows["first and last chunk"]["difference"].split()[0], PAGE)
+    assert rows["windows"]["repeated"] == 0
+
+
+def test_links_and_why_they_are_wrong():
+    rows = numbers("windowed_papers")["links"]
+    sums, *_ = rows.values()
+    assert (sums["sentences"], sums["papers"]) == (122, 48)
+    for name, row in rows.items():
+        if name != "first paper":
+            percent, real = (
+                float(row["first"].split()[0]),
+                "p < 0.01" in row["difference"] or "p 0.01" in row["difference"],
+            )
+            assert real == (name.startswith("means") or name in ("word counts", "tf-idf")), name
+            if name in ("word counts", "tf-idf") or row is sums:
+                said(f"{percent:.0f}%", PAGE)
+            if row["difference"] and not name.startswith("means"):
+                said(row["difference"].split(",")[0].split(" [")[0], DOC)
+    assert sums["words, linked"] <= sums["words, true"], "linked sentences are no longer than the true ones"
+    first = rows["first paper"]
+    ranks = {
+        how: [int((np.argsort(-np.array(first[how][i])) == j).nonzero()[0][0]) + 1 for i, j in first["copies"]]
+        for how in ("sums", "tf-idf")
+    }
+    assert ranks["sums"] == [9, 13, 1] and [i for i, _ in first["copies"]] == [0, 2, 4]
+    said("rows 1 and 3 were copied from the ranks 9 and 13 of 40", PAGE)
+
+
+def test_sliding_carries_over_with_every_seed():
+    table = by_row(numbers("task_windows")["results"])
+    for mode in ("standard", "windows", "streamed"):
+        assert table[mode]["seed"] == [0, 1, 2]
+    for windows in (2, 6, 12, 300):
+        for what in ("facts", "precision", "recall"):
+            assert set(table["windows"][f"{what} of {windows}"]) == {1.0}
+        assert set(table["streamed"][f"precision of {windows}"]) == {1.0}, "never a symbol in the wrong place"
+    said(low_high(table["standard"]["facts of 12"]), DOC)
+    said(low_high(table["streamed"]["facts of 300"]), DOC)
+    said(f"standard model writes {np.mean(table['standard']['facts of 12']):.0%} of them", PAGE)
+
+
+@pytest.mark.parametrize("change, unit", [("no copying", " nats"), ("last section first", "")])
+def test_what_the_words_rest_on(change, unit):
+    (row,) = [row for row in numbers("interventions_windowed")["changes"] if row["change"] == change]
+    said(f"{-row['difference']:.2f}{unit} [{-row['high']:.2f}, {-row['low']:.2f}]", PAGE, DOC)
+
+
+def test_attention_and_erasure_rank_differently():
+    rows = {(row["change"], row["what"]): row["text"] for row in numbers("attention_windowed")["changes"]}
+    for pair in (("attention", "erasure"), ("attention", "gradient times input")):
+        said(rows[pair], PAGE, DOC)
+
+
+def test_a_wrong_word_costs_the_words_after_it_nothing():
+    table = by_row(numbers("task_slips")["results"])
+    for row in table.values():
+        assert row["seed"] == [0, 1, 2]
+        gains = np.subtract(row["nats after a wrong word"], row["nats after the true word"])
+        assert gains.max() < 0.001
+        assert max(row["goes on as before, twice"]) < 0.016 and min(row["goes on rightly, twice"]) > 0.5
+    said("its old continuation gets 1%", START)
+
+
+def test_the_ratio_decides_between_lengths():
+    panel = numbers("start_length")["panels"][0]
+    ns = next(iter(panel["series"].values()))[0]
+    if "ticks" not in panel:
+        pytest.skip("the figure is drawn when the page is executed")
+    *rules, needed = panel["series"].values()
+    wins = [ratios[ns.index(12)] > needed[1][ns.index(12)] for _, ratios in rules]
+    assert wins == [True, True, False, False]
+    second = [n for n, a, b in zip(ns, rules[1][1], needed[1]) if a < b]
+    assert second[0] == 15
+    said("this ends at 15 symbols", START)

@@ -1,0 +1,183 @@
+"""How papers are read through windows: slides, chunks, links of references; the made-up tasks beside them."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import lib.windows
+from lib.data.batch import EncodedDocument
+from lib.data.synthetic import FACT
+from lib.data.vocabulary import EOS, SLIDE
+from lib.evaluation.repetition import log_prob_after
+from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from lib.pages.measured import over_seeds
+from lib.papers.windowed.links import MEASURES, Sentences, copied_from, rank_of
+from lib.tasks import slips, windows
+from lib.windows import chunks_of, equal_cuts, jumps_of, sentence_cuts
+
+# ------------------------------------------------------------------------------------------------------------ papers
+
+
+def test_symbols_in_a_row_are_one_slide():
+    assert jumps_of([7, SLIDE, SLIDE, SLIDE, 8, 9, SLIDE, 7]) == [3, 1]
+    assert jumps_of([SLIDE, 8, 9]) == [1] and jumps_of([7, 8]) == []
+
+
+TEXT = EncodedDocument.of("a", np.arange(10, 20), [3, 5, 2], [10, 11, EOS], ["zebra"])
+
+
+def test_chunks_put_together_are_the_text():
+    for cuts in (equal_cuts(TEXT, 4), sentence_cuts(TEXT, 3), []):
+        parts = chunks_of(TEXT, cuts)
+        assert np.concatenate([part.source for part in parts]).tolist() == TEXT.source.tolist()
+        assert [int(part.sentence_lengths.sum()) for part in parts] == [len(part.source) for part in parts]
+        assert all(part.sentence_lengths.min() > 0 and part.unknown == ["zebra"] for part in parts)
+
+
+def test_where_a_text_is_cut():
+    assert equal_cuts(TEXT, 2) == [5] and [len(p.source) for p in chunks_of(TEXT, [5])] == [5, 5]
+    assert sentence_cuts(TEXT, 2) == [3], "of the ends 3 and 8 the nearest; of equals the first"
+    assert chunks_of(TEXT, [5])[0].sentence_lengths.tolist() == [3, 2], "a sentence that a cut goes through is two"
+
+
+def test_a_copied_sentence_has_one_source():
+    source = [[1, 2, 3, 4, 5, 6], [9, 1, 2, 3, 4, 5], [7, 7, 7]]
+    assert copied_from([0, 1, 2, 3, 4, 5, 6], source) == 0, "the longest run of words"
+    assert copied_from([0, 1, 2, 3, 4, 5, 0], source) is None, "two sentences share it"
+    assert copied_from([0, 9, 1, 2, 3, 0], source) is None, "four words are too few"
+    assert copied_from([1, 2, 0, 3, 4, 5, 6], source) is None, "a run has no gap"
+
+
+def test_ranks_begin_at_one_and_equals_keep_their_order():
+    assert [rank_of(np.array([0.2, 0.9, 0.2]), place) for place in range(3)] == [2, 1, 3]
+
+
+@pytest.fixture
+def sentences():
+    """A reference sentence that was copied from the short sentence 1; sentence 0 is long and of common words."""
+    source = [[6, 7, 6, 7, 8, 6, 7, 9, 6, 7], [10, 6, 11, 7, 12], [6, 7, 6, 13]]
+    return Sentences([np.array([10, 6, 11, 7, 12])], [np.array(s) for s in source])
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_copy_is_most_similar_where_vectors_tell_words_apart(sentences, name):
+    similar = MEASURES[name](sentences, np.eye(20))
+    assert similar.shape == (1, 3) and rank_of(similar[0], 1) == 1
+
+
+def test_centred_sums_do_not_have_what_all_words_have_in_common(sentences):
+    common = np.eye(20) + 100.0
+    assert MEASURES["sums"](sentences, common).min() > 0.99, "everything is similar"
+    assert MEASURES["sums, centred"](sentences, common).min() < 0.5
+
+
+def test_by_rarity_a_word_that_every_sentence_has_counts_for_nothing():
+    source = [np.array([6, 6, 6, 7]), np.array([6, 8])]
+    sentences = Sentences([np.array([6, 6, 6, 8])], source)
+    assert MEASURES["sums"](sentences, np.eye(9))[0].argmax() == 0
+    assert MEASURES["sums, by rarity"](sentences, np.eye(9))[0] == pytest.approx([0, 1])
+
+
+def test_ranks_of_links_over_papers(sentences):
+    row = lib.windows._ranked(MEASURES["tf-idf"], [sentences] * 12, np.eye(20))
+    assert row["sentences"] == row["papers"] == 12 and row["first"] == "100.00 [100.00, 100.00]"
+    assert row["words, true"] == row["words, linked"] == 5 and row["rank"] == "1.00 [1.00, 1.00]"
+
+
+def test_shares_of_links_differ_in_points():
+    right, wrong = ({"by paper": [[hits, 0, 0, 2]] * 12} for hits in (2, 1))
+    rows = lib.windows.with_differences({"a": right, "b": wrong, "c": dict(right)})
+    assert [rows[name]["difference"] for name in "abc"] == [
+        "", "-50.00 [-50.00, -50.00], p < 0.01", "+0.00 [+0.00, +0.00], p 1.00",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "run, arguments, message",
+    [
+        ("windowed", ["--documents", "1"], "--documents must be at least 2, not 1"),
+        ("windowed", ["pages"], "pages"),
+        ("mem2mem", [], "this run has no windows"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_line(run, arguments, message):
+    with pytest.raises(SystemExit) as stopped:
+        lib.windows.main([f"trained/{run}", *arguments, "--dataset", "pmc-sample"])
+    assert str(stopped.value).startswith("error: ") and message in str(stopped.value)
+
+
+def test_a_part_that_is_there_is_not_measured_again(tmp_path, monkeypatch, capsys):
+    calls = []
+    parts = {name: lambda *_, name=name: calls.append(name) or {"n": 1} for name in ("slides", "links")}
+    monkeypatch.setattr(lib.windows, "PARTS", parts)
+    monkeypatch.setattr(lib.windows, "unseen", lambda *_: [None, None])
+    output = str(tmp_path / "papers.json")
+    lib.windows.main(["trained/windowed", "links", "--dataset", "pmc-sample", "--output", output])
+    lib.windows.main(["trained/windowed", "--dataset", "pmc-sample", "--output", output])
+    assert calls == ["links", "slides"]
+    held = json.loads((tmp_path / "papers.json").read_text("utf-8"))
+    assert held["links"] == held["slides"] == {"n": 1} and held["corpus"] == "pmc-sample"
+
+
+# ------------------------------------------------------------------------------------------------------------- tasks
+
+
+def test_every_fact_anywhere_is_whole_in_its_window_and_not_in_its_chunk():
+    random, cut = np.random.default_rng(0), 0
+    for _ in range(50):
+        text = windows.fact_text(random, 5)
+        for number, (start, fact) in enumerate(zip(text.starts, text.facts)):
+            begin = number * windows.STRIDE
+            assert begin <= start and start + windows.WORDS < begin + windows.WINDOW
+            assert text.source[start : start + 5].tolist() == [FACT, *fact]
+            cut += start // windows.WINDOW != (start + windows.WORDS) // windows.WINDOW
+    assert 0.15 < cut / 250 < 0.25, "a fifth lies across the end of a chunk"
+
+
+def test_summaries_of_chunks_have_the_facts_that_are_whole():
+    text = windows.FactText(np.arange(7, 43, dtype=np.int32), [5, 18], [(13, 14, 15, 16), (26, 27, 28, 29)])
+    targets = [chunk.target.tolist() for chunk in windows.in_chunks(text, windows.WINDOW)]
+    assert targets == [[13, 14, 15, 16, EOS], [EOS]]
+    targets = [chunk.target.tolist() for chunk in windows.in_chunks(text, windows.STRIDE)]
+    assert targets == [[13, 14, 15, 16, EOS], [26, 27, 28, 29, EOS]]
+
+
+def test_through_windows_symbols_stand_between_the_facts():
+    fact, other = (8, 9, 10, 11), (9, 9, 9, 9)
+    (document,) = windows.in_windows(windows.FactText(np.arange(36, dtype=np.int32), [5, 21], [fact, other]))
+    assert document.target.tolist() == [*fact, SLIDE, *other, EOS]
+    assert windows.facts_in_place(document.target[:-1]) == [list(fact), list(other)]
+
+
+def test_facts_without_symbols_are_four_words():
+    assert windows.facts_in_place([1, 2, 3, 4, 5, 6, 7, 8], "standard") == [[1, 2, 3, 4], [5, 6, 7, 8]]
+
+
+def test_wrong_words_are_fed_and_right_ones_asked_for():
+    batch = slips._batch(0, 8)
+    wrong = slips.with_wrong_words(batch, 0.5, torch.Generator().manual_seed(0))
+    share = (wrong.target_input != batch.target_input).float().mean()
+    assert 0.3 < share < 0.6 and (wrong.target_input[:, 0] == batch.target_input[:, 0]).all()
+    assert wrong.target is batch.target
+    same = slips.with_wrong_words(batch, 0.0, torch.Generator().manual_seed(0))
+    assert (same.target_input == batch.target_input).all()
+
+
+# -------------------------------------------------------------------------------------------- sentences said again
+
+
+def test_a_sentence_is_read_after_those_before_it():
+    torch.manual_seed(0)
+    model = Seq2Seq(Seq2SeqConfig(20, embedding=4, hidden=6, bottleneck=4)).eval()
+    document = EncodedDocument.of("a", [7, 8, 9, 7], [4], [8, 9, EOS])
+    alone, after = (log_prob_after(model, document, [8, 9], before) for before in ([], [[7, 7]]))
+    assert alone < 0 and after < 0 and alone != after
+    both = log_prob_after(model, document, [7, 7, 8, 9])
+    assert both == pytest.approx((log_prob_after(model, document, [7, 7]) + after) / 2, abs=1e-5)
+
+
+@pytest.mark.parametrize("values, text", [([0.5, 0.5], "0.50"), ([0.2, 0.4], "0.30 [0.20, 0.40]"), ([], "")])
+def test_a_measure_over_seeds(values, text):
+    assert over_seeds(values) == text
