@@ -16,7 +16,7 @@ from lib.tasks.memory import MemoryAlone, heads_scores, reads_scores, words_righ
 SIZES = {"embedding": 6, "hidden": 6, "bottleneck": 5, "slots": 3, "compression": 4}
 
 
-def small_model(kind=MemoryAlone, **changes):
+def small_model(kind: type[Mem2Mem] = MemoryAlone, **changes):
     torch.manual_seed(0)
     model = kind(Mem2MemConfig(20, **SIZES, **changes)).double()
     for parameter in model.parameters():

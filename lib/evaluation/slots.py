@@ -1,6 +1,6 @@
 """What is left in the slots of a memory while a summary is written."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -12,8 +12,8 @@ from lib.models.mem2mem import Mem2Mem
 
 @torch.no_grad()
 def slots_after(model: Mem2Mem, batch: Batch, counts: Sequence[int]) -> dict[str, np.ndarray]:
-    """The slots after so many words of the references, means over documents: "left", the share of what was handed over
-    that is still there (the product of the write gates), and "cosine" of two different slots; [counts] each.
+    """The slots after so many words of the references, means over documents: "left", the share of what was handed
+    over that is still there (the product of the write gates), and "cosine" of two different slots; [counts] each.
 
     Every reference must have more words than the largest count.
     """
@@ -24,7 +24,7 @@ def slots_after(model: Mem2Mem, batch: Batch, counts: Sequence[int]) -> dict[str
     return {"left": np.array([left[n] for n in counts]), "cosine": np.array([cosine[n] for n in counts])}
 
 
-def _written(model: Mem2Mem, batch: Batch, last: int):
+def _written(model: Mem2Mem, batch: Batch, last: int) -> Iterator[tuple[Tensor, Tensor]]:
     """M_D [B, r, d] and the product of its gates [B, r, d] after 0, 1, ... `last` words."""
     tokens, state = in_vocabulary(batch.target_input, model.config.vocab_size), model.encode(batch)
     hidden, _ = model.decoder(model.embedding(tokens), state.hidden[None])

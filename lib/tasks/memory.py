@@ -1,5 +1,5 @@
-"""When a memory matters: planted sentences, with all ways from the text to the summary open, and with the memory as the
-only one."""
+"""When a memory matters: planted sentences, with all ways from the text to the summary open, and with the memory as
+the only one."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -81,38 +81,40 @@ def memory_scores(model: Mem2Mem, documents: list[EncodedDocument]) -> dict[str,
     batch = make_batch(documents, model.config.vocab_size)
     state = model.encode(batch)
     output, _ = model.decode(batch.target_input, state)
+    seen = model.seen(output, state)
     changes = {"nll": NOTHING, "nll, another": MEMORY["another memory"], "nll, averaged": MEMORY["slots averaged"]}
     if model.config.write:
         changes["nll, not written"] = NEVER_WRITTEN
     left = slots_after(model, batch, (1, 5, 10, 15))
     return {
-        **{name: -log_probs(model, documents, change).mean() for name, change in changes.items()},
+        **{name: -float(log_probs(model, documents, change).mean()) for name, change in changes.items()},
         "words right": words_right(model, batch),
-        **{f"left {n}": share for n, share in zip((1, 5, 10, 15), left["left"])},
-        **heads_scores(state.write_attention, documents),
+        **{f"left {n}": share for n, share in zip((1, 5, 10, 15), left["left"].tolist())},
+        **heads_scores(seen["heads"], documents),
         **{f"L({name})": loss.item() for name, (_, loss) in model.regularisers(output, batch, state).items()},
-        **reads_scores(output.read, state.write_attention, documents),
+        **reads_scores(seen["slots"], seen["heads"], documents),
     }
 
 
 def heads_scores(attention: Tensor, documents: list[EncodedDocument]) -> dict[str, float]:
-    """Of write attention A [B, r, L]: "precision" and "recall" of the sentences on which a head is strongest, the mean
-    weight of a head "on marked" sentences, and on its "strongest"."""
+    """Of write attention A [B, r, L]: "precision" and "recall" of the sentences on which a head is strongest, the
+    mean weight of a head "on marked" sentences, and on its "strongest"."""
     chosen = [set(row) for row in memory_sentences(attention)]
     marked = [planted_at(document) for document in documents]
     hits = [len(c.intersection(m)) for c, m in zip(chosen, marked)]
     on_marked = [weights[:, places].sum(1).mean().item() for weights, places in zip(attention, marked)]
     return {
-        "precision": np.mean([h / len(c) for h, c in zip(hits, chosen)]),
-        "recall": np.mean([h / len(m) for h, m in zip(hits, marked)]),
-        "on marked": np.mean(on_marked),
+        "precision": float(np.mean([h / len(c) for h, c in zip(hits, chosen)])),
+        "recall": float(np.mean([h / len(m) for h, m in zip(hits, marked)])),
+        "on marked": float(np.mean(on_marked)),
         "strongest": attention.max(-1).values.mean().item(),
     }
 
 
 def reads_scores(psi: Tensor, attention: Tensor, documents: list[EncodedDocument]) -> dict[str, float]:
-    """Of read attention psi [B, T, r]: the mean weight of the slot that is read most, for each sentence of the summary
-    ("psi 1", ...); and how much of what is read was gathered from the sentence that is being written ("read from")."""
+    """Of read attention psi [B, T, r]: the mean weight of the slot that is read most, for each sentence of the
+    summary ("psi 1", ...); and how much of what is read was gathered from the sentence that is being written ("read
+    from")."""
     by_sentence = psi[:, :-1].unflatten(1, (-1, WORDS_OF_A_SENTENCE))  # [B, sentences, words, r]
     strongest = by_sentence.mean(2).max(-1).values.mean(0).tolist()
     places = torch.tensor([planted_at(document) for document in documents])  # [B, sentences]
@@ -134,8 +136,9 @@ def words_right(model: Mem2Mem, batch: Batch) -> float:
 
 def solved(kind: type[Mem2Mem], losses: str, gate: str, seed: int) -> dict[str, float]:
     model, read_losses = learn_planted(kind, losses, gate, seed)
-    early = {f"L(read) {step}": loss for step, loss in read_losses.items()}
-    return {name: round(float(value), 4) for name, value in {**memory_scores(model, unseen_documents()), **early}.items()}
+    scores = memory_scores(model, unseen_documents())
+    scores |= {f"L(read) {step}": loss for step, loss in read_losses.items()}
+    return {name: round(score, 4) for name, score in scores.items()}
 
 
 ROWS = {
