@@ -1,5 +1,7 @@
 """The task of `lib.tasks.memory`: its model that knows of a text by the memory alone, and its measures."""
 
+import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +13,9 @@ from lib.data.synthetic import planted_at, planted_sentences
 from lib.data.vocabulary import EOS
 from lib.evaluation.slots import slots_after
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
-from lib.tasks.memory import MemoryAlone, heads_scores, reads_scores, words_right
+from lib.system.files import project_root
+from lib.tasks.memory import LOSSES, MemoryAlone, heads_scores, reads_scores, words_right
+from lib.tasks.task import by_row
 
 SIZES = {"embedding": 6, "hidden": 6, "bottleneck": 5, "slots": 3, "compression": 4}
 
@@ -113,3 +117,130 @@ def test_words_right_are_those_that_the_model_would_write():
     wrong = replace(document, target=np.array([*words[:-1], (words[-1] + 1) % 20, EOS], dtype=np.int32))
     right = [words_right(model, make_batch([each], 20)) for each in (own, wrong)]
     assert right == pytest.approx([1, 5 / 6])
+
+
+# ---------------------------------------------------------------------------------- what the page says of the numbers
+
+
+def kept(name):
+    return json.loads((project_root() / "figures" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def solved():
+    """{row: {measure: its values over seeds}} of the committed numbers."""
+    table = by_row(kept("task_memory")["results"])
+    return {row: {name: np.array(values) for name, values in measures.items()} for row, measures in table.items()}
+
+
+@pytest.fixture(scope="module")
+def page():
+    """The page's words, in one line."""
+    return " ".join((project_root() / "notebooks" / "mem2mem.py").read_text(encoding="utf-8").split())
+
+
+ALONE = "memory alone, both, {}".format
+OPEN = "all ways, {}, plain gate".format
+CHANCE = 15 / 16 * math.log(94)  # nats a word: 94 words, and an end whose place is known
+
+
+def cost(row):
+    """Nats a word that another document's memory costs, for each seed."""
+    return row["nll, another"] - row["nll"]
+
+
+def both_is_the_lowest_with_no_seed(t):
+    return (t[OPEN("both")]["nll"] > np.min([t[OPEN(losses)]["nll"] for losses in LOSSES], axis=0)).all()
+
+
+def one_of_three_is_missed(row):
+    return row["precision"].min() == 1 and row["recall"] == pytest.approx(2 / 3, abs=0.01)
+
+
+def one_seed_on_no_marked_sentence_the_others_by_chance(row):
+    first, *others = sorted(row["precision"])
+    return first == 0 and others == pytest.approx([0.25] * len(others), abs=0.02)
+
+
+def some_is_learned(part, whole):
+    return part["nll"].max() < CHANCE - 0.3 and cost(part).min() > 1 and part["nll"].min() > whole["nll"].max()
+
+
+def rises_without_compression(row):
+    return row["L(read) 0"].max() < 0.025 and abs(row["L(read) 60"] - 1.4).max() < 0.2
+
+
+SAID = {  # words of the page: what must hold of the committed numbers
+    "With both terms the heads find all marked sentences with every seed": (
+        lambda t: t[OPEN("both")]["recall"].min() == 1
+    ),
+    "the heads have 0.00 of their weight on marked sentences": lambda t: (
+        t[OPEN("neither")]["on marked"].max() < 0.005
+    ),
+    "with every seed one of the three is missed": lambda t: one_of_three_is_missed(t[OPEN("no L(comp)")]),
+    "So it is with the paper's own weights, 0.0001 and 0.01": lambda t: one_of_three_is_missed(
+        t[OPEN("the paper's")]
+    ),
+    "with one seed no head is on a marked sentence, with the others a quarter of them, as by chance": (
+        lambda t: one_seed_on_no_marked_sentence_the_others_by_chance(t[OPEN("no L(read)")])
+    ),
+    "*both* has the lowest nll with no seed": both_is_the_lowest_with_no_seed,
+    "With both terms one slot is read for the first sentence; for the second the reads are spread": (
+        lambda t: t[OPEN("both")]["psi 1"].min() > 0.99 and t[OPEN("both")]["psi 2"].max() < 0.5
+    ),
+    "In the task it rises without $\\mathcal L^{(comp)}$ too, from 0.02 to 1.4": (
+        lambda t: rises_without_compression(t[OPEN("no L(comp)")])
+    ),
+    "after five words at most 0.29 of the first content is left": (
+        lambda t: round(max(t[OPEN(losses)]["left 5"].max() for losses in LOSSES), 2) == 0.29
+    ),
+    "**Alone and never written, the memory works**: each marked sentence is in a slot": (
+        lambda t: (
+            t[ALONE("never written")]["recall"].min() == 1 and t[ALONE("never written")]["on marked"].min() > 0.95
+        )
+    ),
+    "the slot is read while its words are written": lambda t: t[ALONE("never written")]["read from"].min() > 0.85,
+    "a third of the words are right": lambda t: abs(t[ALONE("never written")]["words right"] - 1 / 3).max() < 0.04,
+    "another document's memory costs 7 nats a word": (
+        lambda t: abs(cost(t[ALONE("never written")]) - 7.3).max() < 0.3
+    ),
+    "With the paper's gate nothing is learned: the nll is that of chance, 4.26": (
+        lambda t: abs(t[ALONE("plain gate")]["nll"] - CHANCE).max() < 0.06
+    ),
+    "A gate that starts by keeping learns something": (
+        lambda t: some_is_learned(t[ALONE("gate +3")], t[ALONE("never written")])
+    ),
+}
+
+
+@pytest.mark.parametrize("statement", SAID)
+def test_what_the_page_says_of_the_task_holds_of_the_committed_numbers(statement, page, solved):
+    assert statement in page
+    assert SAID[statement](solved)
+
+
+def test_numbers_of_interventions_stand_on_the_page_as_they_were_measured(page):
+    lost = {row["change"]: -row["difference"] for row in kept("interventions_mem2mem")["changes"]}
+    agreement = next(
+        row
+        for row in kept("attention_mem2mem")["changes"]
+        if (row["change"], row["what"]) == ("attention", "erasure")
+    )
+    assert f"to {agreement['text']} (1: the same order)" in page
+    another, averaged = lost["another memory"], lost["slots averaged"]
+    assert f"lose {another:.3f} nats a word, with all slots alike {averaged:.3f}" in page
+    assert f"without copying {lost['no copying']:.1f} nats are lost" in page
+    assert f"without it, {lost['never written']:.1f} nats a word are lost" in page
+
+
+def test_what_is_said_of_the_slots_that_are_read(page):
+    first, *others = [np.array(panel["weights"]) for panel in kept("mem2mem_trained_figure4")["panels"]]
+    early, late = first[:, :40].mean(1), first[:, 40:].mean(1)
+    assert f"for the first 40 words no slot has more than {early.max():.2f} of the reads" in page
+    assert f"after them slot 5 has {late[4]:.2f}, slots 6 and 9 about {late[[5, 8]].mean():.2f}" in page
+    assert late.argmax() == 4
+    after_40 = np.stack([weights[:, 40:].mean(1) for weights in (first, *others)])
+    middle = after_40[:, [3, 4, 5]].sum(1)
+    assert f"slots 4, 5 and 6 together have {middle.min():.0%} to {middle.max():.0%}".replace("% to", " to") in page
+    assert after_40[:, [0, 2]].min() > 0.005 and after_40[:, [0, 2]].max() < 0.025
+    assert "slots 1 and 3 only 1 to 2% each" in page
