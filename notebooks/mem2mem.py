@@ -205,7 +205,8 @@ rows = {
     f"{name}: {comp:g}, {read:g}": f"all ways, {name}, plain gate"
     for name, (comp, read) in LOSSES.items()
 }
-task_table("memory", dict(zip(measures, measures)), rows)
+table = task_table("memory", dict(zip(measures, measures)), rows)
+table.rename_axis("λ1, λ2")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -310,7 +311,7 @@ figures.show(
 r"""
 **What to see.** **Alone and never written, the memory works**: each marked sentence is in a slot, the slot is read while its words are written, a third of the words are right
 (one in a hundred by chance), and another document's memory costs 7 nats a word. With the paper's gate nothing is learned: the nll is that of chance, 4.26, since a slot is
-overwritten before its words are due. A gate that starts by keeping learns something. With **all ways open**, another memory costs nothing (at most @COST@), whatever the gate.
+overwritten before its words are due. A gate that starts by keeping learns something. With **all ways open**, another memory costs nothing (at most 0.005), whatever the gate.
 So there are two causes why a memory is not used: attention and copying make it needless, and the plain gate destroys what it holds.
 """
 
@@ -1357,6 +1358,7 @@ fading = pd.DataFrame()
 if has_memory and summarizer.config.write and long_ones:
     batch = make_batch(long_ones, len(vocabulary))
     fading = pd.DataFrame(slots_after(summarizer, batch, WRITTEN), WRITTEN).T
+    fading.index = ["left of what was handed over", "cosine of two slots"]
     fading = fading.rename_axis(columns="words written")
 fading.round(3)
 
