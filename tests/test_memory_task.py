@@ -13,6 +13,7 @@ from lib.data.synthetic import planted_at, planted_sentences
 from lib.data.vocabulary import EOS
 from lib.evaluation.slots import slots_after
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
+from lib.pages.measured import over_seeds
 from lib.system.files import project_root
 from lib.tasks.memory import LOSSES, MemoryAlone, heads_scores, reads_scores, words_right
 from lib.tasks.task import by_row
@@ -247,3 +248,30 @@ def test_what_is_said_of_the_slots_that_are_read(page):
     assert f"slots 4, 5 and 6 together have {middle.min():.0%} to {middle.max():.0%}".replace("% to", " to") in page
     assert after_40[:, [0, 2]].min() > 0.005 and after_40[:, [0, 2]].max() < 0.025
     assert "slots 1 and 3 only 1 to 2% each" in page
+
+
+COLUMNS = {"another's": "nll, another", "mean slot": "nll, averaged"}  # of the documents' table: others are measures
+
+
+def test_the_table_of_the_documents_has_the_committed_numbers(solved):
+    text = (project_root() / "docs" / "papers" / "mem2mem.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    first = next(i for i, line in enumerate(lines) if line.startswith("| way, regularisers, gate |"))
+    _, *columns = cells_of(lines[first])
+    rows = {name: cells for name, *cells in map(cells_of, lines[first + 1 : first + 1 + len(solved)])}
+    assert list(rows) == list(solved)
+    for name, cells in rows.items():
+        assert cells == [over_seeds(solved[name][COLUMNS.get(column, column)]) for column in columns], name
+
+
+def cells_of(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def test_slots_differ_for_the_decoder_where_another_memory_does_not(solved):
+    text = (project_root() / "docs" / "papers" / "mem2mem.md").read_text(encoding="utf-8")
+    costs = {
+        name: (row["nll, averaged"] - row["nll"]).max() for name, row in solved.items() if name in map(OPEN, LOSSES)
+    }
+    assert f"All slots set to their mean do cost up to {max(costs.values()):.1f} there (no L(read))" in text
+    assert max(costs, key=lambda name: costs[name]) == OPEN("no L(read)")
