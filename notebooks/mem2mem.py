@@ -184,7 +184,7 @@ r"""
 A document has twelve sentences of six random words each. Three of the sentences begin with a marking word, and the summary consists of the other words of these three. Nobody
 tells the memory which sentences matter. It has four slots, each filled by a head that spreads its attention over the sentences. The loss has two extra terms, the
 regularisers. $\mathcal L^{(comp)}$ (6) wants each head on one sentence and no two heads on the same one. $\mathcal L^{(read)}$ (11) wants what is read from the memory to be
-what the decoder attends to in the text. The same small model was trained with five pairs of weights $\lambda_1,\lambda_2$, and five seeds each
+what the decoder attends to in the text. The same small model was trained with five pairs of weights $\lambda_1,\lambda_2$, and three seeds each
 (`python -m lib.solve memory`). The table gives, for 200 unseen documents, means and ranges over the seeds: the loss (**nll**); the share of marked sentences among those on
 which some head is strongest (**precision**); the share of the marked sentences on which some head is strongest (**recall**); how much of its weight a head has **on marked**
 sentences (uniform: 0.25); and its weight on its **strongest** sentence.
@@ -637,7 +637,7 @@ checks.close(psi_1, toy_output.read[b, 0], "(7)", "read attention of the first s
 r"""
 ## (8) to (10) Writing the memory
 
-The memory is written before the second and every later read. From the new decoder state, from what was read last and from its own content, each slot decides how much of
+The memory is written before the second and every later read, so that it can log what was read and written. From the new decoder state, from what was read last and from its own content, each slot decides how much of
 itself to keep ($z$) and what to put in place of the rest ($u$):
 
 $$z^k_t=\sigma\big(W_{z1}h^{(d)}_{t+1}+W_{z2}m_t+W_{z3}\mathbf M_D(k)\big)\tag{8}$$
