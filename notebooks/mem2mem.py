@@ -310,7 +310,7 @@ figures.show(
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** **Alone and never written, the memory works**: each marked sentence is in a slot, the slot is read while its words are written, a third of the words are right
-(one in a hundred by chance), and another document's memory costs 7 nats a word. With the paper's gate nothing is learned: the nll is that of chance, 4.26, since a slot is
+(one in a hundred by chance), and another document's memory costs 7 nats a word. With the paper's gate nothing is learned in 600 steps: the nll is that of chance, 4.26, since a slot is
 overwritten before its words are due. A gate that starts by keeping learns something. With **all ways open**, another memory costs nothing (at most 0.005), whatever the gate.
 So there are two causes why a memory is not used: attention and copying make it needless, and the plain gate destroys what it holds.
 """
