@@ -167,6 +167,10 @@ def some_is_learned(part, whole):
     return part["nll"].max() < CHANCE - 0.3 and cost(part).min() > 1 and part["nll"].min() > whole["nll"].max()
 
 
+def needs_no_regulariser(row):
+    return row["recall"].min() > 0.99 and row["on marked"].min() > 0.95 and cost(row).min() > 7
+
+
 def rises_without_compression(row):
     return row["L(read) 0"].max() < 0.025 and abs(row["L(read) 60"] - 1.4).max() < 0.2
 
@@ -204,6 +208,12 @@ SAID = {  # words of the page: what must hold of the committed numbers
     "a third of the words are right": lambda t: abs(t[ALONE("never written")]["words right"] - 1 / 3).max() < 0.04,
     "another document's memory costs 7 nats a word": (
         lambda t: abs(cost(t[ALONE("never written")]) - 7.3).max() < 0.3
+    ),
+    "It needs no regulariser (last row, three seeds)": (
+        lambda t: (
+            needs_no_regulariser(t["memory alone, neither, never written"])
+            and len(t["memory alone, neither, never written"]["seed"]) >= 3
+        )
     ),
     "With the paper's gate nothing is learned in 600 steps: the nll is that of chance, 4.26": (
         lambda t: abs(t[ALONE("plain gate")]["nll"] - CHANCE).max() < 0.06
