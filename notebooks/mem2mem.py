@@ -247,7 +247,7 @@ figures.show(
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** With both terms the heads find all marked sentences with every seed (one is chosen twice, since there are four heads). With neither the memory is no blur: the
-heads have 0.00 of their weight on marked sentences, so they tell these from the others, and avoid them. $\mathcal L^{(read)}$ alone puts them on marked sentences, but nothing
+heads have 0.00 of their weight on marked sentences, which they avoid. $\mathcal L^{(read)}$ alone puts them on marked sentences, but nothing
 keeps two heads from choosing the same one, and with every seed one of the three is missed. So it is with the paper's own weights, 0.0001
 and 0.01. $\mathcal L^{(comp)}$ alone makes heads sharp, on other sentences: with one seed no
 head is on a marked sentence, with the others a quarter of them, as by chance. So a *readable* memory needs both terms. The words need neither: *both* has the
@@ -274,8 +274,8 @@ memories: (11) ties it to the slots as they were at first, while (7) reads what 
 
 ## When a memory matters
 
-Does the decoder need its memory? A change shows it: a document is summarized with the memory of **another** document. In a second model the memory is **alone**: the decoder
-starts from zeros, its context is zero, and it cannot copy (`MemoryAlone`), so that everything it knows of the text has gone through four slots. Both models are trained with
+Does the decoder need its memory? A document is summarized with the memory of **another**. In a second model the memory is **alone**: the decoder
+starts from zeros, its context is zero, and it cannot copy (`MemoryAlone`): all it knows of the text has gone through four slots. Both models are trained with
 three write gates: the paper's, the same with a bias of 3 at the start, so that it keeps a slot, and none: the memory is never written.
 """
 
@@ -1308,7 +1308,7 @@ seam is a good place to look at, since methods or conclusions begin there, and $
 Compare this with the synthetic task, where the place of a sentence says nothing and the heads found the marks.
 
 Right: for the first 40 words no slot has more than 0.13 of the reads; after them slot 5 has 0.28, slots 6 and 9 about 0.16. The picture shows $\psi$, not what is
-read: the slots are written at every word, and soon hold something else than their sentences. The next section says whether the model uses them.
+read: the slots are written at every word, and soon hold something else than their sentences.
 
 The paper's figures 3 and 4 show one document each. Here they are for the kept run and four of these papers
 (`snakemake -c1 mem2mem_figure3 mem2mem_figure4 --config kept=1 dataset=pmc-sample documents=4`):
