@@ -2,7 +2,7 @@
 
     python -m lib.solve --list
     python -m lib.solve memory
-    python -m lib.solve memory "plain gate" --seeds 0 1 --output memory.json
+    python -m lib.solve memory "memory alone, both, plain gate" --seeds 0 1 --output memory.json
 
 A row of the table is one model; a cell has the value of each seed. What --output already holds is not trained again,
 so that a long task can be stopped and goes on.

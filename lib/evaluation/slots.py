@@ -1,0 +1,46 @@
+"""What is left in the slots of a memory while a summary is written."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lib.data.batch import Batch, in_vocabulary
+from lib.models.mem2mem import Mem2Mem
+
+
+@torch.no_grad()
+def slots_after(model: Mem2Mem, batch: Batch, counts: Sequence[int]) -> dict[str, np.ndarray]:
+    """The slots after so many words of the references, means over documents: "left", the share of what was handed
+    over that is still there (the product of the write gates), and "cosine" of two different slots; [counts] each.
+
+    Every reference must have more words than the largest count.
+    """
+    left, cosine = {}, {}
+    for t, (memory, share) in enumerate(_written(model, batch, max(counts))):
+        if t in counts:
+            left[t], cosine[t] = share.mean().item(), _similarity(memory)
+    return {"left": np.array([left[n] for n in counts]), "cosine": np.array([cosine[n] for n in counts])}
+
+
+def _written(model: Mem2Mem, batch: Batch, last: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """M_D [B, r, d] and the product of its gates [B, r, d] after 0, 1, ... `last` words."""
+    tokens, state = in_vocabulary(batch.target_input, model.config.vocab_size), model.encode(batch)
+    hidden, _ = model.decoder(model.embedding(tokens), state.hidden[None])
+    memory, queries = state.memory, model.read_attention.project_queries(hidden)
+    left = torch.ones_like(memory)
+    yield memory, left
+    for t in range(last):
+        if model.config.write:
+            _, read = model.read(queries[:, t : t + 1], memory)
+            z, u = model.gate_and_update(memory, read[:, 0], model.write_hidden(hidden[:, t + 1]))
+            memory, left = z * memory + (1 - z) * u, z * left
+        yield memory, left
+
+
+def _similarity(memory: Tensor) -> float:
+    """The mean cosine of two different slots of M [B, r, d]."""
+    unit = torch.nn.functional.normalize(memory, dim=-1)
+    others = ~torch.eye(memory.shape[1], dtype=torch.bool, device=memory.device)
+    return (unit @ unit.transpose(1, 2))[:, others].mean().item()

@@ -1,0 +1,287 @@
+"""The task of `lib.tasks.memory`: its model that knows of a text by the memory alone, and its measures."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from lib.data.batch import make_batch
+from lib.data.synthetic import planted_at, planted_sentences
+from lib.data.vocabulary import EOS
+from lib.evaluation.slots import slots_after
+from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
+from lib.pages.measured import over_seeds
+from lib.system.files import project_root
+from lib.tasks.memory import LOSSES, MemoryAlone, heads_scores, reads_scores, words_right
+from lib.tasks.task import by_row
+
+SIZES = {"embedding": 6, "hidden": 6, "bottleneck": 5, "slots": 3, "compression": 4}
+
+
+def small_model(kind: type[Mem2Mem] = MemoryAlone, **changes):
+    torch.manual_seed(0)
+    model = kind(Mem2MemConfig(20, **SIZES, **changes)).double()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.7)
+    return model
+
+
+def documents_of(count=2):
+    return planted_sentences(count, seed=0, sentences=5, words=4, planted=2, vocab_size=20)
+
+
+@pytest.mark.parametrize("kind, same", [(MemoryAlone, True), (Mem2Mem, False)])
+def test_with_the_same_memory_another_text_changes_nothing(kind, same):
+    model, (one, other) = small_model(kind), documents_of()
+    summary = one.target
+    a, b = (make_batch([replace(document, target=summary)], 20) for document in (one, other))
+    state_a, state_b = model.encode(a), model.encode(b)
+    with_memory_of_b = replace(state_a, memory=state_b.memory)
+    log_probs = [
+        model.log_prob(model.decode(batch.target_input, state)[0], batch.target, state)
+        for batch, state in ((a, with_memory_of_b), (b, state_b), (a, state_a))
+    ]
+    assert torch.equal(log_probs[0], log_probs[1]) == same
+    assert not torch.allclose(log_probs[0], log_probs[2]), "the memory itself says something"
+
+
+def test_with_the_memory_alone_no_word_is_copied():
+    model, (document, _) = small_model(), documents_of()
+    unknown = replace(document, source=np.full_like(document.source, 20), unknown=("okapi",))
+    batch = make_batch([unknown], 20)
+    output, state = model.decode(batch.target_input, model.encode(batch))
+    assert model.distribution(output, state, 1)[:, 20].tolist() == [0.0]
+
+
+def test_what_is_left_of_a_slot_is_the_product_of_the_gates():
+    model = small_model(Mem2Mem)
+    with torch.no_grad():  # nothing is written in place of what goes
+        for layer in (model.write_hidden, model.write_read, model.write_memory):
+            layer.weight[6:] = 0
+    batch = make_batch(documents_of(1), 20)
+    memories = [model.encode(batch).memory, *(after(model, batch, n) for n in (1, 2, 3, 4))]
+    found = slots_after(model, batch, (0, 1, 3))
+    shares = [(memories[n] / memories[0]).mean().item() for n in (0, 1, 3)]
+    assert found["left"] == pytest.approx(shares) and shares[0] == 1 > shares[1] > shares[2]
+    unit = torch.nn.functional.normalize(memories[3][0], dim=1)
+    cosines = [(unit[i] @ unit[j]).item() for i, j in ((0, 1), (0, 2), (1, 2))]
+    assert found["cosine"][2] == pytest.approx(np.mean(cosines))
+
+
+def after(model, batch, count):
+    """The memory after `count` words: the decoder writes before each read but the first."""
+    return model.decode(batch.target_input[:, : count + 1], model.encode(batch))[1].memory
+
+
+def test_of_a_memory_that_is_never_written_all_is_left():
+    model, batch = small_model(Mem2Mem, write=False), make_batch(documents_of(1), 20)
+    assert slots_after(model, batch, (0, 2))["left"].tolist() == [1, 1]
+
+
+def test_precision_recall_and_weight_on_the_marked_sentences():
+    (document,) = planted_sentences(1, seed=3, sentences=4, words=3, planted=2, vocab_size=20)
+    first, second = planted_at(document)
+    (plain, *_) = sorted({0, 1, 2, 3} - {first, second})
+    attention = torch.zeros(1, 3, 4)
+    attention[0, 0, first], attention[0, 0, second] = 0.75, 0.25
+    attention[0, 1, first], attention[0, 1, plain] = 0.5, 0.5 - 1e-3
+    attention[0, 2, plain] = 1.0
+    scores = heads_scores(attention, [document])
+    assert scores["precision"] == scores["recall"] == 0.5
+    assert scores["on marked"] == pytest.approx((1 + 0.5 + 0) / 3)
+    assert scores["strongest"] == pytest.approx((0.75 + 0.5 + 1) / 3)
+
+
+def test_reads_from_the_sentence_that_is_written():
+    (document,) = planted_sentences(1, seed=3, sentences=4, words=6, planted=2, vocab_size=20)
+    attention = torch.zeros(1, 2, 4)
+    attention[0, [0, 1], planted_at(document)] = 1.0  # a slot for each marked sentence
+    psi = torch.zeros(1, 11, 2)  # ten words and the end
+    psi[0, :5, 0], psi[0, 5:, 1] = 1.0, 0.6
+    psi[0, 5:, 0] = 0.4
+    scores = reads_scores(psi, attention, [document])
+    assert scores["read from"] == pytest.approx((1 + 0.6) / 2)
+    assert [scores["psi 1"], scores["psi 2"]] == pytest.approx([1, 0.6])
+
+
+def test_words_right_are_those_that_the_model_would_write():
+    model, (document, _) = small_model(), documents_of()
+    words = []
+    for _ in range(6):  # greedily
+        batch = make_batch([replace(document, target=np.array([*words, EOS], dtype=np.int32))], 20)
+        output, _ = model.decode(batch.target_input, model.encode(batch))
+        words.append(int(model.pointer.distribution(output, 0).argmax()))
+    own = replace(document, target=np.array([*words, EOS], dtype=np.int32))
+    wrong = replace(document, target=np.array([*words[:-1], (words[-1] + 1) % 20, EOS], dtype=np.int32))
+    right = [words_right(model, make_batch([each], 20)) for each in (own, wrong)]
+    assert right == pytest.approx([1, 5 / 6])
+
+
+# ---------------------------------------------------------------------------------- what the page says of the numbers
+
+
+def kept(name):
+    return json.loads((project_root() / "figures" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def solved():
+    """{row: {measure: its values over seeds}} of the committed numbers."""
+    table = by_row(kept("task_memory")["results"])
+    return {row: {name: np.array(values) for name, values in measures.items()} for row, measures in table.items()}
+
+
+@pytest.fixture(scope="module")
+def page():
+    """The page's words, in one line."""
+    return " ".join((project_root() / "notebooks" / "mem2mem.py").read_text(encoding="utf-8").split())
+
+
+ALONE = "memory alone, both, {}".format
+OPEN = "all ways, {}, plain gate".format
+CHANCE = 15 / 16 * math.log(94)  # nats a word: 94 words, and an end whose place is known
+
+
+def cost(row):
+    """Nats a word that another document's memory costs, for each seed."""
+    return row["nll, another"] - row["nll"]
+
+
+def both_is_the_lowest_with_no_seed(t):
+    return (t[OPEN("both")]["nll"] > np.min([t[OPEN(losses)]["nll"] for losses in LOSSES], axis=0)).all()
+
+
+def one_of_three_is_missed(row):
+    return row["precision"].min() == 1 and row["recall"] == pytest.approx(2 / 3, abs=0.01)
+
+
+def one_seed_on_no_marked_sentence_the_others_by_chance(row):
+    first, *others = sorted(row["precision"])
+    return first == 0 and others == pytest.approx([0.25] * len(others), abs=0.02)
+
+
+def some_is_learned(part, whole):
+    return part["nll"].max() < CHANCE - 0.3 and cost(part).min() > 1 and part["nll"].min() > whole["nll"].max()
+
+
+def needs_no_regulariser(row):
+    return row["recall"].min() > 0.99 and row["on marked"].min() > 0.95 and cost(row).min() > 7
+
+
+def rises_without_compression(row):
+    return row["L(read) 0"].max() < 0.025 and abs(row["L(read) 60"] - 1.4).max() < 0.2
+
+
+SAID = {  # words of the page: what must hold of the committed numbers
+    "With both terms the heads find all marked sentences with every seed": (
+        lambda t: t[OPEN("both")]["recall"].min() == 1
+    ),
+    "the heads have 0.00 of their weight on marked sentences": lambda t: (
+        t[OPEN("neither")]["on marked"].max() < 0.005
+    ),
+    "with every seed one of the three is missed": lambda t: one_of_three_is_missed(t[OPEN("no L(comp)")]),
+    "So it is with the paper's own weights, 0.0001 and 0.01": lambda t: one_of_three_is_missed(
+        t[OPEN("the paper's")]
+    ),
+    "with one seed no head is on a marked sentence, with the others a quarter of them, as by chance": (
+        lambda t: one_seed_on_no_marked_sentence_the_others_by_chance(t[OPEN("no L(read)")])
+    ),
+    "*both* has the lowest nll with no seed": both_is_the_lowest_with_no_seed,
+    "With both terms one slot is read for the first sentence; for the second the reads are spread": (
+        lambda t: t[OPEN("both")]["psi 1"].min() > 0.99 and t[OPEN("both")]["psi 2"].max() < 0.5
+    ),
+    "In the task it rises without $\\mathcal L^{(comp)}$ too, from 0.02 to 1.4": (
+        lambda t: rises_without_compression(t[OPEN("no L(comp)")])
+    ),
+    "after five words at most 0.29 of the first content is left": (
+        lambda t: round(max(t[OPEN(losses)]["left 5"].max() for losses in LOSSES), 2) == 0.29
+    ),
+    "**Alone and never written, the memory works**: each marked sentence is in a slot": (
+        lambda t: (
+            t[ALONE("never written")]["recall"].min() == 1 and t[ALONE("never written")]["on marked"].min() > 0.95
+        )
+    ),
+    "the slot is read while its words are written": lambda t: t[ALONE("never written")]["read from"].min() > 0.85,
+    "a third of the words are right": lambda t: abs(t[ALONE("never written")]["words right"] - 1 / 3).max() < 0.04,
+    "another document's memory costs 7 nats a word": (
+        lambda t: abs(cost(t[ALONE("never written")]) - 7.3).max() < 0.3
+    ),
+    "It needs no regulariser (last row, three seeds)": (
+        lambda t: (
+            needs_no_regulariser(t["memory alone, neither, never written"])
+            and len(t["memory alone, neither, never written"]["seed"]) >= 3
+        )
+    ),
+    "With the paper's gate nothing is learned in 600 steps: the nll is that of chance, 4.26": (
+        lambda t: abs(t[ALONE("plain gate")]["nll"] - CHANCE).max() < 0.06
+    ),
+    "With **all ways open**, another memory costs nothing (at most 0.005), whatever the gate": lambda t: (
+        max(cost(row).max() for name, row in t.items() if name.startswith("all ways")) < 0.0055
+    ),
+    "A gate that starts by keeping learns something": (
+        lambda t: some_is_learned(t[ALONE("gate +3")], t[ALONE("never written")])
+    ),
+}
+
+
+@pytest.mark.parametrize("statement", SAID)
+def test_what_the_page_says_of_the_task_holds_of_the_committed_numbers(statement, page, solved):
+    assert statement in page
+    assert SAID[statement](solved)
+
+
+def test_numbers_of_interventions_stand_on_the_page_as_they_were_measured(page):
+    lost = {row["change"]: -row["difference"] for row in kept("interventions_mem2mem")["changes"]}
+    agreement = next(
+        row
+        for row in kept("attention_mem2mem")["changes"]
+        if (row["change"], row["what"]) == ("attention", "erasure")
+    )
+    assert f"to {agreement['text']} (1: the same order)" in page
+    another, averaged = lost["another memory"], lost["slots averaged"]
+    assert f"lose {another:.3f} nats a word, with all slots alike {averaged:.3f}" in page
+    assert f"without copying {lost['no copying']:.1f} nats are lost" in page
+    assert f"without it, {lost['never written']:.1f} nats a word are lost" in page
+
+
+def test_what_is_said_of_the_slots_that_are_read(page):
+    first, *others = [np.array(panel["weights"]) for panel in kept("mem2mem_trained_figure4")["panels"]]
+    early, late = first[:, :40].mean(1), first[:, 40:].mean(1)
+    assert f"for the first 40 words no slot has more than {early.max():.2f} of the reads" in page
+    assert f"after them slot 5 has {late[4]:.2f}, slots 6 and 9 about {late[[5, 8]].mean():.2f}" in page
+    assert late.argmax() == 4
+    after_40 = np.stack([weights[:, 40:].mean(1) for weights in (first, *others)])
+    middle = after_40[:, [3, 4, 5]].sum(1)
+    assert f"slots 4, 5 and 6 together have {middle.min():.0%} to {middle.max():.0%}".replace("% to", " to") in page
+    assert after_40[:, [0, 2]].min() > 0.005 and after_40[:, [0, 2]].max() < 0.025
+    assert "slots 1 and 3 only 1 to 2% each" in page
+
+
+COLUMNS = {"another's": "nll, another", "mean slot": "nll, averaged"}  # of the documents' table: others are measures
+
+
+def test_the_table_of_the_documents_has_the_committed_numbers(solved):
+    text = (project_root() / "docs" / "papers" / "mem2mem.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    first = next(i for i, line in enumerate(lines) if line.startswith("| way, regularisers, gate |"))
+    _, *columns = cells_of(lines[first])
+    rows = {name: cells for name, *cells in map(cells_of, lines[first + 1 : first + 1 + len(solved)])}
+    assert list(rows) == list(solved)
+    for name, cells in rows.items():
+        assert cells == [over_seeds(solved[name][COLUMNS.get(column, column)]) for column in columns], name
+
+
+def cells_of(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def test_slots_differ_for_the_decoder_where_another_memory_does_not(solved):
+    text = (project_root() / "docs" / "papers" / "mem2mem.md").read_text(encoding="utf-8")
+    costs = {
+        name: (row["nll, averaged"] - row["nll"]).max() for name, row in solved.items() if name in map(OPEN, LOSSES)
+    }
+    assert f"All slots set to their mean do cost up to {max(costs.values()):.1f} there (no L(read))" in text
+    assert max(costs, key=lambda name: costs[name]) == OPEN("no L(read)")
