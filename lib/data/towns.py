@@ -9,18 +9,21 @@ import numpy as np
 from lib.data.batch import EncodedDocument
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, TITLE_END, Vocabulary
 
-_BEGINNINGS = "zor bel quin tar mel os ver lun kar dra".split()
+_BEGINNINGS = ("zor", "bel", "quin", "tar", "mel", "os", "ver", "lun", "kar", "dra")
 TOWNS = [begin + end for begin in _BEGINNINGS for end in ("via", "mont", "stad", "holm")]
 # What a fact can be: founded in, river, product, mayor; and how it is said.
-VALUES = (
-    [str(year) for year in range(1100, 1900, 40)],
-    "arno bresk colva drune elt fenna garr hylde istra jarn korb lenn mura narew oder prut quelle ruhr saale "
-    "tisza".split(),
-    "amber barley cheese cider clocks copper glass honey lace lamps linen paper pears salt silk soap timber tiles wine "
-    "wool".split(),
-    "abel brandt conti dahl eriksen fabre greco haas ivers jansen keller lund moreau novak olsen petrov quist rossi "
-    "sand toth".split(),
-)
+VALUES = [
+    line.split()
+    for line in (
+        " ".join(str(year) for year in range(1100, 1900, 40)),
+        "arno bresk colva drune elt fenna garr hylde istra jarn korb lenn mura narew oder prut quelle ruhr saale "
+        "tisza",
+        "amber barley cheese cider clocks copper glass honey lace lamps linen paper pears salt silk soap timber "
+        "tiles wine wool",
+        "abel brandt conti dahl eriksen fabre greco haas ivers jansen keller lund moreau novak olsen petrov quist "
+        "rossi sand toth",
+    )
+]
 PHRASES = (
     ("was founded in {}", "dates from {}", "was first settled in {}"),
     ("lies on the {}", "stands on the banks of the {}", "is crossed by the {}"),

@@ -86,7 +86,9 @@ def _read(documents: list[EncodedDocument], row: str, seed: int) -> list[Encoded
     return _in_order(documents, named_ranker(seed)) if ROWS[row].ranked else documents
 
 
-def summaries_right(model: HierarchicalTransformer, documents: list[EncodedDocument], change: Change = NOTHING) -> float:
+def summaries_right(
+    model: HierarchicalTransformer, documents: list[EncodedDocument], change: Change = NOTHING
+) -> float:
     with change.model(model):
         written = greedy_search(model, make_batch(documents, VOCAB_SIZE), DecodeConfig(max_length=4))
     return float(np.mean([w.ids == d.target[:-1].tolist() for w, d in zip(written, documents)]))
@@ -120,5 +122,6 @@ def _solve(row: str, seed: int) -> dict[str, float]:
 
 
 TASK = Task(
-    "write what stands in the one of five paragraphs that the title names", {row: partial(_solve, row) for row in ROWS}
+    "write what stands in the one of five paragraphs that the title names",
+    {row: partial(_solve, row) for row in ROWS},
 )
