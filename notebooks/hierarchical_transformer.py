@@ -62,7 +62,7 @@ normalisation are PyTorch's in both.
 | $G$ | $m\times m$ | a graph over paragraphs |
 | $W,\ V$ | | pieces of all paragraphs together; of the vocabulary |
 
-As in the paper, some letters mean a second thing: $z$ is the switch of (C2), $d$ half of the width in (7) and (8), $p$ a vector in (4) and (5), $i$ a dimension in (7), $h$ a state in (11) and (C1), $m$ a marker in (26).
+Some letters mean a second thing: $z$ a switch in (C2), $d$ half of the width in (7) and (8), $p$ a vector in (4), $i$ a dimension in (7), $m$ a marker in (26).
 """
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
@@ -100,6 +100,7 @@ from lib.data.corpora import anthology_year, load_corpus
 from lib.papers.hierarchical_transformer.graphs import (
     MARKERS,
     capitalised_names,
+    density,
     discourse_graph,
     entity_finder,
     similarity_graph,
@@ -200,24 +201,6 @@ in question highlighted.
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("hierarchical_transformer")
 
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-**One whole step of the decoder.** The last written piece is embedded with the same table that embeds the source and makes the output. Its embedding is multiplied by √d, and the sinusoids of its place in the summary are added.
-In the (one) decoder layer the piece attends to itself and to all pieces written before it, whose keys and values were kept. Then it attends to **all words of all
-paragraphs** in one row, whose states the encoder has kept. It does not attend to paragraphs: what other paragraphs know is already in each word's state, because the global layers (13)-(23)
-have put it there. A feed-forward part follows. Each of the three parts adds its result to its input. The last state is normalised and multiplied by the embedding table, which gives the
-distribution of the next piece. Nothing is copied, and these steps have no equation numbers in the paper. (In the form "paper" there is no √d, and the normalisation comes after each sum.)
-
-```python
-y = sqrt(d) * E[piece] + sinusoids(t)
-kept.append(keys_and_values(LN1(y)))               # beside those of the pieces before
-y = y + self_attention(LN1(y), kept)
-y = y + source_attention(LN2(y), words)            # keys and values of all words, made once
-y = y + FFN(LN3(y))
-P = softmax(E LN(y) + bias)
-```
-"""
-
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 1. Towns: what each part is for
@@ -245,7 +228,7 @@ towns_table(solved)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** TOWNS_TABLE_TEXT
+**What to see.** TOWNS
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -268,7 +251,7 @@ figures.show(word_maps, caption, "hierarchical_towns", panels=panels, across=2, 
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** GRAPH_TEXT
+**What to see.** Both graphs have two blocks. In the learned one, snippets about the title's town look mostly at the title and hardly at the other town, and those about the other town look at each other.
 
 What is this attention *for*? A dark cell says where a head looks, and not what for. So we cut connections of the trained models, for each seed, and count what is still right. The second column is a smaller task: the title names one of five
 paragraphs, and the summary is the two words that stand in it (`python -m lib.solve named`).
@@ -286,7 +269,9 @@ print(f"in the smaller task, {weight} on the named paragraph")
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** CUTS_TEXT
+**What to see.** Without the look at the title, half of the facts are right, and nearly all others are the other town's: the model still reads, but no longer knows which town is meant. The smaller task shows that *in which layer* a model looks
+at the title is an accident of its seed: a cut that costs one seed everything costs another nothing. So a picture of one head explains one run. What all seeds share is where the decoder looks. It writes the same when it sees nothing but the paragraphs with the answer; from the
+others, it writes what they say. The encoder marks paragraphs, and the decoder reads the marked ones.
 
 The smaller task also shows what the paper's *other* idea does. A ranker, (1) to (6), can put the named paragraph first before the model reads anything:
 """
@@ -297,7 +282,7 @@ pd.DataFrame({"summaries right": ranked})
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** RANKER_TEXT
+**What to see.** Without the ranker, the model without global layers guesses one of five paragraphs. With the ranker, the first paragraph is nearly always the right one, and both models know where to look. Ranking does before the model what global layers do inside it.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -753,7 +738,8 @@ hops_table(task_results("hops"))
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** HOPS_TEXT
+**What to see.** A global layer is one step on the graph, so two hops take two layers. With the graph, two layers are enough after 500 steps; without it, they still guess. A given graph pays where it says what attention has not learned. The similarity graph of part 5 says next to nothing: it
+joins 2% of the pairs.
 """
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -902,9 +888,19 @@ print(f"entities on this page: {finder}")
 r"""
 ## The decoder, and the loss
 
-The decoder is a transformer decoder over the words of all paragraphs in order (not over paragraphs). The paper does not state its depth; the code
-has **one** layer. One table of embeddings serves source, summary and output. Labels are smoothed: the right piece gets $1-\epsilon$, and all
-other pieces except [PAD] share $\epsilon=0.1$.
+At each step, the piece written last is embedded with the table that also embeds the source and makes the output. It attends to itself and to the pieces before it, and then to **all words of all paragraphs** in one row. It does
+not attend to paragraphs: only through (13)-(23) can a word's state hold what other paragraphs say. The paper does not state the depth; the code has **one** layer. Nothing is copied. (The form "paper" has no √d, and normalises after each sum.)
+
+```python
+y = sqrt(d) * E[piece] + sinusoids(t)
+kept.append(keys_and_values(LN1(y)))               # beside those of the pieces before
+y = y + self_attention(LN1(y), kept)
+y = y + source_attention(LN2(y), words)            # keys and values of all words, made once
+y = y + FFN(LN3(y))
+P = softmax(E LN(y) + bias)
+```
+
+Labels are smoothed: the right piece gets $1-\epsilon$, and all other pieces except [PAD] share $\epsilon=0.1$.
 """
 
 
@@ -1123,14 +1119,12 @@ pd.concat([pd.DataFrame.from_dict(means, orient="index"), published_1]).round(2)
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** With a hundred papers to learn from, the learned ranker is within a point and a half of the ranking by similarity to the title. In the paper, with 1.6
-million clusters, it is ten to fifteen points ahead. Paragraphs as they come are more than three points behind these two when five are read, and at most three points behind when more are read (at ten
-they are half a point ahead of the learned ranker). They do not fall further behind because a paper begins with its introduction. Ranking by the labels themselves would give 1.1 to 4.2 points more than the learned
+million clusters, it is ten to fifteen points ahead. Paragraphs as they come are three points behind these two when five are read, and at most three when more are. Ranking by the labels themselves would give 1.1 to 4.2 points more than the learned
 ranker.
 
 # 4. With real text: a model that has not learned enough
 
-A run is a folder with its configuration, its pieces, its losses by step and its weights. `lib.load` opens a run. If the parameters ask for it, this page trains one, with the
-same function that `python -m lib.train` calls. As in the paper, it uses Adam with Noam's learning rate, which rises for some steps and then falls with the square root of the number of steps:
+`lib.load` opens a run, or this page trains one as `python -m lib.train` does. As in the paper, it uses Adam with Noam's learning rate, which rises for some steps and then falls with the square root of the number of steps:
 $rate=c\cdot\min(step^{-0.5},\ step\cdot warmup^{-1.5})$.
 """
 
@@ -1151,8 +1145,7 @@ loss_figure(figures, "hierarchical_losses", run, kept)
 r"""
 For the shipped model, the training line lies above the validation points, because dropout is on only in training. Both still fall at the end: the run is short, not overfitted.
 
-If the page trains a model, it keeps the five checkpoints with the lowest validation loss. (The paper scores each of the five and reports the mean of their
-results. Here their weights are averaged, and a table shows what that is worth. The shipped model has its last weights, which had the lowest loss.)
+A model that the page trains has the mean weights of its five best checkpoints; a table shows what that is worth. (The paper reports the mean of the five checkpoints' results.)
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1286,7 +1279,6 @@ r"""
 **What to see.** With trigram blocking, the model with copying is eight points of R-1 above Lead. It is above LexRank in R-2 (and in R-1 by one point, which may be chance). Without copying, it is five points below Lead. The exchange of texts
 explains this: the loss of a reference now rises by more than two a piece, where it rose by a quarter of one before. The summaries name what the paper is about in the paper's own words, but these words are
 cut in places and joined to others. With plain beam search, six of ten trigrams are still repeated. So copying alone does not keep a model from repeating itself.
-In the paper, 1.6 million clusters had to teach the model, for 32,000 pieces, what a pointer gets from the text at once.
 
 With copying, the paper's ablations can be repeated at a small size ([tables](../docs/papers/hierarchical_transformer.md#tables-2-and-3)). After one epoch, with one seed, R-1 is 0.8 higher with global layers, and 0.9 lower with paragraph positions and with several pooling heads.
 After two epochs, paragraph positions make no difference (two seeds, p 1.00), and several pooling heads cost 0.4 (p 0.02); global layers were not trained on, so their gain is no more than suggested.
@@ -1296,8 +1288,7 @@ After two epochs, paragraph positions make no difference (two seeds, p 1.00), an
 r"""
 ## Longer input at test time
 
-The model of the paper's best row trains on 1,600 pieces (24 paragraphs) and reads 3,000 pieces when it is tested (40 paragraphs in the paper's code). This is
-possible because nothing in the model depends on their number. We do the same here, in proportion: the model reads 37 paragraphs instead of 22, and whole sections
+The model of the paper's best row trains on 1,600 pieces (24 paragraphs) and is tested on 3,000 (40 paragraphs in its code). In proportion, the model here reads 37 paragraphs instead of 22, and whole sections
 instead of their first 520 words.
 """
 
@@ -1321,7 +1312,7 @@ table
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** In the paper, the longer input gains 0.7 points of R-1. LONGER_TEXT
+**What to see.** In the paper, the longer input gains 0.7 points of R-1. In the paper, the longer input gains 0.7 points of R-1. Here it is a point lower, with an interval from -3.2 to +0.9: 20 papers cannot tell. In part 1, longer input costs nothing.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -1357,9 +1348,8 @@ figures.show(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Only the half in question changes from row to row. Sines and cosines alternate. The first pair repeats about every six positions ($2\pi$), and each further pair takes 1.8 times as long as the one before ($10000^{2/32}$ for 32 dimensions).
-So neighbouring positions differ in the first dozen dimensions of a half. The other dimensions look like stripes: their sines are still near 0 and their cosines still near 1, and they change only
-over hundreds or thousands of words.
+**What to see.** Only the half in question changes from row to row. Its first sine and cosine repeat about every six positions ($2\pi$), and each further pair takes 1.8 times as long ($10000^{2/32}$).
+So neighbouring positions differ in the first dozen dimensions of a half; the others look like stripes, because they change over hundreds or thousands of words.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1430,7 +1420,7 @@ figures.show(
 r"""
 **What to see.** One column of the learned graph is dark in nearly all rows: all paragraphs look at the same one, here the first after the title. Which paragraph this is differs from paper to
 paper (the table below counts: in 5 of 20 papers it is the title, in 6 it is one after the twelfth). In a demo run, which has learned from a hundred clusters, all weights are nearly the same. The similarity
-graph is almost the identity: DENSITY_TEXT
+graph is almost the identity: it joins 2% of the pairs of paragraphs (discourse: 19%), and a paragraph has 91% of its weight on itself (the second table). So what it changes in a model can only be little.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1446,6 +1436,15 @@ if has_heads:
     named.index = ["1, the title", "2 to 6", "7 to 12", "later"]
     print(f"the most watched paragraph has {np.mean(heights):.1f} times its share")
 named.rename_axis("paragraph").to_frame("papers").T if has_heads else no_heads
+
+# %% slideshow={"slide_type": "skip"}
+densities = {}
+for kind in ("similarity", "discourse") if has_heads else ():
+    with_graph = replace(run.encoder, options=replace(options, graph=kind))
+    graphs = [make_batch([d], len(pieces)).graph[0] for d in with_graph.encode(documents)]
+    densities[kind] = np.mean([density(graph.numpy()) for graph in graphs], axis=0)
+columns = ["share of pairs joined", "a paragraph's weight on itself"]
+pd.DataFrame.from_dict(densities, orient="index", columns=columns).round(3)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1486,9 +1485,7 @@ A piece sees the groups of three that end before it. It also sees the first piec
 
 $$\mathrm{softmax}_{m}\Bigl(\tfrac{q_t\cdot\kappa_m}{\sqrt s}\Bigr)\text{ over }\nu_m,\qquad m\in\{m:3m+2<t\},\text{ with }\kappa_{-1}=k_0,\ \nu_{-1}=v_0\tag{D3}$$
 
-The layers take turns: (D1), (D3), (D1), (D3), (D1). T-DMCA is trained to predict the source as well as the summary. Blocks and convolution are from the paper of Liu et al. Their paper is silent on two
-points, which are from their code: how (D3) treats the first piece and the groups, and the normalisation before each part. Their mixture of experts is left out, because the table's row, which has five
-layers of 512 and 2,048, mentions none. The learning rate of T-DMCA depends on its own width of 512, that of the other models on 256.
+The layers take turns: (D1), (D3), (D1), (D3), (D1). T-DMCA is trained to predict the source as well as the summary.
 
 </details>
 """

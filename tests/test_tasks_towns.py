@@ -119,7 +119,7 @@ def test_a_wrong_fact_is_of_one_kind():
 
 def test_what_is_measured_of_summaries():
     right = [c.summary.split() for c in CLUSTERS]
-    assert towns.measured(CLUSTERS, right) == {
+    assert towns.kinds_of_facts(CLUSTERS, right) == {
         "right": 1,
         "other town's": 0,
         "minority's": 0,
@@ -127,7 +127,7 @@ def test_what_is_measured_of_summaries():
         "whole": 1,
     }
     short = [words[: FACT_PLACES[2]] for words in right]
-    assert towns.measured(CLUSTERS, short) == {
+    assert towns.kinds_of_facts(CLUSTERS, short) == {
         "right": 0.5, "other town's": 0, "minority's": 0, "nowhere": 0.5, "whole": 0,
     }  # fmt: skip
 
@@ -214,9 +214,14 @@ def test_rows_of_hops_have_the_layers_that_they_name():
 
 def test_the_ranker_orders_paragraphs_for_the_models_that_read_in_its_order(monkeypatch):
     documents = named.named_clusters(4, seed=3)
-    best = [d.labels + 0.0 for d in documents]  # type: ignore[operator]
-    monkeypatch.setattr(named, "learned_scores", lambda *_, **__: best)
-    monkeypatch.setattr(named, "named_ranker", lambda seed: None)
+
+    class Knowing:
+        @staticmethod
+        def logits(batch):
+            return batch.labels
+
+    monkeypatch.setattr(named, "named_ranker", lambda seed: Knowing)
+    assert named.chosen_first(Knowing) == 1  # type: ignore[arg-type]
     for document, ordered in zip(documents, named._read(documents, "HT, ranked", 0)):
         rows, place = rows_of(document), int(named.named_rows([document]))
         assert rows_of(ordered)[0].tolist() == rows[0].tolist()

@@ -9,7 +9,7 @@ import numpy as np
 from lib.data.batch import EncodedDocument
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, TITLE_END, Vocabulary
 
-_BEGINNINGS = ("zor", "bel", "quin", "tar", "mel", "os", "ver", "lun", "kar", "dra")
+_BEGINNINGS = ("zor", "bel", "quin", "tar", "mel", "os", "vel", "lun", "kar", "dra")
 TOWNS = [begin + end for begin in _BEGINNINGS for end in ("via", "mont", "stad", "holm")]
 # What a fact can be: founded in, river, product, mayor; and how it is said.
 VALUES = [

@@ -14,7 +14,6 @@ from lib.data.synthetic import planted_clusters
 from lib.evaluation.interventions import NOTHING, Change, changes_of, decoder_sees
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
-from lib.papers.hierarchical_transformer.ranking import best_first, learned_scores
 from lib.runs.search import DecodeConfig, greedy_search
 from lib.tasks.task import Task, learn
 from lib.tasks.towns import CUTS
@@ -23,17 +22,17 @@ VOCAB_SIZE = 24
 
 
 @dataclass(frozen=True)
-class Row:
+class NamedRow:
     global_layers: int
     ranked: bool  # paragraphs in the order of a ranker
     steps: int
 
 
 ROWS = {
-    "HT": Row(2, False, 500),
-    "without global layers": Row(0, False, 500),
-    "HT, ranked": Row(2, True, 200),
-    "without global layers, ranked": Row(0, True, 200),
+    "HT": NamedRow(2, False, 500),
+    "without global layers": NamedRow(0, False, 500),
+    "HT, ranked": NamedRow(2, True, 200),
+    "without global layers, ranked": NamedRow(0, True, 200),
 }
 
 
@@ -52,19 +51,24 @@ def named_ranker(seed: int) -> ParagraphRanker:
     return learn(ranker, (make_batch(named_clusters(64, i), VOCAB_SIZE) for i in range(300)), 5e-3).eval()
 
 
+@torch.no_grad()
+def _best_first(documents: list[EncodedDocument], ranker: ParagraphRanker) -> Tensor:
+    """Numbers of the paragraphs of each document, those that the ranker likes best first: [documents, 5]."""
+    scores = ranker.logits(make_batch(documents, VOCAB_SIZE)).view(len(documents), -1)
+    return scores.argsort(dim=1, descending=True, stable=True)
+
+
 def chosen_first(ranker: ParagraphRanker) -> float:
     """The share of unseen clusters in which the ranker puts the named paragraph first."""
     unseen = unseen_named()
-    scores = learned_scores(ranker, unseen)
-    return float(np.mean([best_first(s)[0] == d.labels.argmax() for s, d in zip(scores, unseen)]))  # type: ignore
+    return (1 + _best_first(unseen, ranker)[:, 0] == named_rows(unseen)).double().mean().item()
 
 
 def _in_order(documents: list[EncodedDocument], ranker: ParagraphRanker) -> list[EncodedDocument]:
-    """The documents with the paragraphs that the ranker likes best first."""
     ordered = []
-    for document, scores in zip(documents, learned_scores(ranker, documents, batch_size=len(documents))):
+    for document, order in zip(documents, _best_first(documents, ranker).tolist()):
         title, *paragraphs = rows_of(document)
-        source = np.concatenate([title, *(paragraphs[i] for i in best_first(scores))])
+        source = np.concatenate([title, *(paragraphs[i] for i in order)])
         ordered.append(replace(document, source=source))
     return ordered
 
@@ -99,7 +103,7 @@ def named_rows(documents: list[EncodedDocument]) -> Tensor:
     return torch.tensor([1 + int(d.labels.argmax()) for d in documents])  # type: ignore
 
 
-def looked_into(model: HierarchicalTransformer, documents: list[EncodedDocument]) -> dict[str, float]:
+def named_under_cuts(model: HierarchicalTransformer, documents: list[EncodedDocument]) -> dict[str, float]:
     """Summaries right under each of the `CUTS` and by what the decoder sees, and its weight on the named
     paragraph."""
     named = torch.eye(6, dtype=torch.bool)[named_rows(documents)]
@@ -118,7 +122,7 @@ def _solve(row: str, seed: int) -> dict[str, float]:
     found = {"right": summaries_right(model, unseen)}
     if ROWS[row].ranked:
         found["chosen first"] = chosen_first(named_ranker(seed))
-    return found | (looked_into(model, unseen) if row == "HT" else {})
+    return found | (named_under_cuts(model, unseen) if row == "HT" else {})
 
 
 TASK = Task(

@@ -32,7 +32,7 @@ _LONGEST = 30  # pieces of a summary that is written
 
 
 @dataclass(frozen=True)
-class Row:
+class TownsRow:
     """A model, what it reads, and for how many steps it is trained."""
 
     sizes: Mapping[str, Any] = field(default_factory=dict)  # that differ from those of all rows
@@ -42,13 +42,13 @@ class Row:
 
 _NO_GLOBAL = {"local_layers": 4, "global_layers": 0}
 ROWS = {
-    "HT": Row(),
-    "without global layers": Row(_NO_GLOBAL),
-    "flat": Row(_NO_GLOBAL, {"flat": True}),
-    "flat, separators": Row(_NO_GLOBAL, {"flat": True, "separator": True}),
-    "one pooling head": Row({"pooling_heads": 1}, steps=2 * STEPS),
-    "graph of towns": Row(reads={"graph": True}),
-    "without paragraph positions": Row({"paragraph_positions": False}),
+    "HT": TownsRow(),
+    "without global layers": TownsRow(_NO_GLOBAL),
+    "flat": TownsRow(_NO_GLOBAL, {"flat": True}),
+    "flat, separators": TownsRow(_NO_GLOBAL, {"flat": True, "separator": True}),
+    "one pooling head": TownsRow({"pooling_heads": 1}, steps=2 * STEPS),
+    "graph of towns": TownsRow(reads={"graph": True}),
+    "without paragraph positions": TownsRow({"paragraph_positions": False}),
 }
 
 
@@ -66,7 +66,7 @@ def unseen_towns(count: int = TESTED, towns: int = 2, groups: int = 1) -> list[T
 
 def train_towns(row: str, seed: int, steps: int = 0) -> tuple[HierarchicalTransformer, dict[str, float]]:
     """A trained model of a row, by default after as many steps as the row says; and what was measured on the way: the
-    share of facts right every 500 steps, and all else of `measured` after 1,000."""
+    share of facts right every 500 steps, and all else of `kinds_of_facts` after 1,000."""
     torch.manual_seed(seed)
     model, on_the_way = town_model(row), {}
     return learn(model, _batches(model, row, seed, steps or ROWS[row].steps, on_the_way), 1e-3).eval(), on_the_way
@@ -115,7 +115,7 @@ def _said(cluster: TownCluster, fact: int, own: bool) -> set[str]:
     return {value for p in chosen for f, value in zip(p.facts, p.values) if f == fact}
 
 
-def measured(clusters: list[TownCluster], summaries: list[list[str]]) -> dict[str, float]:
+def kinds_of_facts(clusters: list[TownCluster], summaries: list[list[str]]) -> dict[str, float]:
     """Shares of facts by `KINDS`, and of summaries that are right from the first word to the last ("whole")."""
     pairs = list(zip(clusters, summaries))
     words = [(c, f, s[at : at + 1]) for c, s in pairs for f, at in enumerate(FACT_PLACES)]
@@ -127,9 +127,9 @@ def measured(clusters: list[TownCluster], summaries: list[list[str]]) -> dict[st
 def facts_written(
     model: HierarchicalTransformer, row: str = "HT", change: Change = NOTHING, groups: int = 1
 ) -> dict[str, float]:
-    """What `measured` says of summaries of `unseen_towns` in `groups` of twelve paragraphs."""
+    """What `kinds_of_facts` says of summaries of `unseen_towns` in `groups` of twelve paragraphs."""
     clusters = unseen_towns(groups=groups)
-    return measured(clusters, write_towns(model, clusters, row, change))
+    return kinds_of_facts(clusters, write_towns(model, clusters, row, change))
 
 
 # ------------------------------------------------------------------------------------------- what each part does
@@ -147,7 +147,7 @@ def rows_about(clusters: list[TownCluster], own: bool) -> Tensor:
     return torch.tensor([[False, *((p.town == c.title) == own for p in c.paragraphs)] for c in clusters])
 
 
-def looked_into(model: HierarchicalTransformer) -> dict[str, float]:
+def towns_under_cuts(model: HierarchicalTransformer) -> dict[str, float]:
     """Facts right with longer inputs, under each of `CUTS`, and by what the decoder sees; and the decoder's weights
     on the title and on paragraphs of its town where it writes a fact."""
     clusters = unseen_towns()
@@ -181,7 +181,7 @@ def _solve(row: str, seed: int) -> dict[str, float]:
 
 
 def all_measures(model: HierarchicalTransformer, row: str, on_the_way: dict[str, float]) -> dict[str, float]:
-    return facts_written(model, row) | on_the_way | (looked_into(model) if row == "HT" else {})
+    return facts_written(model, row) | on_the_way | (towns_under_cuts(model) if row == "HT" else {})
 
 
 # ------------------------------------------------------------------------------------------------ shipped models
