@@ -21,6 +21,8 @@ from lib.data.towns import (
 )  # fmt: skip
 from lib.data.vocabulary import EOS, PARAGRAPH_END, TITLE_END
 from lib.evaluation.interventions import changes_of, decoder_sees
+from lib.pages.towns import cuts_table, hops_table, task_results, towns_table
+from lib.system.files import project_root
 from lib.tasks import hops, named, towns
 
 CLUSTERS = towns.unseen_towns(50)
@@ -228,3 +230,66 @@ def test_the_ranker_orders_paragraphs_for_the_models_that_read_in_its_order(monk
         assert rows_of(ordered)[1].tolist() == rows[place].tolist() and rows[place][0] == rows[0][0]
         assert sorted(ordered.source.tolist()) == sorted(document.source.tolist())
     assert named._read(documents, "HT", 0) is documents
+
+
+# ------------------------------------------------------------------------------ what texts say of committed numbers
+
+
+def test_shipped_models_write_what_the_numbers_say():
+    """They are those of seed 0, in 16 bits."""
+    for row, model in towns.open_towns().items():
+        measures = task_results("towns")[row]
+        assert measures["seed"][0] == 0
+        kinds = towns.facts_written(model, row)
+        assert all(abs(kinds[kind] - measures[kind][0]) < 0.005 for kind in (*towns.KINDS, "whole"))
+
+
+def test_the_numbers_of_towns_say_what_the_page_says():
+    solved = task_results("towns")
+    own, cut_off = solved["HT"], [solved["without global layers"], solved["flat"]]
+    assert min(own["right"]) > 0.98 and own["seed"] == [0, 1, 2]
+    for measures in cut_off:
+        for right, other, minority in zip(*(measures[kind] for kind in towns.KINDS[:3])):
+            assert 0.35 < right < 0.65 and other > 0.9 * (1 - right) and minority < 0.05
+    for paragraphs in (24, 48):
+        assert min(own[f"right, {paragraphs} paragraphs"]) > 0.97
+
+
+def test_the_layer_of_the_look_at_the_title_is_an_accident_of_the_seed():
+    for own in (task_results("towns")["HT"], task_results("named")["HT"]):
+        first, last, both = (
+            own[f"right, first paragraph cut{layer}"] for layer in (" in layer 1", " in layer 2", "")
+        )
+        for one in (first, last):
+            assert min(one) < 0.55 and max(one) > 0.98
+        assert max(both) < 0.55
+
+
+def test_the_decoder_reads_the_answers_paragraphs():
+    own, five = task_results("towns")["HT"], task_results("named")["HT"]
+    assert min(own["decoder's weight on its town"] + five["decoder's weight on it"]) > 0.85
+    assert min(own["right, decoder sees the title's town"] + five["right, decoder sees it"]) > 0.85
+    assert max(own["right, decoder sees the other town"] + five["right, decoder sees the rest"]) < 0.06
+    assert min(own["other town's, decoder sees the other town"]) > 0.8
+
+
+def test_the_ranker_does_for_both_models_what_global_layers_do_for_one():
+    solved = task_results("named")
+    assert min(solved["HT"]["right"]) > 0.99 and max(solved["without global layers"]["right"]) < 0.25
+    for row in ("HT, ranked", "without global layers, ranked"):
+        assert min(solved[row]["right"]) > 0.97 and min(solved[row]["chosen first"]) == 1
+
+
+def test_two_hops_take_two_layers_and_the_graph():
+    solved = task_results("hops")
+    assert min(solved["2, given"]["right"]) == 1 and solved["2, given"]["seed"] == [0, 1, 2]
+    for row in ("no global layer", "1, learned", "1, given", "2, learned", "3, learned"):
+        assert max(solved.get(row, {"right": [0]})["right"]) < 0.35, row
+
+
+def test_the_papers_text_has_the_tables_of_the_tasks():
+    text = (project_root() / "docs" / "papers" / "hierarchical_transformer.md").read_text(encoding="utf-8")
+    solved, five, linked = map(task_results, ("towns", "named", "hops"))
+    for frame in (towns_table(solved), cuts_table(solved["HT"], five["HT"]), hops_table(linked)):
+        for row, cells in zip(frame.index, frame.astype(str).values.tolist()):
+            assert f"| {row} | {' | '.join(cells)} |\n" in text, "the numbers are newer than docs/papers"
