@@ -74,9 +74,8 @@ def test_a_summary_has_the_facts_of_the_title_where_they_are_looked_for():
 
 def test_a_town_document_in_its_three_forms():
     cluster = CLUSTERS[0]
-    by_row, flat, parted = (
-        town_document(cluster, **reads) for reads in ({}, {"flat": True}, {"flat": True, "separator": True})
-    )
+    by_row, flat = town_document(cluster), town_document(cluster, flat=True)
+    parted = town_document(cluster, flat=True, separator=True)
     texts = [[TOWN_PIECES.words[i] for i in row] for row in rows_of(by_row)]
     assert texts[0] == [cluster.title, "<T>"] and by_row.source[1] == TITLE_END
     assert [" ".join(row) for row in texts[1:]] == [p.text for p in cluster.paragraphs]

@@ -31,8 +31,11 @@ def train_hops(row: str, seed: int, steps: int = STEPS) -> tuple[HierarchicalTra
     them local."""
     layers, graph = ROWS[row]
     torch.manual_seed(seed)
-    sizes = {"width": 64, "heads": 4, "inner": 128, "local_layers": max(1, 3 - layers), "global_layers": layers}
-    model = HierarchicalTransformer(HierarchicalTransformerConfig(VOCAB_SIZE, dropout=0.0, smoothing=0.0, **sizes))
+    config = HierarchicalTransformerConfig(
+        VOCAB_SIZE, width=64, heads=4, inner=128, local_layers=max(1, 3 - layers), global_layers=layers, dropout=0.0,
+        smoothing=0.0,
+    )  # fmt: skip
+    model = HierarchicalTransformer(config)
     on_the_way: dict[str, float] = {}
     return learn(model, _batches(model, graph, seed, steps, on_the_way), 1e-3).eval(), on_the_way
 

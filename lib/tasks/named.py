@@ -75,9 +75,12 @@ def _in_order(documents: list[EncodedDocument], ranker: ParagraphRanker) -> list
 
 def train_named(row: str, seed: int) -> HierarchicalTransformer:
     torch.manual_seed(seed)
-    sizes = {"width": 64, "heads": 4, "inner": 128, "global_layers": ROWS[row].global_layers}
-    sizes["local_layers"] = 3 - sizes["global_layers"]
-    model = HierarchicalTransformer(HierarchicalTransformerConfig(VOCAB_SIZE, dropout=0.0, smoothing=0.0, **sizes))
+    layers = ROWS[row].global_layers
+    config = HierarchicalTransformerConfig(
+        VOCAB_SIZE, width=64, heads=4, inner=128, local_layers=3 - layers, global_layers=layers, dropout=0.0,
+        smoothing=0.0,
+    )  # fmt: skip
+    model = HierarchicalTransformer(config)
     return learn(model, _batches(row, seed), 1e-3).eval()
 
 
