@@ -19,23 +19,23 @@ on two levels. **Local layers** work inside each paragraph. **Global layers** tu
 to each other through these vectors, and give every word what its paragraph has learned. The attention between paragraphs is a learned graph
 over them. One of its heads can be replaced by a graph that is made outside the model, from **lexical similarity** or **discourse**.
 
-**When you have read this page**, you can explain how paragraphs learn about each other through a few vectors each, what a graph made outside the model would change, and where the authors' code differs from
+**When you have read this page**, you can explain how paragraphs learn about each other through a few vectors each, what a given graph changes, and where the authors' code differs from
 their equations.
 
 **Before you start**: PyTorch, a transformer's attention, and what [Start here](start_here.ipynb) explains: beam search, length penalty, warm-up, ROUGE.
 
 | part | what you will see | minutes |
 |---|---|---|
-| 1 | a task that needs the global layers: the answer is in one of several paragraphs, and the title names it | 10 |
-| 2 | every equation as a short function, in two readings, the paper's and its code's, with its numbers for one small cluster, checked against the library `lib`; all of them composed into the loss | 45 |
+| 1 | towns: many snippets that repeat and contradict each other, and what each part of the model is for | 10 |
+| 2 | every equation as a short function, in two readings, the paper's and its code's, checked against the library `lib` on a small cluster; all of them composed into the loss | 45 |
 | 3 | real papers as clusters of paragraphs: the paper's study of ranking (its Table 1) | 10 |
-| 4, 5 | a model that has learned: its losses, summaries and scores; what its heads attend to, beside the two graphs | 15 |
+| 4, 5 | real text: a model that has not learned enough, and how one sees it; what its heads attend to, beside the two graphs | 15 |
 | 6 to 8 | the published tables and the commands for their rows, what deviates, exercises | 20 |
 
 Before this page: [Mem2Mem](mem2mem.ipynb); next: [all models on the same documents](compare.ipynb).
 
-With the parameters as they are, the page takes about a minute on two CPU cores and needs no network. It opens the run that the project keeps
-(`trained/hierarchical_transformer`) and lets it summarize papers that the run has never seen. With any other `dataset`, `preset`, `variant`, `steps`, `study_steps` or `seed` the page
+With the parameters as they are, the page takes about a minute on two CPU cores and needs no network. It opens the shipped model
+(`trained/hierarchical_transformer`) and lets it summarize papers that it has never seen. `towns_steps=1000` trains the models of part 1 here, in some ten minutes. With any other `dataset`, `preset`, `variant`, `steps`, `study_steps` or `seed` the page
 trains a model first. The model of `preset="demo"` is small and sees a hundred clusters; it then writes the same text for every cluster.
 """
 
@@ -61,15 +61,18 @@ normalisation are PyTorch's in both.
 | $c_i$ | $d$ | all contexts of paragraph $i$ together |
 | $G$ | $m\times m$ | a graph over paragraphs |
 | $W,\ V$ | | pieces of all paragraphs together; of the vocabulary |
+
+Some letters mean a second thing: $z$ a switch in (C2), $d$ half of the width in (7) and (8), $p$ a vector in (4), $i$ a dimension in (7), $m$ a marker in (26).
 """
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = ""  # aclsum:paragraphs, multi_news, ... or a folder of clusters
-preset: str = ""  # empty: the kept run; demo: 100 clusters; paper, code: for a GPU
+preset: str = ""  # empty: the shipped model; demo: 100 clusters; paper, code: for a GPU
 variant: str = "HT"  # a row of Tables 2 and 3: HT + similarity graph, FT 600, ...
 steps: int = 0  # training steps; 0: as many as the preset says
 study_steps: int = 0  # of each row of Tables 2 and 3 (100: half an hour); 0: none
 seed: int = 0  # of weights, batches and bootstrap
+towns_steps: int = 0  # of each model of part 1 (1000: 5 minutes); 0: the shipped
 output: str = ""  # folder of the trained run; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
@@ -89,24 +92,23 @@ import torch
 from lib.pages.checks import Checks, gradients
 from lib.data.batch import EncodedDocument, make_batch
 from lib.papers.hierarchical_transformer.clusters import clusters, encode_cluster
-from lib.data.batch import rows_of
 from lib.papers.hierarchical_transformer.ranking import (
     order_scores,
-    best_first,
     similarity_scores,
 )
 from lib.data.corpora import anthology_year, load_corpus
 from lib.papers.hierarchical_transformer.graphs import (
     MARKERS,
     capitalised_names,
+    density,
     discourse_graph,
     entity_finder,
     similarity_graph,
 )
-from lib.data.synthetic import planted_clusters
 from lib.data.words import bigram_recall
 from lib.data.vocabulary import BOS, EOS, PAD, SENTENCE_END
 from lib.evaluation.baselines import lexrank, oracle
+from lib.evaluation.bootstrap import paired_bootstrap
 from lib.pages.diagrams import show_folded, show_model
 from lib.pages.figures import (
     attention_maps,
@@ -115,7 +117,7 @@ from lib.pages.figures import (
     word_maps,
     word_weights,
 )
-from lib.runs.search import DecodeConfig, greedy_search, summarize
+from lib.runs.search import summarize
 from lib.human.sheets import write_summaries
 from lib.layers.transformer import sinusoids
 from lib.results.kept import kept_table
@@ -134,19 +136,22 @@ from lib.pages.shown import (
     PageFigures, Passages, clip, figures_folder, show_source, show_tables, wrapped,
 )  # fmt: skip
 from lib.pages.summaries import summary_table
+from lib.pages.towns import (
+    cluster_passages, cuts_table, hops_table, mean_share, shares, task_results, town_graphs, towns_table,
+)  # fmt: skip
 from lib.papers import open_run, resolve
 from lib.papers.hierarchical_transformer.ranking import (
     best_paragraphs,
     learned_ranking,
-    learned_scores,
     train_ranker,
 )
 from lib.runs.folder import kept_checkpoints, load_weights
+from lib.results.scores import cut
 from lib.results.text import published_table, setting, table_frame
 from lib.system.files import trained_folder, work_folder
 from lib.papers.tables import DECODINGS
 from lib.runs.loop import evaluate_loss
-from lib.tasks.task import learn
+from lib.tasks.towns import open_towns, unseen_towns, write_towns
 
 as_they_are = (dataset, preset, variant, steps, study_steps, seed) == (
     "",
@@ -196,143 +201,87 @@ in question highlighted.
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 show_model("hierarchical_transformer")
 
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-**One whole step of the decoder.** The last written piece is embedded with the same table that embeds the source and makes the output. Its embedding is multiplied by √d, and the sinusoids of its place in the summary are added.
-In the (one) decoder layer the piece attends to itself and to all pieces written before it, whose keys and values were kept. Then it attends to **all words of all
-paragraphs** in one row, whose states the encoder has kept. It does not attend to paragraphs: what other paragraphs know is already in each word's state, because the global layers (13)-(23)
-have put it there. A feed-forward part follows. Each of the three parts adds its result to its input. The last state is normalised and multiplied by the embedding table, which gives the
-distribution of the next piece. Nothing is copied, and these steps have no equation numbers in the paper. (In the form "paper" there is no √d, and the normalisation comes after each sum.)
-
-```python
-y = sqrt(d) * E[piece] + sinusoids(t)
-kept.append(keys_and_values(LN1(y)))               # beside those of the pieces before
-y = y + self_attention(LN1(y), kept)
-y = y + source_attention(LN2(y), words)            # keys and values of all words, made once
-y = y + FFN(LN3(y))
-P = softmax(E LN(y) + bias)
-```
-"""
-
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-# 1. A task that needs what is between paragraphs
+# 1. Towns: what each part is for
 
-Each cluster has five paragraphs. A paragraph has a name and two random words. The title is one of the names, and the summary is the two words
-of the paragraph with that name. A decoder of one layer looks at the source only once for each word that it writes. So the paragraph must already
-know, before the decoder looks at it, that it is the named one. The learned ranker can solve the same task from the other side: it puts the named paragraph first.
+A cluster is twelve snippets about two invented towns, in any order. Each says two facts, the second of "it". Each of a town's four facts is said three times in different words, and one of the
+three is wrong in every second case. The title names a town, and the summary is what most snippets say of it. All facts are drawn anew for each cluster, so nothing can be learned by heart. The model is
+the paper's own, with 262,855 parameters and **without copying**.
 """
-
-
-# %% slideshow={"slide_type": "skip"}
-V = 24
-
-
-def planted(count, seed):
-    return planted_clusters(count, seed, paragraphs=5, words=2, names=6, vocab_size=V)
-
-
-def choose_first(documents, ranker):
-    """The paragraphs in the ranker's order, or as they come."""
-    if ranker is None:
-        return documents
-    made = []
-    every = learned_scores(ranker, documents, batch_size=len(documents))
-    for document, scores in zip(documents, every):
-        title, *paragraphs = rows_of(document)
-        source = np.concatenate([title, *(paragraphs[i] for i in best_first(scores))])
-        made.append(replace(document, source=source))
-    return made
-
-
-# %% slideshow={"slide_type": "skip"}
-def solve(ranker, steps, **changes):
-    """A trained model, and the share of 200 unseen summaries that it writes right."""
-    torch.manual_seed(seed)
-    sizes = {"width": 64, "heads": 4, "inner": 128, "local_layers": 1, **changes}
-    sizes |= {"dropout": 0.0, "smoothing": 0.0}
-    model = HierarchicalTransformer(HierarchicalTransformerConfig(V, **sizes))
-    made = (choose_first(planted(32, i), ranker) for i in range(steps))
-    learn(model, (make_batch(documents, V) for documents in made), learning_rate=1e-3)
-    test = choose_first(planted(200, 10**6), ranker)
-    config = DecodeConfig(min_length=1, max_length=4)
-    found = greedy_search(model.eval(), make_batch(test, V), config)
-    wanted = [document.target[:-1].tolist() for document in test]
-    return model, np.mean([h.ids == ids for h, ids in zip(found, wanted)])
-
-
-# %% slideshow={"slide_type": "skip"}
-torch.manual_seed(seed)
-sizes = ParagraphRankerConfig(V, embedding=32, hidden=32, dropout=0.0)
-planted_ranker = ParagraphRanker(sizes)
-batches = (make_batch(planted(64, i), V) for i in range(300))
-planted_ranker = learn(planted_ranker, batches, learning_rate=5e-3).eval()
-unseen = planted(200, 10**6)
-best = [document.labels.argmax() for document in unseen]
-pairs = zip(learned_scores(planted_ranker, unseen), best)
-first = np.mean([best_first(scores)[0] == i for scores, i in pairs])
-print(
-    f"the ranker puts the named paragraph first in {first:.0%} of 200 unseen clusters"
-)
 
 # %% slideshow={"slide_type": "subslide"}
-flat = {"global_layers": 0, "local_layers": 3}
-solved = {
-    ("off", "HT"): solve(None, 500),
-    ("off", "HT without global layers"): solve(None, 500, **flat),
-    ("on", "HT"): solve(planted_ranker, 200),
-    ("on", "HT without global layers"): solve(planted_ranker, 200, **flat),
-}
-right = [f"{share:.1%}" for _, share in solved.values()]
-rows = pd.MultiIndex.from_tuples(solved, names=["ranker", "model"])
-pd.DataFrame({"summaries right": right, "steps": [500, 500, 200, 200]}, index=rows)
+towns = open_towns(towns_steps, seed)
+unseen = unseen_towns(1)
+written = {row: write_towns(towns[row], unseen, row)[0] for row in towns}
+Passages(cluster_passages(unseen[0], written))
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+Which part is needed? Each row of the table is a model from which one thing is taken, trained like HT: batches of 32 new clusters, Adam at 0.001, 1,000 steps, several seeds (`python -m lib.solve towns`). Facts are those of 200 unseen
+clusters. A wrong one is *the other town's*, *a minority's* of the snippets about the right town, or stands *nowhere*.
+"""
+
+# %% slideshow={"slide_type": "subslide"}
+solved = task_results("towns")
+towns_table(solved)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Without the ranker, the model solves the task if it has global layers; without them it guesses one of the five paragraphs. With
-the ranker, the first paragraph is always the right one, and both models solve the task. So the two ideas of the paper reach the same goal: ranking
-does it before the model, global layers do it inside the model.
-
-How does the model without the ranker do that? We look at one unseen cluster. The figure shows how paragraphs attend to each other in the last global layer. Its red triangle marks the
-named paragraph; row and column 1 are the title. The table after it shows what each head pools from the words of a paragraph (the mean over paragraphs).
+**What to see.** HT writes nearly all facts right. Without global layers, or in one flat row, half of them are right, and nearly all others are the other town's: these models read, and outvote the minority, but do not know which town is meant. This task needs neither several pooling heads nor paragraph positions, and the given graph only makes it sooner (one seed each).
 """
 
 # %% slideshow={"slide_type": "skip"}
-example = planted(1, seed=10**6)[0]
-with torch.no_grad():
-    state = solved["off", "HT"][0].encode(make_batch([example], V))
-first_words = [row[0] for row in rows_of(example)]
-named = first_words.index(example.source[0], 1)
+for paragraphs in (24, 48):
+    right = shares(solved["HT"][f"right, {paragraphs} paragraphs"])
+    print(f"HT, trained on 12 paragraphs, reads {paragraphs}: {right} of facts right")
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+The attention between paragraphs is a learned graph. We sort the rows by town and draw the head that comes nearest to a graph of equal towns, beside that graph. In the row "graph of towns", the first head has it by (24).
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
-panels = [
-    {"title": f"head {z + 1}", "weights": state.between[1][0, z], "marked": [named]}
-    for z in range(4)
-]
 caption = (
-    "Attention between paragraphs in the last global layer, on one unseen cluster of the"
-    " synthetic task; 1 is the title, the red triangle the named paragraph."
+    "How much each paragraph (row) takes from each, on one unseen cluster, sorted by town:"
+    " a given graph, and the learned attention that is nearest to it."
 )
-figures.show(
-    attention_maps, caption, "hierarchical_planted",
-    panels=panels, rows="paragraph", columns="attended to", top=1.0,
-)  # fmt: skip
-
-# %% slideshow={"slide_type": "skip"}
-pooled = {}
-for number, layer in enumerate(state.pooling, 1):
-    means = layer[0, 2:].view(5, 3, 4).mean(0).T  # over paragraphs, behind the title
-    for z, weights in enumerate(means.numpy(), 1):
-        pooled[f"global layer {number}", f"head {z}"] = weights
-heads = pd.MultiIndex.from_tuples(pooled)
-words = ["name", "word 1", "word 2"]
-pd.DataFrame(pooled.values(), index=heads, columns=words).round(2)
+panels = town_graphs(towns["HT"], unseen[0])
+figures.show(word_maps, caption, "hierarchical_towns", panels=panels, top=1.0)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** In the first global layer, head 4 pools mostly the name: it gives the name eight tenths of its weight. Head 1 gives the name more than half. The name is what a head needs to compare a
-paragraph with the title. In the last layer, heads 3 and 4 of every paragraph attend most to the named paragraph. This is how all paragraphs learn which one it is. Nobody told the heads what a
-name is.
+**What to see.** Both graphs have two blocks. In the learned one, snippets about the title's town look mostly at the title and hardly at the other town, and those about the other town look at each other.
+
+What is this attention *for*? A dark cell says where a head looks, and not what for. So we cut connections of the trained models, for each seed, and count what is still right. The second column is a smaller task: the title names one of five
+paragraphs, and the summary is the two words that stand in it (`python -m lib.solve named`).
+"""
+
+# %% slideshow={"slide_type": "subslide"}
+named = task_results("named")
+cuts_table(solved["HT"], named["HT"])
+
+# %% slideshow={"slide_type": "skip"}
+weight = mean_share(solved["HT"]["decoder's weight on its town"])
+print(f"where it writes a fact, the decoder has {weight} of its weight on the town,")
+weight = mean_share(named["HT"]["decoder's weight on it"])
+print(f"in the smaller task, {weight} on the named paragraph")
+
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
+**What to see.** Without any look at the title, half of the facts are right or fewer, and most others are the other town's. *In which layer* a model looks at the title is an accident of its seed: the cut that costs one seed everything
+costs another nothing, in both tasks. So a picture of one head explains one run. What all seeds share is where the decoder looks: from the paragraphs with the answer alone it writes most of it right, from the others what those say.
+
+The smaller task also shows what the paper's *other* idea does. A ranker, (1) to (6), can put the named paragraph first before the model reads anything:
+"""
+
+# %% slideshow={"slide_type": "subslide"}
+ranked = {row: shares(measures["right"]) for row, measures in named.items()}
+pd.DataFrame({"summaries right": ranked})
+
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
+**What to see.** Without the ranker, the model without global layers guesses one of five paragraphs. With it, both models know where to look. Ranking does before the model what global layers do inside it.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -779,6 +728,20 @@ figures.show(word_maps, caption, panels=panels)
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
+**Two hops: when a given graph matters.** The title is a name. Four paragraphs each say the alias of a name, and four others each begin with an alias, and the two words behind it may be the summary. So the answer's paragraph shares no word with the title: the way leads over another paragraph. The given graph joins
+paragraphs that share a name or an alias. Predict: how many global layers does it take, with the graph and without? A guess among the four answers is right in 25% (`python -m lib.solve hops`).
+"""
+
+# %% slideshow={"slide_type": "subslide"}
+hops_table(task_results("hops"))
+
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
+**What to see.** A global layer is one step on the graph, so two hops take two layers. With the graph, two layers find every answer after 500 steps; without it, even three still guess, and so does one layer with it. A given graph pays where it says what attention has not learned.
+"""
+
+# %% [markdown] slideshow={"slide_type": "subslide"}
+r"""
 ## (21) to (23) Back to the words
 
 Every word receives what its paragraph has gathered: the contexts of all heads are joined, mixed and added to the word, and two linear layers follow.
@@ -913,6 +876,7 @@ lib_discourse = discourse_graph(graph_texts, graph_sources, capitalised_names)
 D = eq26_discourse(graph_texts, graph_sources)
 checks.close(D, torch.tensor(lib_discourse), "(26)", "discourse graph")
 print(D.numpy().round(1))
+print("1.2: neighbours that However joins, and a name that both have; 0.4: two names")
 
 # %% slideshow={"slide_type": "skip"}
 entities, finder = entity_finder()
@@ -922,9 +886,19 @@ print(f"entities on this page: {finder}")
 r"""
 ## The decoder, and the loss
 
-The decoder is a transformer decoder over the words of all paragraphs in order (not over paragraphs). The paper does not state its depth; the code
-has **one** layer. One table of embeddings serves source, summary and output. Labels are smoothed: the right piece gets $1-\epsilon$, and all
-other pieces except [PAD] share $\epsilon=0.1$.
+At each step, the piece written last is embedded with the table that also embeds the source and makes the output. It attends to itself and to the pieces before it, and then to **all words of all paragraphs** in one row. It does
+not attend to paragraphs: only through (13)-(23) can a word's state hold what other paragraphs say. The paper does not state the depth; the code has **one** layer. Nothing is copied. (The form "paper" has no √d, and normalises after each sum.)
+
+```python
+y = sqrt(d) * E[piece] + sinusoids(t)
+kept.append(keys_and_values(LN1(y)))               # beside those of the pieces before
+y = y + self_attention(LN1(y), kept)
+y = y + source_attention(LN2(y), words)            # keys and values of all words, made once
+y = y + FFN(LN3(y))
+P = softmax(E LN(y) + bias)
+```
+
+Labels are smoothed: the right piece gets $1-\epsilon$, and all other pieces except [PAD] share $\epsilon=0.1$.
 """
 
 
@@ -1143,14 +1117,12 @@ pd.concat([pd.DataFrame.from_dict(means, orient="index"), published_1]).round(2)
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** With a hundred papers to learn from, the learned ranker is within a point and a half of the ranking by similarity to the title. In the paper, with 1.6
-million clusters, it is ten to fifteen points ahead. Paragraphs as they come are more than three points behind these two when five are read, and at most three points behind when more are read (at ten
-they are half a point ahead of the learned ranker). They do not fall further behind because a paper begins with its introduction. Ranking by the labels themselves would give 1.1 to 4.2 points more than the learned
+million clusters, it is ten to fifteen points ahead. Paragraphs as they come are three points behind these two when five are read, and at most three when more are. Ranking by the labels themselves would give 1.1 to 4.2 points more than the learned
 ranker.
 
-# 4. A model that has learned
+# 4. With real text: a model that has not learned enough
 
-A run is a folder with its configuration, its pieces, its losses by step and its weights. `lib.load` opens a run. If the parameters ask for it, this page trains one, with the
-same function that `python -m lib.train` calls. As in the paper, it uses Adam with Noam's learning rate, which rises for some steps and then falls with the square root of the number of steps:
+`lib.load` opens a run, or this page trains one as `python -m lib.train` does. As in the paper, it uses Adam with Noam's learning rate, which rises for some steps and then falls with the square root of the number of steps:
 $rate=c\cdot\min(step^{-0.5},\ step\cdot warmup^{-1.5})$.
 """
 
@@ -1169,10 +1141,9 @@ loss_figure(figures, "hierarchical_losses", run, kept)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-For the kept run, the training line lies above the validation points, because dropout is on only in training. Both still fall at the end: the run is short, not overfitted.
+For the shipped model, the training line lies above the validation points (dropout is on only in training). Both still fall at the end: the run is short, not overfitted.
 
-If the page trains a model, it keeps the five checkpoints with the lowest validation loss. (The paper scores each of the five and reports the mean of their
-results. Here their weights are averaged, and a table shows what that is worth. The kept run has its last weights, which had the lowest loss.)
+A model that the page trains has the mean weights of its five best checkpoints; a table shows what that is worth. (The paper reports the mean of the five checkpoints' results.)
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1184,14 +1155,14 @@ if not kept:
         loss = evaluate_loss(summarizer, prepared["val"], 8, len(pieces))
         checkpoints[which] = loss["nll"]
 table = pd.Series(checkpoints, name="validation nll", dtype=float).round(3).to_frame()
-table if checkpoints else "the kept run has its best weights"
+table if checkpoints else None
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## Summaries and scores
 
 The model writes each summary twice. First it decodes as the paper does, by plain beam search with 5 hypotheses. They are compared by $\log P(y)\,/\,\big((5+|y|)/6\big)^{0.4}$; the divisor is the length penalty, without
-which shorter hypotheses are favoured. Then it does the same with trigram blocking: no three pieces in a row are written twice. Both differ from the paper in one thing: the kept run has to write at least 230 pieces,
+which shorter hypotheses are favoured. Then it does the same with trigram blocking: no three pieces in a row are written twice. Both differ from the paper in one thing: the shipped model has to write at least 230 pieces,
 because most of its references were cut in training and it has hardly seen an end.
 
 Scores are ROUGE F1 in percent, with a seeded 95% bootstrap interval over test clusters. *Lead* is the first words of the text. *LexRank* picks paragraphs; its graph is weighted by cosine. The oracle
@@ -1232,8 +1203,8 @@ Passages(rows)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** The kept run knows the field of a paper and how an abstract is built: background, aim, what was done, what was found. It often misses what this paper is about, and it always misses what the paper
-found. Its scores stay below Lead. With plain beam search, most of what it writes repeats what it has written before. (A demo run, which has learned from a hundred clusters, writes one text for all.)
+**What to see.** The shipped model knows the field of a paper and how an abstract is built: background, aim, what was done, what was found. It often misses what this paper is about, and it always misses what the paper
+found. Its scores stay below Lead. With plain beam search, most of what it writes repeats what it has written before.
 
 **How much does it take from the text?** We compute the loss of the references twice: given their own texts, and given the text of the next paper instead. The loss rises by this
 exchange, and the rise is what the model takes from the text. The table also shows Mem2Mem, which has learned from the same papers.
@@ -1254,7 +1225,7 @@ r"""
 Nothing here copies: for each of 8,000 pieces, the model has to learn the way from an attended state to the piece. To learn
 that without copying, the paper had 1.6 million clusters and 500,000 steps on four GPUs; this run had 31,077 papers and read each three times.
 
-The scores on 200 test papers of the corpus that the kept run has learned from (`python -m lib.trained score hierarchical_transformer`):
+The scores on 200 test papers of the corpus that the shipped model has learned from (`python -m lib.trained score hierarchical_transformer`):
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1299,25 +1270,23 @@ for document in documents[:2] if kept else []:
     (found,) = copier.summarize([document])
     rows += [("title", document.title)]
     rows += [("HT + copying", clip(str(found), 120))]
-Passages(rows) if kept else "of the kept runs alone"
+Passages(rows) if kept else None
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** With trigram blocking, the model with copying is eight points of R-1 above Lead. It is above LexRank in R-2 (and in R-1 by one point, which may be chance). Without copying, it is five points below Lead. The exchange of texts
 explains this: the loss of a reference now rises by more than two a piece, where it rose by a quarter of one before. The summaries name what the paper is about in the paper's own words, but these words are
 cut in places and joined to others. With plain beam search, six of ten trigrams are still repeated. So copying alone does not keep a model from repeating itself.
-In the paper, 1.6 million clusters had to teach the model, for 32,000 pieces, what a pointer gets from the text at once.
 
-With copying, the paper's ablations can be repeated at a small size (one epoch, one seed; both tables are in [`docs/papers/hierarchical_transformer.md`](../docs/papers/hierarchical_transformer.md)). Global layers seem to help, as the paper says, but paragraph positions and several pooling heads seem to cost
-0.9 R-1 each. After two epochs, paragraph positions make no difference (two seeds, p 1.00), and several pooling heads cost 0.4 (p 0.02). In the paper both parts help; here neither is seen to help.
+With copying, the paper's ablations can be repeated at a small size ([tables](../docs/papers/hierarchical_transformer.md#tables-2-and-3)). After one epoch, with one seed, R-1 is 0.8 higher with global layers, and 0.9 lower with paragraph positions and with several pooling heads.
+After two epochs, paragraph positions make no difference (two seeds, p 1.00), and several pooling heads cost 0.4 (p 0.02); global layers were not trained on, so their gain is no more than suggested.
 """
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 ## Longer input at test time
 
-The model of the paper's best row trains on 1,600 pieces (24 paragraphs) and reads 3,000 pieces when it is tested (40 paragraphs in the paper's code). This is
-possible because nothing in the model depends on their number. We do the same here, in proportion: the model reads 37 paragraphs instead of 22, and whole sections
+The model of the paper's best row trains on 1,600 pieces (24 paragraphs) and is tested on 3,000 (40 paragraphs in its code). In proportion, the model here reads 37 paragraphs instead of 22, and whole sections
 instead of their first 520 words.
 """
 
@@ -1333,11 +1302,16 @@ if not options.flat and not corpus.ranked:
     added = {f"{variant}, longer input, trigram blocking": ruled}
     more_rows, _ = summary_table(added, documents, options, longest, seed)
     systems, table = systems | added, pd.concat([table, more_rows])
+    points = []
+    for found in (systems[f"{variant}, trigram blocking"], ruled):
+        whole = [cut(summary, longest, options) for summary in found]
+        points.append(rouge(whole, references)[:, 0])
+    print("R-1, longer input minus the other:", paired_bootstrap(*points, seed))
 table
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** In the paper, the longer input gains 0.7 points of R-1. Here it is a point worse, which is within the intervals: a model that takes little from the text takes no more from a longer one.
+**What to see.** In the paper, the longer input gains 0.7 points of R-1. In the paper, the longer input gains 0.7 points of R-1. Here it is a point lower, with an interval from -3.2 to +0.9: 20 papers cannot tell. In part 1, longer input costs nothing.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -1373,9 +1347,8 @@ figures.show(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Only the half in question changes from row to row. Sines and cosines alternate. The first pair repeats about every six positions ($2\pi$), and each further pair takes 1.8 times as long as the one before ($10000^{2/32}$ for 32 dimensions).
-So neighbouring positions differ in the first dozen dimensions of a half. The other dimensions look like stripes: their sines are still near 0 and their cosines still near 1, and they change only
-over hundreds or thousands of words.
+**What to see.** Only the half in question changes from row to row. Its first sine and cosine repeat about every six positions ($2\pi$), and each further pair takes 1.8 times as long ($10000^{2/32}$).
+So neighbouring positions differ in the first dozen dimensions of a half; the others look like stripes, because they change over hundreds or thousands of words.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1409,14 +1382,14 @@ figures.show(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** In the kept run, no piece has more than a tenth of a head's weight. In this paragraph, heads 3, 1 and 4 prefer content words (*reverse*, *identifying*, *brain*); head 2 weighs all pieces nearly the same.
+**What to see.** In the shipped model, no piece has more than a tenth of a head's weight. In this paragraph, heads 3, 1 and 4 prefer content words (*reverse*, *identifying*, *brain*); head 2 weighs all pieces nearly the same.
 """
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## Between paragraphs: the learned graph beside the two given ones
 
-The rows of each graph are the title and the chosen paragraphs, normalised as in (24). The learned graph is the mean over the heads of the last global layer. The kept run takes paragraphs in their order. Its
+The rows of each graph are the title and the chosen paragraphs, normalised as in (24). The learned graph is the mean over the heads of the last global layer. The shipped model takes paragraphs in their order. Its
 corpus has no titles, so the title in row 1 is new to it.
 """
 
@@ -1439,14 +1412,14 @@ caption = (
 )
 figures.show(
     attention_maps, caption, "hierarchical_graphs",
-    panels=panels, rows="paragraph", columns="paragraph", across=3, size=3.2,
+    panels=panels, rows="paragraph", columns="paragraph", across=3, size=4.6,
 ) if has_heads else no_heads  # fmt: skip
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** In the kept run, one column is dark in nearly all rows: all paragraphs look at the same one, here the first after the title, so that what it says reaches all others. Which paragraph this is differs from paper to
-paper (the table below counts: in 5 of 20 papers it is the title, in 6 it is one after the twelfth). In a demo run, which has learned from a hundred clusters, all weights are nearly the same. The two given graphs
-are sparse: few paragraphs of a paper share a fifth of their weighted words, and the discourse graph joins neighbours and paragraphs with the same names.
+**What to see.** One column of the learned graph is dark in nearly all rows: all paragraphs look at the same one, here the first after the title. Which paragraph this is differs from paper to
+paper (the table below counts: in 5 of 20 papers it is the title, in 6 it is one after the twelfth).  The similarity
+graph is almost the identity: it joins 2% of the pairs of paragraphs (discourse: 19%), and a paragraph has 91% of its weight on itself (the second table). So what it changes in a model can only be little.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1462,6 +1435,16 @@ if has_heads:
     named.index = ["1, the title", "2 to 6", "7 to 12", "later"]
     print(f"the most watched paragraph has {np.mean(heights):.1f} times its share")
 named.rename_axis("paragraph").to_frame("papers").T if has_heads else no_heads
+
+# %% slideshow={"slide_type": "skip"}
+densities = {}
+for kind in ("similarity", "discourse") if has_heads else ():
+    with_graph = replace(run.encoder, options=replace(options, graph=kind))
+    found = with_graph.encode(documents)
+    graphs = [make_batch([d], len(pieces)).graph[0].numpy() for d in found]
+    densities[kind] = np.mean([density(graph) for graph in graphs], axis=0)
+columns = ["share of pairs joined", "a paragraph's weight on itself"]
+pd.DataFrame.from_dict(densities, orient="index", columns=columns).round(3)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1502,9 +1485,7 @@ A piece sees the groups of three that end before it. It also sees the first piec
 
 $$\mathrm{softmax}_{m}\Bigl(\tfrac{q_t\cdot\kappa_m}{\sqrt s}\Bigr)\text{ over }\nu_m,\qquad m\in\{m:3m+2<t\},\text{ with }\kappa_{-1}=k_0,\ \nu_{-1}=v_0\tag{D3}$$
 
-The layers take turns: (D1), (D3), (D1), (D3), (D1). T-DMCA is trained to predict the source as well as the summary. Blocks and convolution are from the paper of Liu et al. Their paper is silent on two
-points, which are from their code: how (D3) treats the first piece and the groups, and the normalisation before each part. Their mixture of experts is left out, because the table's row, which has five
-layers of 512 and 2,048, mentions none. The learning rate of T-DMCA depends on its own width of 512, that of the other models on 256.
+The layers take turns: (D1), (D3), (D1), (D3), (D1). T-DMCA is trained to predict the source as well as the summary.
 
 </details>
 """
@@ -1513,7 +1494,7 @@ layers of 512 and 2,048, mentions none. The learning rate of T-DMCA depends on i
 show_folded("T-DMCA in a picture", "t_dmca")
 
 
-# %% slideshow={"slide_type": "skip"}
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 def table_row(name):
     """Train a row for `study_steps`, and score it."""
     length = {"steps": study_steps, "validate_every": max(1, study_steps // 5)}
@@ -1539,12 +1520,10 @@ names = dict.fromkeys(
     row.run.variant for table in tables for row in table.rows if row.run
 )
 trained_rows = {name: table_row(name) for name in names if study_steps}
-if not trained_rows:
-    print("not trained here: -p study_steps 100 does, in about half an hour")
 pd.DataFrame.from_dict(trained_rows, orient="index").round(2) if trained_rows else None
 
 # %% slideshow={"slide_type": "skip"}
-print("published, WikiSum, ROUGE F1")
+print("published, WikiSum, ROUGE F1; R-L is of sentences, the tables above have R-Lsum")
 pd.concat([published_table(f"hierarchical_table{n}") for n in (2, 3)]).drop_duplicates()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1589,10 +1568,8 @@ These are the points that one needs to understand this page's numbers. [`docs/pa
 | L', lengths | 24 paragraphs, about 1,600 pieces | a limit of pieces | 24, of 200 pieces each; sections are cut into paragraphs of at most 100 words (shipped models and `small`: 70) |
 | dropout | before all linear layers | after each part, on embeddings and attention | `form` |
 | beam search | to the end symbol | ends when the best hypothesis ends | at most 400 pieces, in `code` at least 20, the shipped models at least 230; ends when five have ended and the best open one ranks, at its present length, no higher than the worst of them |
-| LexRank | tf-idf cosine; damping, threshold not stated | | 0.85 and none |
 | ROUGE | not stated | ROUGE-1.5.5, each summary in one line | rouge-score, a sentence a line: R-Lsum is no R-L |
-| ROUGE-L recall | of the concatenation; stems not stated | | one subsequence, stemmed words |
-| shipped model and demo | | | the shipped model: paragraphs in order, 22 of 110 pieces, 8,000 pieces, width 128, 3 local and 2 global layers, batches of 16, 3 epochs (the card has the rest); the demo: aclsum; 12 paragraphs of 60 pieces, 2,000 pieces, width 64, 2 local and 2 global layers, 240 steps, the ranker's Adagrad at 0.05; `small`, for the rows with copying: as the shipped model, 12 paragraphs, width 64, 2,000 steps |
+| shipped model and demo | | | the shipped model: paragraphs in order, 22 of 110 pieces, 8,000 pieces, width 128, 3 local and 2 global layers, batches of 16, 3 epochs (the card has the rest) |
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1734,7 +1711,7 @@ asked.score()
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **4.** How many attention scores does one head of a flat transformer compute for `m` paragraphs of `n` words? And how many does one head compute in a local layer, in the pooling (13) and in the attention between paragraphs (20) of a
-global layer together? Return both numbers. With 24 paragraphs of 70 words they differ by a factor of 24. (2 points)
+global layer together? Return both numbers. With 24 paragraphs of 70 words they differ by a factor of 23.5. (2 points)
 """
 
 

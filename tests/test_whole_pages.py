@@ -82,7 +82,12 @@ TRAINED = {  # page -> a variant that is not its own, and what else its studies 
     "windowed": {"variant": "streamed"},
     "read_again": {"variant": "read-again gru"},
     # `small` has longer summaries and products in bfloat16, which take minutes where a processor has none
-    "hierarchical_transformer": {"variant": "HT + similarity graph", "study_steps": 1, "preset": "demo"},
+    "hierarchical_transformer": {
+        "variant": "HT + similarity graph",
+        "study_steps": 1,
+        "preset": "demo",
+        "towns_steps": 2,
+    },
 }
 
 

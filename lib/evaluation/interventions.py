@@ -266,6 +266,14 @@ def _between_paragraphs(model: HierarchicalTransformer) -> dict[str, Change]:
         changes["first paragraph cut"] = Change(
             "no paragraph attends to the first but itself", model=partial(_cut, layers, _not_the_first)
         )
+    if len(layers) > 1:
+        changes |= {
+            f"first paragraph cut in layer {i + 1}": Change(
+                f"in global layer {i + 1} no paragraph attends to the first but itself",
+                model=partial(_cut, [i], _not_the_first),
+            )
+            for i in layers
+        }
     if model.config.paragraph_positions:
         changes["no paragraph positions"] = Change(
             "pieces have no number of their paragraph", model=_configured(paragraph_positions=False)
@@ -294,3 +302,18 @@ def _cut(layers: Sequence[int], open_: Callable[[int], Tensor], model: Hierarchi
         for i in layers:
             stack.enter_context(_with(model.global_layers[i], reachable=reachable))
         return stack.pop_all()
+
+
+def decoder_sees(paragraphs: Tensor) -> Change:
+    """The decoder attends to the words of some paragraphs alone: [B, P] of one batch, true where it may."""
+
+    def change(model: HierarchicalTransformer) -> AbstractContextManager:
+        encode = model.encode
+
+        def encoded(batch: Batch, graph: Tensor | None = None) -> Any:
+            state = encode(batch, graph)
+            return replace(state, mask=state.mask & paragraphs.gather(1, state.paragraph_of))
+
+        return _with(model, encode=encoded)
+
+    return Change("the decoder attends to the words of some paragraphs alone", model=change)

@@ -286,7 +286,7 @@ def signed_maps(panels: list[dict], xlabel: str, ylabel: str, border: float) -> 
     figure, axes = plt.subplots(1, len(panels), figsize=(4.5 * len(panels), 3), sharey=True, squeeze=False)
     for ax, panel in zip(axes.flat, panels):
         image = ax.imshow(np.asarray(panel["values"]), cmap="RdBu", aspect="auto", vmin=-1, vmax=1)
-        ax.axvline(border, color="black", linewidth=0.8)
+        ax.axvline(border, color="gold", linewidth=2.5)
         ax.set(title=panel["title"], xlabel=xlabel)
     axes[0, 0].set_ylabel(ylabel)
     figure.colorbar(image, ax=axes)

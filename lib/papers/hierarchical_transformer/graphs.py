@@ -36,6 +36,14 @@ def similarity_graph(paragraphs: Sequence[Sequence[Hashable]], threshold: float 
     return graph
 
 
+def density(graph: np.ndarray) -> tuple[float, float]:
+    """Of a graph [P, P] with P > 1: the share of pairs of paragraphs that it joins, and the mean weight that a
+    paragraph has on itself, rows scaled to sum to 1 (equation 24)."""
+    own = graph.diagonal()
+    pairs = len(graph) * (len(graph) - 1)
+    return ((graph > 0).sum() - (own > 0).sum()) / pairs, (own / graph.sum(1)).mean()
+
+
 def discourse_graph(
     paragraphs: Sequence[str],
     sources: Sequence[Hashable] | None = None,
