@@ -227,7 +227,19 @@ def test_training_needs_few_packages():
 
 
 # each room imports from those before it; a file of `lib` itself is a command
-ROOMS = ("system", "data", "layers", "models", "evaluation", "runs", "papers", "tasks", "results", "pages")
+ROOMS = (
+    "system",
+    "data",
+    "layers",
+    "models",
+    "evaluation",
+    "runs",
+    "papers",
+    "tasks",
+    "exercises",
+    "results",
+    "pages",
+)
 BESIDE = {"human": "runs"}  # rooms that stand on the same floor as another
 
 
