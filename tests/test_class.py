@@ -57,7 +57,7 @@ def test_an_exercise_has_a_hint_and_a_solution_in_folds(page):
     assert len(folds) == len(answers_of(cells)) > 0
     for fold in folds:
         hint, solution = fold.split("</details>\n", 1)
-        assert hint.startswith("<details><summary>Hint</summary>\n\n") and len(hint) > 60
+        assert hint.startswith("<details><summary>Hint</summary>\n\n") and len(hint) > 50
         assert solution.startswith("<details><summary>Solution</summary>\n\n```python\n") and "### " not in fold
 
 
