@@ -1,3 +1,4 @@
+// What is wrong with a page as it is shown: an expression, whose value `rendered.py` reads.
 (() => {
   const problems = [];
   const article = document.querySelector("article.bd-article") || document.body;
@@ -6,16 +7,15 @@
   const right = column.right - parseFloat(style.paddingRight);
   const what = (e) => (e.innerText || e.textContent || "").trim().replace(/\s+/g, " ").slice(0, 60);
   const shown = (e) => e.checkVisibility({ visibilityProperty: true, opacityProperty: true });
-  for (const e of article.querySelectorAll("table, mjx-container svg, img, svg")) {
+  const scrolling = (e) => {
+    for (let p = e.parentElement; p && p !== article; p = p.parentElement)
+      if (/(auto|scroll)/.test(getComputedStyle(p).overflowX)) return p;
+  };
+  for (const e of article.querySelectorAll("table, mjx-container > svg, img, .output svg")) {
     if (!shown(e) || e.closest("details:not([open])")) continue;
-    const box = e.getBoundingClientRect();
-    let scrolls = false;
-    for (let p = e.parentElement; p && p !== article; p = p.parentElement) {
-      const s = getComputedStyle(p);
-      if (/(auto|scroll)/.test(s.overflowX) && p.scrollWidth > p.clientWidth + 1) scrolls = true;
-    }
-    if (box.right > right + 1 || box.left < column.left - 1 || scrolls)
-      problems.push({ kind: "wide", tag: e.tagName, over: Math.round(box.width - (right - column.left)), scrolls, text: what(e) });
+    const box = e.getBoundingClientRect(), frame = scrolling(e);
+    const over = frame ? box.width - frame.clientWidth : box.right - right;
+    if (over > 1) problems.push({ kind: "wide", tag: e.tagName, over: Math.round(over), scrolls: !!frame, text: what(e) });
   }
   const rgb = (c) => c.match(/[\d.]+/g).map(Number);
   const over = (a, b) => { const k = a[3] ?? 1; return [0, 1, 2].map((i) => a[i] * k + b[i] * (1 - k)); };
@@ -32,5 +32,5 @@
     const ratio = (a + 0.05) / (b + 0.05);
     if (ratio < 3) problems.push({ kind: "faint", tag: e.tagName, ratio: +ratio.toFixed(2), text: what(e) });
   }
-  return { width: Math.round(right - column.left), height: document.documentElement.scrollHeight, problems };
+  return problems;
 })()
