@@ -81,6 +81,7 @@ source, target = document.source.tolist(), document.target.tolist()
 inputs = [BOS, *target[:-1]]
 
 
+# %%
 def built(kind, config):
     """A model in double precision, with random weights: all attention is uneven."""
     torch.manual_seed(seed)
@@ -175,16 +176,16 @@ def seq2seq(model, copies):
             p = pointer.switch(torch.cat([c, state, x])).sigmoid()[0]
             found.append(p3_mixture(features, p, alpha, wanted, pointer))
         else:
-            found.append(pointer.vocabulary(features).log_softmax(-1)[known(wanted)])
+            P_g = pointer.vocabulary(features).softmax(-1)
+            found.append(P_g[known(wanted)].log())
     return torch.stack(found)
 
 
+# %%
 for copies in (False, True):
     model = built(Seq2Seq, Seq2SeqConfig(V, 5, 6, 4, copy=copies))
     log_p = seq2seq(model, copies)
-    print(
-        f"copying {copies}: P of the word that the vocabulary lacks {log_p[0].exp():.3f}"
-    )
+    print(f"copying {copies}: P of the unknown word {log_p[0].exp():.3f}")
     compare(model, log_p, "(P1)-(P3)")
 
 # %% [markdown]
@@ -238,6 +239,7 @@ def c1_to_c3(model):
     return torch.cat(states), g[0], [torch.relu(x) for x in first]
 
 
+# %%
 def c4_to_c6(model, h, g, section_of, query, coverage):
     """Weights of all words [n]."""
     hidden = [model.section_key(g_j) + model.section_query(query) for g_j in g]
@@ -306,7 +308,7 @@ show_model("sentence_extractors")
 
 # %%
 def through(stack, x):
-    """One sequence through an LSTM: its states [n, d], and the last ones of each layer."""
+    """One sequence through an LSTM: states [n, d], last ones of each layer."""
     last = []
     for layer in stack.layers:
         states, (hidden, cell) = layer(x[None])
@@ -315,6 +317,7 @@ def through(stack, x):
     return x, last
 
 
+# %%
 def s1_s2(encoder):
     s = []
     for words in rows_of(document):
@@ -418,6 +421,7 @@ def s6_s7_layer(layer, x, heads):
     return result
 
 
+# %%
 def tlm(model, sequence):
     """log P of what follows each piece: [n, V]."""
     embed, position = model.embedding.weight, model.position.weight
@@ -536,6 +540,7 @@ def aggregate_vectors(x, model):
     return torch.stack(z)
 
 
+# %%
 def ras(model):
     d, x = (
         model.config.hidden,
@@ -592,12 +597,13 @@ show_model("words_lvt")
 
 # %%
 def eq23_candidates(count):
-    """Symbols and words of the text, then the most frequent others: ids are by frequency."""
+    """Symbols and words of the text, then frequent others: ids are by frequency."""
     chosen = sorted({0, 1, 2, 3} | {word for word in source if word < V})[:count]
     others = [word for word in range(V) if word not in chosen]
     return sorted(chosen + others[: count - len(chosen)])
 
 
+# %%
 def words_lvt(model, candidates):
     h, last = model.encoder(model.source_embedding(in_vocabulary(batch.source, V)))
     h, s, a, found = h[0], torch.tanh(model.bridge(last.flatten())), model.attention, []
@@ -686,6 +692,7 @@ def keys_and_values(layer, t, k, v):
     return [k[0], *kappa], [v[0], *nu]
 
 
+# %%
 def t_dmca_layer(layer, x):
     heads, size, result = (
         layer.config.heads,

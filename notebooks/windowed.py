@@ -1640,7 +1640,7 @@ r"""
 
 # %% slideshow={"slide_type": "skip"}
 def push_on_the_scores(alpha, here):
-    """alpha: weights [n]; here: 1 at the places of u and 0 elsewhere [n]. Returns [n]."""
+    """alpha: weights [n]; here: 1 at the places of u, else 0 [n]. Returns [n]."""
     raise NotImplementedError
 
 
@@ -1778,7 +1778,7 @@ r"""
 
 # %% slideshow={"slide_type": "skip"}
 def smaller_loss_of_facts():
-    """Two names, "window" or "standard": for the window that fits, then for that of 3."""
+    """Two names, "window" or "standard": for windows of 10, then of 3."""
     raise NotImplementedError
 
 
