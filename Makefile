@@ -5,7 +5,7 @@ READY := .venv/.ready
 BOOK := .venv/.book
 CLASS := .venv/.class
 PAGES := $(wildcard notebooks/*.py)
-TALKS := $(filter-out notebooks/compare.ipynb,$(PAGES:.py=.ipynb))
+TALKS := $(filter-out notebooks/baselines.ipynb notebooks/compare.ipynb,$(PAGES:.py=.ipynb))
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check lock torture lab notebooks figures workflow bench book class slides publish lint clean

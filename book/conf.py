@@ -19,6 +19,7 @@ exclude_patterns = [".*", "book", "cache", "data", "runs"]
 
 nb_execution_mode = "off"
 nb_merge_streams = True
+nb_code_prompt_show, nb_code_prompt_hide = "Show the code", "Hide the code"
 nb_ipywidgets_js = {}  # would come from a CDN
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
@@ -65,7 +66,14 @@ def name_remote_pictures(app, doctree):
             picture.replace_self(nodes.Text(picture["alt"]))
 
 
+def name_folds(app, page, template, context, doctree):
+    """A fold is called what is written on it, for screen readers too (WCAG 2.5.3)."""
+    if "body" in context:
+        context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
+
+
 def setup(app):
+    app.connect("html-page-context", name_folds)
     app.connect("doctree-read", lambda _, doctree: link_equations(doctree))
     app.connect("doctree-read", keep_equations)
     app.connect("doctree-read", name_remote_pictures)

@@ -1426,359 +1426,353 @@ These are the points that one needs to understand this page's numbers. [`docs/pa
 r"""
 # 7. Exercises
 
-You write nine functions of at most five lines each. A check compares your results with the library or with something computed in another way. It says how many cases are right
-and shows the first wrong one, but never the right answer; code that raises an exception is a wrong case. Open an answer's fold to see a solution. This part has its own set-up cell and needs nothing
-from above. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
+Nine functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
+something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
+above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
-from dataclasses import replace
-
+# %% slideshow={"slide_type": "skip"}
 import numpy as np
 import torch
 
-from lib.data.batch import EncodedDocument, make_batch
-from lib.data.synthetic import planted_facts
-from lib.data.vocabulary import EOS, SLIDE
-from lib.models.windowed import count_windows
-from lib.papers.windowed.windows import mark_transitions
-from lib.pages.exercises import Exercise
-from lib.models.windowed import Windowed, WindowedConfig
-from lib.tasks.task import learn
-
-WINDOW, STRIDE = 8, 6
-
-
-def small_windowed(vocab_size=30, width=6, **changes):
-    """With random weights."""
-    torch.manual_seed(0)
-    sizes = {"embedding": width, "hidden": width, "window": WINDOW, "stride": STRIDE}
-    return Windowed(WindowedConfig(vocab_size, **{**sizes, **changes}))
-
-
-facts = planted_facts(
-    1, 0, windows=3, window=WINDOW, step=STRIDE, words=2, vocab_size=30
-)
-facts_batch = make_batch(facts, 30)
-windowed_model = small_windowed().double().requires_grad_(False)
-encoded_state = windowed_model.encode(facts_batch)
-decoded, _ = windowed_model.decode(facts_batch.target_input, encoded_state)
+from lib.data.vocabulary import SLIDE
+from lib.exercises.windowed import check, progress
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Compute
 
-**1.** A text has `words` words. How many of these words are seen by two windows? The windows have `ws` words and slide by `ss`, with $ws\le2\,ss$; their number is that of (11). The check counts the words one by one. (2 points)
+**1.** A text has `words` words, which windows of `ws` words that slide by `ss` cover, with $ws\le2\,ss$; their number is that of (11). How many of the words are seen by two windows? The check counts the words one by one. (2 points, 5 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-1", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 def seen_twice(words, ws, ss):
-    ### BEGIN SOLUTION
-    # neighbours share ws - ss words; the text does not end inside what two windows
-    # share, or the later of them would not be needed
+    """Three whole numbers in, one out: seen_twice(14, 8, 6) is 2."""
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(1, seen_twice)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+How many words do two neighbours share? How many pairs of neighbours are there, and what if the text is shorter than one window?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def seen_twice(words, ws, ss):
     n = 1 if words <= ws else 1 + -(-(words - ws) // ss)
     return (n - 1) * (ws - ss)
-    ### END SOLUTION
+```
 
+Neighbours share `ws - ss` words. The text does not end inside what two windows share, or the later of them would not be needed.
 
-# %% nbgrader={"grade": true, "grade_id": "windowed-1-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(1, points=2)
-
-
-def counted_twice(words, ws, ss):
-    seen = np.zeros(words, dtype=int)
-    for w in range(count_windows(words, ws, ss)):
-        seen[w * ss : w * ss + ws] += 1
-    return int((seen == 2).sum())
-
-
-asked.same("14 words", lambda: seen_twice(14, 8, 6), counted_twice(14, 8, 6))
-### BEGIN HIDDEN TESTS
-for case in ((8, 8, 6), (21, 8, 6), (1160, 400, 380), (33, 10, 10)):
-    wanted = counted_twice(*case)
-    asked.same(f"{case}", lambda case=case: seen_twice(*case), wanted)
-### END HIDDEN TESTS
-asked.score()
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**2.** The sentences of a summary, lists of ids, were written from the windows in `windows`, which never go back. Return the marked summary (12) as one list of ids, with `SLIDE` where the window moves on. `mark_transitions` is the library's. (2 points)
+**2.** A summary was marked with the symbol `SLIDE` as (12) says. For each of its words, symbols left out, return the number of the window that it was written from. Windows count from 0. (2 points, 5 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-2", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def with_symbols(sentences, windows):
-    ### BEGIN SOLUTION
-    marked, now = [], 0
-    for ids, window in zip(sentences, windows):
-        marked += [SLIDE] * (window - now) + ids
-        now = window
-    return marked
-    ### END SOLUTION
+# %% slideshow={"slide_type": "skip"}
+def windows_of_words(marked):
+    """marked: a list of ids. Returns a list: [10, SLIDE, 11] gives [0, 1]."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "windowed-2-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(2, points=2)
-
-
-def marked_by_lib(sentences, windows):
-    lengths = np.array([len(s) for s in sentences])
-    ids = [word for sentence in sentences for word in sentence]
-    document = EncodedDocument.of("", [9], [1], ids)
-    return mark_transitions(document, lengths, windows).target.tolist()
-
-
-case = [[10, 11], [12]], [0, 2]
-asked.same("0 and 2", lambda: with_symbols(*case), marked_by_lib(*case))
-### BEGIN HIDDEN TESTS
-for windows in ([1, 1, 2], [0, 0, 0], [3, 3, 5]):
-    case = [[10], [11, 12], [13]], windows
-    wanted = marked_by_lib(*case)
-    asked.same(f"{windows}", lambda case=case: with_symbols(*case), wanted)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(2, windows_of_words)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**3.** Return the attention (3), (4) of one step over **all** source words, $[T_x]$, with 0 outside the window. You are given the state `s` $[d]$, the states `h` $[T_x, d]$, and the window `w`, which has `ws` words and slides by `ss`. (2 points)
+<details><summary>Hint</summary>
+
+A symbol may stand before the first word, and several may stand in a row.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def windows_of_words(marked):
+    windows, now = [], 0
+    for word in marked:
+        now += word == SLIDE
+        windows += [now] * (word != SLIDE)
+    return windows
+```
+
+Each symbol counts, also those between which no word is written.
+
+</details>
 """
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**3.** *Find the bug.* This is somebody's attention (3), (4) of one step over **all** source words, with 0 outside the window:
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-3", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+```python
 def attention_in_window(s, h, w, ws, ss):
-    ### BEGIN SOLUTION
+    alpha = (h @ s).softmax(0)
+    alpha[: w * ss] = 0
+    alpha[(w + 1) * ws :] = 0
+    return alpha
+```
+
+What leaks? Write it right. (2 points, 10 minutes)
+"""
+
+
+# %% slideshow={"slide_type": "skip"}
+def attention_in_window(s, h, w, ws, ss):
+    """Weights of one step: state s [d], states of the text h [T_x, d], window w.
+
+    The window has ws words and slides by ss. Returns [T_x].
+    """
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(3, attention_in_window)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+There are two faults. Print the sum of the weights, and where the window ends when `ss` is not `ws`.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def attention_in_window(s, h, w, ws, ss):
     scores = h @ s
     scores[: w * ss] = -torch.inf
     scores[w * ss + ws :] = -torch.inf
     return scores.softmax(0)
-    ### END SOLUTION
+```
 
+The softmax ran over the whole text, so that words outside of the window took a share of the weights; and the window `w` ends `ws` words after its begin, `w * ss`.
 
-# %% nbgrader={"grade": true, "grade_id": "windowed-3-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(3, points=2)
-x = windowed_model.embedding(facts_batch.target_input)
-first = encoded_state.hidden[None], encoded_state.cell[None]
-s, h = windowed_model.decoder(x, first)[0][0], encoded_state.words[0]
-
-
-def in_step(t):
-    return attention_in_window(s[t], h, int(decoded.windows[0, t]), WINDOW, STRIDE)
-
-
-asked.same("the first step", lambda: in_step(0), decoded.copy[0, 0])
-### BEGIN HIDDEN TESTS
-for t in (2, 3, len(s) - 1):
-    asked.same(f"step {t}", lambda t=t: in_step(t), decoded.copy[0, t])
-### END HIDDEN TESTS
-asked.score()
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**4.** Return a list with the window (13) at each step, for a text of `n` windows. You are given the ids that enter the decoder, one for each step. The library's windows are in what its decoder returns. (2 points)
+**4.** `ids` are the words and symbols that have entered the decoder so far (13). How many words of the text, counted from its beginning, have been in a window by now? The text has `words` words. (2 points, 5 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-4", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def windows_of_steps(inputs, n):
-    ### BEGIN SOLUTION
-    slid = np.cumsum([word == SLIDE for word in inputs])
-    return np.minimum(slid, n - 1).tolist()
-    ### END SOLUTION
+# %% slideshow={"slide_type": "skip"}
+def words_in_reach(ids, words, ws, ss):
+    """A list of ids and three whole numbers in, one out."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "windowed-4-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(4, points=2)
+# %% slideshow={"slide_type": "skip"}
+check(4, words_in_reach)
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
 
-def windows_of_lib(ids):
-    output, _ = windowed_model.decode(torch.tensor([ids]), encoded_state)
-    return output.windows[0].tolist()  # of a text of 3 windows
+Windows do not go beyond the last one, which may hold fewer than `ws` words.
 
+</details>
+<details><summary>Solution</summary>
 
-case = [9, 10, SLIDE, 11]
-asked.same("one move", lambda: windows_of_steps(case, 3), windows_of_lib(case))
-### BEGIN HIDDEN TESTS
-for case in ([SLIDE] * 5, [9, SLIDE, SLIDE, 10, SLIDE, 11], [9, 9]):
-    wanted = windows_of_lib(case)
-    asked.same(f"{len(case)}", lambda case=case: windows_of_steps(case, 3), wanted)
-### END HIDDEN TESTS
-asked.score()
+```python
+def words_in_reach(ids, words, ws, ss):
+    return min(words, ids.count(SLIDE) * ss + ws)
+```
+
+What stands behind them cannot be copied, whatever the model has learned. The check looks where the library's attention is not 0.
+
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Derive
 
-**5.** A word $u$ can only be copied. Its probability is the sum over its places in the text, $P_c(u)=\sum_{j:x_j=u}\alpha_{tj}$ (8). Derive $\partial\log P_c(u)/\partial e_{tj}$ for all words of the window (3), from `alpha` and `here`, which is 1 at the places of $u$ and 0 elsewhere. (3 points)
+**5.** A word $u$ can only be copied. Its probability is the sum over its places in the text, $P_c(u)=\sum_{j:x_j=u}\alpha_{tj}$ (8). Derive $\partial\log P_c(u)/\partial e_{tj}$ for all words of the window (3). (3 points, 10 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-5", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 def push_on_the_scores(alpha, here):
-    ### BEGIN SOLUTION
-    # each place of u gets its share of P_c, and every place loses its weight
+    """alpha: weights [n]; here: 1 at the places of u, else 0 [n]. Returns [n]."""
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(5, push_on_the_scores)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+$\partial\alpha_i/\partial e_j=\alpha_i(\mathbb 1[i=j]-\alpha_j)$.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def push_on_the_scores(alpha, here):
     return alpha * here / (alpha @ here) - alpha
-    ### END SOLUTION
+```
 
+Each place of $u$ gets its share of $P_c(u)$, and every place loses its weight.
 
-# %% nbgrader={"grade": true, "grade_id": "windowed-5-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(5, points=3)
-
-
-def score_slope(e, here):
-    e = e.clone().requires_grad_()
-    return torch.autograd.grad((e.softmax(0) @ here).log(), e)[0]
-
-
-e, here = torch.randn(6).double(), torch.tensor([0, 1, 0, 0, 1, 0]).double()
-wanted = score_slope(e, here)
-asked.same("two places", lambda: push_on_the_scores(e.softmax(0), here), wanted)
-### BEGIN HIDDEN TESTS
-one = torch.eye(6)[3].double()
-wanted = score_slope(3 * e, one)
-asked.same("one place", lambda: push_on_the_scores((3 * e).softmax(0), one), wanted)
-### END HIDDEN TESTS
-asked.score()
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**6.** Take static windowing (14) with $\kappa=0$, and a text of $T_{max}$ words that fills its `n` windows. The summary has `budget` words. Derive after how many of these words window `i` ends, for $i=0,\dots,n-1$. What does $\kappa$ change? (3 points)
+**6.** Take static windowing (14) with $\kappa=0$, and a text of $T_{max}$ words that fills its `n` windows. The summary has `budget` words. Derive after how many whole words window `i` ends, for $i=0,\dots,n-1$. What does $\kappa$ change? (3 points, 10 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-6", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 def end_of_window(i, n, budget):
-    ### BEGIN SOLUTION
-    # every share is 1 / n; with κ > 0 the first window, whose i δ^i is 0,
-    # gets most, and of many windows the late ones get more again
-    return (i + 1) * budget // n
-    ### END SOLUTION
+    """Three whole numbers in, one out."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "windowed-6-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(6, points=3)
-
-
-def ends_of_lib(n, budget):
-    words = WINDOW + (n - 1) * STRIDE
-    static = {"windowing": "static", "steepness": 0.0, "longest": words}
-    batch = make_batch([EncodedDocument.of("", [9] * words, [words], [EOS])], 30)
-    return small_windowed(**static, budget=budget).encode(batch).window_ends[0].tolist()
-
-
-wanted = ends_of_lib(4, 100)
-asked.same("100", lambda: [end_of_window(i, 4, 100) for i in range(4)], wanted)
-### BEGIN HIDDEN TESTS
-for n, budget in ((3, 100), (7, 50)):
-    wanted, case = ends_of_lib(n, budget), [(i, n, budget) for i in range(n)]
-    asked.same(f"{n}", lambda case=case: [end_of_window(*c) for c in case], wanted)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(6, end_of_window)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**7.** The embedding table $\mathbf E$ is the output layer too (7). How many weights does a model of `V` words, embeddings of `e` numbers and encoder states of `H` numbers in each direction have? Give one number, the sum over the table, the two LSTMs of the encoder, the decoder's LSTM (states of $2H$ numbers), $W_a$, $W_e$, the switch and $b_v$. $W_a$, $W_e$ and the switch have biases, too; PyTorch's LSTMs have two for each gate. At the author's sizes the sum is 18.54 million. (3 points)
+<details><summary>Hint</summary>
+
+With $\kappa=0$ all windows have the same share. The library counts whole words, and leaves the rest of a division out.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def end_of_window(i, n, budget):
+    return (i + 1) * budget // n
+```
+
+Every share is $1/n$. With $\kappa>0$ the first window, whose $i\,\delta^i$ is 0, gets most, and of many windows the late ones get more again.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**7.** The switch is $p=\sigma(z)$, and a word has $P=p\,P_g+(1-p)\,P_c$ (6) to (8). Derive $\partial\log P/\partial z$. When does training push the model towards copying? (3 points, 10 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-7", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def weights_of_windowed(V, e, H):
-    ### BEGIN SOLUTION
-    d = 2 * H
-    lstms = 2 * 4 * H * (e + H + 2) + 4 * d * (e + d + 2)
-    between = d * (2 * d + 1) + e * (d + 1) + (2 * d + e + 1)
-    return V * e + lstms + between + V
-    ### END SOLUTION
+# %% slideshow={"slide_type": "skip"}
+def push_on_the_switch(p, generate, copy):
+    """The switch p, and the word's P_g and P_c: three numbers in, one out."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "windowed-7-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(7, points=3)
+# %% slideshow={"slide_type": "skip"}
+check(7, push_on_the_switch)
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
 
-def weights_by_lib(V, e, H):
-    return sum(p.numel() for p in Windowed(WindowedConfig(V, e, H)).parameters())
+$\sigma'(z)=p\,(1-p)$.
 
+</details>
+<details><summary>Solution</summary>
 
-wanted = weights_by_lib(30, 6, 4)
-asked.same("small", lambda: weights_of_windowed(30, 6, 4), wanted)
-### BEGIN HIDDEN TESTS
-for case in ((10, 3, 5), (100, 16, 8)):
-    wanted = weights_by_lib(*case)
-    asked.same(f"{case}", lambda case=case: weights_of_windowed(*case), wanted)
-### END HIDDEN TESTS
-asked.score()
+```python
+def push_on_the_switch(p, generate, copy):
+    return p * (1 - p) * (generate - copy) / (p * generate + (1 - p) * copy)
+```
+
+It copies more where $P_c>P_g$, by the share that the word gains; where both are equal, or the switch is at an end, nothing is learned.
+
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Change the model, and predict
 
-**8.** With `encode="stream"` each window is encoded when it is entered. A text has three windows. Compare the states (2) of window 1 with the states of the same words when the text is encoded whole: are the forward halves equal, and are the backward halves? And in the **last** window? Return four truth values: forward and backward of window 1, then of the last. (3 points)
+**8.** With `encode="stream"` each window is encoded when it is entered. A text has three windows. Compare the states (2) of window 1, the one in the middle, with those of the same words when the text is encoded whole: are the forward halves equal, and are the backward halves? And in the **last** window? (3 points, 5 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-8", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 def same_when_streamed():
-    ### BEGIN SOLUTION
-    # the forward LSTM goes on where it was; the backward one starts at the window's
-    # end, which is the text's end for the last window alone
-    return [True, False, True, True]
-    ### END SOLUTION
+    """Four truth values: forward and backward of window 1, then of the last."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "windowed-8-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(8, points=3)
-
-
-def equal_halves(window):
-    streamed = Windowed(replace(windowed_model.config, encode="stream")).double()
-    streamed.load_state_dict(windowed_model.state_dict())
-    moved = torch.tensor([[SLIDE] * window])
-    held = streamed.decode(moved, streamed.encode(facts_batch))[1].held.states[0]
-    whole = encoded_state.words[0, window * STRIDE : window * STRIDE + WINDOW]
-    return [torch.allclose(a, b) for a, b in zip(held.chunk(2, 1), whole.chunk(2, 1))]
-
-
-asked.same("window 1", lambda: same_when_streamed()[:2], equal_halves(1))
-### BEGIN HIDDEN TESTS
-asked.same("the last", lambda: same_when_streamed()[2:], equal_halves(2))
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(8, same_when_streamed)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**9.** Take the task of section 1 with texts of three windows. A model with a window and the standard model, which attends to everything, train for 50 steps. Both are given the summary with its symbols. Predict which one has the smaller loss (1), `"window"` or `"standard"`. Now change the window: it has 3 words and slides by 3, over texts of 26 words, while the summaries keep their two symbols. Which words can the model with a window ever attend to, and which model has the smaller loss now? (3 points)
+<details><summary>Hint</summary>
+
+Where does each LSTM begin, and from which state?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def same_when_streamed():
+    return [True, False, True, True]
+```
+
+The forward LSTM goes on where it was. The backward one starts at the window's end, which is the text's end for the last window alone.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**9.** Take the task of section 1 with texts of three windows. A model with a window and the standard model, which attends to everything, train for 50 steps. Both are given the summary with its symbols. Which one has the smaller loss (1)? Now change the window: it has 3 words and slides by 3, over texts of 26 words, while the summaries keep their two symbols. Which words can the model with a window ever attend to, and which model has the smaller loss now? (3 points, 5 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "windowed-9", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 def smaller_loss_of_facts():
-    ### BEGIN SOLUTION
-    # it has fewer places to choose from, if the right one is among them. Three windows
-    # of 3 words are the first nine of the text, and two of the facts stand behind them
+    """Two names, "window" or "standard": for windows of 10, then of 3."""
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(9, smaller_loss_of_facts)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+Exercise 4.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def smaller_loss_of_facts():
     return ["window", "standard"]
-    ### END SOLUTION
+```
 
+A model with a window has fewer places to choose from, if the right one is among them. Three windows of 3 words are the first nine of the text, and two of the facts stand after them.
 
-# %% nbgrader={"grade": true, "grade_id": "windowed-9-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(9, points=3)
+</details>
+"""
 
-
-def loss_of_facts(window, stride):
-    model = small_windowed(20, width=24, window=window, stride=stride)
-    box = {"windows": 3, "window": 10, "step": 8, "words": 2, "vocab_size": 20}
-    made = (planted_facts(32, i, **box) for i in range(51))
-    *batches, last = (make_batch(documents, 20) for documents in made)
-    return learn(model, batches, 1e-2).loss(last)["nll"].item()
-
-
-standard = loss_of_facts(None, None)
-truth = ["standard", "window"][loss_of_facts(10, 8) < standard]
-asked.same("long enough", lambda: smaller_loss_of_facts()[0], truth)
-### BEGIN HIDDEN TESTS
-truth = ["standard", "window"][loss_of_facts(3, 3) < standard]
-asked.same("too short", lambda: smaller_loss_of_facts()[1], truth)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+progress()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

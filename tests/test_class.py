@@ -1,22 +1,24 @@
 """The exercises of the pages: three levels, solutions that earn every point, and what nbgrader makes of them for a
 class."""
 
-import ast
 import json
 import os
 import re
 import subprocess
 import sys
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from book.class_pages import exercises_of, for_class, main, write_config, write_exercises
+from book.class_pages import answers_of, exercises_of, for_class, main, write_config, write_exercises
 from lib.system.files import project_root
-from tests.test_project import PAGES, notebook
+from tests.test_project import PAGES as EVERY_PAGE
+from tests.test_project import notebook
 
 ROOT = project_root()
+PAGES = [page for page in EVERY_PAGE if page.stem != "baselines"]  # which has no exercises
 TAUGHT = [page for page in PAGES if page.stem != "compare"]  # which has two exercises
 LEVELS = ["## Compute", "## Derive", "## Change the model, and predict"]
 SOLUTION = re.compile(r" *### BEGIN SOLUTION\n(.*?) *### END SOLUTION", re.DOTALL)
@@ -35,65 +37,46 @@ def kind(cell):
     return "solution" if given.get("solution") else "check" if given.get("grade") else ""
 
 
-def pairs(page):
-    """The answer and the check of each exercise of a page."""
-    cells = [cell for cell in exercises_of(notebook(page)) if kind(cell)]
-    assert [kind(cell) for cell in cells] == ["solution", "check"] * (len(cells) // 2)
-    return list(zip(cells[::2], cells[1::2]))
-
-
-def run(cells):
-    """{exercise: points earned} of cells that are executed one after the other, as a notebook does."""
-    names, earned = {}, {}
-    for cell in cells:
-        *statements, last = ast.parse(source(cell)).body
-        exec(compile(ast.Module(statements, []), "page", "exec"), names)
-        if kind(cell) == "check":
-            value = eval(compile(ast.Expression(last.value), "page", "eval"), names)
-            earned[cell["metadata"]["nbgrader"]["grade_id"]] = value
-        else:
-            exec(compile(ast.Module([last], []), "page", "exec"), names)
-    return earned
-
-
 @pytest.mark.parametrize("page", TAUGHT, ids=lambda page: page.stem)
 def test_a_page_has_exercises_of_three_levels(page):
-    found = pairs(page)
-    assert 8 <= len(found) <= 10
-    texts = [source(cell) for cell in exercises_of(notebook(page)) if cell["cell_type"] == "markdown"]
+    cells = exercises_of(notebook(page))
+    known = import_module(f"lib.exercises.{page.stem}").PAGE.known
+    assert 8 <= len(known) <= 10
+    texts = [source(cell) for cell in cells if cell["cell_type"] == "markdown"]
     levels = [line for text in texts for line in text.splitlines() if line.startswith("## ")]
     assert levels == LEVELS
     numbered = [text for text in texts if re.search(r"^\*\*\d+\.\*\*", text, re.MULTILINE)]
-    asked = [re.search(r"^\*\*(\d+)\.\*\*.*\((\d) points\)$", text, re.MULTILINE | re.DOTALL) for text in numbered]
-    for number, (match, (answer, check)) in enumerate(zip(asked, found, strict=True), 1):
-        ids = [cell["metadata"]["nbgrader"]["grade_id"] for cell in (answer, check)]
-        assert ids == [f"{page.stem}-{number}", f"{page.stem}-{number}-check"] and match[1] == str(number)
-        assert check["metadata"]["nbgrader"]["points"] == int(match[2])
-        assert f"Exercise({number}, points={match[2]})" in source(check)
-        assert re.search(r"\(\d+\)|section \d|Table \d|planted", match[0]), "says what of the paper it is about"
+    for text, (number, exercise) in zip(numbered, sorted(known.items()), strict=True):
+        last = re.search(r"^\*\*(\d+)\.\*\* .*\((\d) points, (\d+) minutes\)$", text, re.MULTILINE | re.DOTALL)
+        assert last and last[1] == str(number) and last[2] == str(exercise.points)
+        assert re.search(r"\(\d+\)|section \d|Table \d|planted", text), "says what of the paper it is about"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_an_answer_is_a_folded_function_and_its_check_is_short(page):
-    for answer, check in pairs(page):
-        (written,) = SOLUTION.findall(source(answer))
-        assert source(answer).startswith("def ") and len([x for x in written.splitlines() if "#" not in x]) <= 6
-        assert len(HIDDEN.findall(source(check))) == 1 and source(check).endswith("asked.score()")
-        for cell in (answer, check):
-            lines = source(cell).splitlines()
-            assert len(lines) <= 20 and max(map(len, lines)) <= 88, source(cell)
-    folded = [cell for cell in notebook(page)["cells"] if kind(cell) == "solution"]
-    assert all(cell["metadata"]["tags"] == ["hide-input"] for cell in folded)
+def test_an_exercise_has_a_hint_and_a_solution_in_folds(page):
+    cells = exercises_of(notebook(page))
+    folds = [source(cell) for cell in cells if source(cell).startswith("<details>")]
+    assert len(folds) == len(answers_of(cells)) > 0
+    for fold in folds:
+        hint, solution = fold.split("</details>\n", 1)
+        assert hint.startswith("<details><summary>Hint</summary>\n\n") and len(hint) > 50
+        assert solution.startswith("<details><summary>Solution</summary>\n\n```python\n") and "### " not in fold
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_solutions_of_a_page_earn_every_point(page, capsys):
-    """By themselves: the exercises stand on nothing of the page before them."""
-    cells = [cell for cell in exercises_of(notebook(page)) if cell["cell_type"] == "code"]
-    graded = [check["metadata"]["nbgrader"] for _, check in pairs(page)]
-    points = {given["grade_id"]: given["points"] for given in graded}
-    assert run(cells) == points
-    assert len(re.findall(r"^exercise \d+: (\d+) of \1 right$", capsys.readouterr().out, re.MULTILINE)) == len(points)
+def test_a_class_gets_every_answer_and_check(page):
+    cells = for_class(notebook(page), page.stem)["cells"]
+    known = import_module(f"lib.exercises.{page.stem}").PAGE.known
+    ids = [f"{page.stem}-{number}{part}" for number in sorted(known) for part in ("", "-check")]
+    marked = [cell["metadata"]["nbgrader"] for cell in cells if kind(cell) and "-setup" not in grade_id(cell)]
+    assert [marks["grade_id"] for marks in marked] == ids
+    assert [m["points"] for m in marked if m["grade"]] == [known[n].points for n in sorted(known)]
+    for cell in cells:
+        if kind(cell) == "solution":
+            assert len(SOLUTION.findall(source(cell))) == 1 and "NotImplementedError" not in source(cell)
+        elif kind(cell) == "check" and "-setup" not in grade_id(cell):
+            assert len(HIDDEN.findall(source(cell))) == 1 and "shown=True" in source(cell)
+    assert not any("<details>" in source(cell) or "progress" in source(cell) for cell in cells)
 
 
 @pytest.mark.parametrize("page", TAUGHT, ids=lambda page: page.stem)
@@ -133,27 +116,35 @@ def test_a_talk_has_the_equations_of_its_plan(name, equations):
 
 
 def test_only_the_exercises_of_a_page_are_taken():
-    text, code = (
-        {"cell_type": "markdown", "metadata": {}},
-        {"cell_type": "code", "outputs": [1], "execution_count": 3},
-    )
-    folded = {"tags": ["hide-input"], "jupyter": {"source_hidden": True}, "nbgrader": {"solution": True}}
-    page = {
-        "cells": [
-            {**text, "source": ["# 5. Before\n"]},
-            {**text, "source": ["# 6. Exercises\n", "one"]},
-            {**code, "source": ["pass"], "metadata": folded},
-            {**text, "source": ["## Derive\n"]},
-            {**text, "source": ["# After\n"]},
-        ]
-    }
+    code = {"cell_type": "code", "outputs": [1], "execution_count": 3, "metadata": {}, "source": ["pass"]}
+    headings = [
+        {"cell_type": "markdown", "metadata": {}, "source": source}
+        for source in (["# 5. Before\n"], ["# 6. Exercises\n", "one"], ["## Derive\n"], ["# After\n"])
+    ]
+    page = {"cells": [code, *headings[:2], code, *headings[2:], code]}
     first, answer, level = exercises_of(page)
     assert source(first) == "# 6. Exercises\none" and source(level) == "## Derive\n"
-    assert answer["metadata"] == {"tags": [], "nbgrader": {"solution": True}}, "unfolded"
     assert answer["outputs"] == [] and answer["execution_count"] is None
-    assert folded["tags"] == ["hide-input"], "the page is left as it was"
+    assert code["outputs"] == [1], "the page is left as it was"
     with pytest.raises(ValueError, match=r"one heading 'N\. Exercises' is needed, 0 found"):
         exercises_of({"cells": page["cells"][:1]})
+
+
+def test_a_stub_without_its_check_or_solution_is_refused():
+    def cell(text):
+        return {"cell_type": "code", "metadata": {}, "source": text}
+
+    stub = cell('def half(x):\n    """A number."""\n    raise NotImplementedError')
+    check = cell("check(3, half)")
+    fold = cell("<details><summary>Solution</summary>\n\n```python\ndef half(x):\n    return x / 2\n```\n</details>")
+    (answer,) = answers_of([stub, check, fold])
+    assert (answer.number, answer.function, answer.solution) == (3, "half", "def half(x):\n    return x / 2")
+    marked = "    ### BEGIN SOLUTION\n    return x / 2\n    ### END SOLUTION"
+    assert answer.written() == f'def half(x):\n    """A number."""\n{marked}'
+    other = cell(source(fold).replace("half(x)", "half(y)"))
+    for cells in ([stub, fold, check], [stub, cell("check(3, third)"), fold], [stub, check, other]):
+        with pytest.raises(ValueError, match="half: after its stub come its check, and a fold with its solution"):
+            answers_of(cells)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -174,12 +165,12 @@ def test_a_page_with_other_words_for_its_readers_is_refused():
         cells = [{"cell_type": "markdown", "metadata": {}, "source": [line]} for line in ("# Title", text)]
         return {"cells": cells}
 
-    text = "# 6. Exercises\n\nTen.\nOpen an answer's fold to\nsee it. (`teaching.md`)."
-    (made,) = for_class(page(text), "a")["cells"]
+    text = "# 6. Exercises\n\nTen.\nHints and solutions are folded\nall. (`teaching.md`)."
+    (made,) = for_class(page(text), "windowed")["cells"]
     assert source(made).startswith("# Exercises: Title\n\n") and source(made).endswith("\n\nTen.\n")
     for other in ("# 6. Exercises", "# 6. Exercises\n\nTen. Unfold an answer to see it (`teaching.md`)."):
-        with pytest.raises(ValueError, match="a: its exercises begin with no \"Open an answer's fold"):
-            for_class(page(other), "a")
+        with pytest.raises(ValueError, match='windowed: its exercises begin with no "Hints and solutions'):
+            for_class(page(other), "windowed")
 
 
 def grade_id(cell):
@@ -192,9 +183,9 @@ def test_the_set_up_of_a_class_is_locked_and_earns_nothing(page):
     cells = for_class(whole, page.stem)["cells"]
     names = [grade_id(cell) for cell in cells if cell["cell_type"] == "code"]
     assert len(set(names)) == len(names) and all(names)
-    found = [cell["metadata"]["nbgrader"] for cell in cells if "-setup-" in grade_id(cell)]
+    found = [cell["metadata"]["nbgrader"] for cell in cells if "-setup" in grade_id(cell)]
     assert found and all(g["locked"] and g["grade"] and not g["solution"] and g["points"] == 0 for g in found)
-    assert not any("-setup-" in grade_id(cell) for cell in whole["cells"]), "the page is left as it was"
+    assert not any("-setup" in grade_id(cell) for cell in whole["cells"]), "the page is left as it was"
 
 
 def test_settings_of_a_class_are_written_once(tmp_path):

@@ -1,19 +1,15 @@
-"""What the pages use to check themselves: parameters, equations, exercises, figures."""
+"""What the pages use to check themselves: parameters, equations, figures."""
 
 import json
-import sys
-import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pytest
 import torch
 
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.pages.checks import CheckError, Checks, gradients
-from lib.pages.exercises import Exercise
 from lib.pages.figures import (
     PLOTS,
     attention_maps,
@@ -131,100 +127,6 @@ def test_gradients_are_compared():
         checks.gradients({"a": torch.ones(2), "b": torch.ones(1)}, {"a": torch.ones(2)}, "(12)")
     with pytest.raises(CheckError, match="differ"):
         checks.gradients({"a": torch.ones(2)}, {"a": torch.zeros(2)}, "(12)")
-
-
-def not_written(x):
-    raise NotImplementedError
-
-
-def leaves(x):
-    raise SystemExit("bye")
-
-
-@pytest.mark.parametrize(
-    ("attempt", "points", "said"),
-    [
-        (not_written, 0.0, "exercise 1: not done yet"),
-        (lambda x: x, 0.0, "exercise 1: 0 of 2 right; one number: gives 2.0"),
-        (lambda x: 2 * x, 3.0, "exercise 1: 2 of 2 right"),
-        (lambda x: 4.0, 1.5, "exercise 1: 1 of 2 right; two numbers: gives 4.0"),
-        (
-            lambda x: [4.0] * len(x),
-            0.0,
-            "exercise 1: 0 of 2 right; one number: raises TypeError: object of type 'floa",
-        ),
-        (
-            lambda x: x / 0,
-            0.0,
-            "exercise 1: 0 of 2 right; one number: raises ZeroDivisionError: float division by ze",
-        ),
-        (lambda x: float("nan"), 0.0, "exercise 1: 0 of 2 right; one number: gives nan"),
-        (lambda x: None, 0.0, "exercise 1: 0 of 2 right; one number: gives None"),
-        (leaves, 0.0, "exercise 1: 0 of 2 right; one number: raises SystemExit: bye"),
-    ],
-)
-def test_an_exercise_is_checked_and_its_answer_not_told(attempt, points, said, capsys):
-    asked = Exercise(1, points=3)
-    asked.same("one number", lambda: attempt(2.0), 4.0)
-    asked.same("two numbers", lambda: attempt(torch.tensor([1.0, 3.0])), [2.0, 6.0])
-    assert asked.score() == points
-    written = capsys.readouterr()
-    assert written.out.startswith(said) and written.out.count("\n") == 1 and not written.err
-    if points < 3:
-        assert "[2.0, 6.0]" not in written.out and "4.0" not in written.out.replace("gives 4.0", "")
-
-
-def test_what_an_exercise_takes_for_the_same():
-    def right(got, expected, **how):
-        asked = Exercise(1, points=1)
-        asked.same("", lambda: got, expected, **how)
-        return asked.score() == 1
-
-    assert right("larger", "larger") and not right("smaller", "larger") and not right(None, "larger")
-    assert right(True, True) and not right(1, True) and right([True, False], [True, False])
-    assert right(1 / 3, torch.tensor(1 / 3, dtype=torch.float64)), "a float has its 64 bits"
-    assert not right(0.1, 0.1 + 1e-8) and right(0.1, 0.1 + 1e-8, tolerance=1e-6) and right(1e9, 1e9 + 0.1)
-    assert right([torch.tensor(1.0), 2.0], [1, 2]) and not right([1.0], 1.0) and not right([1, 2, 3], [1, 2])
-    for true in (np.True_, np.array(True), torch.tensor(True)):
-        assert right(true, True) and not right(true, False), "the comparisons of NumPy and torch give these"
-    assert not right(np.float64(1), True) and not right(torch.tensor([True]), True) and right(np.str_("a"), "a")
-
-
-@pytest.mark.parametrize(
-    ("got", "said"),
-    [
-        (None, "None"),
-        ("4", "'4'"),
-        ({"a": 4}, "{'a': 4}"),
-        ({4.0}, "{4.0}"),
-        ((x for x in (1.0, 2.0)), "<generator object"),
-        ([1.0, None], "[1.0, None]"),
-        ([torch.ones(2), None], "[tensor([1., 1.]), None]"),
-        ([[1.0], [1.0, 2.0]], "[[1.0], [1.0, 2.0]]"),
-        pytest.param(10**400, "1000", id="large"),
-    ],
-)
-@pytest.mark.parametrize("expected", [4.0, [1.0, 2.0], torch.ones(2, 2)])
-def test_what_is_no_numbers_is_wrong_and_raises_nothing(got, said, expected, capsys):
-    """A forgotten `return` gives None: a TypeError of the check would send its reader looking in the wrong place."""
-    asked = Exercise(1, points=1)
-    asked.same("it", lambda: got, expected)
-    assert asked.score() == 0
-    assert capsys.readouterr().out.startswith(f"exercise 1: 0 of 1 right; it: gives {said}")
-
-
-def test_an_exercise_that_expects_no_numbers_says_so(capsys):
-    """It is the check that is wrong, and not who is asked."""
-    asked = Exercise(1, points=1)
-    asked.same("it", lambda: 4.0, expected={"a": 4})
-    assert asked.score() == 0 and "it: raises" in capsys.readouterr().out
-
-
-def test_a_warning_in_an_exercise_is_not_shown(capsys):
-    """A grader takes whatever goes to stderr for a failure."""
-    asked = Exercise(1, points=1)
-    asked.same("", lambda: warnings.warn("careful", stacklevel=1) or print("oh", file=sys.stderr) or 1.0, 1.0)
-    assert asked.score() == 1 and not capsys.readouterr().err
 
 
 PANELS = [

@@ -143,7 +143,8 @@ def test_figures_of_a_page_are_numbered_in_order(page):
         "".join(o.get("data", {}).get("text/html", "")) for c in notebook(page)["cells"] for o in c.get("outputs", [])
     )
     numbers = [int(n) for n in re.findall(r"<figcaption[^>]*><b>Figure (\d+)\.</b> \S", html)]
-    assert numbers == list(range(1, len(numbers) + 1)) and numbers, "run: make notebooks"
+    assert numbers == list(range(1, len(numbers) + 1)), "run: make notebooks"
+    assert numbers or "figures.show" not in page.read_text("utf-8"), "run: make notebooks"
 
 
 def test_the_longest_files_of_tests_come_first():
@@ -227,7 +228,19 @@ def test_training_needs_few_packages():
 
 
 # each room imports from those before it; a file of `lib` itself is a command
-ROOMS = ("system", "data", "layers", "models", "evaluation", "runs", "papers", "tasks", "results", "pages")
+ROOMS = (
+    "system",
+    "data",
+    "layers",
+    "models",
+    "evaluation",
+    "runs",
+    "papers",
+    "tasks",
+    "exercises",
+    "results",
+    "pages",
+)
 BESIDE = {"human": "runs"}  # rooms that stand on the same floor as another
 
 
@@ -283,7 +296,7 @@ def test_a_papers_name_stands_in_its_own_files():
     """Elsewhere papers are taken from `PAPERS`, so that a fifth one is in all that is made of them. Texts for readers
     (docstrings, comments, the cells of a page) may name them."""
     name = re.compile(rf"\b({'|'.join(PAPERS)})\b")
-    own = {ROOT / "lib" / "papers", ROOT / "lib" / "pages" / "pictures"}
+    own = {ROOT / "lib" / "papers", ROOT / "lib" / "exercises", ROOT / "lib" / "pages" / "pictures"}
     files = [path for path in modules("lib") if not own & {*path.parents}]
     for path in (*files, ROOT / "notebooks" / "compare.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))

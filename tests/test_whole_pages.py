@@ -119,14 +119,18 @@ def test_the_comparison_on_a_folder_of_other_texts(manuals, tmp_path):
     assert "LexRank" in shown and "Windowed" in shown
 
 
+SEEDED = ["baselines", "start_here"]
+
+
 @pytest.mark.long
-def test_start_here_with_another_seed(tmp_path):
-    assert set(parameters_of("start_here")) == {"seed"}
-    papermill("start_here", tmp_path, seed=1)
+@pytest.mark.parametrize("page", SEEDED)
+def test_a_page_with_another_seed(page, tmp_path):
+    assert set(parameters_of(page)) == {"seed"}
+    papermill(page, tmp_path, seed=1)
 
 
 def test_every_page_is_tried():
-    assert sorted([*TRAINED, "compare", "start_here"]) == PAGES
+    assert sorted([*TRAINED, "compare", *SEEDED]) == PAGES
 
 
 # --------------------------------------------------------------------------------- what holds without running them

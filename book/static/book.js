@@ -5,3 +5,13 @@ document.addEventListener("DOMContentLoaded", () => {
       cell.textContent = cell.textContent.replace(/\[[+\-−\d., ]+\]|\bp (< )?(?=\d)/g, (piece) => piece.replaceAll(" ", "\u00a0"));
   }
 });
+
+// Says of what scrolls sideways whether it goes on at the right.
+addEventListener("load", () => {
+  const mark = (e) => e.classList.toggle("goes-on", e.scrollLeft + e.clientWidth < e.scrollWidth - 4);
+  const resized = new ResizeObserver((entries) => entries.forEach((entry) => mark(entry.target)));
+  for (const e of document.querySelectorAll(".bd-article :is(div.math, .pst-scrollable-table-container, .text_html, pre)")) {
+    e.addEventListener("scroll", () => mark(e), { passive: true });
+    resized.observe(e);
+  }
+});

@@ -149,4 +149,76 @@ TLM = ModelPicture(
     letter="S",
 )  # fmt: skip
 
-COMPARED = {"sentence_extractors": SENTENCE_EXTRACTORS, "tlm": TLM}
+POINTER_GENERATOR = ModelPicture(
+    "Attn-Seq2Seq and Ptr-Gen-Seq2Seq",
+    "Attn-Seq2Seq and Ptr-Gen-Seq2Seq. The words become word states. One step of the decoder: the word before makes "
+    "the decoder state, which attends to the word states, equation P1; both make the vocabulary's probabilities and, "
+    "in Ptr-Gen, the switch, P2, which mixes them with what attention copies, P3, into the next word.",
+    {
+        "words": Box("text", 0, 0, "$x_1\\ldots x_N$"),
+        "word states": Box("states", 1, 0, "$h_i$"),
+        "attention": Box("attention", 1, 1, "$\\alpha_t,\\ c_t$"),
+        "generate, switch": Box("output", 2.5, 1, "$P_g,\\ p_t$"),
+        "copy": Box("output", 0, 1, "$\\sum\\alpha_{ti}$"),
+        "decoder state": Box("states", 4, 1, "$h^{(d)}_t$"),
+        "next word": Box("output", 1, 2, "$P$"),
+        "word before": Box("text", 4, 2, "$y_{t-1}$"),
+    },
+    (
+        Arrow("words", "word states", (), "$N\\times d$"),
+        Arrow("word states", "attention", (1,), plain=True, **DOWN),
+        Arrow("words", "copy", (3,), "", **DOWN),
+        Arrow("word before", "decoder state", (), "$d$", **UP),
+        Arrow("decoder state", "attention", (1,), "$N$", ("top", 0.5), ("top", 0.8)),
+        Arrow("decoder state", "generate, switch", (2,), "$V$", **BACK),
+        Arrow("attention", "generate, switch", (2,), "$d$"),
+        Arrow("attention", "copy", (3,), "", **BACK),
+        Arrow("copy", "next word", (3,), "", ("bottom", 0.5), ("left", 0.5)),
+        Arrow("generate, switch", "next word", (3,), "", ("bottom", 0.5), ("right", 0.5), plain=True),
+    ),
+    (Frame("encoder", (0, 4), (0, 0), at=2), Frame("decoder, step $t$", (0, 4), (1, 2), at=2)),
+    letter="P",
+)
+
+TO_WORDS = "attention to words"
+
+DISCOURSE_AWARE = ModelPicture(
+    "Discourse-aware attention",
+    "Discourse-aware attention. The words of each section become word states, equation C1, and their last ones a "
+    "section's vector, C2; over these go section states, C3. One step of the decoder: the word before and the last "
+    "context, C7, make the decoder state; it attends to sections, C4, and scores words, C5; the sections' weights "
+    "scale the scores, C6; copying and generating are mixed into the next word.",
+    {
+        "words": Box("text", 0, 0, "$x_{j1}\\ldots x_{jn}$"),
+        "word states": Box("states", 1, 0, "$h_{ji}$"),
+        "section vectors": Box("states", 2.5, 0, "$s_j$"),
+        "section states": Box("states", 4, 0, "$g_j$"),
+        TO_WORDS: Box("attention", 1, 1, "$e_t,\\ \\alpha_t,\\ c_t$"),
+        "section weights": Box("attention", 4, 1, "$\\beta_t$"),
+        "next word": Box("output", 0, 2, "$P$"),
+        "decoder state": Box("states", 2.5, 2, "$h_t$, cell"),
+        "word before": Box("text", 4, 2, "$y_{t-1}$"),
+    },
+    (
+        Arrow("words", "word states", (1,), "$N\\times d$"),
+        Arrow("word states", "section vectors", (2,), "$S\\times d$"),
+        Arrow("section vectors", "section states", (3,), "$S\\times d$"),
+        Arrow("word states", TO_WORDS, (5,), "$N$", **DOWN),
+        Arrow("section states", "section weights", (4,), "$S$", **DOWN),
+        Arrow("section weights", TO_WORDS, (6,), "$N$", **BACK),
+        Arrow("decoder state", TO_WORDS, (5,), "", ("left", 0.3), ("bottom", 0.7), plain=True),
+        Arrow("decoder state", "section weights", (4,), "", ("top", 0.7), ("left", 0.8), plain=True),
+        Arrow(TO_WORDS, "decoder state", (7,), "$t+1$", ("bottom", 0.3), ("left", 0.7)),
+        Arrow("word before", "decoder state", (7,), "$d$", **BACK),
+        Arrow(TO_WORDS, "next word", (7,), "", ("left", 0.5), ("top", 0.5)),
+    ),
+    (Frame("encoder", (0, 4), (0, 0), at=2), Frame("decoder, step $t$", (0, 4), (1, 2), at=1)),
+    letter="C",
+)
+
+COMPARED = {
+    "pointer_generator": POINTER_GENERATOR,
+    "discourse_aware": DISCOURSE_AWARE,
+    "sentence_extractors": SENTENCE_EXTRACTORS,
+    "tlm": TLM,
+}
