@@ -70,11 +70,11 @@ def _parts(model: Mem2Mem) -> tuple[Callable, Callable]:
     return read, gate_and_update
 
 
-@PAGE.exercise(3, points=2, shown=2)
+@PAGE.exercise(3, points=2, shown=3)
 def copied_share() -> Iterator[Case]:
     letters = [*"azatcsaq"], [*"tcsazatzstc"]
-    words = "the cat ran".split(), "the cats sat and the cat sat".split()
-    for n, (summary, source) in ((1, letters), (2, letters), (1, words), (2, words), (3, letters), (5, letters)):
+    words = "the cat ran".split(), "the cats sat and the cow ran".split()
+    for n, (summary, source) in ((1, letters), (1, words), (2, letters), (2, words), (3, letters), (5, letters)):
         case = f"{n}-grams of {len(summary)} words"
         yield Case(case, (summary, source, n), copied_ngrams([summary], [source], (n,))[n])
 

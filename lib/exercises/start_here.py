@@ -54,7 +54,7 @@ TABLE: Chain = {
     "cat": {"slept": 0.9, "ran": 0.1},
     **dict.fromkeys(("ran", "saw", "slept"), {"[EOS]": 1.0}),
 }
-SHORT: Chain = {
+CATS: Chain = {
     "": {"cats": 0.9, "dogs": 0.1},
     "cats": {"[EOS]": 0.5, "sleep": 0.3, "run": 0.2},
     "dogs": {"sleep": 0.5, "run": 0.5},
@@ -63,7 +63,7 @@ SHORT: Chain = {
     "and": {"eat": 1.0},
     "eat": {"[EOS]": 1.0},
 }
-LONG: Chain = SHORT | {
+LATE_CATS: Chain = CATS | {
     "cats": {"sleep": 0.7, "[EOS]": 0.3},
     "sleep": {"and": 0.9, "[EOS]": 0.1},
 }
@@ -81,12 +81,13 @@ def _all_summaries(chain: Chain, words: tuple[str, ...] = (), p: float = 1.0) ->
         yield from _all_summaries(chain, (*words, word), p * p_word)
 
 
-@PAGE.exercise(2, points=2, shown=2)
+@PAGE.exercise(2, points=2, shown=4)
 def best_of_beam() -> Iterator[Case]:
-    for what, chain, most in (("a short one", SHORT, 5), ("a long one", LONG, 5), ("two words", TABLE, 3)):
-        best = max(_all_summaries(chain))[1]
-        yield Case(f"{what} is best, a beam of 3", (_next_words(chain), 3, most), best)
-    yield Case("a beam of 1", (_next_words(TABLE), 1, 3), ["zebra", "ran", "[EOS]"])
+    for number, (chain, K, most) in enumerate(((CATS, 3, 5), (TABLE, 2, 3), (LATE_CATS, 3, 5)), start=1):
+        best = max(_all_summaries(chain))[1]  # which a beam of this size finds
+        yield Case(f"model {number}, a beam of {K}", (_next_words(chain), K, most), best)
+        if chain is TABLE:
+            yield Case(f"model {number}, a beam of 1", (_next_words(chain), 1, most), ["zebra", "ran", "[EOS]"])
 
 
 @PAGE.exercise(3, points=2)
@@ -94,7 +95,7 @@ def deceiving_summary() -> Iterator[Case]:
     def scores(reference: str) -> Callable[[list[str]], list[float]]:
         return lambda summary: rouge([[" ".join(summary)]], [[reference]])[0, :2].tolist()
 
-    for reference in ("a fox saw the cat", "the cat saw the dog", "the fox and the fox ran", "an ox ate it all up"):
+    for reference in ("the cat saw the dog", "a fox saw the cat", "the fox and the fox ran", "an ox ate it all up"):
         yield Case(f"R-1 and R-2, {reference!r}", (reference.split(),), [100.0, 0.0], of=scores(reference))
 
 
@@ -105,7 +106,7 @@ def repeated_when_written_twice() -> Iterator[Case]:
         yield Case(f"{n} words", (n,), repeated / trigrams)
 
 
-@PAGE.exercise(5, points=3)
+@PAGE.exercise(5, points=3, shown=2)
 def extremes_of_coverage_loss() -> Iterator[Case]:
     for T, N in ((7, 5), (3, 5), (20, 4), (1, 6), (9, 9)):
         everywhere = torch.full((T, N), 1 / N)
