@@ -1747,8 +1747,7 @@ There are two faults. Write it right. (2 points, 15 minutes)
 
 # %% slideshow={"slide_type": "skip"}
 def reads_of_memory(M, states, read, gate_and_update):
-    """What is read at each step [T, d]: from the first memory [r, d], and the GRU's states
-    [T, d]."""
+    """What is read at each step [T, d]: first memory M [r, d], GRU's states [T, d]."""
     raise NotImplementedError
 
 

@@ -73,7 +73,7 @@ def _parts(model: Mem2Mem) -> tuple[Callable, Callable]:
 @PAGE.exercise(3, points=2, shown=3)
 def copied_share() -> Iterator[Case]:
     letters = [*"azatcsaq"], [*"tcsazatzstc"]
-    words = "the cat ran".split(), "the cats sat and the cow ran".split()
+    words = ["the", "cat", "ran"], ["the", "cats", "sat", "and", "the", "cow", "ran"]
     for n, (summary, source) in ((1, letters), (1, words), (2, letters), (2, words), (3, letters), (5, letters)):
         case = f"{n}-grams of {len(summary)} words"
         yield Case(case, (summary, source, n), copied_ngrams([summary], [source], (n,))[n])
@@ -112,7 +112,7 @@ def slot_after() -> Iterator[Case]:
 
 @torch.no_grad()
 def _written(k: int, z: float, content: float, u: float) -> Tensor:
-    """A number of a slot after k words, by a model whose gates are at z and whose updates are u, whatever it reads."""
+    """A number of a slot after k words, by a model whose gates are at z and whose updates are u, whatever is read."""
     model = small_mem2mem(gate_bias=log(z / (1 - z))).double()
     for layer in (model.write_hidden, model.write_read, model.write_memory):
         layer.weight.zero_()

@@ -52,7 +52,7 @@ TABLE: Chain = {
     "": {"zebra": 0.6, "cat": 0.4},
     "zebra": {"ran": 0.52, "saw": 0.48},
     "cat": {"slept": 0.9, "ran": 0.1},
-    **dict.fromkeys(("ran", "saw", "slept"), {"[EOS]": 1.0}),
+    **{word: {"[EOS]": 1.0} for word in ("ran", "saw", "slept")},
 }
 CATS: Chain = {
     "": {"cats": 0.9, "dogs": 0.1},
