@@ -1699,7 +1699,7 @@ What happens on the padding, and what to the words? Write it right. (2 points, 5
 
 # %% slideshow={"slide_type": "skip"}
 def both_attentions(alpha, beta, sentence_of):
-    """gamma [T, N]: from alpha [T, N], beta [T, L], and the sentence of each word [N]."""
+    """gamma [T, N], from alpha [T, N], beta [T, L] and each word's sentence [N]."""
     raise NotImplementedError
 
 

@@ -1380,7 +1380,7 @@ r"""
 
 # %% slideshow={"slide_type": "skip"}
 def exponent_of_a_tie(a, n, b, m):
-    """log P and symbols of the shorter one, then of the longer one. Returns a number."""
+    """log P and symbols of the shorter one, then of the longer one. A number out."""
     raise NotImplementedError
 
 
@@ -1416,7 +1416,7 @@ r"""
 
 # %% slideshow={"slide_type": "skip"}
 def still_possible(source, summary):
-    """Two lists of ids in; a list of truth values out, one more than there are in summary."""
+    """Two lists of ids in; a list of truth values out, one more than summary has."""
     raise NotImplementedError
 
 
@@ -1452,7 +1452,7 @@ Then somebody sorts the second system's scores by mistake before the comparison.
 
 # %% slideshow={"slide_type": "skip"}
 def shown_by_intervals():
-    """Four truth values: paired, unpaired; then with the sorted scores, paired, unpaired."""
+    """Four truth values: paired, unpaired; then with sorted scores, paired, unpaired."""
     raise NotImplementedError
 
 
@@ -1486,7 +1486,7 @@ r"""
 
 # %% slideshow={"slide_type": "skip"}
 def smaller_loss_and_better_summary():
-    """Two names, "plain" or "pointer": of the smaller loss, and of the better summary."""
+    """Two names, "plain" or "pointer": of the smaller loss, of the better summary."""
     raise NotImplementedError
 
 

@@ -135,7 +135,8 @@ def _weight_and_loss(comp: float, read: float) -> tuple[float, float]:
     """The mean weight of a head on its strongest sentence, and the loss of the words, after 30 steps."""
     model = _learned(30, 6, 2, 5e-3, comp, read).requires_grad_(False)
     batch = make_batch(planted_sentences(16, 30, 6, 4, 2, VOCABULARY), VOCABULARY)
-    weights = model.encode(batch).write_attention
+    state = model.encode(batch)
+    weights, _ = model.compress(state.sentences, state.sentence_mask)
     return weights.max(2).values.mean().item(), model.loss(batch)["nll"].item()
 
 
