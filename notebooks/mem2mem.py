@@ -27,7 +27,8 @@ a trained model of this kind writes.
 | 1 | a synthetic task: a memory that learns to pick the sentences that matter, and one that the decoder needs | 10 |
 | 2 | every numbered equation as a short function, with its numbers for one small text, checked against the library `lib` that trains the model; all of them composed into the loss | 45 |
 | 3 | a model that has learned: its losses over hours, its summaries, scores beside baselines, pictures of its memory | 20 |
-| 4 to 6 | the published numbers, what deviates from the paper, exercises | 15 |
+| 4, 5 | the published numbers, and what deviates from the paper | 15 |
+| 6 | exercises | 90 |
 
 The equations stand in the order in which a document flows through the model. So (3) comes after (10), and (11) and (12) come last.
 Before this page: [Read-Again](read_again.ipynb); next: [Hierarchical transformers](hierarchical_transformer.ipynb).
@@ -1608,311 +1609,395 @@ These are the points that one needs to understand this page's numbers. [`docs/pa
 r"""
 # 6. Exercises
 
-You write nine functions of at most five lines each. A check compares your results with the library or with something computed in another way. It says how many cases are right
-and shows the first wrong one, but never the right answer; code that raises an exception is a wrong case. Open an answer's fold to see a solution. This part has its own set-up cell and needs nothing
-from above. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
+Ten functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
+something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
+above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 import torch
 
-from lib.data.batch import make_batch
-from lib.data.synthetic import planted_sentences
-from lib.pages.exercises import Exercise
-from lib.evaluation.metrics import copied_ngrams
-from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
-from lib.tasks.task import learn
-
-
-def small_mem2mem(width=8, **changes):
-    """With random weights, for a vocabulary of 20 words, and without a gradient."""
-    torch.manual_seed(0)
-    sizes = {"embedding": width, "hidden": width, "bottleneck": 8, "slots": 3}
-    config = Mem2MemConfig(20, **{**sizes, "compression": width, **changes})
-    return Mem2Mem(config).requires_grad_("lambda_comp" in changes)
-
-
-planted_batch = make_batch(planted_sentences(2, 0, 5, 4, 2, 20), 20)
-small_model = small_mem2mem().double()
-encoded_state = small_model.encode(planted_batch)
-decoded, _ = small_model.decode(planted_batch.target_input, encoded_state)
+from lib.exercises.mem2mem import check, progress
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Compute
 
-**1.** Return the compression loss (6) of write attention `A` $[r, L]$ without a loop. `compression_loss` of `lib` does the same for a batch. (2 points)
+**1.** *Find the bug.* This is somebody's $\gamma$ (3), of all steps at once. The text is in a batch with a longer one; on its padding `alpha` is 0.
+
+```python
+def both_attentions(alpha, beta, sentence_of):
+    weights = alpha * beta[:, sentence_of]
+    return weights.softmax(1)
+```
+
+What happens on the padding, and what to the words? Write it right. (2 points, 5 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-1", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def matrix_compression_loss(A):
-    ### BEGIN SOLUTION
-    return (A @ A.T - torch.eye(len(A))).square().sum()
-    ### END SOLUTION
+# %% slideshow={"slide_type": "skip"}
+def both_attentions(alpha, beta, sentence_of):
+    """gamma [T, N], from alpha [T, N], beta [T, L] and each word's sentence [N]."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "mem2mem-1-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(1, points=2)
-A = encoded_state.write_attention
-wanted = compression_loss(A)
-asked.same("the toy model's", lambda: matrix_compression_loss(A[0]), wanted[0])
-### BEGIN HIDDEN TESTS
-asked.same("another text's", lambda: matrix_compression_loss(A[1]), wanted[1])
-one_each = torch.eye(4)[:3].double()
-asked.same("a sentence each", lambda: matrix_compression_loss(one_each), 0.0)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(1, both_attentions)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**2.** Return $\gamma$ (3) of all steps, $[T, N]$, without a loop, from `alpha` $[T, N]$, `beta` $[T, L]$ and the sentence of each word, `sentence_of` $[N]$. The library's is in what its decoder returns. (2 points)
-"""
+<details><summary>Hint</summary>
 
+Each row of the result sums to 1, so that is not the fault. What is the softmax of 0 and 0.1, and what does (3) make of them?
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-2", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def words_as_their_sentences(alpha, beta, sentence_of):
-    ### BEGIN SOLUTION
-    weights = beta[:, sentence_of] * alpha
+</details>
+<details><summary>Solution</summary>
+
+```python
+def both_attentions(alpha, beta, sentence_of):
+    weights = alpha * beta[:, sentence_of]
     return weights / weights.sum(1, keepdim=True)
-    ### END SOLUTION
+```
 
+A softmax takes scores, which may be any numbers. A weight of 0 is to it a score like others, so padding gets its share; and since all products are between 0 and 1, it makes them nearly equal.
 
-# %% nbgrader={"grade": true, "grade_id": "mem2mem-2-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(2, points=2)
-
-
-def parts_of(b):
-    return decoded.alpha[b], decoded.sentences[b], planted_batch.sentence_of[b]
-
-
-asked.same("the first", lambda: words_as_their_sentences(*parts_of(0)), decoded.copy[0])
-### BEGIN HIDDEN TESTS
-wanted = decoded.copy[1]
-asked.same("the second", lambda: words_as_their_sentences(*parts_of(1)), wanted)
-### END HIDDEN TESTS
-asked.score()
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**3.** Write the memory: return $\mathbf M_D$ after (8) to (10), from `M` $[r, d]$, the read `m` $[d]$, the next decoder state `h` $[d]$ and the matrices of `W`: `W["h"]`, `W["m"]` and `W["M"]` are $[2d, d]$, and each has the gate's rows above the update's. `Mem2Mem.write` is the library's. (2 points)
+**2.** *Find the bugs.* Somebody reads and writes the memory (7) to (10). `read(h, M)` gives $m_t$, and `gate_and_update(h, m, M)` gives $z$ and $u$ of all slots, $[r, d]$ each.
+
+```python
+def reads_of_memory(M, states, read, gate_and_update):
+    reads = []
+    for h in states:
+        m = read(h, M)
+        z, u = gate_and_update(h, m, M)
+        M = (1 - z) * M + z * u
+        reads.append(m)
+    return torch.stack(reads)
+```
+
+There are two faults. Write it right. (2 points, 15 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-3", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def written_memory(M, m, h, W):
-    ### BEGIN SOLUTION
-    both = M @ W["M"].T + W["m"] @ m + W["h"] @ h  # [r, 2d]
-    z, u = both.chunk(2, 1)
-    return z.sigmoid() * M + (1 - z.sigmoid()) * u.tanh()
-    ### END SOLUTION
+# %% slideshow={"slide_type": "skip"}
+def reads_of_memory(M, states, read, gate_and_update):
+    """What is read at each step [T, d]: first memory M [r, d], GRU's states [T, d]."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "mem2mem-3-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(3, points=2)
-names = {"h": "write_hidden", "m": "write_read", "M": "write_memory"}
-W = {name: getattr(small_model, layer).weight for name, layer in names.items()}
-M, (m, h) = torch.randn(3, 8).double(), torch.randn(2, 8).double()
-wanted = small_model.write(M[None], m[None], small_model.write_hidden(h)[None])[0]
-asked.same("three slots", lambda: written_memory(M, m, h, W), wanted)
-### BEGIN HIDDEN TESTS
-wanted = small_model.write(M[None, :1], h[None], small_model.write_hidden(m)[None])[0]
-asked.same("one slot", lambda: written_memory(M[:1], h, m, W), wanted)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(2, reads_of_memory)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**4.** The paper's Table 4 measures copying by n-grams. Return the percentage of the n-grams of `summary` that stand in `source`, both lists of words. `lib.evaluation.metrics.copied_ngrams` is asked as well. (2 points)
+<details><summary>Hint</summary>
+
+Two steps are enough: write down which state and which read go into the write between them. And what does a gate of 1 do to a slot?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def reads_of_memory(M, states, read, gate_and_update):
+    reads = [read(states[0], M)]
+    for h in states[1:]:
+        z, u = gate_and_update(h, reads[-1], M)
+        M = z * M + (1 - z) * u
+        reads.append(read(h, M))
+    return torch.stack(reads)
+```
+
+(8) and (9) take $h^{(d)}_{t+1}$: the memory is written when the decoder has read one more word, just before it is read again. And $z$ is what a slot keeps, not what it takes.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**3.** The paper's Table 4 measures copying by n-grams. Return the percentage of the n-grams of `summary` that stand in `source`. An n-gram that the summary has twice counts twice. (2 points, 5 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-4", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 def copied_share(summary, source, n):
-    ### BEGIN SOLUTION
-    grams = [list(zip(*(words[i:] for i in range(n)))) for words in (summary, source)]
-    return 100 * sum(gram in set(grams[1]) for gram in grams[0]) / len(grams[0])
-    ### END SOLUTION
+    """Two lists of words and a whole number in, a number from 0 to 100 out."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "mem2mem-4-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(4, points=2)
-source, summary = [*"tcsazatzstc"], [*"azatcsaq"]  # a letter stands for a word
-wanted = copied_ngrams([summary], [source], (2,))[2]
-asked.same("bigrams", lambda: copied_share(summary, source, 2), wanted)
-### BEGIN HIDDEN TESTS
-for n, wanted in copied_ngrams([summary], [source], (1, 3, 5)).items():
-    asked.same(f"{n}-grams", lambda n=n: copied_share(summary, source, n), wanted)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(3, copied_share)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+`zip(words, words[1:])` gives the pairs of neighbours. Which of the two texts does the percentage belong to?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def copied_share(summary, source, n):
+    grams = [[*zip(*(words[i:] for i in range(n)))] for words in (summary, source)]
+    return 100 * sum(gram in grams[1] for gram in grams[0]) / len(grams[0])
+```
+
+How often the source has an n-gram does not matter; how often the summary has it does. That is another count than ROUGE's.
+
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Derive
 
-**5.** What is $\mathcal L^{(comp)}$ (6) of $r$ heads on a text of **one** sentence? (3 points)
+**4.** Each head has all its weight on one sentence: head $k$ on the sentence `on[k]`. Derive $\mathcal L^{(comp)}$ (6). What is it when all $r$ heads are on the same sentence? (3 points, 10 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-5", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def loss_of_one_sentence(r):
-    ### BEGIN SOLUTION
-    # all weight is on the only sentence: A A^T is all ones, and r (r - 1) of them stand
-    # off the diagonal, where 0 is wanted
-    return r * (r - 1)
-    ### END SOLUTION
+# %% slideshow={"slide_type": "skip"}
+def loss_of_sharp_heads(on):
+    """A list of the numbers of sentences, one for each head, in; a number out."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "mem2mem-5-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(5, points=3)
-wanted = compression_loss(torch.ones(1, 3, 1).double())[0]
-asked.same("3 heads", lambda: loss_of_one_sentence(3), wanted)
-### BEGIN HIDDEN TESTS
-for r in (1, 2, 10):
-    wanted = compression_loss(torch.ones(1, r, 1).double())[0]
-    asked.same(f"{r} heads", lambda r=r: loss_of_one_sentence(r), wanted)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(4, loss_of_sharp_heads)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**6.** Derive the gradient of $\mathcal L^{(comp)}$ (6) with respect to $\mathbf A$, a matrix $[r, L]$. Autograd, through `compression_loss`, checks it. (3 points)
+<details><summary>Hint</summary>
+
+The entry of $\mathbf{AA}^\top$ at $(k,n)$ is the product of two rows, each with a single 1. Which entries are not as (6) wants them?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def loss_of_sharp_heads(on):
+    return sum(a == b for a in on for b in on) - len(on)
+```
+
+The diagonal is right. Off it there is a 1 for each two heads on one sentence, and it stands there twice: $r(r-1)$ when all are on the same, 0 when no two are. A text with fewer sentences than heads cannot have 0.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**5.** Derive the gradient of $\mathcal L^{(comp)}$ (6) with respect to $\mathbf A$. (3 points, 15 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-6", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 def gradient_of_compression(A):
-    ### BEGIN SOLUTION
-    # with G = A A^T - I, symmetric: dL = 2 tr(G dG), and dG = dA A^T + A dA^T
-    return 4 * (A @ A.T - torch.eye(len(A))) @ A
-    ### END SOLUTION
+    """A [r, L] in, its gradient [r, L] out."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "mem2mem-6-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(6, points=3)
-
-
-def slope_of_comp(A):
-    A = A.clone().requires_grad_()
-    return torch.autograd.grad(compression_loss(A[None]).sum(), A)[0]
-
-
-A = torch.rand(3, 5).double()
-asked.same("3 x 5", lambda: gradient_of_compression(A), slope_of_comp(A))
-### BEGIN HIDDEN TESTS
-B = torch.rand(6, 2).double()
-asked.same("6 x 2", lambda: gradient_of_compression(B), slope_of_comp(B))
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(5, gradient_of_compression)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**7.** Let $q$, one number, be the argument of the sigmoid in (8), and $M'$ the slot after (10). Derive $\partial M'/\partial q$ as a function of $z=\sigma(q)$, the slot $M$
-and the update $u$. Where does a gate learn nothing? (3 points)
+<details><summary>Hint</summary>
+
+With $G=\mathbf{AA}^\top-I$, which is symmetric: $d\mathcal L=2\,\mathrm{tr}(G\,dG)$ and $dG=d\mathbf A\,\mathbf A^\top+\mathbf A\,d\mathbf A^\top$.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def gradient_of_compression(A):
+    return 4 * (A @ A.T - torch.eye(len(A))) @ A
+```
+
+Both parts of $dG$ give the same, hence $4G\mathbf A$. Of two heads on one sentence, each is pushed away from where the other is.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**6.** Let $q$, one number, be the argument of the sigmoid in (8), and $M'$ the slot after (10). Derive $\partial M'/\partial q$ as a function of $z=\sigma(q)$, the slot $M$ and the update $u$. Where does a gate learn nothing? (3 points, 5 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-7", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 def push_on_the_gate(z, M, u):
-    ### BEGIN SOLUTION
-    # z' = z (1 - z): nothing is learned at z = 0 and 1, nor where the update equals
-    # the slot
+    """Three numbers in, one out."""
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(6, push_on_the_gate)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+$\sigma'(q)=z\,(1-z)$, and (10) is linear in $z$.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def push_on_the_gate(z, M, u):
     return z * (1 - z) * (M - u)
-    ### END SOLUTION
+```
+
+Nothing is learned at $z=0$ and $z=1$, nor where the update is what the slot holds already.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**7.** For $k$ words every gate (8) is at $z$, and every update (9) is $u$. Derive what a number of a slot is after them, if it was $M$ before (10). Two slots get the same gates and updates: how much of their difference is left? (3 points, 10 minutes)
+"""
 
 
-# %% nbgrader={"grade": true, "grade_id": "mem2mem-7-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(7, points=3)
+# %% slideshow={"slide_type": "skip"}
+def slot_after(k, z, M, u):
+    """A whole number and three numbers in, one number out."""
+    raise NotImplementedError
 
 
-def by_the_chain(q, M, u):
-    q = torch.tensor(q, dtype=torch.float64, requires_grad=True)
-    z = q.sigmoid()
-    return z.item(), torch.autograd.grad(z * M + (1 - z) * u, q)[0]
+# %% slideshow={"slide_type": "skip"}
+check(7, slot_after)
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
 
-z, wanted = by_the_chain(0.4, 1.5, -0.2)
-asked.same("a gate half open", lambda: push_on_the_gate(z, 1.5, -0.2), wanted)
-### BEGIN HIDDEN TESTS
-for q, M, u in ((-2.0, 0.3, 0.9), (20.0, 1.0, -1.0), (0.0, 0.5, 0.5)):
-    z, wanted = by_the_chain(q, M, u)
-    asked.same(f"{q}", lambda z=z, M=M, u=u: push_on_the_gate(z, M, u), wanted)
-### END HIDDEN TESTS
-asked.score()
+Write down (10) for two words, and collect what multiplies $M$. What multiplies $u$ is the rest to 1.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def slot_after(k, z, M, u):
+    return z**k * M + (1 - z**k) * u
+```
+
+Of what the encoder handed over $z^k$ is left, and just as much of the difference of two slots. With $z=0.5$ that is 3% after five words. A memory that is to last needs gates very near 1.
+
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Change the model, and predict
 
-**8.** A smaller model is trained on the synthetic task of part 1 for 30 steps: once without regularisers, once with $\lambda_1=1$ and once with $\lambda_2=3$ (12). Compare
-the last two with the first, and predict. With $\lambda_1=1$, is the mean weight that a head has on its strongest sentence `"larger"` or `"smaller"`? With $\lambda_2=3$, is
-the loss of the words, `nll`, `"larger"` or `"smaller"`? Return a list of the two answers. (3 points)
+**8.** A smaller model is trained on the synthetic task of part 1 for 30 steps: once without regularisers, once with $\lambda_1=1$ and once with $\lambda_2=3$ (12). Compare the last two with the first. With $\lambda_1=1$, is the mean weight that a head has on its strongest sentence larger or smaller? With $\lambda_2=3$, is the loss of the words larger or smaller? (3 points, 5 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-8", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 def with_heavy_regulariser():
-    ### BEGIN SOLUTION
-    # (6) is 0 only where each head is on one sentence: it makes them sharp at once.
-    # (11) makes the reads equal to the sentence context before that is of any use,
-    # and most of a gradient that is shortened to a norm of 2 is its: the words pay
-    return ["larger", "larger"]
-    ### END SOLUTION
+    """Two words, "larger" or "smaller": of the weight, of the loss of the words."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "mem2mem-8-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(8, points=3)
-
-
-def after_learning(lambda_comp, lambda_read):
-    model = small_mem2mem(24, lambda_comp=lambda_comp, lambda_read=lambda_read)
-    made = (planted_sentences(16, step, 6, 4, 2, 20) for step in range(31))
-    *batches, last = (make_batch(documents, 20) for documents in made)
-    A, nll = learn(model, batches, 5e-3).encode(last).write_attention, model.loss(last)
-    return A.max(2).values.mean().item(), nll["nll"].item()
-
-
-without = after_learning(0.0, 0.0)
-truth = "larger" if after_learning(1.0, 0.0)[0] > without[0] else "smaller"
-asked.same("the weight", lambda: with_heavy_regulariser()[0], truth)
-### BEGIN HIDDEN TESTS
-truth = "larger" if after_learning(0.0, 3.0)[1] > without[1] else "smaller"
-asked.same("the words", lambda: with_heavy_regulariser()[1], truth)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(8, with_heavy_regulariser)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**9.** The memory of three slots starts from zeros (`start="zeros"`, the row *+decoder memory* of Table 2) and is written at every step. After the summary, how many **different** slots does it hold? And
-how many if it starts from the encoder's memory? Return both numbers, and look at (8) to (10) before you run the check. (3 points)
+<details><summary>Hint</summary>
+
+For which attention is (6) 0? And what can the model do in 30 steps, if most of a gradient, which is shortened to a norm of 2, is that of (11)?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def with_heavy_regulariser():
+    return ["larger", "larger"]
+```
+
+(6) is 0 only where each head is on one sentence, so it makes heads sharp at once. (11) makes what is read equal to what the sentence attention sees before that is of any use, and the words get less of the gradient.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**9.** A small Mem2Mem has learned a task like that of part 1, with one marked sentence in four. Then one thing is changed, and the model is not trained again: it gets the **memory of another text**; its memory is **never written**, so that (8) to (10) are left out; it **cannot copy**, with $p_t=1$ in (15). For each change: does the *first* word of the references lose more than half a nat of $\log P$? And does a word of theirs on average? (3 points, 10 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "mem2mem-9", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def different_slots():
-    ### BEGIN SOLUTION
-    # (8) to (10) know a slot by its content alone: equal slots stay equal for ever
-    return [1, 3]
-    ### END SOLUTION
+# %% slideshow={"slide_type": "skip"}
+def more_than_half_a_nat():
+    """Three pairs of truth values, [first word, average word]: another memory, never
+    written, no copying."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "mem2mem-9-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(9, points=3)
+# %% slideshow={"slide_type": "skip"}
+check(9, more_than_half_a_nat)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+What else than the memory tells the decoder of the text? When is the memory written for the first time? And whose words are random?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def more_than_half_a_nat():
+    return [[False, False], [False, True], [True, True]]
+```
+
+The decoder attends to the text itself, and has no use for what is handed over. But it has learned with a memory that changes at every word, and without that it is lost from the second word on; the first is written
+before any write of the memory. The words are random, so nothing but the text can tell them. What matters to this model is that its memory is written, not what it gets.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**10.** The weights of a Mem2Mem are random. Before the first word the memory that is handed over is changed in one of four ways: its slots come **in another order**; **one slot** is there **twice**, so that there are four instead of three; **each slot** is there **twice**, so that there are six; all slots are **their mean**. In which cases do all words of the summary keep exactly the probability that they had? Use (7) to (10). (3 points, 10 minutes)
+"""
 
 
-def slots_after_writing(start):
-    model = small_mem2mem(start=start, lambda_comp=0.0, lambda_read=0.0).double()
-    _, after = model.decode(planted_batch.target_input, model.encode(planted_batch))
-    return len(after.memory[0].detach().round(decimals=9).unique(dim=0))
+# %% slideshow={"slide_type": "skip"}
+def same_probabilities():
+    """Four truth values, in the order of the text."""
+    raise NotImplementedError
 
 
-wanted = slots_after_writing("zeros")
-asked.same("from zeros", lambda: different_slots()[0], wanted)
-### BEGIN HIDDEN TESTS
-wanted = slots_after_writing("encoder")
-asked.same("from the encoder", lambda: different_slots()[1], wanted)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(10, same_probabilities)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+What does a softmax make of two equal scores, and what becomes of $m_t$ in (7)? Do two equal slots stay equal in (8) to (10)?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def same_probabilities():
+    return [True, False, True, False]
+```
+
+No equation knows a slot by its number, and equal slots stay equal. Slots that are all there twice share the weight that each had, and $m_t$ is as before. If only one is there twice, it gets more weight than it had.
+The mean of the slots is not what is read, unless $\psi$ is uniform.
+
+</details>
+"""
+
+# %% slideshow={"slide_type": "skip"}
+progress()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

@@ -40,7 +40,7 @@ cross-entropy, gradient descent. No linguistics.
 | 6 | ROUGE | 20 |
 | 7 | Intervals, and the paired bootstrap | 15 |
 | 8, 9 | Symbols, words, and where to go | 10 |
-| 10 | Exercises | 45 |
+| 10 | Exercises | 80 |
 
 The page runs in half a minute on one CPU core and needs no network.
 """
@@ -1119,366 +1119,408 @@ Three of the papers start from a text that is too long for the model above. Read
 r"""
 # 10. Exercises
 
-You write ten functions of at most five lines each. A check compares your results with the library or with something computed in another way. It says how many cases are right
-and shows the first wrong one, but never the right answer; code that raises an exception is a wrong case. Open an answer's fold to see a solution. This part has its own set-up cell and needs nothing
-from above. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
+Ten functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
+something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
+above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 import numpy as np
 import torch
 
-from lib.data.batch import EncodedDocument, make_batch
-from lib.data.synthetic import planted_sentences
 from lib.data.vocabulary import EOS
-from lib.pages.exercises import Exercise
-from lib.runs.search import DecodeConfig
-from lib.layers.pointer import PointerGenerator, PointerOutput
-from lib.evaluation.metrics import repeated_ngrams, rouge
-from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from lib.tasks.task import learn
-from lib.runs.config import TrainConfig
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
-torch.manual_seed(0)
-read_ids, made_of = (
-    [4, 5, 12, 6, 12, 13],
-    12,
-)  # a vocabulary of 12; 12 and 13 are unknown
-small_text = make_batch(
-    [EncodedDocument.of("a", read_ids, [6], [6, 12, EOS], ["zebra", "ibex"])], made_of
-)
-small_model = Seq2Seq(
-    Seq2SeqConfig(made_of, embedding=4, hidden=6, bottleneck=4)
-).double()
-with torch.no_grad():
-    after_read = small_model.encode(small_text)
-    small_output, after_read = small_model.decode(small_text.target_input, after_read)
+from lib.exercises.start_here import check, progress
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Compute
 
-**1.** `alphas` $[T, N]$ are the attention weights of all steps. Return the coverage loss (16) of the **last** step, a number. (2 points)
+**1.** *Find the bug.* This is somebody's mixture (9) of generating and copying, over the vocabulary and the unknown words of one text:
+
+```python
+def generated_or_copied(p, P_g, alpha, extended, size):
+    P = torch.zeros(size, dtype=P_g.dtype)
+    P[: len(P_g)] = p * P_g
+    P[extended] += (1 - p) * alpha
+    return P
+```
+
+For some texts the probabilities do not sum to 1. For which ones, and why? Write it right. (2 points, 10 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-1", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def last_coverage_loss(alphas):
-    ### BEGIN SOLUTION
-    covered = alphas[:-1].sum(0)
-    return torch.minimum(alphas[-1], covered).sum()
-    ### END SOLUTION
+# %% slideshow={"slide_type": "skip"}
+def generated_or_copied(p, P_g, alpha, extended, size):
+    """P of every word: switch p, P_g [V], attention alpha [N], extended ids [N].
+
+    Returns [size], with the words of the vocabulary first.
+    """
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "start_here-1-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(1, points=2)
-repeated = torch.tensor([[0.2, 0.8], [0.7, 0.3], [0.6, 0.4]])
-asked.same("all on old words", lambda: last_coverage_loss(repeated), 1.0, 1e-6)
-asked.same("one step alone", lambda: last_coverage_loss(repeated[:1]), 0.0)
-### BEGIN HIDDEN TESTS
-asked.same("all on new words", lambda: last_coverage_loss(torch.eye(3)), 0.0)
-weights = small_output.copy[0]
-overlap = sum(min(weights[-1, i], weights[:-1, i].sum()) for i in range(len(read_ids)))
-asked.same("the toy model's attention", lambda: last_coverage_loss(weights), overlap)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(1, generated_or_copied)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**2.** The vocabulary lacks the word with the id `word`. The text is `source`, a list of ids; the attention is `alpha` $[N]$, and the switch is at `z`. Return the probability (9) of this word. It is compared with `distribution` of `lib`. (2 points)
+<details><summary>Hint</summary>
+
+Compare (7). Try `P = torch.zeros(3); P[torch.tensor([1, 1])] += torch.tensor([0.4, 0.6])`.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def generated_or_copied(p, P_g, alpha, extended, size):
+    P = torch.zeros(size, dtype=P_g.dtype)
+    P[: len(P_g)] = p * P_g
+    return P.index_add(0, extended, (1 - p) * alpha)
+```
+
+With an index on the left, each entry is written once. Of a word that stands twice in the text only one weight was added, while (7) adds those of all its places.
+
+</details>
 """
-
-
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-2", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def probability_of_unknown(word, source, alpha, z):
-    ### BEGIN SOLUTION
-    # P_g is 0 for it: what is left is (1 - z) P_c, over all places where it stands
-    return (1 - z) * sum(a for found, a in zip(source, alpha) if found == word)
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "start_here-2-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(2, points=2)
-P = small_model.distribution(small_output, after_read, extra=2)[0]
-last = small_output.copy[0, -1], small_output.switch[0, -1].sigmoid()
-asked.same("twice there", lambda: probability_of_unknown(12, read_ids, *last), P[12])
-### BEGIN HIDDEN TESTS
-asked.same("once there", lambda: probability_of_unknown(13, read_ids, *last), P[13])
-asked.same("not there", lambda: probability_of_unknown(14, read_ids, *last), 0.0)
-### END HIDDEN TESTS
-asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**3.** A summary is the reference, $n$ different words, and behind it $k$ words that the reference lacks. Return its ROUGE-1 $F_1$ (18) in percent. `lib.evaluation.metrics.rouge` must agree. (2 points)
+**2.** *Find the bug.* This beam search (section 4) compares hypotheses by $\log P$ itself, with $\lambda=0$ in (12). `next_words` says which words can follow a list of words, with their probabilities; nothing follows `"[EOS]"`. No summary has more than `most` symbols.
+
+```python
+def best_of_beam(next_words, K, most):
+    beam = [(0.0, [])]
+    for _ in range(most):
+        longer = [
+            (log_p + np.log(p), [*words, word])
+            for log_p, words in beam
+            for word, p in next_words(words).items()
+        ]
+        beam = sorted(longer, reverse=True)[:K]
+    return beam[0][1]
+```
+
+Which summaries can it never return? Write it right. (2 points, 15 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-3", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def f1_with_rest(n, k):
-    ### BEGIN SOLUTION
-    # precision n / (n + k), recall 1
-    return 100 * 2 * n / (2 * n + k)
-    ### END SOLUTION
+# %% slideshow={"slide_type": "skip"}
+def best_of_beam(next_words, K, most):
+    """next_words(["the"]) may be {"cat": 0.7, "[EOS]": 0.3}; K: hypotheses in a beam.
+
+    Returns the words of the best summary that the beam finds, "[EOS]" included.
+    """
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "start_here-3-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(3, points=2)
+# %% slideshow={"slide_type": "skip"}
+check(2, best_of_beam)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+What happens at the next step to a hypothesis that ends with `"[EOS]"`?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def best_of_beam(next_words, K, most):
+    beam = [(0.0, [])]
+    for _ in range(most):
+        ended = [found for found in beam if found[1][-1:] == ["[EOS]"]]
+        longer = [(s + np.log(p), [*y, w]) for s, y in beam for w, p in next_words(y).items()]
+        beam = sorted(ended + longer, reverse=True)[:K]
+    return beam[0][1]
+```
+
+Nothing follows [EOS], so a hypothesis that had ended was in no later beam, and only the longest summaries were left. Here it stays and competes. Section 4 puts it aside instead, which leaves
+all $K$ places to those that are open.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**3.** *Deceive ROUGE.* Write a summary whose R-1 is 100 and whose R-2 is 0 (17), (18). `reference` is a list of words. In the references of the check no two words are neighbours in both orders. (2 points, 5 minutes)
+"""
 
 
-def padded_rouge(n, k):
-    reference = " ".join(f"w{i}" for i in range(n))
-    added = " ".join(f"x{i}" for i in range(k))
-    return rouge([[f"{reference} {added}"]], [[reference]])[0, 0]
+# %% slideshow={"slide_type": "skip"}
+def deceiving_summary(reference):
+    """A list of words in, a list of words out."""
+    raise NotImplementedError
 
 
-asked.same("10 words and 5 more", lambda: f1_with_rest(10, 5), padded_rouge(10, 5))
-### BEGIN HIDDEN TESTS
-asked.same("nothing more", lambda: f1_with_rest(7, 0), padded_rouge(7, 0))
-asked.same("30 words and 4 more", lambda: f1_with_rest(30, 4), padded_rouge(30, 4))
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(3, deceiving_summary)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+When is R-1 100? Which words must both have, and how often? Then look for an order in which no pair of neighbours is left.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def deceiving_summary(reference):
+    return reference[::-1]
+```
+
+R-1 knows nothing of order, and R-2 sees neighbours only. Backwards, all words are there and no pair is, so one score calls the summary perfect and the other worthless.
+
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Derive
 
-**4.** A summary of $n$ different words is written, and then written again, word for word. Derive the share (13) of repeated trigrams of the whole, for $n\ge3$; `lib.evaluation.metrics.repeated_ngrams` counts them. (3 points)
+**4.** A summary of $n$ different words is written, and then written again, word for word. Derive the share (13) of repeated trigrams of the whole, for $n\ge3$. `lib.evaluation.metrics.repeated_ngrams` counts them. (3 points, 5 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-4", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def repeated_when_said_twice(n):
-    ### BEGIN SOLUTION
-    # 2n words have 2n - 2 trigrams; the n - 2 of the second time are repetitions,
-    # and the two across the seam are new
+# %% slideshow={"slide_type": "skip"}
+def repeated_when_written_twice(n):
+    """A whole number in, a share out."""
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(4, repeated_when_written_twice)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+How many trigrams have $2n$ words? What of those that begin in the first summary and end in the second?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def repeated_when_written_twice(n):
     return (n - 2) / (2 * n - 2)
-    ### END SOLUTION
+```
 
+Of $2n-2$ trigrams the last $n-2$ are repetitions. The two across the seam are new.
 
-# %% nbgrader={"grade": true, "grade_id": "start_here-4-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(4, points=3)
-
-
-def counted_share(n):
-    said, every = repeated_ngrams([str(i) for i in range(n)] * 2)
-    return said / every
-
-
-asked.same("5 words", lambda: repeated_when_said_twice(5), counted_share(5))
-### BEGIN HIDDEN TESTS
-for n in (3, 10, 100):
-    asked.same(f"{n} words", lambda n=n: repeated_when_said_twice(n), counted_share(n))
-### END HIDDEN TESTS
-asked.score()
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**5.** At which step is Noam's rate (11) largest? Return the largest rate, without a loop. `TrainConfig.rate` is asked for 20,000 steps. (3 points)
+**5.** An attention has $T$ steps over a text of $N$ words. Derive the largest and the smallest value that the coverage loss (16), summed over all steps, can have. Which attention has the largest, and which one the smallest? (3 points, 10 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-5", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def largest_rate(factor, d, warmup):
-    ### BEGIN SOLUTION
-    # the first argument of the minimum falls with k, the second rises:
-    # the largest is where they are equal, at k = warmup
-    return factor * (d * warmup) ** -0.5
-    ### END SOLUTION
+# %% slideshow={"slide_type": "skip"}
+def extremes_of_coverage_loss(T, N):
+    """Two whole numbers in, two out: the largest and the smallest sum."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "start_here-5-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(5, points=3)
-
-
-def largest_of_lib(factor, d, warmup):
-    config = TrainConfig(learning_rate=factor * d**-0.5, warmup=warmup)
-    return max(config.rate(k) for k in range(1, 20_001))
-
-
-asked.same("512", lambda: largest_rate(1, 512, 4000), largest_of_lib(1, 512, 4000))
-### BEGIN HIDDEN TESTS
-asked.same("256", lambda: largest_rate(2, 256, 8000), largest_of_lib(2, 256, 8000))
-asked.same("64", lambda: largest_rate(0.5, 64, 10), largest_of_lib(0.5, 64, 10))
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(5, extremes_of_coverage_loss)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**6.** Let $q$ be the score whose sigmoid is the switch (8). Derive $\partial\log P(w)/\partial q$ from (9), in $z=\sigma(q)$ and the two probabilities of $w$; autograd checks it. When does a word of the reference push the switch towards copying? (3 points)
+<details><summary>Hint</summary>
+
+What does a step cost that attends where all attention has been? How much attention can one word have before it costs anything, and how many words are there?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def extremes_of_coverage_loss(T, N):
+    return [T - 1, max(0, T - N)]
+```
+
+The first step is free, and a later one costs at most 1. Every attention that stays where it is pays that much, the uniform one too. The first 1 of attention to a word costs nothing if the word
+gets it in one step, and all beyond it is paid for. So the cheapest attention goes from word to word, and pays only when no new word is left.
+
+</details>
 """
-
-
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-6", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def push_on_the_switch(z, P_g, P_c):
-    ### BEGIN SOLUTION
-    # z' = z (1 - z), and dP/dz = P_g - P_c: down whenever copying was the better
-    # guess; by -z for a word outside the vocabulary
-    return z * (1 - z) * (P_g - P_c) / (z * P_g + (1 - z) * P_c)
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "start_here-6-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(6, points=3)
-
-
-def push_by_autograd(z, P_g, P_c):
-    q = torch.logit(torch.tensor(z, dtype=torch.float64)).requires_grad_()
-    log_P = (q.sigmoid() * P_g + (1 - q.sigmoid()) * P_c).log()
-    return torch.autograd.grad(log_P, q)[0]
-
-
-first = 0.3, 0.8, 0.2
-asked.same("0.3", lambda: push_on_the_switch(*first), push_by_autograd(*first))
-### BEGIN HIDDEN TESTS
-for case in ((0.5, 0.0, 0.4), (0.9, 0.3, 0.3), (0.01, 0.5, 0.001)):
-    wanted = push_by_autograd(*case)
-    asked.same(f"{case}", lambda case=case: push_on_the_switch(*case), wanted)
-### END HIDDEN TESTS
-asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**7.** Two hypotheses have $\log P$ of `a` and `b`, and lengths `n` < `m`, with `a` > `b`. From which exponent $\lambda$ on does (12) with $o=0$ prefer the longer one? `DecodeConfig.rank` must give both the same rank there. (3 points)
+**6.** Let $q$ be the score whose sigmoid is the switch $p$ (8). Derive $\partial\log P(w)/\partial q$ from (9), in $p$ and the two probabilities of $w$. When does a word of the reference push the switch towards copying? (3 points, 10 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-7", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
+def push_on_the_switch(p, P_g, P_c):
+    """The switch, and P_g and P_c of the word: three numbers in, one out."""
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(6, push_on_the_switch)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+$\sigma'(q)=p\,(1-p)$. How does $P(w)$ change with $p$?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def push_on_the_switch(p, P_g, P_c):
+    return p * (1 - p) * (P_g - P_c) / (p * P_g + (1 - p) * P_c)
+```
+
+Whenever copying is the better guess for the word. A word outside the vocabulary has $P_g=0$, and pushes by $-p$, whatever $P_c$ is.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**7.** Two hypotheses have $\log P$ of `a` and `b`, and lengths `n` < `m`, with `a` > `b`. From which exponent $\lambda$ on does (12) with $o=0$ prefer the longer one? (3 points, 10 minutes)
+"""
+
+
+# %% slideshow={"slide_type": "skip"}
 def exponent_of_a_tie(a, n, b, m):
-    ### BEGIN SOLUTION
-    # a / n^λ = b / m^λ gives (m / n)^λ = b / a
+    """log P and symbols of the shorter one, then of the longer one. A number out."""
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(7, exponent_of_a_tie)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+Both ranks are equal there. Bring the lengths to one side and the $\log P$ to the other, and take the logarithm. Both $\log P$ are negative.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def exponent_of_a_tie(a, n, b, m):
     return np.log(b / a) / np.log(m / n)
-    ### END SOLUTION
+```
 
+$a/n^\lambda=b/m^\lambda$ gives $(m/n)^\lambda=b/a$. Only the two ratios count.
 
-# %% nbgrader={"grade": true, "grade_id": "start_here-7-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(7, points=3)
-
-
-def advantage(a, n, b, m):
-    """Of the shorter one, at the exponent that was returned."""
-    ranked = DecodeConfig(length_penalty=float(exponent_of_a_tie(a, n, b, m)))
-    return ranked.rank(a, n) - ranked.rank(b, m)
-
-
-asked.same("twice as long", lambda: advantage(-2.0, 5, -3.0, 10), 0.0)
-### BEGIN HIDDEN TESTS
-asked.same("four times", lambda: advantage(-1.0, 4, -2.5, 16), 0.0)
-asked.same("a word more", lambda: advantage(-7.0, 20, -7.1, 21), 0.0)
-### END HIDDEN TESTS
-asked.score()
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Change the model, and predict
 
-**8.** The switch (8) is held at $z=0$ in every step: the model can only copy. For each id of `summary`, and for the [EOS] after them, say whether it can still be written from a text of the ids `source`. Return a list of truth values.
-Write your answer down before you run the check, which sets the bias of the toy model's switch to $-10^9$. (3 points)
+**8.** The switch (8) is held at $p_t=0$ in every step: the model can only copy. For each id of `summary`, and for the [EOS] after them, say whether it can still be written from a text of the ids `source`. The check holds the switch of a small model. (3 points, 5 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-8", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 def still_possible(source, summary):
-    ### BEGIN SOLUTION
-    # what the text lacks has P_c = 0, and so has [EOS]: the summary cannot even end
+    """Two lists of ids in; a list of truth values out, one more than summary has."""
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(8, still_possible)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+What is $P_c$ (7) of a word that the text lacks? Is [EOS] in a text?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def still_possible(source, summary):
     return [word in source for word in [*summary, EOS]]
-    ### END SOLUTION
+```
 
+What the text lacks has $P_c=0$, and so has [EOS]: the summary cannot even end. Words outside the vocabulary are no harder than others.
 
-# %% nbgrader={"grade": true, "grade_id": "start_here-8-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(8, points=3)
-with torch.no_grad():
-    bias = small_model.pointer.switch.bias
-    bias -= 1e9
-    state = small_model.encode(small_text)
-    held = small_model.decode(small_text.target_input, state)
-    P = small_model.distribution(*held, extra=2)[0]
-    bias += 1e9
-
-
-def allowed(ids):
-    return [bool(P[i] > 0) for i in [*ids, EOS]]
-
-
-asked.same("three", lambda: still_possible(read_ids, [6, 7, 13]), allowed([6, 7, 13]))
-### BEGIN HIDDEN TESTS
-every = list(range(4, 14))
-asked.same("all", lambda: still_possible(read_ids, every), allowed(every))
-### END HIDDEN TESTS
-asked.score()
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**9.** The attention is held uniform, $\alpha_{ti}=1/N$, in a text of $N$ different words. The wanted word is outside the vocabulary and stands in the text once.
-Predict how the loss (10) of this word grows with the length of the text. Then return this loss, for a switch at `z`. (3 points)
+**9.** Two systems summarized the same 60 papers (section 7). The scores of the first have a standard deviation of 8 points over papers. The second is about one point better on every paper (standard deviation of the differences: 1). There are two intervals of the difference of the means: the paired one (22), and one for which the papers of each system are drawn by themselves (21). Which of them excludes 0?
+
+Then somebody sorts the second system's scores by mistake before the comparison. Which of the two excludes 0 now? (3 points, 5 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-9", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def loss_of_a_blind_copy(N, z):
-    ### BEGIN SOLUTION
-    # it grows with the logarithm of the length alone: a model that does not know
-    # where to look loses slowly
-    return np.log(N / (1 - z))
-    ### END SOLUTION
+# %% slideshow={"slide_type": "skip"}
+def shown_by_intervals():
+    """Four truth values: paired, unpaired; then with sorted scores, paired, unpaired."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "start_here-9-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(9, points=3)
-
-
-def blind_copy_of_lib(N, z):
-    source = made_of + torch.arange(N)[None]  # nothing but unknown words
-    uniform = torch.full((1, 1, N), 1 / N, dtype=torch.float64)
-    switch = torch.logit(torch.tensor([[z]], dtype=torch.float64))
-    output = PointerOutput(small_output.features[:, :1], switch, uniform, source)
-    return -PointerGenerator.log_prob(small_model.pointer, output, source[:, :1]).item()
-
-
-asked.same("16", lambda: loss_of_a_blind_copy(16, 0.5), blind_copy_of_lib(16, 0.5))
-### BEGIN HIDDEN TESTS
-for N, z in ((1000, 0.9), (1, 0.1)):
-    wanted = blind_copy_of_lib(N, z)
-    asked.same(f"{N}", lambda N=N, z=z: loss_of_a_blind_copy(N, z), wanted)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(9, shown_by_intervals)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**10.** In the planted task of `lib.data.synthetic` the summary is the words of the one sentence that is marked. All of these are now **outside** the vocabulary. A plain model and a pointer-generator train for 30 steps. Which of the two has the smaller loss (10) at the end, `"plain"` or `"pointer"`? And which one could have written the summary? Return both answers, in a list. (3 points)
+<details><summary>Hint</summary>
+
+The mean of 60 numbers is uncertain by their standard deviation over $\sqrt{60}$. Which numbers are averaged in each case, and what is their standard deviation?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def shown_by_intervals():
+    return [True, False, False, False]
+```
+
+Paired, the differences count, and one point is many times $1/\sqrt{60}\approx0.13$. Unpaired, it is less than $8\sqrt{2/60}\approx1.5$. Sorting changes no mean, but the scores are no longer at their papers, and pairing has nothing left to cancel.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**10.** In the planted task of `lib.data.synthetic` a text has three sentences of random words, one of them begins with a mark, and the summary is the rest of that sentence. All these words are now **outside** the vocabulary. A plain model and a pointer-generator train for 30 steps. Which of the two has the smaller loss (10) at the end? And which one gives the summary's own words the larger probability? (3 points, 5 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "start_here-10", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 def smaller_loss_and_better_summary():
-    ### BEGIN SOLUTION
-    # the plain model is asked for [UNK] only, which is easily said: losses can be
-    # compared only where the same is asked
+    """Two names, "plain" or "pointer": of the smaller loss, of the better summary."""
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(10, smaller_loss_and_better_summary)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+Which symbol is the plain model asked for at every step?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def smaller_loss_and_better_summary():
     return ["plain", "pointer"]
-    ### END SOLUTION
+```
 
+The plain model is asked for [UNK] and [EOS] only, which is soon learned, and it can write no other word. Losses can be compared only where the same is asked.
 
-# %% nbgrader={"grade": true, "grade_id": "start_here-10-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(10, points=3)
-names = ["plain", "pointer"]
+</details>
+"""
 
-
-def loss_with_unknown_words(copy):
-    torch.manual_seed(0)
-    model = Seq2Seq(Seq2SeqConfig(6, embedding=8, hidden=16, bottleneck=8, copy=copy))
-    made = (planted_sentences(16, step, 3, 4, 1, 20) for step in range(31))
-    *batches, last = (make_batch(documents, 6) for documents in made)
-    return learn(model, batches, 1e-2).loss(last)["loss"].item()
-
-
-final = {name: loss_with_unknown_words(name == "pointer") for name in names}
-smaller = min(final, key=final.get)
-asked.same("the loss", lambda: smaller_loss_and_better_summary()[0], smaller)
-### BEGIN HIDDEN TESTS
-asked.same("the summary", lambda: smaller_loss_and_better_summary()[1], "pointer")
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+progress()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

@@ -1,7 +1,9 @@
 """Exercises: what a check says of a reader's function, and what its solution earns."""
 
+import re
 import sys
 import warnings
+from collections import Counter
 from importlib import import_module
 
 import numpy as np
@@ -174,3 +176,124 @@ def test_a_constant_answer_earns_no_exercise_that_asks_for_numbers(of_page, caps
         if any(case.arguments for case in exercise.cases()):
             for value in (0, 1, 2, True, []):
                 assert page.grade(number, lambda *_, value=value: value) < exercise.points, exercise.name
+
+
+def test_code_with_a_bug_earns_less_than_every_point(of_page, capsys):
+    """What an exercise asks to be mended is not right as it stands."""
+    page, cells, answers = of_page
+    numbers = {answer.function: answer.number for answer in answers}
+    names = {"np": np, "torch": torch}
+    for text in map(source, cells):
+        if "*Find the bug" in text:
+            code = re.search(r"```python\n(def (\w+)\(.*?)```", text, re.DOTALL)
+            exec(code[1], names)
+            number = numbers[code[2]]
+            for shown in (True, False):
+                assert page.grade(number, names[code[2]], shown) < page.known[number].points
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+def beam(next_words, K, most, score=np.log, first_end=False):
+    """A beam search with faults."""
+    found = [(0.0, [])]
+    for _ in range(most):
+        ended = [f for f in found if f[1][-1:] == ["[EOS]"]]
+        if first_end and ended:
+            return ended[0][1]
+        longer = [(s + score(p), [*y, w]) for s, y in found for w, p in next_words(y).items()]
+        found = sorted(ended + longer, reverse=True)[:K]
+    return found[0][1]
+
+
+def reads(M, states, read, gate_and_update, of_read=True, keeps=True):
+    """A memory that is written with what was not yet read, or that does not erase."""
+    result = [read(states[0], M)]
+    for h in states[1:]:
+        z, u = gate_and_update(h, result[-1] if of_read else read(h, M), M)
+        M = z * M + (1 - z) * u if keeps else z * M + u
+        result.append(read(h, M))
+    return torch.stack(result)
+
+
+def grams(words, n):
+    return [*zip(*(words[i:] for i in range(n)))]
+
+
+# What looks right and is not: by page and exercise.
+WRONG = {
+    ("start_here", 1): [  # sums to 1; copies only what it cannot generate; the switch the wrong way
+        lambda p, P_g, alpha, ids, size: torch.cat([p * P_g, (1 - p) * torch.ones(2).double() / 2]),
+        lambda p, P_g, alpha, ids, size: torch.cat([P_g, torch.zeros(2)]).index_add(0, ids, alpha * (ids > 11)),
+        lambda p, P_g, alpha, ids, size: torch.cat([(1 - p) * P_g, torch.zeros(2)]).index_add(0, ids, p * alpha),
+    ],
+    ("start_here", 2): [  # greedy; of all summaries; probabilities added; stops at the first that ends
+        lambda next_words, K, most: beam(next_words, 1, most),
+        lambda next_words, K, most: beam(next_words, 1000, most),
+        lambda next_words, K, most: beam(next_words, K, most, score=lambda p: p),
+        lambda next_words, K, most: beam(next_words, K, most, first_end=True),
+    ],
+    ("start_here", 3): [
+        sorted,
+        lambda words: list(dict.fromkeys(words[::-1])),
+        lambda words: words[1:] + words[:1],
+        lambda words: [word[::-1] for word in words],
+    ],
+    ("start_here", 5): [
+        lambda T, N: [T - 1, T - N],
+        lambda T, N: [T, max(0, T - N)],
+        lambda T, N: [T - 1, 0],
+        lambda T, N: [T - 1, T // N - 1],
+    ],
+    ("start_here", 7): [  # at a large exponent all ranks are 0
+        lambda a, n, b, m: 50.0,
+        lambda a, n, b, m: np.log(a / b) / np.log(m / n),
+        lambda a, n, b, m: (b / a) / (m / n),
+    ],
+    ("start_here", 8): [  # [EOS] left out; always possible; unknown words never
+        lambda source, summary: [word in source for word in summary],
+        lambda source, summary: [*(word in source for word in summary), True],
+        lambda source, summary: [*(word in source and word < 12 for word in summary), False],
+    ],
+    ("mem2mem", 1): [
+        lambda alpha, beta, of: alpha * beta[:, of],
+        lambda alpha, beta, of: alpha,
+        lambda alpha, beta, of: (alpha * beta[:, of]).masked_fill(alpha == 0, -torch.inf).softmax(1),
+        lambda alpha, beta, of: alpha * beta[:, of] / (alpha * beta[:, of]).sum(0).clamp_min(1e-9),
+    ],
+    ("mem2mem", 2): [
+        lambda *of: reads(*of, of_read=False),
+        lambda *of: reads(*of, keeps=False),
+        lambda M, states, read, _: torch.stack([read(h, M) for h in states]),
+    ],
+    ("mem2mem", 3): [  # types, ROUGE's count, of the source's, a share, parts of words
+        lambda s, t, n: 100 * len({*grams(s, n)} & {*grams(t, n)}) / len({*grams(s, n)}),
+        lambda s, t, n: 100 * (Counter(grams(s, n)) & Counter(grams(t, n))).total() / len(grams(s, n)),
+        lambda s, t, n: 100 * sum(g in grams(t, n) for g in grams(s, n)) / len(grams(t, n)),
+        lambda s, t, n: sum(g in grams(t, n) for g in grams(s, n)) / len(grams(s, n)),
+        lambda s, t, n: 100 * sum(" ".join(g) in " ".join(t) for g in grams(s, n)) / len(grams(s, n)),
+    ],
+    ("mem2mem", 4): [
+        lambda on: len(on) - len(set(on)),
+        lambda on: 2 * (len(on) - len(set(on))),
+        lambda on: sum(on.count(a) for a in on),
+        lambda on: len(on) * (len(on) - 1),
+    ],
+    ("mem2mem", 7): [
+        lambda k, z, M, u: z**k * M + (1 - z) * u,
+        lambda k, z, M, u: z**k * M + (1 - z) ** k * u,
+        lambda k, z, M, u: z**k * M + k * (1 - z) * u,
+        lambda k, z, M, u: z * M + (1 - z) * u,
+    ],
+}
+
+
+@pytest.mark.parametrize(("page", "number"), WRONG, ids=[f"{page}-{number}" for page, number in WRONG])
+def test_what_looks_right_and_is_not_earns_less_than_every_point(page, number, capsys):
+    """Nor does it pass the cases that a class may see, and lose its points later."""
+    exercises = import_module(f"lib.exercises.{page}").PAGE
+    for attempt in WRONG[page, number]:
+        for shown in (True, False):
+            assert exercises.grade(number, attempt, shown) < exercises.known[number].points
