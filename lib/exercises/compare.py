@@ -1,6 +1,7 @@
 """Exercises of the page that compares the models."""
 
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 
@@ -22,6 +23,7 @@ def interval_of_difference() -> Iterator[Case]:
         yield Case(f"{count} documents", (first, second), ends, tolerance=luck / max(1, *map(abs, ends)))
 
 
+@cache
 def _least_documents(difference: float, spread: float) -> int:
     """The least for a star, where half of the documents differ by `spread` more and half by as much less: a resample
     has a binomial number of the former."""

@@ -51,24 +51,30 @@ def attention_of_graph() -> Iterator[Case]:
         yield Case(what, (one.clone(), present), weights[present], of=itemgetter(present))
 
 
+def _pooling(model: HierarchicalTransformer, batch: Batch) -> dict[str, tuple[Tensor, Tensor]]:
+    """What enters and leaves parts of the first global layer: scores, values, and the norm of what is pooled."""
+    layer, found = model.global_layers[0], {}
+    with ExitStack() as stack:
+        for name in ("score", "value", "pool_norm"):
+
+            def keep(module, inputs, output, name=name) -> None:
+                found[name] = inputs[0].float(), output.float()
+
+            stack.callback(getattr(layer, name).register_forward_hook(keep).remove)
+        model.encode(batch)
+    return found
+
+
 @PAGE.exercise(2, points=2)
 def pooled_words() -> Iterator[Case]:
     for lengths in ([2, 5, 3], [4, 1, 6, 2]):
-        batch, model, found = _batch(_cluster(*lengths)), small_transformer(seed=len(lengths)), {}
-        layer, rows = model.global_layers[0], batch.ragged
-        hooks = [
-            getattr(layer, name).register_forward_hook(lambda _, x, y, name=name: found.update({name: (x[0], y)}))
-            for name in ("score", "value", "pool_norm")
-        ]
-        with ExitStack() as stack:
-            for hook in hooks:
-                stack.callback(hook.remove)
-            model.encode(batch)
-        at = rows.number[rows.row], rows.place
-        random = torch.randn(2, len(lengths), max(lengths), 8, generator=torch.manual_seed(0))
-        a, b = 3 * random[0, ..., :2], random[1].unsqueeze(2).repeat(1, 1, 2, 1)
-        a[at], b[at] = found["score"][1].float(), found["value"][1].unflatten(-1, (2, 8)).float()
-        mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+        batch = _batch(_cluster(*lengths))
+        found, rows = _pooling(small_transformer(seed=len(lengths)), batch), batch.ragged
+        m, n, at = len(lengths), max(lengths), (rows.number[rows.row], rows.place)
+        random = torch.manual_seed(0)  # what stands in padding
+        a, b = 3 * torch.randn(m, n, 2, generator=random), torch.randn(m, n, 2, 8, generator=random)
+        a[at], b[at] = found["score"][1], found["value"][1].unflatten(-1, (2, 8))
+        mask = torch.arange(n) < torch.tensor(lengths)[:, None]
         pooled = found["pool_norm"][0][rows.number.argsort()]
         yield Case(f"rows of {', '.join(map(str, lengths))} words", (a, b, mask), pooled)
 
@@ -230,10 +236,11 @@ def _trained() -> HierarchicalTransformer:
     return learn(model, iter(batches * 15), 1e-2).eval().requires_grad_(False)
 
 
+@cache
 def _right(sees: str = "all", title_cut: bool = False) -> float:
     """The share of unseen clusters of which the trained model writes the right word."""
     model, clusters = _trained(), _named(200, 10**6)
-    batch, named = _batch(*clusters), torch.tensor([[1 + c.labels.argmax()] for c in clusters])
+    batch, named = _batch(*clusters), torch.tensor([[1 + c.labels.argmax()] for c in clusters])  # type: ignore
     with ExitStack() as stack:
         if title_cut:
             stack.enter_context(changes_of(model)["first paragraph cut"].model(model))

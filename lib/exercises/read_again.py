@@ -37,10 +37,10 @@ def importance_in_a_batch() -> Iterator[Case]:
     weights = *(part.weight for part in parts), reader.importance_word.bias
     for texts in (([4, 7, 10, 5, 8, 6], [9, 4, 5]), ([5, 5, 8], [7, 11, 6, 4, 9, 5, 8], [6])):
         batch, mask = _texts(*texts), _texts(*texts).source_mask
-        x, alpha = reader.source_embedding(batch.source), reader.encode(batch).importance
+        x, state = reader.source_embedding(batch.source), reader.encode(batch)
         what = f"texts of {', '.join(str(len(text)) for text in texts)} words"
         arguments = reader.first_read(x)[0], x, mask, *weights
-        yield Case(what, arguments, alpha[mask], of=itemgetter(mask))
+        yield Case(what, arguments, state.importance[mask], of=itemgetter(mask))  # type: ignore
 
 
 @PAGE.exercise(2, points=2)
@@ -99,6 +99,7 @@ def push_on_the_copy_scores() -> Iterator[Case]:
         yield Case(what, (g, k.detach(), places), torch.autograd.grad(log_P, k)[0])
 
 
+@cache
 def _largest_state(importance: str, seed: int) -> float:
     reader = small_reader(seed, encoder="read-again gru", importance=importance, hidden=32)
     return reader.encode(_texts([4 + i % 8 for i in range(60)])).words.abs().max().item()
