@@ -240,7 +240,8 @@ def _trained() -> HierarchicalTransformer:
 def _right(sees: str = "all", title_cut: bool = False) -> float:
     """The share of unseen clusters of which the trained model writes the right word."""
     model, clusters = _trained(), _named(200, 10**6)
-    batch, named = _batch(*clusters), torch.tensor([[1 + c.labels.argmax()] for c in clusters])  # type: ignore
+    named = torch.tensor([[1 + c.labels.argmax()] for c in clusters])  # type: ignore[union-attr]
+    batch = _batch(*clusters)
     with ExitStack() as stack:
         if title_cut:
             stack.enter_context(changes_of(model)["first paragraph cut"].model(model))

@@ -40,7 +40,7 @@ def importance_in_a_batch() -> Iterator[Case]:
         x, state = reader.source_embedding(batch.source), reader.encode(batch)
         what = f"texts of {', '.join(str(len(text)) for text in texts)} words"
         arguments = reader.first_read(x)[0], x, mask, *weights
-        yield Case(what, arguments, state.importance[mask], of=itemgetter(mask))  # type: ignore
+        yield Case(what, arguments, state.importance[mask], of=itemgetter(mask))  # type: ignore[index]
 
 
 @PAGE.exercise(2, points=2)
