@@ -322,64 +322,104 @@ print("python -m lib.human scores runs/rating")
 r"""
 # 6. Exercises
 
-A check says how many cases are right and shows the first wrong one, but never the right answer. Open an answer's fold to see a solution. This part has its own set-up cell; `make class` makes a notebook of it (`teaching.md`).
+Two functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
+something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
+above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %%
 import numpy as np
 
-from lib.evaluation.bootstrap import paired_bootstrap
-from lib.pages.exercises import Exercise
+from lib.exercises.compare import check, progress
 
 # %% [markdown]
 r"""
 ## Compute
 
-**1.** Two systems were scored on the same documents, in the lists `first` and `second`. Return two numbers: the mean difference, second minus first, and the number of documents on which the second system is better. `lib.evaluation.bootstrap.paired_bootstrap` gives the same mean. (2 points)
+**1.** *Find the bug.* This is somebody's bootstrap of the difference between two systems (section 3). It finds hardly any difference real:
+
+```python
+def interval_of_difference(first, second):
+    random = np.random.default_rng(0)
+    a, b = (random.choice(x, (2000, len(x))).mean(1) for x in (first, second))
+    return np.percentile(b - a, [2.5, 97.5])
+```
+
+Write it right. (2 points, 10 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "compare-1", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["hide-input"]
-def difference_and_wins(first, second):
-    ### BEGIN SOLUTION
-    differences = [b - a for a, b in zip(first, second)]
-    return [sum(differences) / len(differences), sum(d > 0 for d in differences)]
-    ### END SOLUTION
+# %%
+def interval_of_difference(first, second):
+    """Ends of the 95% interval of the mean of second - first, two numbers.
+
+    first, second: arrays of scores, of the same documents in the same order.
+    """
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "compare-1-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-asked = Exercise(1, points=2)
-scores = np.random.default_rng(0).normal(size=(2, 9))
-wanted = [paired_bootstrap(*scores).mean, np.sum(scores[1] > scores[0])]
-asked.same("9 documents", lambda: difference_and_wins(*scores), wanted)
-### BEGIN HIDDEN TESTS
-asked.same("a tie", lambda: difference_and_wins([1.0, 2.0], [1.0, 3.0]), [0.5, 1])
-### END HIDDEN TESTS
-asked.score()
+# %%
+check(1, interval_of_difference)
 
 # %% [markdown]
 r"""
-**2.** Three people chose the best and the worst of three summaries of one document. Best-worst scaling counts 1 for each best choice and -1 for each worst choice, and divides the sum by how often the summary was shown. A summary has a letter. Return the score of one letter, given the lists of best and
-of worst choices; each person gives one best and one worst choice. (2 points)
+<details><summary>Hint</summary>
+
+Some documents are hard for every system. Which documents do the two means here come from?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def interval_of_difference(first, second):
+    random, n = np.random.default_rng(0), len(first)
+    drawn = random.integers(0, n, (2000, n))
+    return np.percentile((second - first)[drawn].mean(1), [2.5, 97.5])
+```
+
+The two means were of different documents, so the interval held how much documents differ from each other. The same documents have to be drawn for both. (`lib.evaluation.bootstrap.paired_bootstrap` is the library's.)
+
+</details>
+"""
+
+# %% [markdown]
+r"""
+## Derive
+
+**2.** Two systems differ by `difference` on average, and the differences on single documents have the standard deviation `spread`. The mean of so many documents is nearly normally distributed. Of how many documents would the difference get a star (section 3)? LexRank and Mem2Mem, 0.6 apart, have none on 30 papers. (3 points, 10 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "compare-2", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["hide-input"]
-def best_minus_worst(letter, best, worst):
-    ### BEGIN SOLUTION
-    return (best.count(letter) - worst.count(letter)) / len(best)
-    ### END SOLUTION
+# %%
+def documents_for_a_star(difference, spread):
+    """Two numbers in, one out: the documents; 5% more or less does not matter."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "compare-2-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-asked = Exercise(2, points=2)
-choices = ["A", "A", "C"], ["B", "C", "B"]
-asked.same("A", lambda: best_minus_worst("A", *choices), 2 / 3)
-### BEGIN HIDDEN TESTS
-asked.same("B", lambda: best_minus_worst("B", *choices), -2 / 3)
-asked.same("C", lambda: best_minus_worst("C", *choices), 0.0)
-### END HIDDEN TESTS
-asked.score()
+# %%
+check(2, documents_for_a_star)
+
+# %% [markdown]
+r"""
+<details><summary>Hint</summary>
+
+How wide is a 95% interval of a mean? It has to end before 0.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def documents_for_a_star(difference, spread):
+    return (1.96 * spread / difference) ** 2
+```
+
+The half-width is $1.96\,\text{spread}/\sqrt n$. Half the difference needs four times the documents.
+
+</details>
+"""
+
+# %%
+progress()
 
 # %% [markdown]
 r"""

@@ -296,7 +296,12 @@ task_table("memory", columns, rows)
 learned, _ = learn_planted(MemoryAlone, "both", "never written", seed)
 A, psi = planted_attention(learned, shown)
 panels = [
-    {"title": "write attention A", "weights": A, "marked": planted_at(shown), "columns": "sentence"},
+    {
+        "title": "write attention A",
+        "weights": A,
+        "marked": planted_at(shown),
+        "columns": "sentence",
+    },
     {"title": "read attention ψ", "weights": psi, "columns": "decoding step"},
 ]
 caption = (

@@ -30,7 +30,8 @@ be **copied** from the text. Second, unknown words do not all enter the decoder 
 | 3 | a task that can only be learned by copying | 3 |
 | 4 | every equation as a short function, checked against the library `lib`; then all functions together as the loss, for every encoder | 40 |
 | 5 | the paper's studies on the dispatches: encoders (its Table 1), vocabulary sizes (Table 3), embeddings from context, decoding time (Table 4) | 15 |
-| 6, 7 | what deviates, exercises | 70 |
+| 6 | what deviates | 5 |
+| 7 | ten exercises | 80 |
 
 Before this page: [Windowed attention](windowed.ipynb); next: [Mem2Mem](mem2mem.ipynb).
 
@@ -134,6 +135,7 @@ show_tables()
 def saved(name):
     """The numbers of a file in `figures`."""
     return json.loads((project_root() / "figures" / f"{name}.json").read_text("utf-8"))
+
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
@@ -283,6 +285,7 @@ unknown in training too, and the model copies three of the five names that were 
 The table shows ROUGE F1 in percent, with a seeded 95% bootstrap interval over test pairs. *Lead (8 words)* is the first eight words of the text;
 the paper's headlines have eight words on average. For the shipped model this is a saved table, made by `python -m lib.trained score read_again` on all 1,106 test pairs of Reuters.
 """
+
 
 # %% slideshow={"slide_type": "skip"}
 def plain_setting(numbers):
@@ -628,6 +631,7 @@ $$h^2_i=(1-\alpha_i\odot z_i)\odot h^2_{i-1}+(\alpha_i\odot z_i)\odot\tilde h^2_
 PyTorch has no such cell; the library's scan is `GatedGRU`.
 """
 
+
 # %% slideshow={"slide_type": "skip"}
 def by_hand(alpha, z=0.6, before=1.0, new=0.0):
     plain = (1 - z) * before + z * new
@@ -956,6 +960,7 @@ The loss of a batch is the mean over its documents.
 $$\mathcal L=-\frac1T\sum_t\log P(y_t\mid y_{<t},x)\tag{18}$$
 """
 
+
 # %% slideshow={"slide_type": "skip"}
 def read_document(document, model):
     """States of the words [n, d], where the decoder starts from [d]; any encoder."""
@@ -1030,7 +1035,10 @@ torch.manual_seed(1)
 sizes = ABSConfig(size_of_Y, len(read), embedding=3, hidden=4, context=2, smoothing=1)
 abs_model = ABS(sizes).double()
 abs_output, _ = abs_model.decode(batch.target_input, abs_model.encode(batch))
-heard = [BOS, *(word if word < size_of_Y else UNK for word in inputs)]  # C - 1 [BOS] in front
+heard = [
+    BOS,
+    *(word if word < size_of_Y else UNK for word in inputs),
+]  # C - 1 [BOS] in front
 x = embeddings(abs_model, toy[b])
 contexts = [torch.tensor(heard[t : t + 2]) for t in range(T)]
 naive = torch.stack([abs_scores(x, context, abs_model) for context in contexts])
@@ -1245,6 +1253,7 @@ The paper says that the embedding $\mathbf p_i$ of a rare word is near that of a
 the $\mathbf p_i$ of the shipped model.
 """
 
+
 # %% slideshow={"slide_type": "skip"}
 def neighbours(document, count=4):
     """Unknown words of a document, each with its neighbours in Y."""
@@ -1379,352 +1388,400 @@ as 69,000 without it in the paper (0.084 and 0.356 s).
 r"""
 # 7. Exercises
 
-You write nine functions of at most five lines each. A check compares your results with the library or with something computed in another way. It says how many cases are right
-and shows the first wrong one, but never the right answer; code that raises an exception is a wrong case. Open an answer's fold to see a solution. This part has its own set-up cell and needs nothing
-from above. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
+Ten functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
+something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
+above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 import torch
 
-from lib.data.batch import EncodedDocument, make_batch
-from lib.data.synthetic import planted_sentences
-from lib.data.vocabulary import EOS
-from lib.pages.exercises import Exercise
-from lib.layers.gru import GatedGRU
-from lib.models.read_again import ReadAgain, ReadAgainConfig
-from lib.tasks.task import learn
-
-WORDS, KNOWN_WORDS = [4, 7, 12, 5, 12, 6], 12  # a vocabulary of 12 words; 12 is unknown
-short_text = EncodedDocument.of("a", WORDS, [6], [5, 12, EOS], ["zebra"])
-
-
-def small_reader(**changes):
-    """With random weights; both tables have 12 rows, where nothing else is said."""
-    torch.manual_seed(0)
-    sizes = {"vocab_size": KNOWN_WORDS, "source_vocab_size": KNOWN_WORDS}
-    sizes |= {"embedding": 4, "hidden": 5, "dropout": 0.0, **changes}
-    return ReadAgain(ReadAgainConfig(**sizes))
-
-
-short_batch = make_batch([short_text], KNOWN_WORDS)
-reader = small_reader(encoder="read-again gru").double().requires_grad_(False)
-reader_state = reader.encode(short_batch)
-reader_output, _ = reader.decode(short_batch.target_input, reader_state)
+from lib.exercises.read_again import check, progress
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Compute
 
-**1.** Return the importance (5) of all words, $[n, d]$, without a loop, from the first read's states `h1` $[n, d]$ and the embeddings `x` $[n, e]$. `W_e`, `U_e`, `V_e` are matrices; the library adds a bias `b` of $d$ numbers. (2 points)
+**1.** *Find the bug.* This is somebody's importance (5) of all words of a batch. It is right for one text alone, and wrong for a batch of several:
+
+```python
+def importance_in_a_batch(h1, x, mask, W_e, U_e, V_e, b):
+    text = h1[:, -1:] @ U_e.T
+    return torch.tanh(h1 @ W_e.T + b + text + x @ V_e.T)
+```
+
+Write it right. The values at padding do not count. (2 points, 10 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-1", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def importance_of_words(h1, x, W_e, U_e, V_e, b):
-    ### BEGIN SOLUTION
-    return torch.tanh(h1 @ W_e.T + b + U_e @ h1[-1] + x @ V_e.T)
-    ### END SOLUTION
+# %% slideshow={"slide_type": "skip"}
+def importance_in_a_batch(h1, x, mask, W_e, U_e, V_e, b):
+    """Importance of the words of B texts, padded to n words: [B, n, d].
+
+    h1: states of the first read [B, n, d]; x: embeddings [B, n, e]; mask [B, n]:
+    whether there is a word; W_e, U_e [d, d]; V_e [d, e]; b: the library's bias [d].
+    """
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "read_again-1-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(1, points=2)
-x = reader.source_embedding(short_batch.source[0])
-h1 = reader.first_read(x)[0]
-parts = reader.importance_word, reader.importance_text, reader.importance_input
-given = *(part.weight for part in parts), reader.importance_word.bias
-wanted = reader_state.importance[0]
-asked.same("the text", lambda: importance_of_words(h1, x, *given), wanted)
-### BEGIN HIDDEN TESTS
-turned = make_batch([EncodedDocument.of("", [9, 4], [2], [EOS])], KNOWN_WORDS)
-y = reader.source_embedding(turned.source[0])
-h, wanted = reader.first_read(y)[0], reader.encode(turned).importance[0]
-asked.same("two words", lambda: importance_of_words(h, y, *given), wanted)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(1, importance_in_a_batch)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**2.** Read the second time (4): return the states $[n, d]$ of embeddings `x` $[n, e]$ with the importance `alpha` $[n, d]$. `gru` takes a word $[1, e]$ and a state $[1, d]$; the second value that it returns is the next state, $[1, d]$. All tensors are in double precision; `torch.zeros_like` gives zeros that are, too. The library's scan is `GatedGRU`. (2 points)
+<details><summary>Hint</summary>
+
+Which word stands at place $-1$ of the shorter texts? `mask.sum(1)` says how long each text is.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def importance_in_a_batch(h1, x, mask, W_e, U_e, V_e, b):
+    last = h1[torch.arange(len(h1)), mask.sum(1) - 1]
+    return torch.tanh(h1 @ W_e.T + b + (last @ U_e.T)[:, None] + x @ V_e.T)
+```
+
+The state at the last place of the batch has read padding, and in a shorter text it is not $h^1_n$. Padding behind the words reaches none of them in the first read; here it would reach all.
+
+</details>
 """
-
-
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-2", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def second_read(x, alpha, gru):
-    ### BEGIN SOLUTION
-    h, states = torch.zeros_like(alpha[:1]), []
-    for x_i, alpha_i in zip(x, alpha):
-        h = (1 - alpha_i) * h + alpha_i * gru(x_i[None], h)[1]
-        states.append(h[0])
-    return torch.stack(states)
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "read_again-2-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(2, points=2)
-scan = GatedGRU(4, 5).double().requires_grad_(False)
-x, alpha = torch.randn(7, 4).double(), torch.rand(7, 5).double() * 2 - 1
-wanted = scan(x[None], alpha[None])[0]
-asked.same("seven words", lambda: second_read(x, alpha, scan.gru), wanted)
-### BEGIN HIDDEN TESTS
-plain, ones = scan.gru(x)[0], torch.ones_like(alpha)
-asked.same("importance 1", lambda: second_read(x, ones, scan.gru), plain)
-### END HIDDEN TESTS
-asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**3.** Return $P(w)$ (17) of the id `word`. `g` are the scores of the vocabulary $Y$, `k` the scores of the places of the text (16), and the list `source` has the ids of these places. `ReadAgain.log_prob` is the library's. (2 points)
+**2.** How many weights do the reads have if they are LSTMs? An LSTM has four gates, each with a matrix for what enters, one for the state before, and two biases (PyTorch's). Count the first read (1), the second read of one text (8), and that of option 1 (9) with places for a number of sentences. (2 points, 10 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-3", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def generated_or_copied(word, g, k, source):
-    ### BEGIN SOLUTION
-    here = torch.tensor([place == word for place in source])
-    generated = g[word].exp() if word < len(g) else 0.0
-    return (generated + k[here].exp().sum()) / (g.exp().sum() + k.exp().sum())
-    ### END SOLUTION
+# %% slideshow={"slide_type": "skip"}
+def weights_of_reads(e, d, sentences):
+    """Whole numbers: width of embeddings and of states, sentences. Returns three."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "read_again-3-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(3, points=2)
-g, k = reader.generate(reader_output.features)[0, 0], reader_output.copy[0, 0]
-
-
-def P_by_lib(word):
-    asked_for = torch.full_like(short_batch.target, word)
-    return reader.log_prob(reader_output, asked_for, reader_state)[0, 0].exp()
-
-
-wanted = P_by_lib(12)
-asked.same("to be copied", lambda: generated_or_copied(12, g, k, WORDS), wanted)
-### BEGIN HIDDEN TESTS
-for word in (5, 8):
-    wanted = P_by_lib(word)
-    asked.same(f"{word}", lambda w=word: generated_or_copied(w, g, k, WORDS), wanted)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(2, weights_of_reads)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**4.** How many weights does each read of `"read-again lstm"` have? An LSTM has four gates, each with a matrix for what enters, one for the state before, and two biases (PyTorch's). The word, its state and the text enter the second read (8). Return both numbers for embeddings of `e` and states of `d` numbers. (2 points)
-"""
+<details><summary>Hint</summary>
 
+What enters is as wide as everything in the square brackets of (8) and (9) together.
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-4", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def weights_of_both_reads(e, d):
-    ### BEGIN SOLUTION
+</details>
+<details><summary>Solution</summary>
+
+```python
+def weights_of_reads(e, d, sentences):
     def weights(enters):
         return 4 * d * (enters + d + 2)
 
-    return [weights(e), weights(e + 2 * d)]
-    ### END SOLUTION
+    return [weights(e), weights(e + 2 * d), weights(e + d + sentences * d)]
+```
+
+The word, its state and the text enter the second read; in option 1, the word, its state and the vectors of all sentences.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**3.** *Find the bug.* This is somebody's $P(w)$ (17), from the scores (16):
+
+```python
+def generated_or_copied(word, g, k, source):
+    generated = g.softmax(0)[word] if word < len(g) else 0
+    copied = k.softmax(0)[source.index(word)] if word in source else 0
+    return generated + copied
+```
+
+The probabilities of all words do not sum to 1. Write it right. (2 points, 10 minutes)
+"""
 
 
-# %% nbgrader={"grade": true, "grade_id": "read_again-4-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(4, points=2)
+# %% slideshow={"slide_type": "skip"}
+def generated_or_copied(word, g, k, source):
+    """P of the id `word`, a number.
+
+    g: scores of Y [|Y|]; k: scores of the places of the text [n]; source: a list, the
+    n ids of the text. Ids from |Y| on are not in Y.
+    """
+    raise NotImplementedError
 
 
-def counted_weights(e, d):
-    model = small_reader(encoder="read-again lstm", embedding=e, hidden=d)
-    reads = model.first_read, model.second_read
-    return [sum(p.numel() for p in read.parameters()) for read in reads]
+# %% slideshow={"slide_type": "skip"}
+check(3, generated_or_copied)
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
 
-asked.same("4 and 5", lambda: weights_of_both_reads(4, 5), counted_weights(4, 5))
-### BEGIN HIDDEN TESTS
-asked.same("16 and 32", lambda: weights_of_both_reads(16, 32), counted_weights(16, 32))
-### END HIDDEN TESTS
-asked.score()
+There are two faults. What do the probabilities of all words sum to, if the text has no word twice? And what is missing if it has?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def generated_or_copied(word, g, k, source):
+    here = torch.tensor([place == word for place in source])
+    generated = g[word].exp() if word < len(g) else 0
+    return (generated + k[here].exp().sum()) / (g.exp().sum() + k.exp().sum())
+```
+
+Two softmaxes sum to 2: one $Z$ is for both. And a word gets the share of every place where it stands. Half of the two softmaxes would sum to 1 as well, and be another model: one with a switch that is always at one half.
+
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Derive
 
-**5.** All scores $g$ and $k$ (16) are 0. How probable is a word of $Y$ that stands `times` times in a text of `words` words? `size_of_Y` is $|Y|$. (3 points)
+**4.** Take one dimension of the state, which begins at 0. By (6) the last state is a weighted sum of the candidates, $h^2_n=\sum_iw_i\tilde h^2_i$. Derive the weights. When is one negative? (3 points, 10 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-5", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def equal_scores(size_of_Y, words, times):
-    ### BEGIN SOLUTION
-    # every score has the same mass: one in Y, and one for each place
-    return (1 + times) / (size_of_Y + words)
-    ### END SOLUTION
+# %% slideshow={"slide_type": "skip"}
+def share_of_each_word(alpha, z):
+    """Importance alpha [n] and gate z [n] of n words in one dimension. Returns [n]."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "read_again-5-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(5, points=3)
-
-
-def with_equal_scores(size_of_Y, words, times):
-    text = [4] * times + [5] * (words - times)
-    batch = make_batch([EncodedDocument.of("", text, [words], [4])], size_of_Y)
-    model = small_reader(vocab_size=size_of_Y)
-    model.load_state_dict({k: 0 * w for k, w in model.state_dict().items()})
-    output, state = model.decode(batch.target_input, model.encode(batch))
-    return model.log_prob(output, batch.target, state)[0, 0].exp()
-
-
-wanted = with_equal_scores(10, 10, 3)
-asked.same("3 of 10", lambda: equal_scores(10, 10, 3), wanted, 1e-6)
-### BEGIN HIDDEN TESTS
-for case in ((10, 10, 0), (100, 20, 5), (6, 1, 1)):
-    wanted = with_equal_scores(*case)
-    asked.same(f"{case}", lambda case=case: equal_scores(*case), wanted, 1e-6)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(4, share_of_each_word)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**6.** Derive $\partial\log P(w)/\partial k$ from (17), for all places at once, $[n]$. `g` and `k` are the scores, `here` $[n]$ is 1 at the places of $w$ and 0 elsewhere, and $w$ is **not** in $Y$. Autograd checks it. (3 points)
+<details><summary>Hint</summary>
+
+What does (6) leave of the state before? Word $i$ goes through this once for each word behind it.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def share_of_each_word(alpha, z):
+    taken = alpha * z
+    return [taken[i] * (1 - taken[i + 1 :]).prod() for i in range(len(z))]
+```
+
+$w_i=\alpha_iz_i\prod_{j>i}(1-\alpha_jz_j)$: a word is taken, and what follows wears it away. Since $|\alpha_jz_j|<1$, a weight has the sign of its own $\alpha_i$; behind a word with a negative $\alpha_j$ the earlier ones *grow*.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**5.** Suppose that $\mathrm{GRU}^2$ of (4) gives the same number $u\ne0$ at every word, and that the importance is the same $\alpha$ everywhere. The state begins at 0. Derive the state after $n$ words, without a loop. (5) allows an $\alpha$ in $[-1, 1]$: does the state grow without bound, as the text gets longer? (3 points, 10 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-6", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
+def state_after(n, alpha, u):
+    """Returns the state after n words, and whether it grows without bound."""
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(5, state_after)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+What happens to $u-h$ at each word?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def state_after(n, alpha, u):
+    return [(1 - (1 - alpha) ** n) * u, alpha < 0]
+```
+
+$u-h$ is multiplied by $1-\alpha$ at each word. With $\alpha>0$ it goes to 0, with $\alpha=0$ it stays, and below 0 it grows with every word.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**6.** Derive $\partial\log P(w)/\partial k$ from (17), for all places at once. The word $w$ is **not** in $Y$. (3 points, 10 minutes)
+"""
+
+
+# %% slideshow={"slide_type": "skip"}
 def push_on_the_copy_scores(g, k, here):
-    ### BEGIN SOLUTION
-    # the share of each place among those of w, less its share of all mass
+    """g: scores of Y; k: scores of the places [n]; here: 1 at w's places, else 0 [n].
+
+    Returns [n].
+    """
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(6, push_on_the_copy_scores)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+$\log P(w)$ is a difference of two logarithms of sums. The derivative of $\log\sum_ie^{k_i}$ is a softmax.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def push_on_the_copy_scores(g, k, here):
     mine = here * k.exp()
     return mine / mine.sum() - k.exp() / (g.exp().sum() + k.exp().sum())
-    ### END SOLUTION
+```
 
+The share of each place among those of $w$, less its share of everything. Only the second part knows of $Y$.
 
-# %% nbgrader={"grade": true, "grade_id": "read_again-6-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(6, points=3)
-
-
-def copy_slope(g, k, here):
-    k = k.clone().requires_grad_()
-    log_P = (k.exp() @ here).log() - torch.cat([g, k]).logsumexp(0)
-    return torch.autograd.grad(log_P, k)[0]
-
-
-g, k = torch.randn(6).double(), torch.randn(3).double()
-case = g, k, torch.tensor([1.0, 0.0, 1.0]).double()
-asked.same("two places", lambda: push_on_the_copy_scores(*case), copy_slope(*case))
-### BEGIN HIDDEN TESTS
-g, k = torch.randn(9).double(), torch.randn(5).double()
-case = g, k, torch.eye(5)[2].double()
-asked.same("one place", lambda: push_on_the_copy_scores(*case), copy_slope(*case))
-### END HIDDEN TESTS
-asked.score()
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-**7.** Suppose that $\mathrm{GRU}^2$ of (4) gives the same number $u$ at every word, and that the importance is the same $\alpha$ everywhere. The state begins at 0. Derive the state after $n$ words, without a loop,
-and say whether it grows without bound as $n$ does; (5) allows an $\alpha$ in $[-1, 1]$, and $u$ is not 0. Return the state and the truth value. (3 points)
+</details>
 """
-
-
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-7", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def state_after(n, alpha, u):
-    ### BEGIN SOLUTION
-    # u - h is multiplied by 1 - α at each word: below α = 0 it grows with every one
-    return (1 - (1 - alpha) ** n) * u, alpha < 0
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "read_again-7-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(7, points=3)
-
-
-def word_by_word(n, alpha, u):
-    h = 0.0
-    for _ in range(n):
-        h = (1 - alpha) * h + alpha * u
-    return h
-
-
-asked.same("5 words", lambda: state_after(5, 0.3, 0.8)[0], word_by_word(5, 0.3, 0.8))
-### BEGIN HIDDEN TESTS
-for case in ((20, -0.5, 0.1), (3, 1.0, 0.7), (50, 0.0, 0.9)):
-    wanted = word_by_word(*case)
-    asked.same(f"{case}", lambda case=case: state_after(*case)[0], wanted)
-for alpha in (-1.0, -0.01, 0.0, 0.01, 1.0):
-    grows = abs(word_by_word(10**4, alpha, 0.5)) > 10
-    asked.same(f"α {alpha}", lambda a=alpha: state_after(2, a, 0.5)[1], grows)
-### END HIDDEN TESTS
-asked.score()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Change the model, and predict
 
-**8.** The importance (5) has $\tanh$; `importance="sigmoid"` keeps it positive. Take random weights and a text of 60 words. Predict which of the two has the larger state after the second read. Predict also whether the state can be larger than 1 in any dimension, first for
-`"tanh"`, then for `"sigmoid"`. Return a name and two truth values. (3 points)
+**7.** The importance (5) has $\tanh$; `importance="sigmoid"` keeps it positive. Take random weights and a text of 60 words. Which of the two has the larger state after the second read (4)? Can the state be larger than 1 in any dimension, first with `"tanh"`, then with `"sigmoid"`? (3 points, 5 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-8", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 def tanh_or_sigmoid():
-    ### BEGIN SOLUTION
-    # with 0 <= α <= 1 a state is a mean of numbers between -1 and 1, and with a
-    # negative α it leaves them: the exercise before
-    return ["tanh", True, False]
-    ### END SOLUTION
+    """A name and two truth values."""
+    raise NotImplementedError
 
 
-# %% nbgrader={"grade": true, "grade_id": "read_again-8-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(8, points=3)
-
-
-def largest_state(importance):
-    config = {"encoder": "read-again gru", "importance": importance, "hidden": 32}
-    text = [4 + i % 8 for i in range(60)]
-    batch = make_batch([EncodedDocument.of("", text, [60], [EOS])], KNOWN_WORDS)
-    return small_reader(**config).encode(batch).words.abs().max().item()
-
-
-largest = {name: largest_state(name) for name in ("tanh", "sigmoid")}
-wanted = max(largest, key=largest.get)
-asked.same("the larger", lambda: tanh_or_sigmoid()[0], wanted)
-### BEGIN HIDDEN TESTS
-for place, name in enumerate(largest, start=1):
-    asked.same(name, lambda n=place: tanh_or_sigmoid()[n], largest[name] > 1)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+check(7, tanh_or_sigmoid)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**9.** In the planted task of `lib.data.synthetic` a text here has four sentences of six words each. One sentence is marked, and its words are the headline. A model with copying and one without train
-for 30 steps. Predict which has the smaller loss (18), `"copying"` or `"without"`, in two cases: when all words are in $Y$; and when $Y$ has nothing but symbols and marks, so
-that the model without copying is asked for [UNK]. (3 points)
+<details><summary>Hint</summary>
+
+Exercise 5. What does (4) do when $0\le\alpha\le1$?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def tanh_or_sigmoid():
+    return ["tanh", True, False]
+```
+
+With $0\le\alpha\le1$ a state is a mean of numbers between $-1$ and 1; with a negative $\alpha$ it leaves them. The check takes five draws of the weights.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**8.** A text has nine words. The mixed second derivative $\partial^2h_5/\partial\mathbf x_3\,\partial\mathbf x_8$ says whether words 3 and 8 *act on each other* in the state of word 5: where it is 0, $h_5$ is a sum of what each does by itself. For which of these encoders, with random weights, is it **exactly** 0? A GRU that reads once (2); a bidirectional GRU, whose states are both directions beside each other; a bidirectional GRU of two layers; a GRU that reads again (4). (3 points, 5 minutes)
 """
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "read_again-9", "locked": false, "schema_version": 3, "solution": true, "task": false} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
+def never_meet():
+    """Four truth values, in the order of the text: whether it is exactly 0."""
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(8, never_meet)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+Which words does each number in $h_5$ depend on? A number that depends on word 3 alone, or on word 8 alone, has no mixed derivative.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def never_meet():
+    return [True, True, False, False]
+```
+
+Read once, word 5 has not seen word 8. Bidirectional, one half of $h_5$ has seen word 3 and the other word 8, and they lie side by side. This is the paper's argument for reading again. A second layer mixes the halves as well, so reading again is one way out and not the only one. The check changes both words, one or none, and looks whether the effects add up.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**9.** Words 12 and 13 are in no vocabulary, neither the decoder's nor the encoder's. The decoder has written one of them, and it enters the next step (15). Does the next step change if it is the other one? Say so in three cases: both stand in the text; neither stands in the text; both stand in the text, and the model has no copying. (3 points, 5 minutes)
+"""
+
+
+# %% slideshow={"slide_type": "skip"}
+def next_word_changes():
+    """Three truth values."""
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(9, next_word_changes)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+Which row of (15) applies? The encoder reads [UNK] for both words, at two places.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def next_word_changes():
+    return [True, False, False]
+```
+
+Both words are read as [UNK], but at different places: their states differ, and so do their $\mathbf p_i$. A word that is not in the text enters as [UNK], and without copying there is no $\mathbf p_i$.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**10.** In the planted task of `lib.data.synthetic` a text here has four sentences of six words each. One sentence is marked, and its words are the headline. A model with copying and one without train for 30 steps. Predict which one has the smaller loss (18), `"copying"` or `"without"`, in two cases: all words are in $Y$; $Y$ has nothing but symbols and marks, so that the model without copying is asked for [UNK]. (3 points, 5 minutes)
+"""
+
+
+# %% slideshow={"slide_type": "skip"}
 def smaller_loss():
-    ### BEGIN SOLUTION
-    # to point to a place is learned at once, and sooner than what each of the words
-    # is. With unknown words the other model is asked for [UNK] alone, which is easily
-    # said, and says nothing: losses can be compared only where the same is asked
+    """Two names: with all words in Y, and with none."""
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(10, smaller_loss)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+What has each model to learn in 30 steps, and is the same asked of both?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def smaller_loss():
     return ["copying", "without"]
-    ### END SOLUTION
+```
 
+To point to a place is learned sooner than what each of the words is. With unknown words, the other model is asked for [UNK] alone, which is easily said and says nothing: losses can be compared only where the same is asked.
 
-# %% nbgrader={"grade": true, "grade_id": "read_again-9-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} slideshow={"slide_type": "skip"}
-asked = Exercise(9, points=3)
+</details>
+"""
 
-
-def planted_loss(copy, size):
-    sizes = {"embedding": 16, "hidden": 16, "copy": copy, "vocab_size": size}
-    model = small_reader(**sizes, source_vocab_size=size)
-    made = (planted_sentences(16, i, 4, 6, 1, 30) for i in range(31))
-    *batches, last = (make_batch(documents, size) for documents in made)
-    return learn(model, batches, 1e-2).loss(last)["loss"].item()
-
-
-losses = planted_loss(True, 30), planted_loss(False, 30)
-truth = ["copying", "without"][losses[0] > losses[1]]
-asked.same("known words", lambda: smaller_loss()[0], truth)
-### BEGIN HIDDEN TESTS
-losses = planted_loss(True, 6), planted_loss(False, 6)
-truth = ["copying", "without"][losses[0] > losses[1]]
-asked.same("unknown words", lambda: smaller_loss()[1], truth)
-### END HIDDEN TESTS
-asked.score()
+# %% slideshow={"slide_type": "skip"}
+progress()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

@@ -1459,7 +1459,7 @@ Then somebody sorts the second system's scores by mistake before the comparison.
 
 # %% slideshow={"slide_type": "skip"}
 def shown_by_intervals():
-    """Four truth values: paired, unpaired; then with sorted scores, paired, unpaired."""
+    """Four truth values: paired, unpaired; the same with sorted scores."""
     raise NotImplementedError
 
 

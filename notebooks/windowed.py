@@ -210,12 +210,18 @@ fact_models = {mode: learn_facts(mode, seed) for mode in modes}
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 print("share of the facts; mean of three seeds, with the least and the largest")
-lengths = {f"{n} windows, {count} texts": f"facts of {n}" for n, count in TESTED.items()}
+lengths = {
+    f"{n} windows, {count} texts": f"facts of {n}" for n, count in TESTED.items()
+}
 task_table("windows", lengths, {mode: mode for mode in fact_models})
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 print("the symbol: precision and recall")
-symbols = {f"{what}, {n} windows": f"{what} of {n}" for n in (6, 12, 300) for what in ("precision", "recall")}
+symbols = {
+    f"{what}, {n} windows": f"{what} of {n}"
+    for n in (6, 12, 300)
+    for what in ("precision", "recall")
+}
 task_table("windows", symbols, {mode: mode for mode in ("windows", "streamed")})
 
 # %% [markdown] slideshow={"slide_type": "notes"}
@@ -230,7 +236,11 @@ One could also cut the text, summarize each chunk alone and put the parts togeth
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
 print("share of the facts of 100 texts; windows: three seeds")
-measures = {"4 windows": "facts of 4", "12 windows": "facts of 12", "said twice": "twice of 12"}
+measures = {
+    "4 windows": "facts of 4",
+    "12 windows": "facts of 12",
+    "said twice": "twice of 12",
+}
 readings = {how: f"facts anywhere, {how}" for how in READINGS}
 task_table("windows", measures, readings)
 

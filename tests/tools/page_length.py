@@ -72,9 +72,8 @@ def main() -> None:
     print("| page | words | lines of code | pictures | equations | minutes | exercises, minutes |\n|" + " --- |" * 7)
     for path in sorted((project_root() / "notebooks").glob("*.ipynb")):
         n = length_of(json.loads(Path(path).read_text(encoding="utf-8")))
-        print(
-            f"| {path.stem} | {n.words:,} | {n.lines} | {n.pictures} | {n.equations} | {n.minutes:.0f} | {n.exercises} |"
-        )
+        numbers = (f"{n.words:,}", n.lines, n.pictures, n.equations, f"{n.minutes:.0f}", n.exercises)
+        print(f"| {' | '.join(map(str, (path.stem, *numbers)))} |")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def browser() -> str | None:
 
 
 def problems(page: Path, width: int = 1300, theme: str = "light") -> list[dict]:
-    """What is wrong with a page in a window of `width` pixels: `kind` "wide" or "faint", with its tag and first words.
+    """What is wrong with a page in a window of `width` pixels: `kind` "wide" or "faint", its tag and first words.
 
     Raises RuntimeError where the browser shows nothing.
     """
@@ -46,8 +46,9 @@ def problems(page: Path, width: int = 1300, theme: str = "light") -> list[dict]:
     try:
         with TemporaryDirectory() as profile:
             command = [
-                browser() or "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                f"--user-data-dir={profile}", "--virtual-time-budget=60000", f"--window-size={width},1500", "--dump-dom",
+                browser() or "chromium", "--headless", "--no-sandbox", "--disable-gpu",
+                "--disable-dev-shm-usage", "--dump-dom",
+                f"--user-data-dir={profile}", "--virtual-time-budget=60000", f"--window-size={width},1500",
                 copy.resolve().as_uri(),
             ]  # fmt: skip
             shown = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120).stdout
