@@ -73,6 +73,7 @@ def test_numbers_are_found_by_value():
 
 def test_what_a_space_sets_apart_may_be_one_number_or_two():
     assert missing("1 635 nurses") == [] and missing("we measured 635", ["We measured 1 635."]) == []
+    assert missing("1 635 rats", ["1 cage, 634 rats"]) == [("1 635", "number")], "both have to be there"
     assert missing("1 635 rats", ["1 cage, 635 rats"]) == [] and missing("1 636", TEXT) == [("1 636", "number")]
 
 
