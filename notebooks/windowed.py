@@ -235,7 +235,7 @@ One could also cut the text, summarize each chunk alone and put the parts togeth
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
-print("share of the facts of 100 texts; windows: three seeds")
+print("share of the facts of 100 texts, with three seeds")
 measures = {
     "4 windows": "facts of 4",
     "12 windows": "facts of 12",
@@ -246,10 +246,9 @@ task_table("windows", measures, readings)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Cut into chunks a fifth of the facts is lost. Chunks that overlap lose none (one seed), windows 2% of four facts and 5% of twelve. So where to cut matters, and an overlap is enough; nothing is said twice.
+**What to see.** Cut into chunks a fifth of the facts is lost. Chunks that overlap lose none, windows 5% in texts of twelve. So where to cut matters, and an overlap is enough.
 
-The next picture is what the article calls maximum attention. For every word written it shows the source word with the largest weight, while the window
-(grey) slides.
+The next picture is the article's maximum attention: for every word written the source word with the largest weight; in grey the window.
 """
 
 
@@ -1302,7 +1301,7 @@ papers_table("chunks", ["R-1", "difference", "words", "repeated"])
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** For this run chunks are better, cut anywhere or between sentences, and hardly anything is said in two of them. It is not that windows are passed over: the first and the last chunk, in half the words each, are better too (+2.96). R-1 does not see whether the parts make one text; nobody has judged that here.
+**What to see.** For this run chunks are better, cut anywhere or between sentences, and hardly anything is said in two of them. The first and the last chunk, in half the words each, are better too (+2.96): it is not the windows between that are missed. Whether the parts make one text R-1 does not see.
 
 
 The next table scores the kept run on 200 test papers of the corpus that it has learned from (`python -m lib.trained score windowed`):

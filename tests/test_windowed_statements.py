@@ -98,6 +98,20 @@ def test_sliding_carries_over_with_every_seed():
     said(f"standard model writes {np.mean(table['standard']['facts of 12']):.0%} of them", PAGE)
 
 
+def test_an_overlap_is_enough_for_chunks():
+    table = by_row(numbers("task_windows")["results"])
+    chunks, overlapping, windows = (
+        table[f"facts anywhere, {how}"] for how in ("chunks", "overlapping chunks", "windows")
+    )
+    assert all(rows["seed"] == [0, 1, 2] for rows in (chunks, overlapping, windows))
+    assert set(overlapping["facts of 4"] + overlapping["facts of 12"]) == {1.0}
+    assert {f"{share:.0%}" for share in chunks["facts of 4"] + chunks["facts of 12"]} == {"81%"}
+    said(f"{np.mean(windows['facts of 4']):.0%} of the facts of 4 windows", DOC)
+    assert f"{1 - np.mean(windows['facts of 12']):.0%}" == "5%"
+    said("windows 5% in texts of twelve", PAGE)
+    assert not any(sum(rows[f"twice of {n}"]) for rows in (chunks, overlapping, windows) for n in (4, 12))
+
+
 @pytest.mark.parametrize("change, unit", [("no copying", " nats"), ("last section first", "")])
 def test_what_the_words_rest_on(change, unit):
     (row,) = [row for row in numbers("interventions_windowed")["changes"] if row["change"] == change]

@@ -89,9 +89,8 @@ def by_counts(sentences: Sentences, vectors: np.ndarray) -> np.ndarray:
     every = [x[x < len(vectors)] for x in (*sentences.reference, *sentences.source)]
     words, places = np.unique(np.concatenate(every), return_inverse=True)
     counts = np.zeros((len(every), len(words)))
-    np.add.at(
-        counts, (np.repeat(np.arange(len(every)), [len(x) for x in every]), places), vectors[words].any(1)[places]
-    )
+    rows, known = np.repeat(np.arange(len(every)), [len(x) for x in every]), np.abs(vectors).sum(1) > 0
+    np.add.at(counts, (rows, places), known[words[places]])
     counts /= np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1)
     return counts[: len(sentences.reference)] @ counts[len(sentences.reference) :].T
 
