@@ -197,6 +197,13 @@ TABLES = {
          *against("HT", *_ABLATIONS)),
         decodings=True,
     ),
+    "hierarchical_table_short": Table(
+        "Hierarchical transformer with copying, a few sentences of each section",
+        tuple(trained(name, f"{name} + copying", published={})
+              for name in (*_SHORT, "HT", "HT without global layers", *_GRAPHS)),
+        (("FT 150", "FT 300"), ("FT 300", "HT"), ("HT without global layers", "HT"), *(("HT", row) for row in _GRAPHS)),
+        decodings=True,
+    ),
 }  # fmt: skip
 
 SAMPLES = {
