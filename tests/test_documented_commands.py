@@ -92,6 +92,7 @@ SMALL = (
     Rule(r"--nproc-per-node \d+", "--nproc-per-node 2"),
     Rule(r"lib\.(score run|trained score|show_runs \w+) .*", r"\g<0> --documents 1"),
     Rule(r"lib\.intervene .*", r"\g<0> --documents 2"),
+    Rule(r"lib\.retrain .*", r"\g<0> --documents 2 --steps 1 --seeds 0"),
     Rule(r"lib\.score baselines .*", r"\g<0> --limit 4 --documents 1"),
     Rule(
         r"^python -m tests\.tools\.bench (\w+)$",
