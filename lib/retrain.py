@@ -48,7 +48,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Row:
+class ChangedRow:
     """A change of a model or of encoded documents, or options of the run that have other values."""
 
     change: Change = NOTHING
@@ -84,18 +84,18 @@ def _retrain(args: Namespace) -> None:
     if not isinstance(run.model, Summarizer):
         raise InputError(f"{args.run}: a model that chooses sentences gives no text a probability")
     run = _with_options(run, _values(run, args.set))
-    rows = {UNCHANGED: Row(), **{name: _row(run, name) for name in args.rows}}
+    rows = {UNCHANGED: ChangedRow(), **{name: _row(run, name) for name in args.rows}}
     numbers = _earlier(args) or {"run": str(args.run), "setting": _setting(args), "results": []}
     corpus = load_corpus(args.dataset)
     for row, seed, before, after in _trained(run, corpus, rows, args, numbers["results"]):
         numbers["results"].append({"row": row, "seed": seed, "before": before, "after": after})
         if args.output:
             write_json(args.output, numbers)
-    print(table(numbers["results"]))
+    print(_table(numbers["results"]))
 
 
 def _trained(
-    run: Run, corpus: Corpus, rows: Mapping[str, Row], args: Namespace, results: list[dict]
+    run: Run, corpus: Corpus, rows: Mapping[str, ChangedRow], args: Namespace, results: list[dict]
 ) -> Iterator[tuple[str, int, list[float], list[float]]]:
     """Row, seed and the references' log-probabilities before and after training, of what there is not yet."""
     how = Setting(args.steps, args.batch_size, args.learning_rate)
@@ -132,21 +132,21 @@ def _batches(model: Any, documents: Sequence[EncodedDocument], change: Change, h
         yield make_batch([change.document(d) if change.document else d for d in part], model.config.vocab_size)
 
 
-def row_of(model: Summarizer, name: str) -> Row:
+def row_of(model: Summarizer, name: str) -> ChangedRow:
     """The row of a change. Raises ValueError for one that there is not, or that no model can learn with."""
     known = changes_of(model)
     change = known[one_of(name, known, "change")]
     if change.text or change.state or change.only_known:
         raise InputError(f"{name!r} changes no part that a model can learn to do without")
-    return Row(change)
+    return ChangedRow(change)
 
 
-def _row(run: Run, name: str) -> Row:
+def _row(run: Run, name: str) -> ChangedRow:
     if "=" not in name:
         return row_of(run.model, name)
     values = _values(run, [name])
     _with_options(run, values)
-    return Row(options=values)
+    return ChangedRow(options=values)
 
 
 def _values(run: Run, pairs: Sequence[str]) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def differences(results: Sequence[Mapping]) -> dict[str, dict]:
     return found
 
 
-def table(results: Sequence[Mapping]) -> str:
+def _table(results: Sequence[Mapping]) -> str:
     lines = ["| change | at once | after training | seeds |", "| --- | --- | --- | --- |"]
     for row, of_row in differences(results).items():
         seeds = sum(result["row"] == row for result in results)

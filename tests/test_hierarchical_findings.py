@@ -2,12 +2,9 @@
 
 import re
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
-import pytest
 
-from lib import retrain
 from lib.data.corpora import load_corpus
 from lib.data.options import words_of
 from lib.papers import resolve
@@ -78,7 +75,9 @@ def test_graphs_join_as_many_pairs_as_the_text_says():
 def test_graphs_of_the_corpus_in_lower_case(shared):
     papers = list(islice(load_corpus(shared / "sumpubmed").split("test"), 100))
     (joined, _), (similar, stays) = density(papers, discourse), density(papers, similarity)
-    assert f"joins {joined}% of the pairs, all of them neighbours" in finding("A graph of discourse is no better tested")
+    assert f"joins {joined}% of the pairs, all of them neighbours" in finding(
+        "A graph of discourse is no better tested"
+    )
     said = finding("A graph of similarities changes nothing")
     assert f"joins {similar}% of the pairs" in said and f"{stays}% of the head's weight stays" in said
     assert f"the graph joins {similar}% of the pairs" in CLAIMS

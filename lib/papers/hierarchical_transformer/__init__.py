@@ -18,7 +18,6 @@ from lib.papers.tables import Kept, PageTable, Row, Samples, Table, against, bas
 from lib.runs.config import TrainConfig
 from lib.runs.search import DecodeConfig, source_sentences
 
-
 _FLAT = {"local_layers": 6, "global_layers": 0, "paragraph_positions": False}
 
 
@@ -201,7 +200,8 @@ TABLES = {
         "Hierarchical transformer with copying, a few sentences of each section",
         tuple(trained(name, f"{name} + copying", published={})
               for name in (*_SHORT, "HT", "HT without global layers", *_GRAPHS)),
-        (("FT 150", "FT 300"), ("FT 300", "HT"), ("HT without global layers", "HT"), *(("HT", row) for row in _GRAPHS)),
+        (("FT 150", "FT 300"), ("FT 300", "HT"), ("HT without global layers", "HT"),
+         *(("HT", row) for row in _GRAPHS)),
         decodings=True,
     ),
 }  # fmt: skip
