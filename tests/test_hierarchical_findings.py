@@ -5,6 +5,7 @@ from itertools import islice
 
 import numpy as np
 
+from lib import retrain
 from lib.data.corpora import load_corpus
 from lib.data.options import words_of
 from lib.papers import resolve
@@ -38,10 +39,26 @@ def test_what_changed_models_lose_is_kept():
     layers = finding("On papers the shipped models hardly use")
     names = ("layers cut", "layer 1 cut", "layer 2 cut", "sections backwards")
     assert all(says(layers, found) for found in (plain["layers cut"], *(copying[name] for name in names)))
-    assert f"{-copying['no copying'][0]:.2f} nats go with copying" in layers
+    assert f"{-copying['no copying'][0]:.2f} nats are lost without copying" in layers
     assert says(CLAIMS, copying["layers cut"])
     positions = finding("Paragraph positions are not seen to help")
     assert all(says(positions, of["no paragraph positions"]) for of in (plain, copying))
+
+
+def test_what_is_lost_after_training_on_is_kept():
+    numbers = read_numbers(FIGURES / "retrained_hierarchical_transformer_copying.json", "models", ("results",))
+    found = retrain.differences(numbers["results"])
+    of = {(row, when): (d.mean, d.low, d.high) for row, both in found.items() for when, d in both.items()}
+    layers = finding("On papers the shipped models hardly use")
+    graphs = finding("A graph of discourse is no better tested")
+    for when in ("before", "after"):
+        assert says(layers, of["layers cut", when]) and says(graphs, of["graph=discourse", when])
+    assert says(CLAIMS, of["layers cut", "after"]) and says(CLAIMS, of["graph=discourse", "after"])
+    own = [np.subtract(r["after"], r["before"]) for r in numbers["results"] if r["row"] == retrain.UNCHANGED]
+    assert f"the unchanged model gains {np.mean(own):.3f}" in layers
+    setting = numbers["setting"]
+    assert (setting["steps"], setting["batch size"], setting["documents"]) == (40, 4, 60)
+    assert {r["seed"] for r in numbers["results"]} == {0} and "one seed" in layers
 
 
 def density(documents, graph):
