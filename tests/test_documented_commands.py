@@ -95,6 +95,7 @@ SMALL = (
     Rule(r"lib\.intervene .*", r"\g<0> --documents 2"),
     Rule(r"lib\.solve memory( --output \S+)?$", r'lib.solve memory "all ways, both, plain gate" --seeds 0\1'),
     Rule(r"(lib\.solve .* --seeds \d+)(?: \d+)+", r"\1"),
+    Rule(r"lib\.retrain .*", r"\g<0> --documents 2 --steps 1 --seeds 0"),
     Rule(r"lib\.score baselines .*", r"\g<0> --limit 4 --documents 1"),
     Rule(
         r"^python -m tests\.tools\.bench (\w+)$",

@@ -18,12 +18,13 @@ from lib.papers.tables import Kept, PageTable, Row, Samples, Table, against, bas
 from lib.runs.config import TrainConfig
 from lib.runs.search import DecodeConfig, source_sentences
 
+_FLAT = {"local_layers": 6, "global_layers": 0, "paragraph_positions": False}
+
 
 def _flat(pieces: int, **options) -> Variant:
     """One sequence of the best paragraphs, which a transformer without global layers reads. The paper's "6-layer
     transformer": 6 layers in the encoder, and in the decoder 1, as all rows have it."""
-    config = {"local_layers": 6, "global_layers": 0, "paragraph_positions": False}
-    return Variant(HierarchicalTransformer, config, {**_sequence(pieces), **options})
+    return Variant(HierarchicalTransformer, _FLAT, {**_sequence(pieces), **options})
 
 
 def _sequence(pieces: int) -> dict:
@@ -54,8 +55,12 @@ VARIANTS = {
     ),
 }
 _ABLATIONS = [f"HT without {part}" for part in ("paragraph positions", "multi-head pooling", "global layers")]
-_COPYING = ["FT 600", "HT", "HT + similarity graph", *_ABLATIONS]
-VARIANTS |= {f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer) for name in _COPYING}
+_GRAPHS = ["HT + similarity graph", "HT + discourse graph"]
+_COPYING = ["FT 600", "FT 1200", "HT", *_GRAPHS, *_ABLATIONS]
+# beside the preset `short`: as much text as HT reads there, half of it, and as many layers in the encoder
+_SHORT = {f"FT {pieces}": pieces for pieces in (150, 300)}
+VARIANTS |= {name: replace(_flat(pieces), config={**_FLAT, "local_layers": 4}) for name, pieces in _SHORT.items()}
+VARIANTS |= {f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer) for name in (*_COPYING, *_SHORT)}
 
 _WRITTEN = {"length_penalty": 0.4, "length_offset": 5, "forbidden": (PAD, UNK, BOS, TITLE_END, PARAGRAPH_END)}
 _NOAM = {"warmup": 8_000, "beta2": 0.998, "max_norm": None}
@@ -110,6 +115,17 @@ PRESETS = {
             **{**_CODE, "warmup": 400},
         ),
         decode=_ABSTRACTS,
+    ),
+    # for the rows of a table in minutes: a few sentences of each section, and the beginning of the abstract
+    "short": Preset(
+        replace(_ARTICLES, paragraphs=7, paragraph_tokens=60, paragraph_words=40, section_words=56,
+                summary_tokens=48, vocab_size=3_000),
+        {"width": 64, "heads": 4, "inner": 128, "local_layers": 2},
+        train=TrainConfig(
+            batch_size=8, steps=600, learning_rate=0.05, validate_every=200, log_every=50,
+            **{**_CODE, "warmup": 100},
+        ),
+        decode=replace(_ABSTRACTS, min_length=40, max_length=48),
     ),
 }  # fmt: skip
 
@@ -176,7 +192,16 @@ TABLES = {
             baseline("LexRank (paragraphs, as the reference)", "lexrank"),
             *(trained(name, f"{name} + copying", published={}) for name in _COPYING),
         ),
-        (("FT 600", "HT"), ("HT", "HT + similarity graph"), *against("HT", *_ABLATIONS)),
+        (("FT 600", "HT"), ("FT 1200", "HT"), ("FT 600", "FT 1200"), *(("HT", row) for row in _GRAPHS),
+         *against("HT", *_ABLATIONS)),
+        decodings=True,
+    ),
+    "hierarchical_table_short": Table(
+        "Hierarchical transformer with copying, a few sentences of each section",
+        tuple(trained(name, f"{name} + copying", published={})
+              for name in (*_SHORT, "HT", "HT without global layers", *_GRAPHS)),
+        (("FT 150", "FT 300"), ("FT 300", "HT"), ("HT without global layers", "HT"),
+         *(("HT", row) for row in _GRAPHS)),
         decodings=True,
     ),
 }  # fmt: skip

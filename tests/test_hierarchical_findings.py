@@ -1,0 +1,100 @@
+"""What the text on the hierarchical transformer says of changed models and of graphs, against what is kept."""
+
+import re
+from itertools import islice
+
+import numpy as np
+
+from lib import retrain
+from lib.data.corpora import load_corpus
+from lib.data.options import words_of
+from lib.papers import resolve
+from lib.papers.hierarchical_transformer.graphs import capitalised_names, discourse_graph, similarity_graph
+from lib.system.files import project_root, read_numbers
+
+FIGURES = project_root() / "figures"
+TEXT = (project_root() / "docs" / "papers" / "hierarchical_transformer.md").read_text(encoding="utf-8")
+CLAIMS = (project_root() / "papers.md").read_text(encoding="utf-8")
+
+
+def finding(beginning):
+    (text,) = re.findall(rf"^\* \*\*{re.escape(beginning)}.*\n(?:  .*\n)*", TEXT, re.MULTILINE)
+    return text
+
+
+def says(text, found):
+    """Whether a text has a difference of log-probabilities as a loss, its interval after it in the same sentence."""
+    mean, low, high = (f"{-value:.3f}".replace("-0.000", "0.000") for value in found)
+    return re.search(rf"\b{re.escape(mean)} [^.:0-9]*{re.escape(f'[{high}, {low}]')}", text)
+
+
+def changes(name):
+    numbers = read_numbers(FIGURES / f"interventions_{name}.json", "interventions", ("run", "changes"))
+    assert (numbers["documents"], numbers["of"]) == (50, "references")
+    return {row["change"]: (row["difference"], row["low"], row["high"]) for row in numbers["changes"]}
+
+
+def test_what_changed_models_lose_is_kept():
+    plain, copying = changes("hierarchical_transformer"), changes("hierarchical_transformer_copying")
+    layers = finding("On papers the shipped models hardly use")
+    names = ("layers cut", "layer 1 cut", "layer 2 cut", "sections backwards")
+    assert all(says(layers, found) for found in (plain["layers cut"], *(copying[name] for name in names)))
+    assert f"{-copying['no copying'][0]:.2f} nats are lost without copying" in layers
+    assert says(CLAIMS, copying["layers cut"])
+    positions = finding("Paragraph positions are not seen to help")
+    assert all(says(positions, of["no paragraph positions"]) for of in (plain, copying))
+
+
+def test_what_is_lost_after_training_on_is_kept():
+    numbers = read_numbers(FIGURES / "retrained_hierarchical_transformer_copying.json", "models", ("results",))
+    found = retrain.differences(numbers["results"])
+    of = {(row, when): (d.mean, d.low, d.high) for row, both in found.items() for when, d in both.items()}
+    layers = finding("On papers the shipped models hardly use")
+    graphs = finding("A graph of discourse is no better tested")
+    for when in ("before", "after"):
+        assert says(layers, of["layers cut", when]) and says(graphs, of["graph=discourse", when])
+    assert says(CLAIMS, of["layers cut", "after"]) and says(CLAIMS, of["graph=discourse", "after"])
+    own = [np.subtract(r["after"], r["before"]) for r in numbers["results"] if r["row"] == retrain.UNCHANGED]
+    assert f"the unchanged model gains {np.mean(own):.3f}" in layers
+    setting = numbers["setting"]
+    assert (setting["steps"], setting["batch size"], setting["documents"]) == (40, 4, 60)
+    assert {r["seed"] for r in numbers["results"]} == {0} and "one seed" in layers
+
+
+def density(documents, graph):
+    """Percent of the pairs among title and first paragraphs that a graph joins, and of the weight that stays."""
+    options = resolve("hierarchical_transformer", "small").options
+    joined, stays = [], []
+    for example in map(options.example, documents):
+        weights = graph(example)[: options.paragraphs + 1, : options.paragraphs + 1]
+        pairs = weights[~np.eye(len(weights), dtype=bool)]
+        joined.append((pairs > 0).mean())
+        stays.append((weights.diagonal() / weights.sum(1)).mean())
+    return round(100 * np.mean(joined)), round(100 * np.mean(stays))
+
+
+def similarity(example):
+    texts = [example.title, *example.paragraphs]
+    return similarity_graph([words_of(t, lower=True, tokenised=example.tokenised) for t in texts])
+
+
+def discourse(example):
+    return discourse_graph([example.title, *example.paragraphs], [None, *example.sources], capitalised_names)
+
+
+def test_graphs_join_as_many_pairs_as_the_text_says():
+    papers = list(islice(load_corpus("pmc-sample").split("test"), 60))
+    (joined, stays), (similar, _) = density(papers, discourse), density(papers, similarity)
+    said = finding("A graph of discourse is no better tested")
+    assert f"joins {joined}% (similarity: {similar}%), and {stays}% of the head's weight stays" in said
+
+
+def test_graphs_of_the_corpus_in_lower_case(shared):
+    papers = list(islice(load_corpus(shared / "sumpubmed").split("test"), 100))
+    (joined, _), (similar, stays) = density(papers, discourse), density(papers, similarity)
+    assert f"joins {joined}% of the pairs, all of them neighbours" in finding(
+        "A graph of discourse is no better tested"
+    )
+    said = finding("A graph of similarities changes nothing")
+    assert f"joins {similar}% of the pairs" in said and f"{stays}% of the head's weight stays" in said
+    assert f"the graph joins {similar}% of the pairs" in CLAIMS
