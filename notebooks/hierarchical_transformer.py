@@ -229,7 +229,7 @@ towns_table(solved)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** HT writes nearly all facts right. Without global layers, or in one flat row, half of them are right, and nearly all others are the other town's: these models read, and outvote the minority, but do not know which town is meant. This task needs neither several pooling heads nor paragraph positions, and the given graph only makes it sooner (one seed each).
+**What to see.** HT writes nearly all facts right. Without global layers, or in one flat row, half of them are right, and nearly all others are the other town's: these models read, and outvote the minority, but do not know which town is meant. This task needs neither several pooling heads nor paragraph positions (one seed each), and the given graph only makes it sooner.
 """
 
 # %% slideshow={"slide_type": "skip"}

@@ -274,9 +274,9 @@ def test_the_decoder_reads_the_answers_paragraphs():
 
 def test_the_ranker_does_for_both_models_what_global_layers_do_for_one():
     solved = task_results("named")
-    assert min(solved["HT"]["right"]) > 0.99 and max(solved["without global layers"]["right"]) < 0.25
+    assert min(solved["HT"]["right"]) > 0.99 and max(solved["without global layers"]["right"]) < 0.3
     for row in ("HT, ranked", "without global layers, ranked"):
-        assert min(solved[row]["right"]) > 0.97 and min(solved[row]["chosen first"]) == 1
+        assert min(solved[row]["right"]) > 0.95 and min(solved[row]["chosen first"]) == 1
 
 
 def test_two_hops_take_two_layers_and_the_graph():
