@@ -388,9 +388,9 @@ pd.DataFrame({name: of_seeds(measure) for name, measure in columns.items()})
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** All rows know which kind is asked for. With the last state alone it is the word that gets lost: reading once is right in 67, 65 of 100, a bidirectional encoder in 85, 81, reading again in 74, 90, 84 (by seed). So the
+**What to see.** All rows know which kind is asked for. With the last state alone it is the word that gets lost: reading once is right in 67, 65, 56 of 100, a bidirectional encoder in 85, 81, 80, reading again in 74, 90, 84 (by seed). So the
 second read is above one read, but not above a bidirectional encoder: 1,000 batches do not show that it helps to know *which* word to carry.
-With **all states** in sight, reading once is right in 100, 100 of 100. This may be why the gain on Reuters is small, too: there the decoder attends to all states (14), and can fetch a word that turns out to matter when the whole text is known. It is a
+With **all states** in sight, reading once is right in 100, 100, 100 of 100. This may be why the gain on Reuters is small, too: there the decoder attends to all states (14), and can fetch a word that turns out to matter when the whole text is known. It is a
 hypothesis; a made-up task can support it, and cannot show it for Reuters.
 """
 

@@ -158,9 +158,8 @@ def one_of_three_is_missed(row):
     return row["precision"].min() == 1 and row["recall"] == pytest.approx(2 / 3, abs=0.01)
 
 
-def one_seed_on_no_marked_sentence_the_others_by_chance(row):
-    first, *others = sorted(row["precision"])
-    return first == 0 and others == pytest.approx([0.25] * len(others), abs=0.02)
+def two_seeds_on_no_marked_sentence_three_by_chance(row):
+    return sorted(row["precision"]) == pytest.approx([0, 0, 0.25, 0.25, 0.25], abs=0.02)
 
 
 def some_is_learned(part, whole):
@@ -168,7 +167,7 @@ def some_is_learned(part, whole):
 
 
 def needs_no_regulariser(row):
-    return row["recall"].min() > 0.99 and row["on marked"].min() > 0.95 and cost(row).min() > 7
+    return (np.sort(row["recall"])[1:] > 0.99).all() and row["on marked"].min() > 0.95 and cost(row).min() > 5.9
 
 
 def rises_without_compression(row):
@@ -183,11 +182,12 @@ SAID = {  # words of the page: what must hold of the committed numbers
         t[OPEN("neither")]["on marked"].max() < 0.005
     ),
     "with every seed one of the three is missed": lambda t: one_of_three_is_missed(t[OPEN("no L(comp)")]),
-    "So it is with the paper's own weights, 0.0001 and 0.01": lambda t: one_of_three_is_missed(
-        t[OPEN("the paper's")]
+    "With the paper's own weights, 0.0001 and 0.01, one or two are": lambda t: (
+        t[OPEN("the paper's")]["precision"].min() == 1
+        and set((3 * t[OPEN("the paper's")]["recall"]).round()) == {1, 2}
     ),
-    "with one seed no head is on a marked sentence, with the others a quarter of them, as by chance": (
-        lambda t: one_seed_on_no_marked_sentence_the_others_by_chance(t[OPEN("no L(read)")])
+    "with two seeds no head is on a marked sentence, with three a quarter of them, as by chance": (
+        lambda t: two_seeds_on_no_marked_sentence_three_by_chance(t[OPEN("no L(read)")])
     ),
     "*both* has the lowest nll with no seed": both_is_the_lowest_with_no_seed,
     "With both terms one slot is read for the first sentence; for the second the reads are spread": (
@@ -206,21 +206,21 @@ SAID = {  # words of the page: what must hold of the committed numbers
     ),
     "the slot is read while its words are written": lambda t: t[ALONE("never written")]["read from"].min() > 0.85,
     "a third of the words are right": lambda t: abs(t[ALONE("never written")]["words right"] - 1 / 3).max() < 0.04,
-    "another document's memory costs 7 nats a word": (
-        lambda t: abs(cost(t[ALONE("never written")]) - 7.3).max() < 0.3
+    "another document's memory costs 6.6 to 7.8 nats a word": (
+        lambda t: [f"{f(cost(t[ALONE('never written')])):.1f}" for f in (np.min, np.max)] == ["6.6", "7.8"]
     ),
-    "It needs no regulariser (last row, three seeds)": (
+    "It needs no regulariser (last row): words that depend on the memory teach its heads, all three sentences with "
+    "four seeds, two with one": lambda t: needs_no_regulariser(t["memory alone, neither, never written"]),
+    "With the paper's gate nothing is learned in 600 steps: the nll is that of chance, 4.26 (4.1 without": (
         lambda t: (
-            needs_no_regulariser(t["memory alone, neither, never written"])
-            and len(t["memory alone, neither, never written"]["seed"]) >= 3
+            abs(t[ALONE("plain gate")]["nll"] - CHANCE).max() < 0.06
+            and abs(t["memory alone, neither, plain gate"]["nll"] - 4.14).max() < 0.04
         )
     ),
-    "With the paper's gate nothing is learned in 600 steps: the nll is that of chance, 4.26": (
-        lambda t: abs(t[ALONE("plain gate")]["nll"] - CHANCE).max() < 0.06
+    "With **all ways open**, another memory costs nothing (at most 0.006), whatever the gate": lambda t: (
+        max(cost(row).max() for name, row in t.items() if name.startswith("all ways")) < 0.0065
     ),
-    "With **all ways open**, another memory costs nothing (at most 0.005), whatever the gate": lambda t: (
-        max(cost(row).max() for name, row in t.items() if name.startswith("all ways")) < 0.0055
-    ),
+    "and five seeds each": lambda t: all(row["seed"].tolist() == [0, 1, 2, 3, 4] for row in t.values()),
     "A gate that starts by keeping learns something": (
         lambda t: some_is_learned(t[ALONE("gate +3")], t[ALONE("never written")])
     ),
