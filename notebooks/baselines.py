@@ -91,7 +91,7 @@ def built(kind, config):
     return model
 
 
-def known(word):
+def as_read(word):
     """A word as an embedding sees it."""
     return torch.tensor(word if word < V else UNK)
 
@@ -167,7 +167,7 @@ def seq2seq(model, copies):
     h, state, coverage = h[0], model.bridge(last.flatten()), torch.zeros(len(source))
     pointer, found = model.pointer, []
     for word, wanted in zip(inputs, target):
-        x = model.embedding(known(word))
+        x = model.embedding(as_read(word))
         state = model.decoder(x[None, None], state[None, None])[1].flatten()
         alpha, c = p1_attention(h, state, coverage, model.word_attention, copies)
         coverage = coverage + alpha
@@ -177,7 +177,7 @@ def seq2seq(model, copies):
             found.append(p3_mixture(features, p, alpha, wanted, pointer))
         else:
             P_g = pointer.vocabulary(features).softmax(-1)
-            found.append(P_g[known(wanted)].log())
+            found.append(P_g[as_read(wanted)].log())
     return torch.stack(found)
 
 
@@ -256,7 +256,7 @@ def discourse_aware(model):
     section_of = [j for j, words in enumerate(rows_of(document)) for _ in words]
     c, coverage, found = torch.zeros(h.shape[1]), torch.zeros(len(h)), []
     for word, wanted in zip(inputs, target):
-        x = model.input(torch.cat([model.embedding(known(word)), c]))  # (C7)
+        x = model.input(torch.cat([model.embedding(as_read(word)), c]))  # (C7)
         s, cell = (state[0] for state in model.cell(x[None], (s[None], cell[None])))
         query = torch.cat([cell, s])
         alpha = c4_to_c6(model, h, g, section_of, query, coverage)
@@ -488,13 +488,13 @@ def abs_scores(x, context, model):
 
 
 model = built(ABS, ABSConfig(V, V, embedding=3, hidden=4, context=2, smoothing=1))
-heard = [BOS, *(known(word).item() for word in inputs)]  # C - 1 [BOS] in front
+heard = [BOS, *(as_read(word).item() for word in inputs)]  # C - 1 [BOS] in front
 x = model.source_embedding(in_vocabulary(batch.source[0], V))
 contexts = [torch.tensor(heard[t : t + 2]) for t in range(len(inputs))]
 log_p = torch.stack(
     [abs_scores(x, context, model) for context in contexts]
 ).log_softmax(1)
-naive = torch.stack([row[known(word)] for row, word in zip(log_p, target)])
+naive = torch.stack([row[as_read(word)] for row, word in zip(log_p, target)])
 compare(model, naive, "(A1), (A2)")
 
 # %% [markdown]
@@ -550,11 +550,11 @@ def ras(model):
     W_1, W_3, W_2 = model.cell.weight.split(d, 1)
     for word, wanted in zip(inputs, target):
         c = (z @ h).softmax(0) @ x  # (20)
-        y = model.target_embedding(known(word))
+        y = model.target_embedding(as_read(word))
         gates = W_1 @ y + W_2 @ h + W_3 @ c + model.cell.bias
         h, m = eq21_state(gates, m, model.config.decoder)
         scores = model.vocabulary(torch.cat([h, c]))  # (22)
-        found.append(scores.log_softmax(0)[known(wanted)])
+        found.append(scores.log_softmax(0)[as_read(wanted)])
     return torch.stack(found)
 
 
@@ -610,7 +610,7 @@ def words_lvt(model, candidates):
     for word, wanted in zip(inputs, target):
         e = [a.v(torch.tanh(a.query(s) + a.key(h_i)))[0] for h_i in h]
         c = torch.stack(e).softmax(0) @ h
-        x = torch.cat([model.target_embedding(known(word)), c])
+        x = torch.cat([model.target_embedding(as_read(word)), c])
         s = model.decoder(x[None], s[None])[0]
         scores = model.vocabulary(torch.cat([s, c]))[candidates]  # (24)
         place = candidates.index(wanted if wanted in candidates else UNK)

@@ -281,7 +281,7 @@ recent = [dataset != "aclsum" or anthology_year(doc.id) >= 2016 for doc in texts
 quotable = np.flatnonzero(recent).tolist()[:3]
 
 
-def side_by_side(i):
+def three_summaries(i):
     """Reference, first sentences and all summaries of one document."""
     rows = {"reference": texts[i].summary, "Lead (3 sentences)": texts[i].sentences[:3]}
     for name, (run, _) in runs.items():
@@ -290,13 +290,13 @@ def side_by_side(i):
     return Passages([("title", texts[i].title or texts[i].id), *column])
 
 
-side_by_side(quotable[0])
+three_summaries(quotable[0])
 
 # %%
-side_by_side(quotable[min(1, len(quotable) - 1)])
+three_summaries(quotable[min(1, len(quotable) - 1)])
 
 # %%
-side_by_side(quotable[min(2, len(quotable) - 1)])
+three_summaries(quotable[min(2, len(quotable) - 1)])
 
 # %% [markdown]
 r"""

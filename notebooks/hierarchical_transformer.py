@@ -1455,44 +1455,8 @@ r"""
 
 Every row that is trained is a `variant` of this page and of `python -m lib.train hierarchical_transformer --variant ...`. If `study_steps` is above 0, the page
 trains all of them, each for that number of steps. FT is a flat transformer over the same pieces. T-DMCA (Liu et al. 2018) is a decoder without an encoder: it reads up to 3,000 pieces of source, and then the summary, as one
-sequence, and is trained to predict both.
+sequence, and is trained to predict both. [Baselines](baselines.ipynb) has what both compute, equation by equation.
 """
-
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-<details><summary><b>The systems it is compared with</b></summary>
-
-| system | reads | in `lib` |
-|---|---|---|
-| Lead, LexRank | the first words of the input, or its most central paragraphs, as long as the reference | `cluster_baselines` |
-| FT 600, 800, 1200 (flat transformer) | title and best paragraphs one after the other, cut to the number of pieces in the name | `HierarchicalTransformer` with six local layers and no global ones |
-| T-DMCA (Liu et al. 2018) | title and best paragraphs, cut to 3,000 pieces, and behind them the summary: one sequence | `lib.models.t_dmca.TDMCA` |
-
-**FT** is this page's model for a cluster of one paragraph: every piece attends to every other in each of six layers. So a text that is twice as long needs
-four times the attention. Decoder and search are the same.
-
-**T-DMCA** (*Generating Wikipedia by Summarizing Long Sequences*, [arXiv:1801.10198](https://arxiv.org/abs/1801.10198)) has no encoder. It is a language model over source and summary:
-each piece sees only what comes before it. Two kinds of layers make long sequences cheap. The equations are ours; places count from 0, and $s$ is the width of a head. In the
-first kind, a piece $t$ attends to itself and to the pieces before it in its own block of 256 pieces:
-
-$$\mathrm{softmax}_{j\in B(t)}\Bigl(\tfrac{q_t\cdot k_j}{\sqrt s}\Bigr)\text{ over }v_j,\qquad B(t)=\{j\le t:\lfloor j/256\rfloor=\lfloor t/256\rfloor\}\tag{D1}$$
-
-In the second kind, a piece attends to the whole past. A convolution of width and stride 3 makes one key of every three keys and one value of every three values:
-
-$$\kappa_m=C_k[k_{3m};k_{3m+1};k_{3m+2}]+b_k,\qquad\nu_m=C_v[v_{3m};v_{3m+1};v_{3m+2}]+b_v\tag{D2}$$
-
-A piece sees the groups of three that end before it. It also sees the first piece of the sequence as it is, because this piece is there before any group is complete:
-
-$$\mathrm{softmax}_{m}\Bigl(\tfrac{q_t\cdot\kappa_m}{\sqrt s}\Bigr)\text{ over }\nu_m,\qquad m\in\{m:3m+2<t\},\text{ with }\kappa_{-1}=k_0,\ \nu_{-1}=v_0\tag{D3}$$
-
-The layers take turns: (D1), (D3), (D1), (D3), (D1). T-DMCA is trained to predict the source as well as the summary.
-
-</details>
-"""
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
-show_folded("T-DMCA in a picture", "t_dmca")
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]

@@ -99,7 +99,7 @@ from lib.evaluation.baselines import lexrank, oracle, random_sentences
 from lib.evaluation.bootstrap import paired_bootstrap
 from lib.evaluation.interventions import changes_of, log_probs
 from lib.evaluation.slots import slots_after
-from lib.pages.diagrams import show_folded, show_model
+from lib.pages.diagrams import show_model
 from lib.pages.figures import attention_maps, word_maps
 from lib.runs.search import beam_search, extract, source_sentences, summarize
 from lib.layers.pointer import PointerOutput
@@ -1491,7 +1491,7 @@ r"""
 ## The systems of Table 1, small
 
 Each system was trained with one seed for 600 steps of 16 papers, less than a third of the 31,077 papers. That is enough to see what kind of systems these are. Extracts
-consist of whole sentences; summaries have at most 100 words, TLM's at most 160 symbols.
+consist of whole sentences; summaries have at most 100 words, TLM's at most 160 symbols. [Baselines](baselines.ipynb) has a picture and the equations of each system.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1506,90 +1506,6 @@ is a little above Ptr-Gen and 0.6 points below Discourse-aware. With plain beam 
 first, as on the paper's PubMed, but here by far: whole sentences of a paper, chosen well, are hard to beat, and its extracts are longer.
 No system that writes its own text reaches Lead-10 here, whose extracts are longer: more than twice as long as the summaries of all but TLM. Sent-PTR writes 93 words, Mem2Mem 85, and is five points lower. The trained run of this page has had nearly twenty times as many steps as these models.
 """
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-<details><summary><b>The systems it is compared with</b></summary>
-
-| rows of Table 1 | what they are | in `lib` |
-|---|---|---|
-| Lead-10, Lead-3 | the first sentences | `lib.evaluation.baselines` |
-| Attn-Seq2Seq, Ptr-Gen-Seq2Seq | HRED with one GRU over the whole text in place of its two levels; without copying and coverage, and with both | `lib.models.seq2seq` |
-| Discourse-aware (Cohan et al. 2018) | LSTMs over words and sections; weights of words are multiplied by their section's ([`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md) has its equations) | `lib.models.discourse_aware` |
-| Sent-CLF, Sent-PTR | sentences chosen by a model that learns from labels | `lib.models.sentence_extractors` |
-| TLM, abstractive and hybrid | a language model that reads a paper and writes its summary; the hybrid also reads what Sent-PTR has chosen | `lib.models.tlm` |
-
-The last three are systems of Subramanian, Li, Pilault and Pal (2020, *On Extractive and Abstractive Neural Document
-Summarization with Transformer Language Models*, [arXiv:1909.03186](https://arxiv.org/abs/1909.03186)). Their extractors learn from labels, which Mem2Mem does not need. A
-label says that a sentence is one of the two that are most like some sentence of the reference (measured by R-1 and R-2, which is our reading). The equations below and their
-numbers are ours, written without a copy of that paper at hand; [`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md) says what else is our reading, and which function computes each equation. All three read byte
-pairs, learned by SentencePiece from the training documents.
-
-**Sent-CLF** reads the first 300 sentences of a paper, and of each sentence the first 35 pieces. A bidirectional LSTM makes one vector of a sentence $j$: its last states in
-both directions. Another LSTM reads these vectors and gives the state of each of the $L$ sentences in its document:
-
-$$s_j=\mathrm{LSTM}\bigl(w_{j1},\dots,w_{jn_j}\bigr)_{\mathrm{last}}\tag{S1}$$
-
-$$d_1,\dots,d_L=\mathrm{LSTM}\bigl(s_1,\dots,s_L\bigr)\tag{S2}$$
-
-The mean of all states, through a tanh layer, stands for the document. A last linear map judges each sentence beside it:
-
-$$\bar d=\tanh\Bigl(W_d\,\tfrac1L\sum_{j=1}^{L}d_j+b_d\Bigr),\qquad
-P(j\text{ is extracted})=\sigma\bigl(w_o^\top[d_j;\bar d]+b_o\bigr)\tag{S3}$$
-
-It is trained with the binary cross entropy of the labels. It takes the most probable sentences, as many as the summaries of the training documents have on average. It decides
-on every sentence separately, so nothing keeps it from saying a thing twice.
-
-**Sent-PTR** has the same two encoders, and a decoder that points to one sentence after the other. An LSTM reads the vector $s$ of the sentence that it pointed to last,
-together with $\tilde h$, what it saw then (input feeding, as Luong and others have it). Its state $h_t$ is compared with the state of every sentence. The attention itself is
-the probability of the next sentence:
-
-$$h_t=\mathrm{LSTM}\bigl([s_{i_{t-1}};\tilde h_{t-1}],\,h_{t-1}\bigr),\qquad
-P(i_t=j)=\frac{\exp(d_j^\top h_t)}{\sum_{k}\exp(d_k^\top h_t)}\tag{S4}$$
-
-$$\tilde h_t=\tanh\Bigl(W_h\bigl[\textstyle\sum_jP(i_t=j)\,d_j;\,h_t\bigr]\Bigr)\tag{S5}$$
-
-The model stops by pointing to the same sentence twice in a row, so it decides on the length of an extract itself. It learns the labelled sentences in the order of the
-document. A beam of four finds the extract, and its hypotheses are compared by their mean log-probability. (This is our reading; so are the tanh in (S5) and the choice of the
-encoder's last state as the first $h$.)
-
-**TLM** is one transformer with GPT-2's architecture, trained from nothing: no encoder, no cross attention, no copying.
-A paper is laid out as one sequence: its introduction, the extracted sentences (in the hybrid row only), a symbol that begins the summary, and the summary. The rest of the
-paper follows in windows of its own. The model learns to predict every piece from the pieces before it. A layer consists of attention to these pieces and of a feed-forward
-part; each of the two comes after a normalisation, and its output is added to its input. Keys and values of what was read are kept, so each piece of the summary is read once:
-
-$$Y=X+\mathrm{Attention}_{\le}\bigl(\mathrm{LN}(X)\bigr)\tag{S6}$$
-
-$$X'=Y+W_2\,\mathrm{gelu}\bigl(W_1\,\mathrm{LN}(Y)+b_1\bigr)+b_2\tag{S7}$$
-
-The loss is the mean over the $n$ pieces of a paper that have another before them in their sequence; $x$ is the first
-sequence, the windows of the rest are the others. A batch's loss is the mean over its papers.
-
-$$\mathcal L=-\frac1n\sum_{t}\log P(x_t\mid x_{<t}),\qquad
-x=[\,\text{introduction};\ \texttt{<P>};\ \text{extract};\ \texttt{[BOS]};\ \text{summary}\,]\tag{S8}$$
-
-A summary is what the model writes after `[BOS]`. It is drawn piece by piece from the 30 most probable pieces at temperature 0.7 (preset `paper`; the smaller presets search
-with a beam of four). In training, the extract consists of the labelled sentences; afterwards, a Sent-PTR that was trained on the same documents chooses it. TLM's size, 220M
-parameters (20 layers, width 768, 12 heads, 1,024 positions), is 15 times that of Mem2Mem; Mem2Mem's authors count 234M.
-
-| | what Mem2Mem does otherwise |
-|---|---|
-| Sent-CLF, Sent-PTR | reads the same two levels, but its memory heads find sentences without labels |
-| TLM | one model from the text to the summary, trained in one go, with copying |
-
-```
-python -m lib.train mem2mem --preset demo --variant Sent-CLF --output runs/clf          # or Sent-PTR, TLM, "TLM + extracts"
-python -m lib.score run runs/clf --dataset aclsum
-snakemake -c2 mem2mem_table1                                                            # all rows, three seeds
-```
-
-</details>
-"""
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
-show_folded(
-    "The systems it is compared with, in pictures", "sentence_extractors", "tlm"
-)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

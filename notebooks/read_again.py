@@ -90,14 +90,13 @@ from lib.data.documents import Document
 from lib.papers.read_again.headlines import HeadlineOptions
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import BOS, EOS, UNK, Vocabulary
-from lib.pages.diagrams import show_folded, show_model
+from lib.pages.diagrams import show_model
 from lib.pages.figures import lines, shaded_words, word_maps
 from lib.runs.search import DecodeConfig, beam_search, greedy_search, summarize
 from lib.layers.gru import GatedGRU, gru_scan
 from lib.results.kept import kept_table
 from lib.evaluation.hidden_words import nearest
 from lib.evaluation.word_dependence import interaction, reach
-from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 from lib.pages.runs import loss_figure, run_facts, run_for_page, validation_losses
 from lib.pages.shown import (
@@ -1003,110 +1002,6 @@ for name, model in models.items():
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-## The other systems of its tables
-
-<details><summary><b>ABS, the outside baseline</b></summary>
-
-The model of Rush, Chopra and Weston (2015) has no recurrence. The last $C$ words of the headline go through one hidden layer. They also attend
-to the source words; what is summed with these weights are the words' vectors averaged over $Q$ neighbours on each side. There is no copying. $\tilde y_C$ and $\tilde y'_C$ are the concatenated
-embeddings of these $C$ words, each from a table of its own. $\tilde x$ are the embeddings of the source words, and $\bar x_i$ the averaged ones. $P$, $U$, $V$, $W$ are matrices.
-
-$$P(w)\propto\exp\big(Vh+W\,\mathrm{enc}(x,\tilde y'_C)\big)_w,\qquad h=\tanh(U\tilde y_C)\tag{A1}$$
-
-$$\mathrm{enc}=\sum_ip_i\bar x_i,\qquad p=\mathrm{softmax}(\tilde x^\top P\tilde y'_C)\tag{A2}$$
-
-</details>
-"""
-
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
-def abs_scores(x, context, model):
-    """Source vectors [n, H], ids of the last C words -> scores of Y."""
-    U, P, V = model.hidden.weight, model.attention.weight, model.vocabulary.weight
-    y, y_attending = model.target_embedding.weight, model.attending.weight
-    h = torch.tanh(U @ y[context].flatten() + model.hidden.bias)
-    p = torch.softmax(x @ (P @ y_attending[context].flatten()), 0)
-    Q = model.config.smoothing
-    means = torch.stack([x[max(0, i - Q) : i + Q + 1].mean(0) for i in range(len(x))])
-    return V @ h + model.vocabulary.bias + model.from_encoder.weight @ (p @ means)
-
-
-torch.manual_seed(1)
-sizes = ABSConfig(size_of_Y, len(read), embedding=3, hidden=4, context=2, smoothing=1)
-abs_model = ABS(sizes).double()
-abs_output, _ = abs_model.decode(batch.target_input, abs_model.encode(batch))
-heard = [
-    BOS,
-    *(word if word < size_of_Y else UNK for word in inputs),
-]  # C - 1 [BOS] in front
-x = embeddings(abs_model, toy[b])
-contexts = [torch.tensor(heard[t : t + 2]) for t in range(T)]
-naive = torch.stack([abs_scores(x, context, abs_model) for context in contexts])
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
-lib_scores = abs_model.scores(abs_output.features)[b, :T]
-checks.close(naive, lib_scores, "ABS", "scores of the vocabulary")
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-<details><summary><b>All systems it is compared with</b></summary>
-
-What each system reads, how it decides where to look, and how it writes. `tests/test_attentive_rnn.py` checks these models like those above, word by word in double precision.
-
-The letters in this fold are those of the other papers, even where this page uses them for something else ($z$, $\alpha$, $p$, $P$, $C$, $n$).
-
-| system | reads | looks by | writes with | in `lib` |
-|---|---|---|---|---|
-| ABS (Rush, Chopra, Weston 2015) | words, averaged over neighbours | the last $C$ words | a feed-forward layer over them | `lib.models.abs.ABS` |
-| RAS-Elman, RAS-LSTM (Chopra, Auli, Rush 2016) | words and positions, convolved | the last state | Elman's recurrence, or an LSTM | `lib.models.ras.RAS` |
-| words-lvt2k, words-lvt5k (Nallapati and others 2016) | a bidirectional GRU | the last state | a GRU, and a softmax over few words | `lib.models.words_lvt.WordsLVT` |
-| ABS+, TOPIARY | | | | published numbers only |
-
-**ABS** has no recurrence at all; it is worked out in the fold above.
-
-**RAS** has an encoder without recurrence, as ABS has, but a recurrent decoder. A learned embedding $l_i$ of the position is added to each
-word $x_i$. A convolution over $q=5$ words, two on each side, turns these sums into the aggregate vectors $z_i$:
-
-$$a_i=x_i+l_i,\qquad z_{ik}=\sum_{h=-\lfloor q/2\rfloor}^{\lfloor q/2\rfloor}a_{i+h}\cdot b^k_{\lfloor q/2\rfloor+h},\qquad k=1,\dots,d\tag{19}$$
-
-The equations of RAS were written without its paper at hand; [`docs/papers/read_again.md`](../docs/papers/read_again.md) says which of them another source confirms. The aggregate vectors say only where to look. The last state is
-compared with them, but the context is the weighted mean of the *word* embeddings.
-
-$$\alpha_{t-1,i}=\frac{\exp(z_i\cdot h_{t-1})}{\sum_j\exp(z_j\cdot h_{t-1})},\qquad c_t=\sum_i\alpha_{t-1,i}\,x_i\tag{20}$$
-
-The context and the last word make the next state. Elman's network has a sigmoid and no gates. In the LSTM, the gates $i,f,o$ and the proposal $i'$ each see the
-same three vectors as Elman's network, and the state is the gated memory without a further tanh:
-
-$$h_t=\sigma(W_1y_{t-1}+W_2h_{t-1}+W_3c_t)\quad\text{or}\quad m_t=f_t\odot m_{t-1}+i_t\odot i'_t,\;\;h_t=o_t\odot m_t\tag{21}$$
-
-$$P(y_t\mid y_{<t},x)=\mathrm{softmax}(W_4h_t+W_5c_t)\tag{22}$$
-
-Unlike Read-Again, RAS cannot copy, so that a name outside its 69,000 words is lost. It also never reads a word in the light of the whole sentence: it knows a place only by five
-words. In the published table the simpler recurrence, Elman's, is the better one (28.97 against 27.41 R-1).
-
-**words-lvt2k** (the rows *big-words-lvt2k-1sent* and *big-words-lvt5k-1sent*, which read one sentence) is an ordinary encoder-decoder with attention. Its additive score, first state and output
-layer are this project's interpretation. What it adds is the *large vocabulary trick* of Jean and others (2015). The vocabulary $Y$ has 69,000 words (200,000 in the second row), but for
-a batch $B$ only $n=2{,}000$ (5,000) of them are scored: the words of the batch's texts, and the most frequent others.
-
-$$Y_B=\underbrace{\textstyle\bigcup_{x\in B}\{x_1,\dots,x_N\}\cap Y}_{\text{words of the texts}}\;\cup\;\{\text{the most frequent of the rest}\},\quad|Y_B|=n\tag{23}$$
-
-$$P(y_t=w)=\frac{\exp(o_w^\top[s_t;c_t]+b_w)}{\sum_{v\in Y_B}\exp(o_v^\top[s_t;c_t]+b_v)},\quad w\in Y_B;\qquad y_t\notin Y_B\text{ counts as [UNK]}\tag{24}$$
-
-When the model writes, the candidates for a text are the words of this text and the most frequent others. Read-Again's small vocabulary with copying is one way to write the words of a text; this is
-another. Here a word of the text can be written only if it is in the large vocabulary. A test checks that with $Y_B=Y$ the loss and its gradients are those of the ordinary softmax.
-
-**ABS+** is ABS with features that favour words and word pairs of the text. The weights of the features are tuned on DUC 2003 by minimum error rate training; that corpus is available only under
-an agreement. **TOPIARY** (the best system of DUC 2004's task) compresses a parsed sentence and puts topic words of the corpus in front; it was not released. For both, this project
-has only the published numbers.
-
-</details>
-"""
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
-show_folded("The systems it is compared with, in pictures", "abs", "ras", "words_lvt")
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
 ## Checks that need no equation of ours
 
 * With **importance 1** the second read is a plain GRU, with importance 0 nothing is read.
@@ -1160,7 +1055,7 @@ nothing = torch.zeros(3, mute_P.shape[1] - size_of_Y)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 checks.close(nothing, mute_P[:, size_of_Y:], "(17)", "no copying: nothing outside Y")
-for name, model in {**models, "abs": abs_model}.items():
+for name, model in models.items():
     one_by_one, running = [], model.encode(batch)
     for fed, wanted in zip(batch.target_input.split(1, 1), batch.target.split(1, 1)):
         one_output, running = model.decode(fed, running)
@@ -1199,7 +1094,7 @@ r"""
 
 Each row learned from the 13,898 dispatches for six epochs, with three seeds, at a size that this project could afford: width 128, and a vocabulary $Y$ of 2,500 words
 where a row says 15K and of all 9,873 words of the training headlines where it says 69K. All numbers are saved (`figures/`, [`docs/papers/read_again.md`](../docs/papers/read_again.md)); the page does not make them.
-Published numbers are of a random 2,000 of Gigaword's test pairs.
+Published numbers are of a random 2,000 of Gigaword's test pairs. [Baselines](baselines.ipynb) has the equations of ABS, RAS and words-lvt.
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1489,7 +1384,7 @@ r"""
 **3.** *Find the bug.* This is somebody's $P(w)$ (17), from the scores (16):
 
 ```python
-def generated_or_copied(word, g, k, source):
+def shared_softmax(word, g, k, source):
     generated = g.softmax(0)[word] if word < len(g) else 0
     copied = k.softmax(0)[source.index(word)] if word in source else 0
     return generated + copied
@@ -1500,7 +1395,7 @@ The probabilities of all words do not sum to 1. Write it right. (2 points, 10 mi
 
 
 # %% slideshow={"slide_type": "skip"}
-def generated_or_copied(word, g, k, source):
+def shared_softmax(word, g, k, source):
     """P of the id `word`, a number.
 
     g: scores of Y [|Y|]; k: scores of the places of the text [n]; source: a list, the
@@ -1510,7 +1405,7 @@ def generated_or_copied(word, g, k, source):
 
 
 # %% slideshow={"slide_type": "skip"}
-check(3, generated_or_copied)
+check(3, shared_softmax)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1522,7 +1417,7 @@ There are two faults. What do the probabilities of all words sum to, if the text
 <details><summary>Solution</summary>
 
 ```python
-def generated_or_copied(word, g, k, source):
+def shared_softmax(word, g, k, source):
     here = torch.tensor([place == word for place in source])
     generated = g[word].exp() if word < len(g) else 0
     return (generated + k[here].exp().sum()) / (g.exp().sum() + k.exp().sum())

@@ -30,7 +30,8 @@ when it has said what there is to say about it; then the window **slides**.
 | 2 | every equation as a short function, with its numbers for one small text, checked against the library `lib` that trains the model; all of them composed into the loss | 40 |
 | 3 | what a longer text costs, in time and memory: attention over everything, over windows, and windows that are read only when they are entered | 10 |
 | 4 | a model that has learned: its losses, summaries, scores beside baselines, where window and attention go, chunks, and a text far longer than any in training | 20 |
-| 5 to 7 | the published numbers, what deviates, exercises | 15 |
+| 5, 6 | the published numbers, what deviates | 10 |
+| 7 | nine exercises | 65 |
 
 Equations stand in the order in which a document is prepared and flows through the model. Before this page: [Start here](start_here.ipynb); next: [Read-Again](read_again.ipynb).
 
@@ -1683,13 +1684,13 @@ r"""
 
 
 # %% slideshow={"slide_type": "skip"}
-def push_on_the_switch(p, generate, copy):
+def slope_of_the_switch(p, generate, copy):
     """The switch p, and the word's P_g and P_c: three numbers in, one out."""
     raise NotImplementedError
 
 
 # %% slideshow={"slide_type": "skip"}
-check(7, push_on_the_switch)
+check(7, slope_of_the_switch)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1701,7 +1702,7 @@ $\sigma'(z)=p\,(1-p)$.
 <details><summary>Solution</summary>
 
 ```python
-def push_on_the_switch(p, generate, copy):
+def slope_of_the_switch(p, generate, copy):
     return p * (1 - p) * (generate - copy) / (p * generate + (1 - p) * copy)
 ```
 

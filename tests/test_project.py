@@ -297,7 +297,7 @@ def test_a_papers_name_stands_in_its_own_files():
     (docstrings, comments, the cells of a page) may name them."""
     name = re.compile(rf"\b({'|'.join(PAPERS)})\b")
     own = {ROOT / "lib" / "papers", ROOT / "lib" / "exercises", ROOT / "lib" / "pages" / "pictures"}
-    files = [path for path in modules("lib") if not own & {*path.parents}]
+    files = [path for path in modules("lib") if not own & {*path.parents} and path.name != "windows.py"]
     for path in (*files, ROOT / "notebooks" / "compare.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
@@ -319,7 +319,8 @@ def test_a_papers_name_stands_in_its_own_files():
 def test_a_name_is_defined_once():
     """Public functions and classes, across the library and the pages."""
     names = Counter()
-    for tree in [*modules("lib").values(), *modules("notebooks").values()]:
+    pages = {path: tree for path, tree in modules("lib").items() if path.parent.name != "exercises"}
+    for tree in [*pages.values(), *modules("notebooks").values()]:
         names.update(
             node.name
             for node in tree.body
@@ -433,12 +434,13 @@ VERDICTS = {"holds", "suggested", "not seen", "contradicted", "not tested"}
 
 
 def test_every_claim_has_a_verdict():
-    """One of five; it holds or is contradicted by several seeds alone."""
+    """One of five; it holds or is contradicted by several seeds alone. Its evidence is of a kind that is named."""
     rows = re.findall(r"^\| (?!claim|-)(.*) \|$", (ROOT / "papers.md").read_text(encoding="utf-8"), re.MULTILINE)
-    claims = [row.split(" | ") for row in rows]
+    claims = [[cell.strip() for cell in row.split("|")] for row in rows]
     assert len(claims) > 40 and {claim[1] for claim in claims} == VERDICTS
     for claim in claims:
-        assert claim[1] not in ("holds", "contradicted") or claim[4].startswith("3"), claim
+        assert claim[1] not in ("holds", "contradicted") or re.search(r": [3-9]", claim[4]), claim
+        assert re.match(r"(?:table|toy task|intervention): \S|none\b", claim[4]), claim
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -512,13 +514,16 @@ def decimals(text):
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_tables_written_by_hand_have_the_pages_numbers(name):
-    """All numbers of a table of a paper's text that no command writes stand in one output of the committed page."""
+    """All numbers of a table of a paper's text that no command writes stand in one output of the committed page.
+    Those of the named sections are held against files elsewhere."""
     by_hand = measured((ROOT / "docs" / "papers" / f"{name}.md").read_text(encoding="utf-8"))
+    elsewhere = r"^### (?:The synthetic task|Made-up tasks|The memory at size small)$.*?(?=^###? |\Z)"
+    by_hand = re.sub(elsewhere, "", by_hand, flags=re.MULTILINE | re.DOTALL)
     tables = [decimals(table) for table in re.findall(r"(?:^\|.*\n)+", by_hand, re.MULTILINE)]
     cells = notebook(ROOT / "notebooks" / name)["cells"]
     outputs = [out.get("data", {}).get("text/plain", "") for cell in cells for out in cell.get("outputs", [])]
     shown = [decimals("".join(text)) for text in outputs]
-    assert tables or name == "read_again"
+    assert tables or name in ("read_again", "mem2mem")
     for table in tables:
         best = max(shown, key=lambda found: (found & table).total())
         assert table <= best, f"the page has no output with {sorted(table - best)}"

@@ -5,7 +5,7 @@ import torch
 
 from lib.data.batch import EncodedDocument
 from lib.data.vocabulary import EOS
-from lib.evaluation.word_dependence import embeddings_of, interaction, reach, states_of
+from lib.evaluation.word_dependence import embeddings_of, encoder_states, interaction, reach
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from tests.conftest import double
 
@@ -47,7 +47,7 @@ def test_an_interaction_is_the_mixed_second_derivative():
     plain = torch.nn.GRU(3, 4, batch_first=True).double()
     plain.load_state_dict(model.first_read.state_dict())
     words = embeddings_of(model, NINE)
-    assert torch.allclose(states_of(model, NINE, words), plain(words[None])[0][0], rtol=0, atol=1e-12)
+    assert torch.allclose(encoder_states(model, NINE, words), plain(words[None])[0][0], rtol=0, atol=1e-12)
     mixed = [
         torch.autograd.functional.hessian(lambda x, k=k: plain(x[None])[0][0, 4, k], words)[1, :, 2, :]
         for k in range(4)
@@ -58,6 +58,6 @@ def test_an_interaction_is_the_mixed_second_derivative():
 def test_a_document_is_read_as_before_afterwards():
     model = reader("read-again lstm")
     words = embeddings_of(model, NINE)
-    before = states_of(model, NINE, words)
-    assert not torch.equal(states_of(model, NINE, words + 1), before)
+    before = encoder_states(model, NINE, words)
+    assert not torch.equal(encoder_states(model, NINE, words + 1), before)
     assert torch.equal(embeddings_of(model, NINE), words)

@@ -14,7 +14,7 @@ from lib.data.batch import EncodedDocument, make_batch
 from lib.evaluation.importance import source_embedding
 
 
-def states_of(model: Any, document: EncodedDocument, embeddings: Tensor) -> Tensor:
+def encoder_states(model: Any, document: EncodedDocument, embeddings: Tensor) -> Tensor:
     """The encoder's states of the words [N, d] of a document whose words have these embeddings [N, e]."""
     with _embedded(model, embeddings):
         return model.encode(make_batch([document], model.config.vocab_size)).words[0]
@@ -37,7 +37,7 @@ def embeddings_of(model: Any, document: EncodedDocument) -> Tensor:
 def reach(model: Any, document: EncodedDocument) -> Tensor:
     """Sizes of the derivatives of each word's state in each word's embedding: [N states, N words]."""
     words = embeddings_of(model, document)
-    jacobian = torch.autograd.functional.jacobian(lambda x: states_of(model, document, x), words)
+    jacobian = torch.autograd.functional.jacobian(lambda x: encoder_states(model, document, x), words)
     return jacobian.norm(dim=(1, 3))
 
 
@@ -57,7 +57,7 @@ def interaction(
         x = words.clone()
         for place in places:
             x[place] += step
-        return states_of(model, document, x)[state]
+        return encoder_states(model, document, x)[state]
 
     dimensions, neither = range(words.shape[1]), moved()
     one = [moved((first, k)) for k in dimensions]

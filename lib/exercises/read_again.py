@@ -54,7 +54,7 @@ def weights_of_reads() -> Iterator[Case]:
 
 
 @PAGE.exercise(3, points=2)
-def generated_or_copied() -> Iterator[Case]:
+def shared_softmax() -> Iterator[Case]:
     reader, text = small_reader(), [4, 7, 12, 5, 12, 6, 7]
     batch = _texts(text)
     state = reader.encode(batch)

@@ -94,7 +94,7 @@ def end_of_window() -> Iterator[Case]:
 
 
 @PAGE.exercise(7, points=3)
-def push_on_the_switch() -> Iterator[Case]:
+def slope_of_the_switch() -> Iterator[Case]:
     for score, generate, copy in ((0.3, 0.1, 0.5), (-1.0, 0.4, 0.0), (2.0, 0.2, 0.2)):
         logit = torch.tensor(score).double().requires_grad_()
         p = logit.sigmoid()
