@@ -438,7 +438,7 @@ def test_every_claim_has_a_verdict():
     claims = [row.split(" | ") for row in rows]
     assert len(claims) > 40 and {claim[1] for claim in claims} == VERDICTS
     for claim in claims:
-        assert claim[1] not in ("holds", "contradicted") or claim[4].startswith("3"), claim
+        assert claim[1] not in ("holds", "contradicted") or re.match(r"(\D*: )?3\b", claim[4]), claim
 
 
 @pytest.mark.parametrize("name", PAPERS)
