@@ -1,5 +1,4 @@
-"""How the windowed run reads papers: where its window slides, whether windows are better than chunks, and whether the
-links of its references are right.
+"""How a windowed run reads papers: its slides, windows against chunks, the links of its references.
 
     python -m lib.windows trained/windowed --dataset pmc-sample --output figures/windowed_papers.json
     python -m lib.windows trained/windowed chunks links --dataset pmc-sample --vectors-of sumpubmed
