@@ -1,5 +1,4 @@
-"""How the windowed run reads papers: where its window slides, whether windows are better than chunks, and whether the
-links of its references are right.
+"""How a windowed run reads papers: its slides, windows against chunks, the links of its references.
 
     python -m lib.windows trained/windowed --dataset pmc-sample --output figures/windowed_papers.json
     python -m lib.windows trained/windowed chunks links --dataset pmc-sample --vectors-of sumpubmed
@@ -27,10 +26,10 @@ from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.split import Split
 from lib.data.vocabulary import SLIDE
+from lib.data.word_vectors import learn_vectors
 from lib.evaluation.bootstrap import interval, paired_bootstrap
+from lib.evaluation.links import MEASURES, OF_WORDS, Measure, SentenceLists, by_sums, by_tfidf, rank_of
 from lib.models.windowed import Windowed, count_windows
-from lib.papers.windowed.links import MEASURES, OF_WORDS, LinkedSentences, Measure, by_sums, by_tfidf, rank_of
-from lib.papers.windowed.windows import learn_vectors
 from lib.results.scores import score_systems
 from lib.runs.run import Run
 from lib.runs.search import batches, written
@@ -164,7 +163,7 @@ CHUNKS: dict[str, Callable[[EncodedDocument, int], list[EncodedDocument]]] = {
 
 
 def _summaries(run: Run, documents: Sequence[EncodedDocument], share: int = 1) -> list[list[str]]:
-    """LinkedSentences that are written of each document, in one of so many shares of the run's lengths."""
+    """SentenceLists that are written of each document, in one of so many shares of the run's lengths."""
     lengths = {"min_length": -(-run.decode.min_length // share), "max_length": run.decode.max_length // share}
     best = written(run.model, batches(run.model, documents, TOGETHER, run.vocabulary), replace(run.decode, **lengths))
     ids = [[i for i in hypothesis.ids if i != SLIDE] for hypothesis in best]
@@ -201,7 +200,7 @@ def links(run: Run, documents: Sequence[Document], args: Namespace) -> dict[str,
         learned = Split.of(text for document in corpus.split("train", LEARNED_ON) for text in run.encode([document]))
         name = f"learned on {len(learned):,} documents of {Path(corpus.name).name}"
         vectors[name] = learn_vectors(learned, len(run.vocabulary))
-    texts = [LinkedSentences.of(document, run.options.lower) for document in run.encode(documents)]
+    texts = [SentenceLists.of(document, run.options.lower) for document in run.encode(documents)]
     rows = {}
     for about, values in vectors.items():
         of_vectors = [name for name in MEASURES if name not in OF_WORDS]
@@ -223,7 +222,7 @@ def with_differences(rows: dict[str, dict]) -> dict[str, dict]:
     return {first: {**rows[first], "difference": ""}, **{name: rows[name] for name in others}}
 
 
-def _ranked(measure: Measure, texts: Sequence[LinkedSentences], vectors: np.ndarray) -> dict:
+def _ranked(measure: Measure, texts: Sequence[SentenceLists], vectors: np.ndarray) -> dict:
     """Shares of the copied sentences whose source has the first rank, or one of the first three, with intervals over
     papers; mean words of the sentence that is linked, of the true one, of all; rank correlation of similarity and
     length."""

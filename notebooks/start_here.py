@@ -111,7 +111,7 @@ from lib.runs.search import DecodeConfig, beam_search
 from lib.evaluation.metrics import repeated_ngrams, rouge
 from lib.evaluation.repetition import log_prob_after
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from lib.papers.windowed.links import Sentences
+from lib.evaluation.links import SentenceLists
 from lib.tasks.task import learn
 from lib.pages.shown import PageFigures, figures_folder, show_tables, wrapped
 from lib.results.scores import cut
@@ -698,7 +698,7 @@ figures.show(dot_plots, caption, "start_repetition", **shown)
 # %% slideshow={"slide_type": "skip"}
 values = []
 for document in run.encode(papers[:15]):
-    one, other, *_ = Sentences.of(document, lower=True).reference
+    one, other, *_ = SentenceLists.of(document, lower=True).reference
     before = [], [other], [one], [one, one]
     values.append([log_prob_after(run.model, document, one, b) for b in before])
 where = ["at the beginning", "after another", "after itself", "after itself, twice"]

@@ -10,10 +10,10 @@ import lib.windows
 from lib.data.batch import EncodedDocument
 from lib.data.synthetic import FACT
 from lib.data.vocabulary import EOS, SLIDE
+from lib.evaluation.links import MEASURES, SentenceLists, copied_from, rank_of
 from lib.evaluation.repetition import log_prob_after
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.pages.measured import over_seeds
-from lib.papers.windowed.links import MEASURES, LinkedSentences, copied_from, rank_of
 from lib.tasks import slips, windows
 from lib.windows import chunks_of, equal_cuts, jumps_of, sentence_cuts
 
@@ -58,7 +58,7 @@ def test_ranks_begin_at_one_and_equals_keep_their_order():
 def sentences():
     """A reference sentence that was copied from the short sentence 1; sentence 0 is long and of common words."""
     source = [[6, 7, 6, 7, 8, 6, 7, 9, 6, 7], [10, 6, 11, 7, 12], [6, 7, 6, 13]]
-    return LinkedSentences([np.array([10, 6, 11, 7, 12])], [np.array(s) for s in source])
+    return SentenceLists([np.array([10, 6, 11, 7, 12])], [np.array(s) for s in source])
 
 
 @pytest.mark.parametrize("name", MEASURES)
@@ -75,7 +75,7 @@ def test_centred_sums_do_not_have_what_all_words_have_in_common(sentences):
 
 def test_by_rarity_a_word_that_every_sentence_has_counts_for_nothing():
     source = [np.array([6, 6, 6, 7]), np.array([6, 8])]
-    sentences = LinkedSentences([np.array([6, 6, 6, 8])], source)
+    sentences = SentenceLists([np.array([6, 6, 6, 8])], source)
     assert MEASURES["sums"](sentences, np.eye(9))[0].argmax() == 0
     assert MEASURES["sums, by rarity"](sentences, np.eye(9))[0] == pytest.approx([0, 1])
 

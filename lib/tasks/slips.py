@@ -30,7 +30,7 @@ def with_wrong_words(batch: Batch, share: float, generator: torch.Generator) -> 
     return replace(batch, target_input=words.where(wrong, fed))
 
 
-def learned_with(seed: int, share: float) -> Seq2Seq:
+def learn_slips(seed: int, share: float) -> Seq2Seq:
     """A pointer-generator that was fed so large a share of wrong words in training."""
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
@@ -51,7 +51,7 @@ def _row(seed: int, share: float) -> dict[str, float]:
     """Nats a word of what follows the place of the slip, with the true word fed there and with a random one; the
     probability of the true next word and of the one that followed the phrase the first time, where the beginning of
     the first sentence is fed in place of that of the second; the attention to the place of either."""
-    model, batch = learned_with(seed, share), _batch(0, TESTED)
+    model, batch = learn_slips(seed, share), _batch(0, TESTED)
     true, generator = batch.target, torch.Generator().manual_seed(0)
     slipped = batch.target_input.clone()
     slipped[:, SLIP + 1] = torch.randint(PLAIN + 1, VOCABULARY, (TESTED,), generator=generator)

@@ -5,21 +5,20 @@ like it, and [SLIDE] is put wherever the linked sentences lie in a later window.
 """
 
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
 
 from lib.data.batch import EncodedDocument
-from lib.data.documents import CorpusError, Document
-from lib.data.options import Example, beginning, words_of
+from lib.data.documents import Document
+from lib.data.options import Example, beginning
 from lib.data.prepared import PreparedCorpus, WordOptions, cached_corpus
 from lib.data.split import Split
-from lib.data.vocabulary import EOS, PAD, SLIDE, SLIDE_SYMBOL, SPECIALS, Vocabulary
+from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL
+from lib.data.word_vectors import learn_vectors, read_vectors, similarities, target_sentences
 from lib.models.windowed import check_window, window_of
 from lib.system.errors import InputError
 from lib.system.fields import Count, Rule
@@ -75,97 +74,7 @@ class ArticleOptions(WordOptions):
         )
 
 
-# ----------------------------------------------------------------------------------------------------- word vectors
-
-
-def learn_vectors(split: Split, vocab_size: int, width: int = 100, reach: int = 5, limit: int = 20_000) -> np.ndarray:
-    """Word vectors [V, width] from the sources of at most `limit` documents: the positive pointwise mutual
-    information of words up to `reach` apart, factorised (Levy and Goldberg 2014). Special symbols have zeros."""
-    counts = _sparse(torch.zeros(2, 0, dtype=torch.long), torch.zeros(0).double(), vocab_size)
-    for pairs in _pairs_of(split, vocab_size, reach, limit):
-        counts = (counts + _sparse(pairs, torch.ones(pairs.shape[1]).double(), vocab_size)).coalesce()
-    counts = (counts + counts.T).coalesce()
-    (a, b), n = counts.indices(), counts.values()
-    of_word = torch.sparse.sum(counts, 1).to_dense()
-    information = torch.log(n * n.sum() / (of_word[a] * of_word[b])).clamp_min(0)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        matrix = _sparse(counts.indices(), information, vocab_size)
-        u, s, _ = torch.svd_lowrank(matrix, q=min(width, vocab_size), niter=4)
-    vectors = (u * s.sqrt()).numpy()
-    vectors[: SLIDE + 1] = 0
-    return vectors
-
-
-def _sparse(indices: torch.Tensor, values: torch.Tensor, size: int) -> torch.Tensor:
-    return torch.sparse_coo_tensor(indices, values, (size, size), check_invariants=True)
-
-
-def _pairs_of(split: Split, vocab_size: int, reach: int, limit: int, chunk: int = 500) -> Iterator[torch.Tensor]:
-    """Pairs [2, n] of words of the vocabulary that stand at most `reach` apart in one document."""
-    gap = np.full(reach, vocab_size)
-    for start in range(0, min(limit, len(split)), chunk):
-        ids = [x for i in range(start, min(start + chunk, limit, len(split))) for x in (split[i].source, gap)]
-        flat = np.concatenate(ids).astype(np.int64)
-        pairs = np.concatenate([np.stack([flat[:-o], flat[o:]]) for o in range(1, reach + 1)], axis=1)
-        inside = ((pairs > SLIDE) & (pairs < vocab_size)).all(0)
-        yield torch.from_numpy(pairs[:, inside])
-
-
-def read_vectors(path: str | Path, vocabulary: Vocabulary, limit: int = 200_000) -> np.ndarray:
-    """Word vectors [V, width] from the first `limit` lines of a text file (`word x1 x2 ...`, as fastText writes);
-    words that it does not have get zeros. Raises CorpusError with file and line."""
-    ids, vectors = {word: i for i, word in enumerate(vocabulary.words)}, None
-    if not Path(path).is_file():
-        raise CorpusError(f"{path}: cannot be read; a file of word vectors, or none to learn them, is needed")
-    with open(path, encoding="utf-8", errors="replace") as lines:
-        for number, line in zip(range(1, limit + 1), lines):
-            word, *values = line.rstrip().split(" ")
-            if number == 1 and len(values) == 1:
-                continue  # how many rows and columns follow
-            vectors = np.zeros((len(vocabulary), len(values))) if vectors is None else vectors
-            try:
-                vectors[ids.get(word, PAD)] = np.array(values, dtype=float).reshape(vectors.shape[1])
-            except ValueError:
-                raise CorpusError(f"{path}, line {number}: not a word and {vectors.shape[1]} numbers") from None
-    if vectors is None or not vectors[len(SPECIALS) :].any():
-        raise CorpusError(f"{path}: no vector for any of the {len(vocabulary)} words of the vocabulary")
-    vectors[: len(SPECIALS)] = 0
-    return vectors
-
-
 # ------------------------------------------------------------------------------------------------------- the links
-
-Rows = tuple[np.ndarray, np.ndarray]  # sentences: ids [words] and lengths [sentences]
-
-
-def similarities(summary: Rows, source: Rows, vectors: np.ndarray, aggregate: str = "sum") -> np.ndarray:
-    """Similarities of each summary sentence and each source sentence: [S, L].
-
-    Args:
-        summary, source: ids without a vector count for nothing.
-        aggregate: "sum", the cosine of summed vectors (the text); "mean", the dot product of the means of vectors of
-            length 1 (the author's code).
-    """
-    if aggregate == "mean":
-        vectors = _unit(vectors)
-    a, b = (_summed(*sentences, vectors, aggregate == "mean") for sentences in (summary, source))
-    return a @ b.T if aggregate == "mean" else _unit(a) @ _unit(b).T
-
-
-def _unit(rows: np.ndarray) -> np.ndarray:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(norms > 0, norms, 1)
-
-
-def _summed(ids: np.ndarray, lengths: np.ndarray, vectors: np.ndarray, mean: bool) -> np.ndarray:
-    known = np.append(vectors, np.zeros((1, vectors.shape[1])), axis=0)
-    rows = known[np.minimum(ids, len(vectors))]
-    starts = np.cumsum(lengths) - lengths
-    sums = np.add.reduceat(rows, starts)
-    if mean:
-        sums /= np.maximum(np.add.reduceat(rows.any(1).astype(float), starts), 1)[:, None]
-    return sums
 
 
 def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, options: ArticleOptions) -> np.ndarray:
@@ -183,14 +92,6 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
     starts, size = ends - document.sentence_lengths, len(document.source)
     windows = [window_of(int(starts[i]), int(ends[i]), size, options.window, options.stride) for i in best]
     return np.maximum.accumulate(windows)
-
-
-def target_sentences(document: EncodedDocument, lower: bool) -> np.ndarray:
-    """Words of each sentence of a target without [SLIDE]; what was cut off is not counted, nor is [EOS]."""
-    words = len(document.target) - int(document.target[-1] == EOS)
-    ends = np.cumsum([len(words_of(sentence, lower, document.tokenised)) for sentence in document.reference])
-    lengths = np.diff(np.minimum(ends, words), prepend=0)
-    return lengths[lengths > 0]
 
 
 def mark_transitions(document: EncodedDocument, lengths: np.ndarray, windows: ArrayLike) -> EncodedDocument:

@@ -7,7 +7,7 @@ import numpy as np
 
 from lib.data.batch import EncodedDocument
 from lib.data.tfidf import tfidf
-from lib.papers.windowed.windows import similarities, target_sentences
+from lib.data.word_vectors import similarities, target_sentences
 
 RUN = 5  # words in a row that two sentences share by copying
 
@@ -30,14 +30,14 @@ def _shared_run(words: Sequence[int], others: Sequence[int]) -> int:
 
 
 @dataclass(frozen=True)
-class LinkedSentences:
+class SentenceLists:
     """A document's sentences in ids: S of the reference, L of the text that is read."""
 
     reference: list[np.ndarray]
     source: list[np.ndarray]
 
     @classmethod
-    def of(cls, document: EncodedDocument, lower: bool) -> "LinkedSentences":
+    def of(cls, document: EncodedDocument, lower: bool) -> "SentenceLists":
         lengths = target_sentences(document, lower)
         return cls(
             np.split(document.target[: lengths.sum()], np.cumsum(lengths)[:-1]),
@@ -58,17 +58,17 @@ class LinkedSentences:
                 yield i, j
 
 
-def by_sums(sentences: LinkedSentences, vectors: np.ndarray) -> np.ndarray:
+def by_sums(sentences: SentenceLists, vectors: np.ndarray) -> np.ndarray:
     """Cosines of sums of word vectors [V, width], as in the article: [S, L]."""
     return sentences.similarities(vectors)
 
 
-def by_means(sentences: LinkedSentences, vectors: np.ndarray) -> np.ndarray:
+def by_means(sentences: SentenceLists, vectors: np.ndarray) -> np.ndarray:
     """Dot products of means of vectors of length 1, as in the author's code: [S, L]."""
     return sentences.similarities(vectors, "mean")
 
 
-def by_centred_sums(sentences: LinkedSentences, vectors: np.ndarray) -> np.ndarray:
+def by_centred_sums(sentences: SentenceLists, vectors: np.ndarray) -> np.ndarray:
     """Cosines of sums of word vectors less their mean over the words of the text, which long sums have in common:
     [S, L]."""
     words = np.concatenate(sentences.source)
@@ -76,7 +76,7 @@ def by_centred_sums(sentences: LinkedSentences, vectors: np.ndarray) -> np.ndarr
     return sentences.similarities(np.where(vectors.any(1, keepdims=True), vectors - mean, 0))
 
 
-def by_rare_words(sentences: LinkedSentences, vectors: np.ndarray) -> np.ndarray:
+def by_rare_words(sentences: SentenceLists, vectors: np.ndarray) -> np.ndarray:
     """Cosines of sums of word vectors that are multiplied by log(sentences / sentences with the word), as tf-idf
     weighs words: [S, L]."""
     every = [*sentences.reference, *sentences.source]
@@ -84,7 +84,7 @@ def by_rare_words(sentences: LinkedSentences, vectors: np.ndarray) -> np.ndarray
     return sentences.similarities(vectors * np.log(len(every) / np.maximum(having, 1))[:, None])
 
 
-def by_counts(sentences: LinkedSentences, vectors: np.ndarray) -> np.ndarray:
+def by_counts(sentences: SentenceLists, vectors: np.ndarray) -> np.ndarray:
     """Cosines of counts of the words that have a vector, each a dimension of its own: [S, L]."""
     every = [x[x < len(vectors)] for x in (*sentences.reference, *sentences.source)]
     words, places = np.unique(np.concatenate(every), return_inverse=True)
@@ -95,13 +95,13 @@ def by_counts(sentences: LinkedSentences, vectors: np.ndarray) -> np.ndarray:
     return counts[: len(sentences.reference)] @ counts[len(sentences.reference) :].T
 
 
-def by_tfidf(sentences: LinkedSentences, _: np.ndarray) -> np.ndarray:
+def by_tfidf(sentences: SentenceLists, _: np.ndarray) -> np.ndarray:
     """Cosines of tf-idf over the sentences of the text and the reference: [S, L]. No vector is needed."""
     every = tfidf([x.tolist() for x in (*sentences.reference, *sentences.source)])
     return every[: len(sentences.reference)] @ every[len(sentences.reference) :].T
 
 
-Measure = Callable[[LinkedSentences, np.ndarray], np.ndarray]  # of sentences and word vectors [V, width]: [S, L]
+Measure = Callable[[SentenceLists, np.ndarray], np.ndarray]  # of sentences and word vectors [V, width]: [S, L]
 OF_WORDS = "word counts", "tf-idf"  # measures to which word vectors only say which words are known
 MEASURES: dict[str, Measure] = {
     "sums": by_sums, "means": by_means, "sums, centred": by_centred_sums, "sums, by rarity": by_rare_words,
