@@ -28,7 +28,7 @@ def small_model(seed: int, encode: Literal["whole", "stream"] = "whole", window:
     return Windowed(WindowedConfig(VOCABULARY, 32, 32, window=window, stride=stride, encode=encode))
 
 
-def summaries_of(model: Windowed, documents: Sequence[EncodedDocument], longest: int) -> list[list[int]]:
+def written_for(model: Windowed, documents: Sequence[EncodedDocument], longest: int) -> list[list[int]]:
     """What a beam of two writes of each document: ids without [EOS]."""
     config = DecodeConfig(beam=2, min_length=0, max_length=longest)
     return [best.ids for best, *_ in beam_search(model.eval(), make_batch(documents, VOCABULARY), config)]
@@ -56,7 +56,7 @@ def _by_length(mode: str, seed: int) -> dict[str, float]:
     model, measures = learn_facts(mode, seed), {}
     for windows, count in TESTED.items():
         documents = planted_facts(count, 1, windows)
-        texts = summaries_of(model, documents, 6 * windows)
+        texts = written_for(model, documents, 6 * windows)
         pairs = [(facts_in_place(ids, mode), facts_in_place(d.target[:-1])) for ids, d in zip(texts, documents)]
         measures[f"facts of {windows}"] = float(np.mean([a == b for x, y in pairs for a, b in _longest_of(x, y)]))
         if mode != "standard":
@@ -153,7 +153,7 @@ def _learned(reading: str, seed: int) -> Windowed:
 def _told(model: Windowed, texts: Sequence[FactText], reading: str, longest: int) -> list[tuple[list, list]]:
     """(facts that are written, facts that are wanted) of each text."""
     parts = [READINGS[reading](text) for text in texts]
-    words = iter(summaries_of(model, [part for of_text in parts for part in of_text], longest))
+    words = iter(written_for(model, [part for of_text in parts for part in of_text], longest))
     mode = "" if reading == "windows" else "standard"
     ours = [[tuple(fact) for _ in of_text for fact in facts_in_place(next(words), mode) if fact] for of_text in parts]
     return [(facts, text.facts) for facts, text in zip(ours, texts)]
