@@ -285,3 +285,17 @@ def test_slots_differ_for_the_decoder_where_another_memory_does_not(solved):
     }
     assert f"All slots set to their mean do cost up to {max(costs.values()):.1f} there (no L(read))" in text
     assert max(costs, key=lambda name: costs[name]) == OPEN("no L(read)")
+
+
+def test_the_memory_at_size_small_is_as_it_was_measured():
+    text = (project_root() / "docs" / "papers" / "mem2mem.md").read_text(encoding="utf-8")
+    for row in kept("mem2mem_gates")["rows"]:
+        lost = [
+            "{:.3f} [{:.3f}, {:.3f}]".format(*row[name])
+            for name in ("another memory", "slots averaged", "never written")
+        ]
+        cells = [", ".join(map(str, row["lambda"])), row["gate"], f"{row['nll']:.3f}", *lost]
+        cells += [f"{row['left 5']:.2f} / {row['left 50']:.2f}", f"{row['same place']:.0%}"]
+        assert f"| {' | '.join(cells)} |" in text
+    plain, keeps = (row["another memory"] for row in kept("mem2mem_gates")["rows"])
+    assert 1.5 < keeps[0] / plain[0] < 2.5
