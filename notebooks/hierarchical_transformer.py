@@ -276,7 +276,7 @@ costs another nothing, in both tasks. So a picture of one head explains one run.
 The smaller task also shows what the paper's *other* idea does. A ranker, (1) to (6), can put the named paragraph first before the model reads anything:
 """
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 ranked = {row: shares(measures["right"]) for row, measures in named.items()}
 pd.DataFrame({"summaries right": ranked})
 
@@ -1137,7 +1137,7 @@ run_facts(run, origin)
 # %% slideshow={"slide_type": "skip"}
 validation_losses(run)
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 loss_figure(figures, "hierarchical_losses", run, kept)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1211,7 +1211,7 @@ found. Its scores stay below Lead. With plain beam search, most of what it write
 exchange, and the rise is what the model takes from the text. The table also shows Mem2Mem, which has learned from the same papers.
 """
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 compared = {f"{variant}, a piece": run}
 if kept:
     compared["Mem2Mem, a word"] = open_run(trained_folder("mem2mem"))
@@ -1234,7 +1234,7 @@ own = kept_table("trained_hierarchical_transformer")
 print(wrapped(setting(own)))
 table_frame(own)
 
-# %% [markdown] slideshow={"slide_type": "subslide"}
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## What copying is worth
 
@@ -1253,7 +1253,7 @@ difference between their losses comes from that. The scores on the same 200 test
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 show_folded("Copying in a picture", "copying_transformer")
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 copying = kept_table("trained_hierarchical_transformer_copying")
 print(wrapped(setting(copying)))
 table_frame(copying)

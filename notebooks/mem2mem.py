@@ -1426,7 +1426,7 @@ All six rows of Table 2 were trained with one budget and three seeds, on two cor
 are real. The results of these runs are saved (`figures/`, [`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md)); the page does not make them. The first table is for 9,000 biomedical papers:
 """
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 numbers_2 = kept_table("mem2mem_table2_sumpubmed")
 print(wrapped(setting(numbers_2)))
 table_frame(numbers_2)

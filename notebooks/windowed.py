@@ -216,7 +216,7 @@ lengths = {
 }
 task_table("windows", lengths, {mode: mode for mode in fact_models})
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
 print("the symbol: precision and recall")
 symbols = {
     f"{what}, {n} windows": f"{what} of {n}"
@@ -1109,7 +1109,7 @@ run_facts(run, origin)
 # %% slideshow={"slide_type": "skip"}
 validation_losses(run)
 
-# %% slideshow={"slide_type": "subslide"}
+# %% slideshow={"slide_type": "skip"}
 loss_figure(figures, "windowed_losses", run, as_they_are)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1766,7 +1766,7 @@ check(9, smaller_loss_of_facts)
 r"""
 <details><summary>Hint</summary>
 
-Exercise 4.
+How far into the text do three windows of 3 words reach? See exercise 4.
 
 </details>
 <details><summary>Solution</summary>

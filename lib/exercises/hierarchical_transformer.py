@@ -79,7 +79,7 @@ def pooled_words() -> Iterator[Case]:
         yield Case(f"rows of {', '.join(map(str, lengths))} words", (a, b, mask), pooled)
 
 
-@PAGE.exercise(3, points=2)
+@PAGE.exercise(3, points=2, shown=2)
 def attention_scores() -> Iterator[Case]:
     for lengths in ([5, 5, 5], [2, 7, 3, 4], [9, 1]):
         batch = _batch(_cluster(*lengths))
@@ -89,7 +89,7 @@ def attention_scores() -> Iterator[Case]:
         yield Case(f"paragraphs of {', '.join(map(str, lengths))}", (lengths,), [pairs.numel(), levels.item()])
 
 
-@PAGE.exercise(4, points=3)
+@PAGE.exercise(4, points=3, shown=2)
 def score_without_knowing() -> Iterator[Case]:
     for y in ([0.1, 0.3, 0.2], [0.9, 0.05, 0.4, 0.7], [0.02, 0.0, 0.0, 0.1, 0.0]):
         labels, low, high = torch.tensor(y).double(), torch.tensor(-20.0).double(), torch.tensor(20.0).double()
@@ -128,7 +128,7 @@ def _depends(G: Tensor, layers: int) -> Tensor:
     return found != 0
 
 
-@PAGE.exercise(6, points=3)
+@PAGE.exercise(6, points=3, shown=2)
 def reached() -> Iterator[Case]:
     chain, ring = torch.diag(torch.ones(4), 1), torch.eye(5).roll(1, 0)
     chain[-1, -1] = 1

@@ -53,7 +53,7 @@ def weights_of_reads() -> Iterator[Case]:
         yield Case(f"e = {e}, d = {d}, {sentences} sentences", (e, d, sentences), counts)
 
 
-@PAGE.exercise(3, points=2)
+@PAGE.exercise(3, points=2, shown=2)
 def shared_softmax() -> Iterator[Case]:
     reader, text = small_reader(), [4, 7, 12, 5, 12, 6, 7]
     batch = _texts(text)
@@ -77,7 +77,7 @@ def share_of_each_word() -> Iterator[Case]:
         yield Case(what, (alpha, z), shares)
 
 
-@PAGE.exercise(5, points=3)
+@PAGE.exercise(5, points=3, shown=3)
 def state_after() -> Iterator[Case]:
     def state(n: int, alpha: float, u: float) -> float:
         h = 0.0
