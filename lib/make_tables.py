@@ -145,7 +145,7 @@ def _check_part(part: Any, table: Table, where: str) -> None:
 def _check_measure(part: Any, measure: str, where: str) -> None:
     """Raise ValueError unless a measure can be had of one system's scores."""
     try:
-        float(part["words"]), MEASURES[measure].numbers(part)
+        _ = float(part["words"]), MEASURES[measure].numbers(part)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise InputError(f"{where}: not what lib.score writes for a table of {measure}") from None
 

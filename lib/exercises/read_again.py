@@ -85,7 +85,7 @@ def state_after() -> Iterator[Case]:
             h = (1 - alpha) * h + alpha * u
         return h
 
-    for n, alpha, u in ((5, 0.3, 0.8), (20, -0.5, 0.1), (3, 1.0, 0.7), (50, 0.0, 0.9), (4, -0.01, -0.5)):
+    for n, alpha, u in ((5, 0.3, 0.8), (20, -0.5, 0.1), (50, 0.0, 0.9), (3, 1.0, 0.7), (4, -0.01, -0.5)):
         grows = abs(state(10_000, alpha, u)) > 1e6
         yield Case(f"{n} words, α = {alpha}, u = {u}", (n, alpha, u), [state(n, alpha, u), int(grows)])
 
