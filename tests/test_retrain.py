@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from lib import retrain
+from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.system.files import trained_folder
-from tests.conftest import RAGGED
-from tests.test_interventions import transformer
+from tests.conftest import RAGGED, VOCAB, double
+from tests.test_interventions import SIZES, transformer
 
 SHIPPED = str(trained_folder("hierarchical_transformer_copying"))
 QUICK = ["--dataset", "pmc-sample", "--set", "paragraphs=2", "summary_tokens=8", "--steps", "1", "--documents", "2"]
@@ -31,7 +32,8 @@ def test_a_paragraph_that_attends_to_itself_alone_learns_no_queries_and_keys():
 
 
 def test_the_same_seed_learns_the_same():
-    first, second = transformer(dropout=0.5), transformer(dropout=0.5)
+    sizes = HierarchicalTransformerConfig(VOCAB, **{**SIZES, "dropout": 0.5})
+    first, second = (double(HierarchicalTransformer, sizes) for _ in range(2))
     assert moved(first, retrain.NOTHING) == moved(second, retrain.NOTHING)
     assert all(a.equal(b) for a, b in zip(first.parameters(), second.parameters()))
 
