@@ -1200,7 +1200,7 @@ side_by_side("interventions_read_again", changes)
 r"""
 **What to see.** A hidden word's own embedding is no nearer to $\mathbf p_i$ than others are (50.1 on Reuters), and hardly nearer where the encoder reads the word (44.6): here the paper's claim is not seen.
 $\mathbf p_i$ does something all the same: with [UNK] in its place the references lose 0.014 nats a word on Reuters and 0.064 on docstrings. That is little beside what copying itself is worth (3.2 and 0.6; words that can only be copied do not count there).
-Attention ranks the sentences of a text much as erasing them does: rank agreement 0.68 [0.66, 0.70] in 1,070 dispatches of two sentences or more, 0.63 [0.30, 0.89] in 23 docstrings (`--attention --of summaries`).
+Attention ranks the sentences of a text much as erasing them does: rank agreement 0.68 [0.66, 0.70] in those of 1,106 dispatches that have two sentences or more, 0.63 [0.30, 0.89] in 23 docstrings (`--attention --of summaries`).
 """
 
 # %% [markdown] slideshow={"slide_type": "subslide"}

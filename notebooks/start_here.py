@@ -15,7 +15,8 @@ everything that the pages on the four papers use without explaining it: a model 
 search, coverage, ROUGE, intervals.
 
 **Next pages:** [windowed attention](windowed.ipynb) · [Read-Again](read_again.ipynb) · [Mem2Mem](mem2mem.ipynb) ·
-[hierarchical transformers](hierarchical_transformer.ipynb) · [all four compared](compare.ipynb). Section 9 says which to take
+[hierarchical transformers](hierarchical_transformer.ipynb) · [all four compared](compare.ipynb) ·
+[what they compare themselves with](baselines.ipynb). Section 9 says which to take
 first.
 
 **Goals.** At the end you can
@@ -1112,6 +1113,7 @@ Three of the papers start from a text that is too long for the model above. Read
 | [Read-Again](read_again.ipynb) | an encoder that reads twice; copying without a switch, by one softmax | you wonder what becomes of [UNK] when it is fed back |
 | [Mem2Mem](mem2mem.ipynb) | sentences as states of their own, pressed into a memory that the decoder reads and writes | you want the model of section 5; coverage and copying are used there |
 | [Hierarchical transformers](hierarchical_transformer.ipynb) | transformers in place of GRUs; many texts, one summary | you know transformers; the rate (11) and the rule (12) with $o=5$ are used there |
+| [What they compare themselves with](baselines.ipynb) | 1, 2: attention, copying | beside a table of a paper |
 | [All four compared](compare.ipynb) | nothing: it asks which is better, with section 7 | after at least two of the others |
 """
 
@@ -1533,7 +1535,7 @@ r"""
 # Next
 
 Go on with [windowed attention](windowed.ipynb), or choose from section 9. The other pages: [Read-Again](read_again.ipynb) · [Mem2Mem](mem2mem.ipynb) · [hierarchical transformers](hierarchical_transformer.ipynb) ·
-[all four compared](compare.ipynb).
+[all four compared](compare.ipynb), [what they compare themselves with](baselines.ipynb).
 
 **Sources.** Bahdanau, Cho, Bengio: *Neural Machine Translation by Jointly Learning to Align and Translate*, ICLR 2015. See, Liu, Manning: *Get To The Point: Summarization with Pointer-Generator Networks*, ACL 2017. Vaswani and others: *Attention Is All You
 Need*, NeurIPS 2017. Wu and others: *Google's Neural Machine Translation System*, 2016. Paulus, Xiong, Socher: *A Deep Reinforced Model for Abstractive Summarization*, ICLR 2018. Lin: *ROUGE: A Package for Automatic Evaluation of Summaries*, 2004. Koehn:

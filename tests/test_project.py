@@ -425,7 +425,7 @@ def test_no_page_shows_a_paper_of_the_anthology_from_before_2016():
 def test_papers_md_is_one_page():
     """What stands behind its verdicts has a text for each paper."""
     text = (ROOT / "papers.md").read_text(encoding="utf-8")
-    assert len(text.split()) <= 2500
+    assert len(text.split()) <= 2600
     linked = {link.partition("#")[0] for link in re.findall(r"\]\((docs/[^)]+)\)", text)}
     assert linked == {name for name in shown_in() if name.startswith("docs/papers/")}
 
