@@ -122,11 +122,12 @@ A bidirectional GRU over all words of the text, one GRU that writes, and attenti
 
 The score of a word, with the coverage $cov_{ti}=\sum_{t'<t}\alpha_{t'i}$ in Ptr-Gen alone:
 
-$$e_{ti}=v^\top\tanh(W_hh_i+W_dh^{(d)}_t+w_c\,cov_{ti}+b),\qquad\alpha_t=\mathrm{softmax}(e_t),\qquad c_t=\sum_i\alpha_{ti}h_i\tag{P1}$$
+$$\begin{gathered}e_{ti}=v^\top\tanh(W_hh_i+W_dh^{(d)}_t+w_c\,cov_{ti}+b)\\
+\alpha_t=\mathrm{softmax}(e_t),\qquad c_t=\sum_i\alpha_{ti}h_i\end{gathered}\tag{P1}$$
 
 The vocabulary's probabilities, through a bottleneck, and the switch:
 
-$$P_g=\mathrm{softmax}\bigl(V'(V[h^{(d)}_t;c_t]+b)+b'\bigr),\qquad p_t=\sigma(w^\top[c_t;h^{(d)}_t;x_t]+b'')\tag{P2}$$
+$$P_g=\mathrm{softmax}\bigl(V'(V[h^{(d)}_t;c_t]+b)+b'\bigr),\quad p_t=\sigma(w^\top[c_t;h^{(d)}_t;x_t]+b'')\tag{P2}$$
 
 In Ptr-Gen both ways are mixed; Attn-Seq2Seq is $P_g$ alone:
 
@@ -217,7 +218,8 @@ $$\alpha_t=\mathrm{softmax}_{ji}(\beta_{tj}\,e_{tji}),\qquad c_t=\sum_{ji}\alpha
 
 The last context enters the next input; output and switch are those of (P2), (P3), with the cell in the switch:
 
-$$x_t=W[y_{t-1};c_{t-1}]+b,\qquad P_g\text{ from }[h_t;c_t],\qquad p_t=\sigma(w^\top[c_t;\mathrm{cell}_t;h_t;x_t]+b'')\tag{C7}$$
+$$\begin{gathered}x_t=W[y_{t-1};c_{t-1}]+b,\qquad P_g\text{ from }[h_t;c_t]\\
+p_t=\sigma(w^\top[c_t;\mathrm{cell}_t;h_t;x_t]+b'')\end{gathered}\tag{C7}$$
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -394,8 +396,8 @@ $$X'=Y+W_2\,\mathrm{gelu}\bigl(W_1\,\mathrm{LN}(Y)+b_1\bigr)+b_2\tag{S7}$$
 
 The loss is the mean over all pieces of a paper that have another before them:
 
-$$\mathcal L=-\frac1n\sum_{t}\log P(x_t\mid x_{<t}),\qquad
-x=[\,\text{introduction};\ \texttt{<P>};\ \text{extract};\ \texttt{[BOS]};\ \text{summary}\,]\tag{S8}$$
+$$\begin{gathered}\mathcal L=-\frac1n\sum_{t}\log P(x_t\mid x_{<t})\\
+x=[\,\text{introduction};\ \texttt{<P>};\ \text{extract};\ \texttt{[BOS]};\ \text{summary}\,]\end{gathered}\tag{S8}$$
 """
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -518,7 +520,8 @@ $$\alpha_{t-1,i}=\frac{\exp(z_i\cdot h_{t-1})}{\sum_j\exp(z_j\cdot h_{t-1})},\qq
 
 The context and the last word make the next state, in Elman's network with a sigmoid and no gates; in the LSTM the gates $i,f,o$ and the proposal $i'$ see the same three vectors:
 
-$$h_t=\sigma(W_1y_{t-1}+W_2h_{t-1}+W_3c_t)\quad\text{or}\quad m_t=f_t\odot m_{t-1}+i_t\odot i'_t,\;\;h_t=o_t\odot m_t\tag{21}$$
+$$\begin{gathered}h_t=\sigma(W_1y_{t-1}+W_2h_{t-1}+W_3c_t)\\
+\text{or}\quad m_t=f_t\odot m_{t-1}+i_t\odot i'_t,\;\;h_t=o_t\odot m_t\end{gathered}\tag{21}$$
 
 $$P(y_t\mid y_{<t},x)=\mathrm{softmax}(W_4h_t+W_5c_t)\tag{22}$$
 
@@ -584,9 +587,11 @@ r"""
 
 An ordinary encoder-decoder with attention (Nallapati and others 2016) that uses the *large vocabulary trick* of Jean and others (2015). The vocabulary $Y$ has 69,000 words (200,000 in the second row), but for a batch $B$ only $n=2{,}000$ (5,000) of them are scored: the words of the batch's texts, and the most frequent others.
 
-$$Y_B=\underbrace{\textstyle\bigcup_{x\in B}\{x_1,\dots,x_N\}\cap Y}_{\text{words of the texts}}\;\cup\;\{\text{the most frequent of the rest}\},\quad|Y_B|=n\tag{23}$$
+$$Y_B=\underbrace{\textstyle\bigcup_{x\in B}\{x_1,\dots,x_N\}\cap Y}_{\text{words of the texts}}\;\cup\;\{\text{the most frequent others}\},\;|Y_B|=n\tag{23}$$
 
-$$P(y_t=w)=\frac{\exp(o_w^\top[s_t;c_t]+b_w)}{\sum_{v\in Y_B}\exp(o_v^\top[s_t;c_t]+b_v)},\quad w\in Y_B;\qquad y_t\notin Y_B\text{ counts as [UNK]}\tag{24}$$
+$$P(y_t=w)=\frac{\exp(o_w^\top[s_t;c_t]+b_w)}{\sum_{v\in Y_B}\exp(o_v^\top[s_t;c_t]+b_v)},\quad w\in Y_B\tag{24}$$
+
+A word that is not in $Y_B$ counts as [UNK].
 
 Its additive score, first state and output layer are this project's interpretation.
 """
@@ -667,7 +672,7 @@ $$\kappa_m=C_k[k_{3m};k_{3m+1};k_{3m+2}]+b_k,\qquad\nu_m=C_v[v_{3m};v_{3m+1};v_{
 
 It sees the groups of three that end before it, and the first piece as it is, because that is there before any group is complete:
 
-$$\mathrm{softmax}_{m}\Bigl(\tfrac{q_t\cdot\kappa_m}{\sqrt s}\Bigr)\text{ over }\nu_m,\qquad m\in\{m:3m+2<t\},\text{ with }\kappa_{-1}=k_0,\ \nu_{-1}=v_0\tag{D3}$$
+$$\mathrm{softmax}_{m}\Bigl(\tfrac{q_t\cdot\kappa_m}{\sqrt s}\Bigr)\text{ over }\nu_m,\quad3m+2<t,\quad\kappa_{-1}=k_0,\ \nu_{-1}=v_0\tag{D3}$$
 
 The layers take turns: (D1), (D3), (D1), (D3), (D1). Blocks and convolution are from the paper; how (D3) treats the first piece and the groups, and the normalisation before each part, are from its authors' code. Their mixture of experts is left out, because the table's row, of five layers of 512 and 2,048, mentions none.
 """

@@ -861,7 +861,7 @@ The authors saw that a few slots were read again and again. The read loss ties t
 any write (a written slot is no mean of sentence states) and summed with their read weights, should equal what the sentence attention sees. So (11) ties $\psi$ to
 $\mathbf M_E$, while (7) reads $\mathbf M_D$.
 
-$$c^{(m)}_t=\sum_k\psi_{tk}\mathbf M_E(k),\quad c^{(s)}_t=\sum_j\beta_{tj}h^{(s)}_j,\quad
+$$c^{(m)}_t=\sum_k\psi_{tk}\mathbf M_E(k),\; c^{(s)}_t=\sum_j\beta_{tj}h^{(s)}_j,\;
 \mathcal L^{(read)}=\frac1T\sum_t\big\|c^{(m)}_t-c^{(s)}_t\big\|_2\tag{11}$$
 """
 

@@ -929,7 +929,7 @@ r"""
 A score is a mean over test documents, and other documents would give another score. How different would it be? The **bootstrap** asks the documents themselves. From the $D$ documents it draws $D$, with replacement,
 and takes the mean of their scores. It does this $B$ times, a thousand here and 2,000 in (22). The interval holds the middle 95% of these means,
 
-$$\Big[\,q_{2.5},\ q_{97.5}\Big]\ \text{of}\quad \bar m_b=\frac1D\sum_{j=1}^D m_{i_{bj}},\qquad i_{bj}\sim\mathrm{Uniform}\{1,\dots,D\},\quad b=1,\dots,B\tag{21}$$
+$$\Big[\,q_{2.5},\ q_{97.5}\Big]\ \text{of}\ \bar m_b=\frac1D\sum_{j=1}^D m_{i_{bj}},\ i_{bj}\sim\mathrm{Uniform}\{1,\dots,D\},\ b\le B\tag{21}$$
 
 where $m_i$ is the score of document $i$.
 
@@ -976,7 +976,8 @@ The intervals of Lead and LexRank are far apart. The intervals of Lead with 180 
 
 But comparing two intervals throws away what we know: both systems were scored on the *same* documents, some of which are hard for both. The **paired bootstrap** (Koehn 2004) draws documents once and takes the difference of the two systems on them,
 
-$$\Delta_b=\frac1D\sum_{j=1}^D\big(m'_{i_{bj}}-m_{i_{bj}}\big),\qquad p_{boot}=\min\Big(1,\ 2\,\frac{\#\{\Delta_b\le0\}}B,\ 2\,\frac{\#\{\Delta_b\ge0\}}B\Big)\tag{22}$$
+$$\begin{gathered}\Delta_b=\frac1D\sum_{j=1}^D\big(m'_{i_{bj}}-m_{i_{bj}}\big)\\
+p_{boot}=\min\Big(1,\ 2\,\frac{\#\{\Delta_b\le0\}}B,\ 2\,\frac{\#\{\Delta_b\ge0\}}B\Big)\end{gathered}\tag{22}$$
 
 and a difference is called real when its interval excludes 0. What is hard for both falls out of the difference before anything is averaged. When no resample contradicts the difference, (22) gives 0, and a table shows $p_{boot}<2/B$.
 """

@@ -73,7 +73,7 @@ def town_cluster(random: np.random.Generator, towns: int = 2, groups: int = 1) -
 
 
 def _any(random: np.random.Generator, choices: Sequence[str]) -> str:
-    return choices[random.integers(len(choices))]
+    return choices[int(random.integers(len(choices)))]
 
 
 def _about(random: np.random.Generator, town: str, truth: list[str], groups: int) -> list[Paragraph]:

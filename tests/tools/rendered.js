@@ -5,7 +5,7 @@
   const column = article.getBoundingClientRect();
   const style = getComputedStyle(article);
   const right = column.right - parseFloat(style.paddingRight);
-  const what = (e) => (e.innerText || e.textContent || "").trim().replace(/\s+/g, " ").slice(0, 60);
+  const what = (e) => e.closest("div.math")?.id || (e.innerText || e.textContent || "").trim().replace(/\s+/g, " ").slice(0, 60);
   const shown = (e) => e.checkVisibility({ visibilityProperty: true, opacityProperty: true });
   const scrolling = (e) => {
     for (let p = e.parentElement; p && p !== article; p = p.parentElement)
