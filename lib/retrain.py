@@ -1,7 +1,7 @@
 """Change a part of a trained run, train on without it, and see what of the loss remains.
 
-    python -m lib.retrain RUN "layers cut" graph=discourse --dataset my/folder --steps 40 --output changes.json
-    python -m lib.retrain RUN "layers cut" --dataset my/folder --set paragraphs=8 summary_tokens=96
+    python -m lib.retrain trained/mem2mem "no coverage" --dataset pmc-sample --output lost.json
+    python -m lib.retrain trained/hierarchical_transformer_copying graph=discourse --dataset pmc-sample
 
 `lib.intervene` shows what a model loses at once. It has learned to rely on the part, and loses something even where
 other parts could do the same. Here each changed model learns from the corpus's training documents for a few steps,

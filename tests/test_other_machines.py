@@ -79,7 +79,7 @@ def may_write(folder):
 def checkout(tmp_path):
     """The project in a folder that may only be read."""
     folder, ignored = tmp_path / "checkout", shutil.ignore_patterns("__pycache__")
-    for name in ("lib", "notebooks", "trained/mem2mem"):
+    for name in ("lib", "notebooks", "figures", "trained/mem2mem"):
         shutil.copytree(project_root() / name, folder / name, ignore=ignored)
     shutil.copy(project_root() / "pyproject.toml", folder)
     only_read(folder)
