@@ -26,7 +26,7 @@ import lib
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.corpora import Corpus, load_corpus, unseen
 from lib.evaluation.bootstrap import paired_bootstrap
-from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs
+from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs, with_change
 from lib.models.summarizer import Summarizer
 from lib.runs.run import Run
 from lib.system.command_line import command_parser, plain_errors
@@ -129,7 +129,7 @@ def _batches(model: Any, documents: Sequence[EncodedDocument], change: Change, h
     for step in range(how.steps):
         places = range(step * how.batch_size, (step + 1) * how.batch_size)
         part = [documents[i % len(documents)] for i in places]
-        yield make_batch([change.document(d) if change.document else d for d in part], model.config.vocab_size)
+        yield make_batch([with_change(d, change) for d in part], model.config.vocab_size)
 
 
 def row_of(model: Summarizer, name: str) -> ChangedRow:

@@ -137,8 +137,9 @@ from lib.pages.shown import (
     PageFigures, Passages, clip, figures_folder, show_source, show_tables, wrapped,
 )  # fmt: skip
 from lib.pages.summaries import summary_table
+from lib.pages.measured import task_results
 from lib.pages.towns import (
-    cluster_passages, cuts_table, hops_table, mean_share, shares, task_results, town_graphs, towns_table,
+    cluster_passages, cuts_table, hops_table, mean_share, shares, town_graphs, towns_table,
 )  # fmt: skip
 from lib.papers import open_run, resolve
 from lib.papers.hierarchical_transformer.ranking import (

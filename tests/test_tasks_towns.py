@@ -21,7 +21,8 @@ from lib.data.towns import (
 )  # fmt: skip
 from lib.data.vocabulary import EOS, PARAGRAPH_END, TITLE_END
 from lib.evaluation.interventions import changes_of, decoder_sees
-from lib.pages.towns import cuts_table, hops_table, task_results, towns_table
+from lib.pages.measured import task_results
+from lib.pages.towns import cuts_table, hops_table, towns_table
 from lib.system.files import project_root
 from lib.tasks import hops, named, towns
 

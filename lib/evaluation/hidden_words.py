@@ -53,14 +53,19 @@ def nearest(model: ReadAgain, embeddings: Tensor, count: int) -> list[list[int]]
 
 def _first_places(document: EncodedDocument, vocab_size: int, frequent: int) -> list[int]:
     words, places = np.unique(document.source, return_index=True)
-    known = document.source if document.source_ids is None else document.source_ids
+    known = _as_read(document)
     rare = (words >= len(SPECIALS) + frequent) & (words < vocab_size) & (known[places] != UNK)
     return np.sort(places[rare]).tolist()
 
 
 def _without(document: EncodedDocument, word: int) -> EncodedDocument:
-    known = document.source if document.source_ids is None else document.source_ids
-    return replace(document, source_ids=np.where(document.source == word, UNK, known).astype(np.int32))
+    hidden = np.where(document.source == word, UNK, _as_read(document))
+    return replace(document, source_ids=hidden.astype(np.int32))
+
+
+def _as_read(document: EncodedDocument) -> np.ndarray:
+    """The ids that the encoder reads."""
+    return document.source if document.source_ids is None else document.source_ids
 
 
 def _embedded(model: ReadAgain, documents: Sequence[EncodedDocument]) -> Tensor:

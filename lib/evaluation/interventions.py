@@ -64,7 +64,9 @@ def log_probs(
     device = next(model.parameters()).device
     with change.model(model):
         for start in range(0, len(documents), batch_size):
-            batch = make_batch([_changed(d, change) for d in documents[start : start + batch_size]], size).to(device)
+            batch = make_batch([with_change(d, change) for d in documents[start : start + batch_size]], size).to(
+                device
+            )
             state = model.encode(batch)
             if change.state:
                 following = [documents[(start + i + 1) % len(documents)] for i in range(len(batch))]
@@ -79,7 +81,8 @@ def log_probs(
     return values
 
 
-def _changed(document: EncodedDocument, change: Change) -> EncodedDocument:
+def with_change(document: EncodedDocument, change: Change) -> EncodedDocument:
+    """A document as a change of encoded documents makes it."""
     return change.document(document) if change.document else document
 
 

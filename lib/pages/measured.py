@@ -10,12 +10,17 @@ from lib.system.files import project_root, read_numbers
 from lib.tasks.task import by_row
 
 
+def task_results(name: str) -> dict[str, dict[str, list]]:
+    """The committed results of a task, `by_row`."""
+    path = project_root() / "figures" / f"task_{name}.json"
+    return by_row(read_numbers(path, "results of a task", ("task", "results"))["results"])
+
+
 def task_table(name: str, columns: Mapping[str, str], rows: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Results of `lib.solve NAME`: the mean over seeds of each measure, with the least and the largest where they
     differ. columns, rows: {name in the table: measure or row}; by default all rows. Nothing where a row does not have
     a measure."""
-    numbers = read_numbers(project_root() / "figures" / f"task_{name}.json", "results of a task", ["results"])
-    table = by_row(numbers["results"])
+    table = task_results(name)
     cells = {
         label: {column: over_seeds(table[row].get(measure, [])) for column, measure in columns.items()}
         for label, row in (rows or dict(zip(table, table))).items()

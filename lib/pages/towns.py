@@ -8,17 +8,9 @@ import torch
 
 from lib.data.towns import TownCluster, same_town
 from lib.models.hierarchical_transformer import HierarchicalTransformer
-from lib.system.files import project_root, read_numbers
-from lib.tasks.task import by_row
 from lib.tasks.towns import CUTS, KINDS, batch_of
 
 Measures = Mapping[str, Sequence[float]]
-
-
-def task_results(name: str) -> dict[str, dict[str, list]]:
-    """The committed results of a task, `by_row`."""
-    path = project_root() / "figures" / f"task_{name}.json"
-    return by_row(read_numbers(path, "results of a task", ("task", "results"))["results"])
 
 
 def shares(values: Iterable[float]) -> str:
