@@ -120,6 +120,20 @@ def test_numbers_are_compared():
     assert checks.table().held == [], "each part has its own"
 
 
+def test_a_line_says_what_was_compared_since_the_last_one():
+    checks = Checks()
+    checks.close(torch.ones(2, 3), torch.ones(2, 3), "(7)", "read")
+    checks.line()
+    checks.close(torch.ones(2), torch.ones(2).double() + 1e-12, "(8)")
+    checks.close(torch.ones(1), torch.ones(1), "(8)")
+    line = checks.line("z < 1")
+    assert repr(line) == "z < 1\n✓ (8) agrees with lib: 3 numbers, within 1e-12"
+    assert "z &lt; 1<br>" in line._repr_html_() and "✓ (8) agrees" in line._repr_html_()
+    assert len(checks.table().held) == 3, "the table has all of them"
+    checks.close(torch.ones(4), torch.ones(4), "(9)")
+    assert repr(checks.line()) == "✓ (9) agrees with lib: 4 numbers, within 0e+00"
+
+
 def test_gradients_are_compared():
     checks = Checks()
     checks.gradients({"a": torch.ones(2)}, {"a": torch.ones(2)}, "(12)")

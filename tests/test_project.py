@@ -90,12 +90,15 @@ def test_a_page_is_its_source_executed(page):
     assert not [o for c in cells for o in c["outputs"] if o["output_type"] == "error"]
 
 
+FOLDED = (["hide-input"], ["remove-input"])  # code that the book folds, or leaves out: checks, imports, pictures
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_a_page_is_plain_python_with_literal_parameters(page):
     cells = [c for c in notebook(page)["cells"] if c["cell_type"] == "code"]
     tags = [c["metadata"].get("tags", []) for c in cells]
     others = [t for t in tags if t and t != ["parameters"]]
-    assert tags.count(["parameters"]) == 1 and all(t == ["hide-input"] for t in others), "nothing injected or skipped"
+    assert tags.count(["parameters"]) == 1 and all(t in FOLDED for t in others), "nothing injected or skipped"
     for cell in cells:
         assert not re.search(r"^\s*[%!]", "".join(cell["source"]), re.MULTILINE), "no magics: nbval passes bad ones"
     source = "".join(cells[tags.index(["parameters"])]["source"])
@@ -110,7 +113,7 @@ def test_code_of_a_page_is_seen_at_a_glance(page):
     """Cells that are not folded: 20 lines of 88 columns."""
     for cell in re.split(r"^(?=# %%)", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
         mark, _, code = cell.partition("\n")
-        if mark.startswith("# %%") and "[markdown]" not in mark and "hide-input" not in mark:
+        if mark.startswith("# %%") and "[markdown]" not in mark and not re.search("hide-input|remove-input", mark):
             shown = code.strip("\n").splitlines()
             assert len(shown) <= 20 and max(map(len, shown), default=0) <= 88, code
 

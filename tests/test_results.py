@@ -652,6 +652,14 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_every_table_of_the_texts_is_that_of_its_numbers():
+    tables = kept_tables.kept_tables()
+    changed = [
+        str(file) for file, text in kept_tables._texts().items() if kept_tables._rendered(text, tables) != text
+    ]
+    assert changed == [], "run: python -m lib.make_tables render"
+
+
 def test_a_place_may_be_empty(scored, project):
     other = "<!-- table another -->\n<!-- end -->\n"
     (project / "papers.md").write_text(

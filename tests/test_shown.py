@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from IPython.core.interactiveshell import InteractiveShell
 from PIL import Image
 
@@ -15,6 +16,7 @@ from lib.pages.alt_texts import alt_text
 from lib.pages.figures import PLOTS, rounded, word_maps
 from lib.pages.frames import Frames, window_frames
 from lib.pages.shown import PageFigures, Passages, picture, show_tables, table_html
+from lib.pages.steps import Step, best_words, decoding_frames
 from lib.system.files import project_root
 from tests.test_pages import DRAWN
 
@@ -149,6 +151,31 @@ def test_a_window_over_a_text():
     framed = [re.findall(r"border-bottom[^>]*>(\w)<", html) for html in (first, second)]
     assert framed == [["a", "b"], ["c", "d"]]
     assert "rgba(0, 102, 168, 0.25)" in second and "window 2, written: u <b>→</b>" in second
+
+
+STEPS = [
+    Step("a<b", [0.75, 0.25, 0.0], {"P_g": [("saw", 0.5), ("a", 0.25)]}, 0.25, slots=[(1.0, 0.125), (0.25, 0.875)]),
+    Step(".", [0.0, 0.5, 0.5], view=(1, 3)),
+]
+
+
+def test_a_decoders_steps():
+    first, second = decoding_frames([["the", "cat"], ["."]], STEPS, ["title", "text"]).frames.values()
+    assert re.findall(r"rgba\(0, 102, 168, 0.75\)[^>]*>(\w+)<", first) == ["the"]
+    assert "written:  <b" in first and "a&lt;b</b>" in first and "written: a&lt;b <b" in second
+    assert "<td>saw 0.50</td><td>a 0.25</td>" in first and "width: 25%" in first and "generates with 0.25" in first
+    assert "slot 2: 0.25 left" in first and "read 0.88" in first and "slot" not in second and "<table" not in second
+    assert re.findall(r"border-bottom[^>]*>([^<]+)<", second) == ["cat", "."] and "border-bottom" not in first
+    assert re.search(r"title</span>.*the.*<br>.*text</span>", first)
+
+
+def test_a_step_needs_a_weight_for_each_word():
+    with pytest.raises(ValueError):
+        decoding_frames([["one"]], [Step("x", [0.5, 0.5])])
+
+
+def test_the_best_words_of_a_distribution():
+    assert best_words(torch.tensor([0.125, 0.5, 0.375]), ["a", "b", "c"], 2) == [("b", 0.5), ("c", 0.375)]
 
 
 def test_a_picture_has_a_caption_and_no_number():

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 
 import pandas as pd
 import torch
@@ -23,10 +24,12 @@ class Compared:
 
 
 class Checks:
-    """The comparisons of a page, gathered for one table a part; the first that fails stops the page."""
+    """The comparisons of a page, gathered for a line after each equation and one table a part; the first that fails
+    stops the page."""
 
     def __init__(self):
         self._held: list[Compared] = []
+        self._of_line = 0  # comparisons that stand in a line already
 
     def close(self, naive: Tensor, fast: Tensor, eq: str, what: str = "", tolerance: float = 1e-9) -> None:
         """Compare numbers, which may differ by `tolerance`, relative to the largest. Raises CheckError.
@@ -56,10 +59,36 @@ class Checks:
         page, ours = (torch.cat([g[name].flatten() for name in sorted(g)]) for g in (naive, fast))
         self.close(page, ours, eq, f"gradients of {len(naive)} parameters", tolerance)
 
+    def line(self, seen: str = "") -> "Line":
+        """One line of what has been compared since the last one, after what the reader can see of it."""
+        held, self._of_line = self._held[self._of_line :], len(self._held)
+        return Line(seen, held)
+
     def table(self) -> "Report":
         """A table of what has been compared since the last one."""
-        held, self._held = self._held, []
+        held, self._held, self._of_line = self._held, [], 0
         return Report(held)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a reader can follow by hand, and how far page and library agree."""
+
+    seen: str
+    held: Sequence[Compared]
+
+    @property
+    def agreement(self) -> str:
+        equations = ", ".join(dict.fromkeys(c.equation for c in self.held))
+        largest = max((c.difference for c in self.held), default=0.0)
+        return f"{equations} agrees with lib: {sum(c.numbers for c in self.held):,} numbers, within {largest:.0e}"
+
+    def __repr__(self) -> str:
+        return "\n".join(filter(None, (self.seen, f"✓ {self.agreement}")))
+
+    def _repr_html_(self) -> str:
+        seen = f"{escape(self.seen)}<br>" if self.seen else ""
+        return f'<p style="margin: 0">{seen}<span style="color: #18794e">✓ {escape(self.agreement)}</span></p>'
 
 
 class Report:

@@ -1,0 +1,111 @@
+"""Steps of a decoder, one frame each: the text as dark as it is attended to, the most probable words, the switch, and
+what a model has besides (slots, a window, paragraphs)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from itertools import accumulate, pairwise
+
+from torch import Tensor
+
+from lib.pages.frames import Frames
+
+BLUE, ORANGE, GREY = "0, 102, 168", "#b8440a", "#5f6b76"
+PAPER = "background: #fff; color: #14181e; max-width: 56rem"  # what a page draws stands on white in every theme
+Best = Sequence[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a decoder does before it writes one word.
+
+    word: what it writes.
+    attention: a number from 0 to 1 for each word of the text [N].
+    best: the most probable words of each distribution, by its name (`best_words`).
+    switch: the probability of generating; None where a model has no switch.
+    view: the first word that the decoder sees, and the one after the last; None: the whole text.
+    slots: of a memory, how much of each is left and how much of the reading it gets.
+    """
+
+    word: str
+    attention: Sequence[float]
+    best: Mapping[str, Best] = field(default_factory=dict)
+    switch: float | None = None
+    view: tuple[int, int] | None = None
+    slots: Sequence[tuple[float, float]] = ()
+
+
+def best_words(probabilities: Tensor, words: Sequence[str], count: int = 3) -> Best:
+    """The most probable words of a distribution [V] with their probabilities, the largest first."""
+    values, ids = probabilities.detach().topk(count)
+    return [(words[i], p) for i, p in zip(ids.tolist(), values.tolist())]
+
+
+def decoding_frames(text: Sequence[Sequence[str]], steps: Sequence[Step], names: Sequence[str] = ()) -> Frames:
+    """A frame for each step, numbered from 1.
+
+    Args:
+        text: its lines (sentences, paragraphs, or one), each a list of words.
+        names: one for each line; none without.
+    """
+    frames = {}
+    for t, step in enumerate(steps):
+        written = " ".join(escape(s.word) for s in steps[:t])
+        parts = [
+            _shaded(text, names, step),
+            f'<p style="margin: 0.5rem 0">written: {written} <b style="color: {ORANGE}">{escape(step.word)}</b></p>',
+            _distributions(step),
+            _slots(step.slots),
+        ]
+        frames[(str(t + 1),)] = f'<div style="{PAPER}">{"".join(parts)}</div>'
+    return Frames({"step": [number for (number,) in frames]}, frames, ("1",))
+
+
+def _shaded(text: Sequence[Sequence[str]], names: Sequence[str], step: Step) -> str:
+    words = [word for line in text for word in line]
+    first, end = step.view or (0, len(words))
+    spans = [
+        _word(word, weight, first <= j < end, bool(step.view))
+        for j, (word, weight) in enumerate(zip(words, step.attention, strict=True))
+    ]
+    lines = [" ".join(spans[a:b]) for a, b in pairwise(accumulate(map(len, text), initial=0))]
+    named = [f'<span style="color: {GREY}">{escape(name)}</span> ' for name in names] or [""] * len(lines)
+    return f'<div style="line-height: 1.8">{"<br>".join(map("".join, zip(named, lines, strict=True)))}</div>'
+
+
+def _word(word: str, weight: float, seen: bool, framed: bool) -> str:
+    if not seen:
+        return f'<span style="color: {GREY}">{escape(word)}</span>'
+    look = [f"background: rgba({BLUE}, {weight:.2f})"] if weight >= 0.005 else []
+    look += ["color: #fff"] if weight > 0.5 else []
+    look += [f"border-bottom: 3px solid {ORANGE}"] if framed else []
+    return f'<span style="{"; ".join(look)}">{escape(word)}</span>' if look else escape(word)
+
+
+def _distributions(step: Step) -> str:
+    rows = [
+        f"<tr><td>{escape(name)}</td>"
+        + "".join(f"<td>{escape(word)} {probability:.2f}</td>" for word, probability in best)
+        + "</tr>"
+        for name, best in step.best.items()
+    ]
+    if step.switch is not None:
+        share = f"{step.switch:.2f}"
+        rows.append(f'<tr><td>switch</td><td colspan="3">{_bar(step.switch)} generates with {share}</td></tr>')
+    return f'<table style="{PAPER}">{"".join(rows)}</table>' if rows else ""
+
+
+def _slots(slots: Sequence[tuple[float, float]]) -> str:
+    """Boxes as dark as what is left of a slot; below, how much it is read."""
+    boxes = "".join(
+        f'<td style="background: rgba({BLUE}, {left:.2f}); color: {"#fff" if left > 0.5 else "#14181e"}">'
+        f"slot {k + 1}: {left:.2f} left<br>{_bar(read, '4rem')} read {read:.2f}</td>"
+        for k, (left, read) in enumerate(slots)
+    )
+    return f'<table style="{PAPER}"><tr>{boxes}</tr></table>' if slots else ""
+
+
+def _bar(share: float, width: str = "8rem") -> str:
+    """A bar of which a share is filled."""
+    filled = f'<span style="display: block; height: 100%; width: {share:.0%}; background: {ORANGE}"></span>'
+    return f'<span style="display: inline-block; height: 0.7em; width: {width}; background: #ddd">{filled}</span>'
