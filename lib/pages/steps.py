@@ -38,7 +38,7 @@ class Step:
 def best_words(probabilities: Tensor, words: Sequence[str], count: int = 3) -> Best:
     """The most probable words of a distribution [V] with their probabilities, the largest first."""
     values, ids = probabilities.detach().topk(count)
-    return [(words[i], p) for i, p in zip(ids.tolist(), values.tolist())]
+    return [(words[int(i)], float(p)) for i, p in zip(ids, values)]
 
 
 def decoding_frames(text: Sequence[Sequence[str]], steps: Sequence[Step], names: Sequence[str] = ()) -> Frames:
