@@ -13,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from PIL import Image
 
 from lib.pages.alt_texts import alt_text
-from lib.pages.figures import PLOTS, rounded, word_maps
+from lib.pages.figures import PLOTS, attention_maps, rounded, word_maps
 from lib.pages.frames import Frames, window_frames
 from lib.pages.shown import PageFigures, Passages, picture, show_tables, table_html
 from lib.pages.steps import Step, best_words, decoding_frames
@@ -53,8 +53,23 @@ def test_figures_are_numbered_once_and_described(tmp_path):
     assert "<b>Figure 1.</b> One &lt;map&gt;.</figcaption>" in html and 'alt="Heat maps. α: 2 rows' in html
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept.json", "kept.png"]
     width = int(re.search(r'width="(\d+)"', html)[1])
-    assert Image.open(io.BytesIO(first.picture)).width == pytest.approx(2 * width, abs=1), "sharp on any screen"
+    assert Image.open(io.BytesIO(first.drawn.picture)).width == pytest.approx(2 * width, abs=1), "sharp on any screen"
     assert repr(second).startswith("Figure 2. Another. [Heat maps.")
+
+
+def test_the_cells_of_a_map_say_their_values(tmp_path):
+    named = {"title": "a <b>", "values": [[0.0, 1.0, 0.5]], "rows": ["<r>"], "columns": ["x", "y", "z"]}
+    shown = PageFigures(tmp_path).show(word_maps, "c", panels=[PANEL, named], top=1.0)
+    pixels = Image.open(io.BytesIO(shown.drawn.picture)).convert("L")
+    for x, y, width, height, text in shown.drawn.cells:
+        place = ((x + width / 2) * pixels.width / 1000, (y + height / 2) * pixels.height / 1000)
+        assert (pixels.getpixel(tuple(map(int, place))) < 200) == (float(text.split(": ")[1]) > 0.4), text
+    assert [cell[-1] for cell in shown.drawn.cells][-3:] == ["<r>, x: 0", "<r>, y: 1", "<r>, z: 0.5"]
+    assert "<title>&lt;r&gt;, y: 1</title>" in shown._repr_html_()
+    numbered = picture(attention_maps, "", panels=[{"title": "", "weights": np.eye(30)}], rows="", columns="")
+    assert numbered.drawn.cells[32][-1] == "2, 3: 0", "the columns that have no number too"
+    large = picture(attention_maps, "", panels=[{"title": "", "weights": np.eye(32)}], rows="", columns="")
+    assert large.drawn.cells == () and "<svg" not in large._repr_html_()
 
 
 def test_a_long_name_is_not_squeezed():

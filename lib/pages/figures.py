@@ -8,7 +8,8 @@ A figure NAME.png has a NAME.json beside it: the name of a function of this file
 
 import io
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import matplotlib.cm
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
@@ -24,6 +26,7 @@ from lib.system.errors import InputError
 from lib.system.files import project_root, read_numbers, write_whole
 
 SIZE = 10  # of all letters
+MOST_CELLS = 1_000
 SHARP = 2  # pixels of a file for each that a browser shows
 STYLE = {
     "figure.dpi": 96,  # CSS pixels an inch
@@ -41,8 +44,24 @@ def use_style() -> None:
     plt.rcParams.update(STYLE)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
-def draw(plot: Callable[..., Figure], name: str, folder: str | Path, caption: str = "", **data) -> bytes:
-    """Draw a figure from `data`, rounded to four digits, and write NAME.png, which it returns, and NAME.json.
+Cell = tuple[int, int, int, int, str]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure as it is shown.
+
+    picture: PNG, of twice the pixels that it is shown with.
+    cells: of its heat maps: left, top, width and height in thousandths of the figure, and what a reader is told of
+        one, the names of its row and column, and its value; none where there are more than `MOST_CELLS`.
+    """
+
+    picture: bytes
+    cells: Sequence[Cell]
+
+
+def draw(plot: Callable[..., Figure], name: str, folder: str | Path, caption: str = "", **data) -> Drawn:
+    """Draw a figure from `data`, rounded to four digits, and write NAME.png and NAME.json.
 
     Args:
         plot: a function of this file.
@@ -51,10 +70,10 @@ def draw(plot: Callable[..., Figure], name: str, folder: str | Path, caption: st
     """
     data = rounded(data)
     content = json.dumps({"plot": plot.__name__, "caption": caption, **data}, ensure_ascii=False) + "\n"
-    drawn = png(plot(**data))
+    drawn = finished(plot(**data))
     # numbers first: a picture without them is taken for another's (`check_replaces`)
     write_whole(Path(folder) / f"{name}.json", content)
-    write_whole(Path(folder) / f"{name}.png", drawn)
+    write_whole(Path(folder) / f"{name}.png", drawn.picture)
     return drawn
 
 
@@ -73,17 +92,34 @@ def redraw(folder: str | Path) -> list[str]:
         if data["plot"] not in PLOTS:
             raise InputError(f"{path}: no plot {data['plot']!r} in lib.pages.figures; there are {', '.join(PLOTS)}")
         data.pop("caption", "")
-        write_whole(path.with_suffix(".png"), png(PLOTS[data.pop("plot")](**data)))
+        write_whole(path.with_suffix(".png"), finished(PLOTS[data.pop("plot")](**data)).picture)
         drawn.append(path.stem)
     return drawn
 
 
-def png(figure: Figure) -> bytes:
-    """A figure as a picture of twice the pixels that it is shown with, and closed."""
+def finished(figure: Figure) -> Drawn:
+    """A figure as it is shown, and closed."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", metadata={"Software": None})
     plt.close(figure)
-    return buffer.getvalue()
+    maps = [(ax, np.asarray(image.get_array())) for ax in figure.axes for image in ax.images]
+    few = sum(values.size for _, values in maps) <= MOST_CELLS
+    return Drawn(buffer.getvalue(), [cell for ax, values in maps for cell in _cells(ax, values)] if few else ())
+
+
+def _cells(ax: Axes, values: np.ndarray) -> Iterator[Cell]:
+    to_figure = ax.transData + ax.figure.transFigure.inverted()
+    rows, columns = (_names(axis, count) for axis, count in zip((ax.yaxis, ax.xaxis), values.shape))
+    for (i, j), value in np.ndenumerate(values):
+        (left, top), (right, bottom) = to_figure.transform([(j - 0.5, i - 0.5), (j + 0.5, i + 0.5)])
+        edges = (round(1000 * share) for share in (left, 1 - top, right - left, top - bottom))
+        yield *edges, f"{rows[i]}, {columns[j]}: {value:.3g}"
+
+
+def _names(axis: Axis, count: int) -> list[str]:
+    """Of a heat map's rows or columns; a number, from 1, where there is no name."""
+    named = {round(place): label.get_text() for place, label in zip(axis.get_ticklocs(), axis.get_ticklabels())}
+    return [named.get(n) or str(n + 1) for n in range(count)]
 
 
 def rounded(value: Any) -> Any:

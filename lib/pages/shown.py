@@ -19,22 +19,24 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from lib.pages.alt_texts import alt_text
-from lib.pages.figures import SHARP, draw, png, rounded, use_style
+from lib.pages.figures import SHARP, Cell, Drawn, draw, finished, rounded, use_style
 from lib.system.files import work_folder
 
 
 @dataclass(frozen=True)
 class ShownFigure:
-    """A figure as the result of a cell; its caption and description where there are no pictures."""
+    """A figure as the result of a cell, with the values of its heat maps under the mouse; its caption and description
+    where there are no pictures."""
 
-    picture: bytes  # PNG
+    drawn: Drawn
     alt: str
     caption: str
 
     def _repr_html_(self) -> str:
-        data, alt = base64.b64encode(self.picture).decode(), html.escape(self.alt, quote=True)
-        width = int.from_bytes(self.picture[16:20], "big") // SHARP  # a PNG begins with its size
+        data, alt = base64.b64encode(self.drawn.picture).decode(), html.escape(self.alt, quote=True)
+        width = int.from_bytes(self.drawn.picture[16:20], "big") // SHARP  # a PNG begins with its size
         image = f'<img src="data:image/png;base64,{data}" alt="{alt}" width="{width}" style="max-width: 100%">'
+        image = f'<div style="position: relative; width: fit-content">{image}{_values(self.drawn.cells)}</div>'
         text = re.sub(r"^Figure \d+\.", r"<b>\g<0></b>", html.escape(self.caption))
         caption = f'<figcaption style="max-width: 56rem">{text}</figcaption>'
         return f'<figure style="margin: 0.5rem 0">{image}{caption}</figure>'
@@ -43,10 +45,22 @@ class ShownFigure:
         return f"{self.caption} [{self.alt}]"
 
 
+def _values(cells: Sequence[Cell]) -> str:
+    """Cells over a picture, unseen, which say their value where the mouse rests."""
+    if not cells:
+        return ""
+    over = 'viewBox="0 0 1000 1000" preserveAspectRatio="none" fill="transparent" aria-hidden="true"'
+    rects = (
+        f'<rect x="{x}" y="{y}" width="{width}" height="{height}"><title>{html.escape(text)}</title></rect>'
+        for x, y, width, height, text in cells
+    )
+    return f'<svg {over} style="position: absolute; inset: 0; width: 100%; height: 100%">{"".join(rects)}</svg>'
+
+
 def picture(plot: Callable[..., Figure], caption: str, **data) -> ShownFigure:
     """A plot of `lib.pages.figures` with a caption, without a number."""
     data = rounded(data)
-    return ShownFigure(png(plot(**data)), alt_text(plot.__name__, data), caption)
+    return ShownFigure(finished(plot(**data)), alt_text(plot.__name__, data), caption)
 
 
 def figures_folder() -> Path:
@@ -70,7 +84,7 @@ class PageFigures:
         """A plot of `lib.pages.figures` with its caption, at the end of a cell; saved if it has a name."""
         number = self._numbers.setdefault(name or caption, len(self._numbers) + 1)
         data = rounded(data)
-        drawn = draw(plot, name, self.folder, caption, **data) if name else png(plot(**data))
+        drawn = draw(plot, name, self.folder, caption, **data) if name else finished(plot(**data))
         return ShownFigure(drawn, alt_text(plot.__name__, data), f"Figure {number}. {caption}")
 
 
