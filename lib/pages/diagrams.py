@@ -36,7 +36,7 @@ from lib.system.files import write_whole
 # After Okabe and Ito (2008), the blue a little darker and the purple lighter, so that colour-blind readers can tell
 # all five apart. Heat maps of the same things can have them too.
 COLOURS = {"text": "#4d4d4d", "states": "#009e73", "memory": "#d55e00", "attention": "#0066a8", "output": "#d486b3"}
-INK, PALE = "#222222", "#b0b0b0"
+INK, GREY, PALE = "#222222", "#767676", "#b0b0b0"
 COLUMN, ROW, MARGIN = 154, 104, 12  # from box to box; around the picture
 WIDTH, HEIGHT, STRIP = 98, 60, 22  # of a box; height of one that is drawn as words in a row
 FRAME, FOOT = 14, 20  # from boxes to the frame around them; below them stands its name
@@ -53,7 +53,7 @@ def model_picture(name: str, lit: Iterable[int | str] | None = None, small: bool
 
     Args:
         lit: equation numbers and names of boxes that stand out of the rest; None: all is as it is.
-        small: for a reminder, of less size. Of its texts it has the names and the equation numbers that are lit.
+        small: for a reminder, of less size. Of its texts it has the names, and the equation numbers that are lit.
 
     Raises ValueError for a model or a part that is not there.
     """
@@ -120,15 +120,13 @@ class _Pen:
 
     def box(self, title: str, box: Box, lit: bool) -> None:
         (x, y), (width, height) = _centre(box.column, box.row), _size(box)
-        left, top, ink = x - width / 2, y - height / 2, INK if lit else PALE
+        left, top, ink = x - width / 2, y - height / 2, INK if lit else GREY if self.small else PALE
         look = {**shade(box.kind, lit), "linewidth": self.line(1.4), "zorder": 3}
         self.rounded(left, top, width, height, radius=0 if box.mask else 6, **look)
         if box.words:
             self.words_in_a_row(box, left, top, lit)
         if box.mask:
             self.matrix(box, left, top, lit)
-        if self.small and not lit:
-            return
         letters = width / (0.64 * NAME * (LARGER if self.small else 1)) / (2 if box.mask else 1)
         texts = textwrap.wrap(title, int(letters), break_long_words=False)
         texts += [box.symbol] if box.symbol and not self.small else []
