@@ -473,7 +473,7 @@ def _insert(value, word, values, words):
 
 
 @_kernel
-def best_words(scores, maxima, log_share, source, copies, barred, ends, mass, values, words):
+def best_extensions(scores, maxima, log_share, source, copies, barred, ends, mass, values, words):
     """The best words of R mixtures: values [R, k] of log P, the largest first, and the words [R, k].
 
     The vocabulary's log P is scores [R, V] + log_share [R]; `copies` [R, N] are the P of the words `source` [R, N];

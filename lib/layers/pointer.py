@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from lib.data.batch import in_vocabulary
 from lib.layers.attention import full_precision
-from lib.layers.kernels import LANES, arrays, best_words, compiled, exponentials, peaks, scale_exponentials
+from lib.layers.kernels import LANES, arrays, best_extensions, compiled, exponentials, peaks, scale_exponentials
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Mixture:
         barred_ids = np.array([i for ids in barred for i in ids], dtype=np.int64)
         log_a, p_copies, mass, best = arrays(log_share.to(scores.dtype), copies.to(scores.dtype), mass, values)
         source = self.source.contiguous().numpy()
-        best_words(s, m, log_a, source, p_copies, barred_ids, ends, mass, best, words.numpy())
+        best_extensions(s, m, log_a, source, p_copies, barred_ids, ends, mass, best, words.numpy())
         return values, words
 
 
