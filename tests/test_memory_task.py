@@ -297,5 +297,8 @@ def test_the_memory_at_size_small_is_as_it_was_measured():
         cells = [", ".join(map(str, row["lambda"])), row["gate"], f"{row['nll']:.3f}", *lost]
         cells += [f"{row['left 5']:.2f} / {row['left 50']:.2f}", f"{row['same place']:.0%}"]
         assert f"| {' | '.join(cells)} |" in text
-    plain, keeps = (row["another memory"] for row in kept("mem2mem_gates")["rows"])
-    assert 1.5 < keeps[0] / plain[0] < 2.5
+    plain, keeps, regularised = kept("mem2mem_gates")["rows"]
+    assert 1.5 < keeps["another memory"][0] / plain["another memory"][0] < 2.5
+    assert f"{regularised['strongest']:.2f} of its weight on one sentence\n({keeps['strongest']:.2f} without" in text
+    assert regularised["another memory"][0] < keeps["another memory"][0]
+    assert regularised["slots averaged"][2] < keeps["slots averaged"][1], "less, as far as intervals tell"
