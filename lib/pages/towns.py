@@ -1,5 +1,5 @@
-"""What the hierarchical transformer's page shows of its made-up tasks: a decoder's steps over paragraphs, tables of the
-numbers of `lib.solve`, and graphs over paragraphs that are sorted by their town."""
+"""What the hierarchical transformer's page shows of its made-up tasks: a decoder's steps, tables of the numbers of
+`lib.solve`, and graphs over paragraphs that are sorted by their town."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -96,8 +96,8 @@ def hops_table(results: Mapping[str, Measures]) -> pd.DataFrame:
 def town_writing(
     model: HierarchicalTransformer, cluster: TownCluster
 ) -> tuple[list[str], torch.Tensor, torch.Tensor]:
-    """The T pieces of a summary that a model writes, its end too; the distribution of each [T, V], and how much of the
-    decoder's attention the title and each of m paragraphs get [T, 1 + m]."""
+    """The T pieces of a summary that a model writes, its end too; the distribution of each [T, V]; and how much of
+    the decoder's attention the title and each of m paragraphs get [T, 1 + m]."""
     (words,) = write_towns(model, [cluster])
     state = model.encode(batch_of([cluster]))
     tokens = torch.tensor([[BOS, *pieces_of(" ".join(words))]])
@@ -108,8 +108,8 @@ def town_writing(
 
 
 def town_frames(models: Mapping[str, HierarchicalTransformer], cluster: TownCluster) -> Frames:
-    """What the first of two models does before each piece: paragraphs as dark as they are attended to, the best pieces
-    of both models, and beside its summary the other's. At first the river is seen."""
+    """What the first of two models does before each piece: paragraphs as dark as they are attended to, the best
+    pieces of both models, and beside its summary the other's. At first the river is seen."""
     (name, model), (other_name, other) = models.items()
     words, probabilities, paragraphs = town_writing(model, cluster)
     others, other_probabilities, _ = town_writing(other, cluster)
