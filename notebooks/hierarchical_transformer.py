@@ -43,7 +43,7 @@ import pandas as pd
 import torch
 
 from lib.data.batch import EncodedDocument, make_batch, rows_of
-from lib.data.corpora import load_corpus
+from lib.data.corpora import anthology_year, load_corpus
 from lib.data.towns import FACT_PLACES, TOWN_PIECES, same_town, town_document
 from lib.data.vocabulary import BOS, EOS, PAD, SENTENCE_END
 from lib.data.words import bigram_recall
@@ -71,6 +71,7 @@ from lib.pages.towns import (
     cuts_table, hops_table, shares, town_frames, town_graphs, towns_table,
 )  # fmt: skip
 from lib.papers import open_run, resolve
+from lib.papers.hierarchical_transformer.clusters import clusters, encode_cluster
 from lib.papers.hierarchical_transformer.graphs import (
     MARKERS,
     capitalised_names,
@@ -751,6 +752,7 @@ def eq23_global_layer(x, layer, form, G=None):
     return new
 
 
+# %% slideshow={"slide_type": "skip"}
 x = eq23_global_layer(x, town.global_layers[0], "code")
 c = eq21_context(x, town.global_layers[1], "code")
 
@@ -995,7 +997,29 @@ r"""
 
 No corpus of many web pages may be shipped, so a paper stands for a cluster: its title, its paragraphs, its abstract as the summary. Long paragraphs are cut at the end of a sentence. Texts are cut into SentencePiece pieces, which are learned from the training clusters. Paragraphs with more than 0.8 of the summary's bigrams count as copies of it and are left out, as in the paper. The ranked WikiSum shards, Multi-News or your own folder of
 `{title, paragraphs, summary}` lines can be read as well.
+"""
 
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+told = preset == "paper"
+wide = studied.options.of_all.prepare(studied_corpus, studied.documents, progress=told)
+# papers of the ACL Anthology may be quoted from 2016 on
+shown = next(
+    cluster
+    for cluster in clusters(studied_corpus, "test", studied.options)
+    if studied_corpus.name != "aclsum:paragraphs" or anthology_year(cluster.id) >= 2016
+)
+in_pieces = encode_cluster(shown, wide.vocabulary, studied.options).target[:24]
+Passages([
+    ("title", shown.title),
+    ("its first paragraph", clip(shown.paragraphs[0], 30)),
+    ("its summary", clip(" ".join(shown.summary), 30)),
+    ("in pieces", " ".join(wide.vocabulary.words[i] for i in in_pieces)),
+    ("clusters", ", ".join(f"{name} {len(of)}" for name, of in wide.splits.items())),
+    ("left out", str(wide.report)),
+])  # fmt: skip
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
 ## A hundred papers are too few for the ranker (Table 1)
 
 How much of the summary is in the best $L'$ paragraphs, as the ROUGE-L recall of their concatenation? *Similarity* ranks by the tf-idf cosine with the title (Liu et al. 2018). *Learned* is the ranker of (1) to (6), trained on a hundred papers with Adagrad. *By the labels* ranks by what the ranker should predict, which no ranking can know.
@@ -1008,8 +1032,6 @@ A point and a half at most here, ten to fifteen points in the paper. The labels 
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-told = preset == "paper"
-wide = studied.options.of_all.prepare(studied_corpus, studied.documents, progress=told)
 test = wide["test"]
 scores = {"as they come": order_scores(test, wide.vocabulary)}
 if not studied_corpus.ranked:
