@@ -598,7 +598,7 @@ checks.line(f'In paragraph 2, head 2 takes {name:.2f} of "osvia" and {fact:.2f} 
 r"""
 ## (17) to (20) Attention between paragraphs
 
-Here paragraphs meet: each head attends from paragraph to paragraph. Cut to itself alone in both layers, it leaves 46, 52 and 28% of the towns' facts right (part 1).
+Here paragraphs meet: each head attends from paragraph to paragraph. Where each sees itself alone in both layers, 46, 52 and 28% of the towns' facts are right (part 1).
 
 $$q^z_i=W^z_qhead^z_i\tag{17}$$
 
@@ -809,9 +809,9 @@ snippets = [p.text.replace(" .", "").split() for p in cluster.paragraphs]
 S = eq25_similarity(snippets)
 checks.close(S, torch.tensor(similarity_graph(snippets)), "(25)", "similarity graph")
 checks.line(
-    f'Paragraphs 3 and 11 both say "lies on the colva": {S[2, 10]:.2f}. But so it is with 4'
-    f' and 6, of two towns, which both say "first settled": {S[3, 5]:.2f}; and not with 2'
-    f" and 5, both of osvia and cider: {S[1, 4]:.0f}, since below 0.2."
+    f'Paragraphs 3 and 11 both say "lies on the colva": {S[2, 10]:.2f}. But 4 and 6, of two'
+    f' towns, also share words ("first settled"): {S[3, 5]:.2f}; and 2 and 5, both of osvia'
+    f" and cider, fall below 0.2 and have {S[1, 4]:.0f}."
 )
 
 # %% slideshow={"slide_type": "skip"}
@@ -958,7 +958,7 @@ checks.line(
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**Limiting cases**, which need no equation of the decoder. A single paragraph can only attend to itself: the attention (20) is 1 and $context^z=W^z_vhead^z$. A graph of ones gives an attention of $1/m$ everywhere, like a head whose queries are 0. Writing piece by piece with saved keys and values gives the same as one pass over the whole summary.
+**Limiting cases** can be worked out without these functions. A single paragraph can only attend to itself: the attention (20) is 1 and $context^z=W^z_vhead^z$. A graph of ones gives an attention of $1/m$ everywhere, like a head whose queries are 0. Writing piece by piece with saved keys and values gives the same as one pass over the whole summary.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -1064,7 +1064,7 @@ pd.concat([pd.DataFrame.from_dict(means, orient="index"), published_1]).round(2)
 r"""
 ## Without copying, the shipped model writes what abstracts say
 
-The shipped model has learned to write abstracts of 31,077 biomedical papers; its card has the sizes. As in the paper, it was trained with Adam and Noam's learning rate, $rate=c\cdot\min(step^{-0.5},\ step\cdot warmup^{-1.5})$, and writes by beam search with 5 hypotheses, compared by $\log P(y)\,/\,\big((5+|y|)/6\big)^{0.4}$. With *trigram blocking*, no three pieces in a row are written twice.
+The shipped model has learned to write abstracts of 31,077 biomedical papers ([its card](../trained/hierarchical_transformer/README.md) has the sizes). As in the paper, it was trained with Adam and Noam's learning rate, $rate=c\cdot\min(step^{-0.5},\ step\cdot warmup^{-1.5})$, and writes by beam search with 5 hypotheses, compared by $\log P(y)\,/\,\big((5+|y|)/6\big)^{0.4}$. With *trigram blocking*, no three pieces in a row are written twice.
 *HT + copying*, our addition, has the same sizes and steps, and on the decoder the pointer that Mem2Mem has (See et al. 2017).
 
 <details><summary>The equations of copying</summary>
@@ -1090,7 +1090,7 @@ options, decode = run.options, run.decode
 documents = unseen_papers(corpus, 20 if shipped else chosen.documents)
 encoded_tests = run.encode(documents)
 references = [paper.summary for paper in documents]
-run_facts(run, origin)
+None if shipped else run_facts(run, origin)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 None if shipped else loss_figure(figures, "", run, shipped)
@@ -1298,7 +1298,7 @@ Every point at which this project differs from the paper or from its authors' co
 
 ## What to take home
 
-* **Global layers carry what no paragraph says alone**: which snippets are about the title. Where a task needs this, they make the difference between half and all facts.
+* **Global layers carry what no paragraph says alone**: which snippets are about the title. In the towns they make the difference between half of the facts and all.
 * **A picture of attention shows one run.** Cut the connection, with several seeds, before you say what it is for.
 * **A graph is worth what attention has not learned.** With two hops it decides everything; on papers, where hardly anything passes between paragraphs, no effect of it was seen.
 """
