@@ -8,6 +8,7 @@ import numpy as np
 from lib import retrain
 from lib.data.corpora import load_corpus
 from lib.data.options import words_of
+from lib.pages.measured import lost_table
 from lib.papers import resolve
 from lib.papers.hierarchical_transformer.graphs import capitalised_names, discourse_graph, similarity_graph
 from lib.system.files import project_root, read_numbers
@@ -43,6 +44,21 @@ def test_what_changed_models_lose_is_kept():
     assert says(CLAIMS, copying["layers cut"])
     positions = finding("Paragraph positions are not seen to help")
     assert all(says(positions, of["no paragraph positions"]) for of in (plain, copying))
+
+
+def test_the_pages_table_of_losses_has_the_kept_numbers():
+    """As losses: what the log-probability falls by, the least first in an interval; nothing where a model has no
+    such change."""
+    columns = {"HT": "hierarchical_transformer", "copying": "hierarchical_transformer_copying"}
+    table = lost_table(columns, {"cut": "layers cut", "no copying": "no copying"})
+    assert table.to_dict("index") == {
+        "cut": {"HT": "0.005 [0.002, 0.009]", "copying": "0.028 [0.018, 0.037]"},
+        "no copying": {"HT": "", "copying": "3.996 [3.826, 4.172]"},
+    }
+    assert all(
+        says(f"it costs {cell}.", changes(name)["layers cut"])
+        for cell, name in zip(table.loc["cut"], columns.values())
+    )
 
 
 def test_what_is_lost_after_training_on_is_kept():

@@ -22,10 +22,8 @@ from lib.pages.figures import (
     maximum_attention,
     redraw,
     shaded_words,
-    signed_maps,
     use_style,
     word_maps,
-    word_weights,
 )
 from lib.pages.parameters import ParameterError, check_parameters
 from lib.pages.runs import (
@@ -166,10 +164,6 @@ DRAWN = {
             {"title": "d", "words": ["e"] * 60, "weights": [0.5] * 60},
         ],
         "label": "y",
-    },
-    word_weights: {"words": ["a", "b"], "weights": torch.ones(2, 2) / 7, "rows": "head"},
-    signed_maps: {
-        "panels": [{"title": "a", "values": -torch.eye(3) / 7}], "xlabel": "x", "ylabel": "y", "border": 0.5,
     },
     maximum_attention: {
         "places": torch.tensor([1, 4]), "weights": torch.tensor([0.3333333, 0.1]), "windows": torch.tensor([0, 1]),

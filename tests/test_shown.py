@@ -184,6 +184,22 @@ def test_a_decoders_steps():
     assert re.search(r"title</span>.*the.*<br>.*text</span>", first)
 
 
+def test_words_that_look_the_same_are_one_piece():
+    (frame,) = decoding_frames([["a", "b", "c"], ["d"]], [Step("x", [0.25, 0.25, 0.5, 0.5])]).frames.values()
+    assert re.findall(r"rgba\(0, 102, 168, (\d.\d+)\)[^>]*>([\w ]+)<", frame) == [
+        ("0.25", "a b"), ("0.50", "c"), ("0.50", "d"),
+    ]  # fmt: skip
+
+
+def test_what_others_write_at_the_same_steps():
+    steps = [Step("one", [1.0]), Step("two", [1.0]), Step("three", [1.0])]
+    frames = decoding_frames([["text"]], steps, beside={"another": ["eins", "<zwei>"]}, first=2)
+    first, second, third = frames.frames.values()
+    assert frames.first == ("2",) and decoding_frames([["text"]], steps, first=9).first == ("3",)
+    assert "another:  <b" in first and "another: eins <b" in second and ">&lt;zwei&gt;</b>" in second
+    assert "written: one two <b" in third and "another: eins &lt;zwei&gt; <b" in third
+
+
 def test_a_step_needs_a_weight_for_each_word():
     with pytest.raises(ValueError):
         decoding_frames([["one"]], [Step("x", [0.5, 0.5])])

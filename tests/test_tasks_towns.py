@@ -22,7 +22,7 @@ from lib.data.towns import (
 from lib.data.vocabulary import EOS, PARAGRAPH_END, TITLE_END
 from lib.evaluation.interventions import changes_of, decoder_sees
 from lib.pages.measured import task_results
-from lib.pages.towns import cuts_table, hops_table, towns_table
+from lib.pages.towns import cuts_table, hops_table, town_frames, town_writing, towns_table
 from lib.system.files import project_root
 from lib.tasks import hops, named, towns
 
@@ -242,6 +242,23 @@ def test_shipped_models_write_what_the_numbers_say():
         assert measures["seed"][0] == 0
         kinds = towns.facts_written(model, row)
         assert all(abs(kinds[kind] - measures[kind][0]) < 0.005 for kind in (*towns.KINDS, "whole"))
+
+
+def test_the_steps_of_the_page_are_what_shipped_models_write():
+    """At the river, HT looks at the three paragraphs that name one of its town's, and the other model writes the
+    other town's."""
+    models, cluster = towns.open_towns(), CLUSTERS[0]
+    words, probabilities, paragraphs = town_writing(models["HT"], cluster)
+    assert " ".join(words) == f"{cluster.summary} [EOS]"
+    assert torch.allclose(probabilities.sum(1), torch.ones(24)) and torch.allclose(paragraphs.sum(1), torch.ones(24))
+    river = FACT_PLACES[1]
+    most = paragraphs[river].topk(3)
+    said = [cluster.paragraphs[i - 1] for i in most.indices.tolist()]
+    assert all(p.town == cluster.title and 1 in p.facts for p in said) and most.values.sum() > 0.8
+    frames = town_frames(models, cluster)
+    assert frames.first == (str(river + 1),) and len(frames.frames) == 24
+    own, other = (facts[1] for facts in cluster.truth.values())
+    assert f">{own}</b>" in frames.frames[frames.first] and f">{other}</b>" in frames.frames[frames.first]
 
 
 def test_the_numbers_of_towns_say_what_the_page_says():

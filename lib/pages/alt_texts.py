@@ -72,10 +72,6 @@ def _shaded_words(panels: Sequence[dict], label: str, **_: Any) -> str:
     return "Texts with shaded words. " + _joined(panels, describe)
 
 
-def _word_weights(words: Sequence[str], weights: Any, rows: str) -> str:
-    return f"Heat map, a row for each {rows}. {_map({'weights': weights, 'columns': words})}."
-
-
 def _maximum_attention(
     places: Sequence[int], windows: Sequence[int], words: int, window: int, stride: int, **_: Any
 ) -> str:
@@ -112,7 +108,7 @@ def _dot_plots(panels: Sequence[dict], unit: str) -> str:
 
 
 DESCRIBED: dict[str, Callable[..., str]] = {
-    "attention_maps": _maps, "word_maps": _maps, "signed_maps": _maps, "loss_curves": _losses, "lines": _lines,
-    "shaded_words": _shaded_words, "word_weights": _word_weights, "maximum_attention": _maximum_attention,
+    "attention_maps": _maps, "word_maps": _maps, "loss_curves": _losses, "lines": _lines,
+    "shaded_words": _shaded_words, "maximum_attention": _maximum_attention,
     "interval_bars": _interval_bars, "histograms": _histograms, "dot_plots": _dot_plots,
 }  # fmt: skip

@@ -270,17 +270,6 @@ def shaded_words(panels: list[dict], label: str, across: int = 84) -> Figure:
     return figure
 
 
-def word_weights(words: list[str], weights, rows: str) -> Figure:
-    """Weights [rows, words] of every word of a text as shades."""
-    weights = np.asarray(weights)
-    figure, ax = plt.subplots(figsize=(9, 2.4))
-    image = ax.imshow(weights, cmap="Blues", vmin=0, vmax=max(PALEST, weights.max()), aspect="auto")
-    ax.set_xticks(range(len(words)), words, rotation=90)
-    ax.set(ylabel=rows, yticks=range(len(weights)), yticklabels=range(1, len(weights) + 1))
-    figure.colorbar(image, ax=ax, label="weight")
-    return figure
-
-
 def word_maps(panels: list[dict], across: int = 0, top: float = 0.0, label: str = "weight") -> Figure:
     """Small matrices with a name at every row and column; each panel is {"title", "values" [rows, columns], "rows",
     "columns"}, the last two lists of names, and perhaps "xlabel" and "ylabel".
@@ -315,18 +304,6 @@ def _word_map(ax: Axes, values: np.ndarray, top: float):
         number = f"{value:.2f}".replace("0.", ".") if value else ""  # outside a window: nothing
         ax.text(j, i, number, color="white" if abs(value) > 0.6 * largest else "black", **NUMBER)
     return image
-
-
-def signed_maps(panels: list[dict], xlabel: str, ylabel: str, border: float) -> Figure:
-    """Numbers from -1 to 1 as colours, panels {"title", "values"} side by side, with a line at `border`."""
-    figure, axes = plt.subplots(1, len(panels), figsize=(4.5 * len(panels), 3), sharey=True, squeeze=False)
-    for ax, panel in zip(axes.flat, panels):
-        image = ax.imshow(np.asarray(panel["values"]), cmap="RdBu", aspect="auto", vmin=-1, vmax=1)
-        ax.axvline(border, color="gold", linewidth=2.5)
-        ax.set(title=panel["title"], xlabel=xlabel)
-    axes[0, 0].set_ylabel(ylabel)
-    figure.colorbar(image, ax=axes)
-    return figure
 
 
 def maximum_attention(
@@ -398,7 +375,7 @@ def dot_plots(panels: list[dict], unit: str) -> Figure:
 PLOTS = {
     plot.__name__: plot
     for plot in (
-        attention_maps, loss_curves, lines, shaded_words, word_weights, word_maps, signed_maps, maximum_attention,
+        attention_maps, loss_curves, lines, shaded_words, word_maps, maximum_attention,
         interval_bars, histograms, dot_plots,
     )
 }  # fmt: skip

@@ -4,7 +4,8 @@ what a model has besides (slots, a window, paragraphs)."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
+from operator import itemgetter
 
 from torch import Tensor
 
@@ -41,36 +42,54 @@ def best_words(probabilities: Tensor, words: Sequence[str], count: int = 3) -> B
     return [(words[int(i)], float(p)) for i, p in zip(ids, values)]
 
 
-def decoding_frames(text: Sequence[Sequence[str]], steps: Sequence[Step], names: Sequence[str] = ()) -> Frames:
+def decoding_frames(
+    text: Sequence[Sequence[str]],
+    steps: Sequence[Step],
+    names: Sequence[str] = (),
+    beside: Mapping[str, Sequence[str]] | None = None,
+    first: int = 1,
+) -> Frames:
     """A frame for each step, numbered from 1.
 
     Args:
         text: its lines (sentences, paragraphs, or one), each a list of words.
         names: one for each line; none without.
+        beside: words that others write at the same steps, by their names.
+        first: the step that is seen first, or the last one where there are fewer.
     """
-    frames = {}
+    frames, own = {}, [step.word for step in steps]
     for t, step in enumerate(steps):
-        written = " ".join(escape(s.word) for s in steps[:t])
         parts = [
             _shaded(text, names, step),
-            f'<p style="margin: 0.5rem 0">written: {written} <b style="color: {ORANGE}">{escape(step.word)}</b></p>',
+            _written("written", own, t),
+            *(_written(name, words, t) for name, words in (beside or {}).items()),
             _distributions(step),
             _slots(step.slots),
         ]
         frames[(str(t + 1),)] = f'<div style="{PAPER}">{"".join(parts)}</div>'
-    return Frames({"step": [number for (number,) in frames]}, frames, ("1",))
+    return Frames({"step": [number for (number,) in frames]}, frames, (str(min(first, len(steps))),))
+
+
+def _written(name: str, words: Sequence[str], t: int) -> str:
+    """The words before a step, and its own in colour."""
+    before, now = " ".join(map(escape, words[:t])), "".join(map(escape, words[t : t + 1]))
+    return f'<p style="margin: 0.5rem 0">{escape(name)}: {before} <b style="color: {ORANGE}">{now}</b></p>'
 
 
 def _shaded(text: Sequence[Sequence[str]], names: Sequence[str], step: Step) -> str:
     words = [word for line in text for word in line]
     first, end = step.view or (0, len(words))
-    spans = [
-        _word(word, weight, first <= j < end, bool(step.view))
-        for j, (word, weight) in enumerate(zip(words, step.attention, strict=True))
-    ]
-    lines = [" ".join(spans[a:b]) for a, b in pairwise(accumulate(map(len, text), initial=0))]
+    looks = [(weight, first <= j < end) for j, weight in enumerate(step.attention)]
+    pairs = list(zip(words, looks, strict=True))
+    lines = [_line(pairs[a:b], bool(step.view)) for a, b in pairwise(accumulate(map(len, text), initial=0))]
     named = [f'<span style="color: {GREY}">{escape(name)}</span> ' for name in names] or [""] * len(lines)
     return f'<div style="line-height: 1.8">{"<br>".join(map("".join, zip(named, lines, strict=True)))}</div>'
+
+
+def _line(pairs: Sequence[tuple[str, tuple[float, bool]]], framed: bool) -> str:
+    """Words of a line; neighbours that look the same are one piece."""
+    pieces = [(" ".join(word for word, _ in run), *look) for look, run in groupby(pairs, key=itemgetter(1))]
+    return " ".join(_word(words, weight, seen, framed) for words, weight, seen in pieces)
 
 
 def _word(word: str, weight: float, seen: bool, framed: bool) -> str:

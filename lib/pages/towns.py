@@ -1,14 +1,17 @@
-"""What the hierarchical transformer's page shows of its made-up tasks: tables of the numbers of `lib.solve`, and
-graphs over paragraphs that are sorted by their town."""
+"""What the hierarchical transformer's page shows of its made-up tasks: a decoder's steps, tables of the numbers of
+`lib.solve`, and graphs over paragraphs that are sorted by their town."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 import torch
 
-from lib.data.towns import TownCluster, same_town
+from lib.data.towns import FACT_PLACES, TOWN_PIECES, TownCluster, pieces_of, same_town
+from lib.data.vocabulary import BOS, EOS
 from lib.models.hierarchical_transformer import HierarchicalTransformer
-from lib.tasks.towns import CUTS, KINDS, batch_of
+from lib.pages.frames import Frames
+from lib.pages.steps import Step, best_words, decoding_frames
+from lib.tasks.towns import CUTS, KINDS, batch_of, write_towns
 
 Measures = Mapping[str, Sequence[float]]
 
@@ -89,11 +92,42 @@ def hops_table(results: Mapping[str, Measures]) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("global layers, graph")
 
 
-def cluster_passages(cluster: TownCluster, summaries: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """Title, paragraphs, reference and what models write, each with its name."""
-    paragraphs = [("", paragraph.text) for paragraph in cluster.paragraphs]
-    written = [(name, " ".join(words)) for name, words in summaries.items()]
-    return [("title", cluster.title), *paragraphs, ("reference", cluster.summary), *written]
+@torch.no_grad()
+def town_writing(
+    model: HierarchicalTransformer, cluster: TownCluster
+) -> tuple[list[str], torch.Tensor, torch.Tensor]:
+    """The T pieces of a summary that a model writes, its end too; the distribution of each [T, V]; and how much of
+    the decoder's attention the title and each of m paragraphs get [T, 1 + m]."""
+    (words,) = write_towns(model, [cluster])
+    state = model.encode(batch_of([cluster]))
+    tokens = torch.tensor([[BOS, *pieces_of(" ".join(words))]])
+    output, _ = model.decode(tokens, state)
+    weight, bias = model.output_layer()
+    probabilities = (output.features[0] @ weight.T + bias).softmax(-1)
+    return [*words, TOWN_PIECES.words[EOS]], probabilities, model.attention_weights(tokens, state)["units"][0]
+
+
+def town_frames(models: Mapping[str, HierarchicalTransformer], cluster: TownCluster) -> Frames:
+    """What the first of two models does before each piece: paragraphs as dark as they are attended to, the best
+    pieces of both models, and beside its summary the other's. At first the river is seen."""
+    (name, model), (other_name, other) = models.items()
+    words, probabilities, paragraphs = town_writing(model, cluster)
+    others, other_probabilities, _ = town_writing(other, cluster)
+    best = {
+        label: [best_words(p, TOWN_PIECES.words) for p in of]
+        for label, of in ((f"P, {name}", probabilities), (f"P, {other_name}", other_probabilities))
+    }
+    text = [[cluster.title], *(paragraph.text.split() for paragraph in cluster.paragraphs)]
+    names = ["title", *(f"{n} {paragraph.town}:" for n, paragraph in enumerate(cluster.paragraphs, 1))]
+    steps = [
+        Step(
+            word,
+            [weight for line, weight in zip(text, weights) for _ in line],
+            {label: of[t] for label, of in best.items() if t < len(of)},
+        )
+        for t, (word, weights) in enumerate(zip(words, paragraphs.tolist()))
+    ]
+    return decoding_frames(text, steps, names, {other_name: others}, first=1 + FACT_PLACES[1])
 
 
 def town_graphs(model: HierarchicalTransformer, cluster: TownCluster) -> list[dict]:
