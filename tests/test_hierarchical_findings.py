@@ -42,6 +42,7 @@ def test_what_changed_models_lose_is_kept():
     assert all(says(layers, found) for found in (plain["layers cut"], *(copying[name] for name in names)))
     assert f"{-copying['no copying'][0]:.2f} nats are lost without copying" in layers
     assert says(CLAIMS, copying["layers cut"])
+    assert "by {:.3f} [{:.3f}, {:.3f}]; why".format(*copying["last section first"]) in layers
     positions = finding("Paragraph positions are not seen to help")
     assert all(says(positions, of["no paragraph positions"]) for of in (plain, copying))
 
