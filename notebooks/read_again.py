@@ -292,31 +292,32 @@ That of reading once is empty: no state knows a later word. The other two are fu
 </details>
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+# %% slideshow={"slide_type": "skip"}
 encoders = {
     "once": "gru", "bidirectional": "bidirectional gru", "read again": "read-again gru",
 }  # fmt: skip
 nine_words = EncodedDocument.of("nine words", range(4, 13), [9], [EOS])
-number, maps, together = list(range(1, 10)), [], {}
+maps, together = {}, {}
 for name, encoder in encoders.items():
     torch.manual_seed(0)
     sizes = {"embedding": 4, "hidden": 6, "dropout": 0.0, "importance": "sigmoid"}
-    random_reader = ReadAgain(ReadAgainConfig(13, 13, encoder=encoder, **sizes)).double()
-    for parameter in random_reader.parameters():
+    nine = ReadAgain(ReadAgainConfig(13, 13, encoder=encoder, **sizes)).double()
+    for parameter in nine.parameters():
         torch.nn.init.normal_(parameter, std=0.7)
-    values = reach(random_reader, nine_words)  # |dh_i / dx_j|
-    maps.append({"title": name, "values": values, "rows": number, "columns": number})
+    maps[name] = reach(nine, nine_words)  # |dh_i / dx_j|
     together[name] = {
-        "words that state 5 depends on": int((values[4] > 0).sum()),
-        "words 3 and 8 together": f"{interaction(random_reader, nine_words, 4, 2, 7):.3g}",
+        "words that state 5 depends on": int((maps[name][4] > 0).sum()),
+        "words 3 and 8 together": f"{interaction(nine, nine_words, 4, 2, 7):.3g}",
     }
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 caption = (
     "How much the state of each word (rows) depends on the embedding of each word (columns):"
     " sizes of derivatives, encoders with random weights."
 )
-top = max(panel["values"].max().item() for panel in maps)
-axes = {"xlabel": "word j", "ylabel": "state i"}
-maps = [panel | axes for panel in maps]
+top = max(values.max().item() for values in maps.values())
+axes = {"rows": list(range(1, 10)), "columns": list(range(1, 10)), "xlabel": "word j", "ylabel": "state i"}
+maps = [{"title": name, "values": values, **axes} for name, values in maps.items()]
 figures.show(word_maps, caption, "read_again_reach", panels=maps, top=top, label="size")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -505,7 +506,7 @@ checks.line(
 r"""
 ## (5) The importance of a word comes from the whole text
 
-The GRU of the second read reads the same words as the first one. What it gets from the first read is this vector alone: without it, the second read would be a first read again, and the middle map of part 2 the left one. The importance is computed from the word's
+The GRU of the second read reads the same words as the first one. What it gets from the first read is this vector alone: without it, the second read would be a first read again, and the right map of part 2 would be the left one. The importance is computed from the word's
 own state, the state of the whole text, and the word; each dimension has one of its own.
 
 $$\alpha_i=\tanh\big(W_eh^1_i+U_eh^1_n+V_e\mathbf x_i\big)\tag{5}$$
@@ -653,7 +654,7 @@ checks.line(
 r"""
 ## (8) The second read of an LSTM is told what the first one knew
 
-There is no skip connection here: the gates see the word, its state after the first read, and the vector of the text.
+Through the importance alone little of the last sentence reaches word 3, in this model. An LSTM has no skip connection: the gates see the word, its state after the first read, and the vector of the text.
 
 $$h^2_i=\mathrm{LSTM}^2\big([\mathbf x_i,h^1_i,h^1_n],h^2_{i-1}\big)\tag{8}$$
 """
@@ -822,7 +823,7 @@ checks.line(
 r"""
 ## (12) to (14) The decoder looks before it steps
 
-Attention comes first and uses the state of the step **before**. The context that it gives enters the LSTM together with the word. Without attention a text must fit in the encoder's last state: in part 2 that cost 33 to 44 words of 100.
+Attention comes first and uses the state of the step **before**. The context that it gives enters the LSTM together with the word. Without attention a text must fit in the encoder's last state: in the second task of part 2 that cost 33 to 44 words of 100.
 
 $$s_t=\mathrm{LSTM}\big([\mathbf y_{t-1},c_t],s_{t-1}\big)\tag{12}$$
 
@@ -962,6 +963,24 @@ checks.line(
     + " + ".join(f"{share[i]:.3f} (word {i + 1})" for i in places)
     + f" = {P[last, toy.target[last]]:.3f}; all words together have {P[last].sum():.0f}."
 )
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**One whole step of the decoder**, in the order in which it is computed:
+
+```python
+if word in Y: y = table[word]                      # (15)
+elif word in text: y = p[first place of word]
+else: y = table[UNK]
+o = [v_a @ tanh(W_a s + U_a h2[i]) for i in range(n)]
+beta = softmax(o)                                  # (14), with the state before
+c = sum(beta[i] * h2[i] for i in range(n))         # (13)
+s, cell = LSTM([y; c], (s, cell))                  # (12)
+g = W_o s + b; k = [p[i] @ W_k s for i in range(n)]  # (16)
+copied = sum(exp(k[i]) for i where x[i] == word)   # (17)
+P(word) = ([word in Y] exp(g[word]) + copied) / (sum(exp(g)) + sum(exp(k)))
+```
+"""
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
