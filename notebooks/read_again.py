@@ -58,7 +58,7 @@ from lib.pages.summaries import summary_table
 from lib.papers import resolve
 from lib.papers.read_again.headlines import HeadlineOptions
 from lib.results.kept import kept_table
-from lib.results.text import table_frame
+from lib.results.text import pairs_frame, table_frame
 from lib.runs.search import DecodeConfig, beam_search, summarize
 from lib.system.files import project_root, work_folder, write_whole
 from lib.tasks.short_news import (
@@ -182,7 +182,7 @@ for i in range(len(test)) if shipped else long_enough[:400:50]:
     ((best, *_),) = beam_search(summarizer, one, decode)
     rows += [("text", clip(" ".join(documents[i].sentences), 70))]
     rows += [("reference", " ".join(documents[i].summary))]
-    rows += [("Read-Again", marked_words(summarizer, test[i], best.ids, vocabulary))]
+    rows += [("headline", marked_words(summarizer, test[i], best.ids, vocabulary))]
 Passages(rows)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -199,11 +199,11 @@ the United States, which so many dispatches are about; words are said twice; and
 
 | part | what you will see | minutes |
 |---|---|---|
-| 1 | headlines, and which of their words are copied | 5 |
-| 2 | a task that only copying can learn; what a second read adds | 12 |
-| 3 | every equation as a short function, on a small model that has learned the task, checked against the library `lib` | 32 |
-| 4 | real dispatches: scores, encoders, vocabularies, embeddings from context, time | 12 |
-| 5 | the paper's claims in one table | 4 |
+| 1 | headlines, and which of their words are copied | 6 |
+| 2 | a task that only copying can learn; what a second read adds | 10 |
+| 3 | every equation as a short function, on a small model that has learned the task, checked against the library `lib` | 34 |
+| 4 | real dispatches: scores, encoders, vocabularies, embeddings from context, time | 9 |
+| 5 | the paper's claims in one table | 3 |
 | 6 | ten exercises | 80 |
 
 Before this page: [Windowed attention](windowed.ipynb); next: [Mem2Mem](mem2mem.ipynb). The page runs in about a minute on two CPU cores and needs no network. With any other `dataset`, `preset`, `variant`, `steps` or `seed` it trains
@@ -241,7 +241,7 @@ for name, model in shares.items():
 r"""
 **What to see.** Without copying the decoder has no name to write. With copying the small model writes names that it has never met. Over three seeds (`python -m lib.solve short_news`) every row that copies has at least 99.8% of unseen headlines right, without copying it is 0. The task asks for nothing else: a model that reads once learns it too, and so do one without attention and one that gets [UNK] in place of (15).
 
-One decoding step after the other: how dark a word of the text is says how much the decoder attends to it. Below, the words with the largest shares: generated ($Y$), copied, and both together, $P$. In brackets is the part of the probability that generating and copying have.
+One decoding step after the other: how dark a word of the text is says how much the decoder attends to it. Below, the words with the largest shares: generated ($Y$), copied, and both together, $P$. In brackets is the part of the probability that generating and copying have; no switch decides on it, see (17).
 
 <details><summary>Predict: which word does the decoder look at before it writes the first name?</summary>
 
@@ -442,7 +442,8 @@ h^1_i=(1-z_i)\odot h^1_{i-1}+z_i\odot\tilde h^1_i\end{gathered}\tag{3}$$
 
 $$\begin{gathered}in_i,\ f_i,\ out_i=\sigma(W_{in,f,out}[\mathbf x_i,h^1_{i-1}])\\
 \tilde C_i=\tanh(W_C[\mathbf x_i,h^1_{i-1}])\\
-C_i=f_i\odot C_{i-1}+in_i\odot\tilde C_i,\qquad h^1_i=out_i\odot\tanh C_i\end{gathered}\tag{7}$$
+C_i=f_i\odot C_{i-1}+in_i\odot\tilde C_i\\
+h^1_i=out_i\odot\tanh C_i\end{gathered}\tag{7}$$
 """
 
 
@@ -525,7 +526,7 @@ def eq05_importance(h1_i, h1_n, x_i, model):
 
 alpha = torch.stack([eq05_importance(h1[i], h1[-1], x[i], model) for i in range(n)])
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 
 
 def importance_of(document, model):
@@ -568,7 +569,7 @@ figures.show(shaded_words, caption, **drawn)
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** *Voted to strike from Monday if talks*, *raised the price it pays*, *discount rate* are dark; articles, *of*, the full stop and the company that begins a sentence are lighter than its mean, as in the paper.
-But the range is narrow, 0.59 to 0.70: no word is passed over (0), and none is read as by a plain GRU (1).
+But the range is narrow, 0.59 to 0.70: no word is passed over (α near 0), and none is read as by a plain GRU (α near 1).
 """
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -982,7 +983,7 @@ P(word) = ([word in Y] exp(g[word]) + copied) / (sum(exp(g)) + sum(exp(k)))
 ```
 """
 
-# %% [markdown] slideshow={"slide_type": "subslide"}
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## (18) The whole loss, composed
 
@@ -1109,8 +1110,11 @@ Copying, by far: 27 to 30 points of R-1. Of the second read one pair of rows sho
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-table_1 = table_frame(kept_table("read_again_table1_reuters"))
-table_1[["R-1", "R-2", "words", "published"]]
+numbers_1 = kept_table("read_again_table1_reuters")
+table_frame(numbers_1)[["R-1", "R-2", "words", "published"]]
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+pairs_frame(numbers_1)[["R-1", "R-2"]]
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
@@ -1178,7 +1182,7 @@ No: half of all words are nearer, as by chance.
 </details>
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 endings = {"docstrings": "", "Reuters": "_reuters"}
 asked_of = {
     "hidden_words_read_again": {
@@ -1199,7 +1203,7 @@ for corpus_name, ending in endings.items():
         cells |= {label: changes[change] for change, label in labels.items()}
 pd.DataFrame(columns)
 
-# %% [markdown] slideshow={"slide_type": "slide"}
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **What to see.** A hidden word's own embedding is no nearer to $\mathbf p_i$ than others are (50.1 on Reuters), and hardly nearer where the encoder reads the word (44.6): the paper's claim is not seen.
 $\mathbf p_i$ does something all the same, but little: 0.014 nats a word on Reuters and 0.064 on docstrings, beside 3.2 and 0.6 for copying itself (words that can only be copied do not count there).
@@ -1209,7 +1213,7 @@ $\mathbf p_i$ does something all the same, but little: 0.014 nats a word on Reut
 Seconds that beam search (beam 10) takes for a text of 30 words and a headline of 8: the median of five, with the fastest and the slowest. The model has the paper's width and random weights, which take as long as learned ones.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 
 
 def seconds_a_headline(size, copy, repeats=5):

@@ -37,9 +37,9 @@ def words_of(document):
 def test_the_headline_says_what_offer_and_answer_say(buys, agrees, answer_first):
     document = dispatch("xanthe", "yorrel", "zinder", buys, agrees, answer_first)
     text, headline = words_of(document), WRITTEN.text(document.target, document.unknown)
-    wanting = re.search(r"(\w+) wants to buy (\w+)", text) or re.search(r"may be sold to (\w+)", text)
-    buyer = wanting[1]
-    bought = wanting[2] if buys else re.search(r"says (\w+) may", text)[1]
+    pattern = r"says (\w+) wants to buy (\w+) \." if buys else r"says (\w+) may be sold to (\w+) \."
+    ((first, second),) = re.findall(pattern, text)
+    buyer, bought = (first, second) if buys else (second, first)
     assert f"the board of {bought} {'agrees' if agrees else 'refuses'} ." in text
     assert text.startswith("the board") == answer_first
     assert headline == (f"{buyer} to buy {bought}" if agrees else f"{bought} rejects {buyer}")
@@ -86,7 +86,7 @@ def test_shares_are_of_whole_headlines(monkeypatch):
     written = [document.reference[0] for document in documents]
     written[2], written[4] = "velmora to buy", ""
     monkeypatch.setattr("lib.tasks.short_news.headlines", lambda model, given: written)
-    assert share_right(None, documents) == pytest.approx(4 / 6)
+    assert share_right(reader(0, "gru"), documents) == pytest.approx(4 / 6)
 
 
 def test_a_model_writes_words_of_the_text():

@@ -63,10 +63,11 @@ def dispatches(count: int, seed: int) -> list[EncodedDocument]:
     """Random ones. In each place a name is one that the encoder knows or, as often, one that it does not."""
     random, made = np.random.default_rng(seed), []
     for _ in range(count):
-        names = [
+        teller, first, second = (
             NAMES[int(i)] if random.random() < 0.5 else f"stranger{i}" for i in random.choice(len(NAMES), 3, False)
-        ]
-        made.append(dispatch(*names, *(random.random(3) < 0.5).tolist()))
+        )
+        buys, agrees, answer_first = (random.random(3) < 0.5).tolist()
+        made.append(dispatch(teller, first, second, buys, agrees, answer_first))
     return made
 
 
