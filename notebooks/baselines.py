@@ -510,6 +510,8 @@ log_p = torch.stack(
 ).log_softmax(1)
 naive = torch.stack([row[as_read(word)] for row, word in zip(log_p, target)])
 compare(model, naive, "(A1), (A2)")
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 checks.line(f"P of the headline's second word, 4: {naive[1].exp():.3f}")
 
 # %% [markdown]

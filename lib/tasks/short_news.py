@@ -16,10 +16,9 @@ from torch import Tensor
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.options import Example
-from lib.data.prepared import TextEncoder
+from lib.data.prepared import TextEncoder, WordOptions
 from lib.data.vocabulary import UNK, Vocabulary
 from lib.models.read_again import ReadAgain, ReadAgainConfig, ReadAgainState
-from lib.papers.read_again.headlines import HeadlineOptions
 from lib.runs.search import DecodeConfig, greedy_search
 from lib.tasks.read_twice import LastStateAlone
 from lib.tasks.task import Task, learn
@@ -28,7 +27,7 @@ NAMES = [begin + end for begin in ("ald", "bren", "cor", "dun", "ev") for end in
 WRITTEN = Vocabulary(["to", "buy", "rejects"])  # Y
 PLAIN = ["to", "buy", "says", "wants", "may", "be", "sold", "the", "board", "of", "agrees", "refuses", "."]
 READ = Vocabulary([*PLAIN, *NAMES])
-ENCODER = TextEncoder(HeadlineOptions(sentences=2), WRITTEN, READ)
+ENCODER = TextEncoder(WordOptions(), WRITTEN, READ)
 STEPS, BATCH, RATE, WIDTH = 150, 32, 0.01, 12
 EARLY = 60  # batches after which it is looked at before
 UNSEEN = 500
@@ -86,7 +85,7 @@ def reader(seed: int, encoder: str, kind: type[ReadAgain] = ReadAgain, **changes
     return kind(ReadAgainConfig(len(WRITTEN), **made_of))
 
 
-def batches(seed: int, steps: range = range(STEPS)) -> Iterator[Batch]:
+def dispatch_batches(seed: int, steps: range = range(STEPS)) -> Iterator[Batch]:
     return (make_batch(dispatches(BATCH, 10_000 * seed + step), len(WRITTEN)) for step in steps)
 
 
@@ -97,12 +96,12 @@ def headlines(model: ReadAgain, documents: Sequence[EncodedDocument]) -> list[st
     return [WRITTEN.text(one.ids, document.unknown) for one, document in zip(written, documents)]
 
 
-def solved(encoder: str, kind: type[ReadAgain], seed: int, **changes) -> Mapping[str, float]:
+def shares_of_seed(encoder: str, kind: type[ReadAgain], seed: int, **changes) -> Mapping[str, float]:
     """Train a small model: shares of unseen dispatches whose headline it writes without a fault."""
     model, unseen = reader(seed, encoder, kind, **changes), dispatches(UNSEEN, 10**7 + seed)
-    learn(model, batches(seed, range(EARLY)), RATE)
+    learn(model, dispatch_batches(seed, range(EARLY)), RATE)
     early = share_right(model, unseen)
-    learn(model.train(), batches(seed, range(EARLY, STEPS)), RATE)
+    learn(model.train(), dispatch_batches(seed, range(EARLY, STEPS)), RATE)
     return {"right early": early, "right": share_right(model, unseen)}
 
 
@@ -114,13 +113,13 @@ def share_right(model: ReadAgain, documents: Sequence[EncodedDocument]) -> float
 TASK = Task(
     f"headlines of an offer and an answer: whole ones that are right after {EARLY} and {STEPS} batches",
     {
-        "twice, GRU": partial(solved, "read-again gru", ReadAgain),
-        "twice, LSTM": partial(solved, "read-again lstm", ReadAgain),
-        "once, GRU": partial(solved, "gru", ReadAgain),
-        "option 1": partial(solved, "option 1", ReadAgain),
-        "option 2": partial(solved, "option 2", ReadAgain),
-        "twice, GRU, without copying": partial(solved, "read-again gru", ReadAgain, copy=False),
-        "twice, GRU, [UNK] fed back": partial(solved, "read-again gru", UnknownFedBack),
-        "twice, GRU, no attention": partial(solved, "read-again gru", LastStateAlone),
+        "twice, GRU": partial(shares_of_seed, "read-again gru", ReadAgain),
+        "twice, LSTM": partial(shares_of_seed, "read-again lstm", ReadAgain),
+        "once, GRU": partial(shares_of_seed, "gru", ReadAgain),
+        "option 1": partial(shares_of_seed, "option 1", ReadAgain),
+        "option 2": partial(shares_of_seed, "option 2", ReadAgain),
+        "twice, GRU, without copying": partial(shares_of_seed, "read-again gru", ReadAgain, copy=False),
+        "twice, GRU, [UNK] fed back": partial(shares_of_seed, "read-again gru", UnknownFedBack),
+        "twice, GRU, no attention": partial(shares_of_seed, "read-again gru", LastStateAlone),
     },
 )
