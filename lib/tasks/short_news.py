@@ -8,6 +8,7 @@ decoder's vocabulary has no name, so that names can only be copied; half of them
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,9 +16,7 @@ import torch
 from torch import Tensor
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
-from lib.data.options import Example
-from lib.data.prepared import TextEncoder, WordOptions
-from lib.data.vocabulary import UNK, Vocabulary
+from lib.data.vocabulary import EOS, UNK, Vocabulary
 from lib.models.read_again import ReadAgain, ReadAgainConfig, ReadAgainState
 from lib.runs.search import DecodeConfig, greedy_search
 from lib.tasks.read_twice import LastStateAlone
@@ -27,7 +26,6 @@ NAMES = [begin + end for begin in ("ald", "bren", "cor", "dun", "ev") for end in
 WRITTEN = Vocabulary(["to", "buy", "rejects"])  # Y
 PLAIN = ["to", "buy", "says", "wants", "may", "be", "sold", "the", "board", "of", "agrees", "refuses", "."]
 READ = Vocabulary([*PLAIN, *NAMES])
-ENCODER = TextEncoder(WordOptions(), WRITTEN, READ)
 STEPS, BATCH, RATE, WIDTH = 150, 32, 0.01, 12
 EARLY = 60  # batches after which it is looked at before
 UNSEEN = 500
@@ -54,8 +52,13 @@ def dispatch(
     answer = f"the board of {other} {'agrees' if agrees else 'refuses'} ."
     headline = f"{buyer} to buy {other}" if agrees else f"{other} rejects {buyer}"
     sentences = [answer, offer] if answer_first else [offer, answer]
-    words = [sentence.split() for sentence in sentences]
-    return ENCODER.encode_example(Example(headline, words, headline.split(), [headline], True))
+    words = " ".join(sentences).split()
+    source, unknown = WRITTEN.encode_source(words)
+    target = [*WRITTEN.encode_target(headline.split(), unknown), EOS]
+    lengths = [len(sentence.split()) for sentence in sentences]
+    known, _ = READ.encode_source(words)
+    read = np.array([i if i < len(READ) else UNK for i in known], dtype=np.int32)
+    return replace(EncodedDocument.of(headline, source, lengths, target, unknown, [headline]), source_ids=read)
 
 
 def dispatches(count: int, seed: int) -> list[EncodedDocument]:
