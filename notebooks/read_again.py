@@ -225,7 +225,8 @@ headline depends on the other. Small models (12 numbers a state) learn from 150 
 toys = {}
 for encoder in ("read-again gru", "read-again lstm", "option 1", "option 2"):
     toys[encoder] = learn(reader(seed, encoder), dispatch_batches(seed), RATE)
-without = learn(reader(seed, "read-again gru", copy=False), dispatch_batches(seed), RATE)
+mute_toy = reader(seed, "read-again gru", copy=False)
+without = learn(mute_toy, dispatch_batches(seed), RATE)
 
 six = [dispatch(*parts) for parts in SIX]
 written = headlines(toys["read-again gru"], six), headlines(without, six)
