@@ -36,7 +36,7 @@ Letters before a number say whose equations they are; (19) to (24) go on where R
 # %% tags=["parameters"]
 seed: int = 0  # of the models' random weights
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 from lib.pages.parameters import check_parameters
 
 check_parameters(globals())
@@ -104,7 +104,7 @@ def as_read(word):
     return torch.tensor(word if word < V else UNK)
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 def compare(model, naive, equations):
     """log P of the summary, word by word, and all gradients: page and library."""
     state = model.encode(batch)
@@ -142,7 +142,7 @@ In Ptr-Gen both ways are mixed; Attn-Seq2Seq is $P_g$ alone:
 $$P(y)=p_t\,P_g(y)+(1-p_t)\sum_{i:x_i=y}\alpha_{ti}\tag{P3}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 show_model("pointer_generator")
 
 
@@ -196,6 +196,7 @@ for copies in (False, True):
     log_p = seq2seq(model, copies)
     print(f"copying {copies}: P of the unknown word {log_p[0].exp():.3f}")
     compare(model, log_p, "(P1)-(P3)")
+checks.line()
 
 # %% [markdown]
 r"""
@@ -230,7 +231,7 @@ $$\begin{gathered}x_t=W[y_{t-1};c_{t-1}]+b,\qquad P_g\text{ from }[h_t;c_t]\\
 p_t=\sigma(w^\top[c_t;\mathrm{cell}_t;h_t;x_t]+b'')\end{gathered}\tag{C7}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 show_model("discourse_aware")
 
 
@@ -278,7 +279,9 @@ def discourse_aware(model):
 
 
 model = built(DiscourseAware, DiscourseAwareConfig(V, 5, 6, 4))
-compare(model, discourse_aware(model), "(C1)-(C7)")
+log_p = discourse_aware(model)
+compare(model, log_p, "(C1)-(C7)")
+checks.line(f"P of the summary's first word: {log_p[0].exp():.3f}")
 
 # %% [markdown]
 r"""
@@ -312,7 +315,7 @@ P(i_t=j)=\frac{\exp(d_j^\top h_t)}{\sum_{k}\exp(d_k^\top h_t)}\tag{S4}$$
 $$\tilde h_t=\tanh\Bigl(W_h\bigl[\textstyle\sum_jP(i_t=j)\,d_j;\,h_t\bigr]\Bigr)\tag{S5}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 show_model("sentence_extractors")
 
 
@@ -370,19 +373,19 @@ sizes = {"embedding": 5, "hidden": 6, "layers": 2, "dropout": 0.0}
 classifier = built(SentenceClassifier, SentenceClassifierConfig(V, **sizes))
 pointer = built(SentencePointer, SentencePointerConfig(V, **sizes))
 scores = s3_classifier(classifier)
-print("Sent-CLF: P(extracted)", [f"{p:.2f}" for p in scores.sigmoid().tolist()])
-print(
-    "Sent-PTR: sentence 3, then 1:",
-    f"P = {s4_s5_pointer(pointer, [2, 0]).sum().exp():.4f}",
-)
+naive = s4_s5_pointer(pointer, [2, 0])
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 checks.close(scores, classifier.logits(batch)[0], "(S1)-(S3)", "Sent-CLF")
 ours = pointer.log_prob(batch, [[2, 0]])[0]
-naive = s4_s5_pointer(pointer, [2, 0])
 checks.close(naive, ours, "(S4), (S5)", "Sent-PTR")
 checks.gradients(
     gradients(pointer, naive.sum()), gradients(pointer, ours.sum()), "(S4), (S5)"
+)
+of_each = ", ".join(f"{probability:.2f}" for probability in scores.sigmoid())
+checks.line(
+    f"Sent-CLF extracts each sentence with P = {of_each};"
+    f" Sent-PTR points to sentence 3, then 1, with P = {naive.sum().exp():.4f}."
 )
 
 # %% [markdown]
@@ -408,7 +411,7 @@ $$\begin{gathered}\mathcal L=-\frac1n\sum_{t}\log P(x_t\mid x_{<t})\\
 x=[\,\text{introduction};\ \texttt{<P>};\ \text{extract};\ \texttt{[BOS]};\ \text{summary}\,]\end{gathered}\tag{S8}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 show_model("tlm")
 
 
@@ -448,9 +451,8 @@ model = built(TLM, TLMConfig(14, **sizes, dropout=0.0, tied=False))
 pieces = make_batch([document], 14)
 log_p = tlm(model, [*introduction, *inputs])[len(introduction) :]
 naive = log_p[range(len(target)), target]
-print("log P of the summary's pieces:", [f"{p:.2f}" for p in naive.tolist()])
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 state = model.encode(pieces)
 output, _ = model.decode(pieces.target_input, state)
 ours = model.log_prob(output, pieces.target, state)[0]
@@ -464,6 +466,8 @@ rest = [
 ]
 whole = torch.stack([*read, *naive, *rest])
 checks.close(-whole.mean(), model.train().loss(pieces)["loss"], "(S8)", "TLM")
+of_pieces = ", ".join(f"{log_probability:.2f}" for log_probability in naive)
+checks.line(f"log P of the summary's pieces: {of_pieces}")
 
 # %% [markdown]
 r"""
@@ -481,7 +485,7 @@ $$P(w)\propto\exp\big(Vh+W\,\mathrm{enc}(x,\tilde y'_C)\big)_w,\qquad h=\tanh(U\
 $$\mathrm{enc}=\sum_ip_i\bar x_i,\qquad p=\mathrm{softmax}(\tilde x^\top P\tilde y'_C)\tag{A2}$$
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 show_model("abs")
 
 
@@ -506,6 +510,9 @@ log_p = torch.stack(
 ).log_softmax(1)
 naive = torch.stack([row[as_read(word)] for row, word in zip(log_p, target)])
 compare(model, naive, "(A1), (A2)")
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+checks.line(f"P of the headline's second word, 4: {naive[1].exp():.3f}")
 
 # %% [markdown]
 r"""
@@ -536,7 +543,7 @@ $$P(y_t\mid y_{<t},x)=\mathrm{softmax}(W_4h_t+W_5c_t)\tag{22}$$
 The equations were written without its paper at hand; [`docs/papers/read_again.md`](../docs/papers/read_again.md) says which of them another source confirms.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 show_model("ras")
 
 
@@ -581,6 +588,7 @@ def eq21_state(gates, m, decoder):
 for decoder in ("elman", "lstm"):
     model = built(RAS, RASConfig(V, V, 12, hidden=4, decoder=decoder))
     compare(model, ras(model), "(19)-(22)")
+checks.line("Elman's network and the LSTM, word by word:")
 
 # %% [markdown]
 r"""
@@ -604,7 +612,7 @@ A word that is not in $Y_B$ counts as [UNK].
 Its additive score, first state and output layer are this project's interpretation.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 show_model("words_lvt")
 
 
@@ -634,8 +642,8 @@ def words_lvt(model, candidates):
 # %%
 model = built(WordsLVT, WordsLVTConfig(V, V, candidates=11, embedding=3, hidden=4))
 candidates = eq23_candidates(11)
-print("of 12 words, 11 are scored for this text:", candidates)
 compare(model, words_lvt(model, candidates), "(23), (24)")
+checks.line(f"Of 12 words, 11 are scored for this text: {candidates}")
 
 # %% [markdown]
 r"""
@@ -685,7 +693,7 @@ $$\mathrm{softmax}_{m}\Bigl(\tfrac{q_t\cdot\kappa_m}{\sqrt s}\Bigr)\text{ over }
 The layers take turns: (D1), (D3), (D1), (D3), (D1). Blocks and convolution are from the paper; how (D3) treats the first piece and the groups, and the normalisation before each part, are from its authors' code. Their mixture of experts is left out, because the table's row, of five layers of 512 and 2,048, mentions none.
 """
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 show_model("t_dmca")
 
 
@@ -745,12 +753,13 @@ model = built(TDMCA, TDMCAConfig(14, **sizes))
 log_p = t_dmca(model, [*source, *inputs])[len(source) :]
 naive = log_p[range(len(target)), target]
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 state = model.encode(one_row)
 output, _ = model.decode(one_row.target_input, state)
 checks.close(
     naive, model.log_prob(output, one_row.target, state)[0], "(D1)-(D3)", "T-DMCA"
 )
+checks.line(f"P of the summary's first piece: {naive[0].exp():.3f}")
 
 # %% [markdown]
 r"""
@@ -761,5 +770,5 @@ r"""
 Every system above was computed twice, on this page word by word and by the library, in double precision, gradients too.
 """
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 checks.table()
