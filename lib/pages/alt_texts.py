@@ -127,7 +127,11 @@ def _beam_tree(columns: Sequence[Sequence[dict]], **_: Any) -> str:
 
 
 def _number_grid(
-    values: Sequence[Sequence[int]], rows: Sequence[str], columns: Sequence[str], hits: Sequence[Sequence[int]], **_: Any
+    values: Sequence[Sequence[int]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    hits: Sequence[Sequence[int]],
+    **_: Any,
 ) -> str:
     shared = ", ".join(rows[i] for i, _ in sorted(hits))
     return (

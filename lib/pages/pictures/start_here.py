@@ -4,11 +4,11 @@ from lib.pages.pictures.picture import BACK, DOWN, UP, Arrow, Box, Frame, ModelP
 
 PICTURE = ModelPicture(
     "A pointer-generator",
-    "The pointer-generator. The encoder, above: words of the text become states, equation 1. One step of the decoder, "
-    "below: the word before and the state before give the state of the decoder, 2; this state gives each state of the "
-    "text a weight, and the attention reads their weighted mean, 3 to 5; state and context give the probabilities of "
-    "the vocabulary's words, 6, and the switch, 8; the attention gives those of the words of the text, 7; both "
-    "together give the next word, 9.",
+    "The pointer-generator. The encoder, above: words of the text become states, equation 1. One step of the "
+    "decoder, below: the word before and the state before give the state of the decoder, 2; this state gives each "
+    "state of the text a weight, and the attention reads their weighted mean, 3 to 5; state and context give the "
+    "probabilities of the vocabulary's words, 6, and the switch, 8; the attention gives those of the words of the "
+    "text, 7; both together give the next word, 9.",
     {
         "words": Box("text", 0, 0, "$x_1\\ldots x_N$"),
         "word states": Box("states", 1, 0, "$h_i$"),
