@@ -12,13 +12,16 @@ r"""
 
 The four papers were published with different corpora, scorers and budgets. Here their models read and summarize the same 30 papers, and one scorer compares them with each other and with systems that learn nothing:
 
-1. The runs that the project ships, and how each prepares the same paper before reading it.
-2. ROUGE, repetition, copying and time, every summary cut to the same length; and what summaries say that their papers do not.
-3. Which of the differences are real: a paired bootstrap.
-4. Three papers with every model's summary side by side.
-5. What to take home of the whole project, and a form to let people judge.
+| part | | minutes |
+|---|---|---|
+| 1 | The runs that the project ships, and how each prepares the same paper | 3 |
+| 2 | ROUGE, repetition, copying and time; and what summaries say that their papers do not | 8 |
+| 3 | Which differences are real: a paired bootstrap | 4 |
+| 4 | Three papers with every model's summary | 6 |
+| 5 | What to take home of the whole project; a form to let people judge | 4 |
+| 6 | Exercises | 20 |
 
-It takes half an hour to read; each model is explained on its own page, and section 7 of [Start here](start_here.ipynb) explains intervals. With the parameters as they are, the page opens the shipped runs (`trained`), takes about a minute on two CPU cores and needs no network.
+Each model is explained on its own page, and section 7 of [Start here](start_here.ipynb) explains intervals. With the parameters as they are, the page opens the shipped runs (`trained`), takes about a minute on two CPU cores and needs no network.
 With another `dataset`, `preset` or `steps` it first trains every model, with the command that everybody uses, each in a process of its own; with `preset="demo"` that takes two minutes and shows what training costs, not what the models can do.
 """
 

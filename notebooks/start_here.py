@@ -105,14 +105,14 @@ text, and a **switch** decides between the two. Numbers are those of the equatio
 
 | section | | minutes |
 |---|---|---|
-| 0 | A small world to summarize | 10 |
-| 1 | Attention | 9 |
+| 0 | The paper above, and a small world to summarize | 12 |
+| 1 | Attention | 8 |
 | 2 | Copying | 6 |
-| 3 | Learning | 7 |
+| 3 | Learning | 6 |
 | 4 | Writing | 8 |
-| 5 | Repetition and coverage | 8 |
-| 6 | ROUGE | 9 |
-| 7 | Intervals, and the paired bootstrap | 8 |
+| 5 | Repetition and coverage | 9 |
+| 6 | ROUGE | 10 |
+| 7 | Intervals, and the paired bootstrap | 6 |
 | 8, 9 | What to take home, symbols and words | 3 |
 | 10 | Exercises | 80 |
 
