@@ -424,7 +424,7 @@ checks.line(
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary>Predict: where the switch is at 0, what will $P_g$ say?</summary>
+<details><summary>Predict: where the switch is at 0, the model copies. What will the vocabulary's distribution say there?</summary>
 
 Anything. It has no effect on $P$ there, so training does not ask anything of it.
 
@@ -570,7 +570,7 @@ of all extensions go on. One that ends with [EOS] is put aside. The figure has a
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 AFTER = {
     "[BOS]": {"zebra": 0.5, "cat": 0.4, "dog": 0.1},
-    "zebra": {"ran": 0.5, "saw": 0.5},
+    "zebra": {"ran": 0.6, "saw": 0.4},
     "cat": {"slept": 0.9, "ran": 0.1},
 }
 columns = [[{"word": "[BOS]", "value": 1.0, "beam": True}]]
@@ -588,7 +588,7 @@ figures.show(beam_tree, caption, "start_beam", columns=columns, steps="step")
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see in Figure 3.** Greedy search takes *zebra* (0.50) and can only come to 0.25. With two hypotheses *cat* stays in the beam, and $0.4\cdot0.9=0.36$ is found. *dog* was dropped at step 1, and nothing that follows from it is ever looked at: a beam can miss the best summary, too.
+**What to see in Figure 3.** Greedy search takes *zebra* (0.50) and can only come to 0.30. With two hypotheses *cat* stays in the beam, and $0.4\cdot0.9=0.36$ is found. *dog* was dropped at step 1, and nothing that follows from it is ever looked at: a beam can miss the best summary, too.
 
 The function below does this with our models and shares two details with `lib.runs.search.beam_search`. It looks at the $2K$ best extensions, because up to $K$ of them may be ends and $K$ open ones must be left. And it stops when $K$ hypotheses have ended and no open one ranks higher than the worst of these $K$. The rank is (12) below.
 """
@@ -633,7 +633,7 @@ beam = [
     [vocabulary.text(ids, story.unknown), log_p, len(ids) + 1, rank]
     for rank, log_p, ids in search_with_beam(pointer, batch, config)
 ]
-table = pd.DataFrame(beam, columns=["summary", "log P", "symbols", "rank"]).round(3)
+table = pd.DataFrame(beam, columns=["summary", "log P", "symbols", "rank"]).round(4)
 table.index += 1
 table
 
@@ -649,7 +649,10 @@ for name, model in {"plain": plain, "pointer-generator": pointer}.items():
     lib_numbers = torch.tensor([[h.score, h.log_prob] for h in library]).double()
     checks.close(page_numbers, lib_numbers, "(12)", f"{name}: rank and log P")
 rank, log_p, ids = search_with_beam(pointer, batch, config)[0]
-checks.line(f"The first row by hand: {log_p:.4f} / {len(ids) + 1} symbols = {rank:.4f}. In every beam of 24 the page finds the hypotheses of lib.")
+checks.line(
+    f"The first row by hand: {log_p:.4f} / {len(ids) + 1} symbols = {rank:.4f}. "
+    "In 24 searches, with beams of 1 to 8, the page finds the hypotheses of lib."
+)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
@@ -692,7 +695,7 @@ checks.line(f"The second row by hand: (12 + 5) / (6 + 5) = {17 / 11:.3f}; {short
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** What decides is the last column against the ratio of the two $\log P$, $-1.950/-1.339=1.457$. Where a model's summaries still have the wrong length, people set bounds: the Mem2Mem of the first table has to write at least 240 symbols.
+**What to see.** What decides is the last column: the long one wins where it is above 1.457, the ratio of the two $\log P$. Where a model's summaries still have the wrong length, people set bounds: the Mem2Mem of the first table has to write at least 240 symbols.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
