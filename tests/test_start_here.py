@@ -53,7 +53,9 @@ def test_every_figure_of_the_page_is_drawn_and_described_by_its_number():
 
 
 def test_a_question_to_predict_has_its_answer_folded():
-    asked = [fold for text in TEXTS for fold in re.findall(r"<details><summary>Predict: .*?</details>", text, re.DOTALL)]
+    asked = [
+        fold for text in TEXTS for fold in re.findall(r"<details><summary>Predict: .*?</details>", text, re.DOTALL)
+    ]
     assert 4 <= len(asked) <= 8
     for fold in asked:
         question, answer = fold.removesuffix("</details>").split("</summary>")
