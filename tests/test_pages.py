@@ -346,6 +346,7 @@ def test_summaries_are_compared_at_one_length():
     table, means = summary_table(systems, [text], CohanOptions(), words=3, seed=0)
     assert means["long"]["R-1"] == 100.0 and means["short"]["R-1"] == pytest.approx(200 / 3, abs=1e-3)
     assert list(table["words"]) == ["3", "3"] and list(table["repeated"]) == ["0%", "0%"]
+    assert "distinct" not in table, "it was 100% in every table"
     table, _ = summary_table({"twice": [["a b c a b c"]] * 2}, [text] * 2, CohanOptions(), 6, seed=0)
     assert list(table.loc["twice", ["repeated", "copied"]]) == ["25%", "0%"]
     table, _ = summary_table({"copy": [["one two three four five"]]}, [text], CohanOptions(), 6, seed=0)
