@@ -259,14 +259,14 @@ pd.DataFrame({"difference, R-1": without})
 
 # %% [markdown]
 r"""
-**What to see.** The rows below the matrix are the STARLESS of 21 differences that have no star. A missing star does not mean that two systems are equal, only that 30 papers do not tell them apart: a difference of two points or less is hard to see on so few. And if there were no difference at all, one of 21 would have a star by luck.
+**What to see.** Below the matrix stand the four of 21 differences that have no star. A missing star does not mean that two systems are equal, only that 30 papers do not tell them apart: a difference of two points or less is hard to see on so few. And if there were no difference at all, one of 21 would have a star by luck.
 
 There is one seed for each model, so a star says that these two *runs* differ on documents like these. To know whether the two *models* differ, one needs several runs of each. For the rows of one paper,
 `snakemake -c2 mem2mem_table2` makes three runs of each row and draws seeds as well as documents. With `preset` and `seed` this page trains other runs of all four.
 
 # 4. Three papers, every model
 
-Below are the first words of the summaries. The first two rows of each paper are the authors' own words.
+Below are the first words of the summaries. Title, reference and Lead are the authors' own words.
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -294,8 +294,8 @@ all_summaries(quotable[min(2, len(quotable) - 1)])
 
 # %% [markdown]
 r"""
-**What to see.** Mem2Mem's sentences are about the paper and use its words, but they often get wrong who was compared with whom. The hierarchical transformer writes the frame of an abstract (*the aim of this study was to*) around things that are not in the paper. With copying, it takes whole clauses from the paper and joins them wrongly. The windowed model begins like the paper's first sentences, most of
-them copied, and goes on with the paper's methods. Read-Again, made for news dispatches of 1987, turns the paper into a dispatch.
+**What to see.** Mem2Mem's sentences are about the paper and use its words, but they often say of one thing what the paper says of another. The hierarchical transformer writes the frame of an abstract (*the aim of this study was to*) around things that are not in the paper. With copying, it takes whole clauses from the paper and joins them wrongly. The windowed model begins like the paper's introduction,
+or goes straight to its methods. Read-Again, made for news dispatches of 1987, turns the paper into a dispatch.
 
 # 5. What to take home
 
