@@ -138,7 +138,7 @@ pd.DataFrame.from_dict(read, orient="index").T
 # %% [markdown]
 r"""
 *training* is what the run took: of the shipped runs, hours on one core (*HT + copying*: on two). *Only to be copied* are words of the text that are not in the vocabulary: the model can write them only by copying. A vocabulary of pieces, parts of words, leaves no such words. Read-Again has learned from news and writes headlines of seven words, so it is in part 4 and not in the
-tables of scores: a score of an abstract says nothing about a headline ([its page](read_again.ipynb) compares it on its own task).
+tables of scores: a score against an abstract says nothing about a headline ([its page](read_again.ipynb) compares it on its own task).
 
 # 2. The way of writing is worth more than any model's idea
 

@@ -603,7 +603,8 @@ def extensions(hypotheses, model, batch, barred):
         output, after = model.decode(torch.tensor([ids[-1:]]), state)
         P = model.distribution(output, after, extra=len(batch.unknown[0]))[0]
         P[barred] = 0
-        longer += [(log_p + x, [*ids, w], after) for w, x in enumerate(P.log().tolist())]
+        of_words = enumerate(P.log().tolist())
+        longer += [(log_p + x, [*ids, word], after) for word, x in of_words]
     return longer
 
 
@@ -946,12 +947,12 @@ def in_common(wanted, sentence):
 def rouge_lsum(summary, reference):
     """(20). A list of sentences each."""
     texts = [[stems(sentence) for sentence in text] for text in (summary, reference)]
-    written, wanted = (Counter(word for s in text for word in s) for text in texts)
+    ours, theirs = (Counter(word for s in text for word in s) for text in texts)
     hits = Counter()
     for sentence in texts[1]:
         places = set().union(*(in_common(sentence, other) for other in texts[0]))
         hits += Counter(sentence[i] for i in places)
-    return f1_percent((hits & written & wanted).total(), written.total(), wanted.total())
+    return f1_percent((hits & ours & theirs).total(), ours.total(), theirs.total())
 
 
 # %% [markdown] slideshow={"slide_type": "skip"}

@@ -133,7 +133,7 @@ def _number_grid(
     hits: Sequence[Sequence[int]],
     **_: Any,
 ) -> str:
-    shared = ", ".join(rows[i] for i, _ in sorted(hits))
+    shared = ", ".join(rows[i] for i in sorted(hit[0] for hit in hits))
     return (
         f"A grid of whole numbers, {len(rows)} rows ({', '.join(rows)}) by {len(columns)} columns "
         f"({', '.join(columns)}); the last is {values[-1][-1]}. A path leads to it over {len(hits)} hits: {shared}."
