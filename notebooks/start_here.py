@@ -160,7 +160,7 @@ TEXT = ["the dog slept .", "the cat was seen by the zebra .", "the okapi ran ."]
 SUMMARY = "the zebra saw the cat ."
 
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 def story_of(text, summary):
     """Ids, as the models read them; words outside the vocabulary have ids after it."""
     sentences = [sentence.split() for sentence in text]
@@ -494,7 +494,7 @@ def teach(model, batches, learning_rate):
     return model
 
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 losses = forced_losses(pointer, batch)
 losses_shown = [f"{loss:.4f}" for loss in losses.tolist()]
 fed = ["[BOS]", *target_words[:-1]]
@@ -519,7 +519,7 @@ Teacher forcing is blamed for **exposure bias**: a model meets its own mistakes 
 `python -m lib.solve slips` trains both with three seeds; a cell has their mean, with the least and the largest.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 task_table("slips", {
     "nats a word": "nats after the true word",
     "after a wrong word": "nats after a wrong word",
@@ -629,7 +629,7 @@ def search_with_beam(model, batch, config):
     return ended[::-1]
 
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 beam = [
     [vocabulary.text(ids, story.unknown), log_p, len(ids) + 1, rank]
     for rank, log_p, ids in search_with_beam(pointer, batch, config)
@@ -742,7 +742,7 @@ r"""
 Does repetition feed itself? The first sentence of a reference is read to the model after itself, and after the second sentence:
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 values = []
 for document in run.encode(papers[:15]):
     one, other, *_ = SentenceLists.of(document, lower=True).reference
@@ -826,7 +826,7 @@ No. The attention of both summaries comes back to where it has been, and equally
 </details>
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 rows = {}
 for how, summary in by_decoding.items():
     seen = torch.from_numpy(summary.attention["words"]).double()  # [words, N]
@@ -1016,7 +1016,7 @@ def resampled_means(values, resamples, seed):
     return values[drawn].mean(1)
 
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 scored = papers[:60]
 ranked = [lexrank(text.sentences, 200) for text in scored]
 lead = [text.sentences for text in scored]
