@@ -10,29 +10,29 @@
 r"""
 # The models, on the same documents
 
-The four papers were published with different corpora, scorers and budgets. Here their models read and summarize the same papers, and one scorer
-compares them with each other and with systems that learn nothing.
+The four papers were published with different corpora, scorers and budgets. Here their models read and summarize the same 30 papers, and one scorer compares them with each other and with systems that learn nothing:
 
-**What you will see**
+| part | | minutes |
+|---|---|---|
+| 1 | The runs that the project ships, and how each prepares the same paper | 3 |
+| 2 | ROUGE, repetition, copying and time; and what summaries say that their papers do not | 8 |
+| 3 | Which differences are real: a paired bootstrap | 4 |
+| 4 | Three papers with every model's summary | 6 |
+| 5 | What to take home of the whole project; a form to let people judge | 4 |
+| 6 | Exercises | 20 |
 
-1. The runs that the project keeps, and how each model prepares the same paper before reading it.
-2. Every summary cut to the same length: ROUGE with intervals, repetition, copying and time; and what it has that its paper does not.
-3. Which of the differences are real: a paired bootstrap.
-4. Three papers with every model's summary side by side; a form to let people judge.
-
-With the parameters as they are, the page opens the kept runs (`trained`), takes about a minute on two CPU cores and needs no network. With
-another `dataset`, `preset` or `steps` it first trains every model, with the command that everybody uses, each in a process of its own. With `preset="demo"` this takes two minutes
-and shows what training costs, not what the models can do. Each model is explained on its own page.
+Each model is explained on its own page, and section 7 of [Start here](start_here.ipynb) explains intervals. With the parameters as they are, the page opens the shipped runs (`trained`), takes about a minute on two CPU cores and needs no network.
+With another `dataset`, `preset` or `steps` it first trains every model, with the command that everybody uses, each in a process of its own; with `preset="demo"` that takes two minutes and shows what training costs, not what the models can do.
 """
 
 # %% tags=["parameters"]
 dataset: str = ""  # a corpus (aclsum, arxiv, ...) or a folder of train, val, test files
-preset: str = ""  # empty: the kept runs; demo: two minutes on a CPU; paper: for GPUs
+preset: str = ""  # empty: the shipped runs; demo: two minutes on a CPU; paper: for GPUs
 steps: int = 0  # training steps of every model; 0: as many as each preset says
 documents: int = 30  # how many test documents are summarized and scored
 seed: int = 0  # of weights, batches and bootstrap
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 from lib.pages.parameters import check_parameters
 
 check_parameters(globals())
@@ -75,13 +75,12 @@ show_tables()
 
 # %% [markdown]
 r"""
-# 1. The runs, and what they read of one paper
+# 1. Five runs read five different parts of one paper
 
-If the parameters ask for training, the page runs `python -m lib.train` in a process of its own for each model, so that the memory of each model is measured alone. What was measured once for the same
-settings and code is not done again.
+Each model keeps the preprocessing of its own paper, so each reads a different part of the text.
 """
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 code = code_digest("lib.train")  # and all that it imports
 made_of = digest([dataset, preset, steps, seed, corpus.identity, code])
 here = work_folder() / f"compare-{made_of}"
@@ -100,13 +99,11 @@ def train_here(model, paper):
     return lib.load(here / model), f"{cost['seconds']:.0f} s, {cost['gb']:.2f} GB"
 
 
-# %%
-def kept_run(folder, paper):
+def shipped_run(folder, paper):
     run = lib.load(trained_folder(folder))
     return run, f"{run.hours:.1f} h"
 
 
-# %%
 chosen = {paper.title: (name, paper) for name, paper in PAPERS.items()}
 if kept:
     chosen = {
@@ -114,14 +111,13 @@ if kept:
         for paper in PAPERS.values()
         for folder, variant in paper.kept_runs.items()
     }
-work, started = kept_run if kept else train_here, {}
+work, started = shipped_run if kept else train_here, {}
 with ThreadPoolExecutor(1 if alone or kept else 2) as pool:
     for title, pair in reversed(chosen.items()):
         started[title] = pool.submit(work, *pair)
     runs = {title: started[title].result() for title in chosen}
 
-# %%
-
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 read = {}
 for name, (run, cost) in runs.items():
     (first,) = run.encode(texts[:1])
@@ -133,7 +129,7 @@ for name, (run, cost) in runs.items():
         "of": Path(run.config["corpus"]).name,
         "training": cost,
         "symbols known": f"{len(run.vocabulary):,}",
-        "words (pieces) read of the first paper": f"{len(first.source):,}",
+        "read of the first paper": f"{len(first.source):,} {'pieces' if run.in_pieces else 'words'}",
         "in": f"{len(first.sentence_lengths)} {units}",
         "only to be copied": len(first.unknown),
     }
@@ -141,17 +137,14 @@ pd.DataFrame.from_dict(read, orient="index").T
 
 # %% [markdown]
 r"""
-Each model keeps the preprocessing of its own paper, so each model reads a different part of the text. Read-Again was made for headlines: its kept run has learned from news, reads the beginning
-and writes about seven words. It is here because without it the comparison would not cover the four papers. *training* is what the run took: of the kept runs, hours on one core (*HT + copying*: on two). *Only to be copied* are words of the text that are not in the vocabulary: the model can write them only by copying; pieces leave no such words.
+*training* is what the run took: of the shipped runs, hours on one core (*HT + copying*: on two). *Only to be copied* are words of the text that are not in the vocabulary: the model can write them only by copying. A vocabulary of pieces, parts of words, leaves no such words. Read-Again has learned from news and writes headlines of seven words, so it is in part 4 and not in the
+tables of scores: a score against an abstract says nothing about a headline ([its page](read_again.ipynb) compares it on its own task).
 
-# 2. Two tables
+# 2. The way of writing is worth more than any model's idea
 
-The table shows ROUGE F1 in percent with 95% bootstrap intervals over documents. Every summary is cut to the same number of words. **R-Lsum** is the summary-level R-L. *repeated* is the share of
-trigrams that a summary has said before. *copied* is the share of its 5-grams that stand in the paper. *a summary* is the time of
-beam search for one document, with all hypotheses of a batch at once.
+Every summary is cut to the same number of words and scored by ROUGE $F_1$ in percent, with 95% bootstrap intervals over documents. **R-Lsum** is the summary-level R-L. *repeated* is the share of trigrams that a summary has said before, *copied* the share of its 5-grams that stand in the paper, and *a summary* the time of beam search for one document.
 
-Lead, LexRank and the oracle read the whole paper. The oracle sees the reference and shows about how far one can get by choosing sentences. Each model decodes by plain beam search, as its paper does, and again with
-trigram blocking. The trigrams are of words, or of pieces if the model writes pieces (both hierarchical transformers).
+Lead, LexRank and the oracle read the whole paper. The oracle sees the reference and shows about how far one can get by choosing sentences. Each model decodes by plain beam search, as its paper does, and again with trigram blocking: no three words (or pieces) in a row are written twice.
 """
 
 # %%
@@ -176,22 +169,31 @@ for name, (run, _) in runs.items():
 options = next(iter(runs.values()))[0].options  # cuts texts into words, for all
 parts = score_systems(systems, texts, options, longest)
 
-# %%
+# %% [markdown]
+r"""
+<details><summary>Predict: the same weights write once by plain beam search and once with trigram blocking. How many points of R-1 lie between the two?</summary>
+
+6 to 14, more than between most models.
+
+</details>
+"""
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+# a headline is not compared with abstracts
+scored = {name: part for name, part in parts.items() if part["words"] >= longest / 10}
 rows = {}
-for name, part in parts.items():
+for name, part in scored.items():
     taken = f"{milliseconds[name]:.0f} ms" if name in milliseconds else ""
     rows[name] = {**summary_row(part, seed), "a summary": taken}
 comparison = pd.DataFrame.from_dict(rows, orient="index")
-if set(comparison["distinct"]) == {"100%"}:  # no two papers have the same summary
-    comparison = comparison.drop(columns="distinct")
-comparison
+comparison.drop(columns="R-2")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 caption = f"The models on the same {len(texts)} papers of {Path(dataset).name}, every summary cut to {longest} words"
 table = {
     "table": "compare_table",
     "title": caption,
-    "preset": "kept runs" if kept else preset,
+    "preset": "shipped runs" if kept else preset,
 }
 lines = {name: list(row) for name, row in comparison.T.items()}
 write_json(
@@ -199,7 +201,7 @@ write_json(
     {**table, "columns": list(comparison), "lines": lines},
 )
 render()  # docs/reproduce.md shows the committed one
-rouge_1 = {name: [r[0] for r in part["rouge"]] for name, part in parts.items()}
+rouge_1 = {name: [r[0] for r in part["rouge"]] for name, part in scored.items()}
 series = {how: {} for how in ("chosen from the text", *DECODINGS)}
 for name, values in rouge_1.items():
     how = next((how for how in DECODINGS if name.endswith(how)), "chosen from the text")
@@ -212,109 +214,112 @@ figures.show(
 
 # %% [markdown]
 r"""
-ROUGE does not say whether a summary keeps to its paper. The second table shows what of the same summaries is **not in the text**, in percent: numbers (1,635 is 1635; `<dig>` is none), names (words that the papers
-write with a capital inside of sentences), words, and pairs of neighbouring words. The last column is the share of sentences that *one* sentence of the paper carries: it has at least half of their words, and rare words
-count more. Only spelling is compared, so a number that the paper has for something else is not seen ([more](../docs/reproduce.md#what-is-not-in-the-text)).
+**What to see in Figure 1.** None of the models has learned from these papers. With trigram blocking Mem2Mem is level with LexRank, and both are far above Lead. The windowed model is seven points below Mem2Mem, although on the corpus that both have learned from it is only a point below (48.2 and 49.1 R-1): in these papers it seldom reads the conclusion, and not where it expects it
+([its page](windowed.ipynb) changes the order of sections). The hierarchical transformer has learned from as many papers, but it is eight and a half points below Lead: nothing in it copies, and it takes little from the text. With copying, which is ours and not the paper's (*HT + copying*), it is level with Lead here, and eight points above Lead on the corpus that it has learned from.
+
+ROUGE does not say whether a summary keeps to its paper. The second table shows what of the same summaries is **not in the text**, in percent: numbers (1,635 is 1635; `<dig>` is none), names (words that the papers write with a capital inside of sentences), and pairs of neighbouring words. Only spelling is compared, so a number that the paper has for something else is not seen ([more](../docs/reproduce.md#what-is-not-in-the-text)).
 """
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 abstracts = {"References": [document.summary for document in texts]}
-scored = {**parts, **score_systems(abstracts, texts, options, longest)}
+with_abstracts = {**scored, **score_systems(abstracts, texts, options, longest)}
 plain, ruled = (f", {how}" for how in DECODINGS)
-shown = [name for name in scored if name.endswith(ruled)] + list(abstracts)
-support = {name.removesuffix(ruled): support_row(scored[name]) for name in shown}
-pd.DataFrame.from_dict(support, orient="index")
+shown = [name for name in with_abstracts if name.endswith(ruled)] + list(abstracts)
+support = {name.removesuffix(ruled): support_row(with_abstracts[name]) for name in shown}
+columns = ["numbers not in the text", "names not in the text", "word pairs not in the text"]
+pd.DataFrame.from_dict(support, orient="index")[columns]
 
 # %% [markdown]
 r"""
-**What to see.** None of the models has learned from these papers. Mem2Mem with trigram blocking is level with LexRank, and both are far above Lead. The windowed model is seven points below Mem2Mem, although on
-the corpus that both have learned from it is only a point below (48.2 and 49.1 R-1). In these papers it seldom reads the conclusion, and not where it expects it
-([its page](windowed.ipynb) changes the order of sections). With plain beam search, both models repeat themselves: four in ten of Mem2Mem's trigrams and six in ten of the windowed model's have been said before.
-
-The hierarchical transformer has learned from as many papers, but it is eight and a half points below Lead: nothing in it copies, and it takes little from the text ([its page](hierarchical_transformer.ipynb)
-measures that). With copying, which is ours and not the paper's (*HT + copying*), it is level with Lead here, and eight points above Lead on the corpus that it has learned from. Read-Again answers with seven words of news, as it was taught.
-
-By ROUGE the windowed model and *HT + copying* are equal (R-1 38.5 and 39.0). By their numbers they are not: every number that the windowed model writes stands in its paper, but 16.9% [11.4, 22.8] of those of *HT + copying* do not. It spells
-numbers in pieces, and the windowed model copies them whole. The abstracts have 6.8% [2.1, 12.7], such as numbers of tables. Mem2Mem writes no number of its own either, which does not make the numbers right: *60–83°C* was the age of
-people in another study. Without copying, 28% [9, 60] of the names and 64% [60, 68] of the word pairs that the hierarchical transformer writes are not in the paper.
+**What to see.** By ROUGE the windowed model and *HT + copying* are equal (R-1 38.5 and 39.0). By their numbers they are not: every number that the windowed model writes stands in its paper, but 16.9% [11.4, 22.8] of those of *HT + copying* do not. It spells numbers in pieces, and the windowed model copies them whole. The abstracts have 6.8% [2.1, 12.7], such as numbers of tables.
+Mem2Mem writes no number of its own either, which does not make the numbers right: *60–83°C* was the age of people in another study. Without copying, 28% [9, 60] of the names and 64% [60, 68] of the word pairs that the hierarchical transformer writes are not in the paper.
 
 # 3. Which differences are real
 
-The intervals of two systems may overlap although one system is better on nearly every document, because both scores depend on how hard the
-documents are. The paired bootstrap draws the same documents for both systems and looks at the difference (Koehn 2004). The table shows R-1, row minus
-column; the models decode with trigram blocking. A star means that the 95% interval of the difference excludes 0; of fewer than ten papers none can be had.
+The intervals of two systems may overlap although one system is better on nearly every document, because both scores depend on how hard the documents are. The paired bootstrap draws the same documents for both systems and looks at the difference (Koehn 2004). The table shows R-1, row minus column; the models decode with trigram blocking. A star means that the 95% interval of the difference excludes 0; of fewer than ten papers none can be had.
 """
 
-
-# %%
-def difference_shown(first, second):
-    if first == second:
-        return ""
-    found = paired_bootstrap(rouge_1[second], rouge_1[first], seed)
-    return f"{found.mean:+.1f}{'*' if found.is_real else ''}"
-
-
-names = [name for name in parts if not name.endswith(plain)]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+names = [name for name in scored if not name.endswith(plain)]
 compared = {name.removesuffix(ruled).split(" (")[0]: name for name in names}
-differences = {
-    b: {a: difference_shown(compared[a], compared[b]) for a in compared}
-    for b in compared
+pairs = {
+    (a, b): paired_bootstrap(rouge_1[compared[b]], rouge_1[compared[a]], seed)
+    for n, a in enumerate(compared)
+    for b in list(compared)[:n]
 }
-pd.DataFrame(differences)
+cells = {pair: f"{found.mean:+.1f}{'*' if found.is_real else ''}" for pair, found in pairs.items()}
+numbered = {name: f"{n} {name}" for n, name in enumerate(compared, start=1)}
+pd.DataFrame(
+    {numbered[b].split()[0]: {numbered[a]: cells.get((a, b), "") for a in list(compared)[1:]} for b in list(compared)[:-1]}
+)
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+without = {f"{a} - {b}": found.text(1) for (a, b), found in pairs.items() if not found.is_real}
+pd.DataFrame({"difference, R-1": without})
 
 # %% [markdown]
 r"""
-**What to see.** Four of the 28 differences have no star: LexRank and Mem2Mem (0.6), windowed model and Lead (1.3), *HT + copying* and Lead (1.3), windowed model and *HT + copying* (0.0). A missing star does not mean that
-two systems are equal, only that 30 papers do not tell them apart. And if there were no difference at all, one or two of 28 would have a star by luck.
+**What to see.** Below the matrix stand the four of 21 differences that have no star. A missing star does not mean that two systems are equal, only that 30 papers do not tell them apart: a difference of two points or less is hard to see on so few. And if there were no difference at all, one of 21 would have a star by luck.
 
 There is one seed for each model, so a star says that these two *runs* differ on documents like these. To know whether the two *models* differ, one needs several runs of each. For the rows of one paper,
 `snakemake -c2 mem2mem_table2` makes three runs of each row and draws seeds as well as documents. With `preset` and `seed` this page trains other runs of all four.
 
 # 4. Three papers, every model
 
-Below are the beginnings of the summaries. The first three rows of each paper are the authors' own words.
+Below are the first words of the summaries. Title, reference and Lead are the authors' own words.
 """
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 # papers of the ACL Anthology may be quoted from 2016 on
 recent = [dataset != "aclsum" or anthology_year(doc.id) >= 2016 for doc in texts]
 quotable = np.flatnonzero(recent).tolist()[:3]
 
 
-def three_summaries(i):
+def all_summaries(i):
     """Reference, first sentences and all summaries of one document."""
-    rows = {"reference": texts[i].summary, "Lead (3 sentences)": texts[i].sentences[:3]}
+    rows = {"reference": texts[i].summary, "Lead": texts[i].sentences[:2]}
     for name, (run, _) in runs.items():
         rows[name] = run.readable(texts[i], systems[f"{name}{ruled}"][i])
-    column = [(system, clip(" ".join(found), 60)) for system, found in rows.items()]
+    column = [(system, clip(" ".join(text), 45)) for system, text in rows.items()]
     return Passages([("title", texts[i].title or texts[i].id), *column])
 
 
-three_summaries(quotable[0])
+all_summaries(quotable[0])
 
-# %%
-three_summaries(quotable[min(1, len(quotable) - 1)])
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+all_summaries(quotable[min(1, len(quotable) - 1)])
 
-# %%
-three_summaries(quotable[min(2, len(quotable) - 1)])
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+all_summaries(quotable[min(2, len(quotable) - 1)])
 
 # %% [markdown]
 r"""
-**What to see.** Mem2Mem's sentences are about the paper and use its words, but they often get wrong who was compared with whom. The hierarchical transformer writes the frame of an abstract (*the aim of this study was to*) around
-things that are not in the paper. With copying, it takes whole clauses from the paper and joins them wrongly (*a total of 1, 1,635 men and women*). The windowed model begins like the paper's first sentences, most of
-them copied, and goes on with the paper's methods. Read-Again, made for news dispatches of 1987, turns the paper into a dispatch.
+**What to see.** Mem2Mem's sentences are about the paper and use its words, but they often say of one thing what the paper says of another. The hierarchical transformer writes the frame of an abstract (*the aim of this study was to*) around things that are not in the paper. With copying, it takes whole clauses from the paper and joins them wrongly. The windowed model begins like the paper's introduction,
+or goes straight to its methods. Read-Again, made for news dispatches of 1987, turns the paper into a dispatch.
 
-# 5. Let people judge
+# 5. What to take home
 
-The next cell writes the summaries of every system as lines of JSON, each beside its document. One command draws documents and writes a blinded form for a browser, and the same form
-as CSV. Another command reads the filled form and gives the scores and the agreement of the raters (`python -m lib.human --help`):
+* **How a model writes is worth 6 to 14 points of R-1.** The same weights, plain beam search and trigram blocking: 39.1 and 45.5 (Mem2Mem), 29.5 and 38.5 (windowed), 15.5 and 28.7 (hierarchical), 24.8 and 39.0 (with copying).
+* **Copying is worth ten points**: 28.7 without and 39.0 with it, for the hierarchical transformer; 27 to 30 in Read-Again's headlines. Neither decides whether what is said is true.
+* **The papers' own ideas are worth a point or two of ROUGE at these sizes, or nothing**, less than 30 papers can see. The tables of each paper, on more documents, have:
+
+| idea | R-1 [95%] | measured on |
+|---|---|---|
+| more text through windows than without | +0.8 to +2.5 | 200 papers, three pairs |
+| reading again | +0.8 [+0.3, +1.3]; with a small vocabulary -0.3 [-0.9, +0.4] | 1,106 dispatches |
+| a memory | +0.1 [-0.8, +0.9] | 200 papers, three seeds |
+| global layers over paragraphs | +0.8 [+0.2, +1.5] | 200 papers |
+
+Where a task can be solved in no other way, each idea is needed: the pages' made-up tasks show that. And what a model has learned does not always travel: on its own corpus the windowed model has 48.2, here 38.5.
+
+**Let people judge.** The next cell writes the summaries of every system as lines of JSON. One command draws documents and writes a blinded form for a browser, another one reads the filled form and gives the scores and the agreement of the raters (`python -m lib.human --help`):
 """
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 for name in compared:
     path = work_folder() / "summaries" / f"{name}.jsonl"
     write_summaries(path, texts, systems[compared[name]], dataset)
-    print(f"{name:<25} {path.relative_to(work_folder().parent)}")
+print("summaries/NAME.jsonl of:", ", ".join(compared))
 print("\npython -m lib.human sheet runs/rating --documents 20 Mem2Mem=FILE ...")
 print("python -m lib.human scores runs/rating")
 

@@ -18,7 +18,7 @@ from lib.models.t_dmca import CompressedLayer, LocalLayer, TDMCAConfig
 from lib.models.tlm import CausalLayer, TLMConfig
 from lib.pages.diagrams import COLOURS, GREY, PALE, draw_models, model_picture, route, show_folded, show_model, svg
 from lib.pages.four_ideas import ALT, PANELS, ideas_picture
-from lib.pages.pictures import COMPARED, MODELS, PICTURES
+from lib.pages.pictures import COMPARED, FIRST, MODELS, PICTURES
 from lib.pages.pictures.hierarchical_transformer import BLOCK, LOCAL, SOURCE, STRIDE, SUMMARY, WHOLE
 from lib.pages.pictures.mem2mem import ABSTRACT, ATTENTION, EXTRACT, INTRODUCTION, PIECES, REST
 from lib.pages.pictures.picture import KINDS, Arrow, Box, equation_numbers
@@ -49,7 +49,7 @@ def test_equations_of_a_page_are_found():
 
 def test_every_paper_has_a_picture():
     assert list(MODELS) == list(PAPERS) and set(COMPARED) <= set(PAPERS)
-    assert len(PICTURES) == len(MODELS) + sum(map(len, COMPARED.values())), "a name is used once"
+    assert len(PICTURES) == len(MODELS | FIRST) + sum(map(len, COMPARED.values())), "a name is used once"
 
 
 @pytest.mark.parametrize("picture", PICTURES.values(), ids=PICTURES)
@@ -69,6 +69,12 @@ def test_every_equation_of_the_page_is_in_its_picture_or_beside_it(name):
     assert len(page) > 10
     assert picture.drawn | set(picture.beside) == page
     assert counted(picture.alt) == picture.drawn, "the picture in words has the equations of the picture"
+
+
+def test_the_picture_of_the_first_page_has_the_equations_of_its_model():
+    page = numbered((project_root() / "notebooks" / "start_here.py").read_text(encoding="utf-8"))
+    assert FIRST["start_here"].drawn == set(range(1, 10)) <= page
+    assert counted(FIRST["start_here"].alt) == FIRST["start_here"].drawn
 
 
 COMPARED_WITH = {name: picture for pictures in COMPARED.values() for name, picture in pictures.items()}

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from PIL import Image
 
 from lib.pages.alt_texts import alt_text
-from lib.pages.figures import PLOTS, attention_maps, rounded, word_maps
+from lib.pages.figures import PLOTS, attention_maps, beam_tree, number_grid, rounded, word_maps
 from lib.pages.frames import Frames, window_frames
 from lib.pages.shown import PageFigures, Passages, picture, show_tables, table_html
 from lib.pages.steps import Step, best_words, decoding_frames
@@ -37,6 +38,23 @@ def test_descriptions_say_what_is_largest_and_where():
     assert told.endswith("from 0.1 to 0.9, the furthest from 0 at row 1, column 2; marked columns: 1.")
     told = alt_text("lines", {"panels": [{"series": {"s": [[1, 8], [2.0, 0.5]]}, "xlabel": "x", "ylabel": "y"}]})
     assert "y over x: s from 2 at 1 to 0.5 at 8" in told
+
+
+def test_a_tree_and_a_grid_are_described_as_they_are_read():
+    told = alt_text("beam_tree", DRAWN[beam_tree])
+    assert told == (
+        "A tree of hypotheses. Step 1: a 0.67 (in the beam), b 0.33. Step 2: a c 0.33, a longer 0.33 (in the beam)."
+    )
+    told = alt_text("number_grid", {**DRAWN[number_grid], "rows": ["", "a"], "hits": [[1, 1]]})
+    assert told.endswith("the last is 1. A path leads to it over 1 hits: a.")
+
+
+def test_a_node_of_a_tree_stands_in_the_middle_of_what_follows():
+    figure = beam_tree(**DRAWN[beam_tree])
+    rows = {text.get_text().split()[0]: text.get_position()[1] for text in figure.axes[0].texts}
+    assert (rows["c"], rows["longer"], rows["b"]) == (0, 1, 2), "what has no more words, from the top"
+    assert rows["a"] == 0.5 and rows["[BOS]"] == (rows["a"] + rows["b"]) / 2
+    plt.close(figure)
 
 
 def test_figures_are_numbered_once_and_described(tmp_path):

@@ -139,4 +139,6 @@ def test_a_comparison_of_other_models(tmp_path, monkeypatch):
         exec(cell.partition("\n")[2], namespace)
         namespace["documents"] = 2
     assert list(namespace["runs"]) == ["Read-Again"]
-    assert {"Lead (200 words)", "Read-Again, trigram blocking"} <= set(namespace["comparison"].index)
+    assert {"Lead (200 words)", "Read-Again, trigram blocking"} <= set(namespace["systems"])
+    assert "Lead (200 words)" in namespace["comparison"].index
+    assert not [name for name in namespace["comparison"].index if "Read-Again" in name], "headlines are not scored"

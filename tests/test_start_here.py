@@ -1,7 +1,10 @@
 """The first page: what a reader of it is promised."""
 
+import math
 import re
 
+from lib.data.corpora import load_corpus
+from lib.pages.runs import unseen_papers
 from lib.system.files import project_root
 from tests.test_project import PAGES, notebook
 
@@ -23,10 +26,12 @@ def test_equations_are_numbered_in_order_and_each_is_used():
     assert set(numbers) <= {n for first, last in ranges for n in range(first, last + 1)}, "named where it is coded"
 
 
+(CONTENTS,) = [text for text in TEXTS if "| section |" in text]
+
+
 def test_every_section_has_its_minutes():
-    first = TEXTS[0]
     timed = [
-        int(n) for row in re.findall(r"^\| ([\d, ]+) \|.*\| \d+ \|$", first, re.MULTILINE) for n in row.split(",")
+        int(n) for row in re.findall(r"^\| ([\d, ]+) \|.*\| \d+ \|$", CONTENTS, re.MULTILINE) for n in row.split(",")
     ]
     sections = [int(n) for text in TEXTS for n in re.findall(r"^# (\d+)\. ", text, re.MULTILINE)]
     assert timed == sections == list(range(len(sections)))
@@ -34,12 +39,40 @@ def test_every_section_has_its_minutes():
 
 def test_the_other_pages_are_linked_at_both_ends():
     others = {f"{page.stem}.ipynb" for page in PAGES} - {"start_here.ipynb"}
-    for text in (TEXTS[0], TEXTS[-1]):
+    for text in (CONTENTS, TEXTS[-1]):
         assert set(re.findall(r"\]\((\w+\.ipynb)\)", text)) == others
 
 
-def test_every_figure_of_the_page_is_drawn_and_described():
-    kept = {path.stem for path in (ROOT / "figures").glob("start_*.json")}
-    drawn = {name for cell in CODE for name in re.findall(r'"(start_\w+)"', cell)}
-    described = {name for text in TEXTS for name in re.findall(r"`(start_\w+)`", text)} - {"start_here"}
-    assert kept == drawn == described == {path.stem for path in (ROOT / "figures").glob("start_*.png")}
+def test_every_figure_of_the_page_is_drawn_and_described_by_its_number():
+    saved = {path.stem for path in (ROOT / "figures").glob("start_*.json")}
+    drawn = {name for cell in CODE for name in re.findall(r'figures\.show\([^)]*"(start_\w+)"', cell)}
+    assert saved == drawn == {path.stem for path in (ROOT / "figures").glob("start_*.png")}
+    described = [int(n) for text in TEXTS for n in re.findall(r"\*\*What to see in Figure (\d+)\.\*\*", text)]
+    assert described == list(range(1, len(drawn) + 1))
+    assert not [text for text in TEXTS if "`start_" in text], "by their numbers, not by their files"
+
+
+def test_a_question_to_predict_has_its_answer_folded():
+    asked = [
+        fold for text in TEXTS for fold in re.findall(r"<details><summary>Predict: .*?</details>", text, re.DOTALL)
+    ]
+    assert 4 <= len(asked) <= 8
+    for fold in asked:
+        question, answer = fold.removesuffix("</details>").split("</summary>")
+        assert question.endswith("?") and 1 <= len(re.findall(r"[a-z0-9\]$]\.(?=\s)", answer)) <= 3, fold
+
+
+def test_the_first_paper_may_be_printed_and_was_not_learned_from():
+    (printed,) = {paper for cell in CODE for paper in re.findall(r'paper\.id == "(\w+)"', cell)}
+    attribution = (ROOT / "lib" / "data" / "pmc_sample" / "ATTRIBUTION.md").read_text(encoding="utf-8")
+    assert re.search(rf"^- {printed}: .* CC-BY-4\.0$", attribution, re.MULTILINE)
+    assert printed in {document.id for document in unseen_papers(load_corpus("pmc-sample"))}
+
+
+def test_the_ratio_decides_between_lengths():
+    """The long hypothesis wins where the ratio of the divisors is more than that of the log P."""
+    needed = 12 * math.log(0.85) / (6 * math.log(0.80))
+    rules = [(1, 0), (1, 5), (0.4, 5), (0, 0)]
+    wins = [((12 + o) / (6 + o)) ** exponent > needed for exponent, o in rules]
+    assert wins == [True, True, False, False] and f"{needed:.3f}" == "1.457"
+    assert any("1.457 times as much" in text and "for both offsets" in text for text in TEXTS)

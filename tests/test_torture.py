@@ -49,7 +49,8 @@ def test_counts_are_kept(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(torture, "render", lambda: rendered.append(1))
     for what, count in (("rows", 3), ("files", 1_000), ("rows", 4)):
         assert report({what: Counter(read=count, refused=2)}, "all well", f"try {count}", keep=True) == 0
-    lines = json.loads((tmp_path / "figures" / "tried_table.json").read_text(encoding="utf-8"))["lines"]
-    assert lines["rows"] == ["6", "4 read, 2 refused", "all well", "`try 4`"]
-    assert lines["files"][0] == "1,002" and len(rendered) == 3
+    table = json.loads((tmp_path / "figures" / "tried_table.json").read_text(encoding="utf-8"))
+    assert table["lines"]["rows"] == ["6", "4 read, 2 refused", "all well"]
+    assert table["lines"]["files"][0] == "1,002" and len(rendered) == 3
+    assert table["commands"] == {"rows": "try 4", "files": "try 1000"} and table["command"] == "try 4` and `try 1000"
     assert "files: 1,000 read, 2 refused\nall well\n" in capsys.readouterr().out

@@ -132,16 +132,3 @@ def test_a_wrong_word_costs_the_words_after_it_nothing():
         assert gains.max() < 0.001
         assert max(row["goes on as before, twice"]) < 0.016 and min(row["goes on rightly, twice"]) > 0.5
     said("its old continuation gets 1%", START)
-
-
-def test_the_ratio_decides_between_lengths():
-    panel = numbers("start_length")["panels"][0]
-    ns = next(iter(panel["series"].values()))[0]
-    if "ticks" not in panel:
-        pytest.skip("the figure is drawn when the page is executed")
-    *rules, needed = panel["series"].values()
-    wins = [ratios[ns.index(12)] > needed[1][ns.index(12)] for _, ratios in rules]
-    assert wins == [True, True, False, False]
-    second = [n for n, a, b in zip(ns, rules[1][1], needed[1]) if a < b]
-    assert second[0] == 15
-    said("this ends at 15 symbols", START)

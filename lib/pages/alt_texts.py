@@ -107,8 +107,38 @@ def _dot_plots(panels: Sequence[dict], unit: str) -> str:
     )
 
 
+def _beam_tree(columns: Sequence[Sequence[dict]], **_: Any) -> str:
+    def describe(column: Sequence[dict], before: Sequence[dict]) -> str:
+        return ", ".join(
+            f"{before[node['parent']]['word'] + ' ' if before else ''}{node['word']} {node['value']:.2f}"
+            + (" (in the beam)" if node["beam"] else "")
+            for node in column
+        )
+
+    steps = (
+        f"Step {t}: {describe(column, columns[t - 1] if t > 1 else [])}."
+        for t, column in enumerate(columns[1:], start=1)
+    )
+    return f"A tree of hypotheses. {' '.join(steps)}"
+
+
+def _number_grid(
+    values: Sequence[Sequence[int]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    hits: Sequence[Sequence[int]],
+    **_: Any,
+) -> str:
+    shared = ", ".join(rows[i] for i in sorted(hit[0] for hit in hits))
+    return (
+        f"A grid of whole numbers, {len(rows)} rows ({', '.join(rows)}) by {len(columns)} columns "
+        f"({', '.join(columns)}); the last is {values[-1][-1]}. A path leads to it over {len(hits)} hits: {shared}."
+    )
+
+
 DESCRIBED: dict[str, Callable[..., str]] = {
     "attention_maps": _maps, "word_maps": _maps, "loss_curves": _losses, "lines": _lines,
     "shaded_words": _shaded_words, "maximum_attention": _maximum_attention,
     "interval_bars": _interval_bars, "histograms": _histograms, "dot_plots": _dot_plots,
+    "beam_tree": _beam_tree, "number_grid": _number_grid,
 }  # fmt: skip

@@ -7,6 +7,7 @@ A figure NAME.png has a NAME.json beside it: the name of a function of this file
 """
 
 import io
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -372,11 +373,74 @@ def dot_plots(panels: list[dict], unit: str) -> Figure:
     return figure
 
 
+CHOSEN, PALE = "#cfe3f2", "#909090"  # the fill of what is chosen; the lines and letters of what is not
+
+
+def beam_tree(columns: list[list[dict]], steps: str = "step") -> Figure:
+    """Hypotheses of a beam search, a column for each step, the first one for the empty hypothesis.
+
+    columns: of nodes {"word", "value"}, with "parent", the place of the node before it in its column, and "beam":
+        whether the search goes on with it, which is drawn dark.
+    """
+    rows = _tree_rows(columns)
+    size = 2.0 * len(columns), 0.5 + 0.55 * max(map(max, rows))
+    figure, ax = plt.subplots(figsize=(size[0], size[1] + 0.7))
+    for x, column in enumerate(columns):
+        for node, y in zip(column, rows[x], strict=True):
+            dark = node["beam"]
+            if x:
+                ends = [x - 1, x], [rows[x - 1][node["parent"]], y]
+                ax.plot(*ends, color="tab:blue" if dark else PALE, linewidth=2 if dark else 0.8, zorder=1)
+            look = {"boxstyle": "round", "facecolor": CHOSEN if dark else "white"}
+            look |= {"edgecolor": "tab:blue" if dark else PALE, "linestyle": "solid" if dark else "dashed"}
+            text = f"{node['word']}  {node['value']:.2f}"
+            ax.text(x, y, text, ha="center", va="center", bbox=look, color="black" if dark else "#5f5f5f", zorder=2)
+    ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(max(map(max, rows)) + 0.6, -0.6), xlabel=steps, yticks=[])
+    ax.set_xticks(range(len(columns)))
+    ax.spines["left"].set_visible(False)
+    return figure
+
+
+def _tree_rows(columns: list[list[dict]]) -> list[list[float]]:
+    """Row of each node: a leaf has the next free one, another node stands in the middle of what follows from it."""
+    rows, free = [[0.0] * len(column) for column in columns], itertools.count()
+
+    def place(x: int, n: int) -> float:
+        following = columns[x + 1] if x + 1 < len(columns) else []
+        below = [place(x + 1, m) for m, node in enumerate(following) if node["parent"] == n]
+        rows[x][n] = float((below[0] + below[-1]) / 2 if below else next(free))
+        return rows[x][n]
+
+    for n in range(len(columns[0])):
+        place(0, n)
+    return rows
+
+
+def number_grid(
+    values: list[list[int]], rows: list[str], columns: list[str], path: list[list[int]], hits: list[list[int]],
+    xlabel: str, ylabel: str,
+) -> Figure:  # fmt: skip
+    """Whole numbers in a grid with a name at every row and column; cells of a path through it are shaded, and hits
+    among them dark. path, hits: [row, column] from 0 on."""
+    figure, ax = plt.subplots(figsize=(1.4 + 0.62 * len(columns), 1.0 + 0.4 * len(rows)))
+    shades = np.zeros((len(rows), len(columns)))
+    for cells, shade in ((path, 0.25), (hits, 0.8)):
+        for i, j in cells:
+            shades[i, j] = shade
+    ax.imshow(shades, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    for (i, j), shade in np.ndenumerate(shades):
+        ax.text(j, i, str(values[i][j]), color="white" if shade > 0.5 else "black", ha="center", va="center")
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    return figure
+
+
 PLOTS = {
     plot.__name__: plot
     for plot in (
         attention_maps, loss_curves, lines, shaded_words, word_maps, maximum_attention,
-        interval_bars, histograms, dot_plots,
+        interval_bars, histograms, dot_plots, beam_tree, number_grid,
     )
 }  # fmt: skip
 

@@ -15,14 +15,13 @@ from lib.results.scores import score_systems
 
 def summary_row(part: dict, seed: int) -> dict[str, str]:
     """A system's row of a table, of its part of `score_systems`: ROUGE with intervals, mean words, the share of
-    trigrams said before, of 5-grams copied, and of summaries that no other document has."""
+    trigrams said before, and of 5-grams copied."""
     repeated, copied = np.sum(part["repeated"], axis=0), np.sum(part["copied"]["5"], axis=0)
     return {
         **{m: str(interval(values, seed)) for m, values in zip(METRICS, np.array(part["rouge"]).T)},
         "words": f"{part['words']:.0f}",
         "repeated": f"{repeated[0] / max(1, repeated[1]):.0%}",
         "copied": f"{copied[0] / max(1, copied[1]):.0%}",
-        "distinct": f"{np.mean(part['distinct']):.0%}",
     }
 
 

@@ -272,10 +272,11 @@ def report(tried: dict[str, Counter], held: str, command: str, keep: bool) -> in
     print(held)
     if keep:
         path = project_root() / "figures" / "tried_table.json"
-        known = json.loads(path.read_text(encoding="utf-8"))["lines"] if path.exists() else {}
-        table = {"table": "tried_table", "title": "Counts", "columns": ["tried", "of these", "seen of all", "by"]}
-        added = {what: [*line, f"`{command}`"] for what, line in lines.items()}
-        write_json(path, {**table, "lines": known | added})
+        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"lines": {}, "commands": {}}
+        commands = known["commands"] | dict.fromkeys(lines, command)
+        table = {"table": "tried_table", "title": "Counts", "columns": ["tried", "of these", "seen of all"]}
+        made_by = {"commands": commands, "command": "` and `".join(dict.fromkeys(commands.values()))}
+        write_json(path, {**table, **made_by, "lines": known["lines"] | lines})
         render()
     return 0
 
