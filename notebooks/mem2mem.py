@@ -58,9 +58,9 @@ from lib.data.vocabulary import BOS, EOS, UNK
 from lib.evaluation.baselines import lexrank, oracle, random_sentences
 from lib.evaluation.bootstrap import paired_bootstrap
 from lib.evaluation.interventions import changes_of, log_probs
-from lib.evaluation.slots import slots_after
+from lib.evaluation.slots import slots_after, slots_left
 from lib.pages.diagrams import show_model
-from lib.pages.figures import attention_maps, shaded_words, word_maps
+from lib.pages.figures import attention_maps, lines, shaded_words, word_maps
 from lib.pages.mem2mem import (
     grid_panels, paper_weights, planted_steps, planted_words, usual_places,
 )  # fmt: skip
@@ -105,10 +105,10 @@ and a case in which a memory of this kind works. (This is the fourth of five see
 
 | part | what you will see | minutes |
 |---|---|---|
-| 1 | the task: what makes a memory readable, and when it is needed | 20 |
-| 2 | every numbered equation as a short function, on the model above, checked against the library `lib` | 25 |
-| 3 | a model trained on papers: its summary, its scores, its memory, and what happens when that is changed | 15 |
-| 4 | the paper's claims and what we found | 5 |
+| 1 | the model above, and its task: what makes a memory readable, and when it is needed | 13 |
+| 2 | every numbered equation as a short function, on the model above, checked against the library `lib` | 33 |
+| 3 | a model trained on papers: its summary, its scores, its memory, and what happens when that is changed | 12 |
+| 4 | the paper's claims and what we found | 4 |
 | 5 | exercises | 90 |
 
 The page takes about two minutes on two CPU cores, and no network. With another `dataset`, `preset`, `variant`, `steps` or `seed` part 3 trains a model first (`preset="demo"`: half a minute, and no sense in what it writes).
@@ -282,7 +282,9 @@ show_model("mem2mem")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-One step of the decoder, with the numbers of its equations:
+**One step of the decoder.** The word before enters a GRU, whose state takes no context in. From the second step on, the memory is **written** first, from that state and from what was read at the step before: each slot keeps a part of itself and replaces
+the rest. Then the state **reads**: it attends to the slots, and what is read is mixed into it. This mixed state, not the GRU's own, attends to all words and to all sentences. The two attentions are multiplied and normalised, and give the context and the copy distribution. Mixed state and context
+make the vocabulary's distribution, and a switch between 0 and 1 mixes the two distributions. With the numbers of the equations:
 
 ```python
 h_d = GRU(x, h_d)                                  # x: embedding of the word before
@@ -466,7 +468,7 @@ for name, (weights, expected) in by_hand.items():
     naive = eq06_compression_loss(torch.tensor(weights).double())
     checks.close(naive, torch.tensor(expected), "(6)", f"by hand, {name}")
 product = here.A @ here.A.T - torch.eye(4)
-k, n = np.unravel_index(product.abs().detach().argmax(), product.shape)
+k, n = np.unravel_index(int(product.abs().argmax()), product.shape)
 checks.line(
     f"L(comp) of the four heads: {eq06_compression_loss(here.A):.2f}. Most of it: {'heads' if k != n else 'head'} {k + 1} and {n + 1},"
     f" {product[k, n]:.2f} in place of 0, which is there twice."
@@ -520,7 +522,7 @@ checks.line(
 r"""
 ## (8) to (10) Every slot is overwritten
 
-The decoder is to note what it has read and written. A model of part 1 that is trained without any write has a higher nll (1.06 in place of 0.29). Before every read but the first, each slot decides how much of itself to keep ($z$) and what to put in place of the rest ($u$), from the new decoder state, from
+Writing lets the decoder note what it has read and written. A model of part 1 that is trained without any write has a higher nll (1.06 in place of 0.29). Before every read but the first, each slot decides how much of itself to keep ($z$) and what to put in place of the rest ($u$), from the new decoder state, from
 what was read last and from its own content:
 
 $$z^k_t=\sigma\big(W_{z1}h^{(d)}_{t+1}+W_{z2}m_t+W_{z3}\mathbf M_D(k)\big)\tag{8}$$
@@ -531,9 +533,9 @@ $$\mathbf M_D(k):=z^k_t\odot\mathbf M_D(k)+(1-z^k_t)\odot u^k_t\tag{10}$$
 
 The number $k$ of a slot is in none of the three, only its content. Two equal slots stay equal: a memory that **starts from zeros** is one vector in $r$ copies, and so is it in the row `+decoder memory` of the paper's Table 2.
 
-<details><summary>Predict: a gate keeps 60% of a slot at every word. How much is left of it after five words, how much after fifteen?</summary>
+<details><summary>Predict: a gate keeps 60% of a slot at every word. How much is left of it after five words? Is the slot still similar to what it was?</summary>
 
-$0.6^5=8\%$ and $0.6^{15}=0.05\%$. The gates of the model above differ a little from word to word, and leave 13% and 1%.
+$0.6^5=8\%$; the gates of the model above differ a little from word to word, and leave 13%. After four words the slots have nothing in common any more with what was handed over: a cosine of about 0.
 
 </details>
 """
@@ -557,34 +559,53 @@ def eq10_write(h_next, m, M_D, W):
     return torch.stack(slots)
 
 
+# %% slideshow={"slide_type": "skip"}
+def reads_and_writes(h_d, M_E, W):
+    """States [T, d], M_E [r, d] -> all psi [T, r], m [T, d], h_m [T, d], and M_D."""
+    reads, memories = [eq07_memory_read(h_d[0], M_E, W)], [M_E]
+    for t in range(2, len(h_d) + 1):
+        (_, m, _), M_D = reads[-1], memories[-1]
+        memories.append(eq10_write(h_d[t - 1], m, M_D, W))
+        reads.append(eq07_memory_read(h_d[t - 1], memories[-1], W))
+    return *map(torch.stack, zip(*reads)), torch.stack(memories)
+
+
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 for w in (here, padded):
     z, u = (of(w.h_d[1], w.m_1, w.M_E[2], w.W) for of in (eq08_gate, eq09_update))
     lib_z, lib_u = w.model.gate_and_update(w.M_E[None], w.m_1[None], w.model.write_hidden(w.h_d[1:2]))
     checks.close(z, lib_z[0, 2], "(8)", "gate of slot 3")
     checks.close(u, lib_u[0, 2], "(9)", "update of slot 3")
-    if w is here:
-        number = f"{z[0]:.2f} · {w.M_E[2, 0]:.2f} + {1 - z[0]:.2f} · {u[0]:.2f} = {z[0] * w.M_E[2, 0] + (1 - z[0]) * u[0]:.2f}"
-        kept_1 = z.mean().item()
-    psi, m, h_m, M_D = [], [], [], w.M_E
-    for t in range(w.T):
-        if t > 0:
-            M_D = eq10_write(w.h_d[t], m[-1], M_D, w.W)
-        for values, value in zip((psi, m, h_m), eq07_memory_read(w.h_d[t], M_D, w.W)):
-            values.append(value)
-    w.psi, w.m, w.h_m = torch.stack(psi), torch.stack(m), torch.stack(h_m)
+    w.psi, w.m, w.h_m, w.M_D = reads_and_writes(w.h_d, w.M_E, w.W)
     lib_inputs = w.model.embedding(in_vocabulary(w.batch.target_input, w.size))
     lib_h_m, _, _ = w.model.condition(w.model.decoder(lib_inputs, w.state.hidden[None])[0], w.state)
-    checks.close(w.psi, w.output.read[0, : w.T], "(7)-(10)", "read attention of all steps")
-    checks.close(w.h_m, lib_h_m[0, : w.T], "(7)-(10)", "h^(m) of all steps")
-checks.line(f"Before word 2 the first number of slot 3 becomes {number}. Over its {here.d} numbers the gate keeps {kept_1:.2f} of it.")
+    checks.close(w.psi, w.output.read[0, : w.T], "(10)", "read attention of all steps")
+    checks.close(w.h_m, lib_h_m[0, : w.T], "(10)", "h^(m) of all steps")
+    if w is here:
+        number = f"{z[0]:.2f} · {w.M_E[2, 0]:.2f} + {1 - z[0]:.2f} · {u[0]:.2f} = {w.M_D[1, 2, 0]:.2f}"
+        share = z.mean().item()
+checks.line(f"Before word 2 the first number of slot 3 becomes {number}. Over its {here.d} numbers the gate keeps {share:.2f} of it.")
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+steps_seen = list(range(1, here.T + 1))
+left = slots_left(here.model, here.batch, here.T)[0].mean(1)
+with torch.no_grad():
+    similar = torch.nn.functional.cosine_similarity(here.M_D, here.M_E[None], dim=-1).mean(1)
+figures.show(
+    lines, "What is in a slot before each word of the toy's summary, means over the four slots: the share that is left of what was handed over"
+    " (the product of the gates), and the cosine with what was handed over.",
+    panels=[{
+        "series": {"left": [steps_seen, left], "cosine with the first content": [steps_seen, similar]},
+        "xlabel": "decoding step", "ylabel": "", "ticks": steps_seen,
+    }], width=7,
+)  # fmt: skip
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (16), (17), (3) Attention to words and to sentences, multiplied
 
 $h^{(m)}_t$ attends twice: to all words of the document ($\alpha$, with a coverage term that tells how much attention each
-word has had) and to its sentences ($\beta$). The weight of a word is multiplied by that of its sentence $sen(i)$, and the products are normalised ($\gamma$):
+word has had) and to its sentences ($\beta$). The weight of a word is multiplied by that of its sentence $sen(i)$, and the products are normalised ($\gamma$). With either attention uniform, words lose 1.5 or 1.6 nats each (table below); without coverage they lose nothing here.
 
 $$cov_t=\sum_{t'<t}\alpha_{t'}\tag{16}$$
 
@@ -658,7 +679,7 @@ figures.show(
 r"""
 ## (13) to (15) Generate or copy
 
-$P_g$, over the vocabulary, cannot name a word that the vocabulary lacks; $P_c$, which gives each word of the document the attention on all its places, cannot end a summary. A switch mixes the two.
+$P_g$, over the vocabulary, cannot name a word that the vocabulary lacks; $P_c$, which gives each word of the document the attention on all its places, cannot end a summary. A switch mixes the two. (Without copying this model loses 50 nats a word: its $P_g$ has learned nothing but the end.)
 $P_g$ goes through a bottleneck, which the paper does not describe; [its 14.7M parameters](../docs/papers/mem2mem.md#parameters) are reached only with one of 128.
 
 $$P_g=\mathrm{softmax}\big(V(V'[h^{(m)}_t;c_t]+b)+b'\big)$$
@@ -726,7 +747,7 @@ checks.line(
 r"""
 ## (11) The read loss ties ψ to the encoder's memory
 
-Without (11), with $\lambda_2=0$, heads are sharp, but no better placed than by chance (Figure 1). The loss asks that two things are equal: the slots read at a step, summed with their read weights, and what the sentence attention sees. The slots
+Without (11), with $\lambda_2=0$, the heads find no more than by chance, sharp or not (Figure 1). The loss asks that two things are equal: the slots read at a step, summed with their read weights, and what the sentence attention sees. The slots
 are taken **as they were before any write**, since a written slot is no mean of sentence states any more. So (11) ties $\psi$ to $\mathbf M_E$, while (7) reads $\mathbf M_D$. A model can satisfy (11) and hold something else in its slots.
 
 $$c^{(m)}_t=\sum_k\psi_{tk}\mathbf M_E(k),\; c^{(s)}_t=\sum_j\beta_{tj}h^{(s)}_j,\;
@@ -755,17 +776,18 @@ checks.line(
 r"""
 ## (12) The whole loss, composed
 
-The loss is the mean negative log-likelihood of the reference's words plus the two regularisers:
+The loss is the mean negative log-likelihood of the reference's words plus the two regularisers. The code puts all equations together: first the encoder, then one step of the decoder, then the loss of a document.
 
 $$\mathcal L+\lambda_1\mathcal L^{(comp)}+\lambda_2\mathcal L^{(read)},\qquad
 \mathcal L=-\frac1T\sum_t\log P(y_t\mid y_{<t})\tag{12}$$
 """
 
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 def encode_document(document, model, W):
     """(1), (2), (4), (5)"""
-    embedded = [model.embedding(ids) for ids in sentences_of(document, model.config.vocab_size)]
+    ids_of_sentences = sentences_of(document, model.config.vocab_size)
+    embedded = [model.embedding(ids) for ids in ids_of_sentences]
     read = [eq01_sentence_encoder(x, model.sentence_encoder) for x in embedded]
     s = torch.stack([last for _, last in read])
     H, final = eq02_document_encoder(s, model.document_encoder)
@@ -789,7 +811,7 @@ def decode_step(t, h_d, x, h_w, H, M_D, m, alphas, document, W):
     return M_D, m, psi, alpha, beta, eq15_mixture(p, P_g, P_c)
 
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["hide-input"]
+# %% slideshow={"slide_type": "skip"}
 def eq12_objective(document, model, W, lambda_1, lambda_2):
     """The paper's loss of one document, word by word."""
     h_w, H, h_start, A, M_E = encode_document(document, model, W)
@@ -892,6 +914,11 @@ for name, of in (("α uniform (17)", lambda m: m.word_attention.v), ("β uniform
     lost[name] = paired_bootstrap(log_probs(uniform(of)(toy), unseen), plain)
 pd.DataFrame.from_dict({name: {"lost": d.text(3).split(", p")[0]} for name, d in sorted(lost.items(), key=lambda item: -item[1].mean)}, orient="index")
 
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
+**What to see.** The two attentions share the work: each alone leaves three or five words to choose from. The memory's content is worth nothing; that it is *written* is worth everything to a decoder that has learned with it.
+"""
+
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 # 3. Real papers: it writes an abstract, and does not use what it was handed
@@ -934,16 +961,16 @@ else:
         rule = replace(decode, block_ngrams=size)
         written[f"{system}, {how}"] = summarize(summarizer, encoded, vocabulary, rule)
 *_, blocked = written.values()
-i = quotable[0]
-Passages([
-    ("title", documents[i].title),
-    ("reference", clip(" ".join(documents[i].summary), 60)),
-    ("written", clip(" ".join(run.readable(documents[i], blocked[i])), 90)),
-])  # fmt: skip
+rows = []
+for i in quotable[:2]:
+    rows += [("title", documents[i].title)]
+    rows += [("reference", clip(" ".join(documents[i].summary), 60))]
+    rows += [("written", clip(" ".join(run.readable(documents[i], blocked[i])), 90))]
+Passages(rows)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Its sentences form an abstract: what is known, what was done, what was found. Many of its terms are copied. But the ages of the participants, 70 - 89, have become a percentage of them.
+**What to see.** The sentences form an abstract: what is known, what was done, what was found. Many of the terms are copied. But in the first summary the ages of the participants, 70 - 89, have become a percentage of them.
 
 ## Scores
 
@@ -1016,7 +1043,7 @@ figures.show(
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-Left: each of the ten heads has nearly all of its weight on one sentence. Which sentences are these? The table says where in its section the sentence of a head stands most often, in which sections, and in how many of the 50 papers. In the last
+Left: each of the ten heads has nearly all of its weight on one sentence. Which sentences are these? First those of this paper; then the second table says where in its section the sentence of a head stands most often, in which sections, and in how many of the 50 papers. In the last
 column the same papers are read once more, without the sentences that the limit of 250 words breaks off.
 
 <details><summary>Predict: slots 4, 6 and 10 move from paper to paper. What could they follow, if nobody has told the model where a section ends?</summary>
@@ -1025,6 +1052,14 @@ The place where a section breaks off after 250 words, in the middle of a sentenc
 
 </details>
 """
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+rows = []
+if has_memory and summarizer.extracts:
+    texts = source_sentences(encoded[quotable[0]], vocabulary)
+    for slot, j in enumerate(panels[0]["weights"].argmax(1).tolist()):
+        rows.append((f"slot {slot + 1}", f"sentence {j + 1}: {clip(texts[j], 12)}"))
+Passages(rows)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 usual = usual_places(run, documents)
@@ -1076,7 +1111,7 @@ fading.round(3)
 r"""
 **What to see.** With *another paper's* memory the abstracts lose 0.006 nats a word, with all slots alike 0.001. **The shipped model does not use what the encoder hands over**, however
 well the heads have chosen. Both causes of part 1 are there. Copying and attention lead past the memory: without copying 1.4 nats are lost. And the plain gate overwrites it: after
-one written word half of what was handed over is left, after a hundred 3%. So when slot 5 is read most, from word 40 on (Figure 5, right), the sentence that it held is nearly gone; ψ shows which slot is read, not what. And two slots hardly differ, even before anything is written (a cosine of 0.97), so it matters little which of them is read.
+one written word half of what was handed over is left, after a hundred 3%. So when slot 5 is read most, from word 40 on (Figure 7, right), the sentence that it held is nearly gone; ψ shows which slot is read, not what. And two slots hardly differ, even before anything is written (a cosine of 0.97), so it matters little which of them is read.
 
 Yet the decoder depends on *writing*: without it, 1.6 nats a word are lost. It uses the memory as a second recurrent state. (11) cannot prevent this: it never sees $\mathbf M_D$.
 The attention to sentences does say what counts: in the summaries that the model writes, its ranks agree with those by erasing each sentence to 0.77 [0.75, 0.79] (1: the same order).
