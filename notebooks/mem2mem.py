@@ -1137,7 +1137,7 @@ Points of R-1 unless a row says otherwise; brackets are 95% intervals over docum
 | (6) keeps heads apart, (11) tells them where to look | suggested | toy: 3 of 3 sentences with both, 2 without (6), by chance without (11) | a picture | part 1 |
 | It copies less than HRED | not seen | 5-grams: -0.47% [-2.21, +1.19] | -9.8% | [Table 4](../docs/papers/mem2mem.md#table-4) |
 
-[`papers.md`](../papers.md#mem2mem) has all claims and what the verdicts mean, [`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md) the tables, the systems that the paper compares with, where each equation stands in the library, and [every deviation](../docs/papers/mem2mem.md#deviations) with its reason.
+[`papers.md`](../papers.md#mem2mem) has all claims and what the verdicts mean, [`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md) the tables, where each equation stands in the library, and [every deviation](../docs/papers/mem2mem.md#deviations) with its reason. [Baselines](baselines.ipynb) has a picture and the equations of each system that the paper compares with.
 
 ## What to take home
 
