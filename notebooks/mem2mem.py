@@ -227,7 +227,7 @@ memories: (11) ties it to the slots as they were at first, while (7) reads what 
 ## When a memory matters
 
 Does the decoder need its memory? A document is summarized with the memory of **another**. In a second model the memory is **alone**: the decoder
-starts from zeros, its context is zero, and it cannot copy (`MemoryAlone`). All it knows of the text has gone through four slots. Both are trained with
+starts from zeros, its context is zero, and it cannot copy (`MemoryAlone`). All it knows of the text has gone through four slots. This model and the one above, which has **all ways** open, are trained with
 three write gates: the paper's plain one, the same with a bias of 3 at the start, so that it keeps a slot, and none: the memory is never written.
 
 <details><summary>Predict: what does another document's memory cost the words, with all ways open and with the memory alone?</summary>
@@ -438,8 +438,8 @@ for w in (here, padded):
     no_weight = torch.zeros(w.model.config.slots)
     checks.close(no_weight, w.state.write_attention[0, :, w.L :].sum(1), "(5)", "of padding")
 strongest = here.A.argmax(1)
-on = "; ".join(f"slot {k + 1} {here.A[k, j]:.2f} of sentence {j + 1}" for k, j in enumerate(strongest.tolist()))
-checks.line(f"The slots hold {on}.")
+on = ", ".join(f"head {k + 1}: {j + 1} ({here.A[k, j]:.2f})" for k, j in enumerate(strongest.tolist()))
+checks.line(f"The sentence on which each head is strongest, and its weight there: {on}.")
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
@@ -607,7 +607,7 @@ r"""
 ## (16), (17), (3) Attention to words and to sentences, multiplied
 
 $h^{(m)}_t$ attends twice: to all words of the document ($\alpha$, with a coverage term that tells how much attention each
-word has had) and to its sentences ($\beta$). The weight of a word is multiplied by that of its sentence $sen(i)$, and the products are normalised ($\gamma$). With either attention uniform, words lose 1.5 or 1.6 nats each (table below); without coverage they lose nothing here.
+word has had) and to its sentences ($\beta$). The weight of a word is multiplied by that of its sentence $sen(i)$, and the products are normalised ($\gamma$). With either attention uniform, words lose 1.5 or 1.6 nats each (table at the end of this part); without coverage they lose nothing here.
 
 $$cov_t=\sum_{t'<t}\alpha_{t'}\tag{16}$$
 
@@ -918,7 +918,7 @@ pd.DataFrame.from_dict({name: {"lost": d.text(3).split(", p")[0]} for name, d in
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** The two attentions share the work: each alone leaves three or five words to choose from. The memory's content is worth nothing; that it is *written* is worth everything to a decoder that has learned with it.
+**What to see.** The two attentions share the work: α alone leaves three words to choose from, β alone those of a sentence. The memory's content is worth nothing; that it is *written* is worth everything to a decoder that has learned with it.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -945,9 +945,9 @@ r"""
 **Is this curve normal?** Yes: both losses of the words fall together, because every paper is new or has been seen only a few times. The learning rate is halved after the fourth and the fifth epoch; after the first halving both drop. The compression loss is near 0 after
 half an hour: the heads are sharp and apart early on. The read loss first rises: at the start all attentions are uniform, and both sides of (11) are the same mean. A demo of a hundred papers looks different: it memorises them, and its validation loss soon rises.
 
-## A summary
+## Two summaries
 
-Beam search writes it, with trigram blocking (no three words in a row twice), which the paper does not mention, and plainly. The shipped model has to write at least 240 symbols, since the summaries that it was trained on were cut, and it has hardly ever seen one end.
+Beam search writes them, with trigram blocking (no three words in a row twice), which the paper does not mention, and plainly. The shipped model has to write at least 240 symbols, since the summaries that it was trained on were cut, and it has hardly ever seen one end.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
+from numpy.typing import ArrayLike
 
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
@@ -24,18 +25,19 @@ from lib.tasks.memory import COMP_WEIGHTS, READ_WEIGHTS, losses_name
 NAMES = {MARK: "mark", PLAIN: "plain", EOS: "[EOS]"}
 
 
-def planted_words(ids: Sequence[int]) -> list[str]:
+def planted_words(ids: ArrayLike) -> list[str]:
     """How the words of a planted document are written: numbers, but for the first ones of sentences and the end."""
-    return [NAMES.get(int(i), str(int(i))) for i in ids]
+    return [NAMES.get(int(i), str(int(i))) for i in np.asarray(ids)]
 
 
-def paper_weights(model: Mem2Mem) -> dict[str, Tensor]:
+def paper_weights(model: Mem2Mem) -> dict[str, Any]:
     """The paper's symbols, those of Attn with what they attend by before them, and the weights of the library's
     modules that they stand for."""
     d, read, sentences, words = (
         model.config.hidden, model.read_attention, model.sentence_attention, model.word_attention,
     )  # fmt: skip
-    pointer, switch = model.pointer, model.pointer.switch
+    pointer: Any = model.pointer
+    switch = pointer.switch
     return {
         "W_a1": model.compress_heads.weight, "W_a2": model.compress_hidden.weight,  # (5)
         "psi": (read.query.weight, read.key.weight, read.v.weight[0]), "W_m": model.read_output.weight,  # (7)
@@ -59,6 +61,7 @@ def planted_steps(model: Mem2Mem, document: EncodedDocument) -> Frames:
     batch = make_batch([document], model.config.vocab_size)
     state = model.encode(batch)
     output, _ = model.decode(batch.target_input, state)
+    read = model.seen(output, state)["slots"][0]
     left = slots_left(model, batch, len(document.target))[0]
     P_g = model.pointer.vocabulary(output.features[0]).softmax(-1)
     P_c = torch.zeros_like(P_g).index_add(1, batch.source[0], output.copy[0])
@@ -73,7 +76,7 @@ def planted_steps(model: Mem2Mem, document: EncodedDocument) -> Frames:
                 for name, P in (("P_g", P_g[t]), ("P_c", P_c[t]), ("P", p[t] * P_g[t] + (1 - p[t]) * P_c[t]))
             },
             p[t].item(),
-            slots=list(zip(left[t].tolist(), output.read[0, t].tolist())),
+            slots=list(zip(left[t].tolist(), read[t].tolist())),
         )
         for t, word in enumerate(document.target.tolist())
     ]
