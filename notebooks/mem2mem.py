@@ -1013,7 +1013,6 @@ four in ten of its trigrams are repetitions, and R-1 is seven points lower. The 
 ## The heads have found a seam
 """
 
-
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 @torch.no_grad()
 def real_attention(model, document):
