@@ -57,6 +57,14 @@ def test_a_node_of_a_tree_stands_in_the_middle_of_what_follows():
     plt.close(figure)
 
 
+@pytest.mark.parametrize(
+    ("zeros", "numbers"), [(False, [".25", ".75", "1.00", ""]), (True, [".25", ".75", "1.00", ".00"])]
+)
+def test_a_cell_of_a_map_that_is_zero_is_written_if_asked_for(zeros, numbers):
+    figure = word_maps([PANEL], zeros=zeros)
+    assert [text.get_text() for text in figure.axes[0].texts] == numbers
+
+
 def test_figures_are_numbered_once_and_described(tmp_path):
     figures = PageFigures(tmp_path)
     first = figures.show(word_maps, "One <map>.", "kept", panels=[PANEL])

@@ -24,6 +24,13 @@ def slots_after(model: Mem2Mem, batch: Batch, counts: Sequence[int]) -> dict[str
     return {"left": np.array([left[n] for n in counts]), "cosine": np.array([cosine[n] for n in counts])}
 
 
+@torch.no_grad()
+def slots_left(model: Mem2Mem, batch: Batch, count: int) -> Tensor:
+    """The share of each slot that is still there before each of the first words of the references, which the product
+    of its write gates gives: [B, count, r], 1 before the first word."""
+    return torch.stack([left.mean(-1) for _, left in _written(model, batch, count - 1)], 1)
+
+
 def _written(model: Mem2Mem, batch: Batch, last: int) -> Iterator[tuple[Tensor, Tensor]]:
     """M_D [B, r, d] and the product of its gates [B, r, d] after 0, 1, ... `last` words."""
     tokens, state = in_vocabulary(batch.target_input, model.config.vocab_size), model.encode(batch)

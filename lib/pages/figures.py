@@ -271,7 +271,9 @@ def shaded_words(panels: list[dict], label: str, across: int = 84) -> Figure:
     return figure
 
 
-def word_maps(panels: list[dict], across: int = 0, top: float = 0.0, label: str = "weight") -> Figure:
+def word_maps(
+    panels: list[dict], across: int = 0, top: float = 0.0, label: str = "weight", zeros: bool = False
+) -> Figure:
     """Small matrices with a name at every row and column; each panel is {"title", "values" [rows, columns], "rows",
     "columns"}, the last two lists of names, and perhaps "xlabel" and "ylabel".
 
@@ -279,6 +281,7 @@ def word_maps(panels: list[dict], across: int = 0, top: float = 0.0, label: str 
         across: panels side by side; 0: all.
         top: shades from 0 to this, with one colour bar that has the `label`; 0: each panel has its own shades, and
             numbers inside.
+        zeros: a number that is 0 is written too; otherwise its cell stays empty, as outside a window.
     """
     across = across or len(panels)
     down, shapes = -(-len(panels) // across), [np.shape(panel["values"]) for panel in panels]
@@ -288,7 +291,7 @@ def word_maps(panels: list[dict], across: int = 0, top: float = 0.0, label: str 
     size = (sum(widths) + (1 if top else 0), down * (1.5 + 0.28 * max(rows for rows, _ in shapes)))
     figure, axes = plt.subplots(down, across, figsize=size, squeeze=False, gridspec_kw={"width_ratios": widths})
     for ax, panel in zip(axes.flat, panels):
-        image = _word_map(ax, np.asarray(panel["values"]), top)
+        image = _word_map(ax, np.asarray(panel["values"]), top, zeros)
         ax.set_xticks(range(len(panel["columns"])), panel["columns"], rotation=90)
         ax.set_yticks(range(len(panel["rows"])), panel["rows"])
         ax.set(title=panel["title"], xlabel=panel.get("xlabel", ""), ylabel=panel.get("ylabel", ""))
@@ -297,12 +300,12 @@ def word_maps(panels: list[dict], across: int = 0, top: float = 0.0, label: str 
     return figure
 
 
-def _word_map(ax: Axes, values: np.ndarray, top: float):
+def _word_map(ax: Axes, values: np.ndarray, top: float, zeros: bool):
     largest, signed = top or np.abs(values).max(), values.min() < 0
     colours = {"cmap": "RdBu", "vmin": -largest} if signed else {"cmap": "Blues", "vmin": 0}
     image = ax.imshow(values, **colours, vmax=largest, aspect="auto", interpolation="nearest")
     for (i, j), value in np.ndenumerate([] if top else values):
-        number = f"{value:.2f}".replace("0.", ".") if value else ""  # outside a window: nothing
+        number = f"{value:.2f}".replace("0.", ".") if value or zeros else ""
         ax.text(j, i, number, color="white" if abs(value) > 0.6 * largest else "black", **NUMBER)
     return image
 

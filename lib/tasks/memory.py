@@ -27,7 +27,16 @@ LOSSES = {  # lambda_comp, lambda_read
     "no L(comp)": (0.0, 0.1),
     "no L(read)": (0.01, 0.0),
 }
+COMP_WEIGHTS, READ_WEIGHTS = (0.0, 1e-4, 1e-3, 0.01, 0.1), (0.0, 1e-3, 0.01, 0.1, 1.0)  # of the grid
 GATES = {"plain gate": {}, "gate +3": {"gate_bias": 3.0}, "never written": {"write": False}}
+
+
+def losses_name(comp: float, read: float) -> str:
+    """The name of a pair of weights in rows: that of `LOSSES`, or the weights."""
+    return next((name for name, pair in LOSSES.items() if pair == (comp, read)), f"{comp:g}, {read:g}")
+
+
+GRID = {losses_name(comp, read): (comp, read) for comp in COMP_WEIGHTS for read in READ_WEIGHTS}
 
 
 class MemoryAlone(Mem2Mem):
@@ -52,9 +61,10 @@ STEPS = {Mem2Mem: 250, MemoryAlone: 600}
 
 
 def learn_planted(kind: type[Mem2Mem], losses: str, gate: str, seed: int) -> tuple[Mem2Mem, dict[int, float]]:
-    """A small model of a kind that has learned the task, and its read loss (11) before steps 0 and 60."""
+    """A small model of a kind that has learned the task with weights of `GRID`, and its read loss (11) before steps 0
+    and 60."""
     torch.manual_seed(seed)
-    comp, read = LOSSES[losses]
+    comp, read = GRID[losses]
     config = Mem2MemConfig(
         VOCABULARY, embedding=64, hidden=64, bottleneck=32, slots=4, compression=64, lambda_comp=comp,
         lambda_read=read, **GATES[gate],
@@ -149,5 +159,10 @@ ROWS = {
         for gate in (GATES if losses in ("neither", "the paper's", "both") else ("plain gate",))
     },
     **{f"memory alone, neither, {gate}": partial(solved, MemoryAlone, "neither", gate) for gate in GATES},
+    **{
+        f"all ways, {losses}, plain gate": partial(solved, Mem2Mem, losses, "plain gate")
+        for losses in GRID
+        if losses not in LOSSES
+    },
 }
 TASK = Task("when a memory matters: planted sentences, all ways open or the memory alone", ROWS, (0, 1, 2, 3, 4))

@@ -283,7 +283,7 @@ PAPER = Paper(
     figures={
         "mem2mem_figure2": "mem2mem_real_memory",
         "mem2mem_figure3_planted": "mem2mem_write_attention",
-        "mem2mem_figure4_planted": "mem2mem_read_attention",
+        "mem2mem_figure4_planted": "mem2mem_write_attention",
     },
     samples=SAMPLES,
     run_figures=RUN_FIGURES,
