@@ -8,11 +8,12 @@ from typing import Literal
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.synthetic import FACT, planted_facts
 from lib.data.vocabulary import EOS, SLIDE
-from lib.models.windowed import Windowed, WindowedConfig, count_windows
+from lib.models.windowed import Windowed, WindowedConfig, WindowedState, count_windows
 from lib.runs.search import DecodeConfig, beam_search
 from lib.tasks.task import Task, learn
 
@@ -84,6 +85,55 @@ def _moves(ids: Sequence[int] | np.ndarray) -> set[int]:
     """After how many words each symbol stands."""
     places = np.flatnonzero(np.array(ids) == SLIDE).tolist()
     return {place - number for number, place in enumerate(places)}
+
+
+# ---------------------------------------------------------------------------------------------- parts left out
+
+
+class _SeesAll(Windowed):
+    """Attention to the whole text. Windows are counted, so that symbols can be written."""
+
+    def _last_window(self, lengths: Tensor) -> Tensor:
+        return count_windows(lengths, WINDOW, STRIDE) - 1
+
+
+class _Stays(Windowed):
+    """The window never leaves the beginning of the text, whatever is written."""
+
+    def _windows(self, tokens: Tensor, state: WindowedState) -> Tensor:
+        return torch.zeros_like(tokens)
+
+
+def _with_weights(model: Windowed, of: Windowed) -> Windowed:
+    model.load_state_dict(of.state_dict())
+    return model
+
+
+def _with_switch(model: Windowed, score: float) -> Windowed:
+    nn.init.zeros_(model.pointer.switch.weight)
+    nn.init.constant_(model.pointer.switch.bias, score)
+    return model
+
+
+LEFT_OUT: dict[str, Callable[[Windowed], Windowed]] = {
+    "nothing": lambda model: model,
+    "window": lambda model: _with_weights(_SeesAll(replace(model.config, window=None, stride=None)), model),
+    "sliding": lambda model: _with_weights(_Stays(model.config), model),
+    "copying": lambda model: _with_switch(model, 50.0),
+    "generating": lambda model: _with_switch(model, -50.0),
+}
+
+
+def _without(part: str, seed: int) -> dict[str, float]:
+    """Share of the facts that a trained model with windows writes in their places without one of its parts, and of
+    the texts in which it writes a symbol."""
+    model, documents = LEFT_OUT[part](learn_facts("windows", seed)), planted_facts(50, 1, 6)
+    texts = written_for(model, documents, 36)
+    pairs = [(facts_in_place(ids), facts_in_place(d.target[:-1])) for ids, d in zip(texts, documents)]
+    return {
+        "facts of 6": float(np.mean([a == b for x, y in pairs for a, b in _longest_of(x, y)])),
+        "texts with symbols": float(np.mean([SLIDE in ids for ids in texts])),
+    }
 
 
 # ------------------------------------------------------------------------------------------- chunks against windows
@@ -179,5 +229,6 @@ TASK = Task(
     {
         **{mode: partial(_by_length, mode) for mode in ("standard", "windows", "streamed")},
         **{f"facts anywhere, {reading}": partial(_read, reading) for reading in READINGS},
+        **{f"windows without {part}": partial(_without, part) for part in LEFT_OUT},
     },
 )
