@@ -62,10 +62,10 @@ from lib.pages.runs import loss_figure, run_facts, run_for_page, unseen_papers
 from lib.pages.shown import PageFigures, Passages, clip, figures_folder, show_tables
 from lib.pages.steps import Step, best_words, decoding_frames
 from lib.pages.summaries import summary_table
-from lib.papers import resolve
+from lib.papers import open_run, resolve
 from lib.papers.windowed.windows import ArticleOptions, link, mark_transitions, vectors_for
 from lib.runs.search import DecodeConfig, batches, beam_search, written
-from lib.system.files import project_root, read_numbers
+from lib.system.files import project_root, read_numbers, trained_folder
 from lib.tasks.windows import (
     LEFT_OUT, READINGS, STRIDE, TESTED, VOCABULARY, WINDOW, learn_facts,
 )  # fmt: skip
@@ -251,7 +251,7 @@ r"""
 r"""
 ## What each part does
 
-A part is taken away from the trained model with windows, which is not trained again. Texts have six windows. *Window*: it attends to the whole text and still writes symbols. *Sliding*: it stays in the first window. *Copying*, *generating*: the switch is fixed at the other one.
+A part is taken away from the trained model with windows, which is not trained again. *Window*: it attends to the whole text and still writes symbols. *Sliding*: it stays in the first window. *Copying*, *generating*: the switch is fixed at the other one.
 
 <details><summary>Predict: what can the model still write when it can only copy, and what when it can only generate?</summary>
 
@@ -260,14 +260,29 @@ Copying knows the words of the facts but not $\rightarrow$, which stands in no t
 </details>
 """
 
+# %% slideshow={"slide_type": "skip"}
+print("the text above:", " ".join(words[i] for i in example.target))
+for part, take_away in LEFT_OUT.items():
+    changed = take_away(fact_model)
+    summary = [step.word for step in fact_steps(changed, example)]
+    print(f"without {part}:", " ".join(summary))
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+The table has the same for 50 texts of six windows, and what the decoder attends to at its first step (`python -m lib.solve windows`).
+"""
+
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-print("50 texts of six windows, with three seeds")
-measures = {"share of the facts": "facts of 6", "texts with a symbol": "texts with symbols"}
+print("with three seeds: shares of the facts, of the texts, of the attention")
+measures = {
+    "facts": "facts of 6", "first fact": "first fact", "texts with →": "texts with symbols",
+    "first step: attention on facts": "first look, facts", "largest weight": "first look, largest",
+}  # fmt: skip
 task_table("windows", measures, {f"without {part}": f"windows without {part}" for part in LEFT_OUT})
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** X
+**What to see.** Without sliding the first fact is written and no other. With copying alone the first fact is written and never an arrow; with generating alone arrows and no fact. With attention to the whole text not even the first fact is written: at the first step nearly all attention is on the first words of facts, but it is spread over all six. The model has learned what a fact looks like. Only the window says which one is next.
 
 """
 
@@ -414,6 +429,26 @@ figures.show(
     attention_maps, caption, panels=panels, top=1.0, rows="sentence of the abstract", columns="sentence of the text",
 )  # fmt: skip
 
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+shipped = open_run(trained_folder("windowed"))
+(first_text,) = shipped.encode(unseen_papers(load_corpus("pmc-sample"), 1))
+of_text = np.split(first_text.source, np.cumsum(first_text.sentence_lengths)[:-1])
+abstract_lengths = target_sentences(first_text, shipped.options.lower)
+of_abstract = np.split(first_text.target[: abstract_lengths.sum()], np.cumsum(abstract_lengths)[:-1])
+(row, source_row), *_ = first_paper["copies"]
+
+
+def as_text(ids):
+    return clip(" ".join(shipped.vocabulary.decode(ids.tolist(), first_text.unknown)), 40)
+
+
+Passages([
+    ("row 1", as_text(of_abstract[row])),
+    ("copied from", as_text(of_text[source_row])),
+    ("linked by sums", as_text(of_text[int(np.argmax(first_paper["sums"][row]))])),
+    ("linked by tf-idf", as_text(of_text[int(np.argmax(first_paper["tf-idf"][row]))])),
+])  # fmt: skip
+
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** Sums of the run's embeddings link 55% of the copied sentences to their source, tf-idf 70%. The author's means are worse. Without what all sums have in common (*centred*), or with more weight for rare words (*by rarity*), nothing is gained. Counts bring 66%. In the picture the sums give the sentence that rows 1 and 3 were copied from the ranks 9 and 13 of 40.
@@ -501,7 +536,7 @@ def embeddings(ids, model):
 
 
 # %% slideshow={"slide_type": "skip"}
-model = deepcopy(fact_model).double()
+model = deepcopy(fact_model).double().requires_grad_(False)
 x = embeddings(example.source, model)
 h, s_0, cell_0 = eq05_states(x, model.forward_encoder, model.backward_encoder)
 
@@ -576,7 +611,7 @@ $$e_{tj}=s_t^\top h_j\tag{8}$$
 $$\alpha_{tj}=\frac{\exp e_{tj}}{\sum_l\exp e_{tl}},\qquad c_t=\sum_j\alpha_{tj}h_j,\qquad
 (w_t-1)\,ss<j,l\le(w_t-1)\,ss+ws\tag{9}$$
 
-Y
+Without the window not one fact is written (part 1): the attention of the first step is spread over all facts of the text.
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -618,7 +653,7 @@ $$P_g=\mathrm{softmax}(l_t)\tag{11}$$
 
 $$p_t=\sigma\big(\mathbf q^\top[a_t;s_{t-1};\mathbf e(y_{t-1})]+b_p\big),\qquad P_c(u)=\sum_{j:x_j=u}\alpha_{tj},\qquad P(u)=p_tP_g(u)+(1-p_t)P_c(u)\tag{12}$$
 
-$x_j$ is word $j$ of the text, $u$ any word. Only words of the window can be copied. Z
+$x_j$ is word $j$ of the text, $u$ any word. Only words of the window can be copied. With $p_t$ fixed at 1 this model writes no fact, and at 0 no arrow (part 1).
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -686,6 +721,11 @@ for t in (0, 4):
     )
 checks.line("p P_g + (1 − p) P_c: " + "; ".join(lines_of_steps))
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+$P_g$ gives *55*, one of 54 random words, almost nothing, and the switch copies. The arrow stands in no text, so $P_c$ gives it nothing, and the switch generates.
+"""
+
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## (13) The loss: the marked reference is to be likely
@@ -750,7 +790,7 @@ r"""
 
 So far the encoder reads the whole text before the first word is written, so what is held grows with the text. *Streamed*, each
 window is encoded only when it is entered. The forward LSTM goes on from the state that it had where the window begins. The backward LSTM
-starts at the window's last word. So the forward states are those of the whole text, and the backward states are not: the streamed model of part 1 leaves out facts, and never puts a symbol in the wrong place.
+starts at the window's last word. So the forward states are those of the whole text, and the backward states are not. Trained like this, the model of part 1 puts no symbol in a wrong place, but leaves out facts of long texts.
 """
 
 
@@ -822,7 +862,25 @@ checks.line(
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**Checks that need no equation.** With a window as long as the text the model is the standard model. In the last window the symbol has probability 0. Words outside the window get no attention. One call of the decoder with $T$ words equals $T$ calls with one word each: training and generation take the same path.
+## One whole step, and checks that need no equation
+
+In the order in which the decoder computes them:
+
+```python
+s_before = s
+s = LSTM(e(y), s)                                  # (6); y: the word or symbol before
+w = min(w + (y == SLIDE), n)                       # (7); n from (1)
+begin = (w - 1) * ss
+inside = range(begin + 1, min(begin + ws, T_x) + 1)
+alpha = softmax([s @ h[j] for j in inside])        # (8), (9); h from (5)
+c = sum(alpha[j] * h[j] for j in inside)           # (9)
+a = W_a @ tanh([c; s]) + b                         # (10)
+P_g = softmax(E @ (W_e @ a + b_e) + b_v)           # (10), (11)
+p = sigmoid(q @ [a; s_before; e(y)] + b_p)         # (12)
+P = p * P_g + (1 - p) * copies(alpha)              # (12); a search bars → in the last window
+```
+
+With a window as long as the text the model is the standard model. In the last window the symbol has probability 0. Words outside the window get no attention. One call of the decoder with $T$ words equals $T$ calls with one word each: training and generation take the same path.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -878,7 +936,7 @@ caption = (
 )
 figures.show(lines, caption, "windowed_cost", width=4.5, panels=panels)
 
-# %% [markdown] slideshow={"slide_type": "slide"}
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 4. A model that has learned from papers
 

@@ -20,7 +20,7 @@ from lib.system.files import project_root
 
 PARTS = {  # the headings with which it begins, and behind it
     "mem2mem": ("# 3. Real papers", "# 5. Deviations"),
-    "windowed": ("# 4. A model that has learned", "# 6. Deviations"),
+    "windowed": ("# 4. A model that has learned", "# 5. What the paper claims"),
     "read_again": ("# 1. Headlines", "# 2. What a second read adds"),
     "hierarchical_transformer": ("# 3. Real clusters", "# 7. Deviations"),
 }

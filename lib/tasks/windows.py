@@ -3,7 +3,7 @@ one by one and put together."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Literal
 
 import numpy as np
@@ -109,7 +109,8 @@ def _with_weights(model: Windowed, of: Windowed) -> Windowed:
     return model
 
 
-def _with_switch(model: Windowed, score: float) -> Windowed:
+def _with_switch(of: Windowed, score: float) -> Windowed:
+    model = _with_weights(Windowed(of.config), of)
     nn.init.zeros_(model.pointer.switch.weight)
     nn.init.constant_(model.pointer.switch.bias, score)
     return model
@@ -124,15 +125,32 @@ LEFT_OUT: dict[str, Callable[[Windowed], Windowed]] = {
 }
 
 
+_trained = cache(partial(learn_facts, "windows"))  # every part is taken from the same model
+
+
 def _without(part: str, seed: int) -> dict[str, float]:
-    """Share of the facts that a trained model with windows writes in their places without one of its parts, and of
-    the texts in which it writes a symbol."""
-    model, documents = LEFT_OUT[part](learn_facts("windows", seed)), planted_facts(50, 1, 6)
+    """Without one of its parts: the share of the facts that a trained model with windows writes in their places, of
+    the texts whose first fact it writes, and of those in which it writes a symbol; of the attention at the first step
+    what all first words of facts have, and the largest weight."""
+    model, documents = LEFT_OUT[part](_trained(seed)), planted_facts(50, 1, 6)
     texts = written_for(model, documents, 36)
     pairs = [(facts_in_place(ids), facts_in_place(d.target[:-1])) for ids, d in zip(texts, documents)]
     return {
         "facts of 6": float(np.mean([a == b for x, y in pairs for a, b in _longest_of(x, y)])),
+        "first fact": float(np.mean([ids[:WORDS] == facts[0] for ids, (_, facts) in zip(texts, pairs)])),
         "texts with symbols": float(np.mean([SLIDE in ids for ids in texts])),
+        **_first_look(model, documents),
+    }
+
+
+@torch.no_grad()
+def _first_look(model: Windowed, documents: Sequence[EncodedDocument]) -> dict[str, float]:
+    batch = make_batch(documents, VOCABULARY)  # texts of one length
+    output, _ = model.decode(batch.target_input[:, :1], model.encode(batch))
+    weights, begins = output.copy[:, 0], (batch.source == FACT).roll(1, 1).gather(1, output.places)
+    return {
+        "first look, facts": weights.where(begins, 0.0).sum(1).mean().item(),
+        "first look, largest": weights.amax(1).mean().item(),
     }
 
 
