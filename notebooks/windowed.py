@@ -130,10 +130,10 @@ r"""
 | part | what you will see | minutes |
 |---|---|---|
 | 1 | a task with a known answer; why chunks are not enough there; what each part of the model does | 10 |
-| 2 | every equation as a short function, with its numbers for the text above, compared with the library `lib` | 35 |
-| 3 | what a longer text costs | 3 |
-| 4 | a model that has learned from papers: where its window goes, what it writes, chunks, long texts | 17 |
-| 5 | what the paper claims, what we found | 5 |
+| 2 | every equation as a short function, with its numbers for the text above, compared with the library `lib` | 33 |
+| 3 | what a longer text costs | 2 |
+| 4 | a model that has learned from papers: where its window goes, what it writes, chunks, long texts | 12 |
+| 5 | what the paper claims, what we found | 3 |
 | 6 | nine exercises | 65 |
 
 With the parameters as they are, the page takes about a minute and needs no network: it opens the run that the project
@@ -163,6 +163,7 @@ Words, windows and steps are counted from 1.
 |---|---|---|
 | $T_x,\ T_y$ | words of the text; words and symbols of the summary | (1), (13) |
 | $ws,\ ss,\ n$ | words in a window; words by which it slides; number of windows | (1) |
+| $F_w$ | the words of window $w$ | (1) |
 | $S,\ D_i$ | a sentence of the summary; sentence $i$ of the text | (2), (3) |
 | $\mathbf v_j,\ \mathbf v(S)$ | vector of word $j$; sum over a sentence | (2) |
 | $h_j$ | encoder's state of word $j$ of the text | (5) |
@@ -282,7 +283,7 @@ task_table("windows", measures, {f"without {part}": f"windows without {part}" fo
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Without sliding the first fact is written and no other. With copying alone the first fact is written and never an arrow; with generating alone arrows and no fact. With attention to the whole text not even the first fact is written: at the first step nearly all attention is on the first words of facts, but it is spread over all six. The model has learned what a fact looks like. Only the window says which one is next.
+**What to see.** Without sliding the first fact is written again and again. Copying alone writes the first fact as well, and never an arrow; generating alone writes arrows and no fact. With attention to the whole text not even the first fact is written: at the first step nearly all attention is on the first words of facts, but it is spread over all six. The model has learned what a fact looks like. Only the window says which one is next.
 
 """
 
@@ -298,7 +299,7 @@ read: one document, no batch, no padding. The page uses them on the model and th
 r"""
 ## (1) As many windows as cover the text
 
-A text has $T_x$ words. A window has $ws$ words and begins $ss$ words after the one before. With fewer windows than $n$ the last words could never be read:
+A text has $T_x$ words. A window has $ws$ words and begins $ss$ words after the one before. The words of window $w$ are $F_w=\{(w-1)\,ss+1,\dots,(w-1)\,ss+ws\}$. With fewer windows than $n$ the last words could never be read:
 
 $$n=1\ \text{ if } T_x\le ws,\qquad n=1+\Big\lceil\frac{T_x-ws}{ss}\Big\rceil\ \text{ otherwise}\tag{1}$$
 """
@@ -414,16 +415,15 @@ papers_table("links", ["first", "difference", "first three"]).rename(
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 first_paper = of_papers("links")["first paper"]
+copies = ", ".join(f"row {i + 1} from column {j + 1}" for i, j in first_paper["copies"])
 caption = (
     "(3) on a real paper, with the embeddings of the shipped run, and tf-idf in its place."
-    " Rows: sentences of the abstract; columns: of the text; triangles: those that a row"
-    " was copied from."
+    f" Rows: sentences of the abstract; columns: of the text; triangles: {copies} was copied."
 )
 marked_columns = sorted({source for _, source in first_paper["copies"]})
-copies = "; ".join(f"row {i + 1}, column {j + 1}" for i, j in first_paper["copies"])
 panels = [
     {"title": title, "weights": first_paper[how], "marked": marked_columns}
-    for how, title in (("sums", f"sums; copied: {copies}"), ("tf-idf", "tf-idf"))
+    for how, title in (("sums", "sums"), ("tf-idf", "tf-idf"))
 ]
 figures.show(
     attention_maps, caption, panels=panels, top=1.0, rows="sentence of the abstract", columns="sentence of the text",
@@ -458,11 +458,11 @@ r"""
 r"""
 ## (4) From links to symbols
 
-The words $start$ to $end$ of a linked sentence belong to the first window that holds all of them, or else to the window that leaves out the fewest.
+The words $start$ to $end$ of a linked sentence belong to the first window that holds all of them, or else to the first that leaves out the fewest.
 A summary never goes back: the window of a summary sentence is never earlier than that of the sentence before. Where the window moves on,
 $\rightarrow$ is put in front of the sentence, once for each window. Without these symbols the decoder could not learn to write them.
 
-$$w=\mathop{\mathrm{arg\,min}}_{w'}\Big|\{start,\dots,end\}\setminus\{(w'-1)\,ss+1,\dots,(w'-1)\,ss+ws\}\Big|,\text{ of equals the first}\tag{4}$$
+$$w=\mathop{\mathrm{arg\,min}}_{w'}\big|\{start,\dots,end\}\setminus F_{w'}\big|\tag{4}$$
 """
 
 
@@ -608,8 +608,7 @@ Scores are dot products; the softmax runs over the $ws$ words of the current win
 
 $$e_{tj}=s_t^\top h_j\tag{8}$$
 
-$$\alpha_{tj}=\frac{\exp e_{tj}}{\sum_l\exp e_{tl}},\qquad c_t=\sum_j\alpha_{tj}h_j,\qquad
-(w_t-1)\,ss<j,l\le(w_t-1)\,ss+ws\tag{9}$$
+$$\alpha_{tj}=\frac{\exp e_{tj}}{\sum_l\exp e_{tl}},\qquad c_t=\sum_j\alpha_{tj}h_j,\qquad j,l\in F_{w_t}\tag{9}$$
 
 Without the window not one fact is written (part 1): the attention of the first step is spread over all facts of the text.
 """
@@ -651,9 +650,9 @@ $$a_t=\mathbf W_a\tanh([c_t;s_t])+b,\qquad l_t=\mathbf E\,(\mathbf W_ea_t+b_e)+b
 
 $$P_g=\mathrm{softmax}(l_t)\tag{11}$$
 
-$$p_t=\sigma\big(\mathbf q^\top[a_t;s_{t-1};\mathbf e(y_{t-1})]+b_p\big),\qquad P_c(u)=\sum_{j:x_j=u}\alpha_{tj},\qquad P(u)=p_tP_g(u)+(1-p_t)P_c(u)\tag{12}$$
+$$p_t=\sigma\big(\mathbf q^\top[a_t;s_{t-1};\mathbf e(y_{t-1})]+b_p\big),\qquad P=p_tP_g+(1-p_t)P_c\tag{12}$$
 
-$x_j$ is word $j$ of the text, $u$ any word. Only words of the window can be copied. With $p_t$ fixed at 1 this model writes no fact, and at 0 no arrow (part 1).
+$P_c(u)=\sum_{j:x_j=u}\alpha_{tj}$ is what attention gives to the places of word $u$; $x_j$ is word $j$ of the text. Only words of the window can be copied. With $p_t$ fixed at 1 this model writes no fact, and at 0 no arrow (part 1).
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -830,7 +829,7 @@ checks.line(f"window 2 of 3, largest difference from the states of the whole tex
 r"""
 ## (14) Static windows slide by themselves
 
-The later paper also has windows without a symbol: window $i$ gets a share of the summary's words beforehand, and the first the largest. $\kappa$ and $\delta$ are constants (the author's $k$ and $d$), $filled_i$ is the part of window $i$ that has words.
+The later paper also has windows without a symbol. Then nothing has to be guessed in the references, but how much is written from a window no longer depends on what stands in it. Window $i$ gets a share of the summary's words beforehand, and the first the largest. $\kappa$ and $\delta$ are constants (the author's $k$ and $d$), $filled_i$ is the part of window $i$ that has words.
 The longest text, of $T_{max}$ words, gets a summary of $B$ words, a shorter one in proportion.
 
 $$share_i\propto e^{-\kappa(1+(i-1)\,\delta^{i-1})}\cdot filled_i,\qquad
@@ -880,7 +879,7 @@ p = sigmoid(q @ [a; s_before; e(y)] + b_p)         # (12)
 P = p * P_g + (1 - p) * copies(alpha)              # (12); a search bars → in the last window
 ```
 
-With a window as long as the text the model is the standard model. In the last window the symbol has probability 0. Words outside the window get no attention. One call of the decoder with $T$ words equals $T$ calls with one word each: training and generation take the same path.
+With a window as long as the text the model is the standard model. In the last window the symbol has probability 0. Words outside the window get no attention. One call of the decoder with many words equals as many calls with one word each: training and generation take the same path.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -981,16 +980,16 @@ encoded = run.encode(documents)
 summaries = [best.ids for best in written(summarizer, batches(summarizer, encoded, 10, vocabulary), decode)]
 
 
-def with_arrows(ids, unknown, words):
+def with_arrows(ids, unknown, words, most=80):
     """Words of ids, the symbol as an arrow, clipped."""
-    return clip(" ".join(words.decode(ids, unknown)).replace(SLIDE_SYMBOL, "→"), 70)
+    return clip(" ".join(words.decode(ids, unknown)).replace(SLIDE_SYMBOL, "→"), most)
 
 
 Passages([
     ("title", quoted.title),
     ("words", f"{len(encoded[quotable].source):,} of {sum(len(s.split()) for s in quoted.sentences):,} are read"),
     ("reference", with_arrows(marked_document.target.tolist(), marked_document.unknown, prepared.vocabulary)),
-    ("written", with_arrows(summaries[quotable], encoded[quotable].unknown, vocabulary)),
+    ("written", with_arrows(summaries[quotable], encoded[quotable].unknown, vocabulary, 150)),
 ])  # fmt: skip
 
 # %% [markdown] slideshow={"slide_type": "skip"}

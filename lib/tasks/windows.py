@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.synthetic import FACT, planted_facts
@@ -110,9 +110,10 @@ def _with_weights(model: Windowed, of: Windowed) -> Windowed:
 
 
 def _with_switch(of: Windowed, score: float) -> Windowed:
-    model = _with_weights(Windowed(of.config), of)
-    nn.init.zeros_(model.pointer.switch.weight)
-    nn.init.constant_(model.pointer.switch.bias, score)
+    weights, model = of.state_dict(), Windowed(of.config)
+    weight, bias = (weights[f"pointer.switch.{name}"] for name in ("weight", "bias"))
+    fixed = {"pointer.switch.weight": torch.zeros_like(weight), "pointer.switch.bias": torch.full_like(bias, score)}
+    model.load_state_dict({**weights, **fixed})
     return model
 
 
