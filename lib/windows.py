@@ -26,13 +26,13 @@ import lib
 from lib.data.batch import EncodedDocument
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
+from lib.data.sections import choose_sections
 from lib.data.split import Split
 from lib.data.vocabulary import SLIDE
 from lib.data.word_vectors import learn_vectors
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.links import MEASURES, OF_WORDS, Measure, SentenceLists, by_sums, by_tfidf, rank_of
 from lib.models.windowed import Windowed, count_windows
-from lib.papers.mem2mem.sections import choose_sections
 from lib.results.scores import score_systems
 from lib.runs.run import Run
 from lib.runs.search import batches, written

@@ -75,6 +75,7 @@ dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")
 preset = preset or ("medium" if as_they_are else "demo")
 chosen = resolve("windowed", preset, variant, steps=steps or None, seed=seed)
 corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
+sample = load_corpus("pmc-sample")  # whose links were measured
 documents = unseen_papers(corpus, 50 if as_they_are else chosen.documents)
 figures = PageFigures(figures_folder())
 checks = Checks()
@@ -326,7 +327,10 @@ checks.close(
 )  # fmt: skip
 T_x, ws, ss = len(example.source), WINDOW, STRIDE
 n = eq01_windows(T_x, ws, ss)
-checks.line(f"the text above: T_x = {T_x}, so n = 1 + ⌈({T_x} − {ws}) / {ss}⌉ = {n}")
+checks.line(
+    f"the text above: T_x = {T_x}, so n = 1 + ⌈({T_x} − {ws}) / {ss}⌉ = {n}; 1,160 words in the author's windows of "
+    f"400 that slide by 380: {eq01_windows(1160, 400, 380)}"
+)
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
@@ -431,7 +435,7 @@ figures.show(
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 shipped = open_run(trained_folder("windowed"))
-(first_text,) = shipped.encode(unseen_papers(load_corpus("pmc-sample"), 1))
+(first_text,) = shipped.encode(unseen_papers(sample, 1))
 of_text = np.split(first_text.source, np.cumsum(first_text.sentence_lengths)[:-1])
 abstract_lengths = target_sentences(first_text, shipped.options.lower)
 of_abstract = np.split(first_text.target[: abstract_lengths.sum()], np.cumsum(abstract_lengths)[:-1])
@@ -526,10 +530,11 @@ def eq05_states(embedded, forward, backward):
     right, (h_right, c_right) = forward(embedded)
     left, (h_left, c_left) = backward(embedded.flip(0))
     states = torch.cat([right, left.flip(0)], 1)
-    return states, torch.cat([h_right[0], h_left[0]]), torch.cat([c_right[0], c_left[0]])
+    h_end, c_end = torch.cat([h_right[0], h_left[0]]), torch.cat([c_right[0], c_left[0]])
+    return states, h_end, c_end
 
 
-def embeddings(ids, model):
+def embedded_ids(ids, model):
     """Rows of the table; a word outside the vocabulary is [UNK]."""
     ids = torch.as_tensor(ids).long()
     return model.embedding(ids.where(ids < model.config.vocab_size, UNK))
@@ -537,7 +542,7 @@ def embeddings(ids, model):
 
 # %% slideshow={"slide_type": "skip"}
 model = deepcopy(fact_model).double().requires_grad_(False)
-x = embeddings(example.source, model)
+x = embedded_ids(example.source, model)
 h, s_0, cell_0 = eq05_states(x, model.forward_encoder, model.backward_encoder)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -587,7 +592,7 @@ def eq07_windows_of_steps(inputs, n):
 
 
 inputs = [BOS, *example.target[:-1].tolist()]
-y = embeddings(inputs, model)
+y = embedded_ids(inputs, model)
 s = eq06_decoder_states(y, s_0, cell_0, model.decoder)
 w = eq07_windows_of_steps(inputs, n)
 
@@ -688,7 +693,7 @@ def next_word(c_t, s_t, s_before, y_before, alpha_t, source, size, W):
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-def weights_of(model):
+def symbol_weights(model):
     """The symbols of (10) and (12) -> weights of the library's module."""
     pointer = model.pointer
     return {
@@ -699,18 +704,18 @@ def weights_of(model):
     }  # fmt: skip
 
 
-def lib_distribution(model, result, row, steps, size):
+def distribution_by_lib(model, result, row, steps, size):
     """P [steps, size] of a document of a batch, by the library."""
     parts = (values[row, :steps, None] for values in (result.features, result.switch, result.copy))
     by_step = PointerOutput(*parts, result.source[row].expand(steps, -1))
     return model.pointer.distribution(by_step, size - model.config.vocab_size)
 
 
-W, text = weights_of(model), example.source.tolist()
+W, text = symbol_weights(model), example.source.tolist()
 steps_of_text = zip(c, s, [s_0, *s], y, alpha)
 p, P_g, P = map(torch.stack, zip(*(next_word(*step, text, VOCABULARY, W) for step in steps_of_text)))
 checks.close(p, result.switch[0, :T_y].sigmoid(), "(10)-(12)", "switch")
-checks.close(P, lib_distribution(model, result, 0, T_y, VOCABULARY), "(10)-(12)", "P of every word")
+checks.close(P, distribution_by_lib(model, result, 0, T_y, VOCABULARY), "(10)-(12)", "P of every word")
 lines_of_steps = []
 for t in (0, 4):
     u = int(example.target[t])
@@ -718,7 +723,12 @@ for t in (0, 4):
     lines_of_steps.append(
         f"step {t + 1}, {words[u]}: {p[t]:.3f} · {P_g[t, u]:.3f} + {1 - p[t]:.3f} · {P_c:.3f} = {P[t, u]:.3f}"
     )
-checks.line("p P_g + (1 − p) P_c: " + "; ".join(lines_of_steps))
+at_full_size = Windowed(WindowedConfig())
+parameters, in_table = sum(p.numel() for p in at_full_size.parameters()), at_full_size.embedding.weight.numel()
+checks.line(
+    f"p P_g + (1 − p) P_c: {'; '.join(lines_of_steps)}. At the author's size: {parameters:,} parameters, "
+    f"{in_table:,} of them in E"
+)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -742,9 +752,9 @@ def eq13_objective(document, model, W):
     ws, ss, V = model.config.window, model.config.stride, model.config.vocab_size
     text, size = document.source.tolist(), V + len(document.unknown)
     encoders = model.forward_encoder, model.backward_encoder
-    h, s_0, cell_0 = eq05_states(embeddings(text, model), *encoders)
+    h, s_0, cell_0 = eq05_states(embedded_ids(text, model), *encoders)
     inputs = [BOS, *document.target[:-1].tolist()]
-    y = embeddings(inputs, model)
+    y = embedded_ids(inputs, model)
     s = eq06_decoder_states(y, s_0, cell_0, model.decoder)
     w = eq07_windows_of_steps(inputs, eq01_windows(len(h), ws, ss))
     total = 0.0
@@ -771,7 +781,7 @@ for parameter in random_model.parameters():
 random_vectors = np.random.default_rng(0).normal(size=(len(small_vocabulary), 4))
 ragged = [with_symbols(document, random_vectors) for document in unmarked]
 ragged_batch = make_batch(ragged, len(small_vocabulary))
-random_weights = weights_of(random_model)
+random_weights = symbol_weights(random_model)
 naive_loss = sum(eq13_objective(document, random_model, random_weights) for document in ragged) / len(ragged)
 lib_loss = random_model.loss(ragged_batch)["loss"]
 checks.close(naive_loss, lib_loss, "(13)", "loss of a padded batch")
@@ -823,7 +833,24 @@ for window in range(1, n + 1):
     if window == 2:
         half = change.shape[1] // 2
         middle = f"{change[:, :half].max():.0e} forward, {change[:, half:].max():.2f} backward"
-checks.line(f"window 2 of 3, largest difference from the states of the whole text: {middle}")
+
+
+def held_numbers(model, windows):
+    """Numbers that a model holds between steps, without the ids of the text, and the words of the text."""
+    documents = planted_facts(1, seed=5, windows=windows, vocab_size=VOCABULARY)
+    state = model.encode(make_batch(documents, VOCABULARY))
+    values = {**vars(state), **(vars(state.held) if state.held else {})}
+    ids = {"source", "lengths", "last_window"}
+    return sum(v.numel() for k, v in values.items() if k not in ids and torch.is_tensor(v)), len(documents[0].source)
+
+
+sizes = {name: [held_numbers(each, k) for k in (10, 1000)] for name, each in (("whole", model), ("streamed", streamed))}
+held_at = "; ".join(
+    f"{name}: {' and '.join(f'{count:,} for {length:,} words' for count, length in pairs)}" for name, pairs in sizes.items()
+)
+checks.line(
+    f"window 2 of 3, largest difference from the states of the whole text: {middle}. Numbers held between steps, {held_at}"
+)
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""

@@ -400,9 +400,9 @@ def test_tables_and_links_of_a_text(name):
 
 
 def points_of_deviations(text):
-    """The first cells of the tables under the heading "Deviations"."""
-    section = re.search(r"^#+ (?:\d+\. )?Deviations$(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL).group(1)
-    rows = [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("|")]
+    """The first cells of the tables under the heading "Deviations", which a page need not have."""
+    section = re.search(r"^#+ (?:\d+\. )?Deviations$(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL)
+    rows = [line.split("|")[1].strip() for line in section[1].splitlines() if line.startswith("|")] if section else []
     return [row for row in rows if row != "point" and set(row) - set("- :")]
 
 
