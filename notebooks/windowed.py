@@ -195,9 +195,10 @@ With windows a step on a long text is like a step on a short one. Attention to e
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-print("share of the facts; mean of three seeds, with the least and the largest")
+print("share of the facts of 50 texts, of the longest 5; mean of three seeds, with the least and the largest")
+assert [*TESTED.values()] == [50, 50, 50, 5], "the line above says so"
 modes = "standard", "windows", "streamed"
-lengths = {f"{n} windows, {count} texts": f"facts of {n}" for n, count in TESTED.items()}
+lengths = {f"{n} windows, {WINDOW + (n - 1) * STRIDE:,} words": f"facts of {n}" for n in TESTED}
 task_table("windows", lengths, {mode: mode for mode in modes})
 
 # %% [markdown] slideshow={"slide_type": "notes"}
