@@ -531,8 +531,9 @@ def eq05_states(embedded, forward, backward):
     right, (h_right, c_right) = forward(embedded)
     left, (h_left, c_left) = backward(embedded.flip(0))
     states = torch.cat([right, left.flip(0)], 1)
-    h_end, c_end = torch.cat([h_right[0], h_left[0]]), torch.cat([c_right[0], c_left[0]])
-    return states, h_end, c_end
+    hidden = torch.cat([h_right[0], h_left[0]])
+    cell = torch.cat([c_right[0], c_left[0]])
+    return states, hidden, cell
 
 
 def embedded_ids(ids, model):
