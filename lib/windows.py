@@ -1,4 +1,5 @@
-"""How a windowed run reads papers: its slides, windows against chunks, the links of its references.
+"""How a windowed run reads papers: its slides, windows against chunks, the order of sections, the links of its
+references.
 
     python -m lib.windows trained/windowed --dataset pmc-sample --output figures/windowed_papers.json
     python -m lib.windows trained/windowed chunks links --dataset pmc-sample --vectors-of sumpubmed
@@ -7,9 +8,10 @@ A part that --output already holds is not measured again.
 
 slides: papers are read whole; how many windows the first, second, third ... slide moves on by, where one slide is all
 symbols in a row. chunks: what is read is cut into as many chunks as it has windows, each is summarized alone in an
-equal share of the words, and the parts are put together. links: of reference sentences that share a run of words
-with a single sentence of the text, which rank each similarity gives to that sentence. Word vectors are the run's
-embeddings; with --vectors-of CORPUS also what is learned on its training documents, as references are marked with.
+equal share of the words, and the parts are put together. orders: papers are cut to introduction, second section and
+conclusion, and these change their order. links: of reference sentences that share a run of words with a single
+sentence of the text, which rank each similarity gives to that sentence. Word vectors are the run's embeddings; with
+--vectors-of CORPUS also what is learned on its training documents, as references are marked with.
 """
 
 from argparse import Namespace
@@ -24,6 +26,7 @@ import lib
 from lib.data.batch import EncodedDocument
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
+from lib.data.sections import choose_sections
 from lib.data.split import Split
 from lib.data.vocabulary import SLIDE
 from lib.data.word_vectors import learn_vectors
@@ -123,7 +126,7 @@ def chunks(run: Run, documents: Sequence[Document], _: Namespace) -> dict:
         texts = [parts_of(d, int(count_windows(len(d.source), *_box(run)))) for d in encoded]
         written_of = [_summaries(run, parts, len(parts)) for parts in texts]
         systems[name] = [[sentence for summary in text for sentence in summary] for text in written_of]
-    return _scored(systems, documents, run, "windows")
+    return _scored(systems, documents, run, dict.fromkeys(CHUNKS, "windows"))
 
 
 def _box(run: Run) -> tuple[int, int]:
@@ -171,20 +174,49 @@ def _summaries(run: Run, documents: Sequence[EncodedDocument], share: int = 1) -
 
 
 def _scored(
-    systems: Mapping[str, Sequence[list[str]]], documents: Sequence[Document], run: Run, first: str
+    systems: Mapping[str, Sequence[list[str]]], documents: Sequence[Document], run: Run, against: Mapping[str, str]
 ) -> dict[str, dict]:
-    """A row of each system: R-1 with its interval and that of the difference from the first one, words, share of the
-    trigrams that were said before."""
+    """A row of each system: R-1 with its interval and that of the difference from the system that it stands
+    `against`, words, share of the trigrams that were said before."""
     parts, rows = score_systems(systems, documents, run.options, CUT), {}
     r1 = {name: np.array(part["rouge"])[:, 0] for name, part in parts.items()}
     for name, part in parts.items():
         repeated, every = np.sum(part["repeated"], axis=0).tolist()
         rows[name] = {
             "R-1": str(interval(r1[name])),
-            "difference": str(paired_bootstrap(r1[first], r1[name])) if name != first else "",
+            "difference": str(paired_bootstrap(r1[against[name]], r1[name])) if name in against else "",
+            "compared with": against.get(name, ""),
             "words": part["words"], "repeated": round(repeated / max(1, every), 4), "values": r1[name].tolist(),
         }  # fmt: skip
     return rows
+
+
+# ----------------------------------------------------------------------------------------------------------- orders
+
+ORDERS = {"conclusion first": (2, 0, 1), "conclusion in the middle": (0, 2, 1), "conclusion last": (0, 1, 2)}
+AGAINST = {
+    "conclusion first": "as they are", "conclusion in the middle": "as they are",
+    "conclusion last": "conclusion in the middle",
+}  # fmt: skip
+
+
+def orders(run: Run, documents: Sequence[Document], _: Namespace) -> dict[str, dict]:
+    """Scores of what is written of papers as they are, and with their conclusion in each place of three sections.
+    Raises InputError where fewer than two papers have three sections."""
+    papers = [document for document in documents if len(document.sections) > 2]
+    if len(papers) < 2:
+        raise InputError("orders: at least two papers with three sections are needed; leave this part out")
+    systems = {"as they are": _summaries(run, run.encode(papers))}
+    for name, order in ORDERS.items():
+        systems[name] = _summaries(run, run.encode([reordered(paper, order) for paper in papers]))
+    return _scored(systems, papers, run, AGAINST)
+
+
+def reordered(document: Document, order: Sequence[int]) -> Document:
+    """Introduction, second section and conclusion of a document, in this order."""
+    places = np.array(choose_sections(document.section_names, 3))[list(order)]
+    names, sections = ([values[i] for i in places] for values in (document.section_names, document.sections))
+    return replace(document, section_names=names, sections=sections)
 
 
 # ------------------------------------------------------------------------------------------------------------ links
@@ -249,7 +281,7 @@ def _ranked(measure: Measure, texts: Sequence[SentenceLists], vectors: np.ndarra
 
 
 PARTS: dict[str, Callable[[Run, Sequence[Document], Namespace], dict]] = {
-    "slides": slides, "chunks": chunks, "links": links,
+    "slides": slides, "chunks": chunks, "orders": orders, "links": links,
 }  # fmt: skip
 
 

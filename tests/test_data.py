@@ -22,9 +22,10 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, encode
+from lib.data.sections import choose_sections
 from lib.data.split import Split
 from lib.data.vocabulary import BOS, EOS, PAD, Vocabulary
-from lib.papers.mem2mem.sections import CohanOptions, choose_sections
+from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.windowed.windows import ArticleOptions
 from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, batch_of, document, same_document

@@ -15,7 +15,7 @@ from PIL import Image
 
 from lib.pages.alt_texts import alt_text
 from lib.pages.figures import PLOTS, attention_maps, beam_tree, number_grid, rounded, word_maps
-from lib.pages.frames import Frames, window_frames
+from lib.pages.frames import Frames
 from lib.pages.shown import PageFigures, Passages, picture, show_tables, table_html
 from lib.pages.steps import Step, best_words, decoding_frames
 from lib.system.files import project_root
@@ -184,14 +184,6 @@ def test_a_reader_gets_sliders_and_a_page_that_is_executed_frames(served, kind, 
 def test_a_choice_without_a_frame():
     with pytest.raises(ValueError, match="one for each of 2 choices is needed, there are 1"):
         Frames({"a": ["0", "1"]}, {("0",): ""}, ("0",))
-
-
-def test_a_window_over_a_text():
-    frames = window_frames(list("abcd"), ["u", "→"], [0, 1], [[1.0, 0, 0, 0], [0, 0, 0.25, 0]], 2, 2)
-    first, second = frames.frames.values()
-    framed = [re.findall(r"border-bottom[^>]*>(\w)<", html) for html in (first, second)]
-    assert framed == [["a", "b"], ["c", "d"]]
-    assert "rgba(0, 102, 168, 0.25)" in second and "window 2, written: u <b>→</b>" in second
 
 
 STEPS = [

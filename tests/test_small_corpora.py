@@ -19,10 +19,10 @@ from lib.papers import PAPERS
 from lib.system.files import project_root
 
 PARTS = {  # the headings with which it begins, and behind it
-    "mem2mem": ("# 3. Real papers", "# 5. Deviations"),
-    "windowed": ("# 4. A model that has learned", "# 6. Deviations"),
+    "mem2mem": ("# 3. Real papers", "# 4. What the paper claims"),
+    "windowed": ("# 4. A model that has learned", "# 5. What the paper claims"),
     "read_again": ("# 1. Headlines, and which of their words are copied", "# 2. Two tasks with a known answer"),
-    "hierarchical_transformer": ("# 3. Real clusters", "# 7. Deviations"),
+    "hierarchical_transformer": ("# 3. Real papers", "# 4. The paper's claims"),
 }
 NEWS = (
     "Rain fell on {0} fields near the river on Monday. Farmers said that the harvest of {0} villages would be late.",

@@ -3,9 +3,12 @@
 import pytest
 import torch
 
+from lib.data.batch import make_batch
+from lib.data.synthetic import planted_facts
 from lib.data.vocabulary import BOS, EOS, SLIDE, UNK, Vocabulary
 from lib.models.windowed import Windowed, WindowedConfig, reverse, run_ragged
 from lib.runs.search import DecodeConfig, _barred, beam_search, summarize
+from lib.tasks.windows import VOCABULARY, small_model
 from tests.conftest import VOCAB, batch_of, document, double
 
 SIZES = {"embedding": 5, "hidden": 3, "window": 4, "stride": 3, "budget": 6, "longest": 11}
@@ -50,6 +53,16 @@ def test_a_window_as_long_as_the_text_is_the_standard_model(encode, windowing):
     gradients = (torch.autograd.grad(loss, list(m.parameters())) for loss, m in ((a, standard), (b, wide)))
     for x, y in zip(*gradients):
         assert torch.allclose(x, y, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("encode, sizes", [("stream", {10: 1474, 1000: 1474}), ("whole", {10: 10626, 1000: 1024386})])
+def test_only_a_stream_holds_a_state_of_one_size(encode, sizes):
+    """Numbers from one step to the next, without the ids of the text: as many as docs/papers/windowed.md says."""
+    for windows, count in sizes.items():
+        state = small_model(0, encode).encode(make_batch(planted_facts(1, 5, windows), VOCABULARY))
+        values = {**vars(state), **(vars(state.held) if state.held else {})}
+        ids = {"source", "lengths", "last_window"}
+        assert sum(v.numel() for k, v in values.items() if k not in ids and torch.is_tensor(v)) == count
 
 
 def test_the_window_moves_with_the_input_and_stops_at_the_last():

@@ -6,8 +6,10 @@ import re
 import numpy as np
 import pytest
 
+from lib.pages.measured import over_seeds
 from lib.system.files import project_root
 from lib.tasks.task import by_row
+from lib.tasks.windows import LEFT_OUT
 
 ROOT = project_root()
 
@@ -58,6 +60,38 @@ def test_chunks_against_windows():
             assert row["repeated"] < 0.03, "hardly anything is said in two chunks"
     said(rows["first and last chunk"]["difference"].split()[0], PAGE)
     assert rows["windows"]["repeated"] == 0
+
+
+def test_a_conclusion_is_read_and_last():
+    rows = numbers("windowed_papers")["orders"]
+    assert all(len(row["values"]) == 50 for row in rows.values())
+    mean = {name: np.mean(row["values"]) for name, row in rows.items()}
+    said(f"R-1 rises from {mean['as they are']:.1f} to {mean['conclusion first']:.1f}", PAGE)
+    said(f"it gives {mean['conclusion last']:.1f}, in the middle {mean['conclusion in the middle']:.1f}", PAGE)
+    for name, other in (("conclusion first", "as they are"), ("conclusion last", "conclusion in the middle")):
+        assert rows[name]["compared with"] == other
+        difference = rows[name]["difference"].partition("]")[0]
+        assert "-" not in difference, "both count"
+        said(f"{difference}]", DOC)
+        assert 3.3 < mean[name] - mean[other] < 3.7, "about 3.5 points each"
+
+
+def test_each_part_has_its_own_work():
+    table, columns = by_row(numbers("task_windows")["results"]), ("facts of 6", "first fact", "texts with symbols")
+    rows = {part: table[f"windows without {part}"] for part in LEFT_OUT}
+    for part, values in {
+        "nothing": (1, 1, 1), "window": (0, 0, None), "sliding": (1 / 6, 1, 1), "copying": (0, 0, 1),
+        "generating": (0, 1, 0),
+    }.items():  # fmt: skip
+        for column, value in zip(columns, values):
+            assert value is None or rows[part][column] == pytest.approx([value] * 3), (part, column)
+    look = np.array(rows["window"]["first look, facts"]), np.array(rows["window"]["first look, largest"])
+    said(f"{look[0].mean():.3f} of the attention is on the first words of facts", DOC)
+    assert look[0].min() > 0.95 and look[1].max() < 0.5, "spread over all six"
+    said(f"writes {np.mean(rows['sliding']['facts of 6']):.0%} of the facts of six windows", PAGE)
+    cells = ("facts of 6", "first fact", "texts with symbols", "first look, facts", "first look, largest")
+    for part, row in rows.items():
+        said(f"| {part} | {' | '.join(over_seeds(row[cell]) for cell in cells)} |", DOC)
 
 
 def test_links_and_why_they_are_wrong():

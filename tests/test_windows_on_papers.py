@@ -1,21 +1,25 @@
 """How papers are read through windows: slides, chunks, links of references; the made-up tasks beside them."""
 
 import json
+from argparse import Namespace
 
 import numpy as np
 import pytest
 import torch
 
 import lib.windows
-from lib.data.batch import EncodedDocument
-from lib.data.synthetic import FACT
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.documents import Document
+from lib.data.synthetic import FACT, planted_facts
 from lib.data.vocabulary import EOS, SLIDE
 from lib.evaluation.links import MEASURES, SentenceLists, copied_from, rank_of
 from lib.evaluation.repetition import log_prob_after
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.pages.measured import over_seeds
+from lib.system.errors import InputError
+from lib.system.files import trained_folder
 from lib.tasks import slips, windows
-from lib.windows import chunks_of, equal_cuts, jumps_of, sentence_cuts
+from lib.windows import ORDERS, chunks_of, equal_cuts, jumps_of, reordered, sentence_cuts
 
 # ------------------------------------------------------------------------------------------------------------ papers
 
@@ -94,6 +98,38 @@ def test_shares_of_links_differ_in_points():
     ]  # fmt: skip
 
 
+NAMES = ["intro", "methods", "results", "conclusion"]
+PAPER = Document("p", "", NAMES, [[f"{name[0]} ."] for name in NAMES], ["s ."])
+
+
+@pytest.mark.parametrize(
+    "name, names",
+    [
+        ("conclusion first", ["conclusion", "intro", "methods"]),
+        ("conclusion in the middle", ["intro", "conclusion", "methods"]),
+        ("conclusion last", ["intro", "methods", "conclusion"]),
+    ],
+)
+def test_three_sections_in_another_order(name, names):
+    paper = reordered(PAPER, ORDERS[name])
+    assert paper.section_names == names and [text[0][0] for text in paper.sections] == [n[0] for n in names]
+    assert paper.summary == PAPER.summary
+
+
+def test_an_order_needs_papers_with_three_sections():
+    with pytest.raises(InputError, match="orders: at least two papers with three sections are needed"):
+        lib.windows.orders(None, [PAPER], Namespace())
+
+
+def test_a_difference_is_from_the_system_that_it_stands_against(monkeypatch):
+    scores = {"a": 10.0, "b": 12.0, "c": 11.0}
+    parts = {name: {"rouge": [[value] * 3] * 12, "repeated": [(0, 5)], "words": 9} for name, value in scores.items()}
+    monkeypatch.setattr(lib.windows, "score_systems", lambda *_: parts)
+    rows = lib.windows._scored({}, [], lib.load(trained_folder("windowed")), {"b": "a", "c": "b"})
+    assert [rows[name]["difference"].split()[0] for name in "bc"] == ["+2.00", "-1.00"]
+    assert rows["a"]["difference"] == rows["a"]["compared with"] == "" and rows["c"]["compared with"] == "b"
+
+
 @pytest.mark.parametrize(
     "run, arguments, message",
     [
@@ -163,6 +199,38 @@ def test_wrong_words_are_fed_and_right_ones_asked_for():
     assert wrong.target is batch.target
     same = slips.with_wrong_words(batch, 0.0, torch.Generator().manual_seed(0))
     assert (same.target_input == batch.target_input).all()
+
+
+@pytest.fixture
+def facts():
+    return make_batch(planted_facts(1, 0, 3), windows.VOCABULARY)
+
+
+def test_parts_are_left_out_one_at_a_time(facts):
+    model = windows.small_model(0).eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    without = {part: change(model) for part, change in windows.LEFT_OUT.items()}
+    with torch.no_grad():
+        results = {part: each.decode(facts.target_input, each.encode(facts))[0] for part, each in without.items()}
+    reach = {part: result.copy[0, 0].count_nonzero().item() for part, result in results.items()}
+    assert reach == {"nothing": 20, "window": 52, "sliding": 20, "copying": 20, "generating": 20}
+    at_the_end = {part: int(result.windows[0, -1]) for part, result in results.items()}
+    assert at_the_end == {"nothing": 2, "window": 2, "sliding": 0, "copying": 2, "generating": 2}
+    assert results["copying"].switch.sigmoid().min() > 0.99 and results["generating"].switch.sigmoid().max() < 0.01
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items()), "it stays as it was"
+
+
+def test_a_first_look_is_weighed_where_facts_begin(facts):
+    look = windows._first_look(windows.small_model(0).eval(), planted_facts(3, 0, 3))
+    assert 0 < look["first look, facts"] < 0.2 and 0.05 < look["first look, largest"] < 1, "20 words, nothing learned"
+    assert facts.source[0][(facts.source == FACT).roll(1, 1)[0]][0] == facts.target[0, 0], "a fact begins after FACT"
+
+
+def test_what_attends_to_everything_may_still_write_symbols(facts):
+    model = windows.LEFT_OUT["window"](windows.small_model(0))
+    state = model.encode(facts)
+    output, _ = model.decode(facts.target_input[:, :1], state)
+    assert model.impossible(output, state) == [[]]
 
 
 # -------------------------------------------------------------------------------------------- sentences said again

@@ -49,8 +49,8 @@ def windows_of_words() -> Iterator[Case]:
     for windows in ([0, 0, 1], [1, 1, 2], [0, 2, 2], [3, 3, 5]):  # of three sentences
         document = EncodedDocument.of("", [9], [1], [10, 11, 12, 13])
         marked = mark_transitions(document, np.array([1, 2, 1]), windows).target.tolist()
-        first, second, third = windows
-        yield Case(f"sentences of the windows {windows}", (marked,), [first, second, second, third])
+        first, second, third = (window + 1 for window in windows)  # a page counts from 1
+        yield Case(f"sentences of the windows {[first, second, third]}", (marked,), [first, second, second, third])
 
 
 @PAGE.exercise(3, points=2)
@@ -59,7 +59,7 @@ def attention_in_window() -> Iterator[Case]:
     first = state.hidden[None], state.cell[None]
     s, h = model.decoder(model.embedding(batch.target_input), first)[0][0], state.words[0]
     for t in (0, 2, 3, len(s) - 1):
-        yield Case(f"step {t}", (s[t], h, int(output.windows[0, t]), WINDOW, STRIDE), output.copy[0, t])
+        yield Case(f"step {t}", (s[t], h, int(output.windows[0, t]) + 1, WINDOW, STRIDE), output.copy[0, t])
 
 
 @PAGE.exercise(4, points=2, shown=2)
@@ -91,7 +91,7 @@ def end_of_window() -> Iterator[Case]:
         ends = small_windowed(**static).encode(batch).window_ends
         assert ends is not None, "static windows have them"
         for i in range(n):
-            yield Case(f"window {i} of {n}, {budget} words", (i, n, budget), ends[0, i])
+            yield Case(f"window {i + 1} of {n}, {budget} words", (i + 1, n, budget), ends[0, i])
 
 
 @PAGE.exercise(7, points=3)
@@ -108,7 +108,7 @@ def same_when_streamed() -> Iterator[Case]:
     model, batch, state, _ = _of_three_windows()
     streamed = Windowed(replace(model.config, encode="stream")).double()
     streamed.load_state_dict(model.state_dict())
-    for what, window, part in (("window 1", 1, slice(2)), ("the last window", 2, slice(2, 4))):
+    for what, window, part in (("window 2", 1, slice(2)), ("the last window", 2, slice(2, 4))):
         moved = torch.tensor([[SLIDE] * window])
         states = streamed.decode(moved, streamed.encode(batch))[1].held.states[0]
         whole = state.words[0, window * STRIDE : window * STRIDE + WINDOW]

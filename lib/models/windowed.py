@@ -76,7 +76,7 @@ class WindowedState(DecoderState):
 
 
 class TiedPointer(GenerateOrCopy):
-    """Generate from the decoder's attentional state a_t, through the embedding table, or copy: equations 6 to 8."""
+    """Generate from the decoder's attentional state a_t, through the embedding table, or copy: equations 10 to 12."""
 
     def __init__(self, embedding: nn.Embedding, width: int):
         super().__init__()
@@ -86,7 +86,7 @@ class TiedPointer(GenerateOrCopy):
         self.vocabulary = nn.Linear(size, vocab_size)  # E, b_v
         self.vocabulary.weight = embedding.weight
         nn.init.zeros_(self.vocabulary.bias)
-        self.switch = nn.Linear(2 * width + size, 1)  # w, b
+        self.switch = nn.Linear(2 * width + size, 1)  # q, b_p
 
     def forward(self, context: Tensor, hidden: Tensor, before: Tensor, embedded: Tensor) -> tuple[Tensor, Tensor]:
         """Features [..., E] and the score of the switch [...], from c_t, s_t, s_{t-1} and the word that enters."""
@@ -119,7 +119,7 @@ class Windowed(PointerModel):
     # ---------------------------------------------------------------------------------------------- encoder
 
     def encode(self, batch: Batch) -> WindowedState:
-        """The whole text, or the first window of it; the decoder starts where the encoder ended: equation 2."""
+        """The whole text, or the first window of it; the decoder starts where the encoder ended: equation 5."""
         lengths, streamed = batch.source_lengths, self.config.encode == "stream"
         on_device = lengths.to(batch.source.device)
         last_window = self._last_window(on_device)
@@ -150,7 +150,7 @@ class Windowed(PointerModel):
         return count_windows(lengths, self.config.window, self.config.stride) - 1
 
     def _read(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Equation 2: states [B, N, d], and the final hidden and cell states [B, d], of words [B, N, E]."""
+        """Equation 5: states [B, N, d], and the final hidden and cell states [B, d], of words [B, N, E]."""
         forward, last = run_ragged(self.forward_encoder, embedded, lengths)
         backward, first = run_ragged(self.backward_encoder, reverse(embedded, lengths), lengths)
         states = torch.cat([forward, reverse(backward, lengths)], -1)
@@ -162,7 +162,7 @@ class Windowed(PointerModel):
     def decode(self, tokens: Tensor, state: WindowedState) -> tuple[WindowedOutput, WindowedState]:
         """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK].
 
-        The window moves at a step whose input is [SLIDE], not beyond the last one (equation 13).
+        The window moves at a step whose input is [SLIDE], not beyond the last one (equation 7).
         """
         embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
         start = state.hidden
@@ -178,7 +178,7 @@ class Windowed(PointerModel):
         return WindowedOutput(features, switch, copy, source, places, windows), after
 
     def _windows(self, tokens: Tensor, state: WindowedState) -> Tensor:
-        """Equations 13 and 14: the window [R, T] of each step."""
+        """Equations 7 and 14: the window [R, T] of each step."""
         last = per_hypothesis(state.last_window, len(tokens))[:, None]
         if state.window_ends is None:
             return torch.minimum(state.window[:, None] + (tokens == SLIDE).cumsum(1), last)
@@ -198,7 +198,7 @@ class Windowed(PointerModel):
         return (share * (lengths[:, None] * c.budget / c.longest) + 1e-9).long()
 
     def _attend_whole(self, query: Tensor, windows: Tensor, state: WindowedState):
-        """Equations 3 and 4 over the states of the whole text, of which only what the windows cover is touched."""
+        """Equations 8 and 9 over the states of the whole text, of which only what the windows cover is touched."""
         words, (rows, steps) = state.words, query.shape[:2]
         low, high = 0, words.shape[1]
         if steps == 1 and self.config.window:  # generation: windows are near each other
@@ -268,7 +268,7 @@ class Windowed(PointerModel):
         return [[] if dynamic and further else [SLIDE] for further in more.tolist()]
 
     def nll(self, output: WindowedOutput, batch: Batch, state: WindowedState) -> Tensor:
-        """Equation 1. A word that is in neither the vocabulary nor the window counts as [UNK]."""
+        """Equation 13. A word that is in neither the vocabulary nor the window counts as [UNK]."""
         same = output.source[:, None] == batch.target[..., None]  # [B, T, M]
         in_window = (same & self._in_window(output.places, output.windows)).any(-1)
         target = batch.target.where((batch.target < self.config.vocab_size) | in_window, UNK)

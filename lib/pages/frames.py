@@ -94,31 +94,3 @@ class Frames:
     def _ipython_display_(self) -> None:
         """A Jupyter server names the notebook to its kernels; a page that is only executed has none."""
         display(self.widget() if "JPY_SESSION_NAME" in os.environ else HTML(self._repr_html_()))
-
-
-def window_frames(
-    words: Sequence[str], written: Sequence[str], windows: Sequence[int], weights, window: int, stride: int
-) -> Frames:
-    """A frame for each symbol that is written: the text with its window framed and each word as dark as its weight,
-    and the summary so far.
-
-    Args:
-        words: of the text; written: symbols of the summary; windows: the window at each of them, from 0.
-        weights: attention [symbols, words].
-    """
-    frames = {}
-    for t, (number, row) in enumerate(zip(windows, weights)):
-        spans = []
-        for j, (word, weight) in enumerate(zip(words, row)):
-            inside = number * stride <= j < number * stride + window
-            shade = (
-                f"background: rgba(0, 102, 168, {float(weight):.2f}); color: {'white' if weight > 0.6 else '#222'}"
-            )
-            look = f"{shade}; border-bottom: 3px solid #d55e00" if inside else "color: #909090"
-            spans.append(f'<span style="{look}; padding: 0 2px">{escape(word)}</span>')
-        so_far = " ".join(map(escape, written[:t]))
-        frames[(str(t + 1),)] = (
-            f'<div style="max-width: 56rem; line-height: 1.9">{" ".join(spans)}</div><p style="max-width: 56rem">'
-            f"window {number + 1}, written: {so_far} <b>{escape(written[t])}</b></p>"
-        )
-    return Frames({"symbol": [choice for (choice,) in frames]}, frames, ("1",))

@@ -3,16 +3,17 @@ one by one and put together."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.synthetic import FACT, planted_facts
 from lib.data.vocabulary import EOS, SLIDE
-from lib.models.windowed import Windowed, WindowedConfig, count_windows
+from lib.models.windowed import Windowed, WindowedConfig, WindowedState, count_windows
 from lib.runs.search import DecodeConfig, beam_search
 from lib.tasks.task import Task, learn
 
@@ -84,6 +85,74 @@ def _moves(ids: Sequence[int] | np.ndarray) -> set[int]:
     """After how many words each symbol stands."""
     places = np.flatnonzero(np.array(ids) == SLIDE).tolist()
     return {place - number for number, place in enumerate(places)}
+
+
+# ---------------------------------------------------------------------------------------------- parts left out
+
+
+class _SeesAll(Windowed):
+    """Attention to the whole text. Windows are counted, so that symbols can be written."""
+
+    def _last_window(self, lengths: Tensor) -> Tensor:
+        return count_windows(lengths, WINDOW, STRIDE) - 1
+
+
+class _Stays(Windowed):
+    """The window never leaves the beginning of the text, whatever is written."""
+
+    def _windows(self, tokens: Tensor, state: WindowedState) -> Tensor:
+        return torch.zeros_like(tokens)
+
+
+def _with_weights(model: Windowed, of: Windowed) -> Windowed:
+    model.load_state_dict(of.state_dict())
+    return model
+
+
+def _with_switch(of: Windowed, score: float) -> Windowed:
+    weights, model = of.state_dict(), Windowed(of.config)
+    weight, bias = (weights[f"pointer.switch.{name}"] for name in ("weight", "bias"))
+    fixed = {"pointer.switch.weight": torch.zeros_like(weight), "pointer.switch.bias": torch.full_like(bias, score)}
+    model.load_state_dict({**weights, **fixed})
+    return model
+
+
+LEFT_OUT: dict[str, Callable[[Windowed], Windowed]] = {
+    "nothing": lambda model: model,
+    "window": lambda model: _with_weights(_SeesAll(replace(model.config, window=None, stride=None)), model),
+    "sliding": lambda model: _with_weights(_Stays(model.config), model),
+    "copying": lambda model: _with_switch(model, 50.0),
+    "generating": lambda model: _with_switch(model, -50.0),
+}
+
+
+_trained = cache(partial(learn_facts, "windows"))  # every part is taken from the same model
+
+
+def _without(part: str, seed: int) -> dict[str, float]:
+    """Without one of its parts: the share of the facts that a trained model with windows writes in their places, of
+    the texts whose first fact it writes, and of those in which it writes a symbol; of the attention at the first step
+    what all first words of facts have, and the largest weight."""
+    model, documents = LEFT_OUT[part](_trained(seed)), planted_facts(50, 1, 6)
+    texts = written_for(model, documents, 36)
+    pairs = [(facts_in_place(ids), facts_in_place(d.target[:-1])) for ids, d in zip(texts, documents)]
+    return {
+        "facts of 6": float(np.mean([a == b for x, y in pairs for a, b in _longest_of(x, y)])),
+        "first fact": float(np.mean([ids[:WORDS] == facts[0] for ids, (_, facts) in zip(texts, pairs)])),
+        "texts with symbols": float(np.mean([SLIDE in ids for ids in texts])),
+        **_first_look(model, documents),
+    }
+
+
+@torch.no_grad()
+def _first_look(model: Windowed, documents: Sequence[EncodedDocument]) -> dict[str, float]:
+    batch = make_batch(documents, VOCABULARY)  # texts of one length
+    output, _ = model.decode(batch.target_input[:, :1], model.encode(batch))
+    weights, begins = output.copy[:, 0], (batch.source == FACT).roll(1, 1).gather(1, output.places)
+    return {
+        "first look, facts": weights.where(begins, 0.0).sum(1).mean().item(),
+        "first look, largest": weights.amax(1).mean().item(),
+    }
 
 
 # ------------------------------------------------------------------------------------------- chunks against windows
@@ -179,5 +248,6 @@ TASK = Task(
     {
         **{mode: partial(_by_length, mode) for mode in ("standard", "windows", "streamed")},
         **{f"facts anywhere, {reading}": partial(_read, reading) for reading in READINGS},
+        **{f"windows without {part}": partial(_without, part) for part in LEFT_OUT},
     },
 )

@@ -20,10 +20,10 @@ from lib.data.options import Options
 from lib.data.piece_corpora import cased, encode_split, learn_pieces, summary_pieces
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, check_splits, code_of, watched
+from lib.data.sections import choose_sections
 from lib.data.vocabulary import CLUSTER_SYMBOLS, PARAGRAPH_END, UNK, Vocabulary
 from lib.evaluation.baselines import matches
 from lib.models.sentence_extractors import SentencePointer, SentencePointerConfig
-from lib.papers.mem2mem.sections import choose_sections
 from lib.runs.config import TrainConfig
 from lib.runs.loop import train_in_cache
 from lib.runs.search import batches, choices

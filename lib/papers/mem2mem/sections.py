@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from lib.data.documents import CorpusError, Document
 from lib.data.options import Example
 from lib.data.prepared import WordOptions
+from lib.data.sections import choose_sections
 from lib.data.vocabulary import HOLDS_A_WORD
 from lib.system.fields import Count
 
@@ -69,18 +70,3 @@ class CohanOptions(WordOptions):
         words = [words for sentence in sentences if (words := self.words(sentence, tokenised))]
         fitting = [sentence for sentence, used in zip(words, accumulate(map(len, words))) if used <= budget]
         return fitting or self.cut(sentences, budget, tokenised)
-
-
-def choose_sections(names: list[str], count: int) -> list[int]:
-    """Numbers of the sections that stay, in order (Cohan et al. 2018).
-
-    From the first whose name has "intro" to the last whose name has "conclu" (where there are any); of those the
-    first, the ones after it, and the last: `count` in all.
-    """
-    lowered = [name.lower() for name in names]
-    first = next((i for i, name in enumerate(lowered) if "intro" in name), 0)
-    last = max((i for i, name in enumerate(lowered) if "conclu" in name), default=len(names) - 1)
-    span = list(range(first, last + 1)) if first <= last else list(range(len(names)))
-    if len(span) <= count:
-        return span
-    return [*span[: count - 1], span[-1]] if count > 1 else span[:1]
