@@ -12,7 +12,7 @@ import pytest
 
 import lib
 from lib import make_tables, score
-from lib.data.corpora import load_corpus
+from lib.data.corpora import Corpus, load_corpus
 from lib.evaluation.baselines import matches, oracle
 from lib.evaluation.measures import SUPPORT
 from lib.evaluation.metrics import rouge
@@ -21,8 +21,9 @@ from lib.papers.tables import Row, RunSpec, Table, baseline, slug
 from lib.results import kept as kept_tables
 from lib.results.kept import kept_table
 from lib.results.numbers import make_table, page_table, table_numbers
-from lib.results.scores import ALL_LETTERS, SCORES, read_table_scores
+from lib.results.scores import ALL_LETTERS, SCORES, read_table_scores, score_run
 from lib.results.text import markdown, pairs_frame, published_table, setting, table_frame, without_published
+from lib.runs.search import DecodeConfig
 from lib.system.files import project_root
 from lib.train import main as train_main
 
@@ -56,7 +57,7 @@ def test_a_table_is_made_of_what_exists(name):
 
 def test_names_of_runs_are_their_own():
     """Two runs that differ have different folders; rows that differ in scoring alone share one."""
-    trained = {(paper.name, replace(run, scaled=(), longest=None)) for paper, run in RUNS}
+    trained = {(paper.name, replace(run, scaled=(), exactly=None, numbers=False)) for paper, run in RUNS}
     for size in ("demo", "paper"):
         names = {PAPERS[name].run_name(run, size) for name, run in trained}
         assert len(names) == len({tuple(PAPERS[name].run_arguments(run, size)) for name, run in trained})
@@ -299,9 +300,31 @@ def test_rows_of_which_there_is_only_what_is_published_say_why(scored):
         assert frame.loc["ABS", "published"] == "26.55 / 7.06 / 23.49"
 
 
-def test_duc_is_scored_on_fifteen_words(scored, tmp_path):
+def test_duc_is_scored_on_fifteen_words_with_the_texts_numbers(scored):
+    """As Rush et al. (2015) score it; the table says so."""
     _, table = table_named("read_again_table2")
-    assert {row.run.longest for row in table.rows if row.run} == {15}
+    assert {(row.run.exactly, row.run.numbers) for row in table.rows if row.run} == {(15, True)}
+    run = replace(lib.load(scored / "hred"), decode=DecodeConfig(beam=2, min_length=15, max_length=15))
+    documents = list(load_corpus("aclsum").split("test", 2))
+    scores, summaries = score_run(run, documents, "test", "aclsum", numbers=True)
+    assert all(sum(len(sentence.split()) for sentence in summary) == 15 for summary in summaries)
+    numbers = make_table("read_again_table2", {"ABS": [scores]}, "duc2004", "demo")
+    assert "Runs write exactly 15 words, the text's numbers in place of #." in setting(numbers)
+    scores, _ = score_run(replace(run, decode=DecodeConfig(beam=2, max_length=15)), documents, "test", "aclsum")
+    assert "Runs write" not in setting(make_table("read_again_table2", {"ABS": [scores]}, "duc2004", "demo"))
+
+
+def test_numbers_of_the_text_stand_in_the_scored_summary(scored, monkeypatch):
+    """By the number of characters alone, as published, of the words of the document itself."""
+    (document,) = Corpus.from_records(
+        train=[{"document": "In 1987, 31 ships sailed; 12.5% of 204 sank.", "summary": "x y"}]
+    ).split("train")
+    monkeypatch.setattr("lib.results.scores.summarize", lambda *_: [["## ships of ### sank in ####", "#.# % in ##"]])
+    _, summaries = score_run(lib.load(scored / "hred"), [document], "test", "x", numbers=True)
+    assert summaries == [["31 ships of 204 sank in 12.5", "204 % in 31"]]
+
+
+def test_a_run_writes_at_most_so_many_words(scored, tmp_path):
     given = ["--dataset", "aclsum", "--documents", "2", "--max-length", "22"]
     score.main(["run", str(scored / "hred"), *given, "--output", str(tmp_path / "scores.json")])
     summaries = [
