@@ -200,6 +200,17 @@ def test_what_was_left_out_is_told(tmp_path, capsys):
     assert not capsys.readouterr().err, "where nothing was left out there is nothing to say"
 
 
+def test_training_says_what_is_known_of_a_copy(capsys):
+    """That the Hub's arXiv has no sections, so that Mem2Mem reads something else than the paper's texts."""
+    pair = {"document": "A text. Two.", "summary": "One."}
+    corpus = Corpus.from_records("arxiv", train=[pair], val=[pair], test=[pair])
+    corpus.note = HUB["arxiv"].note
+    _tell_once.cache_clear()
+    resolve("mem2mem", "demo").prepare(corpus, progress=False)
+    told = capsys.readouterr().err
+    assert told.startswith("arxiv: ") and "no section names" in told and "first 2,000 words" in told
+
+
 # models that read a corpus in six ways, in their demo's sizes; what is trained on the way is trained for two steps
 READERS = [
     ("mem2mem", "+read", {}),

@@ -21,7 +21,7 @@ from lib.papers.tables import Row, RunSpec, Table, baseline, slug
 from lib.results import kept as kept_tables
 from lib.results.kept import kept_table
 from lib.results.numbers import make_table, page_table, table_numbers
-from lib.results.scores import ALL_LETTERS, SCORES, read_table_scores, score_run
+from lib.results.scores import ALL_LETTERS, SCORES, read_table_scores, score_run, score_systems
 from lib.results.text import markdown, pairs_frame, published_table, setting, table_frame, without_published
 from lib.runs.search import DecodeConfig
 from lib.system.files import project_root
@@ -285,6 +285,21 @@ def test_rows_that_a_corpus_cannot_give_say_why(scored):
     given = {label: [read(scored / "read" / "scores.json")] for label in ("FT 600", "HT")}
     row = table_frame(make_table("hierarchical_table2", given, "wikisum", "demo")).loc["FT 600, no ranking"]
     assert "come ranked" in row["R-1"] and row["R-2"] == "" and row["published"].startswith("35.46")
+
+
+def test_tables_of_clusters_have_the_published_r_l_beside_ours():
+    """Which is of summaries in one line; R-Lsum is of a sentence a line."""
+    documents = list(load_corpus("aclsum:paragraphs").split("test", 3))
+    parts = score_systems({"lead": [d.sentences[:4] for d in documents]}, documents)
+    scores = {"ids": [d.id for d in documents], "split": "test", "training documents": 0, "parts": parts}
+    for name in ("hierarchical_table2", "hierarchical_table3"):
+        assert table_named(name)[1].columns == ("R-1", "R-2", "R-Lsum", "R-L")
+    label = "Lead (words, as the reference)"
+    numbers = make_table("hierarchical_table2", {label: [scores]}, "aclsum:paragraphs", "demo")
+    row = next(row for row in numbers["rows"] if row["label"] == label)
+    assert row["scores"]["R-L"]["mean"] == pytest.approx(np.mean(parts["lead"]["one line"]), abs=0.01)
+    assert 0 < row["scores"]["R-L"]["mean"] < row["scores"]["R-Lsum"]["mean"]
+    assert "R-L is of one line each." in setting(numbers)
 
 
 def test_rows_of_which_there_is_only_what_is_published_say_why(scored):

@@ -197,13 +197,16 @@ class Setup:
         return corpus
 
     def prepare(self, corpus: Corpus, limit: int | None = None, **keep) -> PreparedCorpus:
-        """A corpus's documents in ids, at most `limit` of each split, and texts beside them: raises CorpusError for
-        a `folder` where those that may not be published would be."""
+        """A corpus's documents in ids, at most `limit` of each split, and texts beside them; what a reader should
+        know of this copy goes to standard error. Raises CorpusError for a `folder` where texts that may not be
+        published would be."""
         if limit is not None and limit < 1:
             raise InputError(f"limit must be at least 1, not {limit}; without it there is none")
         if folder := keep.get("folder"):
             check_unpublished(Path(folder) / "prepared.json", corpus.name)
         prepared = self.options.prepare(corpus, limit or self.documents, **keep)
+        if corpus.note:
+            _tell_once(f"{corpus.name}: {corpus.note}")
         return _told(replace(prepared, name=corpus.name))  # the cache may know it by another path
 
     @property

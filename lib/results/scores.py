@@ -30,6 +30,7 @@ from lib.evaluation.metrics import (
     ngram_counts,
     repeated_ngrams,
     rouge,
+    rouge_in_one_line,
 )
 from lib.evaluation.support import Names, SourceText, names_of, source_of, support_counts
 from lib.models.summarizer import Extractor
@@ -80,6 +81,7 @@ def _scores(
     copied = [ngram_counts(*pair, sizes=[int(n) for n in COPIED]) for pair in zip(words, sources)]
     return {
         "rouge": np.round(rouge(summaries, [d.summary for d in documents]), 3).tolist(),
+        "one line": np.round(rouge_in_one_line(summaries, [d.summary for d in documents]), 3).tolist(),
         "recall": np.round(limited_recall(summaries, [d.references for d in documents]), 3).tolist(),
         "copied": {n: [counts[int(n)] for counts in copied] for n in COPIED},  # [found, all] of each document
         "repeated": [repeated_ngrams(summary) for summary in words],  # trigrams: [said before, all]
