@@ -18,7 +18,8 @@ from torch.nn import functional as F
 import lib
 from lib import data, make_tables, models, score, summarize
 from lib import train as train_command
-from lib.data.corpora import load_corpus
+from lib.data.catalogue import HUB
+from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import Document
 from lib.evaluation.measures import MEASURES
 from lib.models.hred import HRED

@@ -46,10 +46,11 @@ def test_a_table_is_made_of_what_exists(name):
     assert {label for pair in table.pairs for label in pair} <= {row.label for row in table.rows if row.part}
     assert paper.dataset
     published = any(row.published for row in table.rows)  # or a claim that has no table in the paper
+    columns = [c for c in table.columns if c != "R-Lsum" or "R-L" not in table.columns]  # a paper has one R-L
     for row in table.rows:
         assert row.published or not (published and row.run), "what is not published needs no training"
         assert row.published or row.part
-        assert all(len(v) == len(table.columns) for v in row.published.values()), row.label
+        assert all(len(v) == len(columns) for v in row.published.values()), row.label
         for size in ("demo", "paper") if row.run else ():
             variant, words = None if row.run.preset_row else row.run.variant, dict(row.run.vocabulary).get(size)
             resolve(paper.name, row.run.preset(size), variant, {"vocab_size": words}).model_config()

@@ -51,7 +51,10 @@ VARIANTS = {
     "T-DMCA": Variant(
         TDMCA,
         options=_sequence(3000),
-        train={name: {"learning_rate": _noam(n, TDMCAConfig.width)} for name, n in (("paper", 2), ("code", 3))},
+        train={
+            name: {"learning_rate": _noam(n, TDMCAConfig.width), "loss_mean": "documents"}
+            for name, n in (("paper", 2), ("code", 3))
+        },
     ),
 }
 _ABLATIONS = [f"HT without {part}" for part in ("paragraph positions", "multi-head pooling", "global layers")]
@@ -81,7 +84,7 @@ PRESETS = {
     ),
     "code": Preset(
         ClusterOptions(),
-        train=TrainConfig(**_BATCHES, steps=1_000_000, learning_rate=_noam(3), **_CODE),
+        train=TrainConfig(**_BATCHES, loss_mean="words", steps=1_000_000, learning_rate=_noam(3), **_CODE),
         decode=DecodeConfig(beam=5, min_length=20, max_length=400, **_WRITTEN),
     ),
     "demo": Preset(
