@@ -308,9 +308,10 @@ def test_rows_of_which_there_is_only_what_is_published_say_why(scored):
     _, table = table_named("read_again_table2")
     assert [row.label for row in table.rows if not row.part] == ["TOPIARY", "ABS+"]
     given = {"ABS": [read(scored / "read" / "scores.json")]}
-    for corpus in ("duc2004", "aclsum"):
+    for corpus, more in (("duc2004", ["Option 2 + copy"]), ("aclsum", [])):
         frame = table_frame(make_table("read_again_table2", given, corpus, "demo"))
-        assert list(frame.index) == ["TOPIARY", "ABS", "ABS+"]
+        assert list(frame.index) == ["TOPIARY", "ABS", "ABS+", *more]
+        assert all("first sentence" in frame.loc[label, "R-1"] for label in more)
         assert frame.loc["TOPIARY", "R-1"].startswith("published only: ")
         assert "DUC 2003" in frame.loc["ABS+", "R-1"] and frame.loc["ABS+", "published"] == "28.18 / 8.49 / 23.81"
         assert frame.loc["ABS", "published"] == "26.55 / 7.06 / 23.49"

@@ -34,6 +34,7 @@ class Variant:
     train: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # preset -> what differs in its training
     counted: Mapping[str, Callable[[PreparedCorpus], Any]] = field(default_factory=dict)  # of the config, where None
     presets: Mapping[str, "Preset"] = field(default_factory=dict)  # its own, where it reads with other options
+    start: Callable[[Any, PreparedCorpus], None] | None = None  # sets first weights of a model from a corpus
 
 
 def at_least(value: int) -> Callable[[int], int]:
@@ -238,6 +239,8 @@ class Setup:
         config = self.model_config(**theirs, vocab_size=len(corpus.vocabulary))
         torch.manual_seed(self.train.seed)
         model = self.kind(config)
+        if start := self.paper.variants[self.variant].start:
+            start(model, corpus)
         model.encoder_digest = corpus.encoder.digest()  # `load_weights` refuses those of another vocabulary
         return model
 
