@@ -129,7 +129,9 @@ def test_the_unknown_word_of_a_corpus_is_unknown(tokenised):
     document = prepared["train"][0]
     assert document.source.tolist()[0] == document.target.tolist()[0] == document.source_ids.tolist()[2] == UNK
     assert not document.unknown or "unk" not in " ".join(document.unknown).lower()
-    assert not any("unk" in word for v in (prepared.vocabulary, prepared.encoder.source_vocabulary) for word in v.words)
+    assert not any(
+        "unk" in word for v in (prepared.vocabulary, prepared.encoder.source_vocabulary) for word in v.words
+    )
     (again,) = prepared.encoder.encode(load_pairs(pair))
     assert again.source.tolist() == document.source.tolist() and again.target.tolist() == document.target.tolist()
 

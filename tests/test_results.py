@@ -83,6 +83,20 @@ def test_a_row_that_reads_more_at_test_time():
     assert longer.scaled == (("paragraphs", Fraction(5, 3)),) and replace(longer, scaled=()) == rows["HT"]
 
 
+def test_every_transformer_can_read_more_at_test_time():
+    """The paper's footnote: it helps the hierarchical one alone. Each is compared with itself, from one run."""
+    table = table_named("hierarchical_table_longer")[1]
+    rows = {row.label: row.run for row in table.rows}
+    assert [first for first, _ in table.pairs] == ["FT 800", "T-DMCA", "HT"]
+    for first, second in table.pairs:
+        assert rows[second].scaled and not rows[first].scaled
+        assert replace(rows[second], scaled=()) == rows[first] and second == f"{first}, longer input at test"
+        options = resolve("hierarchical_transformer", "paper", first).options
+        assert all(isinstance(getattr(options, option), int) for option, _ in rows[second].scaled)
+    other = {row.label: row.run for row in table_named("hierarchical_table2")[1].rows}
+    assert other["HT, longer input at test"] == rows["HT, longer input at test"], "which is scored once"
+
+
 def test_a_corpus_of_the_paper_has_its_own_rows():
     _, table = table_named("windowed_table")
     labels = {name: [row.label for row in table.rows_for(name)] for name in ("wikihow", "aclsum")}
