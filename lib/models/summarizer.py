@@ -45,7 +45,7 @@ class Summarizer(nn.Module):
         return None
 
     def nll(self, output: Any, batch: Batch, state: Any) -> Tensor:
-        """The mean over documents of the mean over a summary's words of -log P, or over all words (`word_weights`)."""
+        """-log P: the mean over documents of the mean over a summary's words, or over all words (`word_weights`)."""
         raise NotImplementedError
 
     def regularisers(self, output: Any, batch: Batch, state: Any) -> dict[str, tuple[float, Tensor]]:

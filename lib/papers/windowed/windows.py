@@ -128,8 +128,8 @@ def start_from_vectors(model: Windowed, corpus: PreparedCorpus) -> None:
     vectors = vectors_for(corpus, corpus.options)
     if (width := vectors.shape[1]) != model.config.embedding:
         raise InputError(
-            f"{corpus.options.vectors or 'the learned word vectors'}: {width} numbers a word, and the embeddings have "
-            f"{model.config.embedding}: give --model.embedding {width}"
+            f"{corpus.options.vectors or 'the learned word vectors'}: {width} numbers a word, and the embeddings "
+            f"have {model.config.embedding}: give --model.embedding {width}"
         )
     known = vectors.any(1)
     with torch.no_grad():
