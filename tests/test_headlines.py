@@ -12,10 +12,11 @@ from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import EOS, UNK
+from lib.data.words import with_numbers
 from lib.evaluation.metrics import limited_recall
 from lib.papers import resolve
 from lib.papers.read_again import TABLES
-from lib.papers.read_again.headlines import HeadlineOptions, fits, with_numbers
+from lib.papers.read_again.headlines import HeadlineOptions, fits
 from lib.system.errors import InputError
 from lib.system.files import project_root
 from tests.conftest import same_document

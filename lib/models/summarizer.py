@@ -45,7 +45,7 @@ class Summarizer(nn.Module):
         return None
 
     def nll(self, output: Any, batch: Batch, state: Any) -> Tensor:
-        """-log P: the mean over documents of the mean over a summary's words, or over all words (`word_weights`)."""
+        """-log P: the mean over documents of the mean over a summary's words, or over all (`target_weights`)."""
         raise NotImplementedError
 
     def regularisers(self, output: Any, batch: Batch, state: Any) -> dict[str, tuple[float, Tensor]]:
@@ -116,7 +116,7 @@ class PointerModel(Summarizer):
 
     def nll(self, output: PointerOutput, batch: Batch, state: Any) -> Tensor:
         """The `nll` that `log_prob` gives, with less memory."""
-        return self.pointer.nll(output, batch.target, word_weights(batch, output.switch.dtype))
+        return self.pointer.nll(output, batch.target, target_weights(batch, output.switch.dtype))
 
     def mixture(self, output: PointerOutput, state: Any) -> Mixture:
         return self.pointer.mixture(output)
@@ -169,7 +169,7 @@ class SoftmaxModel(Summarizer):
 
     def weights(self, output: DecoderOutput, batch: Batch) -> Tensor:
         """Weights of the words in the mean: [B, T], 0 where there is none."""
-        return word_weights(batch, torch.promote_types(output.features.dtype, torch.float32))
+        return target_weights(batch, torch.promote_types(output.features.dtype, torch.float32))
 
     def summed_nll(self, features: Tensor, target: Tensor, weights: Tensor) -> Tensor:
         """The sum, by `weights` [B, T], of -log P of the target [B, T] for features [B, T, F]."""
@@ -178,7 +178,7 @@ class SoftmaxModel(Summarizer):
         return softmax_nll(features[counted], *self.output_layer(), target, weights[counted])
 
 
-def word_weights(batch: Batch, dtype: torch.dtype) -> Tensor:
+def target_weights(batch: Batch, dtype: torch.dtype) -> Tensor:
     """Weights [B, T] of target words in a batch's loss: all alike (`by_words`), or as `document_weights` has them."""
     mask = batch.target_mask
     return mask.to(dtype) / mask.sum() if batch.by_words else document_weights(mask, dtype)

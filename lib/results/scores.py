@@ -20,7 +20,7 @@ from lib.data.characters import lowered
 from lib.data.documents import Document
 from lib.data.options import Options, words_of
 from lib.data.prepared import PreparedCorpus
-from lib.data.words import is_word
+from lib.data.words import is_word, with_numbers
 from lib.evaluation.baselines import counted_in
 from lib.evaluation.measures import COPIED, SUPPORT
 from lib.evaluation.metrics import (
@@ -35,7 +35,6 @@ from lib.evaluation.metrics import (
 from lib.evaluation.support import Names, SourceText, names_of, source_of, support_counts
 from lib.models.summarizer import Extractor
 from lib.papers.paper import Setup
-from lib.papers.read_again.headlines import with_numbers
 from lib.papers.tables import DECODINGS, Row, Table
 from lib.runs.run import Run
 from lib.runs.search import DecodeConfig, extract, summarize

@@ -5,7 +5,7 @@ The encoder knows many words; the decoder writes few, the most frequent ones of 
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -86,13 +86,6 @@ def _headline(example: Example) -> list[str]:
     if "-" in " ".join(example.reference).split():
         return example.summary
     return [word for word in example.summary if word != "-"]
-
-
-def with_numbers(words: Iterable[str], text: Iterable[str]) -> list[str]:
-    """Words with the numbers of a text, in words, in place of # (Rush et al. 2015, as published with their code):
-    for each word that begins with #, the last number of as many characters; where there is none, the word stays."""
-    numbers = {len(word): word for word in text if word[0].isdigit()}
-    return [numbers.get(len(word), word) if word.startswith("#") else word for word in words]
 
 
 def narrow(wide: PreparedCorpus, options: HeadlineOptions, parts: Path) -> PreparedCorpus:
