@@ -200,7 +200,7 @@ TABLES = {
     "hierarchical_table_longer": Table(
         "Hierarchical transformer: longer input at test, of all transformers",
         tuple(
-            trained(name + longer, name, published={}, **({"scaled": scaled} if longer else {}))
+            trained(name + longer, name, published={}, scaled=scaled if longer else ())
             for name, scaled in _LONGER.items()
             for longer in ("", ", longer input at test")
         ),
