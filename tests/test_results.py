@@ -367,11 +367,12 @@ def test_a_run_writes_at_most_so_many_words(scored, tmp_path):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What `lib.score run` asks a shipped run for: its documents, decoding and batch size."""
+    """What `lib.score run` asks a shipped run for: its documents, decoding, batch size and numbers."""
     found = {}
 
-    def scores(run, documents, split_name, corpus, batch_size):
-        found.update(ids=[d.id for d in documents], decode=run.decode, batch_size=batch_size, corpus=corpus)
+    def scores(run, documents, split_name, corpus, batch_size, numbers):
+        asked_for = {"decode": run.decode, "batch_size": batch_size, "corpus": corpus, "numbers": numbers}
+        found.update(ids=[d.id for d in documents], **asked_for)
         return {"parts": {}}, []
 
     monkeypatch.setattr(score, "score_run", scores)
@@ -423,10 +424,12 @@ def test_a_run_is_scored_with_another_decoding(asked, tmp_path):
     own = lib.load(project_root() / "trained" / "mem2mem").decode
     given = ["--dataset", "pmc-sample", "--documents", "2"]
     score_shipped(tmp_path, *given)
-    assert (asked["decode"], asked["batch_size"]) == (own, 16)
+    assert (asked["decode"], asked["batch_size"], asked["numbers"]) == (own, 16, False)
     (tmp_path / "scores.json").unlink()
-    score_shipped(tmp_path, *given, "--min-length", "5", "--max-length", "9", "--beam", "2", "--batch-size", "3")
-    assert asked["decode"] == replace(own, min_length=5, max_length=9, beam=2) and asked["batch_size"] == 3
+    other = ["--min-length", "5", "--max-length", "9", "--beam", "2", "--batch-size", "3", "--numbers"]
+    score_shipped(tmp_path, *given, *other)
+    assert asked["decode"] == replace(own, min_length=5, max_length=9, beam=2)
+    assert (asked["batch_size"], asked["numbers"]) == (3, True)
     (tmp_path / "scores.json").unlink()
     wrong = f"at least {own.min_length} words and at most 100 are asked for: give --min-length, --max-length"
     with pytest.raises(SystemExit, match=f"error: {wrong}$"):
