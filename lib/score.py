@@ -49,6 +49,9 @@ def main(arguments: list[str] | None = None) -> None:
     )
     for name, what in DECODED.items():
         run.add_argument(f"--{name.replace('_', '-')}", type=int, help=f"{what}; by default as the run has it")
+    run.add_argument(
+        "--numbers", action="store_true", help="put the text's numbers in place of # (Rush et al. 2015, for DUC 2004)"
+    )
     run.add_argument("--batch-size", type=int, default=16, help="documents that are read and written at once")
     run.add_argument(
         "--output",
@@ -126,7 +129,7 @@ def _run(args: Namespace, output: Path) -> dict:
         limits = [run.config["documents"][args.split]]  # as many as there were in training
     limit = min(limits, default=None)
     documents = unseen(corpus_for(args.dataset, args.errors, args.test), args.split, [run.config["corpus"]], limit)
-    scores, summaries = score_run(run, documents, args.split, corpus.name, args.batch_size)
+    scores, summaries = score_run(run, documents, args.split, corpus.name, args.batch_size, args.numbers)
     write_summaries(_beside(output), documents, summaries, corpus.name)
     return scores
 

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from lib.data.batch import make_batch
-from lib.data.corpora import load_corpus
+from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import EOS, UNK
+from lib.data.words import with_numbers
 from lib.evaluation.metrics import limited_recall
+from lib.papers import resolve
+from lib.papers.read_again import TABLES
 from lib.papers.read_again.headlines import HeadlineOptions, fits
 from lib.system.errors import InputError
 from lib.system.files import project_root
@@ -101,6 +104,58 @@ def test_the_published_filters():
     assert not fits(source, ["urgent", "heavy", "rain", "in", "city"])
     assert not fits(source, ["heavy", "rain", "by", "night"])
     assert fits(source, ["by", "heavy", "rain", "in", "city"]), "the mark stands inside"
+
+
+def _filtered(tmp_path, title, **more):
+    """Whether the filters keep a pair with that headline, beside one that they keep."""
+    text = "the report said on friday that heavy rain fell on the coast-line and drought-hit fields ."
+    pairs = [{"document": text, "summary": s, **more} for s in ("heavy rain on the coast", title)]
+    corpus = Corpus.from_records(train=pairs, val=pairs[:1], test=pairs[:1])
+    return len(replace(OPTIONS, filtered=True).prepare(corpus, progress=False)["train"]) == 2
+
+
+@pytest.mark.parametrize("tokenised", [False, True])
+def test_a_hyphenated_word_is_no_dash_to_the_filters(tmp_path, tokenised):
+    assert _filtered(tmp_path, "heavy rain in drought-hit fields", tokenised=tokenised)
+    assert _filtered(tmp_path, "drought-hit fields get heavy rain", tokenised=tokenised)
+    assert not _filtered(tmp_path, "heavy rain - fields are wet", tokenised=tokenised)
+    assert not _filtered(tmp_path, "heavy rain -lrb- fields -rrb- drought-hit", tokenised=True)
+
+
+@pytest.mark.parametrize("tokenised", [False, True])
+def test_the_unknown_word_of_a_corpus_is_unknown(tokenised):
+    """Neither vocabulary has it, it is not copied, and it is no part of a text's own words."""
+    pair = {"document": "<unk> said <unk> cats ran .", "summary": "<unk> cats ran", "tokenised": tokenised}
+    prepared = OPTIONS.prepare(Corpus.from_records(train=[pair] * 3, val=[pair], test=[pair]), progress=False)
+    document = prepared["train"][0]
+    assert document.source.tolist()[0] == document.target.tolist()[0] == document.source_ids.tolist()[2] == UNK
+    assert not document.unknown or "unk" not in " ".join(document.unknown).lower()
+    assert not any(
+        "unk" in word for v in (prepared.vocabulary, prepared.encoder.source_vocabulary) for word in v.words
+    )
+    (again,) = prepared.encoder.encode(load_pairs(pair))
+    assert again.source.tolist() == document.source.tolist() and again.target.tolist() == document.target.tolist()
+
+
+def load_pairs(*pairs):
+    return list(Corpus.from_records(train=pairs).split("train"))
+
+
+def test_numbers_of_the_text_in_place_of_signs():
+    text = ["12", "cats", "and", "17", "dogs", "in", "1.5", "hours"]
+    assert with_numbers(["##", "dogs", "#.#", "#", "####"], text) == ["17", "dogs", "1.5", "#", "####"]
+
+
+def test_first_sentences_alone_are_said_where_two_are_asked_for(folder, capsys):
+    """Files of first sentences cannot give the paper's two-sentence rows."""
+    resolve("read_again", "small", "option 1").open_corpus(str(folder), progress=False)
+    assert "no training text has a second sentence, and 2 are to be read" in capsys.readouterr().err
+    resolve("read_again", "small").open_corpus(str(folder), progress=False)
+    assert "second sentence" not in capsys.readouterr().err
+    rows = {row.label: row for row in TABLES["read_again_table1"].rows}
+    for name in ("Option 1 + copy, 15K", "Option 2 + copy, 15K"):
+        assert "first sentence" in rows[name].reason("gigaword") and not rows[name].reason("reuters")
+    assert not rows["GRU, 15K"].reason("gigaword")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from lib.data.documents import Document
 from lib.evaluation.measures import METRICS
-from lib.evaluation.metrics import copied_ngrams, limited_recall, longest_common_recall, rouge
+from lib.evaluation.metrics import copied_ngrams, limited_recall, longest_common_recall, rouge, rouge_in_one_line
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.results.scores import ALL_LETTERS, _setting, score_systems
 from lib.system.files import project_root
@@ -25,6 +25,18 @@ def test_r_l_is_the_summary_level_one():
     assert list(METRICS) == ["R-1", "R-2", "R-Lsum"]
     assert rouge([["a b c", "x y z"]], [["x y z", "a b c"]])[0, 2] == pytest.approx(100)
     assert rouge([["a b c x y z"]], [["x y z a b c"]])[0, 2] == pytest.approx(50)
+
+
+def test_r_l_of_one_line_is_rouge_scores_own():
+    """Sentence-level, as Liu and Lapata's code has it: a sentence in another place is not found whole."""
+    summaries = [["The cats sat down.", "Dogs ran away."], [], ["Two words"]]
+    references = [["Dogs ran.", "A cat sat."], ["Nothing is written"], ["Words, two"]]
+    scorer = RougeScorer(["rougeL"], use_stemmer=True)
+    expected = [scorer.score(" ".join(r), " ".join(s))["rougeL"].fmeasure for s, r in zip(summaries, references)]
+    assert rouge_in_one_line(summaries, references).tolist() == pytest.approx([100 * x for x in expected])
+    assert rouge_in_one_line(*[[["a b c", "x y z"]], [["x y z", "a b c"]]]).tolist() == pytest.approx([50])
+    with pytest.raises(ValueError, match="3 summaries for 1 references"):
+        rouge_in_one_line(summaries, references[:1])
 
 
 def test_case_stems_and_empty_summaries():

@@ -266,6 +266,21 @@ def test_the_loss_is_the_mean_of_minus_log_p(writer):
     same_gradients(model, ours, expected)
 
 
+def test_the_loss_can_be_the_mean_over_all_words(writer):
+    """Of which longer summaries have more; of smoothed labels as well, which are there in training alone."""
+    model, documents = writer.model().train(hasattr(writer.config, "smoothing")), writer.documents
+    if not model.by_words:
+        return
+    with torch.no_grad():
+        each = [model(batch_of(d)) for d in documents]
+        every = model(replace(batch_of(*documents), by_words=True))
+    words = [len(d.target) for d in documents]
+    names = ("nll", "loss") if every.keys() <= {"nll", "loss"} else ("nll",)  # regularisers stay documents' means
+    for name in names:
+        expected = sum(n * terms[name] for n, terms in zip(words, each)) / sum(words)
+        assert torch.allclose(every[name], expected, rtol=1e-9), name
+
+
 def test_one_call_with_many_words_equals_many_calls(writer):
     """In any cuts: log P of all words, and the state after."""
     model, batch = writer.model(), batch_of(*writer.documents)

@@ -18,7 +18,8 @@ from torch.nn import functional as F
 import lib
 from lib import data, make_tables, models, score, summarize
 from lib import train as train_command
-from lib.data.corpora import load_corpus
+from lib.data.catalogue import HUB
+from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import Document
 from lib.evaluation.measures import MEASURES
 from lib.models.hred import HRED
@@ -198,6 +199,17 @@ def test_what_was_left_out_is_told(tmp_path, capsys):
     assert not capsys.readouterr().err, "once"
     setup.open_corpus("pmc-sample", limit=1, progress=False)
     assert not capsys.readouterr().err, "where nothing was left out there is nothing to say"
+
+
+def test_training_says_what_is_known_of_a_copy(capsys):
+    """That the Hub's arXiv has no sections, so that Mem2Mem reads something else than the paper's texts."""
+    pair = {"document": "A text. Two.", "summary": "One."}
+    corpus = Corpus.from_records("arxiv", train=[pair], val=[pair], test=[pair])
+    corpus.note = HUB["arxiv"].note
+    _tell_once.cache_clear()
+    resolve("mem2mem", "demo").prepare(corpus, progress=False)
+    told = capsys.readouterr().err
+    assert told.startswith("arxiv: ") and "no section names" in told and "first 2,000 words" in told
 
 
 # models that read a corpus in six ways, in their demo's sizes; what is trained on the way is trained for two steps

@@ -12,7 +12,7 @@ import pytest
 
 import lib
 from lib import make_tables, score
-from lib.data.corpora import load_corpus
+from lib.data.corpora import Corpus, load_corpus
 from lib.evaluation.baselines import matches, oracle
 from lib.evaluation.measures import SUPPORT
 from lib.evaluation.metrics import rouge
@@ -21,8 +21,9 @@ from lib.papers.tables import Row, RunSpec, Table, baseline, slug
 from lib.results import kept as kept_tables
 from lib.results.kept import kept_table
 from lib.results.numbers import make_table, page_table, table_numbers
-from lib.results.scores import ALL_LETTERS, SCORES, read_table_scores
+from lib.results.scores import ALL_LETTERS, SCORES, read_table_scores, score_run, score_systems
 from lib.results.text import markdown, pairs_frame, published_table, setting, table_frame, without_published
+from lib.runs.search import DecodeConfig
 from lib.system.files import project_root
 from lib.train import main as train_main
 
@@ -45,10 +46,11 @@ def test_a_table_is_made_of_what_exists(name):
     assert {label for pair in table.pairs for label in pair} <= {row.label for row in table.rows if row.part}
     assert paper.dataset
     published = any(row.published for row in table.rows)  # or a claim that has no table in the paper
+    columns = [c for c in table.columns if c != "R-Lsum" or "R-L" not in table.columns]  # a paper has one R-L
     for row in table.rows:
         assert row.published or not (published and row.run), "what is not published needs no training"
         assert row.published or row.part
-        assert all(len(v) == len(table.columns) for v in row.published.values()), row.label
+        assert all(len(v) == len(columns) for v in row.published.values()), row.label
         for size in ("demo", "paper") if row.run else ():
             variant, words = None if row.run.preset_row else row.run.variant, dict(row.run.vocabulary).get(size)
             resolve(paper.name, row.run.preset(size), variant, {"vocab_size": words}).model_config()
@@ -56,7 +58,7 @@ def test_a_table_is_made_of_what_exists(name):
 
 def test_names_of_runs_are_their_own():
     """Two runs that differ have different folders; rows that differ in scoring alone share one."""
-    trained = {(paper.name, replace(run, scaled=(), longest=None)) for paper, run in RUNS}
+    trained = {(paper.name, replace(run, scaled=(), exactly=None, numbers=False)) for paper, run in RUNS}
     for size in ("demo", "paper"):
         names = {PAPERS[name].run_name(run, size) for name, run in trained}
         assert len(names) == len({tuple(PAPERS[name].run_arguments(run, size)) for name, run in trained})
@@ -79,6 +81,20 @@ def test_a_row_that_reads_more_at_test_time():
     rows = {row.label: row.run for row in table_named("hierarchical_table2")[1].rows if row.run}
     longer = rows["HT, longer input at test"]
     assert longer.scaled == (("paragraphs", Fraction(5, 3)),) and replace(longer, scaled=()) == rows["HT"]
+
+
+def test_every_transformer_can_read_more_at_test_time():
+    """The paper's footnote: it helps the hierarchical one alone. Each is compared with itself, from one run."""
+    table = table_named("hierarchical_table_longer")[1]
+    rows = {row.label: row.run for row in table.rows}
+    assert [first for first, _ in table.pairs] == ["FT 800", "T-DMCA", "HT"]
+    for first, second in table.pairs:
+        assert rows[second].scaled and not rows[first].scaled
+        assert replace(rows[second], scaled=()) == rows[first] and second == f"{first}, longer input at test"
+        options = resolve("hierarchical_transformer", "paper", first).options
+        assert all(isinstance(getattr(options, option), int) for option, _ in rows[second].scaled)
+    other = {row.label: row.run for row in table_named("hierarchical_table2")[1].rows}
+    assert other["HT, longer input at test"] == rows["HT, longer input at test"], "which is scored once"
 
 
 def test_a_corpus_of_the_paper_has_its_own_rows():
@@ -286,22 +302,60 @@ def test_rows_that_a_corpus_cannot_give_say_why(scored):
     assert "come ranked" in row["R-1"] and row["R-2"] == "" and row["published"].startswith("35.46")
 
 
+def test_tables_of_clusters_have_the_published_r_l_beside_ours():
+    """Which is of summaries in one line; R-Lsum is of a sentence a line."""
+    documents = list(load_corpus("aclsum:paragraphs").split("test", 3))
+    parts = score_systems({"lead": [d.sentences[:4] for d in documents]}, documents)
+    scores = {"ids": [d.id for d in documents], "split": "test", "training documents": 0, "parts": parts}
+    for name in ("hierarchical_table2", "hierarchical_table3"):
+        assert table_named(name)[1].columns == ("R-1", "R-2", "R-Lsum", "R-L")
+    label = "Lead (words, as the reference)"
+    numbers = make_table("hierarchical_table2", {label: [scores]}, "aclsum:paragraphs", "demo")
+    row = next(row for row in numbers["rows"] if row["label"] == label)
+    assert row["scores"]["R-L"]["mean"] == pytest.approx(np.mean(parts["lead"]["one line"]), abs=0.01)
+    assert 0 < row["scores"]["R-L"]["mean"] < row["scores"]["R-Lsum"]["mean"]
+    assert "R-L is of one line each." in setting(numbers)
+
+
 def test_rows_of_which_there_is_only_what_is_published_say_why(scored):
     """On every corpus; all other rows of the table are built."""
     _, table = table_named("read_again_table2")
     assert [row.label for row in table.rows if not row.part] == ["TOPIARY", "ABS+"]
     given = {"ABS": [read(scored / "read" / "scores.json")]}
-    for corpus in ("duc2004", "aclsum"):
+    for corpus, more in (("duc2004", ["Option 2 + copy"]), ("aclsum", [])):
         frame = table_frame(make_table("read_again_table2", given, corpus, "demo"))
-        assert list(frame.index) == ["TOPIARY", "ABS", "ABS+"]
+        assert list(frame.index) == ["TOPIARY", "ABS", "ABS+", *more]
+        assert all("first sentence" in frame.loc[label, "R-1"] for label in more)
         assert frame.loc["TOPIARY", "R-1"].startswith("published only: ")
         assert "DUC 2003" in frame.loc["ABS+", "R-1"] and frame.loc["ABS+", "published"] == "28.18 / 8.49 / 23.81"
         assert frame.loc["ABS", "published"] == "26.55 / 7.06 / 23.49"
 
 
-def test_duc_is_scored_on_fifteen_words(scored, tmp_path):
+def test_duc_is_scored_on_fifteen_words_with_the_texts_numbers(scored):
+    """As Rush et al. (2015) score it; the table says so."""
     _, table = table_named("read_again_table2")
-    assert {row.run.longest for row in table.rows if row.run} == {15}
+    assert {(row.run.exactly, row.run.numbers) for row in table.rows if row.run} == {(15, True)}
+    run = replace(lib.load(scored / "hred"), decode=DecodeConfig(beam=2, min_length=15, max_length=15))
+    documents = list(load_corpus("aclsum").split("test", 2))
+    scores, summaries = score_run(run, documents, "test", "aclsum", numbers=True)
+    assert all(sum(len(sentence.split()) for sentence in summary) == 15 for summary in summaries)
+    numbers = make_table("read_again_table2", {"ABS": [scores]}, "duc2004", "demo")
+    assert "Runs write exactly 15 words, the text's numbers in place of #." in setting(numbers)
+    scores, _ = score_run(replace(run, decode=DecodeConfig(beam=2, max_length=15)), documents, "test", "aclsum")
+    assert "Runs write" not in setting(make_table("read_again_table2", {"ABS": [scores]}, "duc2004", "demo"))
+
+
+def test_numbers_of_the_text_stand_in_the_scored_summary(scored, monkeypatch):
+    """By the number of characters alone, as published, of the words of the document itself."""
+    (document,) = Corpus.from_records(
+        train=[{"document": "In 1987, 31 ships sailed; 12.5% of 204 sank.", "summary": "x y"}]
+    ).split("train")
+    monkeypatch.setattr("lib.results.scores.summarize", lambda *_: [["## ships of ### sank in ####", "#.# % in ##"]])
+    _, summaries = score_run(lib.load(scored / "hred"), [document], "test", "x", numbers=True)
+    assert summaries == [["31 ships of 204 sank in 12.5", "204 % in 31"]]
+
+
+def test_a_run_writes_at_most_so_many_words(scored, tmp_path):
     given = ["--dataset", "aclsum", "--documents", "2", "--max-length", "22"]
     score.main(["run", str(scored / "hred"), *given, "--output", str(tmp_path / "scores.json")])
     summaries = [
@@ -313,11 +367,12 @@ def test_duc_is_scored_on_fifteen_words(scored, tmp_path):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What `lib.score run` asks a shipped run for: its documents, decoding and batch size."""
+    """What `lib.score run` asks a shipped run for: its documents, decoding, batch size and numbers."""
     found = {}
 
-    def scores(run, documents, split_name, corpus, batch_size):
-        found.update(ids=[d.id for d in documents], decode=run.decode, batch_size=batch_size, corpus=corpus)
+    def scores(run, documents, split_name, corpus, batch_size, numbers):
+        asked_for = {"decode": run.decode, "batch_size": batch_size, "corpus": corpus, "numbers": numbers}
+        found.update(ids=[d.id for d in documents], **asked_for)
         return {"parts": {}}, []
 
     monkeypatch.setattr(score, "score_run", scores)
@@ -369,10 +424,12 @@ def test_a_run_is_scored_with_another_decoding(asked, tmp_path):
     own = lib.load(project_root() / "trained" / "mem2mem").decode
     given = ["--dataset", "pmc-sample", "--documents", "2"]
     score_shipped(tmp_path, *given)
-    assert (asked["decode"], asked["batch_size"]) == (own, 16)
+    assert (asked["decode"], asked["batch_size"], asked["numbers"]) == (own, 16, False)
     (tmp_path / "scores.json").unlink()
-    score_shipped(tmp_path, *given, "--min-length", "5", "--max-length", "9", "--beam", "2", "--batch-size", "3")
-    assert asked["decode"] == replace(own, min_length=5, max_length=9, beam=2) and asked["batch_size"] == 3
+    other = ["--min-length", "5", "--max-length", "9", "--beam", "2", "--batch-size", "3", "--numbers"]
+    score_shipped(tmp_path, *given, *other)
+    assert asked["decode"] == replace(own, min_length=5, max_length=9, beam=2)
+    assert (asked["batch_size"], asked["numbers"]) == (3, True)
     (tmp_path / "scores.json").unlink()
     wrong = f"at least {own.min_length} words and at most 100 are asked for: give --min-length, --max-length"
     with pytest.raises(SystemExit, match=f"error: {wrong}$"):

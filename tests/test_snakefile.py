@@ -73,8 +73,9 @@ def test_papers_sizes_and_other_corpora(workplace):
         "seeds=2",
     )
     assert "--preset paper --variant 'read-again lstm + copy' --options.vocab-size 15000 --dataset gigaword" in listed
-    assert "gigaword-paper/read_again--option-2-copy--15000--1/scores-duc2004-longest15.json" in listed
-    assert "--max-length=15" in listed
+    assert "gigaword-paper/read_again--read-again-lstm-copy--15000--1/scores-duc2004-exactly15-numbers.json" in listed
+    assert "--min-length=15 --max-length=15 --numbers" in listed
+    assert "option-2" not in listed, "there is no second sentence"
     assert "--test duc2004" in listed
     listed = snakemake(workplace, "-n", "-p", "windowed_table", "--config", "preset=paper", "dataset=cnn_dailymail")
     assert "--preset CD_II" in listed and "WIKI" not in listed, "the rows of that corpus alone"

@@ -16,10 +16,14 @@ import pytest
 import torch
 from filelock import FileLock
 
+from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError
+from lib.data.split import Split
+from lib.data.vocabulary import EOS
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
+from lib.models.tlm import TLM, TLMConfig
 from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers import PAPERS, resolve
 from lib.runs import loop as training
@@ -136,6 +140,53 @@ def test_a_batch_in_parts_is_the_same_batch(planted_corpus, tmp_path):
     for a, b in zip(whole.model.parameters(), parts.model.parameters()):
         assert torch.allclose(a, b, rtol=0, atol=1e-10)
     assert [m["comp"] for m in whole.metrics] == pytest.approx([m["comp"] for m in parts.metrics], abs=1e-10)
+
+
+def ragged(corpus):
+    """The corpus with summaries of 1 to 5 words."""
+    cut = {
+        name: Split.of([replace(d, target=np.append(d.target[: i % 5], EOS)) for i, d in enumerate(corpus[name])])
+        for name in ("train", "val")
+    }
+    return replace(corpus, splits={**corpus.splits, **cut})
+
+
+BY_WORDS = replace(CONFIG, loss_mean="words", steps=4)
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_the_mean_over_all_words_of_an_update(planted_corpus, tmp_path, accumulate):
+    """However many parts it is computed in, and in validation, as each word's own loss says."""
+    corpus, network = ragged(planted_corpus), reader(dropout=0.0).double()
+    config = replace(BY_WORDS, steps=1, batch_size=6, accumulate=accumulate, optimizer="sgd", max_norm=None)
+    documents = training.BucketSampler(corpus["train"].source_lengths, 6, config.seed).batch(0)
+    expected = mean_over_words_alone(network, [corpus["train"][i] for i in documents])
+    before = {name: p.detach().clone() for name, p in network.named_parameters()}
+    gradients = dict(zip(before, torch.autograd.grad(expected, list(network.parameters()), allow_unused=True)))
+    run = train(READ_AGAIN, network, corpus, config, tmp_path / str(accumulate), progress=False)
+    assert run.metrics[0]["loss"] == pytest.approx(expected.item(), abs=1e-10)
+    for name, p in run.model.named_parameters():
+        step = 0 if gradients[name] is None else config.learning_rate * gradients[name]
+        assert torch.allclose(p, before[name] - step, rtol=0, atol=1e-10), name
+    validated = mean_over_words_alone(run.model.eval(), list(corpus["val"])).item()
+    assert run.metrics[-1]["loss"] == pytest.approx(validated, abs=1e-10)
+
+
+def mean_over_words_alone(network, documents):
+    """-log P of every word of some documents, one document at a time, divided by how many words there are."""
+    summed = [network(make_batch([d], 20))["nll"] * len(d.target) for d in documents]
+    return torch.stack(summed).sum() / sum(len(d.target) for d in documents)
+
+
+def test_the_code_of_the_hierarchical_transformer_takes_the_mean_over_words(planted_corpus, tmp_path):
+    """In its preset alone, and not for a model whose loss is no mean over the summary's words."""
+    names = ("paper", "code", "demo")
+    means = [resolve("hierarchical_transformer", name).train.loss_mean for name in names]
+    assert means == ["documents", "words", "documents"]
+    assert resolve("hierarchical_transformer", "code", "T-DMCA").train.loss_mean == "documents"
+    tlm = TLM(TLMConfig(vocab_size=20, width=8, heads=2, inner=8, layers=1))
+    with pytest.raises(RunError, match="the loss of TLM has no mean over words"):
+        train(Recipe("mem2mem", "TLM"), tlm, planted_corpus, BY_WORDS, tmp_path, progress=False)
 
 
 def test_training_by_token_budget(planted_corpus, tmp_path):
@@ -255,10 +306,14 @@ import sys
 from dataclasses import asdict, fields, replace
 from lib.data.prepared import PreparedCorpus
 from lib.papers.mem2mem.sections import CohanOptions
-from tests.test_train import CONFIG, MEM2MEM, model
+from lib.system.devices import processes
+from tests.test_train import BY_WORDS, CONFIG, MEM2MEM, READ_AGAIN, model, ragged, reader
 from lib.runs.loop import train
 corpus, config = PreparedCorpus.load(sys.argv[1], CohanOptions), replace(CONFIG, accumulate=2)
-train(MEM2MEM, model().double(), corpus, config, sys.argv[2], progress=False, device="cpu")
+words = ragged(corpus), replace(BY_WORDS, accumulate=2), sys.argv[2] + "words"
+with processes():
+    train(MEM2MEM, model().double(), corpus, config, sys.argv[2], progress=False, device="cpu")
+    train(READ_AGAIN, reader(dropout=0.0).double(), *words, progress=False, device="cpu")
 """
 
 
@@ -273,12 +328,15 @@ def test_two_processes_give_the_result_of_one(planted_corpus, tmp_path):
         check=True, cwd=project_root(), env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(project_root())},
         timeout=120,
     )  # fmt: skip
-    two = load_weights(model(4).double(), tmp_path / "two", "last").state_dict()
-    for name, value in one.model.state_dict().items():
-        assert torch.allclose(two[name], value, rtol=0, atol=1e-10), name
-    ours, theirs = (read_metrics(tmp_path / n) for n in ("one", "two"))
-    assert [m["step"] for m in ours] == [m["step"] for m in theirs]
-    assert [m["loss"] for m in ours] == pytest.approx([m["loss"] for m in theirs], abs=1e-10)
+    alone = reader(dropout=0.0).double()
+    words = train(READ_AGAIN, alone, ragged(planted_corpus), BY_WORDS, tmp_path / "onewords", progress=False)
+    for run, network, name in ((one, model(4), ""), (words, reader(), "words")):
+        two = load_weights(network.double(), tmp_path / f"two{name}", "last").state_dict()
+        for key, value in run.model.state_dict().items():
+            assert torch.allclose(two[key], value, rtol=0, atol=1e-10), key
+        ours, theirs = (read_metrics(tmp_path / f"{n}{name}") for n in ("one", "two"))
+        assert [m["step"] for m in ours] == [m["step"] for m in theirs]
+        assert [m["loss"] for m in ours] == pytest.approx([m["loss"] for m in theirs], abs=1e-10)
 
 
 DROPOUT_AND_A_HELD_RUN = """
@@ -310,9 +368,9 @@ with processes() as (rank, _):
 READ_AGAIN = Recipe("read_again", "read-again gru")
 
 
-def reader():
+def reader(dropout=0.5):
     torch.manual_seed(0)
-    return ReadAgain(ReadAgainConfig(20, 20, embedding=5, hidden=6, encoder="read-again gru", dropout=0.5))
+    return ReadAgain(ReadAgainConfig(20, 20, embedding=5, hidden=6, encoder="read-again gru", dropout=dropout))
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
@@ -23,6 +24,7 @@ from lib.papers.windowed.windows import (
     similarities,
     target_sentences,
 )
+from lib.system.errors import InputError
 from tests.conftest import document
 
 OPTIONS = ArticleOptions(source_tokens=20, summary_tokens=12, vocab_size=30, window=6, stride=4)
@@ -49,6 +51,33 @@ def test_window_of_a_sentence():
     assert window_of(3, 9, *sizes) == 1, "one word outside, not three"
     assert window_of(18, 20, *sizes) == 4
     assert window_of(0, 20, *sizes) == 0, "14 words outside every one"
+
+
+def test_window_of_a_sentence_as_the_code_has_it():
+    """Where no window holds a sentence it takes the one with fewest of its words; edges count as inside."""
+    sizes = 20, 6, 4, "code"
+    assert window_of(0, 3, *sizes) == 0
+    assert window_of(5, 9, *sizes) == 1
+    assert window_of(3, 9, *sizes) == 1, "from word 4, the edge of the second window, to word 10, its other edge"
+    assert window_of(2, 9, *sizes) == 2, "two words of it inside, in the first window three, in the second six"
+    assert window_of(2, 9, *sizes[:3]) == 1, "two words outside"
+    random = np.random.default_rng(0)
+    for _ in range(2_000):
+        words, start = random.integers(401, 2000), random.integers(0, 400)
+        end = min(words, start + random.integers(3, 60))
+        assert window_of(start, end, words, 400, 380, "code") == by_the_code(start, end, words, 400, 380)
+
+
+def by_the_code(start, end, words, window, stride):
+    """The window whose share of the words from `start + 1` to `end + 1` is least, unless one has both ends."""
+    shares = {}
+    for number in range(count_windows(words, window, stride)):
+        inside = set(range(number * stride, number * stride + window + 1))
+        if {start + 1, end + 1} <= inside:
+            return number
+        if {start + 1, end + 1} & inside:
+            shares[number] = len(inside & set(range(start + 1, end + 2)))
+    return min(shares, key=lambda number: shares[number])
 
 
 def test_similarities_by_hand():
@@ -230,3 +259,34 @@ def test_beginnings_of_sections():
     assert cluster.paragraphs == ["a b c.", "d e f.", "i j k l m."] and cluster.sources == ["one", "one", "two"]
     with pytest.raises(ValueError, match="section_words must be at least 1"):
         ArticleOptions(section_words=0)
+
+
+def test_embeddings_can_start_from_the_files_vectors(tmp_path):
+    """At length 1, as the author's; words without a vector stay random, and so do all if nothing is asked for."""
+    path = tmp_path / "x.vec"
+    path.write_text("the 3 4 0\nof 0 0 5\n", encoding="utf-8")
+    given = {"vectors": str(path), "vocab_size": 50}
+    setup = resolve("windowed", "demo", "standard", {**given, "start_from_vectors": True})
+    setup = replace(setup, config={**setup.config, "embedding": 3}, documents=20)
+    corpus = setup.prepare(load_corpus("aclsum"), progress=False)
+    the, of, other = (corpus.vocabulary.words.index(word) for word in ("the", "of", "we"))
+    rows = setup.build(corpus).embedding.weight
+    assert torch.allclose(rows[[the, of]], torch.tensor([[0.6, 0.8, 0], [0, 0, 1.0]]))
+    plain = replace(setup, options=replace(setup.options, start_from_vectors=False))
+    random = plain.build(plain.prepare(load_corpus("aclsum"), progress=False)).embedding.weight
+    assert torch.equal(rows[other], random[other]) and not torch.allclose(rows[the], random[the])
+    wider = replace(setup, config={**setup.config, "embedding": 4})
+    with pytest.raises(InputError, match=r"x\.vec: 3 numbers a word, and the embeddings have 4: give --model"):
+        wider.build(corpus)
+
+
+def test_the_links_of_a_corpus_are_read_as_asked(monkeypatch):
+    """The reading is an option, and the model has the same one."""
+    setup = resolve("windowed", "demo", "dynamic", {"reading": "code"})
+    assert setup.model_config().reading == "code" and resolve("windowed", "demo").model_config().reading == "ours"
+    vectors = np.zeros((30, 2))
+    vectors[5:8] = [[1, 0], [0, 1], [1, 1]]
+    source = document([[6] * 2, [5] * 7, [6] * 5], [5, EOS])  # its second sentence is in no window of 6 words whole
+    for reading, window in (("ours", 1), ("code", 2)):
+        options = replace(OPTIONS, reading=reading)
+        assert link(source, np.array([1]), vectors, options).tolist() == [window], reading

@@ -59,6 +59,7 @@ class Batch:
     target_mask: Tensor  # [B, T]
     graph: Tensor | None = None  # [B, L, L] weights between paragraphs, 0 where padded
     labels: Tensor | None = None  # [A] of the paragraphs of all documents
+    by_words: bool = False  # whether a loss is the mean over all target words, not over the documents' means
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -20,9 +20,9 @@ class HubCorpus:
 
 
 _NO_SECTIONS = (
-    "The Hub's copy has no section names. For sections, unpack the original {}-dataset.zip of Cohan et al. "
-    '(train.txt, val.txt, test.txt), put a file corpus.json with {{"tokenised": true}} beside them, and pass the '
-    "folder."
+    "The Hub's copy has no section names, so that Mem2Mem's preset `paper` reads the first 2,000 words of a paper, "
+    "not 500 of each of four sections. For sections, unpack the original {}-dataset.zip of Cohan et al. (train.txt, "
+    'val.txt, test.txt), put a file corpus.json with {{"tokenised": true}} beside them, and pass the folder.'
 )
 HUB = {
     "arxiv": HubCorpus(

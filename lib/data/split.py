@@ -66,6 +66,10 @@ class Split(Sequence):
         return self._counts["source"]
 
     @property
+    def target_lengths(self) -> np.ndarray:
+        return self._counts["target"]
+
+    @property
     def longest(self) -> int:
         """Words or pieces of the longest source."""
         return int(self.source_lengths.max(initial=0))

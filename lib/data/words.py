@@ -131,6 +131,13 @@ def need_all_letters(texts: Iterable[str]) -> bool:
     return other_letters(texts) >= OTHER_LETTERS
 
 
+def with_numbers(words: Iterable[str], text: Iterable[str]) -> list[str]:
+    """Words with the numbers of a text, in words, in place of # (Rush et al. 2015, as published with their code):
+    for each word that begins with #, the last number of as many characters; where there is none, the word stays."""
+    numbers = {len(word): word for word in text if word[0].isdigit()}
+    return [numbers.get(len(word), word) if word.startswith("#") else word for word in words]
+
+
 def bigram_recall(paragraph: Sequence, summary: Sequence) -> float:
     """Share of the summary's bigrams that the paragraph has, each as often as it has it (ROUGE-2 recall)."""
     summary_bigrams, paragraph_bigrams = (Counter(pairwise(words)) for words in (summary, paragraph))

@@ -36,6 +36,12 @@ def _shares(key: str) -> Callable[[dict], np.ndarray]:
     return numbers
 
 
+def _also_in_one_line(scores: dict) -> np.ndarray:
+    """ROUGE, and R-L of summaries and references that stand in one line."""
+    one_line = np.array(scores["one line"], dtype=float)[None]
+    return np.concatenate([_plainly("rouge")(scores), np.stack([one_line, np.ones_like(one_line)])], axis=1)
+
+
 def _with_repetition(scores: dict) -> np.ndarray:
     """ROUGE, percent of trigrams that were said before, percent of summaries that no other document has."""
     repeated, every = np.array(scores["repeated"], dtype=float).T
@@ -54,6 +60,7 @@ SUPPORT = {  # `lib.evaluation.support.support_counts` by their columns
 COPIED = ("5", "10", "15", "20")  # n of the n-grams
 MEASURES = {
     "rouge": Measure(tuple(METRICS), _plainly("rouge")),
+    "rouge, one line": Measure((*METRICS, "R-L"), _also_in_one_line),
     "copied": Measure(COPIED, _shares("copied")),
     "repetition": Measure((*METRICS, "repeated", "distinct"), _with_repetition),
     "recall": Measure(("R-1", "R-2", "R-L"), _plainly("recall")),  # of the first 75 bytes

@@ -64,6 +64,18 @@ def rouge(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np
     return 100 * np.array([[s[m].fmeasure for m in METRICS.values()] for s in scores])
 
 
+def rouge_in_one_line(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np.ndarray:
+    """F1 of R-L of summaries and references that are one line each (sentence-level R-L): [documents], in percent.
+    Words are as `rouge` has them. Raises ValueError when their numbers differ."""
+    if len(summaries) != len(references):
+        raise ValueError(f"{len(summaries)} summaries for {len(references)} references")
+    pairs = (
+        (words.tokenize(" ".join(summary)), words.tokenize(" ".join(reference)))
+        for words, summary, reference in zip(words_for(references), summaries, references)
+    )
+    return 100 * np.array([2 * _longest_common(a, b) / max(1, len(a) + len(b)) for a, b in pairs])
+
+
 def limited_recall(
     summaries: Sequence[list[str]], references: Sequence[list[list[str]]], limit: int = 75
 ) -> np.ndarray:

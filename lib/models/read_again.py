@@ -17,7 +17,7 @@ from lib.layers.gru import GRU, GatedGRU
 from lib.layers.lstm import LSTM
 from lib.layers.pointer import DecoderOutput, Mixture, joint_nll
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
-from lib.models.summarizer import Summarizer, document_weights
+from lib.models.summarizer import Summarizer, target_weights
 from lib.system.errors import InputError
 from lib.system.fields import Checked, Count, Share
 
@@ -253,7 +253,7 @@ class ReadAgain(Summarizer):
     def nll(self, output: ReadAgainOutput, batch: Batch, state: ReadAgainState) -> Tensor:
         """Equation 18, as from `log_prob`, with less memory."""
         mask, layer = batch.target_mask, self.vocabulary
-        weights, (target, copied) = document_weights(mask, output.copy.dtype), self._copied(output, batch.target)
+        weights, (target, copied) = target_weights(batch, output.copy.dtype), self._copied(output, batch.target)
         rows = target[mask], copied[mask], output.copy.logsumexp(-1)[mask], weights[mask]
         return joint_nll(output.features[mask], layer.weight, layer.bias, *rows)
 

@@ -22,6 +22,7 @@ class Summarizer(nn.Module):
     config: Any  # the model's own frozen dataclass; it has a `vocab_size`
     control_symbols: frozenset[int] = frozenset()  # what it writes that is no word of the summary
     extracts: bool = False  # whether `choose` gives sentences as well
+    by_words: bool = True  # whether the loss can be the mean over all target words of a batch (`Batch.by_words`)
 
     def encode(self, batch: Batch) -> Any:
         """Compute what is needed once per document: the model's own `DecoderState`."""
@@ -44,7 +45,7 @@ class Summarizer(nn.Module):
         return None
 
     def nll(self, output: Any, batch: Batch, state: Any) -> Tensor:
-        """The mean over documents of the mean over a summary's words of -log P."""
+        """-log P: the mean over documents of the mean over a summary's words, or over all (`target_weights`)."""
         raise NotImplementedError
 
     def regularisers(self, output: Any, batch: Batch, state: Any) -> dict[str, tuple[float, Tensor]]:
@@ -115,7 +116,7 @@ class PointerModel(Summarizer):
 
     def nll(self, output: PointerOutput, batch: Batch, state: Any) -> Tensor:
         """The `nll` that `log_prob` gives, with less memory."""
-        return self.pointer.nll(output, batch.target, document_weights(batch.target_mask, output.switch.dtype))
+        return self.pointer.nll(output, batch.target, target_weights(batch, output.switch.dtype))
 
     def mixture(self, output: PointerOutput, state: Any) -> Mixture:
         return self.pointer.mixture(output)
@@ -167,14 +168,20 @@ class SoftmaxModel(Summarizer):
         return self.summed_nll(output.features, batch.target, self.weights(output, batch))
 
     def weights(self, output: DecoderOutput, batch: Batch) -> Tensor:
-        """Weights of the words in the mean over documents: [B, T], 0 where there is none."""
-        return document_weights(batch.target_mask, torch.promote_types(output.features.dtype, torch.float32))
+        """Weights of the words in the mean: [B, T], 0 where there is none."""
+        return target_weights(batch, torch.promote_types(output.features.dtype, torch.float32))
 
     def summed_nll(self, features: Tensor, target: Tensor, weights: Tensor) -> Tensor:
         """The sum, by `weights` [B, T], of -log P of the target [B, T] for features [B, T, F]."""
         counted = weights > 0
         target = in_vocabulary(target[counted], self.config.vocab_size)
         return softmax_nll(features[counted], *self.output_layer(), target, weights[counted])
+
+
+def target_weights(batch: Batch, dtype: torch.dtype) -> Tensor:
+    """Weights [B, T] of target words in a batch's loss: all alike (`by_words`), or as `document_weights` has them."""
+    mask = batch.target_mask
+    return mask.to(dtype) / mask.sum() if batch.by_words else document_weights(mask, dtype)
 
 
 def document_weights(mask: Tensor, dtype: torch.dtype) -> Tensor:

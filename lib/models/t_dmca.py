@@ -238,6 +238,7 @@ class TDMCA(PieceModel):
     """
 
     Config = TDMCAConfig
+    by_words = False  # a mean over the pieces of the source as well
 
     def __init__(self, config: TDMCAConfig):
         super().__init__(config, scale=True)

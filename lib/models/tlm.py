@@ -97,6 +97,7 @@ class TLM(SoftmaxModel):
     """
 
     Config = TLMConfig
+    by_words = False  # a mean over the pieces of the source as well
     no_bias: Tensor
 
     def __init__(self, config: TLMConfig):

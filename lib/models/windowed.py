@@ -30,6 +30,7 @@ class WindowedConfig(Checked):
     window: int | None = 400  # words that attention sees; None: all
     stride: int | None = 380  # words by which the window moves
     windowing: Literal["dynamic", "static"] = "dynamic"  # it moves by [SLIDE]; static: after a share of the words
+    reading: Literal["ours", "code"] = "ours"  # of (14), and of (4) where no window holds a sentence
     encode: Literal["whole", "stream"] = "whole"  # the whole text at first; stream: each window when it is entered
     # static windowing: equation 14
     steepness: float = 1.2  # k
@@ -191,11 +192,25 @@ class Windowed(PointerModel):
         c = self.config
         if c.window is None:
             return lengths[:, None] * c.budget
-        t = torch.arange(int(last.max()) + 1, device=lengths.device)
-        filled = ((lengths[:, None] - t * c.stride) / c.window).clamp(0, 1)  # less than 1 in the last window
-        share = torch.exp(-c.steepness * (1 + t * c.decay**t)) * filled * (t <= last[:, None])
-        share = share.double().cumsum(1) / share.double().sum(1, keepdim=True)
+        t = torch.arange(int(last.max()) + 1, device=lengths.device, dtype=torch.float64)
+        share = torch.exp(-c.steepness * (1 + t * c.decay**t)) * (t <= last[:, None])
+        if c.reading == "code":
+            return self._window_ends_of_the_code(share, t == last[:, None], lengths - c.window, lengths)
+        share = share * ((lengths[:, None] - t * c.stride) / c.window).clamp(0, 1)  # less than 1 in the last window
+        share = share.cumsum(1) / share.sum(1, keepdim=True)
         return (share * (lengths[:, None] * c.budget / c.longest) + 1e-9).long()
+
+    def _window_ends_of_the_code(self, share: Tensor, is_last: Tensor, behind: Tensor, lengths: Tensor) -> Tensor:
+        """The same as the author's code has it: the weight of a last window is the words after the last whole stride,
+        over the stride (0 where the window is full), and the expected length is rounded down before it is shared.
+
+        share [B, W]: the weights; behind [B]: the words behind the first window.
+        """
+        c = self.config
+        rest = torch.where(behind > 0, behind % c.stride / c.stride, 1.0)
+        share = torch.where(is_last, share * rest[:, None], share)
+        expected = (lengths.double() / c.longest * c.budget).floor()
+        return ((share / share.sum(1, keepdim=True)).cumsum(1) * expected[:, None]).long()
 
     def _attend_whole(self, query: Tensor, windows: Tensor, state: WindowedState):
         """Equations 8 and 9 over the states of the whole text, of which only what the windows cover is touched."""
@@ -347,8 +362,17 @@ def count_windows(words, window: int, stride: int):
     return 1 + more * (more > 0)
 
 
-def window_of(start: int, end: int, words: int, window: int, stride: int) -> int:
-    """The first window that holds the words [start, end) of a text, or the one that leaves out fewest of them."""
+def window_of(start: int, end: int, words: int, window: int, stride: int, reading: str = "ours") -> int:
+    """The first window that holds the words [start, end) of a text, or the one that leaves out fewest of them.
+
+    reading: "code" is that of the author's code. It counts words from 1 and windows from 0 with both their edges, and
+    where no window holds a sentence, it takes the one that has fewest of its words.
+    """
     first = np.arange(count_windows(words, window, stride)) * stride
+    if reading == "code":
+        start, end, last = start + 1, end + 1, first + window
+        has_start, has_end = ((first <= place) & (place <= last) for place in (start, end))
+        inside = np.where(has_start, last - start, np.where(has_end, end - first, words))
+        return int(np.where(has_start & has_end, -1, inside).argmin())
     outside = np.clip(first - start, 0, None) + np.clip(end - first - window, 0, None)
     return int(outside.argmin())

@@ -34,6 +34,7 @@ class Variant:
     train: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # preset -> what differs in its training
     counted: Mapping[str, Callable[[PreparedCorpus], Any]] = field(default_factory=dict)  # of the config, where None
     presets: Mapping[str, "Preset"] = field(default_factory=dict)  # its own, where it reads with other options
+    start: Callable[[Any, PreparedCorpus], None] | None = None  # sets first weights of a model from a corpus
 
 
 def at_least(value: int) -> Callable[[int], int]:
@@ -197,13 +198,16 @@ class Setup:
         return corpus
 
     def prepare(self, corpus: Corpus, limit: int | None = None, **keep) -> PreparedCorpus:
-        """A corpus's documents in ids, at most `limit` of each split, and texts beside them: raises CorpusError for
-        a `folder` where those that may not be published would be."""
+        """A corpus's documents in ids, at most `limit` of each split, and texts beside them; what a reader should
+        know of this copy goes to standard error. Raises CorpusError for a `folder` where texts that may not be
+        published would be."""
         if limit is not None and limit < 1:
             raise InputError(f"limit must be at least 1, not {limit}; without it there is none")
         if folder := keep.get("folder"):
             check_unpublished(Path(folder) / "prepared.json", corpus.name)
         prepared = self.options.prepare(corpus, limit or self.documents, **keep)
+        if corpus.note:
+            _tell_once(f"{corpus.name}: {corpus.note}")
         return _told(replace(prepared, name=corpus.name))  # the cache may know it by another path
 
     @property
@@ -235,6 +239,8 @@ class Setup:
         config = self.model_config(**theirs, vocab_size=len(corpus.vocabulary))
         torch.manual_seed(self.train.seed)
         model = self.kind(config)
+        if start := self.paper.variants[self.variant].start:
+            start(model, corpus)
         model.encoder_digest = corpus.encoder.digest()  # `load_weights` refuses those of another vocabulary
         return model
 

@@ -17,7 +17,8 @@ class RunSpec:
     preset_row: bool = False  # whether the row is a preset of its own, as in the windowed model's table
     vocabulary: tuple[tuple[str, int], ...] = ()  # (preset, |Y|)
     scaled: tuple[tuple[str, Fraction], ...] = ()  # options that are so many times larger at test time
-    longest: int | None = None  # words that are written at test time
+    exactly: int | None = None  # words that are written at test time
+    numbers: bool = False  # whether the text's numbers are put in place of # before scoring
 
     def preset(self, preset: str) -> str:
         """The preset in which it is trained when the table is made at `preset`."""

@@ -49,6 +49,7 @@ def table_numbers(
         "training documents": every[0]["training documents"],
         **({"letters": letters} if (letters := every[0].get("letters")) else {}),
         **({"decoding": usual} if usual else {}),
+        **({"written": written} if (written := next(filter(None, (s.get("written") for s in every)), "")) else {}),
         "columns": list(table.columns),
         "command": command,
         "rows": [_table_row(r, table, corpus, scored.get(r.label, []), parts.get(r.label)) for r in rows],

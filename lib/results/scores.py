@@ -20,7 +20,7 @@ from lib.data.characters import lowered
 from lib.data.documents import Document
 from lib.data.options import Options, words_of
 from lib.data.prepared import PreparedCorpus
-from lib.data.words import is_word
+from lib.data.words import is_word, with_numbers
 from lib.evaluation.baselines import counted_in
 from lib.evaluation.measures import COPIED, SUPPORT
 from lib.evaluation.metrics import (
@@ -30,13 +30,14 @@ from lib.evaluation.metrics import (
     ngram_counts,
     repeated_ngrams,
     rouge,
+    rouge_in_one_line,
 )
 from lib.evaluation.support import Names, SourceText, names_of, source_of, support_counts
 from lib.models.summarizer import Extractor
 from lib.papers.paper import Setup
 from lib.papers.tables import DECODINGS, Row, Table
 from lib.runs.run import Run
-from lib.runs.search import extract, summarize
+from lib.runs.search import DecodeConfig, extract, summarize
 from lib.system.errors import InputError
 from lib.system.files import write_whole
 
@@ -79,6 +80,7 @@ def _scores(
     copied = [ngram_counts(*pair, sizes=[int(n) for n in COPIED]) for pair in zip(words, sources)]
     return {
         "rouge": np.round(rouge(summaries, [d.summary for d in documents]), 3).tolist(),
+        "one line": np.round(rouge_in_one_line(summaries, [d.summary for d in documents]), 3).tolist(),
         "recall": np.round(limited_recall(summaries, [d.references for d in documents]), 3).tolist(),
         "copied": {n: [counts[int(n)] for counts in copied] for n in COPIED},  # [found, all] of each document
         "repeated": [repeated_ngrams(summary) for summary in words],  # trigrams: [said before, all]
@@ -100,12 +102,17 @@ def cut(summary: Sequence[str], words: int, options: Options | None, tokenised: 
 
 
 def score_run(
-    run: Run, documents: Sequence[Document], split_name: str, corpus: str, batch_size: int = 16
+    run: Run,
+    documents: Sequence[Document],
+    split_name: str,
+    corpus: str,
+    batch_size: int = 16,
+    numbers: bool = False,
 ) -> tuple[dict, list[list[str]]]:
     """Scores of a trained run on documents with references, and the summaries it wrote (an extractor: chose).
 
-    corpus: the name of what the documents are of. What it writes in the other of DECODINGS is a part of that name;
-    the references are one too.
+    corpus: the name of what the documents are of. numbers: whether the text's numbers are put in place of #
+    (`with_numbers`). What it writes in the other of DECODINGS is a part of that name; the references are one too.
     """
     encoded = run.encode(documents)
     chooses, (plain, ruled) = isinstance(run.model, Extractor), DECODINGS
@@ -122,6 +129,8 @@ def score_run(
         systems[other] = summarize(run.model, encoded, run.vocabulary, decode, batch_size)
         if run.model.extracts:
             systems["extracts"] = extract(run.model, encoded, run.vocabulary, batch_size)
+    if numbers:
+        systems = {name: _with_numbers(every, documents) for name, every in systems.items()}
     systems["reference"] = [document.summary for document in documents]
     parts = score_systems(systems, documents, run.options)
     if chooses:
@@ -129,12 +138,24 @@ def score_run(
     scores = {
         "model": run.config["paper"],
         "variant": run.config["variant"],
-        **({} if chooses else {"decoding": decoding}),
+        **({} if chooses else {"decoding": decoding, **_written(run.decode, numbers)}),
         **about(run, corpus, documents, split_name),
         "seconds": {"training": _seconds(run), "summary": round(seconds / len(documents), 4)},
         "parts": parts,
     }
-    return scores, summaries
+    return scores, systems["summaries"]
+
+
+def _with_numbers(summaries: Sequence[list[str]], documents: Sequence[Document]) -> list[list[str]]:
+    texts = ([w for s in d.sentences for w in words_of(s, False, d.tokenised)] for d in documents)
+    return [[" ".join(with_numbers(s.split(), text)) for s in summary] for summary, text in zip(summaries, texts)]
+
+
+def _written(decode: DecodeConfig, numbers: bool) -> dict[str, str]:
+    """What a table says of the summaries' length where it is fixed, and of # where it does not stay."""
+    exactly = f"exactly {decode.max_length} words" if decode.min_length == decode.max_length else ""
+    told = ", ".join(filter(None, [exactly, "the text's numbers in place of #" if numbers else ""]))
+    return {"written": told} if told else {}
 
 
 def score_summaries(

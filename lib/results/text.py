@@ -108,7 +108,9 @@ def setting(numbers: dict) -> str:
         + f"{interval}."
         + (f" Words are of {numbers['letters']}." if "letters" in numbers else "")
         + (f" {numbers['decoding'].capitalize()}, unless a row says otherwise." if "decoding" in numbers else "")
+        + (f" Runs write {numbers['written']}." if "written" in numbers else "")
         + (" R-Lsum is summary-level." if "R-Lsum" in numbers["columns"] else "")
+        + (" R-L is of one line each." if {"R-L", "R-Lsum"} <= set(numbers["columns"]) else "")
         + (
             f" Published: {published}" + (f", its R-L {level}." if numbers["columns"][0] == "R-1" else ".")
             if published

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -205,6 +205,9 @@ class _Loop:
         self.total = config.steps or self.sampler.batches_in(config.epochs)
         self.steps_an_epoch = self.sampler.batches_in(1)
         self.validate_every = config.validate_every or self.steps_an_epoch
+        self.by_words = config.loss_mean == "words"
+        if self.by_words and not getattr(model, "by_words", False):
+            raise RunError(f"the loss of {type(model).__name__} has no mean over words: loss_mean must be documents")
         if self.sampler.batch_size % world:
             raise RunError(
                 f"a batch of {self.sampler.batch_size} documents cannot be shared by {world} processes: choose "
@@ -307,13 +310,14 @@ class _Loop:
         self.optimizer.zero_grad(set_to_none=True)
         if self.world > 1 or self.device.type != "cpu":  # each process its own places, and a resumed run those it had
             torch.manual_seed(seed_of(self.config.seed, self.step, self.rank))
-        mine = self.sampler.batch(self.step)[self.rank :: self.world]
+        batch = self.sampler.batch(self.step)
+        mine = batch[self.rank :: self.world]
         parts = np.array_split(mine, min(self.config.accumulate, len(mine)))
         losses = {}
         for part in parts:
             alone = part is not parts[-1] and self.world > 1
             with model.no_sync() if alone else nullcontext():  # processes exchange gradients once
-                terms = self._backward(model, part, len(part) / len(mine))
+                terms = self._backward(model, part, self._size(part) / (self._size(batch) / self.world))
             losses = {name: losses.get(name, 0) + value for name, value in terms.items()}
         self.step += 1
         for group in self.optimizer.param_groups:
@@ -325,11 +329,11 @@ class _Loop:
         return losses
 
     def _backward(self, model: nn.Module, documents: np.ndarray, share: float) -> dict[str, torch.Tensor]:
-        """Gradients of some of a batch's documents; their loss terms, weighted by their share of it."""
+        """Gradients of some of an update's documents; their loss terms, weighted by their share of it."""
         words = int(self.corpus["train"].source_lengths[documents].sum())
         if min(self.threads, len(documents)) > 1 and self.parameters * words > WORTH_SHARING:
             shares = [documents[i :: self.threads] for i in range(min(self.threads, len(documents)))]
-            weights = [share * len(part) / len(documents) for part in shares]
+            weights = [share * self._size(part) / self._size(documents) for part in shares]
             losses_of, seeds = partial(self._losses, self.model), (self.config.seed, self.step)
             return backward_in_threads(self.model, losses_of, shares, weights, seeds)
         with torch_threads(self.threads if len(documents) == 1 else 1):
@@ -337,8 +341,13 @@ class _Loop:
             (losses["loss"] * share).backward()
         return {name: value.detach() * share for name, value in losses.items()}
 
+    def _size(self, documents: np.ndarray) -> int:
+        """What some documents weigh in the loss of an update: as many as they are, or as their target words."""
+        return int(self.corpus["train"].target_lengths[documents].sum()) if self.by_words else len(documents)
+
     def _losses(self, model: nn.Module, documents: np.ndarray) -> dict[str, torch.Tensor]:
-        batch = make_batch([self.corpus["train"][i] for i in documents], self.vocab_size).to(self.device)
+        batch = make_batch([self.corpus["train"][i] for i in documents], self.vocab_size)
+        batch = replace(batch, by_words=self.by_words).to(self.device)
         with self._autocast():
             losses = model(batch)
         if not torch.isfinite(losses["loss"]):
@@ -363,9 +372,8 @@ class _Loop:
         if not len(self.corpus["val"]):
             return
         if self.rank == 0:
-            losses = evaluate_loss(
-                self.model, self.corpus["val"], self.config.batch_size, self.vocab_size, self._autocast
-            )
+            settings = self.config.batch_size, self.vocab_size, self._autocast, self.by_words
+            losses = evaluate_loss(self.model, self.corpus["val"], *settings)
             self._log({"step": self.step, "split": "val", **losses})
             self._keep(losses["loss"])
         wait_for_all(self.world)
@@ -432,16 +440,23 @@ def backward_in_threads(
 
 
 def evaluate_loss(
-    model: Any, split, batch_size: int, vocab_size: int, autocast: Callable[[], Any] = nullcontext
+    model: Any,
+    split,
+    batch_size: int,
+    vocab_size: int,
+    autocast: Callable[[], Any] = nullcontext,
+    by_words: bool = False,
 ) -> dict[str, float]:
-    """Mean of every loss term over the documents of a split."""
+    """Mean of every loss term over the documents of a split, or over all their target words."""
     model.eval()
     device, sums = next(model.parameters()).device, {}
+    whole = sum(len(document.target) for document in split) if by_words else len(split)
 
     def share(batch: Batch) -> dict[str, float]:
         with torch.no_grad(), autocast():
-            losses = model.loss(batch.to(device))
-        return {name: value.item() * len(batch) / len(split) for name, value in losses.items()}
+            losses = model.loss(replace(batch, by_words=by_words).to(device))
+        size = int(batch.target_mask.sum()) if by_words else len(batch)
+        return {name: value.item() * size / whole for name, value in losses.items()}
 
     for losses in in_threads(share, in_order(split, batch_size, vocab_size), threads_on(device)):
         sums = {name: sums.get(name, 0.0) + value for name, value in losses.items()}

@@ -26,6 +26,9 @@ _UNFIT = (  # noqa: SIM905
     "adds urgent ? -lrb- -rrb-"
 ).split()
 _UNFIT_WORDS = ("i", ":", "-", "by")
+UNKNOWN_WORD = "<unk>"  # as prepared Gigaword writes it
+# what neither the files of prepared Gigaword nor `input.txt` of DUC 2004 can give
+FIRST_SENTENCES = "its files have the first sentence of each text alone, and this row reads two"
 
 
 @dataclass(frozen=True)
@@ -42,12 +45,11 @@ class HeadlineOptions(WordOptions):
     filtered: bool = True  # training and validation pairs that the published filters drop are left out
 
     def words(self, sentence: str, tokenised: bool = False) -> list[str]:
-        """Words in lower case, digits as #. Clitics and marks are words, as in PTB."""
-        if not self.digits:
-            return super().words(sentence, tokenised)
-        # a # that is there already stands for a digit, so that ##.# is one word
-        words = super().words(sentence.replace("#", "0"), tokenised)
-        return [re.sub(r"\d", "#", word) for word in words]
+        """Words in lower case, digits as #, `<unk>` as the unknown word. Clitics and marks are words, as in PTB."""
+        if self.digits:  # a # that is there already stands for a digit, so that ##.# is one word
+            sentence = sentence.replace("#", "0")
+        words = [SPECIALS[UNK] if word == UNKNOWN_WORD else word for word in super().words(sentence, tokenised)]
+        return [re.sub(r"\d", "#", word) for word in words] if self.digits else words
 
     def example(self, document: Document) -> Example:
         """The first sentences and the headline."""
@@ -79,6 +81,13 @@ def fits(source: list[str], headline: list[str]) -> bool:
     )
 
 
+def _headline(example: Example) -> list[str]:
+    """Words of a headline for the filters: a hyphen inside a word, which `tokenize` sets apart, is no dash."""
+    if "-" in " ".join(example.reference).split():
+        return example.summary
+    return [word for word in example.summary if word != "-"]
+
+
 def narrow(wide: PreparedCorpus, options: HeadlineOptions, parts: Path) -> PreparedCorpus:
     """A corpus in the decoder's vocabulary, each document with `source_ids` of the encoder's, in files of `parts`.
 
@@ -88,15 +97,16 @@ def narrow(wide: PreparedCorpus, options: HeadlineOptions, parts: Path) -> Prepa
 
     def examples(name: str) -> Iterator[Example]:
         for example in (_in_words(wide, document) for document in wide[name]):
-            if name == "test" or not options.filtered or fits(example.words, example.summary):
+            if name == "test" or not options.filtered or fits(example.words, _headline(example)):
                 yield example
 
     headlines, both = Counter[str](), Counter[str]()
     for example in examples("train"):
         headlines.update(example.summary)
         both.update(example.words)
-    headlines.pop(SPECIALS[UNK], None)  # what neither the text nor the encoder's vocabulary has
     both += headlines
+    for counts in (headlines, both):  # `<unk>`, and what neither the text nor the encoder's vocabulary has
+        counts.pop(SPECIALS[UNK], None)
     read = Vocabulary.from_counts(
         Counter({word: n for word, n in both.items() if n >= options.fewest}), options.source_vocab_size
     )
@@ -107,7 +117,15 @@ def narrow(wide: PreparedCorpus, options: HeadlineOptions, parts: Path) -> Prepa
         splits[name] = Split.write(parts, name, map(encoder.encode_example, examples(name)), most)
     dropped = {name: n for name, split in wide.splits.items() if (n := len(split) - len(splits[name]))}
     report = f"{wide.report} Left out by the filters: {dropped or 'none'}. The encoder knows {len(read):,} words."
-    return replace(wide, encoder=encoder, splits=splits, report=report)
+    remarks = ". ".join(filter(None, [wide.remarks, _short_of_sentences(wide, options)]))
+    return replace(wide, encoder=encoder, splits=splits, report=report, remarks=remarks)
+
+
+def _short_of_sentences(corpus: PreparedCorpus, options: HeadlineOptions) -> str:
+    """A remark where several sentences are asked for and no training text has a second one; otherwise empty."""
+    if options.sentences == 1 or corpus["train"].sentence_counts.max() > 1:
+        return ""
+    return f"no training text has a second sentence, and {options.sentences} are to be read: the others are zeros"
 
 
 def _in_words(corpus: PreparedCorpus, document: EncodedDocument) -> Example:

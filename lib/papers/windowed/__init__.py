@@ -1,11 +1,12 @@
 """Windowed attention (Schüller 2019)."""
 
 from dataclasses import replace
+from functools import partial
 
 from lib.models.windowed import Windowed
 from lib.papers.paper import Paper, Preset, Variant
 from lib.papers.tables import Kept, RunFigure, Samples, Table, baseline, trained
-from lib.papers.windowed.windows import ArticleOptions
+from lib.papers.windowed.windows import ArticleOptions, start_from_vectors
 from lib.runs.config import TrainConfig
 from lib.runs.search import DecodeConfig
 from lib.system.errors import InputError
@@ -18,13 +19,13 @@ def _needed(window: int | None) -> int:
     return window
 
 
+_variant = partial(Variant, Windowed, start=start_from_vectors)
 VARIANTS = {
-    "standard": Variant(Windowed, options={"window": None, "stride": None}),  # attention over the whole text
-    "dynamic": Variant(Windowed, options={"window": _needed}),  # the decoder moves the window: summaries say when
-    "streamed": Variant(Windowed, {"encode": "stream"}, {"window": _needed}),  # each window when it is entered
-    "static": Variant(  # the window moves after a share of the words
-        Windowed, {"windowing": "static"}, {"window": _needed, "marks": False}
-    ),
+    "standard": _variant(options={"window": None, "stride": None}),  # attention over the whole text
+    "dynamic": _variant(options={"window": _needed}),  # the decoder moves the window: summaries say when
+    "streamed": _variant({"encode": "stream"}, {"window": _needed}),  # each window when it is entered
+    # the window moves after a share of the words
+    "static": _variant({"windowing": "static"}, {"window": _needed, "marks": False}),
 }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike
 
 from lib.data.batch import EncodedDocument
@@ -19,7 +20,7 @@ from lib.data.prepared import PreparedCorpus, WordOptions, cached_corpus
 from lib.data.split import Split
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL
 from lib.data.word_vectors import learn_vectors, read_vectors, similarities, target_sentences
-from lib.models.windowed import check_window, window_of
+from lib.models.windowed import Windowed, check_window, window_of
 from lib.system.errors import InputError
 from lib.system.fields import Count, Rule
 from lib.system.fingerprints import contents_digest
@@ -40,6 +41,8 @@ class ArticleOptions(WordOptions):
     marks: bool = True  # whether [SLIDE] tells in the summaries when a window moves on
     aggregate: Literal["sum", "mean"] = "sum"  # of word vectors, to compare: by the cosine, or by the dot product
     vectors: str = ""  # a file of word vectors; empty: learned from the training documents
+    start_from_vectors: bool = False  # whether the model's embeddings start from them, too
+    reading: Literal["ours", "code"] = "ours"  # of the window of a sentence that none holds, and of (14)
 
     def __post_init__(self):
         super().__post_init__()
@@ -90,7 +93,8 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
     best = similarities(summary, source, vectors, options.aggregate).argmax(1)
     ends = np.cumsum(document.sentence_lengths)
     starts, size = ends - document.sentence_lengths, len(document.source)
-    windows = [window_of(int(starts[i]), int(ends[i]), size, options.window, options.stride) for i in best]
+    box = size, options.window, options.stride, options.reading
+    windows = [window_of(int(starts[i]), int(ends[i]), *box) for i in best]
     return np.maximum.accumulate(windows)
 
 
@@ -114,6 +118,23 @@ def with_transitions(plain: PreparedCorpus, options: ArticleOptions, parts: Path
     for name, split in plain.splits.items():
         splits[name] = Split.write(parts, name, map(marked, split), len(plain.vocabulary) + split.longest)
     return replace(plain, encoder=replace(plain.encoder, options=options), splits=splits)
+
+
+def start_from_vectors(model: Windowed, corpus: PreparedCorpus) -> None:
+    """Set the embeddings of words that have a vector to it, at length 1, where the options ask for that; the others
+    stay random. Raises InputError for vectors of another width."""
+    if not corpus.options.start_from_vectors:
+        return
+    vectors = vectors_for(corpus, corpus.options)
+    if (width := vectors.shape[1]) != model.config.embedding:
+        raise InputError(
+            f"{corpus.options.vectors or 'the learned word vectors'}: {width} numbers a word, and the embeddings "
+            f"have {model.config.embedding}: give --model.embedding {width}"
+        )
+    known = vectors.any(1)
+    with torch.no_grad():
+        rows = torch.from_numpy(vectors[known]).to(model.embedding.weight)
+        model.embedding.weight[torch.from_numpy(known)] = rows / rows.norm(dim=1, keepdim=True)
 
 
 def vectors_for(corpus: PreparedCorpus, options: ArticleOptions) -> np.ndarray:
