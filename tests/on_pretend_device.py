@@ -29,7 +29,7 @@ from lib.models.hred import HRED
 from lib.models.summarizer import Summarizer
 from lib.papers import PAPERS
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.runs import loop
+from lib.runs import loop, search
 from lib.runs.config import TrainConfig
 from lib.runs.folder import Recipe, read_metrics
 from lib.runs.search import DecodeConfig, Hypothesis, beam_search, greedy_search, sample_search
@@ -96,16 +96,16 @@ def count_training(case: Case, folder: Path) -> tuple[int, loop._Loop, dict]:
         return device.synchronisations.total(), training, losses
 
 
+@torch.no_grad()
 def count_search(case: Case) -> int:
-    """The synchronisations of a step of beam search: of one more step that ends no hypothesis."""
-    seen = []
+    """The synchronisations of a step of beam search that ends no hypothesis."""
     with pretend_device() as device:
-        model, batch = moved(model_of(case)), batch_of(*case.documents).to(DEVICE)
-        for length in (3, 4):
-            device.synchronisations.clear()
-            beam_search(model, batch, replace(SEARCH, min_length=length, max_length=length))
-            seen.append(device.synchronisations.total())
-    return seen[1] - seen[0]
+        model, batch = moved(model_of(case)).eval(), batch_of(*case.documents).to(DEVICE)
+        searching = search._Search(model, batch, SEARCH)
+        searching.step(1)
+        device.synchronisations.clear()
+        searching.step(2)
+        return device.synchronisations.total()
 
 
 # ------------------------------------------------------------------------------------------------------ every model
@@ -135,10 +135,10 @@ def test_dropout_and_adam(dropping, tmp_path):
         assert all(torch.isfinite(p).all() for p in [*losses.values(), *training.model.parameters()])
 
 
-def search_both(case: Case, search: Callable[[Any, Batch], list[Hypothesis]]) -> None:
-    expected = search(model_of(case), batch_of(*case.documents))
+def search_both(case: Case, write: Callable[[Any, Batch], list[Hypothesis]]) -> None:
+    expected = write(model_of(case), batch_of(*case.documents))
     with pretend_device():
-        ours = search(moved(model_of(case)), batch_of(*case.documents).to(DEVICE))
+        ours = write(moved(model_of(case)), batch_of(*case.documents).to(DEVICE))
     same_hypotheses(ours, expected)
 
 
@@ -178,6 +178,15 @@ def test_the_same_sentences_are_chosen(extractor):
     expected = model_of(extractor).choose(batch_of(*extractor.documents))
     with pretend_device(), torch.no_grad():
         assert moved(model_of(extractor)).choose(batch_of(*extractor.documents).to(DEVICE)) == expected
+
+
+def test_a_batch_is_copied_without_a_wait():
+    with pretend_device() as device:
+        batch = batch_of().to(DEVICE)
+        assert {x.device for x in vars(batch).values() if isinstance(x, torch.Tensor)} == {DEVICE}
+        for name in ("sentence_mask", "sentence_of", "sentences", "ragged", "packed"):
+            getattr(batch, name)
+        assert not device.synchronisations
 
 
 # ------------------------------------------------------------------------------------------------------- whole runs

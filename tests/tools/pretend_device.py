@@ -218,8 +218,8 @@ def _check_devices(name: str, args: Sequence[Any], tensors: list[Tensor]) -> Non
 def _waits(name: str, args: Sequence[Any], kwargs: dict[str, Any], here: bool) -> bool:
     """Whether the host waits for the device: for numbers, for how many there are, or for a copy either way."""
     if name == "_to_copy":
-        asked = kwargs.get("device")
-        return asked is not None and here != _is_ours(asked)
+        asked, pinned = kwargs.get("device"), kwargs.get("non_blocking") and getattr(args[0], "pinned", False)
+        return asked is not None and here != _is_ours(asked) and not pinned
     if name == "copy_":
         target, source = args[:2]
         return isinstance(target, PretendTensor) != isinstance(source, PretendTensor) and source.dim() > 0
@@ -248,6 +248,7 @@ class _Functions(TorchFunctionMode):
             Tensor.new_tensor: self._new_tensor,
             Tensor.tolist: self._tolist,
             Tensor.numpy: self._numpy,
+            Tensor.pin_memory: self._pin_memory,
             Tensor.__getitem__: self._getitem,
             Tensor.__setitem__: self._setitem,
             F.scaled_dot_product_attention: self._attention,
@@ -284,6 +285,11 @@ class _Functions(TorchFunctionMode):
         if isinstance(x, PretendTensor):
             raise Fault("numpy: an array, such as the kernels of the CPU read, of a tensor of the device")
         return x.numpy(**kwargs)
+
+    def _pin_memory(self, x: Tensor) -> Any:
+        pinned: Any = x.clone()
+        pinned.pinned = True
+        return pinned
 
     def _index(self, owner: Tensor, index: Any) -> Any:
         """An index whose lists are tensors where their owner is, as PyTorch makes them."""
