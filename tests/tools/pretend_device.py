@@ -99,7 +99,7 @@ class PretendTensor(Tensor):
     def __repr__(self, **_) -> str:
         return f"PretendTensor({self.inner!r})"
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
@@ -124,7 +124,7 @@ def pretend_device() -> Iterator[Device]:
         yield device
 
 
-def moved(model: Module) -> Module:
+def moved(model: Module) -> Any:
     """A model on the device, where layers that share weights go on to share them."""
     before = torch.__future__.get_swap_module_params_on_conversion()
     torch.__future__.set_swap_module_params_on_conversion(True)
@@ -258,8 +258,9 @@ class _Functions(TorchFunctionMode):
             torch.lstm_cell: self._recurrent(torch.lstm_cell),
         }
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        return self.own.get(func, func)(*args, **(kwargs or {}))
+    def __torch_function__(self, func: Any, types, args=(), kwargs=None):
+        chosen: Callable = self.own.get(func) or func
+        return chosen(*args, **(kwargs or {}))
 
     def _from_host(self, values: Any, **kwargs) -> Tensor:
         self.device.wait()
