@@ -123,7 +123,7 @@ def test_a_training_step_is_the_kernels(case, tmp_path):
         if parameter.grad is not None:
             close(on_cpu(ours.grad), parameter.grad, f"gradient of {name}")
         close(on_cpu(ours), parameter, name)
-    assert synchronisations <= json.loads(COUNTED.read_text())[str(case)][0]
+    assert synchronisations <= json.loads(COUNTED.read_text("utf-8"))[str(case)][0]
 
 
 def test_dropout_and_adam(dropping, tmp_path):
@@ -151,7 +151,7 @@ def test_searches_write_the_same(writer):
 
 
 def test_synchronisations_of_a_search_step(writer):
-    assert count_search(writer) <= json.loads(COUNTED.read_text())[str(writer)][1]
+    assert count_search(writer) <= json.loads(COUNTED.read_text("utf-8"))[str(writer)][1]
 
 
 def test_what_is_shown_is_the_same(writer):
