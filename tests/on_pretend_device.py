@@ -87,6 +87,13 @@ def same_hypotheses(ours: Sequence[Hypothesis], expected: Sequence[Hypothesis]) 
     close([h.log_prob for h in ours], [h.log_prob for h in expected], "log P")
 
 
+def counted(case: Case) -> list[int]:
+    """The synchronisations that a case may have."""
+    numbers = json.loads(COUNTED.read_text("utf-8"))
+    assert str(case) in numbers, f"{case} has no line in {COUNTED.name}: python -m tests.on_pretend_device"
+    return numbers[str(case)]
+
+
 def count_training(case: Case, folder: Path) -> tuple[int, loop._Loop, dict]:
     """The synchronisations of a training step, the training after it and its losses."""
     with pretend_device() as device:
@@ -123,7 +130,7 @@ def test_a_training_step_is_the_kernels(case, tmp_path):
         if parameter.grad is not None:
             close(on_cpu(ours.grad), parameter.grad, f"gradient of {name}")
         close(on_cpu(ours), parameter, name)
-    assert synchronisations <= json.loads(COUNTED.read_text("utf-8"))[str(case)][0]
+    assert synchronisations <= counted(case)[0]
 
 
 def test_dropout_and_adam(dropping, tmp_path):
@@ -151,7 +158,7 @@ def test_searches_write_the_same(writer):
 
 
 def test_synchronisations_of_a_search_step(writer):
-    assert count_search(writer) <= json.loads(COUNTED.read_text("utf-8"))[str(writer)][1]
+    assert count_search(writer) <= counted(writer)[1]
 
 
 def test_what_is_shown_is_the_same(writer):
@@ -300,12 +307,12 @@ def test_a_further_synchronisation_is_counted(monkeypatch, tmp_path):
 
 def main() -> None:
     """Count the synchronisations of all cases, and write them where the tests read them."""
-    counted = {}
+    numbers = {}
     with tempfile.TemporaryDirectory() as folder:
         for case in cases(PAPERS):
             step, *_ = count_training(case, Path(folder))
-            counted[str(case)] = [step, *([count_search(case)] if issubclass(case.kind, Summarizer) else [])]
-    lines = [f"{json.dumps(name)}: {numbers}" for name, numbers in counted.items()]
+            numbers[str(case)] = [step, *([count_search(case)] if issubclass(case.kind, Summarizer) else [])]
+    lines = [f"{json.dumps(name)}: {counts}" for name, counts in numbers.items()]
     COUNTED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
