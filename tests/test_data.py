@@ -511,11 +511,10 @@ def test_no_document_is_left_out_for_its_length():
 
 def test_buckets_by_token_budget():
     lengths = np.random.default_rng(0).integers(1, 1000, 103)
-    sampler = BucketSampler(lengths, batch_size=20, seed=3, tokens=4000, multiple=2)
+    sampler = BucketSampler(lengths, batch_size=20, seed=3, tokens=4000, least=2)
     for epoch in range(3):
         for batch in sampler.epoch(epoch):
-            assert len(batch) <= 20
-            assert len(batch) % 2 == 0
+            assert 2 <= len(batch) <= 20
             assert len(batch) * lengths[batch].max() <= 4000
     assert len(set(np.concatenate(sampler.epoch(0)).tolist())) >= 103 - len(sampler.epoch(0))
     every = [*sampler.epoch(0), *sampler.epoch(1), *sampler.epoch(2)]
@@ -523,7 +522,22 @@ def test_buckets_by_token_budget():
     for step in [*range(len(every)), 0, len(every) - 1, 5]:
         assert (sampler.batch(step) == every[step]).all()
     with pytest.raises(ValueError, match="do not hold 2 x the longest"):
-        BucketSampler(lengths, 20, 3, tokens=999, multiple=2)
+        BucketSampler(lengths, 20, 3, tokens=999, least=2)
+
+
+def test_processes_share_the_batches_of_one():
+    """But those that have no document for each of them."""
+    lengths = np.random.default_rng(0).integers(1, 1000, 103)
+    alone, shared = (BucketSampler(lengths, 20, 3, tokens=6000, least=n).epoch(0) for n in (1, 5))
+    assert [b.tolist() for b in shared] == [b.tolist() for b in alone if len(b) >= 5]
+    assert any(len(b) % 5 for b in shared)
+
+
+def test_batches_in_order_keep_to_a_budget():
+    documents = [document([[4] * n], [4, 3], str(n)) for n in (2, 3, 9, 1, 1, 1, 1)]
+    ids = [batch.ids for batch in in_order(documents, 3, VOCAB, tokens=6)]
+    assert ids == [["2", "3"], ["9"], ["1", "1", "1"], ["1"]]
+    assert [len(batch) for batch in in_order(documents, 3, VOCAB)] == [3, 3, 1]
 
 
 def test_a_corpus_smaller_than_a_batch_is_one_batch():

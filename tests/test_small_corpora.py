@@ -24,7 +24,7 @@ PARTS = {  # the headings with which it begins, and behind it
     "read_again": ("# 1. Headlines, and which of their words are copied", "# 2. Two tasks with a known answer"),
     "hierarchical_transformer": ("# 3. Real papers", "# 4. The paper's claims"),
 }
-UNNAMED = ("hierarchical_transformer", "read_again")  # whose losses are shown and not saved
+UNNAMED = ("hierarchical_transformer",)  # whose losses are shown and not saved
 NEWS = (
     "Rain fell on {0} fields near the river on Monday. Farmers said that the harvest of {0} villages would be late.",
     "The bank of the north raised {0} rates by half a point. It was the third time this year. Prices fell at once.",

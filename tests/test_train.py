@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from itertools import pairwise
 from types import SimpleNamespace
@@ -307,9 +308,9 @@ from dataclasses import asdict, fields, replace
 from lib.data.prepared import PreparedCorpus
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.devices import processes
-from tests.test_train import BY_WORDS, CONFIG, MEM2MEM, READ_AGAIN, model, ragged, reader
+from tests.test_train import BY_WORDS, MEM2MEM, READ_AGAIN, UNEVEN, model, ragged, reader
 from lib.runs.loop import train
-corpus, config = PreparedCorpus.load(sys.argv[1], CohanOptions), replace(CONFIG, accumulate=2)
+corpus, config = PreparedCorpus.load(sys.argv[1], CohanOptions), replace(UNEVEN, accumulate=3)
 words = ragged(corpus), replace(BY_WORDS, accumulate=2), sys.argv[2] + "words"
 with processes():
     train(MEM2MEM, model().double(), corpus, config, sys.argv[2], progress=False, device="cpu")
@@ -317,9 +318,12 @@ with processes():
 """
 
 
+UNEVEN = replace(CONFIG, batch_size=20, batch_tokens=45)  # 3 documents of 15 words: two and one
+
+
 def test_two_processes_give_the_result_of_one(planted_corpus, tmp_path):
     # in double precision, because Adam makes rounding errors large where a gradient is nearly 0
-    one = train(MEM2MEM, model().double(), planted_corpus, CONFIG, tmp_path / "one", progress=False)
+    one = train(MEM2MEM, model().double(), planted_corpus, UNEVEN, tmp_path / "one", progress=False)
     planted_corpus.save(tmp_path / "corpus")
     (tmp_path / "two.py").write_text(TWO_PROCESSES, encoding="utf-8")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
@@ -429,9 +433,49 @@ def test_processes_wait_for_a_run_that_another_holds(two_processes):
     assert steps == [*range(1, CONFIG.steps + 1)]
 
 
+def test_processes_share_out_the_parts_of_a_batch():
+    """None has parts larger than a process alone, nor more of them than it takes."""
+    batch = np.arange(105)
+    for world, count in ((1, 16), (3, 6), (4, 4), (8, 2), (16, 1), (50, 1)):
+        parts = [training._parts(batch, 16, rank, world) for rank in range(world)]
+        assert {len(own) for own in parts} == {count}
+        assert sorted(np.concatenate([part for own in parts for part in own])) == batch.tolist()
+        assert max(len(part) for own in parts for part in own) <= 7
+
+
+def test_validation_keeps_to_what_a_part_of_a_batch_may_hold(planted_corpus, tmp_path, monkeypatch):
+    sizes, network = [], model()
+    loss = network.loss
+    monkeypatch.setattr(network, "loss", lambda batch: sizes.append(len(batch)) or loss(batch))
+    config = replace(CONFIG, steps=1, batch_size=20, batch_tokens=90, accumulate=3)
+    train(MEM2MEM, network, planted_corpus, config, tmp_path / "tokens", progress=False)
+    assert sizes[3:] == [2, 2, 2], "after three parts, documents of 15 words"
+    sizes.clear()
+    train(MEM2MEM, network, planted_corpus, replace(CONFIG, steps=1, accumulate=4), tmp_path / "rows", progress=False)
+    assert sizes[4:] == [1] * 6
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_matmul_precision_is_for_training_alone(planted_corpus, tmp_path, monkeypatch, fails):
+    used, network = [], model()
+    loss = network.loss
+
+    def losses(batch):
+        used.append(torch.get_float32_matmul_precision())
+        if fails:
+            raise FloatingPointError("in between")
+        return loss(batch)
+
+    monkeypatch.setattr(network, "loss", losses)
+    config = replace(CONFIG, steps=1, matmul_precision="high")
+    with pytest.raises(FloatingPointError, match="in between") if fails else nullcontext():
+        train(MEM2MEM, network, planted_corpus, config, tmp_path, progress=False)
+    assert set(used) == {"high"} and torch.get_float32_matmul_precision() == "highest"
+
+
 def test_a_batch_that_processes_cannot_share(planted_corpus, tmp_path):
-    with pytest.raises(RunError, match="cannot be shared by 3 processes"):
-        training._Loop(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, 0, 3, torch.device("cpu"), False)
+    with pytest.raises(RunError, match="cannot be shared by 5 processes"):
+        training._Loop(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, 0, 5, torch.device("cpu"), False)
 
 
 # ----------------------------------------------------------------------------------------------- command line

@@ -83,13 +83,13 @@ class Batch:
     def sentence_mask(self) -> Tensor:
         """[B, L]"""
         mask = torch.arange(int(self.sentence_counts.max())) < self.sentence_counts[:, None]
-        return mask.to(self.source.device)
+        return _put(mask, self.source.device)
 
     @cached_property
     def sentence_of(self) -> Tensor:
         """[B, N] m(i): the sentence of word i; 0 where padded."""
         numbers, _ = _pad([np.repeat(np.arange(len(n)), n) for n in self.sentence_lengths])
-        return numbers.to(self.source.device)
+        return _put(numbers, self.source.device)
 
     @cached_property
     def sentences(self) -> "Sentences":
@@ -119,7 +119,7 @@ class Batch:
         """All sentences as one packed sequence."""
         packed = _pack_sentences(self.sentence_lengths, self.source.shape[1], int(self.sentence_counts.max()))
         device = self.source.device
-        return replace(packed, words=packed.words.to(device), sentences=packed.sentences.to(device))
+        return replace(packed, words=_put(packed.words, device), sentences=_put(packed.sentences, device))
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,13 @@ def _moved(part: Any, device: torch.device | str) -> Any:
     """A dataclass whose tensors are on `device`."""
     values = {field.name: getattr(part, field.name) for field in fields(part)}
     tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
-    return replace(part, **{name: value.to(device, non_blocking=True) for name, value in tensors.items()})
+    return replace(part, **{name: _put(value, device) for name, value in tensors.items()})
+
+
+def _put(tensor: Tensor, device: torch.device | str) -> Tensor:
+    """A tensor on `device`; from the CPU through pinned memory, without which a GPU is waited for."""
+    pinned = tensor.device.type == "cpu" != torch.device(device).type
+    return (tensor.pin_memory() if pinned else tensor).to(device, non_blocking=True)
 
 
 def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:

@@ -16,19 +16,19 @@ class BucketSampler:
     the same number of documents; a corpus smaller than one batch is one batch.
 
     With a budget of `tokens`, a batch has as many documents as fit into it when all are padded to the longest, at
-    most `batch_size` and always a multiple of `multiple` (processes that share it).
+    most `batch_size` and at least `least` (processes that share it).
     """
 
     def __init__(
-        self, lengths, batch_size: int, seed: int, pool: int = 50, tokens: int | None = None, multiple: int = 1
+        self, lengths, batch_size: int, seed: int, pool: int = 50, tokens: int | None = None, least: int = 1
     ):
         self.lengths, self.seed, self.pool = np.asarray(lengths), seed, pool
         if not len(self.lengths):
             raise InputError("there is no document to train on")
-        self.batch_size, self.tokens, self.multiple = min(batch_size, len(self.lengths)), tokens, multiple
-        if tokens and tokens < multiple * self.lengths.max():
+        self.batch_size, self.tokens, self.least = min(batch_size, len(self.lengths)), tokens, least
+        if tokens and tokens < least * self.lengths.max():
             raise InputError(
-                f"{tokens} tokens do not hold {multiple} x the longest document, {self.lengths.max()} words"
+                f"{tokens} tokens do not hold {least} x the longest document, {self.lengths.max()} words"
             )
         self._batches: list[np.ndarray] = []  # of the last epoch asked for
         self._first = (0, 0)  # its number, and its first step
@@ -61,8 +61,7 @@ class BucketSampler:
                 current, longest = [], self.lengths[document]
             current.append(document)
         batches.append(current)
-        whole = (len(b) - len(b) % self.multiple for b in batches)
-        return [np.array(b[:n]) for b, n in zip(batches, whole) if n]
+        return [np.array(batch) for batch in batches if len(batch) >= self.least]
 
     def batch(self, step: int) -> np.ndarray:
         """Indices of the documents of training step `step`, counted from 0 over all epochs."""
@@ -78,7 +77,21 @@ class BucketSampler:
             number, first, self._batches = number + 1, first + len(self._batches), []
 
 
-def in_order(split: Sequence[EncodedDocument], batch_size: int, vocab_size: int) -> Iterator[Batch]:
-    """Batches of a split in its own order, for validation and generation."""
-    for start in range(0, len(split), batch_size):
-        yield make_batch([split[i] for i in range(start, min(start + batch_size, len(split)))], vocab_size)
+def in_order(
+    split: Sequence[EncodedDocument], batch_size: int, vocab_size: int, tokens: int | None = None
+) -> Iterator[Batch]:
+    """Batches of a split in its own order, for validation and generation.
+
+    tokens: at most so many source words in a batch, padding counted in; a longer document is alone.
+    """
+    batch: list[EncodedDocument] = []
+    longest = 0
+    for document in split:
+        longest = max(longest, len(document.source))
+        over = tokens is not None and (len(batch) + 1) * longest > tokens
+        if batch and (over or len(batch) == batch_size):
+            yield make_batch(batch, vocab_size)
+            batch, longest = [], len(document.source)
+        batch.append(document)
+    if batch:
+        yield make_batch(batch, vocab_size)

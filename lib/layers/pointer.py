@@ -60,8 +60,7 @@ class Mixture:
         """
         if not compiled(self.weight):
             p = self.distribution(extra)
-            for row, words in zip(p, barred):
-                row[words] = 0
+            p[_places(barred)] = 0
             values, words = p.topk(min(k, p.shape[1]), 1)
             return values.log(), words
         rows = len(self.features)
@@ -101,11 +100,17 @@ class Shortlist:
         self, k: int, barred: list[list[int]], extra: int, memory: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """The k best words (`Mixture.best`), of as many as there are."""
-        log_p = self.scores.log_softmax(1)
-        for row, words, ids in zip(log_p, self.words, barred):
-            row[torch.isin(words, words.new_tensor(ids))] = -torch.inf
+        closed = torch.zeros(len(self.words), self.size + extra, dtype=torch.bool, device=self.words.device)
+        closed[_places(barred)] = True
+        log_p = self.scores.log_softmax(1).masked_fill(closed.gather(1, self.words), -torch.inf)
         values, places = log_p.topk(min(k, log_p.shape[1]), 1)
         return values, self.words.gather(1, places)
+
+
+def _places(barred: list[list[int]]) -> tuple[list[int], list[int]]:
+    """Rows and ids of the words that are barred in each row: one index, so that a GPU is waited for once, not once a
+    row."""
+    return [row for row, ids in enumerate(barred) for _ in ids], [word for ids in barred for word in ids]
 
 
 class GenerateOrCopy(nn.Module):
@@ -138,8 +143,8 @@ class GenerateOrCopy(nn.Module):
         copied = _log_copied(output, target)
         known = (target < self.vocabulary.out_features) & (weights > 0)
         only_copied = (weights * ~known * copied).sum()
-        log_z = F.logsigmoid(output.switch)[known]
-        rows = output.features[known], target[known], log_z, copied[known], weights[known]
+        at = places_of(known)
+        rows = output.features[at], target[at], F.logsigmoid(output.switch)[at], copied[at], weights[at]
         return _vocabulary_nll(self.vocabulary.weight, self.vocabulary.bias, *rows) - only_copied
 
     def mixture(self, output: PointerOutput) -> Mixture:
@@ -189,9 +194,15 @@ class Generator(GenerateOrCopy):
         return super().log_prob(output, in_vocabulary(target, self.vocabulary.out_features))
 
     def nll(self, output: PointerOutput, target: Tensor, weights: Tensor) -> Tensor:
-        target, counted = in_vocabulary(target, self.vocabulary.out_features), weights > 0
-        rows = output.features[counted], self.vocabulary.weight, self.vocabulary.bias
-        return softmax_nll(*rows, target[counted], weights[counted])
+        target, at = in_vocabulary(target, self.vocabulary.out_features), places_of(weights > 0)
+        rows = output.features[at], self.vocabulary.weight, self.vocabulary.bias
+        return softmax_nll(*rows, target[at], weights[at])
+
+
+def places_of(mask: Tensor) -> tuple[Tensor, ...]:
+    """Where a mask is true, to index several tensors: a mask as an index would be counted anew for each of them, and
+    in the backward pass, and a GPU is waited for each time."""
+    return mask.nonzero(as_tuple=True)
 
 
 def _log_copied(output: PointerOutput, target: Tensor) -> Tensor:

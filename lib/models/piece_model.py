@@ -7,6 +7,7 @@ from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
+from lib.layers.pointer import places_of
 from lib.models.summarizer import SoftmaxModel
 
 
@@ -50,9 +51,9 @@ class PieceModel(SoftmaxModel):
         if not self.config.smoothing:
             return nll
         weight, bias = self.output_layer()
-        counted = weights > 0
-        features, weights = features[counted], weights[counted]
-        target = in_vocabulary(target[counted], self.config.vocab_size)
+        at = places_of(weights > 0)
+        features, weights = features[at], weights[at]
+        target = in_vocabulary(target[at], self.config.vocab_size)
         right = (features * self.embedding(target)).sum(-1) + bias[target]
         whole, pad = features @ weight.sum(0) + bias.sum(), features @ weight[PAD] + bias[PAD]
         right, whole, pad = ((weights * scores).sum() for scores in full_precision(right, whole, pad))

@@ -15,7 +15,7 @@ from lib.layers.attention import Attention, full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.gru import GRU, GatedGRU
 from lib.layers.lstm import LSTM
-from lib.layers.pointer import DecoderOutput, Mixture, joint_nll
+from lib.layers.pointer import DecoderOutput, Mixture, joint_nll, places_of
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import Summarizer, target_weights
 from lib.system.errors import InputError
@@ -252,10 +252,10 @@ class ReadAgain(Summarizer):
 
     def nll(self, output: ReadAgainOutput, batch: Batch, state: ReadAgainState) -> Tensor:
         """Equation 18, as from `log_prob`, with less memory."""
-        mask, layer = batch.target_mask, self.vocabulary
+        layer, at = self.vocabulary, places_of(batch.target_mask)
         weights, (target, copied) = target_weights(batch, output.copy.dtype), self._copied(output, batch.target)
-        rows = target[mask], copied[mask], output.copy.logsumexp(-1)[mask], weights[mask]
-        return joint_nll(output.features[mask], layer.weight, layer.bias, *rows)
+        rows = target[at], copied[at], output.copy.logsumexp(-1)[at], weights[at]
+        return joint_nll(output.features[at], layer.weight, layer.bias, *rows)
 
     def mixture(self, output: ReadAgainOutput, state: ReadAgainState) -> Mixture:
         copy, layer = output.copy[:, -1], self.vocabulary

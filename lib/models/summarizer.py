@@ -9,7 +9,15 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.layers.attention import full_precision
-from lib.layers.pointer import DecoderOutput, GenerateOrCopy, Mixture, PointerOutput, Shortlist, softmax_nll
+from lib.layers.pointer import (
+    DecoderOutput,
+    GenerateOrCopy,
+    Mixture,
+    PointerOutput,
+    Shortlist,
+    places_of,
+    softmax_nll,
+)
 
 
 class Summarizer(nn.Module):
@@ -173,9 +181,9 @@ class SoftmaxModel(Summarizer):
 
     def summed_nll(self, features: Tensor, target: Tensor, weights: Tensor) -> Tensor:
         """The sum, by `weights` [B, T], of -log P of the target [B, T] for features [B, T, F]."""
-        counted = weights > 0
-        target = in_vocabulary(target[counted], self.config.vocab_size)
-        return softmax_nll(features[counted], *self.output_layer(), target, weights[counted])
+        at = places_of(weights > 0)
+        target = in_vocabulary(target[at], self.config.vocab_size)
+        return softmax_nll(features[at], *self.output_layer(), target, weights[at])
 
 
 def target_weights(batch: Batch, dtype: torch.dtype) -> Tensor:

@@ -17,7 +17,7 @@ class TrainConfig(Checked):
 
     batch_size: Count = 16  # documents
     batch_tokens: Count | None = None  # at most so many source words in a batch, padding counted in
-    accumulate: Count = 1  # parts in which a batch is computed, to save memory
+    accumulate: Count = 1  # parts in which a batch is computed, to save memory; shared out among processes
     loss_mean: Literal["documents", "words"] = "documents"  # of an update: of documents' means, or of all its words
     epochs: Count = 15
     steps: Count | None = None  # in place of epochs
@@ -37,6 +37,7 @@ class TrainConfig(Checked):
     keep_best: Count = 1  # checkpoints with the least validation loss; several can be averaged
     log_every: Count = 10  # steps
     bf16: bool = False  # products in bfloat16: on a GPU, or for transformers on a CPU that has them
+    matmul_precision: Literal["highest", "high", "medium"] = "highest"  # of float32 products; high: TF32 on a GPU
 
     def __post_init__(self):
         super().__post_init__()

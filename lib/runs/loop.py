@@ -43,7 +43,7 @@ from lib.runs.folder import (
     weights_of,
 )
 from lib.runs.run import Run
-from lib.system.devices import device_named, has_bf16_products, processes, wait_for_all
+from lib.system.devices import device_named, float32_products, has_bf16_products, processes, wait_for_all
 from lib.system.errors import CompanionError, RunError
 from lib.system.files import LOCK_MODE, cached, of_the_system, remove_leftovers, unwritable, write_json, write_whole
 from lib.system.fingerprints import digest
@@ -95,7 +95,7 @@ def train(
         loop = _Loop(recipe, model.to(place), corpus, config, Path(output), rank, world, place, progress)
         try:
             Path(output).mkdir(parents=True, exist_ok=True)
-            with _held(Path(output), rank, world):
+            with _held(Path(output), rank, world), float32_products(config.matmul_precision):
                 loop.start(resume)
                 loop.run()
         except OSError as error:
@@ -200,7 +200,7 @@ class _Loop:
         self.record = run_config(recipe, model, corpus, config)
         self.vocab_size = len(corpus.vocabulary)
         self.sampler = BucketSampler(
-            corpus["train"].source_lengths, config.batch_size, config.seed, tokens=config.batch_tokens, multiple=world
+            corpus["train"].source_lengths, config.batch_size, config.seed, tokens=config.batch_tokens, least=world
         )
         self.total = config.steps or self.sampler.batches_in(config.epochs)
         self.steps_an_epoch = self.sampler.batches_in(1)
@@ -208,10 +208,10 @@ class _Loop:
         self.by_words = config.loss_mean == "words"
         if self.by_words and not getattr(model, "by_words", False):
             raise RunError(f"the loss of {type(model).__name__} has no mean over words: loss_mean must be documents")
-        if self.sampler.batch_size % world:
+        if self.sampler.batch_size < world:
             raise RunError(
                 f"a batch of {self.sampler.batch_size} documents cannot be shared by {world} processes: choose "
-                "a batch size that is a multiple of them, and no larger than the training set"
+                "a batch size of at least as many, or start fewer"
             )
         self.optimizer = _optimizer(model, config)
         self.threads = threads_on(device) if world == 1 else 1
@@ -310,14 +310,13 @@ class _Loop:
         self.optimizer.zero_grad(set_to_none=True)
         if self.world > 1 or self.device.type != "cpu":  # each process its own places, and a resumed run those it had
             torch.manual_seed(seed_of(self.config.seed, self.step, self.rank))
-        batch = self.sampler.batch(self.step)
-        mine = batch[self.rank :: self.world]
-        parts = np.array_split(mine, min(self.config.accumulate, len(mine)))
-        losses = {}
+        batch, losses = self.sampler.batch(self.step), {}
+        parts = _parts(batch, self.config.accumulate, self.rank, self.world)
         for part in parts:
             alone = part is not parts[-1] and self.world > 1
             with model.no_sync() if alone else nullcontext():  # processes exchange gradients once
-                terms = self._backward(model, part, self._size(part) / (self._size(batch) / self.world))
+                # processes are averaged
+                terms = self._backward(model, part, self.world * self._size(part) / self._size(batch))
             losses = {name: losses.get(name, 0) + value for name, value in terms.items()}
         self.step += 1
         for group in self.optimizer.param_groups:
@@ -372,12 +371,18 @@ class _Loop:
         if not len(self.corpus["val"]):
             return
         if self.rank == 0:
-            settings = self.config.batch_size, self.vocab_size, self._autocast, self.by_words
+            rows, tokens = self._limits()
+            settings = rows, self.vocab_size, self._autocast, tokens, self.by_words
             losses = evaluate_loss(self.model, self.corpus["val"], *settings)
             self._log({"step": self.step, "split": "val", **losses})
             self._keep(losses["loss"])
         wait_for_all(self.world)
         self.rises = self._rises()
+
+    def _limits(self) -> tuple[int, int | None]:
+        """Documents and source words of a batch in validation, at most: those of a part of one in training."""
+        parts, tokens = self.config.accumulate, self.config.batch_tokens
+        return -(-self.config.batch_size // parts), tokens and tokens // parts
 
     def _rises(self) -> int:
         """The number of validations whose loss was higher than that of the one before; the one at the end of a run,
@@ -416,6 +421,12 @@ class _Loop:
         write_whole(self.folder / f"{which}.safetensors", save(tensors, {"meta": json.dumps(meta)}))
 
 
+def _parts(batch: np.ndarray, accumulate: int, rank: int, world: int) -> list[np.ndarray]:
+    """A process's documents of a batch, in its share of the parts: none is larger than with one process alone."""
+    mine = batch[rank::world]
+    return np.array_split(mine, min(-(-accumulate // world), len(mine)))
+
+
 def backward_in_threads(
     model: nn.Module, losses_of: Callable, shares: Sequence, weights: Sequence[float], seeds=()
 ) -> dict[str, torch.Tensor]:
@@ -445,9 +456,11 @@ def evaluate_loss(
     batch_size: int,
     vocab_size: int,
     autocast: Callable[[], Any] = nullcontext,
+    tokens: int | None = None,
     by_words: bool = False,
 ) -> dict[str, float]:
-    """Mean of every loss term over the documents of a split, or over all their target words."""
+    """Mean of every loss term over the documents of a split, or over all their target words. tokens: of a batch, at
+    most, as `in_order` takes it."""
     model.eval()
     device, sums = next(model.parameters()).device, {}
     whole = sum(len(document.target) for document in split) if by_words else len(split)
@@ -458,7 +471,7 @@ def evaluate_loss(
         size = int(batch.target_mask.sum()) if by_words else len(batch)
         return {name: value.item() * size / whole for name, value in losses.items()}
 
-    for losses in in_threads(share, in_order(split, batch_size, vocab_size), threads_on(device)):
+    for losses in in_threads(share, in_order(split, batch_size, vocab_size, tokens), threads_on(device)):
         sums = {name: sums.get(name, 0.0) + value for name, value in losses.items()}
     return sums
 

@@ -29,6 +29,17 @@ def device_named(name: str | None = None) -> torch.device:
     return device
 
 
+@contextmanager
+def float32_products(precision: str) -> Iterator[None]:
+    """Products of float32 matrices in a precision by PyTorch's name ("highest", "high", "medium") for a while."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
 def rank_device() -> int:
     return int(os.environ.get("LOCAL_RANK", 0))
 

@@ -1,0 +1,320 @@
+"""Every variant of every paper on a device that is not there (`tests.tools.pretend_device`): what a GPU would refuse
+is found without one, and losses, gradients and texts are those of the CPU's kernels.
+
+    python -m pytest tests/on_pretend_device.py -q -k mem2mem
+    python -m tests.on_pretend_device               # counts the synchronisations of all anew
+
+To import the device changes PyTorch, so that pytest does not collect this file by its name: `tests/test_devices.py`
+runs it in a process of its own.
+"""
+
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import lib
+from lib.data.batch import Batch
+from lib.data.prepared import PreparedCorpus, TextEncoder
+from lib.data.split import Split
+from lib.data.vocabulary import SPECIALS, Vocabulary
+from lib.evaluation.interventions import changes_of, log_probs
+from lib.models.hred import HRED
+from lib.models.summarizer import Summarizer
+from lib.papers import PAPERS
+from lib.papers.mem2mem.sections import CohanOptions
+from lib.runs import loop, search
+from lib.runs.config import TrainConfig
+from lib.runs.folder import Recipe, read_metrics
+from lib.runs.search import DecodeConfig, Hypothesis, beam_search, greedy_search, sample_search
+from lib.system.files import trained_folder
+from tests.conftest import VOCAB, batch_of, make_planted_corpus
+from tests.test_models import CONCERNED, Case, cases
+from tests.tools.pretend_device import DEVICE, Fault, moved, on_cpu, pretend_device
+
+COUNTED = Path(__file__).parent / "cases" / "synchronisations.json"  # case -> of a training step, of a search step
+CPU = torch.device("cpu")
+SEARCH = DecodeConfig(beam=2, min_length=4, max_length=4, block_ngrams=2)
+
+
+def pytest_generate_tests(metafunc):
+    """Of each class of models the first case; the others take long."""
+    for name in CONCERNED.keys() & set(metafunc.fixturenames):
+        kinds: set[type] = set()
+        chosen = []
+        for case in filter(CONCERNED[name], cases(PAPERS)):
+            chosen.append(pytest.param(case, marks=[pytest.mark.long] if case.kind in kinds else [], id=str(case)))
+            kinds.add(case.kind)
+        metafunc.parametrize(name, chosen)
+
+
+def model_of(case: Case, **changes) -> Any:
+    return case.model(**changes).float()
+
+
+def put(model: Any, device: torch.device) -> Any:
+    return moved(model) if device == DEVICE else model
+
+
+def loop_of(case: Case, folder: Path, device: torch.device, **changes) -> loop._Loop:
+    """Training of a case on its documents, in one batch; the rate of SGD is 1."""
+    vocabulary = Vocabulary([f"w{i}" for i in range(VOCAB - len(SPECIALS))])
+    encoder = TextEncoder(CohanOptions(vocab_size=VOCAB), vocabulary)
+    corpus = PreparedCorpus("tiny", encoder, {"train": Split.of(case.documents), "val": Split.of([])})
+    config = TrainConfig(batch_size=3, optimizer="sgd", learning_rate=1.0, max_norm=0.5)
+    model = put(model_of(case, **changes), device)
+    return loop._Loop(Recipe("mem2mem"), model, corpus, config, folder, 0, 1, device, False)
+
+
+def close(ours: Any, expected: Any, what: Any) -> None:
+    assert torch.allclose(torch.as_tensor(ours), torch.as_tensor(expected), rtol=1e-4, atol=2e-5), what
+
+
+def closely(ours: dict, expected: dict) -> None:
+    assert ours.keys() == expected.keys()
+    for name, value in on_cpu(ours).items():
+        close(value, expected[name], name)
+
+
+def same_hypotheses(ours: Sequence[Hypothesis], expected: Sequence[Hypothesis]) -> None:
+    assert [h.ids for h in ours] == [h.ids for h in expected]
+    close([h.log_prob for h in ours], [h.log_prob for h in expected], "log P")
+
+
+def counted(case: Case) -> list[int]:
+    """The synchronisations that a case may have."""
+    numbers = json.loads(COUNTED.read_text("utf-8"))
+    assert str(case) in numbers, f"{case} has no line in {COUNTED.name}: python -m tests.on_pretend_device"
+    return numbers[str(case)]
+
+
+def count_training(case: Case, folder: Path) -> tuple[int, loop._Loop, dict]:
+    """The synchronisations of a training step, the training after it and its losses."""
+    with pretend_device() as device:
+        training = loop_of(case, folder, DEVICE)
+        device.synchronisations.clear()
+        losses = training._step(training.model)
+        return device.synchronisations.total(), training, losses
+
+
+@torch.no_grad()
+def count_search(case: Case) -> int:
+    """The synchronisations of a step of beam search that ends no hypothesis."""
+    with pretend_device() as device:
+        model, batch = moved(model_of(case)).eval(), batch_of(*case.documents).to(DEVICE)
+        searching = search._Search(model, batch, SEARCH)
+        searching.step(1)
+        device.synchronisations.clear()
+        searching.step(2)
+        return device.synchronisations.total()
+
+
+# ------------------------------------------------------------------------------------------------------ every model
+
+
+def test_a_training_step_is_the_kernels(case, tmp_path):
+    """Loss, clipped gradients, and weights after the optimizer's step."""
+    expected = loop_of(case, tmp_path, CPU)
+    losses = expected._step(expected.model)
+    synchronisations, training, own_losses = count_training(case, tmp_path)
+    closely(own_losses, losses)
+    pairs = zip(training.model.named_parameters(), expected.model.parameters(), strict=True)
+    for (name, ours), parameter in pairs:
+        assert (ours.grad is None) == (parameter.grad is None), name
+        if parameter.grad is not None:
+            close(on_cpu(ours.grad), parameter.grad, f"gradient of {name}")
+        close(on_cpu(ours), parameter, name)
+    assert synchronisations <= counted(case)[0]
+
+
+def test_dropout_and_adam(dropping, tmp_path):
+    """No more than that they run: the device draws other numbers."""
+    with pretend_device():
+        training = loop_of(dropping, tmp_path, DEVICE, dropout=0.5)
+        training.optimizer = loop._optimizer(training.model, TrainConfig())
+        losses = training._step(training.model)
+        assert all(torch.isfinite(p).all() for p in [*losses.values(), *training.model.parameters()])
+
+
+def search_both(case: Case, write: Callable[[Any, Batch], list[Hypothesis]]) -> None:
+    expected = write(model_of(case), batch_of(*case.documents))
+    with pretend_device():
+        ours = write(moved(model_of(case)), batch_of(*case.documents).to(DEVICE))
+    same_hypotheses(ours, expected)
+
+
+def test_searches_write_the_same(writer):
+    search_both(writer, lambda model, batch: [h for found in beam_search(model, batch, SEARCH) for h in found])
+    ends = replace(SEARCH, min_length=0, block_ngrams=0)
+    search_both(writer, lambda model, batch: [h for found in beam_search(model, batch, ends) for h in found])
+    search_both(writer, lambda model, batch: greedy_search(model, batch, SEARCH))
+    search_both(writer, lambda model, batch: sample_search(model, batch, replace(SEARCH, sample=3)))
+
+
+def test_synchronisations_of_a_search_step(writer):
+    assert count_search(writer) <= counted(writer)[1]
+
+
+def test_what_is_shown_is_the_same(writer):
+    def seen(device: torch.device) -> dict[str, torch.Tensor]:
+        model, batch = put(model_of(writer), device), batch_of(*writer.documents).to(device)
+        with torch.no_grad():
+            return model.attention_weights(batch.target_input, model.encode(batch))
+
+    with pretend_device():
+        ours = seen(DEVICE)
+    closely(ours, seen(CPU))
+
+
+def test_interventions_are_the_same(writer):
+    model = model_of(writer)
+    expected = {name: log_probs(model, writer.documents, change) for name, change in changes_of(model).items()}
+    with pretend_device():
+        moved(model)
+        ours = {name: log_probs(model, writer.documents, change) for name, change in changes_of(model).items()}
+    closely(ours, expected)
+
+
+def test_the_same_sentences_are_chosen(extractor):
+    expected = model_of(extractor).choose(batch_of(*extractor.documents))
+    with pretend_device(), torch.no_grad():
+        assert moved(model_of(extractor)).choose(batch_of(*extractor.documents).to(DEVICE)) == expected
+
+
+def test_a_batch_is_copied_without_a_wait():
+    with pretend_device() as device:
+        batch = batch_of().to(DEVICE)
+        assert {x.device for x in vars(batch).values() if isinstance(x, torch.Tensor)} == {DEVICE}
+        for name in ("sentence_mask", "sentence_of", "sentences", "ragged", "packed"):
+            getattr(batch, name)
+        assert not device.synchronisations
+
+
+# ------------------------------------------------------------------------------------------------------- whole runs
+
+TEXT = """# Gulls
+
+## Where they breed
+
+Most gulls breed on cliffs near the sea. Some pairs have moved to flat roofs in towns.
+
+## What they eat
+
+Fish is their food in spring. In winter they follow the plough and eat worms."""
+
+
+def first(kind: type) -> Case:
+    return next(case for case in cases(PAPERS) if case.kind is kind)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd", "adagrad"])
+def test_a_run_is_trained_resumed_and_used(optimizer, tmp_path, monkeypatch):
+    """Validation, checkpoints, a resumed optimizer, a summary with its attention."""
+    case, recipe = first(HRED), Recipe("mem2mem", "hred", decode=replace(SEARCH, min_length=0))
+    corpus = make_planted_corpus()
+    config = TrainConfig(
+        batch_size=4, steps=4, optimizer=optimizer, learning_rate=0.01, validate_every=2, log_every=1
+    )
+
+    def run_in(folder: str, steps: Sequence[int]) -> Any:
+        for number in steps:
+            torch.manual_seed(0)
+            model = case.kind(replace(case.config, vocab_size=20))
+            trained = loop.train(recipe, model, corpus, replace(config, steps=number), tmp_path / folder, True, False)
+        return trained, trained.summarize([TEXT], attention=True)
+
+    _, (expected,) = run_in("cpu", [4])
+    with pretend_device():
+        monkeypatch.setattr(loop, "device_named", lambda name: DEVICE)
+        run, (summary,) = run_in("device", [2, 4])
+        assert {p.device for p in run.model.parameters()} == {DEVICE}
+    ours, theirs = ([m["loss"] for m in read_metrics(tmp_path / name)] for name in ("device", "cpu"))
+    close(ours, theirs, "losses")
+    same_summary(summary, expected)
+
+
+def same_summary(ours: Any, expected: Any) -> None:
+    assert str(ours) == str(expected) and ours.attention.keys() == expected.attention.keys()
+    for name, weights in expected.attention.items():
+        assert np.allclose(ours.attention[name], weights, rtol=1e-3, atol=1e-4), name
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for paper in PAPERS.values() for name in paper.kept_runs])
+def test_kept_runs_summarize_as_on_a_cpu(name):
+    run = lib.load(trained_folder(name), device="cpu")
+    run.decode = replace(run.decode, beam=2, min_length=0, max_length=8)
+    (expected,) = run.summarize([TEXT], attention=True)
+    with pretend_device():
+        moved(run.model)
+        (summary,) = run.summarize([TEXT], attention=True)
+    same_summary(summary, expected)
+
+
+# ---------------------------------------------------------------------------------------------- mistakes are found
+
+
+HERE = "tests/on_pretend_device.py"
+
+
+def planted(mistake: Callable[[Any, Batch], Any]) -> Callable[[Any, Batch], Any]:
+    """`encode` after a mistake."""
+    encode = HRED.encode
+
+    def encoded(self: Any, batch: Batch) -> Any:
+        mistake(self, batch)
+        return encode(self, batch)
+
+    return encoded
+
+
+# what is found -> the mistake, and where that is
+MISTAKES = {
+    "tensors of both devices": (lambda model, batch: batch.source * torch.ones(batch.source.shape[1]), HERE),
+    "an index on the CPU": (lambda model, batch: batch.source[torch.arange(len(batch))], HERE),
+    "an array, such as the kernels": (lambda model, batch: batch.source.numpy(), HERE),
+    "gru: tensors of both": (lambda model, batch: model.decoder(torch.zeros(1, 1, 5)), "lib/layers/gru.py"),
+    "gru: first states that": (
+        lambda model, batch: model.decoder(
+            model.embedding(batch.source), torch.zeros(1, 6, len(batch), device=DEVICE).transpose(1, 2)
+        ),
+        "lib/layers/gru.py",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_mistake_is_found_with_its_line(what, monkeypatch, tmp_path):
+    mistake, file = MISTAKES[what]
+    line = mistake.__code__.co_firstlineno if file == HERE else r"\d+"
+    monkeypatch.setattr(HRED, "encode", planted(mistake))
+    with pytest.raises(Fault, match=rf"{what}.*, {file}:{line}$"):
+        count_training(first(HRED), tmp_path)
+
+
+def test_a_further_synchronisation_is_counted(monkeypatch, tmp_path):
+    before, *_ = count_training(first(HRED), tmp_path)
+    monkeypatch.setattr(HRED, "encode", planted(lambda model, batch: bool(batch.source_mask.all())))
+    after, *_ = count_training(first(HRED), tmp_path)
+    assert after == before + 1
+
+
+def main() -> None:
+    """Count the synchronisations of all cases, and write them where the tests read them."""
+    numbers = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for case in cases(PAPERS):
+            step, *_ = count_training(case, Path(folder))
+            numbers[str(case)] = [step, *([count_search(case)] if issubclass(case.kind, Summarizer) else [])]
+    lines = [f"{json.dumps(name)}: {counts}" for name, counts in numbers.items()]
+    COUNTED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
