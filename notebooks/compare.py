@@ -225,8 +225,14 @@ abstracts = {"References": [document.summary for document in texts]}
 with_abstracts = {**scored, **score_systems(abstracts, texts, options, longest)}
 plain, ruled = (f", {how}" for how in DECODINGS)
 shown = [name for name in with_abstracts if name.endswith(ruled)] + list(abstracts)
-support = {name.removesuffix(ruled): support_row(with_abstracts[name]) for name in shown}
-columns = ["numbers not in the text", "names not in the text", "word pairs not in the text"]
+support = {
+    name.removesuffix(ruled): support_row(with_abstracts[name]) for name in shown
+}
+columns = [
+    "numbers not in the text",
+    "names not in the text",
+    "word pairs not in the text",
+]
 pd.DataFrame.from_dict(support, orient="index")[columns]
 
 # %% [markdown]
@@ -247,14 +253,24 @@ pairs = {
     for n, a in enumerate(compared)
     for b in list(compared)[:n]
 }
-cells = {pair: f"{found.mean:+.1f}{'*' if found.is_real else ''}" for pair, found in pairs.items()}
+cells = {
+    pair: f"{found.mean:+.1f}{'*' if found.is_real else ''}"
+    for pair, found in pairs.items()
+}
 numbered = {name: f"{n} {name}" for n, name in enumerate(compared, start=1)}
 pd.DataFrame(
-    {numbered[b].split()[0]: {numbered[a]: cells.get((a, b), "") for a in list(compared)[1:]} for b in list(compared)[:-1]}
+    {
+        numbered[b].split()[0]: {
+            numbered[a]: cells.get((a, b), "") for a in list(compared)[1:]
+        }
+        for b in list(compared)[:-1]
+    }
 )
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-without = {f"{a} - {b}": found.text(1) for (a, b), found in pairs.items() if not found.is_real}
+without = {
+    f"{a} - {b}": found.text(1) for (a, b), found in pairs.items() if not found.is_real
+}
 pd.DataFrame({"difference, R-1": without})
 
 # %% [markdown]

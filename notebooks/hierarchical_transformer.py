@@ -99,7 +99,11 @@ shipped = (dataset, preset, variant, steps, study_steps, seed) == (
     "", "", "HT", 0, 0, 0,
 )  # fmt: skip
 studied = resolve(
-    "hierarchical_transformer", preset or "demo", variant, steps=steps or None, seed=seed
+    "hierarchical_transformer",
+    preset or "demo",
+    variant,
+    steps=steps or None,
+    seed=seed,
 )
 # what cannot be read ends the page here
 studied_corpus = load_corpus(dataset or "aclsum:paragraphs", errors="skip")
@@ -591,8 +595,12 @@ for form, model in random_models.items():
     weights = torch.cat([eq15_pooling_weights(words, layer) for words in toy_x])
     of_lib = lib_states[form].pooling[0][b, : len(toy[b].source)]
     checks.close(weights, of_lib, "(13), (15)", f"pooling weights, {form}")
-name, fact = (panels[0]["values"][1, panels[0]["columns"].index(w)] for w in ("osvia", "cider"))
-checks.line(f'In paragraph 2, head 2 takes {name:.2f} of "osvia" and {fact:.2f} of "cider".')
+name, fact = (
+    panels[0]["values"][1, panels[0]["columns"].index(w)] for w in ("osvia", "cider")
+)
+checks.line(
+    f'In paragraph 2, head 2 takes {name:.2f} of "osvia" and {fact:.2f} of "cider".'
+)
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
@@ -694,7 +702,10 @@ for form, model in random_models.items():
         _, weights = eq20_contexts(heads, layer, form, graph)
         of_lib = state.between[0][b, :, :size, :size]
         checks.close(weights, of_lib, eq, f"attention between paragraphs, {form}")
-learned, given = town_state.between[1][0, 1], eq24_weights(torch.tensor(same_town(cluster)), 2)
+learned, given = (
+    town_state.between[1][0, 1],
+    eq24_weights(torch.tensor(same_town(cluster)), 2),
+)
 checks.line(
     f"Layer 2, head 2: paragraph 2 (osvia) takes {learned[2, 0]:.2f} from the title,"
     f" paragraph 3 (velholm) {learned[3, 0]:.2f}. By the given graph paragraph 2 takes"
@@ -764,7 +775,10 @@ for form, model in random_models.items():
     ):
         toy_x = local_words[form]
         for number, layer in enumerate(model.global_layers, 1):
-            toy_x, what = eq23_global_layer(toy_x, layer, form, G), f"layer {number}, {form}"
+            toy_x, what = (
+                eq23_global_layer(toy_x, layer, form, G),
+                f"layer {number}, {form}",
+            )
             checks.close(torch.cat(toy_x), of_lib[number + 2], eq, f"global {what}")
 long = c.detach().norm(dim=1)
 own = torch.tensor([p.town == cluster.title for p in cluster.paragraphs])
@@ -842,7 +856,9 @@ def names_in(text):
     names = set()
     for sentence in text.split(". "):
         run = []
-        for i, word in enumerate([*sentence.rstrip(".").replace(",", " ,").split(), "end"]):
+        for i, word in enumerate(
+            [*sentence.rstrip(".").replace(",", " ,").split(), "end"]
+        ):
             if word[0].isupper():
                 run.append(word)
             elif run:
@@ -1085,7 +1101,9 @@ show_folded("Copying in a picture", "copying_transformer")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 run, origin = run_for_page(chosen, corpus, shipped, output, progress=preset != "demo")
-copier = open_run(trained_folder("hierarchical_transformer_copying")) if shipped else None
+copier = (
+    open_run(trained_folder("hierarchical_transformer_copying")) if shipped else None
+)
 options, decode = run.options, run.decode
 documents = unseen_papers(corpus, 20 if shipped else chosen.documents)
 encoded_tests = run.encode(documents)

@@ -164,7 +164,12 @@ Where both are large enough, and the second not too large for the first: in 4 of
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-measures = {"recall": "recall", "precision": "precision", "sharpness": "strongest", "nll": "nll"}
+measures = {
+    "recall": "recall",
+    "precision": "precision",
+    "sharpness": "strongest",
+    "nll": "nll",
+}
 panels, seeds = grid_panels(measures)
 caption = (
     "What the memory heads find, and the loss of the words, by the weights of the two regularisers."
@@ -196,13 +201,21 @@ def planted_attention(model, document):
     batch = make_batch([document], model.config.vocab_size)
     state = model.encode(batch)
     output, _ = model.decode(batch.target_input, state)
-    A = {"weights": state.write_attention[0], "marked": planted_at(document), "columns": "sentence"}
+    A = {
+        "weights": state.write_attention[0],
+        "marked": planted_at(document),
+        "columns": "sentence",
+    }
     return [A, {"weights": output.read[0].T, "columns": "decoding step"}]
 
 
 panels = []
 for name in ("both", "neither", "no L(comp)", "no L(read)"):
-    learned = toy if name == "both" else learn_planted(Mem2Mem, name, "plain gate", seed + 3)[0]
+    learned = (
+        toy
+        if name == "both"
+        else learn_planted(Mem2Mem, name, "plain gate", seed + 3)[0]
+    )
     for symbol, panel in zip("Aψ", planted_attention(learned, document)):
         panels.append({"title": f"{name}: {symbol}", **panel})
 caption = (
@@ -332,9 +345,22 @@ for lengths, target in (
 ):  # fmt: skip
     unknown = ["?"] * (max(target) - 17)
     known = torch.randint(4, 18, (sum(lengths) - len(unknown),)).tolist()
-    ragged.append(EncodedDocument.of("", [*range(18, 18 + len(unknown)), *known], lengths, target, unknown))
+    ragged.append(
+        EncodedDocument.of(
+            "", [*range(18, 18 + len(unknown)), *known], lengths, target, unknown
+        )
+    )
 random_model = Mem2Mem(
-    Mem2MemConfig(18, embedding=5, hidden=6, bottleneck=4, slots=3, compression=4, lambda_comp=0.3, lambda_read=0.7)
+    Mem2MemConfig(
+        18,
+        embedding=5,
+        hidden=6,
+        bottleneck=4,
+        slots=3,
+        compression=4,
+        lambda_comp=0.3,
+        lambda_read=0.7,
+    )
 )
 for parameter in random_model.parameters():
     torch.nn.init.normal_(parameter, std=0.7)
@@ -373,9 +399,14 @@ for w in (here, padded):
         eq01_sentence_encoder(w.model.embedding(ids), w.model.sentence_encoder)
         for ids in sentences_of(w.document, w.size)
     ]
-    w.h_w, w.s = (torch.cat([states for states, _ in read]), torch.stack([last for _, last in read]))
+    w.h_w, w.s = (
+        torch.cat([states for states, _ in read]),
+        torch.stack([last for _, last in read]),
+    )
     checks.close(w.h_w, w.state.words[0, : w.N], "(1)", "word states")
-checks.line(f"Sentence 5, {' '.join(words[24:30])}: {len(read_5 := here.h_w[24:30])} states of {here.d} numbers, one vector of {here.s[4].numel()}.")
+checks.line(
+    f"Sentence 5, {' '.join(words[24:30])}: {len(read_5 := here.h_w[24:30])} states of {here.d} numbers, one vector of {here.s[4].numel()}."
+)
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
@@ -436,10 +467,17 @@ for w in (here, padded):
     checks.close(w.A, w.state.write_attention[0, :, : w.L], "(5)", "write attention A")
     checks.close(w.M_E, w.state.encoder_memory[0], "(5)", "encoder memory M_E")
     no_weight = torch.zeros(w.model.config.slots)
-    checks.close(no_weight, w.state.write_attention[0, :, w.L :].sum(1), "(5)", "of padding")
+    checks.close(
+        no_weight, w.state.write_attention[0, :, w.L :].sum(1), "(5)", "of padding"
+    )
 strongest = here.A.argmax(1)
-on = ", ".join(f"head {k + 1}: {j + 1} ({here.A[k, j]:.2f})" for k, j in enumerate(strongest.tolist()))
-checks.line(f"The sentence on which each head is strongest, and its weight there: {on}.")
+on = ", ".join(
+    f"head {k + 1}: {j + 1} ({here.A[k, j]:.2f})"
+    for k, j in enumerate(strongest.tolist())
+)
+checks.line(
+    f"The sentence on which each head is strongest, and its weight there: {on}."
+)
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
@@ -464,8 +502,17 @@ def eq06_compression_loss(A):
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 for w in (here, padded):
-    checks.close(eq06_compression_loss(w.A), compression_loss(w.state.write_attention)[0], "(6)", "L(comp)")
-by_hand = {"one each": ([[1.0, 0.0], [0.0, 1.0]], 0.0), "uniform": ([[0.5, 0.5]] * 2, 1.0), "same": ([[1.0, 0.0]] * 2, 2.0)}
+    checks.close(
+        eq06_compression_loss(w.A),
+        compression_loss(w.state.write_attention)[0],
+        "(6)",
+        "L(comp)",
+    )
+by_hand = {
+    "one each": ([[1.0, 0.0], [0.0, 1.0]], 0.0),
+    "uniform": ([[0.5, 0.5]] * 2, 1.0),
+    "same": ([[1.0, 0.0]] * 2, 2.0),
+}
 for name, (weights, expected) in by_hand.items():
     naive = eq06_compression_loss(torch.tensor(weights).double())
     checks.close(naive, torch.tensor(expected), "(6)", f"by hand, {name}")
@@ -513,7 +560,9 @@ for w in (here, padded):
     w.x = w.model.embedding(fed)  # [T, E]: [BOS] and the reference shifted
     w.h_d, _ = w.model.decoder(w.x, w.h_start[None])  # [T, d]
     w.psi_1, w.m_1, _ = eq07_memory_read(w.h_d[0], w.M_E, w.W)
-    checks.close(w.psi_1, w.output.read[0, 0], "(7)", "read attention of the first step")
+    checks.close(
+        w.psi_1, w.output.read[0, 0], "(7)", "read attention of the first step"
+    )
 k = int(here.psi_1.argmax())
 checks.line(
     f"Before word 1 slot {k + 1} gets {here.psi_1[k]:.2f} of the read. So what is read has a cosine of"
@@ -575,24 +624,32 @@ def reads_and_writes(h_d, M_E, W):
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 for w in (here, padded):
     z, u = (of(w.h_d[1], w.m_1, w.M_E[2], w.W) for of in (eq08_gate, eq09_update))
-    lib_z, lib_u = w.model.gate_and_update(w.M_E[None], w.m_1[None], w.model.write_hidden(w.h_d[1:2]))
+    lib_z, lib_u = w.model.gate_and_update(
+        w.M_E[None], w.m_1[None], w.model.write_hidden(w.h_d[1:2])
+    )
     checks.close(z, lib_z[0, 2], "(8)", "gate of slot 3")
     checks.close(u, lib_u[0, 2], "(9)", "update of slot 3")
     w.psi, w.m, w.h_m, w.M_D = reads_and_writes(w.h_d, w.M_E, w.W)
     lib_inputs = w.model.embedding(in_vocabulary(w.batch.target_input, w.size))
-    lib_h_m, _, _ = w.model.condition(w.model.decoder(lib_inputs, w.state.hidden[None])[0], w.state)
+    lib_h_m, _, _ = w.model.condition(
+        w.model.decoder(lib_inputs, w.state.hidden[None])[0], w.state
+    )
     checks.close(w.psi, w.output.read[0, : w.T], "(10)", "read attention of all steps")
     checks.close(w.h_m, lib_h_m[0, : w.T], "(10)", "h^(m) of all steps")
     if w is here:
         number = f"{z[0]:.2f} · {w.M_E[2, 0]:.2f} + {1 - z[0]:.2f} · {u[0]:.2f} = {w.M_D[1, 2, 0]:.2f}"
         share = z.mean().item()
-checks.line(f"Before word 2 the first number of slot 3 becomes {number}. Over its {here.d} numbers the gate keeps {share:.2f} of it.")
+checks.line(
+    f"Before word 2 the first number of slot 3 becomes {number}. Over its {here.d} numbers the gate keeps {share:.2f} of it."
+)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 steps_seen = list(range(1, here.T + 1))
 left = slots_left(here.model, here.batch, here.T)[0].mean(1)
 with torch.no_grad():
-    similar = torch.nn.functional.cosine_similarity(here.M_D, here.M_E[None], dim=-1).mean(1)
+    similar = torch.nn.functional.cosine_similarity(
+        here.M_D, here.M_E[None], dim=-1
+    ).mean(1)
 figures.show(
     lines, "What is in a slot before each word of the toy's summary, means over the four slots: the share that is left of what was handed over"
     " (the product of the gates), and the cosine with what was handed over.",
@@ -650,10 +707,19 @@ for w in (here, padded):
         gamma.append(eq03_combine(alpha[-1], beta[-1], w.sentence_of))
     w.alpha, w.beta, w.gamma = torch.stack(alpha), torch.stack(beta), torch.stack(gamma)
     w.c = w.gamma @ w.h_w
-    checks.close(eq16_coverage(alpha, w.N), w.output.alpha[0, : w.T, : w.N].sum(0), "(16)", "coverage after the last step")
+    checks.close(
+        eq16_coverage(alpha, w.N),
+        w.output.alpha[0, : w.T, : w.N].sum(0),
+        "(16)",
+        "coverage after the last step",
+    )
     checks.close(w.alpha, w.output.alpha[0, : w.T, : w.N], "(17)", "attention to words")
-    checks.close(w.beta, w.output.sentences[0, : w.T, : w.L], "(3)", "attention to sentences")
-    checks.close(w.gamma, w.output.copy[0, : w.T, : w.N], "(3)", "combined attention gamma")
+    checks.close(
+        w.beta, w.output.sentences[0, : w.T, : w.L], "(3)", "attention to sentences"
+    )
+    checks.close(
+        w.gamma, w.output.copy[0, : w.T, : w.N], "(3)", "combined attention gamma"
+    )
 i = 25  # the first word of the second marked sentence
 checks.line(
     f"Before word 6, the place of {words[i]}: coverage {here.alpha[:5, i].sum():.2f}, α {here.alpha[5, i]:.2f}, β of its sentence {here.beta[5, 4]:.2f}, γ {here.gamma[5, i]:.2f}."
@@ -670,8 +736,15 @@ The first words of the three marked sentences: α knows which word of a sentence
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 of_word = here.beta[5, here.sentence_of]
-three = {"α, words": here.alpha[5], "β, of each word's sentence": of_word, "γ, the product": here.gamma[5]}
-panels = [{"title": title, "words": words, "weights": weights.detach()} for title, weights in three.items()]
+three = {
+    "α, words": here.alpha[5],
+    "β, of each word's sentence": of_word,
+    "γ, the product": here.gamma[5],
+}
+panels = [
+    {"title": title, "words": words, "weights": weights.detach()}
+    for title, weights in three.items()
+]
 figures.show(
     shaded_words, "(17) and (3) before word 6: each word of the text as dark as it is attended to.",
     panels=panels, label="weight",
@@ -723,16 +796,29 @@ def eq15_mixture(p, P_g, P_c):
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 def lib_distribution(w, **changes):
     """P of each step [T, vocabulary and unknown words] by the library, a row for each step."""
-    features, switch, copy = (of[0, : w.T, None] for of in (w.output.features, w.output.switch, w.output.copy))
-    by_step = PointerOutput(features, switch, copy, w.batch.source_extended[0].expand(w.T, -1))
-    return w.model.pointer.distribution(replace(by_step, **changes), len(w.document.unknown))
+    features, switch, copy = (
+        of[0, : w.T, None] for of in (w.output.features, w.output.switch, w.output.copy)
+    )
+    by_step = PointerOutput(
+        features, switch, copy, w.batch.source_extended[0].expand(w.T, -1)
+    )
+    return w.model.pointer.distribution(
+        replace(by_step, **changes), len(w.document.unknown)
+    )
 
 
 for w in (here, padded):
     unknown = len(w.document.unknown)
     w.p = torch.stack([eq13_switch(w.c[t], w.h_m[t], w.x[t], w.W) for t in range(w.T)])
-    w.P_c = torch.stack([eq14_copy(w.gamma[t], w.document.source.tolist(), w.size + unknown) for t in range(w.T)])
-    w.P_g = torch.stack([vocabulary_distribution(w.h_m[t], w.c[t], w.W) for t in range(w.T)])
+    w.P_c = torch.stack(
+        [
+            eq14_copy(w.gamma[t], w.document.source.tolist(), w.size + unknown)
+            for t in range(w.T)
+        ]
+    )
+    w.P_g = torch.stack(
+        [vocabulary_distribution(w.h_m[t], w.c[t], w.W) for t in range(w.T)]
+    )
     w.P = torch.stack([eq15_mixture(w.p[t], w.P_g[t], w.P_c[t]) for t in range(w.T)])
     checks.close(w.p, w.output.switch[0, : w.T].sigmoid(), "(13)", "switch")
     never = torch.full((w.T, 1), -1e9).double()  # leaves P_c
@@ -833,12 +919,16 @@ def eq12_objective(document, model, W, lambda_1, lambda_2):
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 for w, weights in ((here, (0.01, 0.1)), (padded, (0.3, 0.7))):
-    naive = sum(eq12_objective(document, w.model, w.W, *weights) for document in w.documents) / len(w.documents)
+    naive = sum(
+        eq12_objective(document, w.model, w.W, *weights) for document in w.documents
+    ) / len(w.documents)
     lib_loss = w.model.loss(w.batch)["loss"]
     checks.close(naive, lib_loss, "(12)", "loss of the batch")
     checks.gradients(gradients(w.model, naive), gradients(w.model, lib_loss), "(12)")
 terms = here.model.loss(here.batch)
-checks.line(f"L = {terms['nll']:.3f} + 0.01 · {terms['comp']:.2f} + 0.1 · {terms['read']:.3f} = {terms['loss']:.3f}. The gradients of all parameters agree, too.")
+checks.line(
+    f"L = {terms['nll']:.3f} + 0.01 · {terms['comp']:.2f} + 0.1 · {terms['read']:.3f} = {terms['loss']:.3f}. The gradients of all parameters agree, too."
+)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -851,20 +941,39 @@ and one call of the decoder with $T$ words equals $T$ calls with one, so trainin
 def small(**changes):
     sizes = {"embedding": 5, "hidden": 6, "bottleneck": 4, "slots": 3, "compression": 4}
     torch.manual_seed(2)
-    return Mem2Mem(Mem2MemConfig(18, lambda_comp=0.0, lambda_read=0.0, **{**sizes, **changes})).double()
+    return Mem2Mem(
+        Mem2MemConfig(18, lambda_comp=0.0, lambda_read=0.0, **{**sizes, **changes})
+    ).double()
 
 
 batch, one_slot, zeros = padded.batch, small(slots=1, write=False), small(start="zeros")
 one_state = one_slot.encode(batch)
 one_output, one_after = one_slot.decode(batch.target_input, one_state)
-checks.close(torch.ones_like(one_output.read), one_output.read, "(7)", "one slot: read attention is 1")
-checks.close(one_state.encoder_memory[:, 0], one_after.read, "(7)", "one slot: what is read is the slot")
+checks.close(
+    torch.ones_like(one_output.read),
+    one_output.read,
+    "(7)",
+    "one slot: read attention is 1",
+)
+checks.close(
+    one_state.encoder_memory[:, 0],
+    one_after.read,
+    "(7)",
+    "one slot: what is read is the slot",
+)
 at_1 = replace(padded.output, switch=torch.full_like(padded.output.switch, 1e9))
-lib_flat = padded.model.pointer.distribution(at_1, max(map(len, batch.unknown)))[:, : padded.size]  # last step
+lib_flat = padded.model.pointer.distribution(at_1, max(map(len, batch.unknown)))[
+    :, : padded.size
+]  # last step
 plain = padded.model.pointer.vocabulary(padded.output.features[:, -1]).softmax(-1)
 checks.close(plain, lib_flat, "(15)", "switch at 1: plain softmax")
 zero_output, _ = zeros.decode(batch.target_input, zeros.encode(batch))
-checks.close(torch.full_like(zero_output.read, 1 / 3), zero_output.read, "(8)-(10)", "start from zeros: psi is uniform")
+checks.close(
+    torch.full_like(zero_output.read, 1 / 3),
+    zero_output.read,
+    "(8)-(10)",
+    "start from zeros: psi is uniform",
+)
 one_by_one, running = [], padded.state
 for t in range(batch.target_input.shape[1]):
     step, running = padded.model.decode(batch.target_input[:, t : t + 1], running)
@@ -897,11 +1006,13 @@ def lost_by(model, documents, change):
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 def uniform(of):
     """A change: an attention whose scores are all 0."""
+
     def change(model):
         changed = deepcopy(model)
         with torch.no_grad():
             of(changed).zero_()
         return changed
+
     return change
 
 
@@ -912,9 +1023,18 @@ of_parts = {
 unseen, of_toy = unseen_documents(), changes_of(toy)
 lost = {name: lost_by(toy, unseen, of_toy[change]) for name, change in of_parts.items()}
 plain = log_probs(toy, unseen)
-for name, of in (("α uniform (17)", lambda m: m.word_attention.v), ("β uniform (3)", lambda m: m.sentence_attention.v.weight)):
+for name, of in (
+    ("α uniform (17)", lambda m: m.word_attention.v),
+    ("β uniform (3)", lambda m: m.sentence_attention.v.weight),
+):
     lost[name] = paired_bootstrap(log_probs(uniform(of)(toy), unseen), plain)
-pd.DataFrame.from_dict({name: {"lost": d.text(3).split(", p")[0]} for name, d in sorted(lost.items(), key=lambda item: -item[1].mean)}, orient="index")
+pd.DataFrame.from_dict(
+    {
+        name: {"lost": d.text(3).split(", p")[0]}
+        for name, d in sorted(lost.items(), key=lambda item: -item[1].mean)
+    },
+    orient="index",
+)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
@@ -930,7 +1050,9 @@ lower-cased. Words that its vocabulary does not have can only be copied.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-run, origin = run_for_page(chosen, corpus, as_they_are, output, progress=preset != "demo")
+run, origin = run_for_page(
+    chosen, corpus, as_they_are, output, progress=preset != "demo"
+)
 summarizer, vocabulary = run.model, run.vocabulary
 options, decode = run.options, run.decode
 has_memory = isinstance(summarizer, Mem2Mem)
@@ -1013,6 +1135,7 @@ four in ten of its trigrams are repetitions, and R-1 is seven points lower. The 
 ## The heads have found a seam
 """
 
+
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 @torch.no_grad()
 def real_attention(model, document):
@@ -1033,7 +1156,9 @@ def real_attention(model, document):
 no_memory = f"{variant} has no memory to draw"
 panels = real_attention(summarizer, encoded[quotable[0]]) if has_memory else []
 if as_they_are:
-    assert np.asarray(panels[0]["weights"]).max(1).min() > 0.9, "nearly all of its weight"
+    assert np.asarray(panels[0]["weights"]).max(1).min() > 0.9, (
+        "nearly all of its weight"
+    )
 caption = (
     f"Memory of one test paper ({preset} run): which sentence each head is on, and which slot"
     " is read at each word of the summary."

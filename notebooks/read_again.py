@@ -71,7 +71,9 @@ asked = dataset, preset, variant, steps, seed
 shipped = asked == ("", "", "read-again lstm + copy", 0, 0)
 dataset, preset = dataset or "docstrings", preset or "demo"
 chosen = resolve("read_again", preset, variant, steps=steps or None, seed=seed)
-corpus = load_corpus(dataset, errors="skip")  # one that cannot be read ends the page here
+corpus = load_corpus(
+    dataset, errors="skip"
+)  # one that cannot be read ends the page here
 figures = PageFigures(figures_folder())
 checks = Checks()
 show_tables()
@@ -237,7 +239,9 @@ pd.DataFrame({"with copying": written[0], "without": written[1]}, index=texts)
 unseen = dispatches(500, 10**7 + seed)
 shares = {"with copying": toys["read-again gru"], "without": without}
 for name, model in shares.items():
-    print(f"whole headlines right, of 500 unseen: {100 * share_right(model, unseen):.0f}%, {name}")
+    print(
+        f"whole headlines right, of 500 unseen: {100 * share_right(model, unseen):.0f}%, {name}"
+    )
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
@@ -277,7 +281,9 @@ def decoder_steps(model, document):
     return shown
 
 
-sentences_of = np.split(np.array(texts[0].split()), six[0].sentence_lengths.cumsum()[:-1])
+sentences_of = np.split(
+    np.array(texts[0].split()), six[0].sentence_lengths.cumsum()[:-1]
+)
 decoding_frames(sentences_of, decoder_steps(toys["read-again gru"], six[0]))
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -318,7 +324,12 @@ caption = (
     " sizes of derivatives, encoders with random weights."
 )
 top = max(values.max().item() for values in maps.values())
-axes = {"rows": list(range(1, 10)), "columns": list(range(1, 10)), "xlabel": "word j", "ylabel": "state i"}
+axes = {
+    "rows": list(range(1, 10)),
+    "columns": list(range(1, 10)),
+    "xlabel": "word j",
+    "ylabel": "state i",
+}
 maps = [{"title": name, "values": values, **axes} for name, values in maps.items()]
 figures.show(word_maps, caption, "read_again_reach", panels=maps, top=top, label="size")
 
@@ -392,9 +403,7 @@ random_texts = [
     ),
 ]  # fmt: skip
 random_Y = Vocabulary(["the", "cat", "sat", "saw", "ran", "."])
-random_read = Vocabulary(
-    [*random_Y.words[4:], "a", "it", "and", "not", "did", "zebra"]
-)
+random_read = Vocabulary([*random_Y.words[4:], "a", "it", "and", "not", "did", "zebra"])
 ragged = TextEncoder(HeadlineOptions(sentences=2), random_Y, random_read).encode(
     random_texts
 )
@@ -534,7 +543,9 @@ alpha = torch.stack([eq05_importance(h1[i], h1[-1], x[i], model) for i in range(
 def importance_of(document, model):
     x = embeddings(model, document)
     h1 = eq02_read(x, model.first_read)
-    return torch.stack([eq05_importance(h, h1[-1], x_i, model) for h, x_i in zip(h1, x)])
+    return torch.stack(
+        [eq05_importance(h, h1[-1], x_i, model) for h, x_i in zip(h1, x)]
+    )
 
 
 for b, document in enumerate(ragged):
@@ -621,7 +632,9 @@ def second_read_of(document, model):
 
 def merged_read_of(document, model):
     states, h = [], torch.zeros(model.config.hidden).double()
-    for x_i, alpha_i in zip(embeddings(model, document), importance_of(document, model)):
+    for x_i, alpha_i in zip(
+        embeddings(model, document), importance_of(document, model)
+    ):
         h = eq06_step(x_i, alpha_i, h, model.second_read.gru)
         states.append(h)
     return torch.stack(states)
@@ -636,8 +649,15 @@ def by_lib(alpha):
 
 
 by_hand = torch.tensor([0.7, 1.3], dtype=torch.float64)
-checks.close(by_hand, torch.stack([by_lib(0.5), by_lib(-0.5)]).flatten(), "(4), (6)", "a step by hand")
-compare_states("read-again gru", "(4), (6)", "states of the second read", second_read_of)
+checks.close(
+    by_hand,
+    torch.stack([by_lib(0.5), by_lib(-0.5)]).flatten(),
+    "(4), (6)",
+    "a step by hand",
+)
+compare_states(
+    "read-again gru", "(4), (6)", "states of the second read", second_read_of
+)
 compare_states("read-again gru", "(4), (6)", "the two forms are one", merged_read_of)
 # the same dispatch with another last but one word
 refused = dispatch(*SIX[0][:4], False)
@@ -747,7 +767,9 @@ def sentences_read_of(document, model):
 
 moves = {}
 for name in ("option 1", "option 2"):
-    compare_states(name, "(9)-(11)", f"states of the second read, {name}", sentences_read_of)
+    compare_states(
+        name, "(9)-(11)", f"states of the second read, {name}", sentences_read_of
+    )
     states = [sentences_read_of(d, toys[name])[2] for d in (toy, refused)]
     moves[name] = (states[0] - states[1]).abs().max()
 two, one = random_models["option 2"], random_model(encoder="option 2", sentences=1)
@@ -755,7 +777,12 @@ weights = two.state_dict()
 weights["global_text.weight"] = weights["global_text.weight"][:, :3]
 one.load_state_dict(weights)
 single = make_batch([ragged[1]], len(random_Y))
-checks.close(one.loss(single)["loss"], two.loss(single)["loss"], "(9)-(11)", "option 2 with one sentence")
+checks.close(
+    one.loss(single)["loss"],
+    two.loss(single)["loss"],
+    "(9)-(11)",
+    "option 2 with one sentence",
+)
 checks.line(
     "With refuses in the second sentence, the state of word 3 in the first one moves by up to "
     + ", ".join(f"{moved:.2f} ({name})" for name, moved in moves.items())
@@ -799,7 +826,9 @@ for name in ("read-again gru", "read-again lstm"):
         ours = torch.stack(
             [eq15_from_context(h, random_models[name]) for h in state.words[b, :count]]
         )
-        checks.close(ours, state.embedded[b, :count], "(15)", "embeddings of source words")
+        checks.close(
+            ours, state.embedded[b, :count], "(15)", "embeddings of source words"
+        )
 
 
 def by_role(model):
@@ -879,7 +908,9 @@ s, beta = decoder_states(y, h2, h2[-1], model)
 def fed_to(document, h2, model):
     """What enters the decoder when it writes the reference [T, e]."""
     fed = [BOS, *document.target[:-1].tolist()]
-    return torch.stack([eq15_embedding(w, document.source.tolist(), h2, model) for w in fed])
+    return torch.stack(
+        [eq15_embedding(w, document.source.tolist(), h2, model) for w in fed]
+    )
 
 
 name = "read-again lstm"
@@ -888,7 +919,9 @@ for b, document in enumerate(ragged):
     states = lstm_read_of(document, random_models[name])
     fed = fed_to(document, states, random_models[name])
     _, ours = decoder_states(fed, states, states[-1], random_models[name])
-    lib_beta = random_output.attention[b, : len(document.target), : len(document.source)]
+    lib_beta = random_output.attention[
+        b, : len(document.target), : len(document.source)
+    ]
     checks.close(ours, lib_beta, "(12)-(14)", "attention of all steps")
 top_two = beta[0].topk(2).indices.tolist()
 checks.line(
@@ -939,24 +972,34 @@ def distribution_of(document, states, model):
     p = torch.stack([eq15_from_context(h, model) for h in states])
     s, _ = decoder_states(fed_to(document, states, model), states, states[-1], model)
     unknown, ids = len(document.unknown), document.source.tolist()
-    return torch.stack([eq17_joint(*eq16_scores(s_t, p, model), ids, unknown) for s_t in s])
+    return torch.stack(
+        [eq17_joint(*eq16_scores(s_t, p, model), ids, unknown) for s_t in s]
+    )
 
 
 for b, document in enumerate(ragged):
-    ours = distribution_of(document, lstm_read_of(document, random_models[name]), random_models[name])
+    ours = distribution_of(
+        document, lstm_read_of(document, random_models[name]), random_models[name]
+    )
     steps_of = len(document.target)
     lib_log_P = [
-        random_models[name].log_prob(random_output, torch.full_like(batch.target, w), random_states[name])
+        random_models[name].log_prob(
+            random_output, torch.full_like(batch.target, w), random_states[name]
+        )
         for w in range(ours.shape[1])
     ]
     lib_P = torch.stack([log_P[b, :steps_of] for log_P in lib_log_P], 1).exp()
     checks.close(ours, lib_P, "(16), (17)", "P over Y and the words of the text")
-    checks.close(torch.ones(steps_of), ours.sum(1), "(16), (17)", "each row of P sums to 1")
+    checks.close(
+        torch.ones(steps_of), ours.sum(1), "(16), (17)", "each row of P sums to 1"
+    )
 mute = random_model(copy=False)
 mute_output, mute_after = mute.decode(batch.target_input, mute.encode(batch))
 mute_P = mute.distribution(mute_output, mute_after, max(map(len, batch.unknown)))
 outside = mute_P[:, len(random_Y) :]
-checks.close(torch.zeros(outside.shape), outside, "(16), (17)", "no copying: nothing outside Y")
+checks.close(
+    torch.zeros(outside.shape), outside, "(16), (17)", "no copying: nothing outside Y"
+)
 last = T - 2  # the step that writes the last name
 places = [i for i in range(n) if source[i] == toy.target[last]]
 g, k_last = scored[last]
@@ -1048,9 +1091,13 @@ scan = GatedGRU(4, 3).double()
 inputs_of_scan, ones = torch.randn(2, 7, 4).double(), torch.ones(2, 7, 3).double()
 plain, nothing = scan.gru(inputs_of_scan)[0], torch.zeros(2, 7, 3)
 checks.close(plain, scan(inputs_of_scan, ones), "(4)", "importance 1: a plain GRU")
-checks.close(nothing, scan(inputs_of_scan, 0 * ones), "(4)", "importance 0: nothing is read")
+checks.close(
+    nothing, scan(inputs_of_scan, 0 * ones), "(4)", "importance 0: nothing is read"
+)
 long_text, longer_ones = torch.randn(1, 50, 4).double(), torch.ones(1, 50, 3).double()
-largest = {a: scan(long_text, a * longer_ones).abs()[0, -1].max().item() for a in (0.5, -0.5)}
+largest = {
+    a: scan(long_text, a * longer_ones).abs()[0, -1].max().item() for a in (0.5, -0.5)
+}
 for name, one in random_models.items():
     one_by_one, running = [], one.encode(batch)
     for fed, target in zip(batch.target_input.split(1, 1), batch.target.split(1, 1)):
@@ -1201,7 +1248,9 @@ columns = {}
 for corpus_name, ending in endings.items():
     cells = columns.setdefault(corpus_name, {})
     for file, labels in asked_of.items():
-        changes = {row["change"]: row["text"] for row in saved(file + ending)["changes"]}
+        changes = {
+            row["change"]: row["text"] for row in saved(file + ending)["changes"]
+        }
         cells |= {label: changes[change] for change, label in labels.items()}
 pd.DataFrame(columns)
 

@@ -175,7 +175,13 @@ batch = make_batch([story], len(vocabulary))
 source_words, target_words = " ".join(TEXT).split(), [*SUMMARY.split(), "[EOS]"]
 N, T, V = len(source_words), len(target_words), len(vocabulary)
 all_words = [*vocabulary.words, *story.unknown]
-ids = pd.DataFrame({"word": source_words, "embedded id": batch.source[0], "extended id": batch.source_extended[0]})
+ids = pd.DataFrame(
+    {
+        "word": source_words,
+        "embedded id": batch.source[0],
+        "extended id": batch.source_extended[0],
+    }
+)
 ids.index += 1
 ids.iloc[4:12].T
 
@@ -230,7 +236,9 @@ for name, model in {"plain": plain, "pointer-generator": pointer}.items():
         "weights": f"{sum(p.numel() for p in model.parameters()):,}",
         "writes of our text": vocabulary.text(of_story, story.unknown),
         "right, of 100": sum(a == b for a, b in pairs),
-        "right but for [UNK]": sum(with_unknown(a) == with_unknown(b) for a, b in pairs),
+        "right but for [UNK]": sum(
+            with_unknown(a) == with_unknown(b) for a, b in pairs
+        ),
     }
 pd.DataFrame.from_dict(rows, orient="index")
 
@@ -245,7 +253,9 @@ with torch.no_grad():
     output, state = pointer.decode(batch.target_input, pointer.encode(batch))
     generated = pointer.pointer.vocabulary(output.features[0]).softmax(1)
     generated = torch.cat([generated, torch.zeros(T, len(story.unknown))], 1)
-    copied = torch.zeros_like(generated).index_add(1, batch.source_extended[0], output.copy[0])
+    copied = torch.zeros_like(generated).index_add(
+        1, batch.source_extended[0], output.copy[0]
+    )
     switch = output.switch[0].sigmoid()
     mixed = switch[:, None] * generated + (1 - switch[:, None]) * copied
 parts = {"generate": generated, "copy": copied, "both": mixed}
@@ -325,12 +335,19 @@ with torch.no_grad():
     scores, alpha, c = (torch.stack(part) for part in zip(*looked))
     narrow, last = plain.pointer.bottleneck, plain.pointer.vocabulary
     of_words = narrow.weight, narrow.bias, last.weight, last.bias
-    f, P_g = (torch.stack(part) for part in zip(*(generate(*x, *of_words) for x in zip(s, c))))
+    f, P_g = (
+        torch.stack(part) for part in zip(*(generate(*x, *of_words) for x in zip(s, c)))
+    )
     output, state = plain.decode(batch.target_input, plain.encode(batch))
     lib_P = plain.log_prob(output, batch.target, state)[0].exp()
 checks.close(alpha, output.copy[0], "(1)-(4)", "attention of the plain model")
 checks.close(f, output.features[0], "(5), (6)", "features")
-checks.close(P_g[range(T), with_unknown(story.target)], lib_P, "(5), (6)", "P of the reference's words")
+checks.close(
+    P_g[range(T), with_unknown(story.target)],
+    lib_P,
+    "(5), (6)",
+    "P of the reference's words",
+)
 first, second = alpha[1].topk(2).indices.tolist()
 a, b = scores[1, first].item(), scores[1, second].item()
 others = (scores[1] - a).exp().sum().item() - 1 - math.exp(b - a)
@@ -413,7 +430,9 @@ with torch.no_grad():
     P = torch.stack([generate_or_copy(*of_step) for of_step in zip(p, P_g, P_c)])
     lib_log_P = pointer.log_prob(output, batch.target, state)[0]
 checks.close(p, output.switch[0].sigmoid(), "(8)", "switch")
-checks.close(P[range(T), story.target].log(), lib_log_P, "(7), (9)", "log P of the words")
+checks.close(
+    P[range(T), story.target].log(), lib_log_P, "(7), (9)", "log P of the words"
+)
 checks.close(P.sum(1), torch.ones(T).double(), "(7), (9)", "each row of P sums to 1")
 zebra, the = (all_words.index(word) for word in ("zebra", "the"))
 at_the = [f"{alpha[0, i]:.2f}" for i, word in enumerate(source_words) if word == "the"]
@@ -441,11 +460,19 @@ maps = {
     "$P$, with the switch $p_t$ at the left": (P, with_switch),
 }
 panels = [
-    {"title": title, "values": x.round(decimals=3), "rows": rows, "columns": all_words, "ylabel": "step"}
+    {
+        "title": title,
+        "values": x.round(decimals=3),
+        "rows": rows,
+        "columns": all_words,
+        "ylabel": "step",
+    }
     for title, (x, rows) in maps.items()
 ]
 caption = "Generate or copy: the probability of every word at each step."
-figures.show(word_maps, caption, "start_copying", panels=panels, across=1, top=1.0, label="P")
+figures.show(
+    word_maps, caption, "start_copying", panels=panels, across=1, top=1.0, label="P"
+)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
@@ -498,10 +525,14 @@ def teach(model, batches, learning_rate):
 losses = forced_losses(pointer, batch)
 losses_shown = [f"{loss:.4f}" for loss in losses.tolist()]
 fed = ["[BOS]", *target_words[:-1]]
-pd.DataFrame([fed, target_words, losses_shown], ["fed", "correct", "-log P"], columns=numbers)
+pd.DataFrame(
+    [fed, target_words, losses_shown], ["fed", "correct", "-log P"], columns=numbers
+)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-checks.close(losses.mean(), pointer.loss(batch)["loss"], "(10)", "step by step, and in one call")
+checks.close(
+    losses.mean(), pointer.loss(batch)["loss"], "(10)", "step by step, and in one call"
+)
 rng = random.Random(seed)
 three = [make_batch([story_of(*tell(rng)) for _ in range(8)], V) for _ in range(3)]
 weights = []
@@ -550,7 +581,10 @@ def noam(k, factor, d, warmup):
 
 
 ks = [1, *range(1000, 30_001, 1000)]
-settings = {"Vaswani and others, base": (1, 512, 4000), "Liu and Lapata": (2, 256, 8000)}
+settings = {
+    "Vaswani and others, base": (1, 512, 4000),
+    "Liu and Lapata": (2, 256, 8000),
+}
 for name, (factor, d, w) in settings.items():
     training = TrainConfig(learning_rate=factor * d**-0.5, warmup=w)
     rates = [noam(k, factor, d, w) for k in ks], [training.rate(k) for k in ks]
@@ -583,7 +617,9 @@ for _ in range(2):
     ]
     best = sorted(range(len(column)), key=lambda n: -column[n]["value"])[:2]
     columns.append([{**node, "beam": n in best} for n, node in enumerate(column)])
-caption = "Beam search of width 2: the probability of each hypothesis; dark: in the beam."
+caption = (
+    "Beam search of width 2: the probability of each hypothesis; dark: in the beam."
+)
 figures.show(beam_tree, caption, "start_beam", columns=columns, steps="step")
 
 # %% [markdown] slideshow={"slide_type": "notes"}
@@ -684,15 +720,23 @@ short, long = 6 * math.log(0.80), 12 * math.log(0.85)
 rows = {}
 for name, (exponent, offset) in rules.items():
     ruled = replace(config, length_penalty=exponent, length_offset=offset)
-    ell = torch.tensor([((n + offset) / (1 + offset)) ** exponent for n in range(1, 19)]).double()
+    ell = torch.tensor(
+        [((n + offset) / (1 + offset)) ** exponent for n in range(1, 19)]
+    ).double()
     lib_ell = torch.tensor([1 / ruled.rank(1.0, n) for n in range(1, 19)]).double()
     checks.close(ell, lib_ell, "(12)", name, tolerance=1e-6)
     ranks = {"6 symbols": short / ell[5].item(), "12 symbols": long / ell[11].item()}
-    rows[name] = {**ranks, "wins": max(ranks, key=ranks.get), "ℓ(12) / ℓ(6)": (ell[11] / ell[5]).item()}
+    rows[name] = {
+        **ranks,
+        "wins": max(ranks, key=ranks.get),
+        "ℓ(12) / ℓ(6)": (ell[11] / ell[5]).item(),
+    }
 pd.DataFrame.from_dict(rows, orient="index").round(3)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-checks.line(f"The second row by hand: (12 + 5) / (6 + 5) = {17 / 11:.3f}; {short:.3f} / (11 / 6) = {6 * short / 11:.3f}.")
+checks.line(
+    f"The second row by hand: (12 + 5) / (6 + 5) = {17 / 11:.3f}; {short:.3f} / (11 / 6) = {6 * short / 11:.3f}."
+)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
@@ -718,11 +762,15 @@ def repeated_share(words):
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-written = {how: " ".join(summary.sentences).split() for how, summary in by_decoding.items()}
+written = {
+    how: " ".join(summary.sentences).split() for how, summary in by_decoding.items()
+}
 panels = []
 for how, words in written.items():
     repeated, count = repeated_ngrams(words)
-    checks.close(torch.tensor(repeated_share(words)), torch.tensor(repeated / count), "(13)", how)
+    checks.close(
+        torch.tensor(repeated_share(words)), torch.tensor(repeated / count), "(13)", how
+    )
     grams = list(enumerate(zip(words, words[1:], words[2:]), start=1))
     pairs = [[i, j] for i, a in grams for j, b in grams if a == b and i != j]
     title = f"{how}\n{repeated} of {count} are repetitions ({repeated / count:.0%})"
@@ -733,7 +781,9 @@ figures.show(dot_plots, caption, "start_repetition", panels=panels, unit="trigra
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 words = written["plain beam search"]
 repeated, count = repeated_ngrams(words)
-checks.line(f"At the left: {count} trigrams, {count - repeated} different ones, 1 - {count - repeated} / {count} = {repeated / count:.2f}.")
+checks.line(
+    f"At the left: {count} trigrams, {count - repeated} different ones, 1 - {count - repeated} / {count} = {repeated / count:.2f}."
+)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
@@ -746,12 +796,23 @@ Does repetition feed itself? The first sentence of a reference is read to the mo
 values = []
 for document in run.encode(papers[:15]):
     one, other, *_ = SentenceLists.of(document, lower=True).reference
-    values.append([log_prob_after(run.model, document, one, before) for before in ([other], [one], [one, one])])
+    values.append(
+        [
+            log_prob_after(run.model, document, one, before)
+            for before in ([other], [one], [one, one])
+        ]
+    )
 after_other, after_itself, after_two = np.array(values).T
 change = paired_bootstrap(after_other, after_itself, seed)
 again = paired_bootstrap(after_itself, after_two, seed)
-differences = {"after itself - after the other": change, "after two copies - after one": again}
-pd.DataFrame({name: [x.text(3)] for name, x in differences.items()}, ["log P of a word, 15 papers"])
+differences = {
+    "after itself - after the other": change,
+    "after two copies - after one": again,
+}
+pd.DataFrame(
+    {name: [x.text(3)] for name, x in differences.items()},
+    ["log P of a word, 15 papers"],
+)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -800,11 +861,15 @@ def overlaps(alpha, cov):
 with torch.no_grad():
     h, s = states_of(pointer)
     layer = pointer.word_attention
-    alpha, cov = coverage_attention(s, h, layer.key.weight, layer.query.weight, layer.coverage, layer.v)
+    alpha, cov = coverage_attention(
+        s, h, layer.key.weight, layer.query.weight, layer.coverage, layer.v
+    )
 checks.close(alpha, output.copy[0], "(14), (15)", "attention of the pointer-generator")
 place = int(cov[-1].argmax())
 so_far = [f"{x:.2f}" for x in alpha[:-1, place].tolist()]
-checks.line(f"Word {place + 1}, {source_words[place]}, before step {T}: {' + '.join(so_far)} = {cov[-1, place]:.2f}.")
+checks.line(
+    f"Word {place + 1}, {source_words[place]}, before step {T}: {' + '.join(so_far)} = {cov[-1, place]:.2f}."
+)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 panels = [
@@ -905,7 +970,13 @@ def rouge_l(summary, reference):
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 reference = ["the", "zebra", "saw", "the", "cat"]
 changed = ["the", "cat", "saw", "the", "zebra"]
-L, i, j, path, hits = lcs_lengths(reference, changed), len(reference), len(changed), [], []
+L, i, j, path, hits = (
+    lcs_lengths(reference, changed),
+    len(reference),
+    len(changed),
+    [],
+    [],
+)
 while i and j:
     path.append([i, j])
     if reference[i - 1] == changed[j - 1]:
@@ -914,7 +985,12 @@ while i and j:
     else:
         i, j = (i, j - 1) if L[i][j - 1] > L[i - 1][j] else (i - 1, j)
 caption = "The longest common subsequence: L of all prefixes, and a way back from the last number; dark: a shared word."
-named = {"rows": ["", *reference], "columns": ["", *changed], "ylabel": "reference", "xlabel": "summary"}
+named = {
+    "rows": ["", *reference],
+    "columns": ["", *changed],
+    "ylabel": "reference",
+    "xlabel": "summary",
+}
 figures.show(number_grid, caption, "start_lcs", values=L, path=path, hits=hits, **named)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
@@ -975,17 +1051,25 @@ examples = {
 }
 scorer, page, library = RougeScorer(["rougeL"], use_stemmer=True), {}, []
 for name, pair in examples.items():
-    page[name] = [*(rouge_n(*pair, n) for n in (1, 2)), rouge_lsum(*pair), rouge_l(*pair)]
+    page[name] = [
+        *(rouge_n(*pair, n) for n in (1, 2)),
+        rouge_lsum(*pair),
+        rouge_l(*pair),
+    ]
     summary, wanted = ("\n".join(sentences) for sentences in pair)
     whole = scorer.score(wanted, summary)["rougeL"].fmeasure
     library.append([*rouge([pair[0]], [pair[1]])[0], 100 * whole])
-table = pd.DataFrame.from_dict(page, orient="index", columns=["R-1", "R-2", "R-Lsum", "R-L"])
+table = pd.DataFrame.from_dict(
+    page, orient="index", columns=["R-1", "R-2", "R-Lsum", "R-L"]
+)
 checks.close(torch.tensor(table.values), torch.tensor(np.array(library)), "(17)-(20)")
 table.round(1)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 by_hand = [["the cat saw the zebra"], ["the zebra saw the cat"]]
-checks.line(f"The example by hand: R-1 {rouge_n(*by_hand, 1):.0f}, R-2 {rouge_n(*by_hand, 2):.0f}, R-L {rouge_l(*by_hand):.0f}.")
+checks.line(
+    f"The example by hand: R-1 {rouge_n(*by_hand, 1):.0f}, R-2 {rouge_n(*by_hand, 2):.0f}, R-L {rouge_l(*by_hand):.0f}."
+)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
@@ -1020,16 +1104,28 @@ def resampled_means(values, resamples, seed):
 scored = papers[:60]
 ranked = [lexrank(text.sentences, 200) for text in scored]
 lead = [text.sentences for text in scored]
-systems = {"Lead, 180 words": (lead, 180), "Lead, 200 words": (lead, 200), "LexRank, 200 words": (ranked, 200)}
+systems = {
+    "Lead, 180 words": (lead, 180),
+    "Lead, 200 words": (lead, 200),
+    "LexRank, 200 words": (ranked, 200),
+}
 r1 = {
-    name: rouge([cut(text, most, run.options) for text in texts], [text.summary for text in scored])[:, 0]
+    name: rouge(
+        [cut(text, most, run.options) for text in texts],
+        [text.summary for text in scored],
+    )[:, 0]
     for name, (texts, most) in systems.items()
 }
 rows = {}
 for name, scores in r1.items():
     low, high = np.percentile(resampled_means(scores, 1000, seed), [2.5, 97.5])
     library = interval(scores, seed)
-    checks.close(torch.tensor([low, high]), torch.tensor([library.low, library.high]), "(21)", name)
+    checks.close(
+        torch.tensor([low, high]),
+        torch.tensor([library.low, library.high]),
+        "(21)",
+        name,
+    )
     rows[name] = {"R-1": str(library), "half width": f"{(high - low) / 2:.2f}"}
 pd.DataFrame.from_dict(rows, orient="index")
 
@@ -1072,11 +1168,19 @@ No. The two scores rise and fall together over papers, and what they share cance
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 rows = {}
-for name, a, b in (("Lead, 200 - 180 words", short, long), ("LexRank - Lead", long, chosen)):
+for name, a, b in (
+    ("Lead, 200 - 180 words", short, long),
+    ("LexRank - Lead", long, chosen),
+):
     differences, p_boot = paired_differences(a, b, 2000, seed)
     low, high = np.percentile(differences, [2.5, 97.5])
     library = paired_bootstrap(a, b, seed)
-    checks.close(torch.tensor([low, high, p_boot]), torch.tensor([library.low, library.high, library.p]), "(22)", name)
+    checks.close(
+        torch.tensor([low, high, p_boot]),
+        torch.tensor([library.low, library.high, library.p]),
+        "(22)",
+        name,
+    )
     b_alone, a_alone = (resampled_means(x, 2000, seed + i) for i, x in ((1, b), (2, a)))
     apart = np.percentile(b_alone - a_alone, [2.5, 97.5])
     rows[name] = {
@@ -1090,22 +1194,31 @@ pd.DataFrame.from_dict(rows, orient="index")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 better, equal = int((long > short).sum()), int((long == short).sum())
-checks.line(f"By hand: of {len(short)} papers, {better} are better with 200 words and {equal} equal; {(long - short).std():.2f} is the standard deviation of the differences.")
+checks.line(
+    f"By hand: of {len(short)} papers, {better} are better with 200 words and {equal} equal; {(long - short).std():.2f} is the standard deviation of the differences."
+)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 means = {
     name: resampled_means(scores, 2000, seed + i)
-    for i, (name, scores) in enumerate({"180 words": short, "200 words": long}.items(), start=1)
+    for i, (name, scores) in enumerate(
+        {"180 words": short, "200 words": long}.items(), start=1
+    )
 }
 differences, _ = paired_differences(short, long, 2000, seed)
 drawn = {
     "R-1 of Lead": means,
-    "200 words - 180 words": {"paired": differences, "unpaired": means["200 words"] - means["180 words"]},
+    "200 words - 180 words": {
+        "paired": differences,
+        "unpaired": means["200 words"] - means["180 words"],
+    },
 }
 panels = []
 for label, values in drawn.items():
     edges = np.histogram_bin_edges(np.concatenate(list(values.values())), 50)
-    counts = {name: np.histogram(means_of, edges)[0] for name, means_of in values.items()}
+    counts = {
+        name: np.histogram(means_of, edges)[0] for name, means_of in values.items()
+    }
     panels.append({"edges": edges, "counts": counts, "xlabel": label})
 panels[1]["mark"] = 0
 caption = "2,000 resamples: two means, and their difference."

@@ -63,7 +63,12 @@ from lib.pages.shown import PageFigures, Passages, clip, figures_folder, show_ta
 from lib.pages.steps import Step, best_words, decoding_frames
 from lib.pages.summaries import summary_table
 from lib.papers import open_run, resolve
-from lib.papers.windowed.windows import ArticleOptions, link, mark_transitions, vectors_for
+from lib.papers.windowed.windows import (
+    ArticleOptions,
+    link,
+    mark_transitions,
+    vectors_for,
+)
 from lib.runs.search import DecodeConfig, batches, beam_search, written
 from lib.system.files import project_root, read_numbers, trained_folder
 from lib.tasks.windows import (
@@ -74,7 +79,9 @@ as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "dynamic", 0, 
 dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")
 preset = preset or ("medium" if as_they_are else "demo")
 chosen = resolve("windowed", preset, variant, steps=steps or None, seed=seed)
-corpus = load_corpus(dataset, errors="skip")  # a name or folder that cannot be read ends the page here
+corpus = load_corpus(
+    dataset, errors="skip"
+)  # a name or folder that cannot be read ends the page here
 sample = load_corpus("pmc-sample")  # whose links were measured
 documents = unseen_papers(corpus, 50 if as_they_are else chosen.documents)
 figures = PageFigures(figures_folder())
@@ -106,7 +113,10 @@ source_words = [words[i] for i in example.source]
 @torch.no_grad()
 def fact_steps(model, document):
     """What a model of facts does before it writes each word that a beam of two finds."""
-    batch, config = make_batch([document], VOCABULARY), DecodeConfig(beam=2, min_length=0, max_length=18)
+    batch, config = (
+        make_batch([document], VOCABULARY),
+        DecodeConfig(beam=2, min_length=0, max_length=18),
+    )
     ((best, *_),) = beam_search(model, batch, config)
     result, _ = model.decode(torch.tensor([[BOS, *best.ids]]), model.encode(batch))
     generated = model.pointer.vocabulary(result.features[0]).softmax(-1)
@@ -117,7 +127,13 @@ def fact_steps(model, document):
         parts = {"P_g": generated[t], "P_c": copied[t], "P": mixed}
         best_of = {name: best_words(values, words) for name, values in parts.items()}
         first = int(result.windows[0, t]) * STRIDE
-        yield Step(words[word], result.copy[0, t].tolist(), best_of, p[t].item(), (first, first + WINDOW))
+        yield Step(
+            words[word],
+            result.copy[0, t].tolist(),
+            best_of,
+            p[t].item(),
+            (first, first + WINDOW),
+        )
 
 
 decoding_frames([source_words], list(fact_steps(fact_model, example)))
@@ -195,10 +211,14 @@ With windows a step on a long text is like a step on a short one. Attention to e
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-print("share of the facts of 50 texts, of the longest 5; mean of three seeds, with the least and the largest")
+print(
+    "share of the facts of 50 texts, of the longest 5; mean of three seeds, with the least and the largest"
+)
 assert [*TESTED.values()] == [50, 50, 50, 5], "the line above says so"
 modes = "standard", "windows", "streamed"
-lengths = {f"{n} windows, {WINDOW + (n - 1) * STRIDE:,} words": f"facts of {n}" for n in TESTED}
+lengths = {
+    f"{n} windows, {WINDOW + (n - 1) * STRIDE:,} words": f"facts of {n}" for n in TESTED
+}
 task_table("windows", lengths, {mode: mode for mode in modes})
 
 # %% [markdown] slideshow={"slide_type": "notes"}
@@ -219,7 +239,12 @@ def largest_weights(model, document, ids, vocab_size):
     result, _ = model.decode(torch.tensor([[BOS, *ids]]), model.encode(batch))
     weights, where = result.copy[0].max(-1)
     places, count = result.places[0][where], len(document.source)
-    return {"places": places, "weights": weights, "windows": result.windows[0], "words": count}
+    return {
+        "places": places,
+        "weights": weights,
+        "windows": result.windows[0],
+        "words": count,
+    }
 
 
 longer = planted_facts(1, seed=3, windows=12, vocab_size=VOCABULARY)[0]
@@ -231,7 +256,9 @@ caption = (
     " dot for each symbol written, at the source word with the largest weight; in grey the"
     " window. Each line of dots is one fact, read word by word."
 )
-figures.show(maximum_attention, caption, "windowed_facts", **path, window=WINDOW, stride=STRIDE)
+figures.show(
+    maximum_attention, caption, "windowed_facts", **path, window=WINDOW, stride=STRIDE
+)
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
@@ -242,7 +269,11 @@ One could also cut the text, summarize each chunk alone and put the parts togeth
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 print("share of the facts of 100 texts, with three seeds")
-measures = {"4 windows": "facts of 4", "12 windows": "facts of 12", "written twice": "twice of 12"}
+measures = {
+    "4 windows": "facts of 4",
+    "12 windows": "facts of 12",
+    "written twice": "twice of 12",
+}
 task_table("windows", measures, {how: f"facts anywhere, {how}" for how in READINGS})
 
 # %% [markdown] slideshow={"slide_type": "notes"}
@@ -281,7 +312,11 @@ measures = {
     "facts": "facts of 6", "first fact": "first fact", "texts with →": "texts with symbols",
     "first step: attention on facts": "first look, facts", "largest weight": "first look, largest",
 }  # fmt: skip
-task_table("windows", measures, {f"without {part}": f"windows without {part}" for part in LEFT_OUT})
+task_table(
+    "windows",
+    measures,
+    {f"without {part}": f"windows without {part}" for part in LEFT_OUT},
+)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
@@ -360,7 +395,9 @@ def eq03_similarity(a, b):
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-small_options = ArticleOptions(source_tokens=40, summary_tokens=20, vocab_size=19, window=8, stride=6)
+small_options = ArticleOptions(
+    source_tokens=40, summary_tokens=20, vocab_size=19, window=8, stride=6
+)
 small_vocabulary = Vocabulary([
     SLIDE_SYMBOL, "the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and",
     "fast", ".", ",", "!",
@@ -391,10 +428,21 @@ summary_ids = followed.target[: summary_lengths.sum()]
 summary_sentences = np.split(summary_ids, np.cumsum(summary_lengths)[:-1])
 text_sentences = np.split(followed.source, np.cumsum(followed.sentence_lengths)[:-1])
 pair = (summary_ids, summary_lengths), (followed.source, followed.sentence_lengths)
-for values in (np.random.default_rng(0).normal(size=(len(small_vocabulary), 4)), vectors):
-    sums = [[eq02_sum_of_vectors(ids, values) for ids in part] for part in (summary_sentences, text_sentences)]
+for values in (
+    np.random.default_rng(0).normal(size=(len(small_vocabulary), 4)),
+    vectors,
+):
+    sums = [
+        [eq02_sum_of_vectors(ids, values) for ids in part]
+        for part in (summary_sentences, text_sentences)
+    ]
     similar = np.array([[eq03_similarity(a, b) for b in sums[1]] for a in sums[0]])
-    checks.close(torch.tensor(similar), torch.tensor(similarities(*pair, values)), "(2), (3)", "cosines")
+    checks.close(
+        torch.tensor(similar),
+        torch.tensor(similarities(*pair, values)),
+        "(2), (3)",
+        "cosines",
+    )
 a, b = sums[0][1], sums[1][2]
 in_row = ", ".join(f"{value:.2f}" for value in similar[1])
 checks.line(
@@ -439,12 +487,16 @@ shipped = open_run(trained_folder("windowed"))
 (first_text,) = shipped.encode(unseen_papers(sample, 1))
 of_text = np.split(first_text.source, np.cumsum(first_text.sentence_lengths)[:-1])
 abstract_lengths = target_sentences(first_text, shipped.options.lower)
-of_abstract = np.split(first_text.target[: abstract_lengths.sum()], np.cumsum(abstract_lengths)[:-1])
+of_abstract = np.split(
+    first_text.target[: abstract_lengths.sum()], np.cumsum(abstract_lengths)[:-1]
+)
 (row, source_row), *_ = first_paper["copies"]
 
 
 def as_text(ids):
-    return clip(" ".join(shipped.vocabulary.decode(ids.tolist(), first_text.unknown)), 40)
+    return clip(
+        " ".join(shipped.vocabulary.decode(ids.tolist(), first_text.unknown)), 40
+    )
 
 
 Passages([
@@ -492,19 +544,27 @@ for ids, row in zip(summary_sentences, similar):
     now = window
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-lib_windows = [window_of(a - 1, b, len(followed.source), 8, 6) + 1 for a, b in zip(starts, ends)]
+lib_windows = [
+    window_of(a - 1, b, len(followed.source), 8, 6) + 1 for a, b in zip(starts, ends)
+]
 checks.close(numbers(windows), numbers(lib_windows), "(4)", "windows of the sentences")
 
 
 def with_symbols(document, values):
     """A document of the small corpus, marked by the library."""
     lengths = target_sentences(document, lower=True)
-    return mark_transitions(document, lengths, link(document, lengths, values, small_options))
+    return mark_transitions(
+        document, lengths, link(document, lengths, values, small_options)
+    )
 
 
 lib_marked = with_symbols(followed, vectors)
-checks.close(numbers([*marked, EOS]), numbers(lib_marked.target), "(4)", "the marked summary")
-summary = " ".join(small_vocabulary.decode(marked, followed.unknown)).replace(SLIDE_SYMBOL, "→")
+checks.close(
+    numbers([*marked, EOS]), numbers(lib_marked.target), "(4)", "the marked summary"
+)
+summary = " ".join(small_vocabulary.decode(marked, followed.unknown)).replace(
+    SLIDE_SYMBOL, "→"
+)
 checks.line(
     f"windows of 8 by 6; the third sentence is words {starts[2]} to {ends[2]}: window 2 (7 to 14) leaves out 1, "
     f"window 3 (13 to 20) leaves out 2. The sentences are in windows {', '.join(map(str, windows))} of 4, "
@@ -548,7 +608,9 @@ x = embedded_ids(example.source, model)
 h, s_0, cell_0 = eq05_states(x, model.forward_encoder, model.backward_encoder)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-batch = make_batch([example, *planted_facts(1, seed=8, windows=5, vocab_size=VOCABULARY)], VOCABULARY)
+batch = make_batch(
+    [example, *planted_facts(1, seed=8, windows=5, vocab_size=VOCABULARY)], VOCABULARY
+)
 state = model.encode(batch)
 checks.close(h, state.words[0, :T_x], "(5)", "states of the source words")
 checks.close(s_0, state.hidden[0], "(5)", "first state of the decoder")
@@ -603,7 +665,9 @@ T_y = len(example.target)
 result, _ = model.decode(batch.target_input, state)
 _, after = model.decode(torch.tensor([inputs] * 2), state)
 checks.close(s[-1], after.hidden[0], "(6)", "last state of the decoder")
-checks.close(numbers(w), result.windows[0, :T_y].double() + 1, "(7)", "window at each step")
+checks.close(
+    numbers(w), result.windows[0, :T_y].double() + 1, "(7)", "window at each step"
+)
 entered = " ".join(words[i] for i in inputs)
 checks.line(f"inputs: {entered}; windows: {' '.join(map(str, w))}")
 
@@ -643,7 +707,9 @@ alpha, c = (torch.stack(parts) for parts in zip(*attended))
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 checks.close(alpha, result.copy[0, :T_y, :T_x], "(8), (9)", "attention weights")
 seen_at = [int(row.argmax()) for row in alpha]
-largest = (f"step {t + 1}, word {seen_at[t] + 1} {alpha[t, seen_at[t]]:.2f}" for t in (0, 4, 5))
+largest = (
+    f"step {t + 1}, word {seen_at[t] + 1} {alpha[t, seen_at[t]]:.2f}" for t in (0, 4, 5)
+)
 checks.line("largest weights: " + "; ".join(largest))
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -708,16 +774,26 @@ def symbol_weights(model):
 
 def distribution_by_lib(model, result, row, steps, size):
     """P [steps, size] of a document of a batch, by the library."""
-    parts = (values[row, :steps, None] for values in (result.features, result.switch, result.copy))
+    parts = (
+        values[row, :steps, None]
+        for values in (result.features, result.switch, result.copy)
+    )
     by_step = PointerOutput(*parts, result.source[row].expand(steps, -1))
     return model.pointer.distribution(by_step, size - model.config.vocab_size)
 
 
 W, text = symbol_weights(model), example.source.tolist()
 steps_of_text = zip(c, s, [s_0, *s], y, alpha)
-p, P_g, P = map(torch.stack, zip(*(next_word(*step, text, VOCABULARY, W) for step in steps_of_text)))
+p, P_g, P = map(
+    torch.stack, zip(*(next_word(*step, text, VOCABULARY, W) for step in steps_of_text))
+)
 checks.close(p, result.switch[0, :T_y].sigmoid(), "(10)-(12)", "switch")
-checks.close(P, distribution_by_lib(model, result, 0, T_y, VOCABULARY), "(10)-(12)", "P of every word")
+checks.close(
+    P,
+    distribution_by_lib(model, result, 0, T_y, VOCABULARY),
+    "(10)-(12)",
+    "P of every word",
+)
 lines_of_steps = []
 for t in (0, 4):
     u = int(example.target[t])
@@ -726,7 +802,10 @@ for t in (0, 4):
         f"step {t + 1}, {words[u]}: {p[t]:.3f} · {P_g[t, u]:.3f} + {1 - p[t]:.3f} · {P_c:.3f} = {P[t, u]:.3f}"
     )
 at_full_size = Windowed(WindowedConfig())
-parameters, in_table = sum(p.numel() for p in at_full_size.parameters()), at_full_size.embedding.weight.numel()
+parameters, in_table = (
+    sum(p.numel() for p in at_full_size.parameters()),
+    at_full_size.embedding.weight.numel(),
+)
 checks.line(
     f"p P_g + (1 − p) P_c: {'; '.join(lines_of_steps)}. At the author's size: {parameters:,} parameters, "
     f"{in_table:,} of them in E"
@@ -772,7 +851,10 @@ def eq13_objective(document, model, W):
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 checks.close(
-    eq13_objective(example, model, W), model.loss(make_batch([example], VOCABULARY))["loss"], "(13)", "loss"
+    eq13_objective(example, model, W),
+    model.loss(make_batch([example], VOCABULARY))["loss"],
+    "(13)",
+    "loss",
 )
 torch.manual_seed(1)
 random_model = Windowed(
@@ -784,10 +866,14 @@ random_vectors = np.random.default_rng(0).normal(size=(len(small_vocabulary), 4)
 ragged = [with_symbols(document, random_vectors) for document in unmarked]
 ragged_batch = make_batch(ragged, len(small_vocabulary))
 random_weights = symbol_weights(random_model)
-naive_loss = sum(eq13_objective(document, random_model, random_weights) for document in ragged) / len(ragged)
+naive_loss = sum(
+    eq13_objective(document, random_model, random_weights) for document in ragged
+) / len(ragged)
 lib_loss = random_model.loss(ragged_batch)["loss"]
 checks.close(naive_loss, lib_loss, "(13)", "loss of a padded batch")
-checks.gradients(gradients(random_model, naive_loss), gradients(random_model, lib_loss), "(13)")
+checks.gradients(
+    gradients(random_model, naive_loss), gradients(random_model, lib_loss), "(13)"
+)
 costs = -torch.log(P[range(T_y), example.target.tolist()])
 largest = int(costs.argmax())
 checks.line(
@@ -831,7 +917,9 @@ for window in range(1, n + 1):
     naive_states = streamed_states(x, window, ws, ss, *encoders)
     held = running.held.states[0, : len(naive_states)]
     checks.close(naive_states, held, "streamed", f"states of window {window}")
-    change = (naive_states - whole_text[(window - 1) * ss : (window - 1) * ss + ws]).abs()
+    change = (
+        naive_states - whole_text[(window - 1) * ss : (window - 1) * ss + ws]
+    ).abs()
     if window == 2:
         half = change.shape[1] // 2
         middle = f"{change[:, :half].max():.0e} forward, {change[:, half:].max():.2f} backward"
@@ -843,12 +931,18 @@ def held_numbers(model, windows):
     state = model.encode(make_batch(documents, VOCABULARY))
     values = {**vars(state), **(vars(state.held) if state.held else {})}
     ids = {"source", "lengths", "last_window"}
-    return sum(v.numel() for k, v in values.items() if k not in ids and torch.is_tensor(v)), len(documents[0].source)
+    return sum(
+        v.numel() for k, v in values.items() if k not in ids and torch.is_tensor(v)
+    ), len(documents[0].source)
 
 
-sizes = {name: [held_numbers(each, k) for k in (10, 1000)] for name, each in (("whole", model), ("streamed", streamed))}
+sizes = {
+    name: [held_numbers(each, k) for k in (10, 1000)]
+    for name, each in (("whole", model), ("streamed", streamed))
+}
 held_at = "; ".join(
-    f"{name}: {' and '.join(f'{count:,} for {length:,} words' for count, length in pairs)}" for name, pairs in sizes.items()
+    f"{name}: {' and '.join(f'{count:,} for {length:,} words' for count, length in pairs)}"
+    for name, pairs in sizes.items()
 )
 checks.line(
     f"window 2 of 3, largest difference from the states of the whole text: {middle}. Numbers held between steps, {held_at}"
@@ -913,26 +1007,48 @@ With a window as long as the text the model is the standard model. In the last w
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 longest = ragged_batch.source.shape[1]
-ordinary = same_weights(random_model, window=None, stride=None).loss(ragged_batch)["loss"]
+ordinary = same_weights(random_model, window=None, stride=None).loss(ragged_batch)[
+    "loss"
+]
 for mode in ("whole", "stream"):
     wide = same_weights(random_model, window=longest, stride=longest, encode=mode)
-    checks.close(ordinary, wide.loss(ragged_batch)["loss"], "(9)", f"one window, {mode}: the standard model")
+    checks.close(
+        ordinary,
+        wide.loss(ragged_batch)["loss"],
+        "(9)",
+        f"one window, {mode}: the standard model",
+    )
 ragged_state = random_model.encode(ragged_batch)
-slid_result, slid = random_model.decode(torch.full((len(ragged), 9), SLIDE), ragged_state)
-last_P = random_model.distribution(slid_result, slid, max(map(len, ragged_batch.unknown)))
-checks.close(torch.zeros(len(ragged)), last_P[:, SLIDE], "(7)", "no symbol after the last window")
+slid_result, slid = random_model.decode(
+    torch.full((len(ragged), 9), SLIDE), ragged_state
+)
+last_P = random_model.distribution(
+    slid_result, slid, max(map(len, ragged_batch.unknown))
+)
+checks.close(
+    torch.zeros(len(ragged)), last_P[:, SLIDE], "(7)", "no symbol after the last window"
+)
 random_result, _ = random_model.decode(ragged_batch.target_input, ragged_state)
 outside = [
     random_result.copy[2, t, j]
-    for t, window in enumerate(random_result.windows[2, : len(ragged[2].target)].tolist())
+    for t, window in enumerate(
+        random_result.windows[2, : len(ragged[2].target)].tolist()
+    )
     for j in range(len(ragged[2].source))
     if not window * 6 <= j < window * 6 + 8
 ]
-checks.close(torch.zeros(len(outside)), torch.stack(outside), "(9)", "no attention outside the window")
+checks.close(
+    torch.zeros(len(outside)),
+    torch.stack(outside),
+    "(9)",
+    "no attention outside the window",
+)
 static_random = same_weights(random_model, windowing="static", budget=12, longest=30)
 for each in (random_model, same_weights(random_model, encode="stream"), static_random):
     one_by_one, running = [], each.encode(ragged_batch)
-    for fed, target in zip(ragged_batch.target_input.split(1, 1), ragged_batch.target.split(1, 1)):
+    for fed, target in zip(
+        ragged_batch.target_input.split(1, 1), ragged_batch.target.split(1, 1)
+    ):
         one_result, running = each.decode(fed, running)
         one_by_one.append(each.log_prob(one_result, target, running))
     at_once, _ = each.decode(ragged_batch.target_input, each.encode(ragged_batch))
@@ -949,7 +1065,9 @@ The picture has one text at the author's sizes, with a summary of three words fo
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 bench = project_root() / "tests" / "tools" / "bench" / "results.json"
-rows = pd.DataFrame(read_numbers(bench, "times and memory", ["windowed"])["windowed"]["rows"])
+rows = pd.DataFrame(
+    read_numbers(bench, "times and memory", ["windowed"])["windowed"]["rows"]
+)
 axis = {"xlabel": "words of the text", "xscale": "log"}
 panels = [
     {**axis, "ylabel": label, "yscale": scale, "zero": scale == "linear", "series": {
@@ -973,7 +1091,9 @@ trains one, as `python -m lib.train` does.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-run, origin = run_for_page(chosen, corpus, as_they_are, output, progress=preset != "demo")
+run, origin = run_for_page(
+    chosen, corpus, as_they_are, output, progress=preset != "demo"
+)
 summarizer, vocabulary = run.model, run.vocabulary
 options, decode = run.options, replace(run.decode, block_ngrams=3)
 ws, ss = summarizer.config.window, summarizer.config.stride
@@ -1006,7 +1126,12 @@ if prepared.options.marked:
     places = link(marked_document, of_sentences, vectors, prepared.options)
     marked_document = mark_transitions(marked_document, of_sentences, places)
 encoded = run.encode(documents)
-summaries = [best.ids for best in written(summarizer, batches(summarizer, encoded, 10, vocabulary), decode)]
+summaries = [
+    best.ids
+    for best in written(
+        summarizer, batches(summarizer, encoded, 10, vocabulary), decode
+    )
+]
 
 
 def with_arrows(ids, unknown, words, most=80):
@@ -1035,7 +1160,9 @@ No. A sentence or two is written from the first window, then several symbols in 
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-path = largest_weights(summarizer, encoded[quotable], summaries[quotable], len(vocabulary))
+path = largest_weights(
+    summarizer, encoded[quotable], summaries[quotable], len(vocabulary)
+)
 box = {"window": ws or len(encoded[quotable].source), "stride": ss or 1}
 caption = f"Maximum attention while the summary is written ({preset} run)."
 figures.show(maximum_attention, caption, "windowed_attention", **path, **box)
@@ -1079,7 +1206,9 @@ systems = {
     system: sentences,
 }
 table, _ = summary_table(systems, documents, options, longest, seed)
-print(f"{preset} run: {len(documents)} test documents of {Path(dataset).name}, cut to {longest} words")
+print(
+    f"{preset} run: {len(documents)} test documents of {Path(dataset).name}, cut to {longest} words"
+)
 table[["R-1", "R-2", "R-Lsum", "repeated", "copied"]]
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1132,10 +1261,14 @@ Here the model reads the longest of the test papers whole; in training it saw on
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 longest_document = max(documents, key=lambda doc: sum(len(s) for s in doc.sentences))
-encoder = replace(run.encoder, options=replace(options, source_tokens=None, section_words=None))
+encoder = replace(
+    run.encoder, options=replace(options, source_tokens=None, section_words=None)
+)
 (long_text,) = encoder.encode([longest_document])
 lengths = [len(long_text.source), options.source_tokens]
-in_all, in_training = count_windows(np.array(lengths), ws, ss).tolist() if ws else (1, 1)
+in_all, in_training = (
+    count_windows(np.array(lengths), ws, ss).tolist() if ws else (1, 1)
+)
 most = max(decode.max_length, options.summary_tokens // in_training * in_all)
 long_batch = make_batch([long_text], len(vocabulary))
 ((best, *_),) = beam_search(summarizer, long_batch, replace(decode, max_length=most))
@@ -1151,7 +1284,9 @@ Passages([
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 box = {"window": ws or lengths[0], "stride": ss or 1}
-caption = f"Maximum attention on {lengths[0]:,} words, more than any text in training had."
+caption = (
+    f"Maximum attention on {lengths[0]:,} words, more than any text in training had."
+)
 figures.show(maximum_attention, caption, "windowed_long", **path, **box)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
