@@ -6,11 +6,13 @@ tables and regular expressions from `lib.data`), layers, beam search, the model,
 """
 
 import base64
+import hashlib
 import json
 import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -70,12 +72,14 @@ def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[Liv
 
 
 def _page(run: Run, code: str, title: str, papers: Sequence[LivePaper], bits: int) -> str:
-    name = MODELS[type(run.model)]
+    code = f'"use strict";\n{code}\n{scripts("page")}'
     parts = {
+        "TITLE": escape(title),
+        "HASH": f"sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}",
         "STYLE": (LIVE / "page.css").read_text(encoding="utf-8"),
-        "PICTURE": (LIVE / f"{name}.svg").read_text(encoding="utf-8"),
-        "CODE": f"{code}\n{scripts('page')}",
-        "DATA": as_script({**live_data(run, bits), "title": title, "papers": list(map(_paper, papers))}),
+        "PICTURE": (LIVE / f"{MODELS[type(run.model)]}.svg").read_text(encoding="utf-8"),
+        "CODE": code,
+        "DATA": as_script({**live_data(run, bits), "papers": list(map(_paper, papers))}),
     }
     page = (LIVE / "page.html").read_text(encoding="utf-8")
     return re.sub("|".join(f"\\[{part}\\]" for part in parts), lambda found: parts[found[0][1:-1]], page)

@@ -234,7 +234,8 @@ function largest(numbers, k) {
 
 /** Weights by name, {data, shape}, as `lib.runs.live_page.packed` wrote them. */
 async function unpacked({ shapes, bits, data }) {
-  const zipped = Uint8Array.from(atob(data), c => c.charCodeAt(0));
+  const letters = atob(data), zipped = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i++) zipped[i] = letters.charCodeAt(i);
   const stream = new Blob([zipped]).stream().pipeThrough(new DecompressionStream("deflate"));
   const planes = new Uint8Array(await new Response(stream).arrayBuffer()), n = planes.length / (bits / 8);
   const all = bits === 16 ? fromHalves(planes, n) : fromSingles(planes, n), weights = {};

@@ -81,8 +81,9 @@ class Mem2Mem {
     const seen = this.attend(query, states, document, K);
     const { features, generate } = this.pointer.read(query, stacked(seen.map(s => s.context)), embedded, K);
     const outputs = seen.map(({ alpha, beta, gamma }, k) => ({
-      alpha, beta, gamma, coverage: states[k].coverage, psi: reads.psi[k], gates: writes[k].gates,
-      left: this.bySlot(writes[k].left), generate: this.change.copying ? generate[k] : 1,
+      alpha, beta, gamma, coverage: states[k].coverage, psi: reads.psi[k], ...writes[k].seen,
+      left: this.bySlot(writes[k].left), norms: this.norms(writes[k].memory),
+      generate: this.change.copying ? generate[k] : 1,
     }));
     const next = seen.map(({ coverage }, k) => ({
       hidden: row(hidden, this.d, k), coverage, memory: writes[k].memory, left: writes[k].left,
@@ -91,26 +92,27 @@ class Mem2Mem {
     return { states: next, outputs, features };
   }
 
-  /** (8) to (10): of each hypothesis its new memory, what is `left` of the first one, and the mean gate of each slot;
-   *  nothing is written before the first read. */
+  /** (8) to (10): of each hypothesis its new memory, what is `left` of the first one, and to be `seen` of each slot the
+   *  mean of its gates and of |u|; nothing is written before the first read. */
   write(states, hidden, K) {
     const { weights, d, slots } = this;
     if (!this.config.write || !this.change.written || !states[0].read)
-      return states.map(({ memory, left }) => ({ memory, left, gates: null }));
+      return states.map(({ memory, left }) => ({ memory, left, seen: { gates: null, updates: null } }));
     const shared = linear(weights["write_hidden.weight"], hidden, K, weights["write_hidden.bias"]);
     const read = linear(weights["write_read.weight"], stacked(states.map(s => s.read)), K);
     const own = linear(weights["write_memory.weight"], stacked(states.map(s => s.memory)), K * slots);
     return states.map((state, k) => {
-      const memory = new Float32Array(slots * d), left = new Float32Array(slots * d), gates = new Float32Array(slots * d);
+      const [memory, left, gates, updates] = Array.from({ length: 4 }, () => new Float32Array(slots * d));
       for (let slot = 0, at = 0; slot < slots; slot++) {
         for (let i = 0, g = 2 * d * (k * slots + slot), c = 2 * d * k; i < d; i++, g++, c++, at++) {
           const z = gates[at] = sigmoid(own[g] + shared[c] + read[c]);
           const u = Math.tanh(own[g + d] + shared[c + d] + read[c + d]);
           memory[at] = z * state.memory[at] + (1 - z) * u;
           left[at] = z * state.left[at];
+          updates[at] = Math.abs(u);
         }
       }
-      return { memory, left, gates: this.bySlot(gates) };
+      return { memory, left, seen: { gates: this.bySlot(gates), updates: this.bySlot(updates) } };
     });
   }
 
@@ -118,6 +120,11 @@ class Mem2Mem {
   bySlot(values) {
     const mean = slot => row(values, this.d, slot).reduce((sum, x) => sum + x, 0) / this.d;
     return Array.from({ length: this.slots }, (_, slot) => mean(slot));
+  }
+
+  norms(memory) {
+    const norm = slot => Math.hypot(...row(memory, this.d, slot));
+    return Array.from({ length: this.slots }, (_, slot) => norm(slot));
   }
 
   /** (7): weights psi of the slots, r numbers for each hypothesis, and what is read [K, d]. */

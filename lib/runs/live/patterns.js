@@ -50,7 +50,7 @@ function translated(source, flags) {
     else if (c === "$") out += "(?=\\n?$)";
     else if (c === ".") out += "[^\\n]";
     else if (c === "/") out += "\\/";
-    else out += anyCase !== null && letter && !/[?<]/.test(chars[i - 1]) ? `[${both(c)}]` : c;
+    else out += anyCase !== null && letter ? `[${both(c)}]` : c;
   }
   return out;
 }
