@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from lib.data import characters, plain_text, sentences, words
+from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.vocabulary import Vocabulary
 from lib.models.mem2mem import Mem2Mem
@@ -32,6 +33,8 @@ LIVE = Path(__file__).with_name("live")
 TEXT = ("patterns", "words", "sentences", "plain_text")
 MODELS = {Mem2Mem: "mem2mem"}  # the models that have a script, and its name
 LARGEST = 12_000_000  # bytes of a page
+# of the test split of pmc-sample, all CC BY 4.0
+SAMPLE = ("PMC6249499", "PMC6351142", "PMC5985758", "PMC6084865", "PMC6341647")
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,14 @@ def _page(run: Run, code: str, title: str, papers: Sequence[LivePaper], bits: in
     return re.sub("|".join(f"\\[{part}\\]" for part in parts), lambda found: parts[found[0][1:-1]], page)
 
 
+def sample_papers() -> list[LivePaper]:
+    """Five papers of `pmc-sample` that no run of the project has learned from."""
+    attributions = (Path(characters.__file__).with_name("pmc_sample") / "ATTRIBUTION.md").read_text(encoding="utf-8")
+    sources = dict(re.findall(r"^- (\S+): (.*)$", attributions, re.MULTILINE))
+    documents = {document.id: document for document in load_corpus("pmc-sample").split("test")}
+    return [LivePaper(documents[name], sources[name]) for name in SAMPLE]
+
+
 def _paper(paper: LivePaper) -> dict[str, Any]:
     document = paper.document
     return {
@@ -92,6 +103,7 @@ def _paper(paper: LivePaper) -> dict[str, Any]:
         "source": paper.source,
         "names": document.section_names,
         "sections": document.sections,
+        "tokenised": document.tokenised,
     }
 
 

@@ -2,7 +2,8 @@
 
 const $ = id => document.getElementById(id);
 const DATA = JSON.parse($("data").textContent);
-const SHOWN = 5, SLICE = 12;  // words of a distribution; milliseconds of work before the page may breathe
+const SHOWN = 5;  // words of a distribution
+const SLICE = 12, DRAWN = 200;  // milliseconds of work before the page may breathe, and from one drawing to the next
 
 /** Equations of a step in their order: number, formula, and a value of an output for people. */
 const EQUATIONS = [
@@ -13,13 +14,13 @@ const EQUATIONS = [
   [10, "M<sub>D</sub>(k) := z<sup>k</sup> ⊙ M<sub>D</sub>(k) + (1 − z<sup>k</sup>) ⊙ u<sup>k</sup>",
     o => `of the first memory ${shares(o.left)} left`],
   [7, "ψ = Attn(h<sup>(d)</sup>, M<sub>D</sub>), m = Σ ψ<sub>k</sub>M<sub>D</sub>(k), h<sup>(m)</sup> = W<sub>m</sub>[h<sup>(d)</sup>; m]",
-    o => { const k = top(o.psi, 1)[0]; return `most from slot ${k + 1}: ${number(o.psi[k])}`; }],
+    o => { const k = highest(o.psi, 1)[0]; return `most from slot ${k + 1}: ${number(o.psi[k])}`; }],
   [16, "cov<sub>t</sub> = Σ<sub>t′&lt;t</sub> α<sub>t′</sub>",
-    o => { const i = top(o.coverage, 1)[0]; return `largest ${number(o.coverage[i])}, ${wordAt(i)}`; }],
+    o => { const i = highest(o.coverage, 1)[0]; return `largest ${number(o.coverage[i])}, ${wordAt(i)}`; }],
   [17, "α<sub>i</sub> = softmax<sub>i</sub>(v<sup>⊤</sup>tanh(W<sub>e</sub>h<sub>i</sub> + W<sub>d</sub>h<sup>(m)</sup> + w<sub>c</sub>cov<sub>i</sub>))",
-    o => { const i = top(o.alpha, 1)[0]; return `largest ${number(o.alpha[i])}, ${wordAt(i)}`; }],
+    o => { const i = highest(o.alpha, 1)[0]; return `largest ${number(o.alpha[i])}, ${wordAt(i)}`; }],
   [3, "γ<sub>i</sub> ∝ β<sub>sen(i)</sub>α<sub>i</sub>, c = Σ γ<sub>i</sub>h<sub>i</sub>",
-    o => { const i = top(o.gamma, 1)[0]; return `largest ${number(o.gamma[i])}, ${wordAt(i)}`; }],
+    o => { const i = highest(o.gamma, 1)[0]; return `largest ${number(o.gamma[i])}, ${wordAt(i)}`; }],
   [13, "P<sub>g</sub> = softmax(V(V′[h<sup>(m)</sup>; c] + b) + b′), p = σ(w<sub>c</sub>c + w<sub>d</sub>h<sup>(m)</sup> + w<sub>x</sub>x′)",
     o => `p = ${number(o.generate)}: generate`],
   [14, "P<sub>c</sub>(w) = Σ<sub>i: x<sub>i</sub> = w</sub> γ<sub>i</sub>",
@@ -52,7 +53,7 @@ const percent = x => `${(100 * x).toFixed(x < 0.1 ? 1 : 0)}%`;
 const mean = numbers => numbers.reduce((a, b) => a + b, 0) / numbers.length;
 const shares = numbers => percent(mean(numbers));
 const range = numbers => `${number(Math.min(...numbers))} to ${number(Math.max(...numbers))}`;
-const top = (numbers, count) => largest(numbers, count).length ? largest(numbers, count) : [0];
+const highest = (numbers, count) => largest(numbers, count).length ? largest(numbers, count) : [0];
 const word = id => vocabulary.word(id, view.ids.unknown);
 const wordAt = i => view.read.words[i];
 const summary = () => view[view.looked] ?? view.own;
@@ -87,8 +88,8 @@ async function work(job, generator, seen = null) {
     if (done) return value;
     const now = performance.now();
     if (now - started < SLICE) continue;
-    if (seen && now - drawn > 80) { seen(value); drawn = performance.now(); }
-    await (drawn === 0 || now - drawn < 1 ? next() : new Promise(go => setTimeout(go)));
+    if (seen && now - drawn > DRAWN) { seen(value); drawn = performance.now(); }
+    await next();
     if (job !== view.job) throw new Stopped();
     started = performance.now();
   }
@@ -207,8 +208,7 @@ function drawText() {
   const { title, source, rows, of } = view.read, article = $("text");
   article.replaceChildren(element("h2", {}, title || "Your text"));
   if (source) article.append(element("p", { className: "note" }, source));
-  view.spans = [];
-  view.bars = [];
+  Object.assign(view, { spans: [], bars: [], darks: [] });
   rows.forEach((words, j) => {
     if (of[j] && of[j] !== of[j - 1]) article.append(element("h3", {}, of[j]));
     const number = element("button", { type: "button", title: `Erase sentence ${j + 1}, or bring it back`, "aria-pressed": "false" }, String(j + 1));
@@ -224,11 +224,12 @@ function drawText() {
     article.append(sentence);
   });
   article.scrollTop = 0;
+  for (const name of ["own", "changed"]) $(name).lastElementChild.replaceChildren();
   $("erased").replaceChildren(element("option", { value: "" }, "none"), ...rows.map((_, j) => element("option", { value: j }, String(j + 1))));
 }
 
 /** Numbers of sentences as the text has them; a text without the erased one has fewer. */
-const places = weights => {
+const onShownText = weights => {
   const erased = view.looked === "changed" && $("erased").value !== "" ? Number($("erased").value) : null;
   if (erased === null) return weights;
   const before = view.read.rows.slice(0, erased).flat().length, words = view.read.rows[erased].length;
@@ -236,29 +237,31 @@ const places = weights => {
   return [...weights.slice(0, at), ...Array(size).fill(0), ...weights.slice(at)];
 };
 
+/** The summary, or two side by side. Words that are there already stay: a search mostly goes on. */
 function drawSummaries() {
-  const own = view.own, other = view.changed, box = $("summaries"), kept = common(own?.ids ?? [], other?.ids ?? []);
-  box.classList.toggle("two", Boolean(other));
-  const names = other ? { own: "unchanged", changed: "with the change" } : { own: "" };
-  const boxes = Object.entries(names).map(([name, title]) => {
-    const paragraph = element("p", {}), { steps = [], score } = view[name] ?? {};
-    steps.forEach(({ id, output }, t) => {
-      if (id === EOS) return;
-      const span = element("span", { className: "word" }, word(id));
-      if (output.generate < 0.5) span.classList.add("copied");
-      if (other && !kept[name].has(t)) span.classList.add(name === "own" ? "gone" : "new");
-      span.addEventListener("click", () => look(name, t));
-      if (t && !/^[.,;:)\]%]$/.test(word(id))) paragraph.append(" ");
-      paragraph.append(span);
+  const { own, changed } = view, kept = changed && common(own.ids, changed.ids);
+  $("summaries").classList.toggle("two", Boolean(changed));
+  for (const [name, title] of [["own", changed ? "unchanged" : ""], ["changed", "with the change"]]) {
+    const { steps = [], score } = view[name] ?? {}, box = $(name), paragraph = box.lastElementChild;
+    box.hidden = name === "changed" && !changed;
+    box.firstElementChild.textContent = [title, score !== undefined && `log P a word ${score.toFixed(3)}`].filter(Boolean).join(", ");
+    const words = steps.filter(({ id }) => id !== EOS), shown = paragraph.children;
+    let same = 0;
+    while (same < shown.length && same < words.length && Number(shown[same].dataset.id) === words[same].id) same++;
+    while (shown.length > same) shown[same].remove();
+    for (const { id } of words.slice(same)) {
+      const text = word(id), apart = shown.length && !/^[.,;:)\]%]$/.test(text) ? " " : "", place = shown.length;
+      const span = element("span", { className: "word" }, text), whole = element("span", {}, apart, span);
+      whole.dataset.id = id;
+      span.addEventListener("click", () => look(name, place));
+      paragraph.append(whole);
+    }
+    words.forEach(({ output }, t) => {
+      const { classList } = shown[t].lastChild;
+      classList.toggle("copied", output.generate < 0.5);
+      classList.toggle(name === "own" ? "gone" : "new", Boolean(kept) && !kept[name].has(t));
     });
-    if (!steps.length) paragraph.append("…");
-    paragraph.dataset.name = name;
-    const heading = title + (score === undefined ? "" : `${title ? ", " : ""}log P a word ${score.toFixed(3)}`);
-    return element("div", {}, element("h3", {}, heading || " "), paragraph);
-  });
-  const scrolled = Object.fromEntries([...box.querySelectorAll("p")].map(p => [p.dataset.name, p.scrollTop]));
-  box.replaceChildren(...boxes);
-  for (const p of box.querySelectorAll("p")) p.scrollTop = scrolled[p.dataset.name] ?? 0;
+  }
   drawStep();
 }
 
@@ -288,17 +291,17 @@ function drawStep() {
   for (const here of document.querySelectorAll("#summaries .here")) here.classList.remove("here");
   if (!output) return;
   const said = id === EOS ? "[EOS]" : word(id);
+  $("drawn").textContent = `Before “${said}” is written`;
   $("place").textContent = `word ${view.step + 1} of ${count}`;
   slider.setAttribute("aria-valuetext", `word ${view.step + 1} of ${count}: ${said}`);
-  const paragraph = document.querySelector(`#summaries p[data-name="${view.looked}"]`);
-  const here = paragraph?.querySelectorAll(".word")[view.step];
+  const paragraph = $(view.looked).lastElementChild, here = paragraph.children[view.step]?.lastChild;
   if (here) {
     here.classList.add("here");
     const place = here.offsetTop - paragraph.offsetTop;
     if (place < paragraph.scrollTop || place > paragraph.scrollTop + paragraph.clientHeight - 30)
       paragraph.scrollTop = place - paragraph.clientHeight / 2;
   }
-  drawn = { alpha: places(output.alpha), beta: places(output.beta), gamma: places(output.gamma), coverage: places(output.coverage) };
+  drawn = { alpha: onShownText(output.alpha), beta: onShownText(output.beta), gamma: onShownText(output.gamma), coverage: onShownText(output.coverage) };
   drawWeights();
   drawSlots(output);
   drawAttention();
@@ -312,9 +315,11 @@ function drawWeights() {
   const shade = document.querySelector("[name=shade]:checked").value, weights = drawn[shade];
   const most = shade === "coverage" ? Math.max(1, ...weights) : 1;
   view.spans.forEach((span, i) => {
-    const weight = weights[i] / most, look = weight < 0.004 ? "" : `rgb(var(--looked) / ${Math.min(1, 0.08 + weight).toFixed(2)})`;
-    if (span.style.background !== look) span.style.background = look;
-    span.classList.toggle("strong", weight > 0.55);
+    const dark = Math.round(50 * Math.sqrt(weights[i] / most)) / 50;  // the root: small weights can be seen, too
+    if (view.darks[i] === dark) return;
+    view.darks[i] = dark;
+    span.style.background = dark < 0.06 ? "" : `rgb(var(--looked) / ${dark})`;
+    span.classList.toggle("strong", dark > 0.6);
   });
   const erased = $("erased").value;
   view.bars.forEach((length, j) => {
@@ -336,7 +341,7 @@ function drawSlots({ psi, gates, updates, norms, left }) {
 function drawAttention() {
   const { alpha, beta, gamma, coverage } = drawn;
   $("attention").replaceChildren(header("word", "cov (16)", "α (17)", "sentence", "β (3)", "γ (3)"),
-    ...top(gamma, 6).map(i => {
+    ...highest(gamma, 6).map(i => {
       const j = sentenceOf(i), line = cells(wordAt(i), number(coverage[i]), number(alpha[i]), String(j + 1), number(beta[j]), [bar(gamma[i]), number(gamma[i])]);
       line.firstChild.className = "text";
       return line;
@@ -352,7 +357,7 @@ function sentenceOf(place) {
 function drawWords({ generate, best }, id, p) {
   $("switch").replaceChildren(element("span", {}, `copy ${number(1 - generate)}`), bar(generate), element("span", {}, `generate p = ${number(generate)} (13)`));
   const cell = pair => pair ? [element("span", { className: pair[0] === id ? "chosen" : "" }, `${word(pair[0])} ${number(pair[1])}`)] : "";
-  $("words").replaceChildren(header("P_g: generated (13)", "P_c: copied (14)", "P: both (15)"),
+  $("words").replaceChildren(header("generated, P_g", "copied, P_c (14)", "both, P (15)"),
     ...Array.from({ length: SHOWN }, (_, n) => cells(cell(best.generated[n]), cell(best.copied[n]), cell(best.mixed[n]))),
     cells(`written: ${word(id)}`, "", `P = ${number(p)}`));
   for (const td of $("words").querySelectorAll("td")) td.className = "text";
@@ -361,7 +366,7 @@ function drawWords({ generate, best }, id, p) {
 
 function drawEquations(output) {
   [...$("equations").children].forEach((button, n) => {
-    button.lastChild.textContent = EQUATIONS[n][2](output) || "nothing is written before the first read";
+    button.querySelector(".value").textContent = EQUATIONS[n][2](output) || "nothing is written before the first read";
     button.setAttribute("aria-checked", String(n === view.equation));
     button.tabIndex = n === view.equation ? 0 : -1;
   });
@@ -380,7 +385,7 @@ function look(name, step) {
 
 /** Bring the sentence that is attended to most into view, inside the text's own box alone. */
 function showStrongest() {
-  const article = $("text"), sentence = view.bars[top(drawn.beta, 1)[0]].parentElement;
+  const article = $("text"), sentence = view.bars[highest(drawn.beta, 1)[0]].parentElement;
   const place = sentence.offsetTop - article.offsetTop, height = article.clientHeight;
   if (article.scrollHeight > height && (place < article.scrollTop || place > article.scrollTop + height - 80))
     article.scrollTop = place - height / 3;
@@ -402,7 +407,7 @@ function clearChanges() {
 /** Begin with what the reader chose: one of the papers, or a text of their own. */
 function start() {
   const own = $("paper").value === "own", chosen = Number($("paper").value);
-  if (own) $("own").open = true;
+  if (own) $("pasting").open = true;
   begin(async job => {
     if (!own) return read(job, DATA.papers[chosen], DATA.papers[chosen].source, chosen);
     say("reads …");
@@ -426,7 +431,8 @@ function fillControls() {
     + `${DATA.weights.rounded ? ", rounded to 16 bits: numbers differ from the library's in the fourth digit" : ""}.`;
   $("equations").replaceChildren(...EQUATIONS.map(([n, formula], place) => {
     const button = element("button", { type: "button", role: "radio", "aria-checked": "false", tabIndex: -1 },
-      element("b", {}, `(${n})`), element("span", { className: "formula", innerHTML: formula }), element("span", { className: "value" }));
+      element("b", {}, `(${n})`), element("span", { className: "line" },
+        element("span", { className: "formula", innerHTML: formula }), element("span", { className: "value" })));
     button.addEventListener("click", () => light(place));
     return button;
   }));
@@ -439,7 +445,7 @@ function listen() {
   $("step").addEventListener("input", () => move(Number($("step").value)));
   $("write").addEventListener("click", start);
   $("take").addEventListener("click", () => { $("paper").value = "own"; start(); });
-  $("paper").addEventListener("change", () => $("paper").value === "own" ? ($("own").open = true, $("pasted").focus()) : start());
+  $("paper").addEventListener("change", () => $("paper").value === "own" ? ($("pasting").open = true, $("pasted").focus()) : start());
   $("stop").addEventListener("click", () => { view.job++; $("stop").disabled = true; say("stopped"); });
   $("undo").addEventListener("click", () => { clearChanges(); rewrite(); });
   for (const id of ["unwritten", "uncovered", "uncopied", "memory", "slot", "erased"]) $(id).addEventListener("change", rewrite);

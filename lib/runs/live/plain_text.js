@@ -157,11 +157,15 @@ function chooseSections(names, count) {
   return count > 1 ? [...span.slice(0, count - 1), span.at(-1)] : span.slice(0, 1);
 }
 
-/** Sentences in words until the budget is used up: the last one is cut or, of `whole` ones, left out. */
-function cutSentences(sentences, budget, lower, whole = false) {
+/** Words of a sentence of which somebody has set them apart by spaces. */
+const spacedWords = sentence =>
+  splitWords(clean(sentence)).flatMap(word => WORDS.SYMBOL.fullmatch(word) ? tokenize(word) : [word]);
+
+/** Sentences in words until the budget is used up: the last one is cut or, of whole ones, left out. */
+function cutSentences(sentences, budget, { lower, whole_sentences: whole }, cut) {
   const rows = [];
   for (const sentence of sentences) {
-    const words = tokenize(lower ? lowered(sentence) : sentence), fitting = words.slice(0, budget);
+    const words = cut(lower ? lowered(sentence) : sentence), fitting = words.slice(0, budget);
     if (!fitting.length) { if (budget <= 0) break; continue; }
     if (whole && rows.length && fitting.length < words.length) break;
     rows.push(fitting);
@@ -173,12 +177,12 @@ function cutSentences(sentences, budget, lower, whole = false) {
 
 /** What is read of a document: `rows` of words, what the encoder reads before it reads the document (sentences, or
  *  whole sections), and the name of the section of each. options: of `CohanOptions`. */
-function readDocument({ names, sections }, options) {
+function readDocument({ names, sections, tokenised = false }, options) {
   const one = sections.length === 1, chosen = one ? [0] : chooseSections(names, options.sections);
   const budget = one ? options.sections * options.section_tokens : options.section_tokens;
   const rows = [], of = [];
   for (const i of chosen) {
-    let own = cutSentences(sections[i], budget, options.lower, options.whole_sentences);
+    let own = cutSentences(sections[i], budget, options, tokenised ? spacedWords : tokenize);
     if (options.unit === "section" && own.length) own = [own.flat()];
     for (const words of own) { rows.push(words); of.push(names[i]); }
   }
