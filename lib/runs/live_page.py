@@ -23,7 +23,6 @@ import torch
 from lib.data import characters, plain_text, sentences, words
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
-from lib.data.vocabulary import Vocabulary
 from lib.models.mem2mem import Mem2Mem
 from lib.runs.run import Run
 from lib.system.errors import InputError
@@ -50,12 +49,13 @@ def scripts(*names: str) -> str:
     return "\n".join((LIVE / f"{name}.js").read_text(encoding="utf-8") for name in names)
 
 
-def scripts_of(model: torch.nn.Module) -> str:
-    """What a model's page computes with, without the page itself. Raises InputError for a model without a script."""
-    if type(model) not in MODELS:
-        known = ", ".join(sorted(kind.__name__ for kind in MODELS))
-        raise InputError(f"{type(model).__name__} has no live page: there is one of {known}")
-    return scripts(*TEXT, "layers", "search", MODELS[type(model)])
+def scripts_of(run: Run) -> str:
+    """What a run's page computes with, without the page itself. Raises InputError for a model without a script."""
+    kind = type(run.model)
+    if kind not in MODELS:
+        known = ", ".join(sorted(known.__name__ for known in MODELS))
+        raise InputError(f"{run.folder}: there is no live page of {kind.__name__}, only of {known}")
+    return scripts(*TEXT, "layers", "search", MODELS[kind])
 
 
 def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[LivePaper]) -> Path:
@@ -65,7 +65,7 @@ def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[Liv
     it says so where they were rounded. Raises InputError for a model that it does not know, and for one that is too
     large.
     """
-    code = scripts_of(run.model)
+    code = scripts_of(run)
     for bits in (32, 16):
         page = _page(run, code, title, papers, bits)
         if len(page.encode()) <= LARGEST:
@@ -118,8 +118,6 @@ def as_script(value: object) -> str:
 def live_data(run: Run, bits: int = 32) -> dict[str, Any]:
     """What the scripts need of a run: configuration, options, rules of its search, vocabulary, weights, and the rules
     that cut a text."""
-    if not isinstance(run.vocabulary, Vocabulary):
-        raise InputError(f"{run.folder}: a live page is of models that write words, and this one writes pieces")
     return {
         "config": asdict(run.model.config),
         "options": asdict(run.options),

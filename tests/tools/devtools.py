@@ -1,9 +1,9 @@
 """A page in headless Chromium, driven through the DevTools protocol: scripts, keys, pictures.
 
-    with Browser(page, width=1100, theme="dark") as browser:
-        browser.until("document.getElementById('status').textContent.includes('words in')")
-        browser.key("ArrowRight")
-        browser.picture("page.png")
+with Browser(page, width=1100, theme="dark") as browser:
+    browser.until("document.getElementById('status').textContent.includes('words in')")
+    browser.key("ArrowRight")
+    browser.picture("page.png")
 """
 
 import base64
