@@ -14,9 +14,9 @@ its sentence; numbers, names and words that the text does not have are marked (`
 puts summaries that another system wrote of the same texts into it: JSON lines of {id, summary}, where the id is the
 name of a text, or lines of --json.
 
---live writes no summary but a page in which the model itself, a Mem2Mem, writes in a browser, without a network: of the
-texts, of five papers of pmc-sample where there are none, and of what a reader pastes; with the numbers of every
-equation for each word, and changes of the model and of the text.
+--live writes no summary but a page in which the model itself, a Mem2Mem, writes in a browser, without a network. It
+offers the texts, or five papers of pmc-sample where there are none, and takes what a reader pastes. For each word it
+has the numbers of every equation; the model and the text can be changed.
 
 Summaries are written for people: each word in the form that the text has, [number] for <dig>, without a last sentence
 that is cut. --json has that ("readable") beside the model's own words ("sentences"), which scores are of. Standard

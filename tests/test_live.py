@@ -24,7 +24,7 @@ from lib.data.documents import Document
 from lib.data.plain_text import parse_text
 from lib.data.sentences import group_words, split_sentences
 from lib.data.vocabulary import EOS, Vocabulary
-from lib.data.words import split_words, tokenize
+from lib.data.words import tokenize
 from lib.evaluation.interventions import Change, changes_of, log_probs
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.pages.diagrams import live_picture
@@ -160,7 +160,8 @@ def test_patterns_find_what_pythons_find(node):
         scripts("patterns"),
         """return Object.fromEntries(Object.entries(data.patterns).map(([name, [source, flags]]) => {
           const pattern = new Pattern(source, flags);
-          return [name, data.lines.map(line => [[...pattern.finditer(line)].map(m => m[0]), Boolean(pattern.fullmatch(line))])];
+          const found = line => [...pattern.finditer(line)].map(match => match[0]);
+          return [name, data.lines.map(line => [found(line), Boolean(pattern.fullmatch(line))])];
         }));""",
         patterns={name: [value.pattern, value.flags] for name, value in patterns.items()},
         lines=lines,
@@ -254,7 +255,7 @@ WRITE = f"""{MODEL}
 return data.documents.map(read => {{
   const document = all(model.encode(read)), best = all(search(model, document, rulesFor(rules, document.N)));
   const logs = all(logProbs(model, document, best.ids));
-  return {{ ids: best.ids, logP: best.logP, score: best.score, sum: logs.reduce((a, b) => a + b, 0), output: best.output }};
+  return {{ ids: best.ids, logP: best.logP, score: best.score, sum: logs.reduce((a, b) => a + b, 0) }};
 }});"""
 
 
@@ -335,12 +336,13 @@ const mean = (of, document, {{ ids, known }}) => {{
   const logs = all(logProbs(of, document, ids, true)), counted = ids.map((id, t) => t).filter(t => known[t]);
   return counted.reduce((sum, t) => sum + logs[t], 0) / counted.length;
 }};
-return Object.fromEntries(Object.entries(data.changes).map(([name, change]) => [name, documents.map((document, n) => {{
-  const {{ sentence, other, ...rest }} = change, following = documents[(n + 1) % documents.length];
+const changed = (name, {{ sentence, other, ...rest }}) => documents.map((document, n) => {{
+  const following = documents[(n + 1) % documents.length];
   const read = data.documents[n], fewer = {{ ...read, sentences: read.sentences.filter((_, j) => j !== sentence) }};
   const of = model.with({{ ...rest, memory: other ? following.memory : null }});
   return mean(of, sentence === undefined ? document : all(model.encode(fewer)), data.targets[n][name]);
-}})]));"""
+}});
+return Object.fromEntries(Object.entries(data.changes).map(([name, change]) => [name, changed(name, change)]));"""
 CHANGES = {
     "nothing": {},
     "never written": {"written": False},
@@ -396,7 +398,7 @@ def test_changes_of_the_shipped_run_do_what_the_librarys_do(node, shipped):
 
 @needs_node
 def test_what_a_step_shows_is_what_the_model_sees(node):
-    """Attention, switch, slots and the best words of one step, as `attention_weights` and `distribution` have them."""
+    """Attention, switch, slots and the best words of one step, as the library has them."""
     run, document = small_run(), RAGGED[0]
     data = live_data(run)
     found = node(
@@ -410,7 +412,10 @@ def test_what_a_step_shows_is_what_the_model_sees(node):
           model.distributions(made.outputs, made.features, document);
         }}
         const {{ alpha, beta, gamma, coverage, ...rest }} = made.outputs[0];
-        return {{ ...rest, alpha: [...alpha], beta: [...beta], gamma: [...gamma], coverage: [...coverage], heads: document.heads.map(h => [...h]), psi: [...rest.psi] }};""",
+        const lists = {{ alpha, beta, gamma, coverage, psi: rest.psi }};
+        const heads = document.heads.map(head => [...head]);
+        const plain = Object.fromEntries(Object.entries(lists).map(([name, list]) => [name, [...list]]));
+        return {{ ...rest, ...plain, heads }};""",
         config=data["config"], weights=data["weights"], decode={}, document=read_by(document), tokens=[2, 5, 12, 7],
     )  # fmt: skip
     batch = make_batch([document], VOCAB)
@@ -524,7 +529,7 @@ def test_texts_of_the_command_are_the_papers_of_the_page_and_stay(trained, tmp_p
     main([str(trained), str(text), "--live", str(tmp_path / "page.html"), "--words", "7"])
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Reading long papers" in page and 'max_length":7' in page
-    with pytest.raises(SystemExit, match="--live .*paper.md: one of the texts"):
+    with pytest.raises(SystemExit, match=r"--live .*paper.md: one of the texts"):
         main([str(trained), str(text), "--live", str(text)])
     with pytest.raises(SystemExit, match="leave out --json"):
         main([str(trained), str(text), "--live", str(tmp_path / "page.html"), "--json"])
@@ -547,7 +552,7 @@ def test_the_picture_is_the_one_of_the_pages():
 
 # ---------------------------------------------------------------------------------------------------- in a browser
 
-WRITTEN = "document.getElementById('status').textContent.includes(' words in ')"
+WRITTEN = "$('status').textContent.includes(' words in ')"
 
 
 @pytest.fixture(scope="module")
@@ -574,16 +579,13 @@ def test_a_reader_sees_it_write_and_steps_through_the_words(page, trained):
         assert ids == best.ids and tab.run("view.own.logP") == pytest.approx(best.log_prob, abs=1e-3)
         count = len(ids) + 1
         assert text_of(tab, "#place") == f"word {count} of {count}" and text_of(tab, ".sentence .word") == "we"
-        tab.run("document.getElementById('first').click(); document.activeElement.blur()")
+        tab.run("$('first').click(); document.activeElement.blur()")
         assert text_of(tab, "#place") == f"word 1 of {count}"
         tab.key("ArrowRight")
         tab.key("ArrowRight")
         tab.key("ArrowLeft")
-        assert (
-            text_of(tab, "#place") == f"word 2 of {count}"
-            and tab.run("Number(document.getElementById('step').value)") == 1
-        )
-        tab.run("document.getElementById('step').focus()")
+        assert text_of(tab, "#place") == f"word 2 of {count}" and tab.run("Number($('step').value)") == 1
+        tab.run("$('step').focus()")
         tab.key("ArrowRight")
         assert text_of(tab, "#place") == f"word 3 of {count}", "the slider moves by one, too"
         seen = run._attention(document, best.ids)
@@ -601,7 +603,7 @@ def test_a_reader_sees_it_write_and_steps_through_the_words(page, trained):
         assert tab.complaints() == []
 
 
-EFFECT = "document.getElementById('effect').dataset.values"
+EFFECT = "$('effect').dataset.values"
 
 
 @needs_browser
@@ -610,18 +612,18 @@ def test_controls_change_the_model_and_the_page_says_what_that_does(page, traine
     documents = run.encode([parse_text(PAPER, "a"), parse_text(UNMARKED, "b")])
     changes = {**changes_of(run.model), "slot erased": without_slot(2)}
     controls = {
-        "never written": "document.getElementById('unwritten').click()",
-        "no coverage": "document.getElementById('uncovered').click()",
-        "no copying": "document.getElementById('uncopied').click()",
-        "another memory": "const m = document.getElementById('memory'); m.value = 1; m.dispatchEvent(new Event('change'))",
-        "slot erased": "const s = document.getElementById('slot'); s.value = 2; s.dispatchEvent(new Event('change'))",
+        "never written": "$('unwritten').click()",
+        "no coverage": "$('uncovered').click()",
+        "no copying": "$('uncopied').click()",
+        "another memory": "$('memory').value = 1; $('memory').dispatchEvent(new Event('change'))",
+        "slot erased": "$('slot').value = 2; $('slot').dispatchEvent(new Event('change'))",
         "first unit erased": "document.querySelector('.sentence button').click()",
     }
     with Browser(page) as tab:
         tab.until(WRITTEN)
         documents[0] = replace(documents[0], target=np.array([*tab.run("view.own.ids"), EOS]))
         for name, click in controls.items():
-            tab.run(f"document.getElementById('effect').dataset.values = ''; {{ {click} }}")
+            tab.run(f"$('effect').dataset.values = ''; {{ {click} }}")
             values = json.loads(tab.until(EFFECT))
             for key, change in (("own", changes["nothing"]), ("changed", changes[name])):
                 expected = log_probs(run.model, documents, change, only_known=True)[0]
@@ -629,9 +631,9 @@ def test_controls_change_the_model_and_the_page_says_what_that_does(page, traine
             assert "with the change" in text_of(tab, "#changed h3") and f"{values['changed']:.3f}" in text_of(
                 tab, "#effect"
             )
-            tab.run("document.getElementById('undo').click()")
-            tab.until(f"{WRITTEN} && document.getElementById('changed').hidden")
-        tab.run("const b = document.getElementById('beam'); b.value = 1; b.dispatchEvent(new Event('change'))")
+            tab.run("$('undo').click()")
+            tab.until(f"{WRITTEN} && $('changed').hidden")
+        tab.run("$('beam').value = 1; $('beam').dispatchEvent(new Event('change'))")
         tab.until(f"{WRITTEN} && rules().beam === 1")
         assert tab.complaints() == []
 
@@ -651,18 +653,17 @@ def test_texts_of_every_kind_can_be_pasted(page, trained):
     with Browser(page) as tab:
         tab.until(WRITTEN)
         for name, text in TEXTS.items():
-            tab.run(
-                f"document.getElementById('pasted').value = {json.dumps(text)}; say(''); view.own = null; document.getElementById('take').click()"
-            )
+            tab.run(f"$('pasted').value = {json.dumps(text)}; say(''); view.own = null; $('take').click()")
             if not text:
-                tab.until("document.getElementById('status').className === 'error'")
+                tab.until("$('status').className === 'error'")
                 assert "nothing to summarize" in text_of(tab, "#status")
                 continue
             tab.until(f"{WRITTEN} && view.own?.done")
             (document,) = run.encode([parse_text(text, name)])
             rows = [run.vocabulary.text(ids, document.unknown).split() for ids in read_by(document)["sentences"]]
             shown = tab.run(
-                "[...document.querySelectorAll('.sentence')].map(s => [...s.querySelectorAll('.word')].map(w => w.textContent))"
+                "[...document.querySelectorAll('.sentence')].map(s =>"
+                " [...s.querySelectorAll('.word')].map(w => w.textContent))"
             )
             assert shown == rows, name
             ((best, *_),) = beam_search(
@@ -672,18 +673,30 @@ def test_texts_of_every_kind_can_be_pasted(page, trained):
         assert tab.complaints() == []
 
 
-@needs_browser
-def test_the_page_stays_usable_while_it_works(page):
-    """No slice of work is longer than some tens of milliseconds, by the fastest of three tries."""
+@needs_node
+def test_no_slice_of_work_takes_longer_than_a_page_may_stand_still(node, shipped):
+    """Milliseconds of CPU time: 100,000 words in one paragraph are cut, and a paper is summarized with beam 4."""
     text = "The mice of the north slept well in their nests. " * 10_000
-    with Browser(page) as tab:
-        tab.until(WRITTEN)
-        tab.run(f"""window.longest = 0; let last = performance.now();
-            const tick = () => {{ const now = performance.now(); longest = Math.max(longest, now - last); last = now; ticking = setTimeout(tick); }};
-            let ticking = setTimeout(tick); document.getElementById('pasted').value = {json.dumps(text)}""")
-        tab.run("document.getElementById('take').click()")
-        tab.until(f"{WRITTEN} && view.own?.done")
-        assert tab.run("longest") < 3000, "on a busy machine; on an idle one it is a tenth of that"
+    (document,) = shipped.encode(list(load_corpus("pmc-sample").split("test"))[:1])
+    data = live_data(shipped)
+    found = node(
+        scripts_of(shipped),
+        f"""{MODEL}
+        loadRules(data.tables);
+        const slices = generator => {{
+          for (const times = [];;) {{
+            const before = process.cpuUsage(), {{ value, done }} = generator.next();
+            times.push((process.cpuUsage(before).user) / 1000);
+            if (done) return {{ times, value }};
+          }}
+        }};
+        const cut = slices(parseText(data.text)), read = slices(model.encode(data.document));
+        return [cut, read, slices(search(model, read.value, data.decode))].map(({{ times }}) => times);""",
+        config=data["config"], weights=data["weights"], tables=data["rules"], text=text,
+        document=read_by(document), decode=asdict(replace(shipped.decode, min_length=30, max_length=40)),
+    )  # fmt: skip
+    for times in found:
+        assert len(times) > 15 and max(times) < 150 and np.median(times) < 30
 
 
 @needs_browser
@@ -691,9 +704,7 @@ def test_the_page_stays_usable_while_it_works(page):
 def test_everything_can_be_read_in_both_themes_and_at_every_width(page, theme):
     with Browser(page, theme=theme) as tab:
         tab.until(WRITTEN)
-        tab.run(
-            "document.getElementById('uncovered').click(); for (const d of document.querySelectorAll('details')) d.open = true"
-        )
+        tab.run("$('uncovered').click(); for (const d of document.querySelectorAll('details')) d.open = true")
         tab.until(f"{WRITTEN} && view.changed?.done")
         for width in (1400, 1100, 400):
             tab.resize(width, 900)
@@ -715,7 +726,8 @@ def test_every_control_has_a_name_and_the_keyboard_reaches_it(page):
         assert len(controls) > 25
         assert [n for n in controls if not n.get("name", {}).get("value", "").strip()] == []
         tab.run(
-            "document.activeElement.blur(); window.reached = new Set(); document.addEventListener('focusin', e => reached.add(e.target))"
+            "document.activeElement.blur(); window.reached = new Set();"
+            "document.addEventListener('focusin', event => reached.add(event.target))"
         )
         for _ in range(60):
             tab.key("Tab")

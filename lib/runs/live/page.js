@@ -163,12 +163,14 @@ async function searched(job, name, of, document) {
   const started = performance.now(), show = (best, done = false) => {
     view[name] = { steps: stepsOf(best), ids: best.ids, score: best.score, logP: best.logP, done };
     view.looked = name;
-    if (view.follows) { view.step = view[name].steps.length - 1; view.equation = (view.equation + 1) % EQUATIONS.length; }
+    if (view.follows) {
+      view.step = view[name].steps.length - 1;
+      view.equation = done ? EQUATIONS.length - 1 : (view.equation + 1) % EQUATIONS.length;  // one after the other is lit
+    }
     drawSummaries();
   };
   say("writes …");
   const best = await work(job, search(of, document, rules()), run => show(run.best));
-  view.equation = EQUATIONS.length - 1;
   show(best, true);
   say(`${best.ids.length} words in ${((performance.now() - started) / 1000).toFixed(1)} s`);
 }
