@@ -6,7 +6,9 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import asdict, replace
+from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -735,3 +737,30 @@ def test_every_control_has_a_name_and_the_keyboard_reaches_it(page):
             !e.disabled && e.tabIndex >= 0 && e.checkVisibility() && !reached.has(e)
             && !(e.type === 'radio' && !e.checked)).map(e => e.outerHTML.slice(0, 80))"""
         assert tab.run(missed) == []
+
+
+AXE = find_spec("axe_playwright_python")
+
+
+@needs_browser
+@pytest.mark.skipif(AXE is None, reason="axe-core is not installed: pip install --no-deps axe-playwright-python")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(page, theme):
+    with Browser(page, theme=theme) as tab:
+        tab.until(WRITTEN)
+        tab.run("$('uncovered').click(); for (const d of document.querySelectorAll('details')) d.open = true")
+        tab.until(f"{WRITTEN} && view.changed?.done")
+        tab.run((Path(AXE.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
+        for width in (1400, 400):
+            tab.resize(width, 900)
+            found = tab.run("axe.run().then(found => found.violations.map(v => [v.id, v.nodes[0].html]))")
+            assert found == [], width
+
+
+def test_an_installed_library_has_the_files_of_the_page():
+    project = tomllib.loads((project_root() / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = project["tool"]["setuptools"]["package-data"]["lib.runs"]
+    files = {path.relative_to(LIVE.parent).as_posix() for path in LIVE.iterdir()}
+    assert {name for name in files if any(fnmatch(name, pattern) for pattern in patterns)} == files and len(
+        files
+    ) > 10

@@ -30,7 +30,7 @@ from lib.system.files import write_whole
 
 LIVE = Path(__file__).with_name("live")
 TEXT = ("patterns", "words", "sentences", "plain_text")
-MODELS = {Mem2Mem: "mem2mem"}  # the models that have a script, and its name
+MODELS = (Mem2Mem,)  # the models that have a script and a picture, which are called as their modules
 LARGEST = 12_000_000  # bytes of a page
 # of the test split of pmc-sample, all CC BY 4.0
 SAMPLE = ("PMC6249499", "PMC6351142", "PMC5985758", "PMC6084865", "PMC6341647")
@@ -51,11 +51,14 @@ def scripts(*names: str) -> str:
 
 def scripts_of(run: Run) -> str:
     """What a run's page computes with, without the page itself. Raises InputError for a model without a script."""
-    kind = type(run.model)
-    if kind not in MODELS:
-        known = ", ".join(sorted(known.__name__ for known in MODELS))
-        raise InputError(f"{run.folder}: there is no live page of {kind.__name__}, only of {known}")
-    return scripts(*TEXT, "layers", "search", MODELS[kind])
+    if type(run.model) not in MODELS:
+        known = ", ".join(sorted(kind.__name__ for kind in MODELS))
+        raise InputError(f"{run.folder}: there is no live page of {type(run.model).__name__}, only of {known}")
+    return scripts(*TEXT, "layers", "search", _name(run.model))
+
+
+def _name(model: torch.nn.Module) -> str:
+    return type(model).__module__.rpartition(".")[2]
 
 
 def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[LivePaper]) -> Path:
@@ -80,7 +83,7 @@ def _page(run: Run, code: str, title: str, papers: Sequence[LivePaper], bits: in
         "TITLE": escape(title),
         "HASH": f"sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}",
         "STYLE": (LIVE / "page.css").read_text(encoding="utf-8"),
-        "PICTURE": (LIVE / f"{MODELS[type(run.model)]}.svg").read_text(encoding="utf-8"),
+        "PICTURE": (LIVE / f"{_name(run.model)}.svg").read_text(encoding="utf-8"),
         "CODE": code,
         "DATA": as_script({**live_data(run, bits), "papers": list(map(_paper, papers))}),
     }
