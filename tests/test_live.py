@@ -318,6 +318,29 @@ def test_every_decoding_writes_the_same(node, changes):
 
 
 @needs_node
+@pytest.mark.parametrize("changes", [{"block_ngrams": 1}, {"min_length": 8}, {"max_length": 3}], ids=str)
+def test_the_first_word_that_is_not_barred_is_written(node, changes):
+    """By greedy search; a page shows which of the best words are barred."""
+    run = small_run()
+    data = live_data(run)
+    steps = node(
+        scripts_of(run),
+        f"""{MODEL}
+        const steps = [], word = h => h.score === undefined ? h.ids.at(-1) : EOS;
+        for (let h = all(search(model, all(model.encode(data.document)), rules)); h.parent; h = h.parent)
+          steps.unshift([word(h), h.output.barred, h.output.best.mixed.map(([id]) => id)]);
+        return steps;""",
+        config=data["config"], weights=data["weights"], document=read_by(RAGGED[2]),
+        decode=asdict(DecodeConfig(**{"beam": 1, "max_length": 9, **changes})),
+    )  # fmt: skip
+    assert len(steps) > 3 and {2} <= set(steps[0][1]), "[BOS] is barred"
+    for word, barred, best in steps:
+        assert word == next((i for i in best if i not in barred), word) if barred else word == EOS
+    repeated = any(best[0] in barred for _, barred, best in steps if barred)
+    assert repeated or "block_ngrams" not in changes
+
+
+@needs_node
 @pytest.mark.parametrize("block", [0, 3])
 def test_the_shipped_run_writes_the_same_words(node, shipped, block):
     documents = shipped.encode(list(load_corpus("pmc-sample").split("test"))[:1])
@@ -630,7 +653,7 @@ def test_controls_change_the_model_and_the_page_says_what_that_does(page, traine
             for key, change in (("own", changes["nothing"]), ("changed", changes[name])):
                 expected = log_probs(run.model, documents, change, only_known=True)[0]
                 assert values[key] == pytest.approx(expected, abs=1e-4), (name, key)
-            assert "with the change" in text_of(tab, "#changed h3") and f"{values['changed']:.3f}" in text_of(
+            assert "with the change" in text_of(tab, "#changed h3") and f"{-values['changed']:.3f}" in text_of(
                 tab, "#effect"
             )
             tab.run("$('undo').click()")

@@ -49,6 +49,7 @@ function element(tag, attributes = {}, ...children) {
 }
 
 const number = x => x >= 0.9995 ? x.toFixed(2) : x >= 0.001 || x === 0 ? x.toFixed(3) : x.toExponential(1);
+const signed = x => x.toFixed(3).replace("-", "−");
 const percent = x => `${(100 * x).toFixed(x < 0.1 ? 1 : 0)}%`;
 const mean = numbers => numbers.reduce((a, b) => a + b, 0) / numbers.length;
 const shares = numbers => percent(mean(numbers));
@@ -161,7 +162,7 @@ async function write(job) {
 /** Search, drawing what is best so far. */
 async function searched(job, name, of, document) {
   const started = performance.now(), show = (best, done = false) => {
-    view[name] = { steps: stepsOf(best), ids: best.ids, score: best.score, logP: best.logP, done };
+    view[name] = { steps: stepsOf(best), ids: best.ids, logP: best.logP, done };
     view.looked = name;
     if (view.follows) {
       view.step = view[name].steps.length - 1;
@@ -200,7 +201,7 @@ async function changed(job, { other, sentence, ...change }) {
   view.effect = { own: sum(own), changed: sum(logs), same: view.own.ids.join() === view.changed.ids.join() };
   const { own: a, changed: b, same } = view.effect, sign = b >= a ? "+" : "−";
   $("effect").textContent = `${same ? "The summary stays as it is. " : ""}log P of the unchanged summary, nats a word: `
-    + `${a.toFixed(3)} unchanged, ${b.toFixed(3)} with the change (${sign}${Math.abs(b - a).toFixed(3)})`;
+    + `${signed(a)} unchanged, ${signed(b)} with the change (${sign}${Math.abs(b - a).toFixed(3)})`;
   $("effect").dataset.values = JSON.stringify(view.effect);
 }
 
@@ -244,9 +245,9 @@ function drawSummaries() {
   const { own, changed } = view, kept = changed && common(own.ids, changed.ids);
   $("summaries").classList.toggle("two", Boolean(changed));
   for (const [name, title] of [["own", changed ? "unchanged" : ""], ["changed", "with the change"]]) {
-    const { steps = [], score } = view[name] ?? {}, box = $(name), paragraph = box.lastElementChild;
+    const { steps = [], logP } = view[name] ?? {}, box = $(name), paragraph = box.lastElementChild;
     box.hidden = name === "changed" && !changed;
-    box.firstElementChild.textContent = [title, score !== undefined && `log P a word ${score.toFixed(3)}`].filter(Boolean).join(", ");
+    box.firstElementChild.textContent = [title, steps.length && `log P a word ${signed(logP / steps.length)}`].filter(Boolean).join(", ");
     const words = steps.filter(({ id }) => id !== EOS), shown = paragraph.children;
     let same = 0;
     while (same < shown.length && same < words.length && Number(shown[same].dataset.id) === words[same].id) same++;
@@ -356,11 +357,15 @@ function sentenceOf(place) {
   return j;
 }
 
-function drawWords({ generate, best }, id, p) {
+function drawWords({ generate, best, barred }, id, p) {
   $("switch").replaceChildren(element("span", {}, `copy ${number(1 - generate)}`), bar(generate), element("span", {}, `generate p = ${number(generate)} (13)`));
-  const cell = pair => pair ? [element("span", { className: pair[0] === id ? "chosen" : "" }, `${word(pair[0])} ${number(pair[1])}`)] : "";
+  const may = of => barred ? !barred.includes(of) : of === EOS;
+  const cell = (pair, mixed) => pair ? element("span", {
+    className: pair[0] === id ? "chosen" : mixed && !may(pair[0]) ? "barred" : "",
+    title: mixed && !may(pair[0]) ? "barred: a symbol, the end of a summary that is too short, or a repetition" : "",
+  }, `${word(pair[0])} ${number(pair[1])}`) : "";
   $("words").replaceChildren(header("generated, P_g", "copied, P_c (14)", "both, P (15)"),
-    ...Array.from({ length: SHOWN }, (_, n) => cells(cell(best.generated[n]), cell(best.copied[n]), cell(best.mixed[n]))),
+    ...Array.from({ length: SHOWN }, (_, n) => cells(cell(best.generated[n]), cell(best.copied[n]), cell(best.mixed[n], true))),
     cells(`written: ${word(id)}`, "", `P = ${number(p)}`));
   for (const td of $("words").querySelectorAll("td")) td.className = "text";
   $("words").lastChild.classList.add("chosen");

@@ -27,8 +27,8 @@ function repeating(ids, n) {
 const rulesFor = (rules, words) =>
   words >= rules.min_length ? rules : { ...rules, min_length: 0, max_length: Math.min(rules.max_length, words) };
 
-/** Hypotheses are {ids, logP, state, output, parent}: `output` is what the model saw before it wrote the last word,
- *  `parent` the hypothesis without that word. Those that ended have a score and [EOS] is not among their ids. */
+/** Hypotheses are {ids, logP, state, output, parent}: `output` is what the model saw before it wrote the last word (and
+ *  which words were `barred`), `parent` the hypothesis without that word. Those that ended have a score and [EOS] is not among their ids. */
 class BeamSearch {
   constructor(model, document, rules) {
     Object.assign(this, { model, document, rules, length: 0, ended: [] });
@@ -44,8 +44,11 @@ class BeamSearch {
     const tokens = open.map(h => h.ids.length ? h.ids[h.ids.length - 1] : BOS);
     const made = model.advance(tokens, open.map(h => h.state), document);
     const p = model.distributions(made.outputs, made.features, document);
-    const found = open.flatMap((parent, k) => this.candidates(parent, p[k], most).map(word =>
-      ({ word, logP: parent.logP + Math.log(p[k][word]), parent, state: made.states[k], output: made.outputs[k] })));
+    const found = open.flatMap((parent, k) => {
+      const output = made.outputs[k], barred = output.barred = this.barred(parent.ids);
+      return candidates(p[k], barred, most).map(word =>
+        ({ word, logP: parent.logP + Math.log(p[k][word]), parent, state: made.states[k], output }));
+    });
     found.sort((a, b) => b.logP - a.logP);
     found.length = Math.min(found.length, most);
     found.forEach((f, place) => {
@@ -60,15 +63,20 @@ class BeamSearch {
     return this.open.length > 0 && length <= rules.max_length && worst < rank(rules, this.open[0].logP, length);
   }
 
-  /** Up to `most` words of the largest P that may follow a hypothesis; those that may not lose their P. */
-  candidates(parent, p, most) {
+  /** Words that may not follow `ids`; null: only [EOS] may, however improbable it is. */
+  barred(ids) {
     const { rules, length } = this;
-    if (length > rules.max_length) return p[EOS] > 0 ? [EOS] : [];  // only [EOS] is left, however improbable
-    for (const word of rules.forbidden) if (word < p.length) p[word] = 0;
-    if (length <= rules.min_length) p[EOS] = 0;
-    if (rules.block_ngrams) for (const word of repeating(parent.ids, rules.block_ngrams)) p[word] = 0;
-    return largest(p, most);
+    if (length > rules.max_length) return null;
+    const repeated = rules.block_ngrams ? repeating(ids, rules.block_ngrams) : [];
+    return [...rules.forbidden, ...(length <= rules.min_length ? [EOS] : []), ...repeated];
   }
+}
+
+/** Up to `most` words of the largest P that are not barred. */
+function candidates(p, barred, most) {
+  if (!barred) return p[EOS] > 0 ? [EOS] : [];
+  for (const word of barred) if (word < p.length) p[word] = 0;
+  return largest(p, most);
 }
 
 /** Search to the end, with a stop after every step; the value is the best hypothesis. */
