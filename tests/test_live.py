@@ -648,6 +648,13 @@ def test_a_reader_sees_it_write_and_steps_through_the_words(page, trained):
         tab.key("ArrowRight")
         assert text_of(tab, "#place") == f"word 3 of {count}", "the slider moves by one, too"
         seen = run._attention(document, best.ids)
+        dark = tab.run(
+            r"[...document.querySelectorAll('#text .word')].map(w =>"
+            r" Number(w.style.background.match(/\/ ([\d.]+)/)?.[1] ?? 0))"
+        )
+        assert dark == pytest.approx(np.sqrt(seen["words"][2]).tolist(), abs=0.06), (
+            "as dark as the root of its weight"
+        )
         shown = tab.run(
             "[...document.querySelectorAll('#slots tr')].slice(1).map(tr => Number(tr.cells[1].innerText))"
         )

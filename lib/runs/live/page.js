@@ -332,7 +332,7 @@ function drawWeights() {
   });
 }
 
-const header = (...names) => element("tr", {}, ...names.map(name => element("th", { scope: "col" }, name)));
+const header = (...names) => element("tr", {}, ...names.map(name => element("th", { scope: "col", innerHTML: name })));
 const cells = (...contents) => element("tr", {}, ...contents.map(c => element("td", {}, ...[c].flat())));
 
 function drawSlots({ psi, gates, updates, norms, left }) {
@@ -364,7 +364,7 @@ function drawWords({ generate, best, barred }, id, p) {
     className: pair[0] === id ? "chosen" : mixed && !may(pair[0]) ? "barred" : "",
     title: mixed && !may(pair[0]) ? "barred: a symbol, the end of a summary that is too short, or a repetition" : "",
   }, `${word(pair[0])} ${number(pair[1])}`) : "";
-  $("words").replaceChildren(header("generated, P_g", "copied, P_c (14)", "both, P (15)"),
+  $("words").replaceChildren(header("generated, P<sub>g</sub>", "copied, P<sub>c</sub> (14)", "both, P (15)"),
     ...Array.from({ length: SHOWN }, (_, n) => cells(cell(best.generated[n]), cell(best.copied[n]), cell(best.mixed[n], true))),
     cells(`written: ${word(id)}`, "", `P = ${number(p)}`));
   for (const td of $("words").querySelectorAll("td")) td.className = "text";
@@ -390,12 +390,11 @@ function look(name, step) {
   showStrongest();
 }
 
-/** Bring the sentence that is attended to most into view, inside the text's own box alone. */
+/** Bring the word of the largest weight into view, inside the text's own box alone. */
 function showStrongest() {
-  const article = $("text"), sentence = view.bars[highest(drawn.beta, 1)[0]].parentElement;
-  const place = sentence.offsetTop - article.offsetTop, height = article.clientHeight;
-  if (article.scrollHeight > height && (place < article.scrollTop || place > article.scrollTop + height - 80))
-    article.scrollTop = place - height / 3;
+  const article = $("text"), box = article.getBoundingClientRect();
+  const place = view.spans[highest(drawn.gamma, 1)[0]].getBoundingClientRect();
+  if (place.top < box.top || place.bottom > box.bottom) article.scrollTop += place.top - box.top - box.height / 3;
 }
 
 function light(equation) {
