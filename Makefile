@@ -69,6 +69,8 @@ $(BOOK): $(READY)
 
 book: $(BOOK)  ## build the pages, the texts and the cards into a site that needs no network
 	$(BIN)/sphinx-build -q -E -W --keep-going -c book -d book/_build/doctrees . book/_build/html
+	@mkdir -p book/_build/html/live
+	$(BIN)/python -m lib.summarize trained/mem2mem --live book/_build/html/live/mem2mem.html
 	@echo "The book: book/_build/html/index.html (a browser opens the file; search works there too)"
 
 $(CLASS): $(READY)

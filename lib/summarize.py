@@ -4,6 +4,7 @@
     cat paper.txt | python -m lib.summarize runs/arxiv
     python -m lib.summarize runs/arxiv papers.jsonl more.csv --json > summaries.jsonl
     python -m lib.summarize runs/arxiv paper.md --html paper.html
+    python -m lib.summarize runs/arxiv --live live.html
 
 A text is plain, Markdown, an article in JATS's XML, or with the extra `files` PDF, DOCX or HTML, whatever its name; a
 heading begins a section. JSON lines (.jsonl, .json, or on standard input), .csv and .parquet hold records, with
@@ -12,6 +13,10 @@ side by side: pointing at a word of the summary shows where the model looked, an
 its sentence; numbers, names and words that the text does not have are marked (`lib.evaluation.support`). --against
 puts summaries that another system wrote of the same texts into it: JSON lines of {id, summary}, where the id is the
 name of a text, or lines of --json.
+
+--live writes no summary but a page in which the model itself, a Mem2Mem, writes in a browser, without a network. It
+offers the texts, or five papers of pmc-sample where there are none, and takes what a reader pastes. For each word it
+has the numbers of every equation; the model and the text can be changed.
 
 Summaries are written for people: each word in the form that the text has, [number] for <dig>, without a last sentence
 that is cut. --json has that ("readable") beside the model's own words ("sentences"), which scores are of. Standard
@@ -42,6 +47,7 @@ from lib.human.sheets import read_summary_sentences
 from lib.models.summarizer import Extractor
 from lib.models.tlm import TLM
 from lib.papers import paper
+from lib.runs.live_page import LivePaper, sample_papers, write_live_page
 from lib.runs.run import Run, Summary
 from lib.runs.shown_support import ShownText, cased_names, spaced
 from lib.runs.summary_page import ShownDocument, ShownSummary, write_page
@@ -62,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--json", action="store_true", help="a line of JSON for each text, with what was read of it")
     parser.add_argument("--html", type=Path, metavar="OUT", help="write a page that shows where the model looked")
+    parser.add_argument("--live", type=Path, metavar="OUT", help="write a page in which the model writes; no summary")
     parser.add_argument(
         "--against", action="append", default=[], type=Path, metavar="FILE",
         help="summaries of the same texts by another system, for the page of --html; may be given several times",
@@ -81,10 +88,9 @@ AT_ONCE = 64  # documents: where a model looked takes megabytes for each
 def _summarize(args: Namespace) -> None:
     if args.against and not args.html:
         raise InputError(f"--against {args.against[0]}: it is shown in the page of --html: name one")
-    if args.html:
-        check_writable(args.html)
-        if args.html.exists() and any(path.samefile(args.html) for path in (*args.files, *args.against)):
-            raise InputError(f"--html {args.html}: one of the texts, and would be replaced. Name another file.")
+    _check_page("--html", args.html, args)
+    if args.live:
+        return _write_live(args)
     named = list(read_texts(args.files))
     if not named:
         raise CorpusError(f"{', '.join(map(str, args.files))}: there is nothing to summarize")
@@ -111,9 +117,33 @@ def _summarize(args: Namespace) -> None:
             others = [(system, by_text[number]) for system, by_text in against]
             shown.append(_shown(run, document, name, summary, notes, known, others))
     if args.html:
-        model = f"{paper(run.config['paper']).title}, {run.config['variant']}"
-        page = write_page(args.html, model, shown)
+        page = write_page(args.html, _model(run), shown)
         print(f"{page}: {len(shown)} summaries, and where the model looked", file=sys.stderr)
+
+
+def _check_page(option: str, page: Path | None, args: Namespace) -> None:
+    """Raise InputError for a page that cannot be written, or would take the place of one of the texts."""
+    if page is None:
+        return
+    check_writable(page)
+    if page.exists() and any(path.samefile(page) for path in (*args.files, *args.against)):
+        raise InputError(f"{option} {page}: one of the texts, and would be replaced. Name another file.")
+
+
+def _write_live(args: Namespace) -> None:
+    if args.html or args.json:
+        raise InputError(f"--live {args.live}: it writes no summary: leave out {'--html' if args.html else '--json'}")
+    _check_page("--live", args.live, args)
+    run = of_length(lib.load(args.run, args.weights, args.device), args.words, args.min_words)
+    named = list(read_texts(args.files)) if args.files else []
+    documents = run.documents([text for _, text in named], [name for name, _ in named])
+    papers = [LivePaper(replace(d, title=d.title or name)) for d, (name, _) in zip(documents, named)]
+    page = write_live_page(args.live, run, _model(run), papers or sample_papers())
+    print(f"{page}: open it in a browser", file=sys.stderr)
+
+
+def _model(run: Run) -> str:
+    return f"{paper(run.config['paper']).title}, {run.config['variant']}"
 
 
 def _in_parts(run: Run, documents: Sequence[Document], attention: bool) -> Iterator[Summary]:

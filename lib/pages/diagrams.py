@@ -14,6 +14,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,30 @@ def model_picture(name: str, lit: Iterable[int | str] | None = None, small: bool
         pen.arrow(picture.boxes, arrow, arrow in arrows)
     for title, box in picture.boxes.items():
         pen.box(title, box, title in boxes)
-    if not small:
+    return _finished(pen)
+
+
+def live_picture(name: str) -> str:
+    """The picture as SVG for a live page. The id of each part says which equations light it: p3-1-e7-e8-."""
+    picture = PICTURES[one_of(name, PICTURES, "model")]
+    pen = _pen(picture, small=False)
+    lit = {number: picture.lit([number]) for number in sorted(picture.drawn)}
+    for frame in picture.frames:
+        pen.frame(frame)
+    parts = [partial(pen.arrow, picture.boxes, arrow, True) for arrow in picture.arrows]
+    parts += [partial(pen.box, title, box, True) for title, box in picture.boxes.items()]
+    for part, (draw, it) in enumerate(zip(parts, (*picture.arrows, *picture.boxes))):
+        before = set(pen.axes.get_children())
+        draw()
+        equations = "".join(f"e{n}-" for n, (boxes, arrows) in lit.items() if it in boxes or it in arrows)
+        for number, artist in enumerate(a for a in pen.axes.get_children() if a not in before):
+            artist.set_gid(f"p{part}-{number}-{equations}")
+    drawn = svg(_finished(pen))
+    return drawn[drawn.index("<svg") :]
+
+
+def _finished(pen: "_Pen") -> Figure:
+    if not pen.small:
         pen.legend()
     for artist in pen.axes.get_children():
         artist.set_clip_on(False)
