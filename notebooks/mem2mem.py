@@ -112,7 +112,7 @@ and a case in which a memory of this kind works. (This is the fourth of five see
 | 4 | the paper's claims and what we found | 4 |
 | 5 | exercises | 90 |
 
-The page takes about two minutes on two CPU cores, and no network. With another `dataset`, `preset`, `variant`, `steps` or `seed` part 3 trains a model first (`preset="demo"`: half a minute, and no sense in what it writes).
+The page takes about a minute and a half on two CPU cores, and no network. With another `dataset`, `preset`, `variant`, `steps` or `seed` part 3 trains a model first (`preset="demo"`: half a minute, and no sense in what it writes).
 Before this page: [Read-Again](read_again.ipynb); next: [Hierarchical transformers](hierarchical_transformer.ipynb).
 """
 
@@ -1242,6 +1242,8 @@ one written word half of what was handed over is left, after a hundred 3%. So wh
 
 Yet the decoder depends on *writing*: without it, 1.6 nats a word are lost. It uses the memory as a second recurrent state. (11) cannot prevent this: it never sees $\mathbf M_D$.
 The attention to sentences does say what counts: in the summaries that the model writes, its ranks agree with those by erasing each sentence to 0.77 [0.75, 0.79] (1: the same order).
+
+**[Watch it write](../docs/live.md)**: the same model in your browser, without Python. Step through a summary of your own text word by word, erase a slot or a sentence, and see what changes.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
