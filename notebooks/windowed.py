@@ -321,7 +321,6 @@ task_table(
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** Without sliding the first fact is written again and again. Copying alone writes the first fact as well, and never an arrow; generating alone writes arrows and no fact. With attention to the whole text not even the first fact is written: at the first step nearly all attention is on the first words of facts, but it is spread over all six. The model has learned what a fact looks like. Only the window says which one is next.
-
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}

@@ -488,6 +488,7 @@ def kept_numbers():
 def published_numbers():
     for row in (row for of in PAPERS.values() for table in of.tables.values() for row in table.rows):
         yield from (float(number) for numbers in row.published.values() for number in numbers)
+        yield from (float(size) for _, size in (row.run.vocabulary if row.run else ()))
 
 
 def measured(text):
