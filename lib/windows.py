@@ -1,5 +1,4 @@
-"""How a windowed run reads papers: its slides, windows against chunks, the order of sections, the links of its
-references.
+"""How a windowed run reads papers: slides, windows against chunks, the order of sections, links of references.
 
     python -m lib.windows trained/windowed --dataset pmc-sample --output figures/windowed_papers.json
     python -m lib.windows trained/windowed chunks links --dataset pmc-sample --vectors-of sumpubmed
