@@ -131,7 +131,8 @@ def test_a_line_says_what_was_compared_since_the_last_one():
     assert "z &lt; 1<br>" in line._repr_html_() and "✓ (8) agrees" in line._repr_html_()
     assert len(checks.table().held) == 3, "the table has all of them"
     checks.close(torch.ones(4), torch.ones(4), "(9)")
-    assert repr(checks.line()) == "✓ (9) agrees with lib: 4 numbers, within 0e+00"
+    checks.close(torch.ones(1), torch.ones(1), "(10)-(12)")
+    assert repr(checks.line()) == "✓ (9), (10)-(12) agree with lib: 5 numbers, exactly"
 
 
 def test_gradients_are_compared():

@@ -81,7 +81,9 @@ class Line:
     def agreement(self) -> str:
         equations = ", ".join(dict.fromkeys(c.equation for c in self.held))
         largest = max((c.difference for c in self.held), default=0.0)
-        return f"{equations} agrees with lib: {sum(c.numbers for c in self.held):,} numbers, within {largest:.0e}"
+        how = f"{sum(c.numbers for c in self.held):,} numbers, {f'within {largest:.0e}' if largest else 'exactly'}"
+        several = ", " in equations or ")-(" in equations
+        return f"{equations} {'agree' if several else 'agrees'} with lib: {how}"
 
     def __repr__(self) -> str:
         return "\n".join(filter(None, (self.seen, f"✓ {self.agreement}")))
