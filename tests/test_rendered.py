@@ -3,13 +3,14 @@
 import pytest
 
 from tests.test_book import SITE, contents
-from tests.tools.rendered import browser, problems
+from tests.tools.devtools import chromium
+from tests.tools.rendered import problems
 
 PAGES = [f"{name}.html" for name in contents()]
 
 pytestmark = [
     pytest.mark.skipif(not SITE.exists(), reason="the book is not built: make book"),
-    pytest.mark.skipif(not browser(), reason="Chromium is not installed"),
+    pytest.mark.skipif(not chromium(), reason="Chromium is not installed"),
     pytest.mark.long,
 ]
 
