@@ -47,6 +47,14 @@ def test_what_changed_models_lose_is_kept():
     assert all(says(positions, of["no paragraph positions"]) for of in (plain, copying))
 
 
+def test_what_short_texts_say_is_kept():
+    table = read_numbers(FIGURES / "hierarchical_table_short_sumpubmed.json", "table", ())
+    for other, beginning in (("HT without global layers", "Global layers help"), ("FT 300", "Reading paragraph by")):
+        (pair,) = (pair for pair in table["pairs"] if {pair["first"], pair["second"]} == {other, "HT"})
+        number = "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**pair["R-1"])
+        assert number in finding(beginning) and number in CLAIMS
+
+
 def test_the_pages_table_of_losses_has_the_kept_numbers():
     """As losses: what the log-probability falls by, the least first in an interval; nothing where a model has no
     such change."""
