@@ -153,7 +153,6 @@ if shipped:
     write_whole(work_folder() / "dispatches" / "test.jsonl", lines_of_json)
 else:
     documents = list(corpus.split("test", chosen.documents))
-    run_facts(run, origin)
 test = run.encode(documents)
 
 
@@ -187,6 +186,9 @@ for i in range(len(test)) if shipped else long_enough[:400:50]:
     rows += [("reference", " ".join(documents[i].summary))]
     rows += [("headline", marked_words(summarizer, test[i], best.ids, vocabulary))]
 Passages(rows)
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+None if shipped else run_facts(run, origin)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 None if shipped else loss_figure(figures, "read_again_losses", run, shipped)

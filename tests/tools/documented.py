@@ -332,7 +332,7 @@ def course(folder: Path) -> None:
 
     page = json.loads((ROOT / "notebooks" / "hierarchical_transformer.ipynb").read_text(encoding="utf-8"))
     (folder / "source" / "PAGE").mkdir(parents=True)
-    exercises = json.dumps(for_class(page, "PAGE"))
+    exercises = json.dumps(for_class(page, "hierarchical_transformer"))
     (folder / "source" / "PAGE" / "PAGE.ipynb").write_text(exercises, encoding="utf-8")
     write_config(folder)
     _nbgrader(folder, "generate_assignment", "PAGE", "--create")
