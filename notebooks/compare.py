@@ -21,7 +21,7 @@ The four papers were published with different corpora, scorers and budgets. Here
 | 5 | What to take home of the whole project; a form to let people judge | 4 |
 | 6 | Exercises | 20 |
 
-Each model is explained on its own page, and section 7 of [Start here](start_here.ipynb) explains intervals. With the parameters as they are, the page opens the shipped runs (`trained`), takes about a minute on two CPU cores and needs no network.
+Each model is explained on its own page, and section 7 of [Start here](start_here.ipynb) explains intervals. With the parameters as they are, the page opens the shipped runs (`trained`), takes one to two minutes on two CPU cores and needs no network.
 With another `dataset`, `preset` or `steps` it first trains every model, with the command that everybody uses, each in a process of its own; with `preset="demo"` that takes two minutes and shows what training costs, not what the models can do.
 """
 
@@ -75,9 +75,9 @@ show_tables()
 
 # %% [markdown]
 r"""
-# 1. Five runs read five different parts of one paper
+# 1. Five runs read four different parts of one paper
 
-Each model keeps the preprocessing of its own paper, so each reads a different part of the text.
+Each model keeps the preprocessing of its own paper, so each paper's model reads a different part of the text (the two hierarchical transformers read the same).
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -142,7 +142,7 @@ tables of scores: a score against an abstract says nothing about a headline ([it
 
 # 2. The way of writing is worth more than any model's idea
 
-Every summary is cut to the same number of words and scored by ROUGE $F_1$ in percent, with 95% bootstrap intervals over documents. **R-Lsum** is the summary-level R-L. *repeated* is the share of trigrams that a summary has said before, *copied* the share of its 5-grams that stand in the paper, and *a summary* the time of beam search for one document.
+Every summary is cut to at most the same number of words (column *words*: some end earlier) and scored by ROUGE $F_1$ in percent, with 95% bootstrap intervals over documents. **R-Lsum** is the summary-level R-L. *repeated* is the share of trigrams that a summary has said before, *copied* the share of its 5-grams that stand in the paper, and *a summary* the time of beam search for one document.
 
 Lead, LexRank and the oracle read the whole paper. The oracle sees the reference and shows about how far one can get by choosing sentences. Each model decodes by plain beam search, as its paper does, and again with trigram blocking: no three words (or pieces) in a row are written twice.
 """
@@ -237,8 +237,8 @@ pd.DataFrame.from_dict(support, orient="index")[columns]
 
 # %% [markdown]
 r"""
-**What to see.** By ROUGE the windowed model and *HT + copying* are equal (R-1 38.5 and 39.0). By their numbers they are not: every number that the windowed model writes stands in its paper, but 16.9% [11.4, 22.8] of those of *HT + copying* do not. It spells numbers in pieces, and the windowed model copies them whole. The abstracts have 6.8% [2.1, 12.7], such as numbers of tables.
-Mem2Mem writes no number of its own either, which does not make the numbers right: *60–83°C* was the age of people in another study. Without copying, 28% [9, 60] of the names and 64% [60, 68] of the word pairs that the hierarchical transformer writes are not in the paper.
+**What to see.** By ROUGE the windowed model and *HT + copying* are equal (R-1 38.5 and 39.0). By their numbers they are not: every number that the windowed model writes stands in its paper, but 16.9% [11.4, 22.8] of those of *HT + copying* do not. It spells numbers in pieces, and the windowed model copies them whole. The abstracts have 6.8% [2.1, 12.7], such as numbers of tables (on 99 papers 15.6%, as many as *HT + copying* with 15.2%: [more](../docs/reproduce.md#what-is-not-in-the-text)).
+Mem2Mem writes no number of its own on these 30 papers either (on 99: 0.9%), which does not make the numbers right: in its summary of the first paper of part 4 (further on than is shown there) it gives the age as *60–83°C*. Without copying, 28% [9, 60] of the names and 64% [60, 68] of the word pairs that the hierarchical transformer writes are not in the paper.
 
 # 3. Which differences are real
 

@@ -96,7 +96,7 @@ planted_steps(toy, document)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** All words are right, copied from the right places. The slots fade: after one written word 60% of what they held is left, after five words 13%, after ten 2%. And the memory is not needed: with that of
+**What to see.** All words are right, copied from the right places. The slots fade: after one written word 60% of what they held is left, after five words 13%, after ten 3%. And the memory is not needed: with that of
 **another** text in its place, no word becomes less probable. The same holds of the model that comes with this project, which was trained on papers. **Nothing that its encoder compresses helps it to write.** This page shows why,
 and a case in which a memory of this kind works. (This is the fourth of five seeds, one of the two with which all words are right; with the others 49 to 80% are.)
 
@@ -184,11 +184,11 @@ and $\lambda_1$ at most 0.01, no head is sharp: equal attentions make (11) small
 
 The words need neither. Their nll depends more on the seed than on the weights: with seed 0 it is between 0.05 and 1.10, with seed 1 between 0.01 and 0.41, and that is *both*. Over five seeds, which the pairs of Figure 2 have, *both* has the lowest nll with no seed.
 
-Figure 2 has four of these models on the document of the stepper: left the write attention $\mathbf A$, right the read attention $\psi$ (the paper's figures 3 and 4). Red triangles stand under the marked sentences.
+Figure 2 has four of these models on the document at the top of the page: left the write attention $\mathbf A$, right the read attention $\psi$ (the paper's figures 3 and 4). Red triangles stand under the marked sentences.
 
 <details><summary>Predict: in which of the four do the slots that are read change after words 5 and 10, where the next sentence of the summary begins?</summary>
 
-In the two that have the read loss. Without it the reads have little to do with what is being written.
+Clearly in the two that have the read loss. Without it reads change less, and no slot belongs to one of the sentences.
 
 </details>
 """
@@ -317,7 +317,7 @@ P = p * P_g + (1 - p) * P_c(gamma)                 # (14), (15)
 ```
 
 The equations stand in the order in which a document flows through the model, so (3) comes after (10), and (11) and (12) come last. Their functions are written to be read: one document, no batch, no padding, loops where loops are clear.
-The values below are those of the trained model above, on the text of the stepper. A green line says that function and library agree in double precision: on this text, and on a padded batch of three documents whose words the vocabulary does not
+The values below are those of the trained model above, on the text at the top of the page. A green line says that function and library agree in double precision: on this text, and on a padded batch of three documents whose words the vocabulary does not
 all have, with random weights. A difference would stop the page. Standard parts (GRU, softmax) come from PyTorch on both sides.
 """
 
@@ -582,7 +582,7 @@ $$u^k_t=\tanh\big(W_{u1}h^{(d)}_{t+1}+W_{u2}m_t+W_{u3}\mathbf M_D(k)\big)\tag{9}
 
 $$\mathbf M_D(k):=z^k_t\odot\mathbf M_D(k)+(1-z^k_t)\odot u^k_t\tag{10}$$
 
-The number $k$ of a slot is in none of the three, only its content. Two equal slots stay equal: a memory that **starts from zeros** is one vector in $r$ copies, and so is it in the row `+decoder memory` of the paper's Table 2.
+The number $k$ of a slot is in none of the three, only its content. Two equal slots stay equal: a memory that **starts from zeros** stays one vector in $r$ copies. This is the case of the row `+decoder memory` of the paper's Table 2.
 
 <details><summary>Predict: a gate keeps 60% of a slot at every word. How much is left of it after five words? Is the slot still similar to what it was?</summary>
 
@@ -864,7 +864,7 @@ checks.line(
 r"""
 ## (12) The whole loss, composed
 
-The loss is the mean negative log-likelihood of the reference's words plus the two regularisers. The code puts all equations together: first the encoder, then one step of the decoder, then the loss of a document.
+The loss is the mean negative log-likelihood of the reference's words $y_1,\dots,y_T$ (*nll*) plus the two regularisers. The code puts all equations together: first the encoder, then one step of the decoder, then the loss of a document.
 
 $$\mathcal L+\lambda_1\mathcal L^{(comp)}+\lambda_2\mathcal L^{(read)},\qquad
 \mathcal L=-\frac1T\sum_t\log P(y_t\mid y_{<t})\tag{12}$$
@@ -1260,7 +1260,7 @@ Points of R-1 unless a row says otherwise; brackets are 95% intervals over docum
 | Heads choose better sentences than Lead-10 | holds | +5.24 [+4.10, +6.43] | +4.32 | [Table 3](../docs/papers/mem2mem.md#table-3) |
 | ... and better ones than LexRank | contradicted | -2.84 [-4.20, -1.52] | +2.58 | [Table 3](../docs/papers/mem2mem.md#table-3) |
 | Heads find the sentences that matter | not seen | 39.2; by chance 38.8 | a picture | part 3 |
-| (6) keeps heads apart, (11) tells them where to look | suggested | toy: 3 of 3 sentences with both, 2 without (6), by chance without (11) | a picture | part 1 |
+| (6) keeps heads apart, (11) tells them where to look | suggested | toy: 3 of 3 sentences with both, 2 without (6), none or as by chance without (11) | a picture | part 1 |
 | It copies less than HRED | not seen | 5-grams: -0.47% [-2.21, +1.19] | -9.8% | [Table 4](../docs/papers/mem2mem.md#table-4) |
 
 [`papers.md`](../papers.md#mem2mem) has all claims and what the verdicts mean, [`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md) the tables, where each equation stands in the library, and [every deviation](../docs/papers/mem2mem.md#deviations) with its reason. [Baselines](baselines.ipynb) has a picture and the equations of each system that the paper compares with.

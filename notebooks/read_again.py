@@ -340,7 +340,7 @@ pd.DataFrame.from_dict(together, orient="index")
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** The last column asks about state 5 and words 3 and 8, one before and one after it: does what the one word does to the state depend on which word the other is? It is the largest mixed second derivative. In a bidirectional encoder it
+**What to see.** The last column asks about state 5 and words 3 and 8, one before and one after it: does what the one word does to the state depend on which word the other is? It is the largest mixed second derivative. In a bidirectional encoder of one layer it
 is **exactly 0**: its halves stand side by side and never meet, and what both words say together has to be worked out by the decoder. In a second read they meet inside the state. This is the paper's argument for reading twice.
 
 **A task made for a second read.** A text has one word of each of four kinds, in any order, between two numbers. Their sum, modulo four, names the kind that is asked for, and the headline is the text's word of this kind:
@@ -520,7 +520,7 @@ checks.line(
 r"""
 ## (5) The importance of a word comes from the whole text
 
-The GRU of the second read reads the same words as the first one. What it gets from the first read is this vector alone: without it, the second read would be a first read again, and the right map of part 2 would be the left one. The importance is computed from the word's
+The GRU of the second read reads the same words as the first one. What it gets from the first read is the importance $\alpha_i$ alone: without it, the second read would be a first read again, and the right map of part 2 would be the left one. The importance is computed from the word's
 own state, the state of the whole text, and the word; each dimension has one of its own.
 
 $$\alpha_i=\tanh\big(W_eh^1_i+U_eh^1_n+V_e\mathbf x_i\big)\tag{5}$$
@@ -857,7 +857,7 @@ checks.line(
 r"""
 ## (12) to (14) The decoder looks before it steps
 
-Attention comes first and uses the state of the step **before**. The context that it gives enters the LSTM together with the word. Without attention a text must fit in the encoder's last state: in the second task of part 2 that cost 33 to 44 words of 100.
+Attention comes first and uses the state of the step **before**. Each word gets a score $o_{it}$ (14), a softmax makes weights of them, and the context that these give (13) enters the LSTM together with the word. Without attention a text must fit in the encoder's last state: in the second task of part 2 that cost an encoder that reads once 33 to 44 words of 100.
 
 $$s_t=\mathrm{LSTM}\big([\mathbf y_{t-1},c_t],s_{t-1}\big)\tag{12}$$
 
@@ -865,7 +865,7 @@ $$c_t=\sum_i\beta_{it}h^2_i,\qquad\beta_{\cdot t}=\mathrm{softmax}(o_{\cdot t})\
 
 $$o_{it}=v_a^\top\tanh\big(W_as_{t-1}+U_ah^2_i\big)\tag{14}$$
 
-The paper does not say where the decoder starts. Here its first state comes from a layer with $\tanh$ on the encoder's last state.
+The paper does not say where the decoder starts. Here its first state comes from a layer with $\tanh$ on the encoder's last state (in options 1 and 2, the mean of the sentences' last states).
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -937,7 +937,7 @@ r"""
 ## (16), (17) Generate or copy: one softmax, no switch
 
 One softmax over the words of $Y$ **and** the places of the text. The paper says this but prints no equation. The
-equations here are CopyNet's rule (Gu et al. 2016), with $\mathbf p_i$ as the key of a place. A word of $Y$ that stands in the text gets both shares, and a word that stands there twice the shares of both places. $Z$ is the sum of all exponentials. Without the scores $k_i$ no headline of part 2 is right.
+equations here are CopyNet's rule (Gu et al. 2016), with $\mathbf p_i$ as the key of a place; $\mathbf o_w$ and $b_w$ are the row of word $w$ in the output layer $W_o$ and its bias (not the $o_{it}$ of (14)). A word of $Y$ that stands in the text gets both shares, and a word that stands there twice the shares of both places. $Z$ is the sum of all exponentials. Without the scores $k_i$ no headline of part 2 is right.
 
 $$g_w=\mathbf o_w^\top s_t+b_w,\qquad k_i=\mathbf p_i^\top W_ks_t\tag{16}$$
 
@@ -1224,7 +1224,7 @@ pd.DataFrame.from_dict(named, orient="index")
 r"""
 No similar words; but invented names have no embedding to be near to. So **known words are hidden**: the encoder reads [UNK] where the word stands, and the word's own row of $\mathbf Y$ is ranked among all rows by its
 nearness to $\mathbf p_i$. The table has the share of rows that are nearer than the word's own, in percent (chance: 50), and how much the log-probability of the references falls, in nats a word, when $\mathbf p_i$ or copying is taken away.
-Both of 50 docstrings, which this model has not learned, and of Reuters, with 95% intervals over documents (`python -m lib.intervene trained/read_again`, with `--hidden-words` for the first).
+Both are measured on 50 docstrings, a kind of text that this model was not trained on, and on Reuters, with 95% intervals over documents (`python -m lib.intervene trained/read_again`, with `--hidden-words` for the first).
 
 <details><summary>Predict: is a hidden word's own embedding among the nearest to its p?</summary>
 
@@ -1310,7 +1310,7 @@ pd.DataFrame({**here, **published_4}, index=pd.Index(sizes_4, name="|Y|"))
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-**What to see.** Time grows with the vocabulary, here and on the paper's Titan X. Copying costs nothing here that could be told from noise, and about a tenth in the paper. There 2,000 words with copying write 4.2 times as fast
+**What to see.** Time grows with the vocabulary, here and on the paper's Titan X. Copying costs little: here a few percent, mostly within the noise of five times, in the paper 6 to 11%. There 2,000 words with copying write 4.2 times as fast
 as 69,000 without it (0.084 and 0.356 s).
 
 # 5. The paper's claims, and what was found
@@ -1322,7 +1322,7 @@ as 69,000 without it (0.084 and 0.356 s).
 | Without copying its size matters | not seen | 11.2 to 12.1 | [Table 3](../docs/papers/read_again.md#table-3) |
 | Reading again helps a GRU | holds with all words, not seen with 2,500 | +0.8 [+0.3, +1.3]; -0.3 [-0.9, +0.4] | [Table 1](../docs/papers/read_again.md#table-1) |
 | It helps an LSTM, or with copying (not in the paper) | not seen | -0.6 to +0.4 | [once or twice](../docs/papers/read_again.md#reading-once-or-twice) |
-| Words before and after act together only in a second read | holds | exactly 0 in a bidirectional encoder | part 2 |
+| Words before and after act together in a second read, not in a bidirectional encoder | holds | exactly 0 in a bidirectional encoder of one layer | part 2 |
 | An importance vector is better than one value | not seen | +0.0 [-1.0, +0.9] | [importance](../docs/papers/read_again.md#importance-one-value-or-a-vector) |
 | Words that say much are more important | suggested | 0.59 to 0.70, one picture | part 3 |
 | A second sentence helps | not seen | -0.6 [-1.3, +0.2]; the paper +0.6 | [Table 1](../docs/papers/read_again.md#table-1) |
@@ -1333,7 +1333,7 @@ as 69,000 without it (0.084 and 0.356 s).
 
 **What to take home**
 
-* A second read lets a word before and a word after act together inside a state, which a bidirectional encoder never does. A decoder that attends to all states does without in a made-up task, and hardly gains from it on real dispatches.
+* A second read lets a word before and a word after act together inside a state, which a bidirectional encoder of one layer never does. A decoder that attends to all states does without in a made-up task, and hardly gains from it on real dispatches.
 * Copying is what counts here: 27 to 30 points, with any vocabulary from 500 words on.
 * The embedding from context helps a little, and it is not near the embeddings of similar words.
 """

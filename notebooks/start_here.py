@@ -282,7 +282,7 @@ The **decoder** is a second recurrent network, over the words $y_1,\dots,y_T$ of
 
 $$s_0=W_b[\overrightarrow h_N;\overleftarrow h_1]+b_b,\qquad s_t=\mathrm{GRU}\big(E[y_{t-1}],\,s_{t-1}\big)\tag{2}$$
 
-($W$, $b$ and $v$ are weights, with an index that says of what.) In principle this is enough, and at first it was all there was. But then the whole text has to pass through the one vector $s_0$.
+($W$, $w$, $b$ and $v$ are weights, with an index that says of what; $[a;b]$ is two vectors side by side, and the arrows mark the forward and the backward half.) In principle this is enough, and at first it was all there was. But then the whole text has to pass through the one vector $s_0$.
 """
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -390,7 +390,7 @@ decoder is already looking at them. The **pointer-generator** (See, Liu and Mann
 
 $$P_c(w)=\sum_{i:\,x_i=w}\alpha_{ti}\tag{7}$$
 
-A **switch** $p_t$ between 0 and 1 is the probability that step $t$ generates rather than copies:
+A **switch** $p_t$ between 0 and 1 is the probability that step $t$ generates rather than copies ($\sigma$ is the sigmoid):
 
 $$p_t=\sigma\big(w_c^\top c_t+w_s^\top s_t+w_x^\top E[y_{t-1}]+b_p\big)\tag{8}$$
 
@@ -484,7 +484,7 @@ Where the switch is at 0, $P_g$ has no effect, and it says *saw*, *chose* or a f
 r"""
 # 3. In training the reference is fed, not the model's own words
 
-By the chain rule, a model of the next word is also a model of the whole summary. Training makes the reference, the summary that a person wrote, probable. The loss is the mean of $-\log P$ over its words:
+By the chain rule, a model of the next word is also a model of the whole summary. Training makes the reference, the summary that a person wrote, probable. The loss is the mean of $-\log P$ over its words, in **nats** a word (the logarithm is the natural one):
 
 $$\mathcal L=-\frac1T\sum_{t=1}^T\log P\big(y_t\mid y_1,\dots,y_{t-1},\,x\big)\tag{10}$$
 
@@ -567,7 +567,7 @@ The recurrent models learn with Adam at one rate. Transformers do not start well
 
 $$\eta_k=\eta\,d^{-1/2}\cdot\min\big(k^{-1/2},\ k\,k_0^{-3/2}\big)\tag{11}$$
 
-with $k$ the step from 1 on and $d$ the width of the model. The rate is largest at $k=k_0$, and four times as many steps always mean half the rate. Code and papers call it **Noam's rate**, after Noam Shazeer, one of the authors. In `lib`, $\eta\,d^{-1/2}$ is one number, `learning_rate`.
+with $\eta$ a factor, $k$ the step from 1 on and $d$ the width of the model. The rate is largest at $k=k_0$, and four times as many steps always mean half the rate. Code and papers call it **Noam's rate**, after Noam Shazeer, one of the authors. In `lib`, $\eta\,d^{-1/2}$ is one number, `learning_rate`.
 A run of a few hundred steps with $k_0=8000$ would never leave the beginning of the line, so demos have a $k_0$ of their own.
 
 </details>
@@ -598,7 +598,7 @@ r"""
 ## Beam search finds what greedy search misses
 
 The model gives the probability of any summary. But there are more summaries than can be listed, and the most probable one has to be found among them. Taking the best word at every step is **greedy search**. **Beam search** keeps the $K$ best **hypotheses**, prefixes of summaries, instead of one. At each step every hypothesis is extended by every word, and the best $K$
-of all extensions go on. One that ends with [EOS] is put aside. The figure has a made-up model of two words and $K=2$:
+of all extensions go on. One that ends with [EOS] is put aside. The figure has a made-up model whose summaries have two words, and $K=2$:
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -816,7 +816,7 @@ pd.DataFrame(
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-After itself it is more probable, but by 0.06 nats a word only, and after two copies it is less probable than after one. So that a sentence stands there explains little.
+After itself it is more probable, but by 0.06 nats a word only, and after two copies it is less probable than after one. So the mere presence of a sentence explains little of its repetition.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -1140,7 +1140,7 @@ checks.line(
 r"""
 ## The paired bootstrap
 
-But comparing two intervals throws away what we know: both systems were scored on the *same* documents, some of which are hard for both. The **paired bootstrap** (Koehn 2004) draws documents once and takes the difference of the two systems on them. $p_{boot}$ is twice the share of resamples that contradict the difference:
+But comparing two intervals throws away what we know: both systems were scored on the *same* documents, some of which are hard for both. The **paired bootstrap** (Koehn 2004) draws documents once and takes the difference of the two systems on them, $m_i$ being the score of the first and $m'_i$ that of the second. $p_{boot}$ is twice the share of resamples that contradict the difference:
 
 $$\begin{gathered}\Delta_b=\frac1D\sum_{j=1}^D\big(m'_{i_{bj}}-m_{i_{bj}}\big)\\
 p_{boot}=\min\Big(1,\ 2\,\frac{\#\{\Delta_b\le0\}}B,\ 2\,\frac{\#\{\Delta_b\ge0\}}B\Big)\end{gathered}\tag{22}$$
@@ -1510,7 +1510,7 @@ check(4, repeated_when_written_twice)
 r"""
 <details><summary>Hint</summary>
 
-How many trigrams have $2n$ words? What of those that begin in the first summary and end in the second?
+How many trigrams do $2n$ words have? What of those that begin in the first summary and end in the second?
 
 </details>
 <details><summary>Solution</summary>

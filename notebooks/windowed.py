@@ -285,7 +285,7 @@ r"""
 r"""
 ## What each part does
 
-A part is taken away from the trained model with windows, which is not trained again. *Window*: it attends to the whole text and still writes symbols. *Sliding*: it stays in the first window. *Copying*, *generating*: the switch is fixed at the other one.
+A part is taken away from the trained model with windows, which is not trained again. *Window*: it attends to the whole text and still writes symbols. *Sliding*: it stays in the first window. *Copying*: the switch is fixed at 1, so that it only generates. *Generating*: the switch is fixed at 0, so that it only copies.
 
 <details><summary>Predict: what can the model still write when it can only copy, and what when it can only generate?</summary>
 
@@ -320,7 +320,7 @@ task_table(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Without sliding the first fact is written again and again. Copying alone writes the first fact as well, and never an arrow; generating alone writes arrows and no fact. With attention to the whole text not even the first fact is written: at the first step nearly all attention is on the first words of facts, but it is spread over all six. The model has learned what a fact looks like. Only the window says which one is next.
+**What to see.** Without sliding the first fact is written again and again. Copying alone (without generating) writes the first fact as well, and never an arrow; generating alone (without copying) writes arrows and no fact. With attention to the whole text not even the first fact is written: at the first step nearly all attention is on the first words of facts, but it is spread over all six. The model has learned what a fact looks like. Only the window says which one is next.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1248,7 +1248,7 @@ papers_table("chunks", ["R-1", "difference", "repeated"])
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Hardly anything is said in two chunks. The first and the last chunk, in half the words each, are better too (+2.96): it is not the windows between that are missed. Whether the parts make one text R-1 does not see.
+**What to see.** Hardly anything is said twice, though no chunk knows of another (2.5% of the trigrams at most). The first and the last chunk, in half the words each, are better too (+2.96): it is not the windows between that are missed. Whether the parts make one text R-1 does not see.
 """
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -1409,7 +1409,7 @@ Each symbol counts, also those between which no word is written.
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**3.** *Find the bug.* This is somebody's attention (8), (9) of one step over **all** source words, with 0 outside the window `w`, which counts from 1:
+**3.** *Find the bugs.* This is somebody's attention (8), (9) of one step over **all** source words, with 0 outside the window `w`, which counts from 1:
 
 ```python
 def attention_in_window(s, h, w, ws, ss):
@@ -1634,7 +1634,7 @@ The forward LSTM goes on where it was. The backward one starts at the window's e
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**9.** Take the task of section 1 with texts of three windows. A model with a window and the standard model, which attends to everything, train for 50 steps. Both are given the summary with its symbols. Which one has the smaller loss (13)? Now change the window: it has 3 words and slides by 3, over texts of 26 words, while the summaries keep their two symbols. Which words can the model with a window ever attend to, and which model has the smaller loss now? (3 points, 5 minutes)
+**9.** Take the task of part 1, smaller: windows have 10 words and slide by 8, a fact is two words, and a text has three windows, which are 26 words. A model with a window and the standard model, which attends to everything, train for 50 steps. Both are given the summary with its symbols. Which one has the smaller loss (13)? Now change the window: it has 3 words and slides by 3, over the same texts, while the summaries keep their two symbols. Which words can the model with a window ever attend to, and which model has the smaller loss now? (3 points, 5 minutes)
 """
 
 
