@@ -47,7 +47,7 @@ from lib.pages.diagrams import show_model
 from lib.pages.figures import beam_tree, dot_plots, histograms, number_grid, word_maps
 from lib.pages.measured import task_table
 from lib.pages.shown import PageFigures, Passages, clip, figures_folder, show_tables
-from lib.pages.steps import Step, best_words, decoding_frames
+from lib.pages.steps import decoding_frames, pointer_steps
 from lib.papers.tables import DECODINGS
 from lib.results.scores import cut
 from lib.runs.config import TrainConfig
@@ -251,21 +251,8 @@ animals that it has no embedding for. Here is how it writes, step by step. Text 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 with torch.no_grad():
     output, state = pointer.decode(batch.target_input, pointer.encode(batch))
-    generated = pointer.pointer.vocabulary(output.features[0]).softmax(1)
-    generated = torch.cat([generated, torch.zeros(T, len(story.unknown))], 1)
-    copied = torch.zeros_like(generated).index_add(
-        1, batch.source_extended[0], output.copy[0]
-    )
-    switch = output.switch[0].sigmoid()
-    mixed = switch[:, None] * generated + (1 - switch[:, None]) * copied
-parts = {"generate": generated, "copy": copied, "both": mixed}
-steps = [
-    Step(
-        word, output.copy[0, t].tolist(), {name: best_words(P[t], all_words) for name, P in parts.items()},
-        switch=switch[t].item(),
-    )
-    for t, word in enumerate(target_words)
-]  # fmt: skip
+    names = "generate", "copy", "both"
+    steps = pointer_steps(pointer.pointer, output, story.target, all_words, names)
 decoding_frames([sentence.split() for sentence in TEXT], steps)
 
 # %% [markdown] slideshow={"slide_type": "slide"}

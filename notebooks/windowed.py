@@ -60,7 +60,7 @@ from lib.pages.figures import attention_maps, lines, maximum_attention
 from lib.pages.measured import of_papers, papers_table, task_table
 from lib.pages.runs import loss_figure, run_facts, run_for_page, unseen_papers
 from lib.pages.shown import PageFigures, Passages, clip, figures_folder, show_tables
-from lib.pages.steps import Step, best_words, decoding_frames
+from lib.pages.steps import decoding_frames, pointer_steps
 from lib.pages.summaries import summary_table
 from lib.papers import open_run, resolve
 from lib.papers.windowed.windows import (
@@ -119,21 +119,9 @@ def fact_steps(model, document):
     )
     ((best, *_),) = beam_search(model, batch, config)
     result, _ = model.decode(torch.tensor([[BOS, *best.ids]]), model.encode(batch))
-    generated = model.pointer.vocabulary(result.features[0]).softmax(-1)
-    copied = torch.zeros_like(generated).index_add(1, result.source[0], result.copy[0])
-    p = result.switch[0].sigmoid()
-    for t, word in enumerate([*best.ids, EOS]):
-        mixed = p[t] * generated[t] + (1 - p[t]) * copied[t]
-        parts = {"P_g": generated[t], "P_c": copied[t], "P": mixed}
-        best_of = {name: best_words(values, words) for name, values in parts.items()}
-        first = int(result.windows[0, t]) * STRIDE
-        yield Step(
-            words[word],
-            result.copy[0, t].tolist(),
-            best_of,
-            p[t].item(),
-            (first, first + WINDOW),
-        )
+    steps = pointer_steps(model.pointer, result, [*best.ids, EOS], words)
+    for step, window in zip(steps, result.windows[0].tolist()):
+        yield replace(step, view=(window * STRIDE, window * STRIDE + WINDOW))
 
 
 decoding_frames([source_words], list(fact_steps(fact_model, example)))

@@ -22,7 +22,7 @@ import lib
 from lib.data import characters, plain_text, sentences, words
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.characters import lowered
-from lib.data.corpora import Corpus, load_corpus
+from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.plain_text import parse_text
 from lib.data.sentences import group_words, split_sentences
@@ -31,7 +31,6 @@ from lib.data.words import tokenize
 from lib.evaluation.interventions import Change, changes_of, log_probs, without_unit
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.pages.diagrams import live_picture
-from lib.papers import resolve
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.runs import live_page
 from lib.runs.live_page import (
@@ -46,14 +45,13 @@ from lib.runs.live_page import (
     text_rules,
     write_live_page,
 )
-from lib.runs.loop import train
 from lib.runs.search import DecodeConfig, beam_search
 from lib.summarize import main
 from lib.system.errors import InputError
 from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double
-from tests.test_summarize import RECORDS
 from tests.test_summarize import TEXT as PAPER
+from tests.test_summarize import train_four_steps
 from tests.tools.devtools import Browser, chromium
 from tests.tools.disturbed_texts import DISTURBED
 from tests.tools.rendered import PROBE
@@ -528,14 +526,7 @@ def test_weights_come_back_as_they_are(node, half):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """The folder of a model of four steps."""
-    folder = tmp_path_factory.mktemp("runs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COMPANION_CACHE", str(folder / "cache"))
-        setup = resolve("mem2mem", "demo", steps=4, batch_size=2)
-        corpus = setup.prepare(Corpus.from_records(train=RECORDS, val=RECORDS[:2], test=RECORDS[:2]), progress=False)
-        train(setup.recipe, setup.build(corpus), corpus, setup.train, folder / "run", progress=False)
-    return folder / "run"
+    return train_four_steps(tmp_path_factory.mktemp("runs"))
 
 
 HOSTILE = "</script><!--<script>\u2028\"'&amp;\\u003c [DATA] [CODE]"
@@ -775,13 +766,18 @@ def test_no_slice_of_work_takes_longer_than_a_page_may_stand_still(node, shipped
         assert len(times) > 15 and max(times) < 150 and np.median(times) < 30
 
 
+def show_all(tab):
+    """Two summaries beside each other, all folds open."""
+    tab.until(WRITTEN)
+    tab.run("$('uncovered').click(); for (const d of document.querySelectorAll('details')) d.open = true")
+    tab.until(f"{WRITTEN} && view.changed?.done")
+
+
 @needs_browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everything_can_be_read_in_both_themes_and_at_every_width(page, theme):
     with Browser(page, theme=theme) as tab:
-        tab.until(WRITTEN)
-        tab.run("$('uncovered').click(); for (const d of document.querySelectorAll('details')) d.open = true")
-        tab.until(f"{WRITTEN} && view.changed?.done")
+        show_all(tab)
         for width in (1400, 1100, 400):
             tab.resize(width, 900)
             problems = tab.run(PROBE.strip().replace("ratio < 3", "ratio < 4.5"))
@@ -821,9 +817,7 @@ AXE = find_spec("axe_playwright_python")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing(page, theme):
     with Browser(page, theme=theme) as tab:
-        tab.until(WRITTEN)
-        tab.run("$('uncovered').click(); for (const d of document.querySelectorAll('details')) d.open = true")
-        tab.until(f"{WRITTEN} && view.changed?.done")
+        show_all(tab)
         tab.run((Path(AXE.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
         for width in (1400, 400):
             tab.resize(width, 900)

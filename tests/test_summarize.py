@@ -40,16 +40,19 @@ def stdin(given):
     return io.TextIOWrapper(io.BytesIO(given if isinstance(given, bytes) else given.encode()), encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A model of four steps, in a folder of its own."""
-    folder = tmp_path_factory.mktemp("runs")
+def train_four_steps(folder):
+    """The run of a small model, in a folder of its own with its cache."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COMPANION_CACHE", str(folder / "cache"))
         setup = resolve("mem2mem", "demo", steps=4, batch_size=2)
         corpus = setup.prepare(Corpus.from_records(train=RECORDS, val=RECORDS[:2], test=RECORDS[:2]), progress=False)
         train(setup.recipe, setup.build(corpus), corpus, setup.train, folder / "run", progress=False)
     return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return train_four_steps(tmp_path_factory.mktemp("runs"))
 
 
 def test_a_text(run, tmp_path, capsys):

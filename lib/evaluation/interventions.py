@@ -64,9 +64,8 @@ def log_probs(
     device = next(model.parameters()).device
     with change.model(model):
         for start in range(0, len(documents), batch_size):
-            batch = make_batch([with_change(d, change) for d in documents[start : start + batch_size]], size).to(
-                device
-            )
+            changed = [with_change(d, change) for d in documents[start : start + batch_size]]
+            batch = make_batch(changed, size).to(device)
             state = model.encode(batch)
             if change.state:
                 following = [documents[(start + i + 1) % len(documents)] for i in range(len(batch))]

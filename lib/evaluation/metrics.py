@@ -52,28 +52,30 @@ def rouge(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np
 
     Summaries and references are lists of sentences. Raises ValueError when their numbers differ.
     """
-    if len(summaries) != len(references):
-        raise ValueError(f"{len(summaries)} summaries for {len(references)} references")
     scorers: dict[Tokenizer, RougeScorer] = {
         words: RougeScorer(list(METRICS.values()), tokenizer=words) for words in (_STEMS, _WORDS)
     }
-    scores = [
-        scorers[words].score("\n".join(r), "\n".join(s))
-        for words, s, r in zip(words_for(references), summaries, references)
-    ]
+    scores = [scorers[words].score("\n".join(r), "\n".join(s)) for words, s, r in _paired(summaries, references)]
     return 100 * np.array([[s[m].fmeasure for m in METRICS.values()] for s in scores])
 
 
 def rouge_in_one_line(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np.ndarray:
     """F1 of R-L of summaries and references that are one line each (sentence-level R-L): [documents], in percent.
     Words are as `rouge` has them. Raises ValueError when their numbers differ."""
-    if len(summaries) != len(references):
-        raise ValueError(f"{len(summaries)} summaries for {len(references)} references")
     pairs = (
         (words.tokenize(" ".join(summary)), words.tokenize(" ".join(reference)))
-        for words, summary, reference in zip(words_for(references), summaries, references)
+        for words, summary, reference in _paired(summaries, references)
     )
     return 100 * np.array([2 * _longest_common(a, b) / max(1, len(a) + len(b)) for a, b in pairs])
+
+
+def _paired(
+    summaries: Sequence[list[str]], references: Sequence[list[str]]
+) -> Iterable[tuple[Tokenizer, list[str], list[str]]]:
+    """What cuts the words of each document, its summary and its reference."""
+    if len(summaries) != len(references):
+        raise ValueError(f"{len(summaries)} summaries for {len(references)} references")
+    return zip(words_for(references), summaries, references)
 
 
 def limited_recall(

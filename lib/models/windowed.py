@@ -195,18 +195,19 @@ class Windowed(PointerModel):
         t = torch.arange(int(last.max()) + 1, device=lengths.device, dtype=torch.float64)
         share = torch.exp(-c.steepness * (1 + t * c.decay**t)) * (t <= last[:, None])
         if c.reading == "code":
-            return self._window_ends_of_the_code(share, t == last[:, None], lengths - c.window, lengths)
+            return self._window_ends_of_the_code(share, t == last[:, None], lengths)
         share = share * ((lengths[:, None] - t * c.stride) / c.window).clamp(0, 1)  # less than 1 in the last window
         share = share.cumsum(1) / share.sum(1, keepdim=True)
         return (share * (lengths[:, None] * c.budget / c.longest) + 1e-9).long()
 
-    def _window_ends_of_the_code(self, share: Tensor, is_last: Tensor, behind: Tensor, lengths: Tensor) -> Tensor:
+    def _window_ends_of_the_code(self, share: Tensor, is_last: Tensor, lengths: Tensor) -> Tensor:
         """The same as the author's code has it: the weight of a last window is the words after the last whole stride,
         over the stride (0 where the window is full), and the expected length is rounded down before it is shared.
 
-        share [B, W]: the weights; behind [B]: the words behind the first window.
+        share [B, W]: the weights.
         """
         c = self.config
+        behind = lengths - c.window  # words after the first window
         rest = torch.where(behind > 0, behind % c.stride / c.stride, 1.0)
         share = torch.where(is_last, share * rest[:, None], share)
         expected = (lengths.double() / c.longest * c.budget).floor()

@@ -18,7 +18,7 @@ from lib.evaluation.slots import slots_left
 from lib.models.mem2mem import Mem2Mem
 from lib.pages.frames import Frames
 from lib.pages.measured import task_results
-from lib.pages.steps import Step, best_words, decoding_frames
+from lib.pages.steps import decoding_frames, pointer_steps
 from lib.runs.run import Run
 from lib.tasks.memory import COMP_WEIGHTS, READ_WEIGHTS, losses_name
 
@@ -63,22 +63,12 @@ def planted_steps(model: Mem2Mem, document: EncodedDocument) -> Frames:
     output, _ = model.decode(batch.target_input, state)
     read = model.seen(output, state)["slots"][0]
     left = slots_left(model, batch, len(document.target))[0]
-    P_g = model.pointer.vocabulary(output.features[0]).softmax(-1)
-    P_c = torch.zeros_like(P_g).index_add(1, batch.source[0], output.copy[0])
-    p = output.switch[0].sigmoid()
     every = planted_words(range(model.config.vocab_size))
     steps = [
-        Step(
-            every[word],
-            output.copy[0, t].tolist(),
-            {
-                name: best_words(P, every)
-                for name, P in (("P_g", P_g[t]), ("P_c", P_c[t]), ("P", p[t] * P_g[t] + (1 - p[t]) * P_c[t]))
-            },
-            p[t].item(),
-            slots=list(zip(left[t].tolist(), read[t].tolist())),
+        replace(step, slots=list(zip(*slots)))
+        for step, *slots in zip(
+            pointer_steps(model.pointer, output, document.target, every), left.tolist(), read.tolist()
         )
-        for t, word in enumerate(document.target.tolist())
     ]
     sentences = np.split(document.source, np.cumsum(document.sentence_lengths)[:-1])
     return decoding_frames(list(map(planted_words, sentences)), steps, [f"{j + 1}." for j in range(len(sentences))])

@@ -1,14 +1,17 @@
 """Steps of a decoder, one frame each: the text as dark as it is attended to, the most probable words, the switch, and
 what a model has besides (slots, a window, paragraphs)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 
+import torch
 from torch import Tensor
+from torch.nn import functional as F
 
+from lib.layers.pointer import GenerateOrCopy, PointerOutput
 from lib.pages.frames import Frames
 
 BLUE, ORANGE, GREY = "0, 102, 168", "#b8440a", "#5f6b76"
@@ -40,6 +43,37 @@ def best_words(probabilities: Tensor, words: Sequence[str], count: int = 3) -> B
     """The most probable words of a distribution [V] with their probabilities, the largest first."""
     values, ids = probabilities.detach().topk(count)
     return [(words[int(i)], float(p)) for i, p in zip(ids, values)]
+
+
+@torch.no_grad()
+def pointer_steps(
+    pointer: GenerateOrCopy,
+    output: PointerOutput,
+    ids: Iterable[int],
+    words: Sequence[str],
+    names: Sequence[str] = ("P_g", "P_c", "P"),
+) -> list[Step]:
+    """The steps of a model that generates or copies, of what its decoder gives for one document.
+
+    Args:
+        ids: what is written [T].
+        words: one for each id, those that can only be copied after the vocabulary.
+        names: of the distributions by generating, by copying, and by both.
+    """
+    generated = pointer.vocabulary(output.features[0]).softmax(-1)
+    generated = F.pad(generated, (0, len(words) - generated.shape[1]))
+    copied = torch.zeros_like(generated).index_add(1, output.source[0], output.copy[0])
+    p = output.switch[0].sigmoid()[:, None]
+    parts = dict(zip(names, (generated, copied, p * generated + (1 - p) * copied)))
+    return [
+        Step(
+            words[word],
+            output.copy[0, t].tolist(),
+            {name: best_words(P[t], words) for name, P in parts.items()},
+            p[t].item(),
+        )
+        for t, word in enumerate(ids)
+    ]
 
 
 def decoding_frames(
