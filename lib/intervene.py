@@ -4,6 +4,7 @@
     python -m lib.intervene trained/mem2mem "another memory" "slots averaged" --dataset pmc-sample --documents 48
     python -m lib.intervene trained/windowed --dataset pmc-sample --of summaries --output changes.json
     python -m lib.intervene trained/mem2mem --attention --dataset pmc-sample --of summaries
+    python -m lib.intervene trained/mem2mem --memory --dataset pmc-sample
     python -m lib.intervene trained/read_again --hidden-words --dataset docstrings
 
 One row a change: log-probability in nats a word, and by how much the change moves it, with the 95% interval of a
@@ -12,6 +13,9 @@ of changes all that the model has the parts for are made. They are explained in 
 
 --attention asks instead whether attention says which sentences or paragraphs a text rests on: how far its ranks agree
 with those by erasing each, and by the gradient (`lib.evaluation.importance`).
+
+--memory asks how much of the memory that Mem2Mem's encoder hands over is left while the references are read, and on
+which sentences its heads are (`lib.evaluation.slots`, `lib.pages.mem2mem.usual_places`).
 
 --hidden-words asks whether the embedding that Read-Again makes of a word's context is near the word's own: words that
 it knows are hidden from its encoder, one at a time (`lib.evaluation.hidden_words`).
@@ -26,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 import lib
-from lib.data.batch import EncodedDocument
+from lib.data.batch import EncodedDocument, make_batch
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS, SLIDE_SYMBOL, UNK
@@ -35,8 +39,11 @@ from lib.evaluation.hidden_words import MEASURES as NEARER
 from lib.evaluation.hidden_words import nearer_shares
 from lib.evaluation.importance import MEASURES, rank_agreement
 from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs
+from lib.evaluation.slots import slots_after, strongest_weights
+from lib.models.mem2mem import Mem2Mem
 from lib.models.read_again import ReadAgain
 from lib.models.summarizer import Summarizer
+from lib.pages.mem2mem import usual_places
 from lib.runs.run import Run
 from lib.runs.search import batches, written
 from lib.system.command_line import command_parser, plain_errors
@@ -55,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="the texts whose probability is measured: the authors', or what the run writes of each document",
     )  # fmt: skip
     parser.add_argument("--attention", action="store_true", help="rank agreement of attention, erasure and gradient")
+    parser.add_argument("--memory", action="store_true", help="what is left of the memory, and where its heads are")
     parser.add_argument("--hidden-words", action="store_true", help="how near embeddings from context are")
     parser.add_argument("--output", type=Path, help="a JSON file for the numbers, of each document too")
     parser.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
@@ -68,7 +76,7 @@ def _intervene(args: Namespace) -> None:
         raise InputError(f"--documents must be at least 2, not {args.documents}")
     if args.output:
         check_replaces(args.output, "interventions", ("run", "changes"))
-    asked = ["--attention"] * args.attention + ["--hidden-words"] * args.hidden_words
+    asked = [f"--{name}" for name in ("attention", "memory", "hidden-words") if vars(args)[name.replace("-", "_")]]
     asked += [f"changes ({', '.join(args.changes)})"] if args.changes else []
     if len(asked) > 1:
         raise InputError(f"{', or '.join(asked)}: not both")
@@ -79,6 +87,8 @@ def _intervene(args: Namespace) -> None:
     documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
     if args.attention:
         made, (head, line) = agreements(run, documents, args.of), AGREEMENT
+    elif args.memory:
+        made, (head, line) = memory(run, documents), MEMORY
     elif args.hidden_words:
         made, (head, line) = hidden_words(run, documents), HIDDEN
     else:
@@ -95,7 +105,10 @@ def _intervene(args: Namespace) -> None:
 
 CHANGE = "| change | | nats a word | difference |", "| {change} | {what} | {mean:.3f} | {text} |"
 HIDDEN = "| embedding | | rows of Y that are nearer than the word's own, percent |", "| {change} | {what} | {text} |"
+MEMORY = "| memory | | |", "| {change} | {what} | {text} |"
 AGREEMENT = "| one measure | the other | rank agreement |", "| {change} | {what} | {text} |"
+
+WORDS = (5, 50)  # of a reference, after which what is left of the memory is measured
 
 
 def _check(run: Run, args: Namespace) -> None:
@@ -143,6 +156,39 @@ def agreements(run: Run, documents: Sequence[Document], of: str = "references") 
             "change": first, "what": second, "mean": mean.mean, "low": mean.low, "high": mean.high,
             "text": str(mean), "values": np.round(values, 5).tolist(),
         }  # fmt: skip
+
+
+def memory(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
+    """A row each of what is left of the memory after WORDS of the reference, of a head's weight on its strongest
+    sentence (means over documents and slots, with intervals, and the values of all documents), and of how often that
+    sentence stands at the head's usual place. Documents with shorter references are left out."""
+    model = run.model
+    if not isinstance(model, Mem2Mem) or not model.extracts:
+        raise InputError(f"{run.folder}: only Mem2Mem has a memory that its encoder hands over")
+    pairs = [
+        (document, text) for document, text in zip(documents, run.encode(documents)) if len(text.target) > WORDS[-1]
+    ]
+    if not pairs:
+        raise InputError(f"no document has a reference of {WORDS[-1]} words")
+    device = next(model.parameters()).device
+    alone = [make_batch([text], model.config.vocab_size).to(device) for _, text in pairs]
+    left = np.stack([slots_after(model, batch, WORDS)["left"] for batch in alone])  # [documents, WORDS]
+    weights = [strongest_weights(model, batch).mean().item() for batch in alone]
+    measured = [
+        (f"left after {words} words", "share of what was handed over", left[:, i]) for i, words in enumerate(WORDS)
+    ]
+    measured += [("strongest sentence", "weight of a head on it", np.array(weights))]
+    for name, what, values in measured:
+        mean = interval(values)
+        yield {
+            "change": name, "what": what, "mean": mean.mean, "low": mean.low, "high": mean.high,
+            "text": str(mean), "values": np.round(values, 5).tolist(),
+        }  # fmt: skip
+    places = usual_places(run, [document for document, _ in pairs])["papers"].to_numpy()
+    yield {
+        "change": "usual place", "what": "documents in which a head's strongest sentence is there, mean over heads",
+        "mean": float(places.mean()), "text": f"{places.mean():.2f}", "values": places.round(5).tolist(),
+    }  # fmt: skip
 
 
 def hidden_words(run: Run, documents: Sequence[Document]) -> Iterator[dict]:

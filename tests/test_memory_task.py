@@ -8,13 +8,17 @@ import numpy as np
 import pytest
 import torch
 
+import lib
+from lib import intervene
 from lib.data.batch import make_batch
+from lib.data.corpora import load_corpus, unseen
 from lib.data.synthetic import planted_at, planted_sentences
 from lib.data.vocabulary import EOS
 from lib.evaluation.slots import slots_after, slots_left
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.pages.measured import over_seeds
-from lib.system.files import project_root
+from lib.pages.mem2mem import usual_places
+from lib.system.files import project_root, trained_folder
 from lib.tasks.memory import (
     COMP_WEIGHTS,
     GRID,
@@ -95,6 +99,30 @@ def after(model, batch, count):
 def test_of_a_memory_that_is_never_written_all_is_left():
     model, batch = small_model(Mem2Mem, write=False), make_batch(documents_of(1), 20)
     assert slots_after(model, batch, (0, 2))["left"].tolist() == [1, 1]
+
+
+def test_the_command_says_what_is_left_of_the_memory_and_where_its_heads_are(tmp_path, capsys):
+    folder, output = trained_folder("mem2mem"), tmp_path / "memory.json"
+    given = [str(folder), "--memory", "--dataset", "pmc-sample", "--documents", "3", "--output", str(output)]
+    intervene.main(given)
+    assert capsys.readouterr().out.count("\n") == 6
+    found = json.loads(output.read_text(encoding="utf-8"))["changes"]
+    assert [row["change"] for row in found] == [
+        "left after 5 words", "left after 50 words", "strongest sentence", "usual place",
+    ]  # fmt: skip
+    run = lib.load(folder)
+    documents = unseen(load_corpus("pmc-sample"), "test", [run.config["corpus"]], 3)
+    alone = [make_batch([text], run.model.config.vocab_size) for text in run.encode(documents)]
+    left = np.array([slots_left(run.model, batch, 51)[0, [5, 50]].mean(-1).tolist() for batch in alone])
+    assert [found[0]["values"], found[1]["values"]] == pytest.approx(left.T, abs=1e-5)
+    heads = [run.model.encode(batch).write_attention[0] for batch in alone]
+    assert found[2]["mean"] == pytest.approx(np.mean([of.max(1).values.tolist() for of in heads]), abs=1e-5)
+    assert found[3]["mean"] == pytest.approx(usual_places(run, documents)["papers"].mean())
+
+
+def test_of_a_model_without_a_memory_the_command_says_so():
+    with pytest.raises(SystemExit, match="only Mem2Mem has a memory that its encoder hands over"):
+        intervene.main([str(trained_folder("read_again")), "--memory", "--dataset", "pmc-sample"])
 
 
 def test_precision_recall_and_weight_on_the_marked_sentences():

@@ -31,6 +31,14 @@ def slots_left(model: Mem2Mem, batch: Batch, count: int) -> Tensor:
     return torch.stack([left.mean(-1) for _, left in _written(model, batch, count - 1)], 1)
 
 
+@torch.no_grad()
+def strongest_weights(model: Mem2Mem, batch: Batch) -> Tensor:
+    """The weight of each head on its strongest sentence (equation 4): [B, r]."""
+    state = model.encode(batch)
+    attention, _ = model.compress(state.sentences, state.sentence_mask)
+    return attention.amax(-1)
+
+
 def _written(model: Mem2Mem, batch: Batch, last: int) -> Iterator[tuple[Tensor, Tensor]]:
     """M_D [B, r, d] and the product of its gates [B, r, d] after 0, 1, ... `last` words."""
     tokens, state = in_vocabulary(batch.target_input, model.config.vocab_size), model.encode(batch)
