@@ -67,9 +67,12 @@ def _measure(args: Namespace) -> None:
     if not (isinstance(run.model, Windowed) and run.model.config.window):
         raise InputError(f"{args.run}: this run has no windows")
     documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
-    numbers: dict = {"run": str(args.run), "corpus": Path(args.dataset).name, "documents": len(documents)}
+    about = {"run": str(args.run), "corpus": Path(args.dataset).name, "documents": len(documents)}
+    numbers: dict = dict(about)
     if args.output and args.output.exists():
-        numbers |= read_numbers(args.output, "how papers are read", NEEDED)
+        numbers = read_numbers(args.output, "how papers are read", NEEDED)
+        if {name: numbers[name] for name in NEEDED} != about:
+            raise InputError(f"{args.output} is of another run, corpus or number of documents: name another file")
     for name in parts:
         if name not in numbers:
             numbers[name] = PARTS[name](run, documents, args)
@@ -165,7 +168,7 @@ CHUNKS: dict[str, Callable[[EncodedDocument, int], list[EncodedDocument]]] = {
 
 
 def _summaries(run: Run, documents: Sequence[EncodedDocument], share: int = 1) -> list[list[str]]:
-    """SentenceLists that are written of each document, in one of so many shares of the run's lengths."""
+    """Sentences that are written of each document, in one of so many shares of the run's lengths."""
     lengths = {"min_length": -(-run.decode.min_length // share), "max_length": run.decode.max_length // share}
     best = written(run.model, batches(run.model, documents, TOGETHER, run.vocabulary), replace(run.decode, **lengths))
     ids = [[i for i in hypothesis.ids if i != SLIDE] for hypothesis in best]
