@@ -155,7 +155,7 @@ def test_a_part_that_is_there_is_not_measured_again(tmp_path, monkeypatch, capsy
     assert calls == ["links", "slides"]
     held = json.loads((tmp_path / "papers.json").read_text("utf-8"))
     assert held["links"] == held["slides"] == {"n": 1} and held["corpus"] == "pmc-sample"
-    with pytest.raises(SystemExit, match="papers.json is of another run, corpus or number of documents"):
+    with pytest.raises(SystemExit, match=r"papers\.json is of another run, corpus or number of documents"):
         lib.windows.main(["trained/windowed", "links", "--dataset", "docstrings", "--output", output])
 
 
