@@ -99,7 +99,7 @@ def count_training(case: Case, folder: Path) -> tuple[int, loop._Loop, dict]:
     with pretend_device() as device:
         training = loop_of(case, folder, DEVICE)
         device.synchronisations.clear()
-        losses = training._step(training.model)
+        losses = training._step(training.model, training._update(0))
         return device.synchronisations.total(), training, losses
 
 
@@ -121,7 +121,7 @@ def count_search(case: Case) -> int:
 def test_a_training_step_is_the_kernels(case, tmp_path):
     """Loss, clipped gradients, and weights after the optimizer's step."""
     expected = loop_of(case, tmp_path, CPU)
-    losses = expected._step(expected.model)
+    losses = expected._step(expected.model, expected._update(0))
     synchronisations, training, own_losses = count_training(case, tmp_path)
     closely(own_losses, losses)
     pairs = zip(training.model.named_parameters(), expected.model.parameters(), strict=True)
@@ -138,7 +138,7 @@ def test_dropout_and_adam(dropping, tmp_path):
     with pretend_device():
         training = loop_of(dropping, tmp_path, DEVICE, dropout=0.5)
         training.optimizer = loop._optimizer(training.model, TrainConfig())
-        losses = training._step(training.model)
+        losses = training._step(training.model, training._update(0))
         assert all(torch.isfinite(p).all() for p in [*losses.values(), *training.model.parameters()])
 
 
