@@ -20,22 +20,28 @@ import pytest
 import torch
 
 import lib
-from lib.data.batch import Batch
+from lib.data.batch import Batch, EncodedDocument
+from lib.data.corpora import Corpus
 from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.split import Split
 from lib.data.vocabulary import SPECIALS, Vocabulary
 from lib.evaluation.interventions import changes_of, log_probs
 from lib.models.hred import HRED
+from lib.models.paragraph_ranker import ParagraphRanker
+from lib.models.sentence_extractors import SentencePointer
 from lib.models.summarizer import Summarizer
 from lib.papers import PAPERS
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.runs import loop, search
 from lib.runs.config import TrainConfig
 from lib.runs.folder import Recipe, read_metrics
+from lib.runs.run import Run
 from lib.runs.search import DecodeConfig, Hypothesis, beam_search, greedy_search, sample_search
+from lib.system.devices import default_device
 from lib.system.files import trained_folder
-from tests.conftest import VOCAB, batch_of, make_planted_corpus
+from tests.conftest import VOCAB, batch_of, make_planted_corpus, same_document
 from tests.test_models import CONCERNED, Case, cases
+from tests.test_runs import RECORD, tiny
 from tests.tools.pretend_device import DEVICE, Fault, moved, on_cpu, pretend_device
 
 COUNTED = Path(__file__).parent / "cases" / "synchronisations.json"  # case -> of a training step, of a search step
@@ -237,6 +243,50 @@ def test_a_run_is_trained_resumed_and_used(optimizer, tmp_path, monkeypatch):
     ours, theirs = ([m["loss"] for m in read_metrics(tmp_path / name)] for name in ("device", "cpu"))
     close(ours, theirs, "losses")
     same_summary(summary, expected)
+
+
+CHOOSERS = {  # of a paper and variant: the model that chooses what it reads, and the method that does
+    ("hierarchical_transformer", "HT"): (ParagraphRanker, "logits"),
+    ("mem2mem", "TLM"): (SentencePointer, "choose"),
+}
+
+
+@pytest.mark.parametrize("chooser", CHOOSERS, ids=str)
+def test_what_chooses_what_is_read_computes_there_too(chooser, tmp_path, monkeypatch):
+    """The ranker of paragraphs and Sent-PTR, in preparing a corpus and in encoding a text for a run."""
+    (kind, name), seen = CHOOSERS[chooser], []
+    monkeypatch.setattr(kind, name, spied(getattr(kind, name), seen))
+    setup = tiny(*chooser)
+    records = [{**RECORD, "id": f"r{i}", "abstract_text": ["It ends ."], "summary": "It ends ."} for i in range(4)]
+    texts = Corpus.from_records(train=records, val=records[:1], test=records[:1])
+
+    def encoded(device: torch.device, folder: str) -> tuple[list[EncodedDocument], set[str]]:
+        monkeypatch.setenv("COMPANION_CACHE", str(tmp_path / folder))
+        with default_device(device):
+            corpus = setup.prepare(texts, progress=False)
+        run = Run(tmp_path, {}, put(setup.build(corpus), device), corpus.encoder)
+        documents = [*corpus["test"], *run.encode(run.documents(records[:2]))]
+        where = {*seen}
+        seen.clear()
+        return documents, where
+
+    expected, where = encoded(CPU, "cpu")
+    assert where == {"cpu"}
+    with pretend_device():
+        ours, where = encoded(DEVICE, "device")
+    assert where == {DEVICE.type}
+    for document, other in zip(ours, expected, strict=True):
+        same_document(document, other)
+
+
+def spied(method: Callable, seen: list[str]) -> Callable:
+    """A model's method, with the type of the device of each batch that it gets put into `seen`."""
+
+    def spy(self: Any, batch: Batch) -> Any:
+        seen.append(batch.source.device.type)
+        return method(self, batch)
+
+    return spy
 
 
 def same_summary(ours: Any, expected: Any) -> None:

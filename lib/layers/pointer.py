@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from lib.data.batch import in_vocabulary
 from lib.layers.attention import full_precision
 from lib.layers.kernels import LANES, arrays, best_extensions, compiled, exponentials, peaks, scale_exponentials
+from lib.system.devices import room_on
 
 
 @dataclass(frozen=True)
@@ -240,16 +241,15 @@ class _VocabularyNLL(torch.autograd.Function):
     P = (exp(s_y) + exp(copied)) / (sum exp(s) + exp(other)).
 
     other, copied, weights: [M]. The scores [M, V] are computed in chunks of words, and each chunk's gradient at once,
-    while its scores are there: the loss is a sum, so its gradient only has to be scaled in the backward pass.
+    while its scores are there: the loss is a sum, so its gradient only has to be scaled in the backward pass. A chunk
+    has as many words as the device has room for (`room_on`) in float32.
     """
-
-    ENTRIES = 2**22  # of one chunk of scores
 
     @staticmethod
     def forward(ctx, weight, bias, features, target, other, copied, weights, joint, dtype, training):
         ctx.gradients = _Gradients(weight, bias, features, other) if training else None
         matrix = weight.to(dtype or weight.dtype)
-        total, rows = other.new_zeros(()), max(1, _VocabularyNLL.ENTRIES // len(weight))
+        total, rows = other.new_zeros(()), max(1, room_on(weight.device) // (4 * len(weight)))
         memory = matrix.new_empty(min(rows, len(target)), len(weight))
         for start in range(0, len(target), rows):
             part = slice(start, start + rows)

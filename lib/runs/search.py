@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import itemgetter
 from typing import Any, TypeVar
 from zlib import crc32
 
@@ -14,6 +16,7 @@ from lib.data.batching import in_order
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from lib.layers.kernels import compiled
 from lib.models.summarizer import Extractor, Summarizer
+from lib.system.devices import ALONE, Process
 from lib.system.errors import InputError
 from lib.system.fields import Checked, Count, Natural, Positive
 from lib.system.threads import in_threads, threads_on
@@ -249,19 +252,43 @@ def _one_by_one(
     return [Hypothesis(ids, p, config.rank(p, len(ids) + 1)) for ids, p in zip(rows, log_prob.tolist())]
 
 
-def extract(model: Extractor, split, vocabulary: Vocabulary, batch_size: int = 16) -> list[list[str]]:
-    """The sentences that a model chooses of every document of a split (`choose`)."""
-    numbers = choices(model, batches(model, split, batch_size, vocabulary))
+def extract(
+    model: Extractor, split, vocabulary: Vocabulary, batch_size: int = 16, process: Process = ALONE
+) -> list[list[str]]:
+    """The sentences that a model chooses of every document of a split (`choose`). process: one of those that share
+    the batches; each has the sentences of all."""
+    numbers = by_length(partial(choices, model, process=process), model, split, vocabulary, batch_size)
     texts = (source_sentences(document, vocabulary) for document in split)
     return [[sentences[i] for i in chosen] for sentences, chosen in zip(texts, numbers)]
 
 
-def choices(model: Extractor, batches: Iterable[Batch]) -> list[list[int]]:
-    """Numbers of the sentences that a model chooses of every document of some batches."""
+def choices(model: Extractor, batches: Iterable[Batch], process: Process = ALONE) -> list[list[int]]:
+    """Numbers of the sentences that a model chooses of every document of some batches, which processes may share."""
     model.eval()
-    device = next(model.parameters()).device
-    choose = torch.no_grad()(lambda batch: model.choose(batch.to(device)))
-    return [chosen for of_batch in in_threads(choose, batches, threads_on(device)) for chosen in of_batch]
+    choose = torch.no_grad()(model.choose)
+    return _of_every_document(choose, next(model.parameters()).device, batches, process)
+
+
+def _of_every_document(function: Callable[[Batch], list], device, batches: Iterable[Batch], process: Process) -> list:
+    """What `function` gives of the documents of some batches, one for each."""
+    results = in_threads(lambda batch: function(batch.to(device)), process.share(batches), threads_on(device))
+    return [result for of_batch in process.gather(results) for result in of_batch]
+
+
+def by_length(
+    work: Callable[[Iterable[Batch]], list],
+    model: Summarizer | Extractor,
+    split,
+    vocabulary: Vocabulary,
+    batch_size: int = 16,
+    progress: Callable[[list], Iterable] = iter,
+) -> list:
+    """What `work` gives of the documents of a split, in their order. In a batch are documents of similar length, the
+    longest come first: little is padded, and processes that share the batches end together. Batches are the same
+    with any number of processes, and so is every number."""
+    order = sorted(range(len(split)), key=lambda i: -len(split[i].source))
+    found = work(progress(list(batches(model, [split[i] for i in order], batch_size, vocabulary))))
+    return [result for _, result in sorted(zip(order, found), key=itemgetter(0))]
 
 
 def batches(model: Summarizer | Extractor, split, batch_size: int, vocabulary: Vocabulary) -> Iterator[Batch]:
@@ -276,24 +303,30 @@ def source_sentences(document: EncodedDocument, vocabulary: Vocabulary) -> list[
 
 
 def summarize(
-    model: Summarizer, split, vocabulary: Vocabulary, config: DecodeConfig, batch_size: int = 16
+    model: Summarizer,
+    split,
+    vocabulary: Vocabulary,
+    config: DecodeConfig,
+    batch_size: int = 16,
+    process: Process = ALONE,
 ) -> list[list[str]]:
-    """The best summary of every document of a split, in sentences; copied words are the source's own."""
-    summaries = []
-    for document, best in zip(split, written(model, batches(model, split, batch_size, vocabulary), config)):
+    """The best summary of every document of a split, in sentences; copied words are the source's own. process: one
+    of those that share the batches; each has the summaries of all."""
+    write, summaries = partial(written, model, config=config, process=process), []
+    for document, best in zip(split, by_length(write, model, split, vocabulary, batch_size)):
         words = [i for i in best.ids if i not in model.control_symbols]
         summaries.append(vocabulary.sentences(words, document.unknown))
     return summaries
 
 
-def written(model: Summarizer, batches: Iterable[Batch], config: DecodeConfig) -> list[Hypothesis]:
-    """The best hypothesis of every document of some batches."""
-    device = next(model.parameters()).device
+def written(
+    model: Summarizer, batches: Iterable[Batch], config: DecodeConfig, process: Process = ALONE
+) -> list[Hypothesis]:
+    """The best hypothesis of every document of some batches, which processes may share: each has those of all."""
 
     def search(batch: Batch) -> list[Hypothesis]:
-        batch = batch.to(device)
         if config.sample:
             return sample_search(model, batch, config)
         return [best for best, *_ in beam_search(model, batch, config)]
 
-    return [best for of_batch in in_threads(search, batches, threads_on(device)) for best in of_batch]
+    return _of_every_document(search, next(model.parameters()).device, batches, process)

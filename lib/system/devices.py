@@ -3,7 +3,9 @@
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import timedelta
+from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,8 +24,10 @@ def has_bf16_products() -> bool:
 
 
 def device_named(name: str | None = None) -> torch.device:
-    """ "cpu" or "cuda", with a number or this process's own; by default the GPU where there is one. Raises RunError for
-    a device that is not here."""
+    """ "cpu" or "cuda", with a number or this process's own; by default the `default_device`, or the GPU where there
+    is one. Raises RunError for a device that is not here."""
+    if name is None and (chosen := _default.get()) is not None:
+        return chosen
     try:
         device = torch.device(name or (f"cuda:{rank_device()}" if torch.cuda.is_available() else "cpu"))
     except RuntimeError:
@@ -34,6 +38,20 @@ def device_named(name: str | None = None) -> torch.device:
     if (device.index or 0) >= here:
         raise RunError(f"device {name!r} is not here: this machine has the CPU and {torch.cuda.device_count()} GPUs")
     return device
+
+
+_default: ContextVar[torch.device | None] = ContextVar("default device", default=None)
+
+
+@contextmanager
+def default_device(device: torch.device) -> Iterator[None]:
+    """The device that `device_named` gives without a name, for a while: of models that help to prepare a corpus, or
+    to encode a text, as well."""
+    before = _default.set(device)
+    try:
+        yield
+    finally:
+        _default.reset(before)
 
 
 @contextmanager
@@ -49,6 +67,19 @@ def float32_products(precision: str) -> Iterator[None]:
 
 def rank_device() -> int:
     return int(os.environ.get("LOCAL_RANK", 0))
+
+
+SHARE = 64  # the part of a GPU's memory, one in so many, that a large result which is made in chunks may take
+
+
+@cache
+def room_on(device: torch.device) -> int:
+    """Bytes that a chunk of a large result may take: a `SHARE` of a GPU's memory, on a CPU 16 MiB, which its last
+    cache can hold."""
+    least = 2**24
+    if device.type != "cuda":
+        return least
+    return max(least, torch.cuda.get_device_properties(device).total_memory // SHARE)
 
 
 class Process(NamedTuple):

@@ -6,7 +6,7 @@ beginning to end, and waits asleep.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -41,8 +41,8 @@ def threads_on(device: torch.device) -> int:
 
 
 def batches_ahead(device: torch.device) -> int:
-    """Updates whose batches are made in the background (`made_ahead`): none where a CPU computes, which has no core to
-    spare for it; otherwise the one that is computed and two more."""
+    """Updates whose batches are made in the background (`made_ahead`): none where a CPU computes, which has no core
+    to spare for it; otherwise the one that is computed and two more."""
     return 0 if device.type == "cpu" else 3
 
 
@@ -62,9 +62,12 @@ def in_threads(function: Callable[[Item], Result], items: Iterable[Item], thread
     yield from _in_order(_pool(threads), alone, items, threads)
 
 
-def made_ahead(function: Callable[[Item], Result], items: Iterable[Item], count: int) -> Iterator[Result]:
-    """`function` of every item, in order, made in the background by one thread, which has `count` items at most; 0: made
-    when they are asked for. An error is raised where its result is asked for. To be closed when no more is wanted."""
+def made_ahead(
+    function: Callable[[Item], Result], items: Iterable[Item], count: int
+) -> Generator[Result, None, None]:
+    """`function` of every item, in order, made in the background by one thread, which has `count` items at most; 0:
+    made when they are asked for. An error is raised where its result is asked for. To be closed when no more is
+    wanted."""
     if not count:
         yield from map(function, items)
         return
