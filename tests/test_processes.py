@@ -40,7 +40,8 @@ OTHERS = [
     for i in range(7)
 ]
 
-WORDS = {**RECORDS[0], "id": "words", "sections": [[" ".join(a + b for a in "bdfgklmnp" for b in "aeiou")], ["It helps."]]}
+SYLLABLES = " ".join(a + b for a in "bdfgklmnp" for b in "aeiou")  # more words than a text has
+WORDS = {**RECORDS[0], "id": "words", "sections": [[SYLLABLES], ["It helps."]]}
 
 
 def shared_work(run: Run, process: Process) -> dict:
