@@ -109,7 +109,7 @@ def test_processes_share_what_one_does(tmp_path, capsys):
     for name in ("scores", "changes"):
         ours, theirs = (json.loads((tmp_path / f"{n}.{name}.json").read_text("utf-8")) for n in ("two", "one"))
         assert (ours.pop("seconds", 0) == 0) == (theirs.pop("seconds", 0) == 0) and ours == theirs
-    written = [(tmp_path / f"{name}.summaries.jsonl").read_bytes() for name in ("two.scores", "one.scores")]
+    written = [(tmp_path / f"{name}.summaries.jsonl").read_bytes() for name in ("two", "one")]
     assert written[0] == written[1]
     assert (tmp_path / "two.html").read_bytes() == (tmp_path / "one.html").read_bytes()
     assert done.stdout == capsys.readouterr().out.replace("one.", "two."), "said once"
@@ -129,20 +129,25 @@ def test_a_batch_has_documents_of_similar_length(monkeypatch):
 
 
 SLOW = """
-import sys, time
+import os, sys, time
 from datetime import timedelta
 from pathlib import Path
 from lib.data import prepared
 from lib.system import devices
-devices.PATIENCE = timedelta(seconds=10)
-prepare = prepared._prepare
-def slowly(*arguments):
-    with open(sys.argv[1], "a") as file:
-        file.write("prepared")
-    time.sleep(20)
-    return prepare(*arguments)
-prepared._prepare = slowly
 from lib.train import main
+folder, prepare = Path(sys.argv[1]), prepared._prepare
+devices.PATIENCE = timedelta(seconds=30)
+
+def slowly(*arguments):
+    with open(folder / "times", "a") as file:
+        file.write("prepared")
+    while len([*folder.glob("begun*")]) < 2:
+        time.sleep(0.1)
+    time.sleep(40)
+    return prepare(*arguments)
+
+prepared._prepare = slowly
+(folder / f"begun{os.environ['RANK']}").touch()
 main(sys.argv[2:])
 """
 
@@ -150,7 +155,7 @@ main(sys.argv[2:])
 def test_a_preparation_may_take_longer_than_processes_wait_for_each_other(tmp_path):
     (tmp_path / "slow.py").write_text(SLOW, encoding="utf-8")
     arguments = ["mem2mem", "--preset=demo", "--limit=6", "--steps=2", "--device=cpu", f"--output={tmp_path / 'run'}"]
-    done = in_two_processes(str(tmp_path / "slow.py"), str(tmp_path / "times"), *arguments)
+    done = in_two_processes(str(tmp_path / "slow.py"), str(tmp_path), *arguments)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "times").read_text(encoding="utf-8") == "prepared", "by one of them"
     assert done.stderr.count("waiting for another process that prepares") == 1
