@@ -74,8 +74,8 @@ SHARE = 64  # the part of a GPU's memory, one in so many, that a large result wh
 
 @cache
 def room_on(device: torch.device) -> int:
-    """Bytes that a chunk of a large result may take: a `SHARE` of a GPU's memory, on a CPU 16 MiB, which its last
-    cache can hold."""
+    """Bytes that a chunk of a large result may take: on a CPU 16 MiB, on a GPU a `SHARE` of its memory, all of it and
+    not what is free, so that chunks and sums are the same in every run."""
     least = 2**24
     if device.type != "cuda":
         return least
