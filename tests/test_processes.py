@@ -21,14 +21,16 @@ from lib.data.corpora import Corpus
 from lib.data.vocabulary import SPECIALS, Vocabulary
 from lib.evaluation.interventions import changes_of, log_probs
 from lib.papers import resolve
+from lib.runs.folder import read_metrics
 from lib.runs.loop import evaluate_loss, train
 from lib.runs.run import Run
 from lib.runs.search import DecodeConfig, by_length, extract, written
 from lib.system.devices import Process, default_device, device_named, processes, room_on
 from lib.system.files import project_root
 from lib.system.threads import torch_threads
-from tests.conftest import RAGGED, VOCAB, batch_of, tiny_model
+from tests.conftest import RAGGED, VOCAB, batch_of, make_planted_corpus, tiny_model
 from tests.test_summarize import RECORDS
+from tests.test_train import CONFIG, MEM2MEM, model
 
 OTHERS = [
     {
@@ -47,20 +49,20 @@ WORDS = {**RECORDS[0], "id": "words", "sections": [[SYLLABLES], ["It helps."]]}
 def shared_work(run: Run, process: Process) -> dict:
     """All that processes share out, as JSON has it: batches of two documents, of several lengths."""
     documents = run.documents(OTHERS)
-    encoded, model, vocabulary = run.encode(documents), run.model, run.vocabulary
+    encoded, summarizer, vocabulary = run.encode(documents), run.model, run.vocabulary
     drawing = replace(run, decode=replace(run.decode, sample=3, min_length=0, max_length=9))
     summaries = run.summarize(documents, attention=True, batch_size=2, process=process)
-    changes = changes_of(model)
+    changes = changes_of(summarizer)
     return {
         "gathered": [process.gather(i * i for i in process.share(range(n))) for n in (0, 1, 2, 7)],
         "summaries": [[s.sentences, s.score, {k: w.tolist() for k, w in s.attention.items()}] for s in summaries],
         "drawn": [[s.text, s.score] for s in drawing.summarize(documents, batch_size=3, process=process)],
-        "extracts": extract(model, encoded, vocabulary, 2, process),
+        "extracts": extract(summarizer, encoded, vocabulary, 2, process),
         "losses": [
-            evaluate_loss(model, encoded, 2, len(vocabulary), tokens=tokens, by_words=by_words, process=process)
+            evaluate_loss(summarizer, encoded, 2, len(vocabulary), tokens=tokens, by_words=by_words, process=process)
             for tokens, by_words in ((None, False), (40, True))
         ],
-        "changes": [log_probs(model, encoded, c, 2, process=process).tolist() for c in changes.values()],
+        "changes": [log_probs(summarizer, encoded, c, 2, process=process).tolist() for c in changes.values()],
         "agreements": [row["values"] for row in intervene.agreements(run, documents, process=process)],
     }
 
@@ -75,10 +77,20 @@ def commands(folder: Path, name: str) -> None:
     summarize.main([run, str(folder / "corpus" / "test.jsonl"), "--json", "--device", "cpu", "--html", f"{out}.html"])
 
 
+def trained_with(ahead: int, folder: Path) -> Path:
+    """The folder of a run whose processes have so many updates made in the background."""
+    config = replace(CONFIG, steps=5, batch_size=7, accumulate=3, validate_every=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lib.runs.loop.batches_ahead", lambda device: ahead)
+        return train(MEM2MEM, model(), make_planted_corpus(), config, folder, progress=False, device="cpu").folder
+
+
 def main(folder: Path, name: str) -> None:
     with processes() as process, torch_threads(1):
         work = shared_work(lib.load(folder / "run", device="cpu"), process)
         (folder / f"{name}-{process.rank}.json").write_text(json.dumps(work), encoding="utf-8")
+        for ahead in (0, 3):
+            trained_with(ahead, folder / f"{name}-ahead-{ahead}")
         commands(folder, name)
 
 
@@ -112,19 +124,23 @@ def test_processes_share_what_one_does(tmp_path, capsys):
     written = [(tmp_path / f"{name}.summaries.jsonl").read_bytes() for name in ("two", "one")]
     assert written[0] == written[1]
     assert (tmp_path / "two.html").read_bytes() == (tmp_path / "one.html").read_bytes()
+    ahead, in_turn = (tmp_path / f"two-ahead-{count}" for count in (3, 0))
+    assert (ahead / "last.safetensors").read_bytes() == (in_turn / "last.safetensors").read_bytes()
+    losses = [[m["loss"] for m in read_metrics(folder)] for folder in (ahead, in_turn)]
+    assert losses[0] == losses[1] and len(losses[0]) == 5 + 3
     assert done.stdout == capsys.readouterr().out.replace("one.", "two."), "said once"
 
 
 def test_a_batch_has_documents_of_similar_length(monkeypatch):
     """The longest first; what is written stands in the documents' own order."""
-    model, read, documents = tiny_model(), [], [RAGGED[i] for i in (1, 0, 2)]
+    writer, read, documents = tiny_model(), [], [RAGGED[i] for i in (1, 0, 2)]
     vocabulary = Vocabulary([f"w{i}" for i in range(VOCAB - len(SPECIALS))])
-    encode = model.encode
-    monkeypatch.setattr(model, "encode", lambda batch: read.append(int(batch.source_mask.sum())) or encode(batch))
-    write = partial(written, model, config=DecodeConfig(beam=2, min_length=1, max_length=5))
+    encode = writer.encode
+    monkeypatch.setattr(writer, "encode", lambda batch: read.append(int(batch.source_mask.sum())) or encode(batch))
+    write = partial(written, writer, config=DecodeConfig(beam=2, min_length=1, max_length=5))
     alone = [write([batch_of(document)])[0] for document in documents]
     lengths = [read.pop() for _ in documents]
-    assert by_length(write, model, documents, vocabulary, 1) == alone
+    assert by_length(write, writer, documents, vocabulary, 1) == alone
     assert read == sorted(lengths, reverse=True) != lengths[::-1]
 
 
@@ -132,33 +148,35 @@ SLOW = """
 import os, sys, time
 from datetime import timedelta
 from pathlib import Path
-from lib.data import prepared
+from lib.papers.hierarchical_transformer import ranking
 from lib.system import devices
 from lib.train import main
-folder, prepare = Path(sys.argv[1]), prepared._prepare
+folder, rank_paragraphs = Path(sys.argv[1]), ranking.learned_ranking
 devices.PATIENCE = timedelta(seconds=30)
 
 def slowly(*arguments):
     with open(folder / "times", "a") as file:
-        file.write("prepared")
+        file.write("ranked")
     while len([*folder.glob("begun*")]) < 2:
         time.sleep(0.1)
     time.sleep(40)
-    return prepare(*arguments)
+    return rank_paragraphs(*arguments)
 
-prepared._prepare = slowly
+ranking.learned_ranking = slowly
 (folder / f"begun{os.environ['RANK']}").touch()
 main(sys.argv[2:])
 """
 
 
 def test_a_preparation_may_take_longer_than_processes_wait_for_each_other(tmp_path):
+    """That of a corpus for which a ranker is trained."""
     (tmp_path / "slow.py").write_text(SLOW, encoding="utf-8")
-    arguments = ["mem2mem", "--preset=demo", "--limit=6", "--steps=2", "--device=cpu", f"--output={tmp_path / 'run'}"]
+    arguments = ["hierarchical_transformer", "--preset=demo", "--limit=6", "--steps=2", "--batch-size=2"]
+    arguments += ["--options.ranker-steps=2", "--device=cpu", f"--output={tmp_path / 'run'}"]
     done = in_two_processes(str(tmp_path / "slow.py"), str(tmp_path), *arguments)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "times").read_text(encoding="utf-8") == "prepared", "by one of them"
-    assert done.stderr.count("waiting for another process that prepares") == 1
+    assert (tmp_path / "times").read_text(encoding="utf-8") == "ranked", "by one of them"
+    assert "waiting for another process that prepares" in done.stderr
     assert lib.load(tmp_path / "run").step == 2
 
 
