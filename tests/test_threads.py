@@ -203,9 +203,9 @@ def test_an_interrupt_ends_the_background(planted_corpus, tmp_path, monkeypatch,
         raise error
 
     monkeypatch.setattr(Mem2Mem, "loss", interrupted)
-    with pytest.raises(error):
+    with pytest.raises(error) as raised:
         losses_and_weights(planted_corpus, tmp_path, 1)
-    assert not in_background()
+    assert raised.tb and not in_background(), "while its frames are still held"
 
 
 def test_batches_for_a_gpu_are_pinned_where_they_are_made(planted_corpus, tmp_path, monkeypatch):
