@@ -19,11 +19,17 @@ which sentences its heads are (`lib.evaluation.slots`, `lib.pages.mem2mem.usual_
 
 --hidden-words asks whether the embedding that Read-Again makes of a word's context is near the word's own: words that
 it knows are hidden from its encoder, one at a time (`lib.evaluation.hidden_words`).
+
+Several GPUs share the documents, and give what one would:
+
+    torchrun --standalone --nproc-per-node 4 -m lib.intervene trained/mem2mem --dataset pmc-sample
 """
 
 from argparse import Namespace
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -45,8 +51,9 @@ from lib.models.read_again import ReadAgain
 from lib.models.summarizer import Summarizer
 from lib.pages.mem2mem import usual_places
 from lib.runs.run import Run
-from lib.runs.search import batches, written
+from lib.runs.search import by_length, written
 from lib.system.command_line import command_parser, plain_errors
+from lib.system.devices import ALONE, Process, processes
 from lib.system.errors import InputError, one_of
 from lib.system.files import check_replaces, write_json
 
@@ -67,11 +74,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, help="a JSON file for the numbers, of each document too")
     parser.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
     args = parser.parse_args(arguments)
-    with plain_errors():
-        _intervene(args)
+    with plain_errors(), processes() as process:
+        _intervene(args, process)
 
 
-def _intervene(args: Namespace) -> None:
+def _intervene(args: Namespace, process: Process) -> None:
     if args.documents < 2:
         raise InputError(f"--documents must be at least 2, not {args.documents}")
     if args.output:
@@ -86,13 +93,16 @@ def _intervene(args: Namespace) -> None:
     changes = {name: known[one_of(name, known, "change")] for name in args.changes or known}
     documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
     if args.attention:
-        made, (head, line) = agreements(run, documents, args.of), AGREEMENT
+        made, (head, line) = agreements(run, documents, args.of, process), AGREEMENT
     elif args.memory:
         made, (head, line) = memory(run, documents), MEMORY
     elif args.hidden_words:
-        made, (head, line) = hidden_words(run, documents), HIDDEN
+        made, (head, line) = hidden_words(run, documents, process), HIDDEN
     else:
-        made, (head, line) = intervene(run, documents, changes, args.of), CHANGE
+        made, (head, line) = intervene(run, documents, changes, args.of, process), CHANGE
+    if process.rank:  # the first process writes what all have made
+        deque(made, 0)
+        return
     rows = []
     print(f"{head}\n|{' --- |' * (head.count('|') - 1)}")
     for row in made:
@@ -119,19 +129,20 @@ def _check(run: Run, args: Namespace) -> None:
 
 
 def intervene(
-    run: Run, documents: Sequence[Document], changes: dict[str, Change], of: str = "references"
-) -> Iterator[dict]:
+    run: Run, documents: Sequence[Document], changes: dict[str, Change], of: str = "references",
+    process: Process = ALONE,
+) -> Iterator[dict]:  # fmt: skip
     """A row of each change: mean log-probability in nats a word, what it differs by from the same texts without the
     change with its paired interval, and the values of all documents."""
-    encoded = run.encode(documents)
-    texts = _written(run, encoded) if of == "summaries" else encoded
-    own = {only: log_probs(run.model, texts, only_known=only) for only in {c.only_known for c in changes.values()}}
+    encoded, values_of = run.encode(documents), partial(log_probs, run.model, process=process)
+    texts = _written(run, encoded, process) if of == "summaries" else encoded
+    own = {only: values_of(texts, only_known=only) for only in sorted({c.only_known for c in changes.values()})}
     for name, change in changes.items():
         read = texts
         if change.text:
             read = run.encode([change.text(document) for document in documents])
             read = [_with_target(d, text.target, len(run.vocabulary)) for d, text in zip(read, texts)]
-        values = own[change.only_known] if change is NOTHING else log_probs(run.model, read, change)
+        values = own[change.only_known] if change is NOTHING else values_of(read, change)
         seen = paired_bootstrap(own[change.only_known], values)
         yield {
             "change": name, "what": change.what, "mean": float(values.mean()), "difference": seen.mean,
@@ -140,15 +151,20 @@ def intervene(
         }  # fmt: skip
 
 
-def agreements(run: Run, documents: Sequence[Document], of: str = "references") -> Iterator[dict]:
+def agreements(
+    run: Run, documents: Sequence[Document], of: str = "references", process: Process = ALONE
+) -> Iterator[dict]:
     """A row of each pair of MEASURES: the mean over documents of the rank agreement of the importance of units, with
     its interval, and the values of all documents. A document of one unit has no ranks and is left out."""
     encoded = run.encode(documents)
-    texts = _written(run, encoded) if of == "summaries" else encoded
+    texts = _written(run, encoded, process) if of == "summaries" else encoded
     texts = [text for text in texts if len(text.sentence_lengths) > 1]
     if not texts:
         raise InputError("no document has two sentences or paragraphs: there is nothing to rank")
-    ranked = {name: [measure(run.model, text) for text in texts] for name, measure in MEASURES.items()}
+    ranked = {
+        name: process.gather(measure(run.model, text) for text in process.share(texts))
+        for name, measure in MEASURES.items()
+    }
     for first, second in combinations(MEASURES, 2):
         values = np.array([rank_agreement(*pair) for pair in zip(ranked[first], ranked[second])])
         mean = interval(values)
@@ -191,13 +207,14 @@ def memory(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
     }  # fmt: skip
 
 
-def hidden_words(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
+def hidden_words(run: Run, documents: Sequence[Document], process: Process = ALONE) -> Iterator[dict]:
     """A row of each measure of `lib.evaluation.hidden_words`: the mean over documents of the share of rows that are
     nearer, in percent, with its interval, the number of words, and the values of all documents. Documents in which
     fewer than two words can be hidden are left out."""
     if not isinstance(run.model, ReadAgain):
         raise InputError(f"{run.config['paper']} has no embeddings from context: only Read-Again has")
-    shares = [nearer_shares(run.model, document) for document in run.encode(documents)]
+    own = process.share(run.encode(documents))
+    shares = process.gather(nearer_shares(run.model, document) for document in own)
     shares = [of for of in shares if of.shape[1]]
     if not shares:
         raise InputError("no document has two words that can be hidden")
@@ -210,9 +227,10 @@ def hidden_words(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
         }  # fmt: skip
 
 
-def _written(run: Run, documents: Sequence[EncodedDocument]) -> list[EncodedDocument]:
+def _written(run: Run, documents: Sequence[EncodedDocument], process: Process) -> list[EncodedDocument]:
     """Documents whose reference is what the run writes of them."""
-    best = written(run.model, batches(run.model, documents, 16, run.vocabulary), run.decode)
+    write = partial(written, run.model, config=run.decode, process=process)
+    best = by_length(write, run.model, documents, run.vocabulary)
     targets = [np.array([*hypothesis.ids, EOS], dtype=np.int32) for hypothesis in best]
     return [replace(document, target=target) for document, target in zip(documents, targets)]
 

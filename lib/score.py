@@ -10,6 +10,10 @@ any system, JSON lines of {id, summary}, is scored by `summaries`.
 
 Besides ROUGE there is what a summary has and its text does not (`lib.evaluation.support`): numbers, names, words and
 word pairs, and how many sentences one source sentence carries, for the references as well.
+
+Several GPUs share the documents, and write what one would:
+
+    torchrun --standalone --nproc-per-node 4 -m lib.score run runs/x --dataset aclsum
 """
 
 import json
@@ -19,6 +23,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +38,7 @@ from lib.results.scores import score_baselines, score_run, score_summaries
 from lib.runs.run import Run
 from lib.runs.search import DecodeConfig
 from lib.system.command_line import command_parser, plain_errors
+from lib.system.devices import Process, processes
 from lib.system.errors import InputError
 from lib.system.files import check_replaces, check_writable, trained_folder, work_folder, write_whole
 
@@ -53,6 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
         "--numbers", action="store_true", help="put the text's numbers in place of # (Rush et al. 2015, for DUC 2004)"
     )
     run.add_argument("--batch-size", type=int, default=16, help="documents that are read and written at once")
+    run.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
     run.add_argument(
         "--output",
         type=Path,
@@ -74,7 +81,7 @@ def main(arguments: list[str] | None = None) -> None:
         command.add_argument("--split", choices=("val", "test"), default="test")
         command.add_argument("--documents", type=int, help="score the first so many alone")
     args = parser.parse_args(arguments)
-    with plain_errors():
+    with plain_errors(), processes() as process:
         _check_numbers(args)
         output = args.output or _folder_of_scores(args.folder) / "scores.json"
         if args.command == "summaries" and output.resolve() == args.file.resolve():
@@ -83,7 +90,11 @@ def main(arguments: list[str] | None = None) -> None:
         if args.command == "run":
             check_writable(_beside(output))
             check_unpublished(_beside(output), _scored(args))
-        scores = {"run": _run, "summaries": _summaries, "baselines": _baselines}[args.command](args, output)
+        if process.rank and args.command != "run":  # a model's work alone is shared
+            return
+        scores = {"run": _run, "summaries": _summaries, "baselines": _baselines}[args.command](args, output, process)
+        if process.rank:
+            return
         write_whole(output, json.dumps(scores, ensure_ascii=False) + "\n")
         for name, part in scores["parts"].items():
             print(f"{output}: {name}, ROUGE", " / ".join(f"{x:.2f}" for x in np.mean(part["rouge"], 0)))
@@ -119,8 +130,8 @@ def _scored(args: Namespace) -> str:
     return args.test if args.test and args.split == "test" else args.dataset
 
 
-def _run(args: Namespace, output: Path) -> dict:
-    run = lib.load(args.folder)
+def _run(args: Namespace, output: Path, process: Process) -> dict:
+    run = lib.load(args.folder, device=args.device)
     options = _scaled(run, args.scaled)
     run = replace(run, encoder=replace(run.encoder, options=options), decode=_decoding(run, args))
     corpus = Path(_scored(args))
@@ -129,12 +140,13 @@ def _run(args: Namespace, output: Path) -> dict:
         limits = [run.config["documents"][args.split]]  # as many as there were in training
     limit = min(limits, default=None)
     documents = unseen(corpus_for(args.dataset, args.errors, args.test), args.split, [run.config["corpus"]], limit)
-    scores, summaries = score_run(run, documents, args.split, corpus.name, args.batch_size, args.numbers)
-    write_summaries(_beside(output), documents, summaries, corpus.name)
+    scores, summaries = score_run(run, documents, args.split, corpus.name, args.batch_size, args.numbers, process)
+    if not process.rank:
+        write_summaries(_beside(output), documents, summaries, corpus.name)
     return scores
 
 
-def _summaries(args: Namespace, output: Path) -> dict:
+def _summaries(args: Namespace, *_: Any) -> dict:
     """Scores of a file of summaries, on the documents of the split that it has."""
     by_id = read_summary_sentences(args.file)
     corpus = Path(_scored(args))
@@ -166,7 +178,7 @@ def _scaled(run: Run, pairs: Iterable[str]):
     return replace(run.options, **changes)
 
 
-def _baselines(args: Namespace, output: Path) -> dict:
+def _baselines(args: Namespace, *_: Any) -> dict:
     setup = resolve(args.paper, args.preset)
     corpus = setup.open_corpus(args.dataset, args.errors, args.limit, args.test, progress=False)
     texts = corpus_for(args.dataset, args.errors, args.test)

@@ -24,11 +24,16 @@ error says for each text how much of it was read, and whether it is too short or
 
 --words and --min-words say how long a summary is, counted as the model counts: words and marks, or pieces of words. A
 text that is shorter than the shortest summary has one that is at most as long as it is.
+
+Several GPUs share the texts, and write what one would:
+
+    torchrun --standalone --nproc-per-node 4 -m lib.summarize runs/arxiv papers.jsonl --json > summaries.jsonl
 """
 
 import json
 import sys
 from argparse import Namespace
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -52,6 +57,7 @@ from lib.runs.run import Run, Summary
 from lib.runs.shown_support import ShownText, cased_names, spaced
 from lib.runs.summary_page import ShownDocument, ShownSummary, write_page
 from lib.system.command_line import command_parser, plain_errors
+from lib.system.devices import Process, processes
 from lib.system.errors import InputError
 from lib.system.files import check_writable
 
@@ -78,19 +84,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--weights", default="", help="best, last, best-STEP or average; by default the run's own")
     parser.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
     args = parser.parse_args(arguments)
-    with plain_errors():
-        _summarize(args)
+    with plain_errors(), processes() as process:
+        _summarize(args, process)
 
 
 AT_ONCE = 64  # documents: where a model looked takes megabytes for each
 
 
-def _summarize(args: Namespace) -> None:
+def _summarize(args: Namespace, process: Process) -> None:
     if args.against and not args.html:
         raise InputError(f"--against {args.against[0]}: it is shown in the page of --html: name one")
     _check_page("--html", args.html, args)
     if args.live:
-        return _write_live(args)
+        return None if process.rank else _write_live(args)
     named = list(read_texts(args.files))
     if not named:
         raise CorpusError(f"{', '.join(map(str, args.files))}: there is nothing to summarize")
@@ -103,7 +109,10 @@ def _summarize(args: Namespace) -> None:
     attention = bool(args.html or args.json)
     shown = []
     outside = [left_out_words(text) if isinstance(text, str) else 0 for text in texts]
-    summaries = _in_parts(run, documents, attention)
+    summaries = _in_parts(run, documents, attention, process)
+    if process.rank:  # the first process writes what all have made
+        deque(summaries, 0)
+        return
     for number, (name, document, left_out, summary) in enumerate(zip(names, documents, outside, summaries)):
         for note in (notes := remarks(run, summary, left_out)):
             print(f"{name}: {note}", file=sys.stderr)
@@ -146,9 +155,11 @@ def _model(run: Run) -> str:
     return f"{paper(run.config['paper']).title}, {run.config['variant']}"
 
 
-def _in_parts(run: Run, documents: Sequence[Document], attention: bool) -> Iterator[Summary]:
+def _in_parts(run: Run, documents: Sequence[Document], attention: bool, process: Process) -> Iterator[Summary]:
+    bar = iter if process.rank else _bar
     for start in range(0, len(documents), AT_ONCE):
-        yield from run.summarize(documents[start : start + AT_ONCE], attention=attention, progress=_bar)
+        part = documents[start : start + AT_ONCE]
+        yield from run.summarize(part, attention=attention, progress=bar, process=process)
 
 
 def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:

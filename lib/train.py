@@ -28,7 +28,7 @@ from lib.runs.loop import check_output, progress_of, train
 from lib.runs.run import Run
 from lib.runs.search import DecodeConfig
 from lib.system.command_line import plain_errors
-from lib.system.devices import device_named, processes, rank_device, wait_for_all
+from lib.system.devices import default_device, device_named, rank_device
 from lib.system.errors import InputError
 from lib.system.fields import Checked, Count
 
@@ -96,28 +96,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with plain_errors(lambda: progress_of(begun[0]) if begun else ""):
         command, setup = parse(arguments)
         check_output(command.output, command.resume)
-        device_named(command.device)
+        device = device_named(command.device)
         begun.append(command.output)
-        run = _train(command, setup)
+        with default_device(device):
+            run = _train(command, setup)
         if rank_device() == 0:
             print(f"{run.folder}: {run.step} steps; {run.metrics[-1]}")
 
 
 def _train(command: Any, setup: Setup) -> Run:
-    with processes() as (rank, world):
-        where = {"errors": command.errors, "limit": command.limit}
-        if rank == 0:  # the others load what it prepares
-            corpus = setup.open_corpus(command.dataset, **where)
-            texts = is_name(command.dataset) or not is_prepared(command.dataset)
-            if command.limit is None and texts and len(corpus["train"]) == setup.documents:
-                taken = f"preset {command.preset!r} takes at most {setup.documents} documents of each split"
-                print(f"{taken}; --limit takes another number", file=sys.stderr)
-        wait_for_all(world)
-        if rank > 0:
-            corpus = setup.open_corpus(command.dataset, **where, progress=False)
-        model = setup.build(corpus)
-        how = {"resume": command.resume, "device": command.device}
-        return train(setup.recipe, model, corpus, setup.train, command.output, **how)
+    # before processes meet, so that none waits for another by the clock: one prepares, the others wait for its lock
+    corpus = setup.open_corpus(command.dataset, errors=command.errors, limit=command.limit)
+    texts = is_name(command.dataset) or not is_prepared(command.dataset)
+    if rank_device() == 0 and command.limit is None and texts and len(corpus["train"]) == setup.documents:
+        taken = f"preset {command.preset!r} takes at most {setup.documents} documents of each split"
+        print(f"{taken}; --limit takes another number", file=sys.stderr)
+    model = setup.build(corpus)
+    return train(setup.recipe, model, corpus, setup.train, command.output, command.resume)
 
 
 if __name__ == "__main__":

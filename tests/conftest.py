@@ -86,6 +86,12 @@ def batch_of(*documents):
     return make_batch(documents or RAGGED, VOCAB)
 
 
+def barred_ids(rows: list[list[int]]) -> torch.Tensor:
+    """Words that are barred in each row, as `Mixture.best` takes them: [R, M], -1 where a row has fewer."""
+    longest = max(map(len, rows))
+    return torch.tensor([ids + [-1] * (longest - len(ids)) for ids in rows], dtype=torch.long)
+
+
 def leaves(value):
     """The tensors of a field of a state, whatever holds them."""
     if value is None or isinstance(value, torch.Tensor):

@@ -20,22 +20,28 @@ import pytest
 import torch
 
 import lib
-from lib.data.batch import Batch
+from lib.data.batch import Batch, EncodedDocument
+from lib.data.corpora import Corpus
 from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.split import Split
 from lib.data.vocabulary import SPECIALS, Vocabulary
 from lib.evaluation.interventions import changes_of, log_probs
 from lib.models.hred import HRED
+from lib.models.paragraph_ranker import ParagraphRanker
+from lib.models.sentence_extractors import SentencePointer
 from lib.models.summarizer import Summarizer
 from lib.papers import PAPERS
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.runs import loop, search
 from lib.runs.config import TrainConfig
 from lib.runs.folder import Recipe, read_metrics
+from lib.runs.run import Run
 from lib.runs.search import DecodeConfig, Hypothesis, beam_search, greedy_search, sample_search
+from lib.system.devices import default_device
 from lib.system.files import trained_folder
-from tests.conftest import VOCAB, batch_of, make_planted_corpus
+from tests.conftest import VOCAB, batch_of, make_planted_corpus, same_document
 from tests.test_models import CONCERNED, Case, cases
+from tests.test_runs import RECORD, tiny
 from tests.tools.pretend_device import DEVICE, Fault, moved, on_cpu, pretend_device
 
 COUNTED = Path(__file__).parent / "cases" / "synchronisations.json"  # case -> of a training step, of a search step
@@ -99,7 +105,7 @@ def count_training(case: Case, folder: Path) -> tuple[int, loop._Loop, dict]:
     with pretend_device() as device:
         training = loop_of(case, folder, DEVICE)
         device.synchronisations.clear()
-        losses = training._step(training.model)
+        losses = training._step(training.model, training._update(0))
         return device.synchronisations.total(), training, losses
 
 
@@ -121,7 +127,7 @@ def count_search(case: Case) -> int:
 def test_a_training_step_is_the_kernels(case, tmp_path):
     """Loss, clipped gradients, and weights after the optimizer's step."""
     expected = loop_of(case, tmp_path, CPU)
-    losses = expected._step(expected.model)
+    losses = expected._step(expected.model, expected._update(0))
     synchronisations, training, own_losses = count_training(case, tmp_path)
     closely(own_losses, losses)
     pairs = zip(training.model.named_parameters(), expected.model.parameters(), strict=True)
@@ -138,7 +144,7 @@ def test_dropout_and_adam(dropping, tmp_path):
     with pretend_device():
         training = loop_of(dropping, tmp_path, DEVICE, dropout=0.5)
         training.optimizer = loop._optimizer(training.model, TrainConfig())
-        losses = training._step(training.model)
+        losses = training._step(training.model, training._update(0))
         assert all(torch.isfinite(p).all() for p in [*losses.values(), *training.model.parameters()])
 
 
@@ -237,6 +243,54 @@ def test_a_run_is_trained_resumed_and_used(optimizer, tmp_path, monkeypatch):
     ours, theirs = ([m["loss"] for m in read_metrics(tmp_path / name)] for name in ("device", "cpu"))
     close(ours, theirs, "losses")
     same_summary(summary, expected)
+
+
+CHOOSERS = {  # of a paper and variant: the model that chooses what it reads, and the method that does
+    ("hierarchical_transformer", "HT"): (ParagraphRanker, "logits"),
+    ("mem2mem", "TLM + extracts"): (SentencePointer, "choose"),
+}
+
+
+@pytest.mark.parametrize("chooser", CHOOSERS, ids=str)
+def test_what_chooses_what_is_read_computes_there_too(chooser, tmp_path, monkeypatch):
+    """The ranker of paragraphs and Sent-PTR, in preparing a corpus and in encoding a text for a run."""
+    (kind, name), seen = CHOOSERS[chooser], []
+    monkeypatch.setattr(kind, name, spied(getattr(kind, name), seen))
+    setup = tiny(*chooser)
+    records = [{**RECORD, "id": f"r{i}", "abstract_text": ["It ends ."], "summary": "It ends ."} for i in range(4)]
+    texts = Corpus.from_records(train=records, val=records[:1], test=records[:1])
+
+    def prepared(device: torch.device) -> PreparedCorpus:
+        monkeypatch.setenv("COMPANION_CACHE", str(tmp_path / device.type))
+        with default_device(device):
+            return setup.prepare(texts, progress=False)
+
+    def encoded(device: torch.device) -> list[EncodedDocument]:
+        run = Run(tmp_path, {}, put(setup.build(corpus), device), corpus.encoder)
+        return run.encode(run.documents(records[:2]))
+
+    corpus = prepared(CPU)
+    expected = encoded(CPU)
+    assert {*seen} == {"cpu"}
+    seen.clear()
+    with pretend_device():
+        prepared(DEVICE)  # with other draws of dropout
+        assert {*seen} == {DEVICE.type}
+        seen.clear()
+        ours = encoded(DEVICE)
+    assert {*seen} == {DEVICE.type}
+    for document, other in zip(ours, expected, strict=True):
+        same_document(document, other)
+
+
+def spied(method: Callable, seen: list[str]) -> Callable:
+    """A model's method, with the type of the device of each batch that it gets put into `seen`."""
+
+    def spy(self: Any, batch: Batch) -> Any:
+        seen.append(batch.source.device.type)
+        return method(self, batch)
+
+    return spy
 
 
 def same_summary(ours: Any, expected: Any) -> None:

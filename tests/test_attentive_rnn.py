@@ -11,7 +11,7 @@ from lib.models.ras import RAS, RASConfig
 from lib.models.words_lvt import WordsLVT, WordsLVTConfig
 from lib.papers import resolve
 from lib.runs.search import DecodeConfig, beam_search
-from tests.conftest import RAGGED, VOCAB, batch_of, document, double, same_gradients
+from tests.conftest import RAGGED, VOCAB, barred_ids, batch_of, document, double, same_gradients
 
 LVT = {"source_vocab_size": 20, "embedding": 3, "hidden": 4}
 MODELS = {
@@ -193,10 +193,10 @@ def test_only_candidates_are_written():
 def test_the_best_of_a_shortlist():
     scores = torch.tensor([[1.0, 3.0, 2.0, 0.0], [0.0, 1.0, 2.0, 3.0]]).double()
     listed = Shortlist(scores, torch.tensor([[0, 4, 6, 7], [1, 2, 3, 9]]), 10)
-    values, words = listed.best(3, [[4], []], 2)
+    values, words = listed.best(3, barred_ids([[4], []]), 2)
     assert words.tolist() == [[6, 0, 7], [9, 3, 2]]
     assert torch.allclose(values, listed.distribution(2).gather(1, words).log())
-    values, words = listed.best(9, [[0, 4, 6], [5]], 0)
+    values, words = listed.best(9, barred_ids([[0, 4, 6], [5]]), 0)
     assert values.shape == (2, 4) and values[0, 1:].isinf().all() and words[0, 0] == 7
 
 

@@ -7,9 +7,9 @@ import torch
 
 from lib.data.batch import in_vocabulary
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
-from lib.layers.pointer import Mixture
+from lib.layers.pointer import Mixture, open_words
 from lib.runs.search import DecodeConfig, beam_search, greedy_search, repeating, sample_search, summarize
-from tests.conftest import RAGGED, VOCAB, batch_of, document, tiny_model
+from tests.conftest import RAGGED, VOCAB, barred_ids, batch_of, document, tiny_model
 
 PLAIN = {"min_length": 0, "length_penalty": 0.0}
 
@@ -91,8 +91,33 @@ def test_no_ngram_twice():
         for h in found:
             bigrams = list(zip(h.ids, h.ids[1:]))
             assert len(set(bigrams)) == len(bigrams)
-    assert repeating([4, 5, 4, 6, 4], 2) == [5, 6]
-    assert repeating([4], 2) == []
+    assert repeating(torch.tensor([[4, 5, 4, 6, 4]]), 2, torch.tensor([])).tolist() == [[5, -1, 6, -1]]
+
+
+def naive_repeating(tokens, n):
+    context = tokens[len(tokens) - n + 1 :]
+    return [tokens[i + n - 1] for i in range(len(tokens) - n + 1) if tokens[i : i + n - 1] == context]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("control", [(), (7,), (7, 9)])
+def test_words_that_would_repeat_an_ngram(n, control):
+    """Of many rows at once, and over symbols that are no words."""
+    symbols = torch.tensor(control, dtype=torch.long)
+    random = torch.Generator().manual_seed(0)
+    for length in range(9):
+        rows = torch.randint(4, 10, (200, length), generator=random)
+        found = repeating(rows, n, symbols)
+        assert found.shape == (200, max(0, length - n + 1))
+        for row, ids in zip(rows.tolist(), found.tolist()):
+            words = [i for i in row if i not in control]
+            assert [i for i in ids if i >= 0] == (naive_repeating(words, n) if len(words) >= n else [])
+
+
+def test_open_words():
+    p = open_words(torch.ones(2, 4), torch.tensor([[0, -1, 0], [2, 1, -1]]))
+    assert p.tolist() == [[0, 1, 1], [1, 0, 0]]
+    assert open_words(torch.ones(2, 4), torch.zeros(2, 0, dtype=torch.long)).tolist() == [[1, 1, 1]] * 2
 
 
 def test_unknown_words_come_out_as_the_sources_own():
@@ -163,7 +188,7 @@ def test_the_best_words_are_those_of_the_distribution(k, copies, dtype):
     barred = [[], [0, 599], p[2].topk(4).indices.tolist(), [600], source[4].tolist(), [3]]
     for row, words in enumerate(barred):
         p[row, words] = 0
-    values, words = mixture.best(k, barred, extra)
+    values, words = mixture.best(k, barred_ids(barred), extra)
     expected = p.topk(min(k, p.shape[1]), 1)
     there = expected.values > 0
     assert values.shape == words.shape == (rows, k) and (values[:, there.shape[1] :] == -torch.inf).all()

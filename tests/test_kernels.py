@@ -331,7 +331,7 @@ def compiled_code():
     with torch.no_grad():
         nothing = torch.zeros(3, 0)
         mixture = Mixture(x[0], alpha[0], None, lambda total: (-total, nothing), nothing.long())
-        mixture.best(2, [[0], [], []], extra=1)
+        mixture.best(2, torch.tensor([[0], [-1], [-1]]), extra=1)
     for dtype in (torch.float32, torch.bfloat16):
         scores = torch.randn(2, 3, 4, 5, dtype=dtype, requires_grad=True)
         (Dropout(0.3)(scores) + Dropout(0.3).softmax(scores, mask[:2, None, None, :5])).sum().backward()

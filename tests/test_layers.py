@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from lib.layers.attention import Attention, masked_softmax
 from lib.layers.coverage import CoverageAttention
 from lib.layers.dropout import Dropout, random_numbers
-from lib.layers.pointer import PointerGenerator, PointerOutput, _VocabularyNLL, joint_nll, softmax_nll
+from lib.layers.pointer import PointerGenerator, PointerOutput, joint_nll, softmax_nll
 from lib.layers.transformer import attend
 from lib.system.threads import torch_threads
 
@@ -155,7 +155,7 @@ def test_log_prob_is_the_distribution_at_the_target(pointer):
 @pytest.mark.parametrize("entries", [1, 21, 2**20])
 def test_nll_is_log_prob_and_so_are_its_gradients(pointer, entries, monkeypatch):
     """In chunks of one row, of three, of all; with words of weight 0, outside the vocabulary and in neither."""
-    monkeypatch.setattr("lib.layers.pointer._VocabularyNLL.ENTRIES", entries)
+    monkeypatch.setattr("lib.layers.pointer.room_on", lambda device: 4 * entries)
     module, output = pointer
     target = torch.tensor([[4, 7, 6, 9, 3], [8, 4, 1, 0, 0]])
     weights = torch.tensor([[0.1, 0.3, 0.2, 0.4, 0.1], [0.5, 0.2, 0.2, 0.0, 0.0]]).double()
@@ -209,7 +209,7 @@ def test_nll_goes_backward_once(pointer):
 
 @pytest.mark.parametrize("entries", [2**22, 40])  # in one part, or row by row
 def test_softmax_nll(entries, monkeypatch):
-    monkeypatch.setattr(_VocabularyNLL, "ENTRIES", entries)
+    monkeypatch.setattr("lib.layers.pointer.room_on", lambda device: 4 * entries)
     torch.manual_seed(0)
     features, weight, bias = (torch.randn(*s).double().requires_grad_() for s in ((7, 4), (20, 4), (20,)))
     target, weights = torch.randint(20, (7,)), torch.rand(7).double()
@@ -223,7 +223,7 @@ def test_softmax_nll(entries, monkeypatch):
 @pytest.mark.parametrize("entries", [2**22, 40])
 def test_joint_nll(entries, monkeypatch):
     """One softmax over 20 words and the copies, with targets that can be generated, copied, or both; -1 is copied."""
-    monkeypatch.setattr(_VocabularyNLL, "ENTRIES", entries)
+    monkeypatch.setattr("lib.layers.pointer.room_on", lambda device: 4 * entries)
     torch.manual_seed(0)
     shapes = (7, 4), (20, 4), (20,), (7, 3)
     features, weight, bias, copies = everything = [torch.randn(*s).double().requires_grad_() for s in shapes]

@@ -2,17 +2,25 @@
 
 import threading
 import time
+import traceback
+from contextlib import closing, nullcontext
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from lib.data.batch import make_batch
+from lib.data.batching import BucketSampler
+from lib.data.split import Split
 from lib.layers.dropout import Dropout, random_numbers
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.runs.config import TrainConfig
 from lib.runs.folder import Recipe, read_metrics
-from lib.runs.loop import train
-from lib.system.threads import in_threads, torch_threads
+from lib.runs.loop import _Loop, train
+from lib.system.errors import InputError
+from lib.system.threads import batches_ahead, in_threads, made_ahead, torch_threads
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -116,3 +124,98 @@ def test_random_numbers_are_a_threads_own():
     outside = drop(ones)
     torch.manual_seed(7)
     assert torch.equal(outside, drop(ones)), "elsewhere PyTorch's own"
+
+
+# ------------------------------------------------------------------------------------------- batches made ahead
+
+
+def in_background() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("ahead")]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_what_is_made_ahead_is_in_order_and_bounded(count):
+    begun, threads = [], set()
+
+    def square(i):
+        begun.append(i)
+        threads.add(threading.get_ident())
+        return i * i
+
+    results = made_ahead(square, iter(range(9)), count)
+    assert next(results) == 0
+    time.sleep(0.05)
+    assert len(begun) <= max(1, count)
+    assert list(results) == [i * i for i in range(1, 9)] and begun == [*range(9)]
+    assert len(threads) == 1 and (threading.get_ident() in threads) == (count == 0)
+    assert not in_background()
+
+
+def test_what_is_made_ahead_ends_when_it_is_closed():
+    begun = []
+    with closing(made_ahead(lambda i: begun.append(i) or time.sleep(0.05), range(100), 4)) as results:
+        next(results)
+    assert len(begun) <= 5 and not in_background()
+
+
+@pytest.fixture
+def ahead(monkeypatch):
+    """Batches of a CPU's training are made in the background as those of a GPU's."""
+    assert batches_ahead(torch.device("cpu")) == 0
+    monkeypatch.setattr("lib.runs.loop.batches_ahead", lambda device: batches_ahead(torch.device("cuda")))
+
+
+def training_of(corpus, folder, dropout=0.5, **config):
+    """The losses and weights, bit for bit, of training with validation on one thread."""
+    settings = {"validate_every": 2, "accumulate": 2, "batch_size": 7, "steps": 7, **config}
+    losses_and_weights(corpus, folder, 1, dropout, **settings)
+    lines = [{k: v for k, v in m.items() if k != "seconds"} for m in read_metrics(folder)]
+    return lines, (folder / "last.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("config", [{}, {"batch_tokens": 60, "accumulate": 1}])
+def test_batches_made_ahead_change_no_number(planted_corpus, tmp_path, request, monkeypatch, config):
+    expected = training_of(planted_corpus, tmp_path / "in turn", **config)
+    request.getfixturevalue("ahead")
+    made, make = [], make_batch
+    monkeypatch.setattr("lib.runs.loop.make_batch", lambda *a: made.append(threading.get_ident()) or make(*a))
+    assert training_of(planted_corpus, tmp_path / "ahead", **config) == expected
+    assert len(made) == 7 * config.get("accumulate", 2) and threading.get_ident() not in made
+    assert not in_background()
+
+
+def test_an_error_in_the_background_is_raised_with_its_place(planted_corpus, tmp_path, ahead):
+    """At the step that cannot be computed, and not before."""
+    nothing = replace(planted_corpus["train"][3], source=np.zeros(0, np.int32))
+    documents = [nothing if i == 3 else document for i, document in enumerate(planted_corpus["train"])]
+    corpus = replace(planted_corpus, splits={**planted_corpus.splits, "train": Split.of(documents)})
+    with pytest.raises(InputError, match="has no source words") as raised:
+        training_of(corpus, tmp_path / "run", log_every=1, batch_size=5)
+    assert "make_batch" in "".join(traceback.format_tb(raised.tb)) and not in_background()
+    order = BucketSampler(corpus["train"].source_lengths, 5, 0)
+    last = next(step for step in range(4) if 3 in order.batch(step))
+    assert [m["step"] for m in read_metrics(tmp_path / "run") if m["split"] == "train"] == [*range(1, last + 1)]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+def test_an_interrupt_ends_the_background(planted_corpus, tmp_path, monkeypatch, ahead, error):
+    def interrupted(self, batch):
+        raise error
+
+    monkeypatch.setattr(Mem2Mem, "loss", interrupted)
+    with pytest.raises(error) as raised:
+        losses_and_weights(planted_corpus, tmp_path, 1)
+    assert raised.tb and not in_background(), "while its frames are still held"
+
+
+def test_batches_for_a_gpu_are_pinned_where_they_are_made(planted_corpus, tmp_path, monkeypatch):
+    pinned, chosen = [], []
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: pinned.append(self) or self)
+    monkeypatch.setattr(torch.cuda, "device", lambda device: chosen.append(device) or nullcontext())
+    how = planted_corpus, TrainConfig(batch_size=4), tmp_path, 0, 1, torch.device("cpu"), False
+    loop = _Loop(Recipe("mem2mem", "+read"), model(), *how)
+    assert loop._update(0, made=True)[0].batch is not None and not pinned
+    loop.device = torch.device("cuda", 3)
+    (part,) = loop._update(0, made=True)
+    tensors = [value for value in vars(part.batch).values() if isinstance(value, torch.Tensor)]
+    assert {id(x) for x in pinned} == {id(x) for x in tensors} and chosen == [loop.device]

@@ -330,7 +330,7 @@ def test_two_processes_give_the_result_of_one(planted_corpus, tmp_path):
     subprocess.run(
         [*command, str(tmp_path / "two.py"), str(tmp_path / "corpus"), str(tmp_path / "two")],
         check=True, cwd=project_root(), env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(project_root())},
-        timeout=120,
+        timeout=600,
     )  # fmt: skip
     alone = reader(dropout=0.0).double()
     words = train(READ_AGAIN, alone, ragged(planted_corpus), BY_WORDS, tmp_path / "onewords", progress=False)
@@ -394,7 +394,7 @@ def two_processes(tmp_path_factory):
             cwd=project_root(), env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(project_root())},
             stderr=(folder / "errors").open("w"),
         )  # fmt: skip
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 300
         while not (said := "another process trains this run" in (folder / "errors").read_text(encoding="utf-8")):
             if started.poll() is not None or time.monotonic() > deadline:
                 break
@@ -405,7 +405,7 @@ def two_processes(tmp_path_factory):
             if path.name != ".lock":
                 shutil.copy(path, held)
     try:
-        assert started.wait(timeout=90) == 0, (folder / "errors").read_text(encoding="utf-8")
+        assert started.wait(timeout=300) == 0, (folder / "errors").read_text(encoding="utf-8")
     finally:
         started.kill()
     return SimpleNamespace(folder=folder, said=said, files=files, corpus=corpus)
@@ -484,7 +484,7 @@ def test_a_batch_that_processes_cannot_share(planted_corpus, tmp_path):
 def command_line(*arguments, **env):
     return subprocess.run(
         [sys.executable, "-m", "lib.train", *arguments],
-        capture_output=True, text=True, cwd=project_root(), env={**os.environ, **env}, timeout=120,
+        capture_output=True, text=True, cwd=project_root(), env={**os.environ, **env}, timeout=600,
     )  # fmt: skip
 
 
@@ -526,7 +526,7 @@ def test_command_line_with_two_processes(tmp_path):
         check=True,
         cwd=project_root(),
         env={**os.environ, "OMP_NUM_THREADS": "1"},
-        timeout=120,
+        timeout=600,
     )
     assert read_metrics(tmp_path / "r")[-1]["step"] == 2
 

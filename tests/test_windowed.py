@@ -10,7 +10,7 @@ from lib.data.batch import make_batch
 from lib.data.synthetic import planted_facts
 from lib.data.vocabulary import BOS, EOS, SLIDE, UNK, Vocabulary
 from lib.models.windowed import Windowed, WindowedConfig, reverse, run_ragged
-from lib.runs.search import DecodeConfig, _barred, beam_search, summarize
+from lib.runs.search import DecodeConfig, _Bars, beam_search, summarize
 from lib.tasks.windows import VOCABULARY, small_model
 from tests.conftest import VOCAB, batch_of, document, double
 
@@ -195,7 +195,7 @@ def test_symbols_reach_neither_summaries_nor_ngrams():
         assert "[SLIDE]" not in words
         assert len(words) == 6 - hypotheses[0].ids.count(SLIDE)
     blocking, written = DecodeConfig(block_ngrams=2, min_length=0), torch.tensor([[BOS, 5, SLIDE, 6, 5]])
-    (barred,) = _barred(written, blocking, model.control_symbols)
+    (barred,) = _Bars(blocking, model.control_symbols, written.device).after(written).tolist()
     assert 6 in barred and SLIDE not in barred and 7 not in barred
 
 

@@ -1,9 +1,9 @@
 """Encoded documents, and batches of them: tensors with lengths."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,10 @@ class Batch:
 
     def to(self, device: torch.device | str) -> "Batch":
         return _moved(self, device)
+
+    def pinned(self) -> "Batch":
+        """The batch in memory from which a GPU copies while it computes; `to` need not put it there then."""
+        return _each(self, Tensor.pin_memory)
 
     # What only models that read sentence by sentence ask for is made when they ask.
 
@@ -171,9 +175,14 @@ class Packed:
 
 def _moved(part: Any, device: torch.device | str) -> Any:
     """A dataclass whose tensors are on `device`."""
+    return _each(part, partial(_put, device=device))
+
+
+def _each(part: Any, function: Callable[[Tensor], Tensor]) -> Any:
+    """A dataclass with `function` of each of its tensors."""
     values = {field.name: getattr(part, field.name) for field in fields(part)}
     tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
-    return replace(part, **{name: _put(value, device) for name, value in tensors.items()})
+    return replace(part, **{name: function(value) for name, value in tensors.items()})
 
 
 def _put(tensor: Tensor, device: torch.device | str) -> Tensor:

@@ -26,6 +26,7 @@ from lib.models.hierarchical_transformer import HierarchicalTransformer
 from lib.models.mem2mem import Mem2Mem
 from lib.models.read_again import ReadAgain
 from lib.models.summarizer import PointerModel, Summarizer, mean_over_words
+from lib.system.devices import ALONE, Process
 from lib.system.errors import InputError
 
 NEVER = 1e4  # score of a switch that always generates: its sigmoid is 1 in all precisions
@@ -50,12 +51,13 @@ NOTHING = Change("nothing is changed")
 @torch.no_grad()
 def log_probs(
     model: Summarizer, documents: Sequence[EncodedDocument], change: Change = NOTHING, batch_size: int = 16,
-    only_known: bool = False,
+    only_known: bool = False, process: Process = ALONE,
 ) -> np.ndarray:  # fmt: skip
     """Log-probability of each document's reference, in nats a word: [documents].
 
     A change of the state may use the encoder's state of other documents: each has that of the document which follows
-    it, the last one that of the first. only_known: words that the vocabulary does not have do not count.
+    it, the last one that of the first. only_known: words that the vocabulary does not have do not count. process: one
+    of those that share the batches; each has the values of all.
 
     Raises ValueError where a document's reference has no word that counts.
     """
@@ -63,7 +65,7 @@ def log_probs(
     size, rows = model.config.vocab_size, []
     device = next(model.parameters()).device
     with change.model(model):
-        for start in range(0, len(documents), batch_size):
+        for start in process.share(range(0, len(documents), batch_size)):
             changed = [with_change(d, change) for d in documents[start : start + batch_size]]
             batch = make_batch(changed, size).to(device)
             state = model.encode(batch)
@@ -73,8 +75,8 @@ def log_probs(
             output, _ = model.decode(batch.target_input, state)
             counted = known_words(batch, size) if only_known or change.only_known else batch.target_mask
             log_p = model.log_prob(output, batch.target, state).masked_fill(~counted, 0)
-            rows.append(mean_over_words(log_p, counted))
-    values = torch.cat(rows).double().cpu().numpy()
+            rows.append(mean_over_words(log_p, counted).double().cpu().numpy())
+    values = np.concatenate(process.gather(rows))
     if np.isnan(values).any():
         raise InputError(f"document {documents[int(np.isnan(values).argmax())].id!r} has no word in its reference")
     return values

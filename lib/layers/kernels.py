@@ -473,25 +473,25 @@ def _insert(value, word, values, words):
 
 
 @_kernel
-def best_extensions(scores, maxima, log_share, source, copies, barred, ends, mass, values, words):
+def best_extensions(scores, maxima, log_share, source, copies, barred, mass, values, words):
     """The best words of R mixtures: values [R, k] of log P, the largest first, and the words [R, k].
 
     The vocabulary's log P is scores [R, V] + log_share [R]; `copies` [R, N] are the P of the words `source` [R, N];
-    row r must not have the words barred[ends[r - 1] : ends[r]]. maxima: of `peaks`. mass: zeros, one for every word;
+    row r must not have the words barred[r], of which -1 is none. maxima: of `peaks`. mass: zeros, one for every word;
     they are zeros again afterwards. Scores of copied and barred words become -inf.
     """
     _apart()
-    size, begin = scores.shape[1], 0
+    size = scores.shape[1]
     for r in range(len(scores)):
         row, best, share = scores[r], values[r], log_share[r]
         best[:], words[r, :] = -np.inf, 0
         for i in range(source.shape[1]):
             mass[source[r, i]] += copies[r, i]
-        for word in barred[begin : ends[r]]:
-            mass[word] = 0
-            if word < size:
+        for word in barred[r]:
+            if word >= 0:
+                mass[word] = 0
+            if 0 <= word < size:
                 row[word] = -np.inf
-        begin = ends[r]
         for word in source[r]:
             p = mass[word]
             mass[word] = 0

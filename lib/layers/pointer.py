@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -11,6 +10,7 @@ from torch.nn import functional as F
 from lib.data.batch import in_vocabulary
 from lib.layers.attention import full_precision
 from lib.layers.kernels import LANES, arrays, best_extensions, compiled, exponentials, peaks, scale_exponentials
+from lib.system.devices import room_on
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,15 @@ class Mixture:
         return F.pad(generated, (0, extra)).scatter_add(1, self.source, copies.to(generated.dtype))
 
     @torch.no_grad()
-    def best(
-        self, k: int, barred: list[list[int]], extra: int, memory: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """log P and ids of the k best words that are not `barred`, one list a row: [R, k] each, the best first; -inf
-        where there are fewer.
+    def best(self, k: int, barred: Tensor, extra: int, memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """log P and ids of the k best words that are not `barred` [R, M], ids of which -1 is none: [R, k] each, the
+        best first; -inf where there are fewer.
 
         On a CPU without the distribution: two passes over the scores of the vocabulary, then few words are looked at.
         memory: [R, V] or more, for the scores (new memory at every step takes half as long as they do).
         """
         if not compiled(self.weight):
-            p = self.distribution(extra)
-            p[_places(barred)] = 0
+            p = open_words(self.distribution(extra + 1), barred)
             values, words = p.topk(min(k, p.shape[1]), 1)
             return values.log(), words
         rows = len(self.features)
@@ -73,11 +70,10 @@ class Mixture:
         peaks(s, *arrays(bias.to(scores.dtype), tops, sums), m)
         log_share, copies = self.shares(tops + sums.log())
         values, words = scores.new_empty(rows, k), self.source.new_empty(rows, k)
-        mass, ends = scores.new_zeros(scores.shape[1] + extra), np.cumsum([len(ids) for ids in barred])
-        barred_ids = np.array([i for ids in barred for i in ids], dtype=np.int64)
+        mass = scores.new_zeros(scores.shape[1] + extra)
         log_a, p_copies, mass, best = arrays(log_share.to(scores.dtype), copies.to(scores.dtype), mass, values)
-        source = self.source.contiguous().numpy()
-        best_extensions(s, m, log_a, source, p_copies, barred_ids, ends, mass, best, words.numpy())
+        source, closed = self.source.contiguous().numpy(), barred.contiguous().numpy()
+        best_extensions(s, m, log_a, source, p_copies, closed, mass, best, words.numpy())
         return values, words
 
 
@@ -96,21 +92,22 @@ class Shortlist:
         return p.new_zeros(len(p), self.size + extra).scatter(1, self.words, p)
 
     @torch.no_grad()
-    def best(
-        self, k: int, barred: list[list[int]], extra: int, memory: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def best(self, k: int, barred: Tensor, extra: int, memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The k best words (`Mixture.best`), of as many as there are."""
-        closed = torch.zeros(len(self.words), self.size + extra, dtype=torch.bool, device=self.words.device)
-        closed[_places(barred)] = True
-        log_p = self.scores.log_softmax(1).masked_fill(closed.gather(1, self.words), -torch.inf)
+        every = torch.ones(len(self.words), self.size + extra + 1, dtype=torch.bool, device=self.words.device)
+        closed = ~open_words(every, barred).gather(1, self.words)
+        log_p = self.scores.log_softmax(1).masked_fill(closed, -torch.inf)
         values, places = log_p.topk(min(k, log_p.shape[1]), 1)
         return values, self.words.gather(1, places)
 
 
-def _places(barred: list[list[int]]) -> tuple[list[int], list[int]]:
-    """Rows and ids of the words that are barred in each row: one index, so that a GPU is waited for once, not once a
-    row."""
-    return [row for row, ids in enumerate(barred) for _ in ids], [word for ids in barred for word in ids]
+def open_words(p: Tensor, barred: Tensor) -> Tensor:
+    """P of W words, 0 of those that are barred in their row: [R, W].
+
+    p: [R, W + 1], of which the last column is of no word; it is changed. barred: [R, M] ids, -1 is none. One
+    operation puts all zeros, and no number comes from the host, for which a GPU would be waited for.
+    """
+    return p.scatter_(1, barred % p.shape[1], 0)[:, :-1]
 
 
 class GenerateOrCopy(nn.Module):
@@ -244,16 +241,15 @@ class _VocabularyNLL(torch.autograd.Function):
     P = (exp(s_y) + exp(copied)) / (sum exp(s) + exp(other)).
 
     other, copied, weights: [M]. The scores [M, V] are computed in chunks of words, and each chunk's gradient at once,
-    while its scores are there: the loss is a sum, so its gradient only has to be scaled in the backward pass.
+    while its scores are there: the loss is a sum, so its gradient only has to be scaled in the backward pass. A chunk
+    has as many words as the device has room for (`room_on`) in float32.
     """
-
-    ENTRIES = 2**22  # of one chunk of scores
 
     @staticmethod
     def forward(ctx, weight, bias, features, target, other, copied, weights, joint, dtype, training):
         ctx.gradients = _Gradients(weight, bias, features, other) if training else None
         matrix = weight.to(dtype or weight.dtype)
-        total, rows = other.new_zeros(()), max(1, _VocabularyNLL.ENTRIES // len(weight))
+        total, rows = other.new_zeros(()), max(1, room_on(weight.device) // (4 * len(weight)))
         memory = matrix.new_empty(min(rows, len(target)), len(weight))
         for start in range(0, len(target), rows):
             part = slice(start, start + rows)

@@ -15,6 +15,7 @@ from lib.layers.pointer import (
     Mixture,
     PointerOutput,
     Shortlist,
+    open_words,
     places_of,
     softmax_nll,
 )
@@ -48,8 +49,8 @@ class Summarizer(nn.Module):
         """P of the word after the last position."""
         raise NotImplementedError
 
-    def impossible(self, output: Any, state: Any) -> list[list[int]] | None:
-        """Words whose P is 0 after the last position all the same, a list for each of R rows."""
+    def impossible(self, output: Any, state: Any) -> Tensor | None:
+        """Words whose P is 0 after the last position all the same: ids [R, M], of which -1 is none."""
         return None
 
     def nll(self, output: Any, batch: Batch, state: Any) -> Tensor:
@@ -62,10 +63,10 @@ class Summarizer(nn.Module):
 
     def distribution(self, output: Any, state: Any, extra: int) -> Tensor:
         """P of every word after the last position, [R, V + extra] with `extra` copy ids."""
-        p = self.mixture(output, state).distribution(extra)
-        for row, words in zip(p, self.impossible(output, state) or ()):
-            row[words] = 0
-        return p
+        mixture, impossible = self.mixture(output, state), self.impossible(output, state)
+        if impossible is None:
+            return mixture.distribution(extra)
+        return open_words(mixture.distribution(extra + 1), impossible)
 
     def attention_weights(self, tokens: Tensor, state: Any) -> dict[str, Tensor]:
         """Weights that say where the model looks while it reads `tokens` [B, T], by name, for pictures.

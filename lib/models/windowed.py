@@ -277,11 +277,13 @@ class Windowed(PointerModel):
 
     # ------------------------------------------------------------------------------------------ probabilities
 
-    def impossible(self, output: WindowedOutput, state: WindowedState) -> list[list[int]]:
-        """[SLIDE] where there is no further window."""
-        more = output.windows[:, -1] < per_hypothesis(state.last_window, len(output.windows))
-        dynamic = self.config.windowing == "dynamic"
-        return [[] if dynamic and further else [SLIDE] for further in more.tolist()]
+    def impossible(self, output: WindowedOutput, state: WindowedState) -> Tensor:
+        """[SLIDE] where there is no further window: [R, 1]."""
+        windows = output.windows[:, -1:]
+        closed = torch.full_like(windows, SLIDE)
+        if self.config.windowing != "dynamic":
+            return closed
+        return closed.masked_fill(windows < per_hypothesis(state.last_window, len(windows))[:, None], -1)
 
     def nll(self, output: WindowedOutput, batch: Batch, state: WindowedState) -> Tensor:
         """Equation 13. A word that is in neither the vocabulary nor the window counts as [UNK]."""

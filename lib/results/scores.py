@@ -38,6 +38,7 @@ from lib.papers.paper import Setup
 from lib.papers.tables import DECODINGS, Row, Table
 from lib.runs.run import Run
 from lib.runs.search import DecodeConfig, extract, summarize
+from lib.system.devices import ALONE, Process
 from lib.system.errors import InputError
 from lib.system.files import write_whole
 
@@ -108,27 +109,31 @@ def score_run(
     corpus: str,
     batch_size: int = 16,
     numbers: bool = False,
+    process: Process = ALONE,
 ) -> tuple[dict, list[list[str]]]:
     """Scores of a trained run on documents with references, and the summaries it wrote (an extractor: chose).
 
     corpus: the name of what the documents are of. numbers: whether the text's numbers are put in place of #
     (`with_numbers`). What it writes in the other of DECODINGS is a part of that name; the references are one too.
+    process: one of those that share the writing; the first alone scores, and the others return no scores.
     """
     encoded = run.encode(documents)
     chooses, (plain, ruled) = isinstance(run.model, Extractor), DECODINGS
     decoding, other = (ruled, plain) if run.decode.block_ngrams else (plain, ruled)
     started = time.perf_counter()
     if chooses:
-        summaries = extract(run.model, encoded, run.vocabulary, batch_size)
+        summaries = extract(run.model, encoded, run.vocabulary, batch_size, process)
     else:
-        summaries = summarize(run.model, encoded, run.vocabulary, run.decode, batch_size)
+        summaries = summarize(run.model, encoded, run.vocabulary, run.decode, batch_size, process)
     seconds = time.perf_counter() - started
     systems = {"summaries": summaries}
     if not chooses:
         decode = replace(run.decode, block_ngrams=DECODINGS[other])
-        systems[other] = summarize(run.model, encoded, run.vocabulary, decode, batch_size)
+        systems[other] = summarize(run.model, encoded, run.vocabulary, decode, batch_size, process)
         if run.model.extracts:
-            systems["extracts"] = extract(run.model, encoded, run.vocabulary, batch_size)
+            systems["extracts"] = extract(run.model, encoded, run.vocabulary, batch_size, process)
+    if process.rank:
+        return {}, summaries
     if numbers:
         systems = {name: _with_numbers(every, documents) for name, every in systems.items()}
     systems["reference"] = [document.summary for document in documents]

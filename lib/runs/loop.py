@@ -6,8 +6,8 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import MISSING, fields, replace
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -43,11 +43,19 @@ from lib.runs.folder import (
     weights_of,
 )
 from lib.runs.run import Run
-from lib.system.devices import device_named, float32_products, has_bf16_products, processes, wait_for_all
+from lib.system.devices import (
+    ALONE,
+    Process,
+    device_named,
+    float32_products,
+    has_bf16_products,
+    processes,
+    wait_for_all,
+)
 from lib.system.errors import CompanionError, RunError
 from lib.system.files import LOCK_MODE, cached, of_the_system, remove_leftovers, unwritable, write_json, write_whole
 from lib.system.fingerprints import digest
-from lib.system.threads import in_threads, threads_on, torch_threads
+from lib.system.threads import batches_ahead, in_threads, made_ahead, threads_on, torch_threads
 
 # Parameters times source words of a batch from which threads pay: less is mostly Python, which one at a time can run.
 WORTH_SHARING = 2e9
@@ -88,7 +96,7 @@ def train(
             shared out among the processes.
         NonFiniteLossError: the loss became NaN or infinite.
     """
-    with nullcontext((0, 1)) if alone else processes() as (rank, world):
+    with nullcontext(ALONE) if alone else processes() as (rank, world):
         place = device_named(device)
         if config.bf16 and place.type == "cpu" and not has_bf16_products():
             warnings.warn("bf16 is not worth it here: this processor has no products in bfloat16", stacklevel=2)
@@ -193,6 +201,15 @@ class NonFiniteLossError(CompanionError, FloatingPointError):
     """A loss that became NaN or infinite: says at which step and on which documents."""
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Documents of an update that one process computes at once."""
+
+    documents: np.ndarray  # their numbers
+    share: float  # of the update's loss; processes are averaged
+    batch: Batch | None  # where it is made ahead
+
+
 class _Loop:
     def __init__(self, recipe, model, corpus, config, folder, rank, world, device, progress):
         self.model, self.corpus, self.config, self.folder = model, corpus, config, folder
@@ -289,34 +306,50 @@ class _Loop:
             file=sys.stdout, disable=not self.progress,
         )  # fmt: skip
         started = time.perf_counter()
-        while self.step < self.total:
-            losses = self._step(model)
-            bar.set_description("training", refresh=False)
-            bar.update()
-            if self.step % self.config.log_every == 0 or self.step == self.total:
-                values = self._mean(losses)
-                bar.set_postfix_str(f"loss {values['loss']:.3f}", refresh=False)
-                seconds = round(time.perf_counter() - started, 3)
-                self._log({"step": self.step, "split": "train", **values, "seconds": seconds})
-            if self.step % self.validate_every == 0 or self.step == self.total:
-                self._validate()
-                self._save("last")
-            elif self.step % self.config.save_every == 0:
-                self._save("last")
+        ahead = batches_ahead(self.device)
+        update = partial(self._update, made=ahead > 0)
+        with closing(made_ahead(update, range(self.step, self.total), ahead)) as updates:
+            for parts in updates:
+                losses = self._step(model, parts)
+                bar.set_description("training", refresh=False)
+                bar.update()
+                if self.step % self.config.log_every == 0 or self.step == self.total:
+                    values = self._mean(losses)
+                    bar.set_postfix_str(f"loss {values['loss']:.3f}", refresh=False)
+                    seconds = round(time.perf_counter() - started, 3)
+                    self._log({"step": self.step, "split": "train", **values, "seconds": seconds})
+                if self.step % self.validate_every == 0 or self.step == self.total:
+                    self._validate()
+                    self._save("last")
+                elif self.step % self.config.save_every == 0:
+                    self._save("last")
         bar.close()
 
-    def _step(self, model: Any) -> dict[str, torch.Tensor]:
+    def _update(self, step: int, made: bool = False) -> list[_Part]:
+        """What this process computes of an update, with its batches where they are to be `made`."""
+        documents = self.sampler.batch(step)
+        parts, whole = _parts(documents, self.config.accumulate, self.rank, self.world), self._size(documents)
+        shares = [self.world * self._size(part) / whole for part in parts]
+        return [_Part(*pair, self._batch(pair[0]) if made else None) for pair in zip(parts, shares)]
+
+    def _batch(self, documents: np.ndarray) -> Batch:
+        batch = make_batch([self.corpus["train"][i] for i in documents], self.vocab_size)
+        batch = replace(batch, by_words=self.by_words)
+        if self.device.type != "cuda":
+            return batch
+        with torch.cuda.device(self.device):
+            return batch.pinned()
+
+    def _step(self, model: Any, parts: list[_Part]) -> dict[str, torch.Tensor]:
         model.train()
         self.optimizer.zero_grad(set_to_none=True)
         if self.world > 1 or self.device.type != "cpu":  # each process its own places, and a resumed run those it had
             torch.manual_seed(seed_of(self.config.seed, self.step, self.rank))
-        batch, losses = self.sampler.batch(self.step), {}
-        parts = _parts(batch, self.config.accumulate, self.rank, self.world)
+        losses: dict[str, Any] = {}
         for part in parts:
             alone = part is not parts[-1] and self.world > 1
             with model.no_sync() if alone else nullcontext():  # processes exchange gradients once
-                # processes are averaged
-                terms = self._backward(model, part, self.world * self._size(part) / self._size(batch))
+                terms = self._backward(model, part)
             losses = {name: losses.get(name, 0) + value for name, value in terms.items()}
         self.step += 1
         for group in self.optimizer.param_groups:
@@ -327,8 +360,9 @@ class _Loop:
             self.optimizer.step()
         return losses
 
-    def _backward(self, model: nn.Module, documents: np.ndarray, share: float) -> dict[str, torch.Tensor]:
+    def _backward(self, model: nn.Module, part: _Part) -> dict[str, torch.Tensor]:
         """Gradients of some of an update's documents; their loss terms, weighted by their share of it."""
+        documents, share = part.documents, part.share
         words = int(self.corpus["train"].source_lengths[documents].sum())
         if min(self.threads, len(documents)) > 1 and self.parameters * words > WORTH_SHARING:
             shares = [documents[i :: self.threads] for i in range(min(self.threads, len(documents)))]
@@ -336,7 +370,7 @@ class _Loop:
             losses_of, seeds = partial(self._losses, self.model), (self.config.seed, self.step)
             return backward_in_threads(self.model, losses_of, shares, weights, seeds)
         with torch_threads(self.threads if len(documents) == 1 else 1):
-            losses = self._losses(model, documents)
+            losses = self._losses(model, documents, part.batch)
             (losses["loss"] * share).backward()
         return {name: value.detach() * share for name, value in losses.items()}
 
@@ -344,9 +378,8 @@ class _Loop:
         """What some documents weigh in the loss of an update: as many as they are, or as their target words."""
         return int(self.corpus["train"].target_lengths[documents].sum()) if self.by_words else len(documents)
 
-    def _losses(self, model: nn.Module, documents: np.ndarray) -> dict[str, torch.Tensor]:
-        batch = make_batch([self.corpus["train"][i] for i in documents], self.vocab_size)
-        batch = replace(batch, by_words=self.by_words).to(self.device)
+    def _losses(self, model: nn.Module, documents: np.ndarray, batch: Batch | None = None) -> dict[str, torch.Tensor]:
+        batch = (self._batch(documents) if batch is None else batch).to(self.device)
         with self._autocast():
             losses = model(batch)
         if not torch.isfinite(losses["loss"]):
@@ -370,10 +403,10 @@ class _Loop:
     def _validate(self) -> None:
         if not len(self.corpus["val"]):
             return
+        rows, tokens = self._limits()
+        settings = rows, self.vocab_size, self._autocast, tokens, self.by_words, Process(self.rank, self.world)
+        losses = evaluate_loss(self.model, self.corpus["val"], *settings)
         if self.rank == 0:
-            rows, tokens = self._limits()
-            settings = rows, self.vocab_size, self._autocast, tokens, self.by_words
-            losses = evaluate_loss(self.model, self.corpus["val"], *settings)
             self._log({"step": self.step, "split": "val", **losses})
             self._keep(losses["loss"])
         wait_for_all(self.world)
@@ -458,9 +491,10 @@ def evaluate_loss(
     autocast: Callable[[], Any] = nullcontext,
     tokens: int | None = None,
     by_words: bool = False,
+    process: Process = ALONE,
 ) -> dict[str, float]:
     """Mean of every loss term over the documents of a split, or over all their target words. tokens: of a batch, at
-    most, as `in_order` takes it."""
+    most, as `in_order` takes it. process: one of those that share the batches; each returns what one alone would."""
     model.eval()
     device, sums = next(model.parameters()).device, {}
     whole = sum(len(document.target) for document in split) if by_words else len(split)
@@ -471,7 +505,8 @@ def evaluate_loss(
         size = int(batch.target_mask.sum()) if by_words else len(batch)
         return {name: value.item() * size / whole for name, value in losses.items()}
 
-    for losses in in_threads(share, in_order(split, batch_size, vocab_size, tokens), threads_on(device)):
+    own = process.share(in_order(split, batch_size, vocab_size, tokens))
+    for losses in process.gather(in_threads(share, own, threads_on(device))):
         sums = {name: sums.get(name, 0.0) + value for name, value in losses.items()}
     return sums
 

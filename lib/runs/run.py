@@ -22,7 +22,8 @@ from lib.models.summarizer import Extractor
 from lib.runs.folder import read_metrics
 from lib.runs.readable import Forms, Readable, readable
 from lib.runs.reading import Reading, reading_of
-from lib.runs.search import DecodeConfig, Hypothesis, batches, choices, source_sentences, written
+from lib.runs.search import DecodeConfig, Hypothesis, by_length, choices, source_sentences, written
+from lib.system.devices import ALONE, Process, default_device
 from lib.system.errors import InputError
 
 
@@ -87,8 +88,10 @@ class Run:
         return self.step * float(np.median(paces)) / 3600 if paces else 0.0
 
     def encode(self, documents: Iterable[Document]) -> list[EncodedDocument]:
-        """Documents in ids, as those that the run was trained on."""
-        return self.encoder.encode(documents)
+        """Documents in ids, as those that the run was trained on. What chooses what is read computes where the
+        model does."""
+        with default_device(next(self.model.parameters()).device):
+            return self.encoder.encode(documents)
 
     def documents(self, texts: Iterable[str | dict | Document], names: Sequence[str] = ()) -> list[Document]:
         """Texts, with or without references, as documents. A string may be plain text or Markdown.
@@ -117,28 +120,29 @@ class Run:
 
     def summarize(
         self, texts: Iterable[str | dict | Document], attention: bool = False, batch_size: int = 16, names=(),
-        progress: Callable[[list], Iterable] = iter,
+        progress: Callable[[list], Iterable] = iter, process: Process = ALONE,
     ) -> list[Summary]:  # fmt: skip
         """A summary of each text: strings, records with sections or paragraphs, or documents.
 
         attention: with what the model attended to, by name (`Summarizer.attention_weights`); of an `Extractor`
         there is none. A text that is shorter than the shortest summary has one that is at most as long as it is.
+        process: one of those that share the work, such as `processes` gives; each has all summaries.
         Raises ValueError for a text that holds nothing to read.
         """
         originals = self.documents(texts, names)
         documents = self.encode(originals)
-        pairs = list(zip(originals, documents))
+        how = self.vocabulary, batch_size, progress
         if isinstance(self.model, Extractor):
-            shares = progress(list(batches(self.model, documents, batch_size, self.vocabulary)))
-            return [self._extract(*pair, chosen) for pair, chosen in zip(pairs, choices(self.model, shares))]
+            chosen = by_length(partial(choices, self.model, process=process), self.model, documents, *how)
+            return [self._extract(*each) for each in zip(originals, documents, chosen)]
         hypotheses: dict[int, Hypothesis] = {}
         rules = list(map(self.decode_for, documents))
         for rule in dict.fromkeys(rules):
             places = [place for place, own in enumerate(rules) if own == rule]
-            alike = [documents[place] for place in places]
-            shares = progress(list(batches(self.model, alike, batch_size, self.vocabulary)))
-            hypotheses |= zip(places, written(self.model, shares, rule))
-        return [self._summary(*pair, hypotheses[place], attention) for place, pair in enumerate(pairs)]
+            write = partial(written, self.model, config=rule, process=process)
+            hypotheses |= zip(places, by_length(write, self.model, [documents[i] for i in places], *how))
+        own = process.share(enumerate(zip(originals, documents)))
+        return process.gather(self._summary(*pair, hypotheses[place], attention) for place, pair in own)
 
     def decode_for(self, document: EncodedDocument) -> DecodeConfig:
         """The run's search; of a text that is shorter than the shortest summary, for one at most as long as it is."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import itemgetter
 from typing import Any, TypeVar
 from zlib import crc32
 
@@ -14,6 +16,7 @@ from lib.data.batching import in_order
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from lib.layers.kernels import compiled
 from lib.models.summarizer import Extractor, Summarizer
+from lib.system.devices import ALONE, Process
 from lib.system.errors import InputError
 from lib.system.fields import Checked, Count, Natural, Positive
 from lib.system.threads import in_threads, threads_on
@@ -86,6 +89,7 @@ class _Search:
         self.model, self.device = model, batch.source.device
         self.extra = max(map(len, batch.unknown), default=0)
         self.config = config.among(model.config.vocab_size + self.extra)
+        self.bars = _Bars(self.config, model.control_symbols, self.device)
         weight = next(model.parameters())
         size = len(batch) * config.beam, model.config.vocab_size
         self.memory = weight.new_empty(size) if compiled(weight) else None
@@ -103,7 +107,7 @@ class _Search:
         output, self.state = self.model.decode(inputs, self.state)
         k = 2 * self.config.beam  # of 2K candidates at most K end, so that K open ones are left
         rows = self.tokens.flatten(0, 1)
-        log_p, words = _best_words(self.model, output, self.state, rows, self.config, k, self.extra, self.memory)
+        log_p, words = _best_words(self.model, output, self.state, rows, self.bars, k, self.extra, self.memory)
         total = self.log_prob[..., None] + log_p.unflatten(0, self.log_prob.shape)  # [D, K, 2K]
         values, places = total.flatten(1).topk(k, dim=1)
         parents = places // log_p.shape[1]
@@ -152,7 +156,7 @@ def _best_words(
     output: Any,
     state: Any,
     tokens: Tensor,
-    config: DecodeConfig,
+    bars: "_Bars",
     k: int,
     extra: int,
     memory: Tensor | None = None,
@@ -161,30 +165,49 @@ def _best_words(
 
     extra: copy ids; memory: for the scores, as `Mixture.best` takes it. -inf where there are fewer words.
     """
-    if tokens.shape[1] > config.max_length:  # only [EOS] is left, however improbable
+    if tokens.shape[1] > bars.config.max_length:  # only [EOS] is left, however improbable
         words = torch.full_like(tokens[:, :1], EOS).expand(-1, k).contiguous()
         log_p = model.log_prob(output, words[:, :1], state)
         return F.pad(log_p, (0, k - 1), value=-torch.inf), words
-    barred = _barred(tokens, config, model.control_symbols)
-    impossible = model.impossible(output, state) or [[]] * len(barred)
-    return model.mixture(output, state).best(k, [a + b for a, b in zip(barred, impossible)], extra, memory)
+    barred = bars.after(tokens)
+    impossible = model.impossible(output, state)
+    if impossible is not None:
+        barred = torch.cat([barred, impossible], 1)
+    return model.mixture(output, state).best(k, barred, extra, memory)
 
 
-def _barred(tokens: Tensor, config: DecodeConfig, control: frozenset[int]) -> list[list[int]]:
-    """Words that may not follow each row of `tokens`. Symbols of `control` are not words: n-grams pass over them."""
-    barred = [*config.forbidden, *([EOS] if tokens.shape[1] <= config.min_length else [])]
-    if not config.block_ngrams:
-        return [barred] * len(tokens)
-    written = ([i for i in ids if i not in control] for ids in tokens[:, 1:].tolist())
-    return [barred + repeating(ids, config.block_ngrams) for ids in written]
+class _Bars:
+    """Words that may not be written: forbidden ones, [EOS] while a summary is too short, repeated n-grams' last ones.
+    Symbols of `control` are not words: n-grams pass over them."""
+
+    def __init__(self, config: DecodeConfig, control: Iterable[int], device: torch.device):
+        self.config = config
+        self.ids = torch.tensor([*config.forbidden, EOS], device=device)  # copied once, not at every step
+        self.control = torch.tensor([*control], dtype=torch.long, device=device)
+
+    def after(self, tokens: Tensor) -> Tensor:
+        """Ids [R, M] of those that may not follow `tokens` [R, length] ([BOS] first); -1 is none."""
+        ids = self.ids if tokens.shape[1] <= self.config.min_length else self.ids[:-1]
+        barred = ids.expand(len(tokens), -1)
+        if not self.config.block_ngrams:
+            return barred
+        return torch.cat([barred, repeating(tokens[:, 1:], self.config.block_ngrams, self.control)], 1)
 
 
-def repeating(tokens: list[int], n: int) -> list[int]:
-    """Words that would end an n-gram which `tokens` already holds."""
-    if len(tokens) < n:
-        return []
-    context = tokens[len(tokens) - n + 1 :]
-    return [tokens[i + n - 1] for i in range(len(tokens) - n + 1) if tokens[i : i + n - 1] == context]
+def repeating(tokens: Tensor, n: int, control: Tensor) -> Tensor:
+    """Words that would end an n-gram which a row of `tokens` [R, T] holds already: [R, T - n + 1] ids, -1 where none
+    would, without a column where T < n. n-grams pass over symbols of `control` [C]."""
+    places = tokens.shape[1] - n + 1
+    if places < 1:
+        return tokens[:, :0]
+    if len(control):  # symbols first, words after them in their order
+        symbols = (tokens[..., None] == control).any(-1)
+        tokens = tokens.gather(1, (~symbols).int().argsort(dim=1, stable=True))
+    ngrams = tokens.unfold(1, n, 1)  # [R, T - n + 1, n]
+    repeats = (ngrams[..., :-1] == tokens[:, None, places:]).all(-1)
+    if len(control):
+        repeats &= torch.arange(places, device=tokens.device) >= symbols.sum(1, keepdim=True)
+    return ngrams[..., -1].where(repeats, -1)
 
 
 def greedy_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
@@ -213,12 +236,13 @@ def _one_by_one(
     model.eval()
     state, extra = model.encode(batch), max(map(len, batch.unknown), default=0)
     config = config.among(model.config.vocab_size + extra)
+    bars = _Bars(config, model.control_symbols, batch.source.device)
     tokens = torch.full((len(batch), 1), BOS, device=batch.source.device)
     log_prob = torch.zeros(len(batch), device=batch.source.device)
     open_ = torch.ones(len(batch), dtype=torch.bool, device=batch.source.device)
     while open_.any():
         output, state = model.decode(tokens[:, -1:], state)
-        log_p, words = _best_words(model, output, state, tokens, config, k, extra)
+        log_p, words = _best_words(model, output, state, tokens, bars, k, extra)
         place = pick(log_p)
         log_p, word = (x.gather(1, place)[:, 0] for x in (log_p, words))
         log_prob = log_prob + log_p.where(open_, 0)
@@ -228,19 +252,43 @@ def _one_by_one(
     return [Hypothesis(ids, p, config.rank(p, len(ids) + 1)) for ids, p in zip(rows, log_prob.tolist())]
 
 
-def extract(model: Extractor, split, vocabulary: Vocabulary, batch_size: int = 16) -> list[list[str]]:
-    """The sentences that a model chooses of every document of a split (`choose`)."""
-    numbers = choices(model, batches(model, split, batch_size, vocabulary))
+def extract(
+    model: Extractor, split, vocabulary: Vocabulary, batch_size: int = 16, process: Process = ALONE
+) -> list[list[str]]:
+    """The sentences that a model chooses of every document of a split (`choose`). process: one of those that share
+    the batches; each has the sentences of all."""
+    numbers = by_length(partial(choices, model, process=process), model, split, vocabulary, batch_size)
     texts = (source_sentences(document, vocabulary) for document in split)
     return [[sentences[i] for i in chosen] for sentences, chosen in zip(texts, numbers)]
 
 
-def choices(model: Extractor, batches: Iterable[Batch]) -> list[list[int]]:
-    """Numbers of the sentences that a model chooses of every document of some batches."""
+def choices(model: Extractor, batches: Iterable[Batch], process: Process = ALONE) -> list[list[int]]:
+    """Numbers of the sentences that a model chooses of every document of some batches, which processes may share."""
     model.eval()
-    device = next(model.parameters()).device
-    choose = torch.no_grad()(lambda batch: model.choose(batch.to(device)))
-    return [chosen for of_batch in in_threads(choose, batches, threads_on(device)) for chosen in of_batch]
+    choose = torch.no_grad()(model.choose)
+    return _of_every_document(choose, next(model.parameters()).device, batches, process)
+
+
+def _of_every_document(function: Callable[[Batch], list], device, batches: Iterable[Batch], process: Process) -> list:
+    """What `function` gives of the documents of some batches, one for each."""
+    results = in_threads(lambda batch: function(batch.to(device)), process.share(batches), threads_on(device))
+    return [result for of_batch in process.gather(results) for result in of_batch]
+
+
+def by_length(
+    work: Callable[[Iterable[Batch]], list],
+    model: Summarizer | Extractor,
+    split,
+    vocabulary: Vocabulary,
+    batch_size: int = 16,
+    progress: Callable[[list], Iterable] = iter,
+) -> list:
+    """What `work` gives of the documents of a split, in their order. In a batch are documents of similar length, the
+    longest come first: little is padded, and processes that share the batches end together. Batches are the same
+    with any number of processes, and so is every number."""
+    order = sorted(range(len(split)), key=lambda i: -len(split[i].source))
+    found = work(progress(list(batches(model, [split[i] for i in order], batch_size, vocabulary))))
+    return [result for _, result in sorted(zip(order, found), key=itemgetter(0))]
 
 
 def batches(model: Summarizer | Extractor, split, batch_size: int, vocabulary: Vocabulary) -> Iterator[Batch]:
@@ -255,24 +303,30 @@ def source_sentences(document: EncodedDocument, vocabulary: Vocabulary) -> list[
 
 
 def summarize(
-    model: Summarizer, split, vocabulary: Vocabulary, config: DecodeConfig, batch_size: int = 16
+    model: Summarizer,
+    split,
+    vocabulary: Vocabulary,
+    config: DecodeConfig,
+    batch_size: int = 16,
+    process: Process = ALONE,
 ) -> list[list[str]]:
-    """The best summary of every document of a split, in sentences; copied words are the source's own."""
-    summaries = []
-    for document, best in zip(split, written(model, batches(model, split, batch_size, vocabulary), config)):
+    """The best summary of every document of a split, in sentences; copied words are the source's own. process: one
+    of those that share the batches; each has the summaries of all."""
+    write, summaries = partial(written, model, config=config, process=process), []
+    for document, best in zip(split, by_length(write, model, split, vocabulary, batch_size)):
         words = [i for i in best.ids if i not in model.control_symbols]
         summaries.append(vocabulary.sentences(words, document.unknown))
     return summaries
 
 
-def written(model: Summarizer, batches: Iterable[Batch], config: DecodeConfig) -> list[Hypothesis]:
-    """The best hypothesis of every document of some batches."""
-    device = next(model.parameters()).device
+def written(
+    model: Summarizer, batches: Iterable[Batch], config: DecodeConfig, process: Process = ALONE
+) -> list[Hypothesis]:
+    """The best hypothesis of every document of some batches, which processes may share: each has those of all."""
 
     def search(batch: Batch) -> list[Hypothesis]:
-        batch = batch.to(device)
         if config.sample:
             return sample_search(model, batch, config)
         return [best for best, *_ in beam_search(model, batch, config)]
 
-    return [best for of_batch in in_threads(search, batches, threads_on(device)) for best in of_batch]
+    return _of_every_document(search, next(model.parameters()).device, batches, process)

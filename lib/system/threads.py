@@ -6,7 +6,7 @@ beginning to end, and waits asleep.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -40,6 +40,12 @@ def threads_on(device: torch.device) -> int:
     return torch.get_num_threads() if device.type == "cpu" else 1
 
 
+def batches_ahead(device: torch.device) -> int:
+    """Updates whose batches are made in the background (`made_ahead`): none where a CPU computes, which has no core
+    to spare for it; otherwise the one that is computed and two more."""
+    return 0 if device.type == "cpu" else 3
+
+
 def in_threads(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
     """`function` of every item, in order, computed by `threads` threads that PyTorch gives one thread each.
 
@@ -53,13 +59,33 @@ def in_threads(function: Callable[[Item], Result], items: Iterable[Item], thread
         with torch_threads(1):
             return function(item)
 
+    yield from _in_order(_pool(threads), alone, items, threads)
+
+
+def made_ahead(
+    function: Callable[[Item], Result], items: Iterable[Item], count: int
+) -> Generator[Result, None, None]:
+    """`function` of every item, in order, made in the background by one thread, which has `count` items at most; 0:
+    made when they are asked for. An error is raised where its result is asked for. To be closed when no more is
+    wanted."""
+    if not count:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(1, thread_name_prefix="ahead") as thread:
+        yield from _in_order(thread, function, items, count)
+
+
+def _in_order(
+    pool: ThreadPoolExecutor, function: Callable[[Item], Result], items: Iterable[Item], count: int
+) -> Iterator[Result]:
+    """Results of a pool that is given `count` items before the first is taken, and then one for each."""
     items, running = iter(items), deque()
     try:
-        for item in islice(items, threads):
-            running.append(_pool(threads).submit(alone, item))
+        for item in islice(items, count):
+            running.append(pool.submit(function, item))
         while running:
             yield running.popleft().result()
-            running.extend(_pool(threads).submit(alone, item) for item in islice(items, 1))
+            running.extend(pool.submit(function, item) for item in islice(items, 1))
     finally:
         for left in running:  # after an error nothing goes on behind its back
             left.cancel() or left.exception()

@@ -31,6 +31,7 @@ from lib.papers.hierarchical_transformer.graphs import (
 from lib.runs.config import TrainConfig
 from lib.runs.loop import train_in_cache
 from lib.runs.run import Run
+from lib.system.devices import device_named
 from lib.system.errors import InputError
 from lib.system.fields import Count, as_kind
 from lib.system.files import write_whole
@@ -98,7 +99,7 @@ class ClusterOptions(ParagraphOptions):
         if self.ranking == "learned" and encoder.chooser is not None:
             model = _ranker(encoder, self.ranker_width)
             model.load_state_dict({name: torch.from_numpy(value) for name, value in encoder.chooser.items()})
-            scores = learned_scores(model.eval(), wide)
+            scores = learned_scores(model.to(device_named()).eval(), wide)
         else:
             scores = SCORES["order" if self.ranking == "learned" else self.ranking](wide, pieces)
         return list(choose_rows(wide, scores, self, pieces, documents))

@@ -27,6 +27,7 @@ from lib.models.sentence_extractors import SentencePointer, SentencePointerConfi
 from lib.runs.config import TrainConfig
 from lib.runs.loop import train_in_cache
 from lib.runs.search import batches, choices
+from lib.system.devices import device_named
 from lib.system.errors import InputError
 from lib.system.fields import Count, Natural, Share, as_kind
 
@@ -131,7 +132,7 @@ class SequenceOptions(ExtractOptions):
             pointer.load_state_dict(
                 {name: torch.from_numpy(value) for name, value in (encoder.chooser or {}).items()}
             )
-            chosen = _chosen(encoded, pieces, pointer.eval())
+            chosen = _chosen(encoded, pieces, pointer.to(device_named()).eval())
         return [encode_sequence(self.example(d), c, pieces, self) for d, c in zip(documents, chosen, strict=True)]
 
 

@@ -1,0 +1,213 @@
+"""Work that processes share: each has what one alone would have, bit for bit, and none waits for another by the clock
+while a corpus is prepared.
+
+    torchrun --standalone --nproc-per-node 2 -m tests.test_processes FOLDER NAME
+"""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+import lib
+from lib import intervene, score, summarize
+from lib.data.corpora import Corpus
+from lib.data.vocabulary import SPECIALS, Vocabulary
+from lib.evaluation.interventions import changes_of, log_probs
+from lib.papers import resolve
+from lib.runs.folder import read_metrics
+from lib.runs.loop import evaluate_loss, train
+from lib.runs.run import Run
+from lib.runs.search import DecodeConfig, by_length, extract, written
+from lib.system.devices import Process, default_device, device_named, processes, room_on
+from lib.system.files import project_root
+from lib.system.threads import torch_threads
+from tests.conftest import RAGGED, VOCAB, batch_of, make_planted_corpus, tiny_model
+from tests.test_summarize import RECORDS
+from tests.test_train import CONFIG, MEM2MEM, model
+
+OTHERS = [
+    {
+        "id": f"t{i}",
+        "section_names": ["Introduction", "Conclusion"],
+        "sections": [[f"Text {i} is read by a model."] * (1 + i % 4), ["It helps."]],
+        "abstract_text": [f"A text is read in {i} days."],
+    }
+    for i in range(7)
+]
+
+SYLLABLES = " ".join(a + b for a in "bdfgklmnp" for b in "aeiou")  # more words than a text has
+WORDS = {**RECORDS[0], "id": "words", "sections": [[SYLLABLES], ["It helps."]]}
+
+
+def shared_work(run: Run, process: Process) -> dict:
+    """All that processes share out, as JSON has it: batches of two documents, of several lengths."""
+    documents = run.documents(OTHERS)
+    encoded, summarizer, vocabulary = run.encode(documents), run.model, run.vocabulary
+    drawing = replace(run, decode=replace(run.decode, sample=3, min_length=0, max_length=9))
+    summaries = run.summarize(documents, attention=True, batch_size=2, process=process)
+    changes = changes_of(summarizer)
+    return {
+        "gathered": [process.gather(i * i for i in process.share(range(n))) for n in (0, 1, 2, 7)],
+        "summaries": [[s.sentences, s.score, {k: w.tolist() for k, w in s.attention.items()}] for s in summaries],
+        "drawn": [[s.text, s.score] for s in drawing.summarize(documents, batch_size=3, process=process)],
+        "extracts": extract(summarizer, encoded, vocabulary, 2, process),
+        "losses": [
+            evaluate_loss(summarizer, encoded, 2, len(vocabulary), tokens=tokens, by_words=by_words, process=process)
+            for tokens, by_words in ((None, False), (40, True))
+        ],
+        "changes": [log_probs(summarizer, encoded, c, 2, process=process).tolist() for c in changes.values()],
+        "agreements": [row["values"] for row in intervene.agreements(run, documents, process=process)],
+    }
+
+
+def commands(folder: Path, name: str) -> None:
+    """The commands that processes share, with what they write."""
+    run, out = str(folder / "run"), folder / name
+    corpus = ["--dataset", str(folder / "corpus")]
+    score.main(["run", run, *corpus, "--batch-size", "2", "--device", "cpu", "--output", f"{out}.scores.json"])
+    intervene.main([run, "another memory", *corpus, "--device", "cpu", "--output", f"{out}.changes.json"])
+    intervene.main([run, *corpus, "--attention", "--of", "summaries", "--device", "cpu"])
+    summarize.main([run, str(folder / "corpus" / "test.jsonl"), "--json", "--device", "cpu", "--html", f"{out}.html"])
+
+
+def trained_with(ahead: int, folder: Path) -> Path:
+    """The folder of a run whose processes have so many updates made in the background."""
+    config = replace(CONFIG, steps=5, batch_size=7, accumulate=3, validate_every=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lib.runs.loop.batches_ahead", lambda device: ahead)
+        return train(MEM2MEM, model(), make_planted_corpus(), config, folder, progress=False, device="cpu").folder
+
+
+def main(folder: Path, name: str) -> None:
+    with processes() as process, torch_threads(1):
+        work = shared_work(lib.load(folder / "run", device="cpu"), process)
+        (folder / f"{name}-{process.rank}.json").write_text(json.dumps(work), encoding="utf-8")
+        for ahead in (0, 3):
+            trained_with(ahead, folder / f"{name}-ahead-{ahead}")
+        commands(folder, name)
+
+
+def in_two_processes(*command: str, **env: str) -> subprocess.CompletedProcess:
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    return subprocess.run(
+        [*torchrun, *command], capture_output=True, text=True, cwd=project_root(), timeout=600,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(project_root()), **env},
+    )  # fmt: skip
+
+
+def test_processes_share_what_one_does(tmp_path, capsys):
+    setup = resolve("mem2mem", "demo", steps=4, batch_size=2)
+    corpus = setup.prepare(Corpus.from_records(train=[*RECORDS, WORDS], val=RECORDS[:2], test=RECORDS[:2]))
+    train(setup.recipe, setup.build(corpus), corpus, setup.train, tmp_path / "run", progress=False)
+    (tmp_path / "corpus").mkdir()
+    for split, records in (("train", RECORDS), ("val", RECORDS[:1]), ("test", OTHERS)):
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (tmp_path / "corpus" / f"{split}.jsonl").write_text(lines, encoding="utf-8")
+    done = in_two_processes("-m", "tests.test_processes", str(tmp_path), "two")
+    assert done.returncode == 0, done.stderr
+    capsys.readouterr()
+    main(tmp_path, "one")
+    expected = json.loads((tmp_path / "one-0.json").read_text(encoding="utf-8"))
+    assert expected["gathered"] == [[], [0], [0, 1], [0, 1, 4, 9, 16, 25, 36]]
+    for rank in (0, 1):
+        assert json.loads((tmp_path / f"two-{rank}.json").read_text(encoding="utf-8")) == expected
+    for name in ("scores", "changes"):
+        ours, theirs = (json.loads((tmp_path / f"{n}.{name}.json").read_text("utf-8")) for n in ("two", "one"))
+        assert (ours.pop("seconds", 0) == 0) == (theirs.pop("seconds", 0) == 0) and ours == theirs
+    written = [(tmp_path / f"{name}.summaries.jsonl").read_bytes() for name in ("two", "one")]
+    assert written[0] == written[1]
+    assert (tmp_path / "two.html").read_bytes() == (tmp_path / "one.html").read_bytes()
+    ahead, in_turn = (tmp_path / f"two-ahead-{count}" for count in (3, 0))
+    assert (ahead / "last.safetensors").read_bytes() == (in_turn / "last.safetensors").read_bytes()
+    losses = [[m["loss"] for m in read_metrics(folder)] for folder in (ahead, in_turn)]
+    assert losses[0] == losses[1] and len(losses[0]) == 5 + 3
+    assert done.stdout == capsys.readouterr().out.replace("one.", "two."), "said once"
+
+
+def test_a_batch_has_documents_of_similar_length(monkeypatch):
+    """The longest first; what is written stands in the documents' own order."""
+    writer, read, documents = tiny_model(), [], [RAGGED[i] for i in (1, 0, 2)]
+    vocabulary = Vocabulary([f"w{i}" for i in range(VOCAB - len(SPECIALS))])
+    encode = writer.encode
+    monkeypatch.setattr(writer, "encode", lambda batch: read.append(int(batch.source_mask.sum())) or encode(batch))
+    write = partial(written, writer, config=DecodeConfig(beam=2, min_length=1, max_length=5))
+    alone = [write([batch_of(document)])[0] for document in documents]
+    lengths = [read.pop() for _ in documents]
+    assert by_length(write, writer, documents, vocabulary, 1) == alone
+    assert read == sorted(lengths, reverse=True) != lengths[::-1]
+
+
+SLOW = """
+import os, sys, time
+from datetime import timedelta
+from pathlib import Path
+from lib.papers.hierarchical_transformer import ranking
+from lib.papers.paper import Setup
+from lib.system import devices
+from lib.train import main
+folder, rank_paragraphs, open_corpus = Path(sys.argv[1]), ranking.learned_ranking, Setup.open_corpus
+patience, devices.PATIENCE = devices.PATIENCE, timedelta(seconds=5)  # until the corpus is there
+
+def slowly(*arguments):
+    with open(folder / "times", "a") as file:
+        file.write("ranked")
+    while len([*folder.glob("begun*")]) < 2:
+        time.sleep(0.1)
+    time.sleep(15)
+    return rank_paragraphs(*arguments)
+
+def opened(*arguments, **options):
+    corpus = open_corpus(*arguments, **options)
+    devices.PATIENCE = patience
+    return corpus
+
+ranking.learned_ranking, Setup.open_corpus = slowly, opened
+(folder / f"begun{os.environ['RANK']}").touch()
+main(sys.argv[2:])
+"""
+
+
+def test_a_preparation_may_take_longer_than_processes_wait_for_each_other(tmp_path):
+    """That of a corpus for which a ranker is trained."""
+    (tmp_path / "slow.py").write_text(SLOW, encoding="utf-8")
+    arguments = ["hierarchical_transformer", "--preset=demo", "--limit=6", "--steps=2", "--batch-size=2"]
+    arguments += ["--options.ranker-steps=2", "--device=cpu", f"--output={tmp_path / 'run'}"]
+    done = in_two_processes(str(tmp_path / "slow.py"), str(tmp_path), *arguments)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "times").read_text(encoding="utf-8") == "ranked", "by one of them"
+    assert "waiting for another process that prepares" in done.stderr
+    assert lib.load(tmp_path / "run").step == 2
+
+
+# --------------------------------------------------------------------------------------------------------- devices
+
+
+def test_a_process_has_a_gpu_of_its_own(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    assert str(device_named()) == str(device_named("cuda")) == "cuda:2"
+    assert str(device_named("cuda:1")) == "cuda:1"
+    with default_device(torch.device("cpu")):
+        assert str(device_named()) == "cpu" and str(device_named("cuda")) == "cuda:2"
+    assert str(device_named()) == "cuda:2"
+
+
+@pytest.mark.parametrize(("memory", "room"), [(12, 12 * 2**30 // 64), (80, 80 * 2**30 // 64), (0.5, 2**24)])
+def test_the_scores_of_a_vocabulary_have_a_share_of_the_memory(monkeypatch, memory, room):
+    """A 64th of a GPU's, and never less than on a CPU."""
+    total = type("Properties", (), {"total_memory": int(memory * 2**30)})
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: total)
+    assert room_on.__wrapped__(torch.device("cuda", 0)) == room
+    assert room_on(torch.device("cpu")) == 2**24
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
