@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatch
 from itertools import groupby
@@ -79,10 +80,14 @@ def _in_a_process(names: list[str], device: str, folder: Path) -> None:
 
 
 def do_here(names: list[str], pieces: Pieces, device: str, folder: Path) -> None:
-    """Do pieces in this process, and write down each."""
+    """Do pieces in this process, and write down each. An error is printed, and its piece is not done."""
     for name in names:
         started = time.perf_counter()
-        made: dict[str, Any] = {"piece": name, "device": device, "code": code(name), **pieces[name](device)}
+        try:
+            made: dict[str, Any] = {"piece": name, "device": device, "code": code(name), **pieces[name](device)}
+        except Exception:  # of a kind that nobody has foreseen: the others are done all the same
+            traceback.print_exc()
+            continue
         made["took"] = round(time.perf_counter() - started, 1)
         write_json(path_of(folder, name), made)
         print(f"  {name}: {made['took']} s", flush=True)

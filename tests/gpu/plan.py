@@ -58,9 +58,11 @@ def count(case: Case, world: int) -> dict:
         losses = training._step(training.model)
         moments = sum(x.numel() * x.element_size() for s in training.optimizer.state.values() for x in s.values())
         return {
-            "documents": share(case, world), "parts": parts, "source": case.source, "target": case.target, "parameters": parameters,
+            "documents": share(case, world), "parts": parts, "source": case.source, "target": case.target,
+            "parameters": parameters,
             "flop": counts.flop, "moved": counts.moved, "launches": counts.launches,
-            "synchronisations": parts * device.synchronisations.total(), "optimizer_bytes": moments, "before_bytes": before,
+            "synchronisations": parts * device.synchronisations.total(), "optimizer_bytes": moments,
+            "before_bytes": before,
             "peak_bytes": counts.peak, "loss": losses["loss"].item(), "most_launched": counts.names.most_common(8),
             "operations": [[*operation, times] for operation, times in counts.operations.items()],
         }  # fmt: skip
@@ -134,9 +136,9 @@ def summary(found: dict[str, dict]) -> dict:
 
 
 def _without(piece: dict) -> dict:
-    return {
-        key: value for key, value in piece.items() if key not in ("piece", "device", "code", "took", "operations")
-    }
+    """What is kept of a piece."""
+    left_out = ("piece", "device", "code", "took", "operations")
+    return {key: value for key, value in piece.items() if key not in left_out}
 
 
 def _counted(counted: dict, world: int) -> dict:

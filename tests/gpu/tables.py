@@ -27,7 +27,7 @@ def label(row: dict, corpora: list[str]) -> str:
 
 
 def of_plan(summary: dict) -> dict[str, Table]:
-    """The plan's tables by their names: a step, the hours, the same estimate for a CPU, and curves to compare with."""
+    """The plan's tables by their names: a step, the hours, the same estimate for a CPU, and curves to compare."""
     rows = {label(row, list(row["updates"])): row for row in summary["rows"].values()}
     return {
         "gpu_step_table": table_of(
@@ -79,7 +79,8 @@ def of_curves() -> Table:
 def _of_step(counted: dict) -> list[str]:
     state = 4 * counted["parameters"] + counted["optimizer_bytes"]
     return [
-        f"{counted['documents']}", f"{counted['source']:,}, {counted['target']}", f"{counted['parameters'] / 1e6:.1f}M",
+        f"{counted['documents']}", f"{counted['source']:,}, {counted['target']}",
+        f"{counted['parameters'] / 1e6:.1f}M",
         f"{counted['flop'] / 1e12:.2f}", f"{counted['moved'] / 1e9:.0f}", f"{counted['launches']:,}",
         f"{counted['synchronisations']}", f"{state / 1e9:.2f}", f"{counted['peak_bytes'] / 1e9:.1f}",
     ]  # fmt: skip
@@ -157,10 +158,9 @@ def _steps(made: dict[str, dict]) -> str:
     lines = {}
     for name, row in made.items():
         planned, memory = row["planned_seconds"], row["memory_gb"]
-        lines[name] = [
-            f"{row['seconds']:.3f} s", f"{planned:.3f} s" if planned else "", f"{row['seconds'] / planned:.1f}" if planned else "",
-            f"{memory:.1f} GB" if memory else "", f"{row['planned_gb']:.1f} GB",
-        ]  # fmt: skip
+        beside = [f"{planned:.3f} s", f"{row['seconds'] / planned:.1f}"] if planned else ["", ""]
+        used = f"{memory:.1f} GB" if memory else ""
+        lines[name] = [f"{row['seconds']:.3f} s", *beside, used, f"{row['planned_gb']:.1f} GB"]
     return _table("An update", ["measured", "planned", "measured / planned", "memory", "planned memory"], lines)
 
 
