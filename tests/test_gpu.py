@@ -279,7 +279,7 @@ def test_make_gpu_on_the_pretend_device(tmp_path):
     step = results["kinds"]["step"]["read_again/float32"]
     assert step["planned_gb"] > 0.3 and 5 < step["loss"] < 12 and step["documents"] == 8
     text = (tmp_path / "pretend" / "results.md").read_text(encoding="utf-8")
-    assert text in done.stdout and "Nothing failed." in text and "| read_again/bf16 |" in text
+    assert text in done.stdout and "Nothing failed." in text and "| read_again/bf16 | no autocast |" in text
     again = in_a_process(*command)
     assert again.returncode == 0 and "to do" not in again.stdout and text in again.stdout
 
