@@ -87,6 +87,8 @@ SMALL = (
     Rule(r"MODULE \[ARGUMENTS \.\.\.\]", "lib.corpora"),
     Rule(r"^snakemake NAME", "snakemake -c1 mem2mem_table2"),
     # training, scoring, and what is made of them
+    Rule(r"^sbatch .* --wrap '(.*)'$", r"\1"),
+    Rule(r"^python -m tests\.gpu (?:plan|run)( .*)?$", r"\g<0> --list", quick=True),
     Rule(r"^(.*lib\.train .*) --resume$", r"\1 && \1 --resume"),
     Rule(r"lib\.train (?!.*--help)(?=\w)(\w+)", r"lib.train \1 --limit 4 --batch-size 2 --steps 2"),
     Rule(r"--nproc-per-node \d+", "--nproc-per-node 2"),
@@ -116,6 +118,8 @@ GIVEN = {
     "my/figures": documented.figures,
     "arxiv": documented.cohan,
     "pubmed": documented.cohan,
+    "arxiv-dataset": documented.cohan,
+    "pubmed-dataset": documented.cohan,
     "cnn_dailymail": documented.highlights,
     "multi_news": documented.clusters,
     "gigaword_folder": documented.headlines,

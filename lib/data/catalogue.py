@@ -115,8 +115,10 @@ MANUAL = {
         "of each page",
     ),
     "duc2004": ByHand(
-        "ask NIST for DUC 2004 (duc.nist.gov): input.txt and task1_ref0.txt to task1_ref3.txt, a text or headline "
-        "a line; where they are tokenised as Gigaword is, say so in corpus.json",
+        "ask NIST for DUC 2004 (duc.nist.gov) and put input.txt and task1_ref0.txt to task1_ref3.txt into one "
+        "folder, as make_DUC.py of the project facebookarchive/NAMAS makes them: a text or headline a line, the "
+        "first sentence of an article and, where it has fewer than 130 characters, the second joined to it by a "
+        "comma; texts are tokenised, which corpus.json has to say",
         "500 texts with four headlines each, for tests only",
         "by agreement",
         private=True,

@@ -4,6 +4,7 @@ refuse is a `Fault` that says where, and what makes the host wait for a GPU is c
     with pretend_device() as device:
         model.to(DEVICE)(batch.to(DEVICE))["loss"].backward()
     device.synchronisations         # by place, as "lib/layers/pointer.py:141"
+    device.watch = print            # is told of every operation, with its arguments and results as the CPU has them
 
 To import this registers the device with PyTorch for the rest of the process: let it be one of its own. What cuDNN,
 autocast, or kernels of a real GPU do cannot be seen here.
@@ -106,11 +107,19 @@ class PretendTensor(Tensor):
         raise Fault(f"{func}: the device is used outside of pretend_device()")
 
 
+@dataclass(frozen=True)
+class Backward:
+    """The gradient of a function that a GPU has as one kernel."""
+
+    function: Callable
+
+
 @dataclass
 class Device:
     """What was seen of a device: how often the host waited for it, by place."""
 
     synchronisations: Counter[str] = field(default_factory=Counter)
+    watch: Callable[[Any, Any, Any, Any], None] = lambda func, args, kwargs, results: None
 
     def wait(self) -> None:
         self.synchronisations[place()] += 1
@@ -175,10 +184,12 @@ class _Operations(TorchDispatchMode):
             _check_devices(name, args, tensors)
         if _waits(name, args, kwargs, here):
             self.device.wait()
-        result = func(*_inner(args), **_inner(kwargs))
+        inner = _inner(args), _inner(kwargs)
+        result = func(*inner[0], **inner[1])
         asked = kwargs.get("device")
         if name == "_local_scalar_dense" or not (_is_ours(asked) if asked is not None else here):
             return result
+        self.device.watch(func, *inner, result)
         if name == "_pack_padded_sequence":  # the sizes of the steps stay on the CPU
             return PretendTensor(result[0]), result[1]
         result = _outer(result)
@@ -309,16 +320,33 @@ class _Functions(TorchFunctionMode):
         if not any(isinstance(x, PretendTensor) for x in tensors):
             return F.scaled_dot_product_attention(*args, **kwargs)
         _check_devices("scaled_dot_product_attention", (), tensors)
-        return _in_one(F.scaled_dot_product_attention, args, kwargs)
+        return self._in_one(F.scaled_dot_product_attention, args, kwargs)
 
     def _recurrent(self, function: Callable) -> Callable:
         def read(*args) -> Any:
             if not any(isinstance(x, PretendTensor) for x in _tensors(args)):
                 return function(*args)
             _check_recurrent(function.__name__, args)
-            return _in_one(function, args, {})
+            return self._in_one(function, args, {})
 
         return read
+
+    def _in_one(self, function: Callable, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """A function that a GPU has as one kernel, on tensors of the device."""
+        leaves, structure = tree_flatten((args, kwargs))
+        places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, PretendTensor)]
+
+        def run(*inner: Tensor) -> tuple[Tensor, ...]:
+            values = dict(zip(places, inner))
+            args, kwargs = tree_unflatten([values.get(i, leaf) for i, leaf in enumerate(leaves)], structure)
+            result = function(*args, **kwargs)
+            return result if isinstance(result, tuple) else (result,)
+
+        def tell(backward: bool, results: Any) -> None:
+            self.device.watch(Backward(function) if backward else function, _inner(args), _inner(kwargs), results)
+
+        results = _InOne.apply(run, tell, *(leaves[i] for i in places))
+        return results if len(results) > 1 else results[0]
 
 
 def _check_recurrent(name: str, args: Sequence[Any]) -> None:
@@ -339,11 +367,13 @@ class _InOne(torch.autograd.Function):
     """A function that a GPU has as one kernel, and its gradient, computed by the CPU's."""
 
     @staticmethod
-    def forward(ctx, function, *tensors):
-        wanted = ctx.needs_input_grad[1:]
+    def forward(ctx, function, tell, *tensors):
+        wanted = ctx.needs_input_grad[2:]
         ctx.inputs = [x.inner.detach().requires_grad_(wants) for x, wants in zip(tensors, wanted)]
         with torch.set_grad_enabled(any(wanted)):
             ctx.results = function(*ctx.inputs)
+        ctx.tell = tell
+        tell(False, ctx.results)
         ctx.set_materialize_grads(False)
         return tuple(PretendTensor(x.detach()) for x in ctx.results)
 
@@ -353,19 +383,8 @@ class _InOne(torch.autograd.Function):
         pairs = [(result, slope.inner) for result, slope in zip(ctx.results, slopes) if slope is not None]
         results, known = zip(*pairs)
         learns = [x for x in ctx.inputs if x.requires_grad]
-        found = iter(torch.autograd.grad(results, learns, known, allow_unused=True))
-        return None, *(_outer(next(found)) if x.requires_grad else None for x in ctx.inputs)
-
-
-def _in_one(function: Callable, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    leaves, structure = tree_flatten((args, kwargs))
-    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, PretendTensor)]
-
-    def run(*inner: Tensor) -> tuple[Tensor, ...]:
-        values = dict(zip(places, inner))
-        args, kwargs = tree_unflatten([values.get(i, leaf) for i, leaf in enumerate(leaves)], structure)
-        result = function(*args, **kwargs)
-        return result if isinstance(result, tuple) else (result,)
-
-    results = _InOne.apply(run, *(leaves[i] for i in places))
-    return results if len(results) > 1 else results[0]
+        slopes_of_inputs = torch.autograd.grad(results, learns, known, allow_unused=True)
+        ctx.tell(True, slopes_of_inputs)
+        found, needs = iter(slopes_of_inputs), [x.requires_grad for x in ctx.inputs]
+        del ctx.inputs, ctx.results, ctx.tell  # as what PyTorch saves is let go of
+        return None, None, *(_outer(next(found)) if need else None for need in needs)

@@ -1,0 +1,96 @@
+"""What a person with a GPU needs: a plan without one, and checks with one.
+
+    python -m tests.gpu plan --keep            # what the papers' presets take, counted: hours and memory on two GPUs
+    python -m tests.gpu run                    # on a GPU: are the models the CPU's, how fast, how much memory
+    python -m tests.gpu run --device pretend   # the same pieces, tried without a GPU
+    python -m tests.gpu run 'step/*' --list    # what there is
+
+Both work in pieces, in the folder `runs/gpu`: a run that was stopped goes on where it was. `plan --keep` writes
+`tests/gpu/plan.json` and the tables of docs/gpu.md.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+
+from lib.papers.paper import slug
+from lib.results.kept import render
+from lib.system.command_line import command_parser, plain_errors
+from lib.system.files import project_root, write_json, write_whole
+from tests.gpu import checks, plan, tables
+from tests.gpu.pieces import chosen, do, do_here, finished
+from tests.gpu.places import DEVICES, called
+
+FOLDER = project_root() / "runs" / "gpu"
+PLAN = Path(__file__).parent / "plan.json"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = command_parser("tests.gpu", __doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("plan", "run", "piece"):
+        command = commands.add_parser(name)
+        command.add_argument("pieces", nargs="*", metavar="PIECE", help="names, or patterns such as 'step/*'")
+        command.add_argument("--device", choices=DEVICES, default="cuda" if name == "run" else "cpu")
+        command.add_argument("--folder", type=Path, default=FOLDER, help="where pieces are written")
+        command.add_argument("--list", action="store_true", help="name the pieces, and do nothing")
+        command.add_argument("--keep", action="store_true", help="put the plan into the texts")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        return {"plan": _plan, "run": _run, "piece": _piece}[args.command](args)
+
+
+def _piece(args) -> int:
+    do_here(args.pieces, {**plan.pieces(), **checks.pieces()}, args.device, args.folder)
+    return 0
+
+
+def _plan(args) -> int:
+    names = chosen(plan.pieces(), args.pieces)
+    if args.list:
+        print(*names, sep="\n")
+        return 0
+    folder = args.folder / "plan"
+    if left := do(names, args.device, folder):
+        print(f"not done: {', '.join(left)}")
+        return 1
+    if args.pieces:
+        return 0
+    summary = plan.summary({name: finished(folder, name) or {} for name in names})
+    print(*(tables.markdown(table) for table in tables.of_plan(summary).values()), sep="\n\n")
+    if args.keep:
+        write_json(PLAN, summary)
+        for name, table in tables.of_plan(summary).items():
+            write_json(project_root() / "figures" / f"{name}.json", table)
+        render()
+    return 0
+
+
+def _run(args) -> int:
+    names = chosen(checks.pieces(), args.pieces)
+    if args.list:
+        print(*names, sep="\n")
+        return 0
+    if args.device == "cuda" and not torch.cuda.is_available():
+        print(
+            f"PyTorch {torch.__version__} sees no GPU here, so nothing was run; "
+            "python -m tests.gpu run --device pretend tries the same without one",
+            file=sys.stderr,
+        )
+        return 0
+    folder = args.folder / slug(called(args.device))
+    left = do(names, args.device, folder)
+    found = {name: made for name in names if (made := finished(folder, name))}
+    planned = json.loads(PLAN.read_text(encoding="utf-8"))
+    results = checks.results(found, planned, called(args.device))
+    write_json(folder / "results.json", {**results, "not done": left, "pieces": found})
+    text = tables.of_results(results, left)
+    write_whole(folder / "results.md", text)
+    print(text)
+    return 1 if left or results["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

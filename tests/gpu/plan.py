@@ -1,0 +1,162 @@
+"""The plan: what a step of each paper's preset asks of a GPU, counted; and from that hours and memory on two GPUs.
+
+A step's time is the roofline of its operations (each takes its products by the peak, or its bytes by the bandwidth,
+whichever is longer), and a launch for each, one after the other; with several processes the gradients go once around
+the ring of GPUs besides. The same sum with a CPU's own numbers stands beside what a step takes on that CPU.
+"""
+
+import gc
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lib.runs import loop
+from tests.conftest import without_kernels
+from tests.gpu.cases import CASES, CORPORA, PAPER_CASES, Case
+from tests.gpu.machines import GPUS, LAUNCH, Machine, measured_cpu
+from tests.gpu.places import put_training
+
+WORLDS = (1, 4, 8)  # processes
+
+
+def pieces() -> dict[str, Callable[[str], dict]]:
+    """All pieces of the plan."""
+    found: dict[str, Callable[[str], dict]] = {"machine/cpu": lambda device: measured_cpu()}
+    for case in CASES:
+        for world in WORLDS:
+            found[f"count/{case}/{world}"] = lambda device, case=case, world=world: count(case, world)
+    for case in PAPER_CASES.values():
+        for way in ("kernels", "operations"):
+            found[f"cpu/{case}/{way}"] = lambda device, case=case, way=way: on_cpu(case, way == "kernels")
+    return found
+
+
+def share(case: Case, world: int) -> int:
+    """Documents of one process's part of an update."""
+    return -(-case.batch // world)
+
+
+def count(case: Case, world: int) -> dict:
+    """What one process's part of an update asks of a GPU, counted on the pretend device."""
+    from tests.gpu.counts import counted
+    from tests.tools.pretend_device import DEVICE
+
+    with tempfile.TemporaryDirectory() as folder, counted() as (device, counts):
+        training = put_training(case.training(DEVICE, Path(folder), share(case, world), world), DEVICE)
+        parameters = training.parameters
+        gc.collect()
+        before = counts.live
+        counts.start()
+        device.synchronisations.clear()
+        parts = first_part_alone(training, counts.times)
+        losses = training._step(training.model)
+        moments = sum(x.numel() * x.element_size() for s in training.optimizer.state.values() for x in s.values())
+        return {
+            "documents": share(case, world), "parts": parts, "source": case.source, "target": case.target,
+            "parameters": parameters,
+            "flop": counts.flop, "moved": counts.moved, "launches": counts.launches,
+            "synchronisations": parts * device.synchronisations.total(), "optimizer_bytes": moments,
+            "before_bytes": before,
+            "peak_bytes": counts.peak, "loss": losses["loss"].item(), "most_launched": counts.names.most_common(8),
+            "operations": [[*operation, times] for operation, times in counts.operations.items()],
+        }  # fmt: skip
+
+
+def first_part_alone(training: loop._Loop, after: Callable[[int], None]) -> int:
+    """Let an update compute the first of its parts, which are alike. Returns how many there are, which `after` is
+    told when the first is done."""
+    backward, losses = training._backward, []
+    parts = min(training.config.accumulate, len(training.corpus["train"]))
+
+    def once(*arguments: Any) -> Any:
+        if not losses:
+            losses.append(backward(*arguments))
+            after(parts)
+        return losses[0]
+
+    training._backward = once
+    return parts
+
+
+def on_cpu(case: Case, kernels: bool) -> dict:
+    """Seconds of an update on one thread of this CPU, as it is trained here, or by the operations that a GPU has. Of
+    parts that are alike the first is computed, and its seconds are counted as often as there are parts."""
+    torch.set_num_threads(1)
+    cpu = torch.device("cpu")
+    with tempfile.TemporaryDirectory() as folder, nullcontext() if kernels else without_kernels():
+        first = case.training(cpu, Path(folder), 2)
+        first._step(first.model)  # compiles
+        training, times = case.training(cpu, Path(folder), case.batch), []
+        started, wall = time.process_time(), time.perf_counter()
+        parts = first_part_alone(training, lambda parts: times.append(time.process_time()))
+        losses = training._step(training.model)
+        once = times[0] - started
+        return {
+            "seconds": time.process_time() - started + (parts - 1) * once, "parts": parts,
+            "wall": time.perf_counter() - wall, "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+            "loss": losses["loss"].item(), "kernels": kernels,
+        }  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------- the estimate
+
+
+def roofline(operations: list[list[int]], flop: float, bandwidth: float) -> float:
+    """Seconds of counted operations without their launches."""
+    return sum(max(f / flop, moved / bandwidth) * times for f, moved, _, times in operations)
+
+
+def exchange(machine: Machine, parameters: int, world: int) -> float:
+    """Seconds in which gradients of float32 go around the ring of `world` GPUs: each sends 2 (world - 1) / world of
+    them."""
+    return 2 * (world - 1) / world * 4 * parameters / machine.link
+
+
+def summary(found: dict[str, dict]) -> dict:
+    """What is kept of the pieces: per case and number of processes what was counted, and what follows from it."""
+    cpu = found["machine/cpu"]
+    rows = {}
+    for case in CASES:
+        rows[str(case)] = row = {"paper": case.paper, "preset": case.preset, "batch": case.batch, "by_processes": {}}
+        row["updates"] = {corpus: case.updates(corpus) for corpus in case.corpora}
+        for world in WORLDS:
+            counted = found[f"count/{case}/{world}"]
+            row["by_processes"][str(world)] = _counted(counted, world)
+        if f"cpu/{case}/kernels" in found:
+            row["cpu"] = _of_cpu(cpu, found, case)
+    machines = {name: {**vars(machine), "launch": LAUNCH} for name, machine in GPUS.items()}
+    corpora = {name: vars(lengths) for name, lengths in CORPORA.items()}
+    return {"machines": {**machines, "cpu": _without(cpu)}, "corpora": corpora, "rows": rows}
+
+
+def _without(piece: dict) -> dict:
+    """What is kept of a piece."""
+    left_out = ("piece", "device", "code", "took", "operations")
+    return {key: value for key, value in piece.items() if key not in left_out}
+
+
+def _counted(counted: dict, world: int) -> dict:
+    work = {
+        name: {p: roofline(counted["operations"], flop, gpu.bandwidth) for p, flop in gpu.flop.items() if p != "bf16"}
+        for name, gpu in GPUS.items()
+    }
+    exchanged = {name: exchange(gpu, counted["parameters"], world) for name, gpu in GPUS.items()}
+    return {**_without(counted), "work": work, "exchange": exchanged}
+
+
+def _of_cpu(cpu: dict, found: dict[str, dict], case: Case) -> dict:
+    counted = found[f"count/{case}/1"]
+    work = roofline(counted["operations"], cpu["flop"], cpu["bandwidth"])
+    ways = {way: _without(found[f"cpu/{case}/{way}"]) for way in ("kernels", "operations")}
+    return {"work": work, "launches": counted["launches"] * cpu["launch"], **ways}
+
+
+def step_seconds(counted: dict, gpu: str, precision: str = "float32") -> float:
+    """The plan's seconds of an update on a GPU, from what `summary` has of a case and a number of processes."""
+    return counted["work"][gpu][precision] + counted["launches"] * LAUNCH + counted["exchange"][gpu]

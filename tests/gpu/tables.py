@@ -1,0 +1,178 @@
+"""Tables of the plan and of what was measured, as numbers and texts that `lib.results.text` writes."""
+
+from collections.abc import Mapping
+from math import log
+
+from lib.papers import PAPERS
+from lib.results.text import markdown
+from lib.runs.folder import read_config, read_metrics
+from lib.system.files import trained_folder
+from tests.gpu.checks import TOLERANCE
+from tests.gpu.machines import GPUS, LAUNCH
+from tests.gpu.plan import WORLDS, step_seconds
+
+SHARES = (0.1, 0.25, 0.5, 0.75, 1)  # of a training
+COMMAND = "python -m tests.gpu plan --keep"
+Table = dict[str, object]
+
+
+def table_of(name: str, title: str, columns: list[str], lines: Mapping[str, list[str]], command: str = "") -> Table:
+    made = {"table": name, "title": title, "columns": columns, "lines": dict(lines)}
+    return {**made, "command": command} if command else made
+
+
+def label(row: dict, corpora: list[str]) -> str:
+    """A row's paper, preset and corpora."""
+    preset = "" if row["preset"] == "paper" else f" {row['preset'].replace('_', ' ')}"
+    return f"{PAPERS[row['paper']].title}{preset}, {' and '.join(name.partition(':')[0] for name in corpora)}"
+
+
+def of_plan(summary: dict) -> dict[str, Table]:
+    """The plan's tables by their names: a step, the hours, the same estimate for a CPU, and curves to compare."""
+    rows = {label(row, list(row["updates"])): row for row in summary["rows"].values()}
+    return {
+        "gpu_step_table": table_of(
+            "gpu_step_table",
+            "What one update asks of one GPU, counted",
+            ["documents", "words of a text, of a summary", "parameters", "TFLOP", "GB moved", "launches", "waits",
+             "weights and optimizer, GB", "at most, GB"],
+            {name: _of_step(row["by_processes"]["1"]) for name, row in rows.items()}, COMMAND,
+        ),
+        "gpu_hours_table": table_of(
+            "gpu_hours_table",
+            "Hours of the whole training, computed and not measured",
+            ["updates", *(f"{n} {gpu}" for gpu in GPUS for n in WORLDS), "of it launches (1 A100, 1 H100)"],
+            dict(line for row in summary["rows"].values() for line in _of_hours(row)), COMMAND,
+        ),
+        "gpu_cpu_table": table_of(
+            "gpu_cpu_table",
+            "The same estimate for one thread of a CPU, beside what an update took there",
+            ["products and memory", "launches", "estimate", "a GPU's operations, measured", "measured / estimate",
+             "compiled loops, measured", "memory of these"],
+            {name: _of_cpu(row["cpu"]) for name, row in rows.items() if "cpu" in row}, COMMAND,
+        ),
+        "gpu_curves_table": of_curves(),
+    }  # fmt: skip
+
+
+def of_curves() -> Table:
+    """The validation loss of the shipped runs by the share of their training, and the logarithm of what they choose
+    from."""
+    lines = {}
+    for paper in PAPERS.values():
+        for name, variant in paper.kept_runs.items():
+            folder = trained_folder(name)
+            losses = {m["step"]: m["nll"] for m in read_metrics(folder) if m["split"] == "val"}
+            nearest = [min(losses, key=lambda step, s=share: abs(step - s * max(losses))) for share in SHARES]
+            size = read_config(folder)["model"]["vocab_size"]
+            title = paper.title_of(variant)
+            lines[title] = [
+                f"{size:,}",
+                f"{log(size):.1f}",
+                f"{max(losses):,}",
+                *(f"{losses[n]:.2f}" for n in nearest),
+            ]
+    columns = ["words or pieces", "logarithm", "updates", *(f"{100 * share:g}%" for share in SHARES)]
+    title = "Validation loss (nats a word) of the shipped runs, after a share of their updates"
+    return table_of("gpu_curves_table", title, columns, lines, COMMAND)
+
+
+def _of_step(counted: dict) -> list[str]:
+    state = 4 * counted["parameters"] + counted["optimizer_bytes"]
+    return [
+        f"{counted['documents']}", f"{counted['source']:,}, {counted['target']}",
+        f"{counted['parameters'] / 1e6:.1f}M",
+        f"{counted['flop'] / 1e12:.2f}", f"{counted['moved'] / 1e9:.0f}", f"{counted['launches']:,}",
+        f"{counted['synchronisations']}", f"{state / 1e9:.2f}", f"{counted['peak_bytes'] / 1e9:.1f}",
+    ]  # fmt: skip
+
+
+def _of_hours(row: dict) -> list[tuple[str, list[str]]]:
+    """A line for each corpus."""
+    found, launched = [], row["by_processes"]["1"]["launches"]
+    for corpus, updates in row["updates"].items():
+        hours = {
+            gpu: [updates * step_seconds(row["by_processes"][str(n)], gpu) / 3600 for n in WORLDS] for gpu in GPUS
+        }
+        shares = [f"{100 * updates * launched * LAUNCH / 3600 / hours[gpu][0]:.0f}%" for gpu in GPUS]
+        cells = [f"{h:.0f}" if h >= 10 else f"{h:.1f}" for gpu in GPUS for h in hours[gpu]]
+        found.append((label(row, [corpus]), [f"{updates:,}", *cells, ", ".join(shares)]))
+    return found
+
+
+def _of_cpu(cpu: dict) -> list[str]:
+    estimate, measured = cpu["work"] + cpu["launches"], cpu["operations"]["seconds"]
+    return [
+        f"{cpu['work']:.2f} s", f"{cpu['launches']:.2f} s", f"{estimate:.2f} s", f"{measured:.2f} s",
+        f"{measured / estimate:.1f}", f"{cpu['kernels']['seconds']:.2f} s", f"{cpu['kernels']['peak_gb']:.1f} GB",
+    ]  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------- what was measured
+
+
+def of_results(results: dict, left: list[str]) -> str:
+    """What `run` has found, to be read."""
+    writers = {
+        "equality": _equality, "resume": _resume, "processes": _processes, "step": _steps, "kernels": _kernels,
+    }  # fmt: skip
+    parts = [f"# {results['device']}, PyTorch {results['torch']}"]
+    parts += [writers[kind](made) for kind, made in results["kinds"].items()]
+    if left:
+        parts.append(f"Not done: {', '.join(left)}. The same command goes on with them.")
+    parts.append(f"Failed: {', '.join(results['failed'])}." if results["failed"] else "Nothing failed.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(title: str, columns: list[str], lines: Mapping[str, list[str]]) -> str:
+    return markdown(table_of("gpu_results", title, columns, lines))
+
+
+def _equality(made: dict[str, dict]) -> str:
+    """Of each paper the variants, and the largest difference of any."""
+    lines = {}
+    for paper in dict.fromkeys(name.partition("/")[0] for name in made):
+        rows = [row for name, row in made.items() if name.startswith(f"{paper}/")]
+        found = {p: [row["difference"][p] for row in rows if p in row["difference"]] for p in TOLERANCE}
+        largest = [f"{max(values):.1e}" if values else "" for values in found.values()]
+        lines[paper] = [str(len(rows)), *largest, str(sum(not row["ok"] for row in rows))]
+    columns = ["variants", "float64", "float32", "bfloat16, the loss", "too far"]
+    return _table("Losses and gradients beside the CPU's, the largest difference", columns, lines)
+
+
+def _resume(made: dict[str, dict]) -> str:
+    lines = {
+        name: [f"{row['resumed']:.1e}", f"{row['again']:.1e}", ", ".join(row["not deterministic"]) or "none"]
+        for name, row in made.items()
+    }
+    columns = ["resumed", "made twice", "operations that are not deterministic"]
+    return _table("Weights beside those of a run that was not stopped", columns, lines)
+
+
+def _processes(made: dict[str, dict]) -> str:
+    (row,) = made.values()
+    if "left out" in row:
+        return f"Two processes: left out, there is {row['left out']}."
+    return f"Two processes: their losses differ from one's by {row['difference']:.1e} at most."
+
+
+def _steps(made: dict[str, dict]) -> str:
+    lines = {}
+    for name, row in made.items():
+        if "left out" in row:
+            lines[name] = [row["left out"], "", "", "", ""]
+            continue
+        planned, memory = row["planned_seconds"], row["memory_gb"]
+        beside = [f"{planned:.3f} s", f"{row['seconds'] / planned:.1f}"] if planned else ["", ""]
+        used = f"{memory:.1f} GB" if memory else ""
+        lines[name] = [f"{row['seconds']:.3f} s", *beside, used, f"{row['planned_gb']:.1f} GB"]
+    return _table("An update", ["measured", "planned", "measured / planned", "memory", "planned memory"], lines)
+
+
+def _kernels(made: dict[str, dict]) -> str:
+    lines = {
+        f"{paper}: {name}": [f"{percent:g}", f"{count:,}"]
+        for paper, row in made.items()
+        for name, (percent, count) in row["percent and count"].items()
+    }
+    return _table("The slowest kernels of an update", ["percent of the time", "calls"], lines)

@@ -1,0 +1,291 @@
+"""The plan for GPUs, and the checks that `make gpu` makes on one (`tests.gpu`), tried where there is none."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+
+import pytest
+import torch
+
+from lib.results.kept import kept_table
+from lib.runs import loop
+from lib.system.errors import InputError
+from lib.system.files import project_root
+from tests.gpu import checks, plan, tables
+from tests.gpu.__main__ import PLAN
+from tests.gpu.cases import CASES, CORPORA, PAPER_CASES
+from tests.gpu.machines import GPUS, LAUNCH
+from tests.gpu.pieces import chosen, do_here, finished, path_of
+
+ROOT = project_root()
+
+
+def kept_plan() -> dict:
+    return json.loads(PLAN.read_text(encoding="utf-8"))
+
+
+def in_a_process(*arguments: str) -> subprocess.CompletedProcess:
+    """A command in a process of its own: the pretend device changes PyTorch."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, cwd=ROOT, timeout=1800,
+        env={**own, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"},
+    )  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------------------------- counting
+
+COUNTING = """
+import torch
+from torch.nn import functional as F
+from tests.gpu.counts import counted
+from tests.tools.pretend_device import DEVICE
+
+def of(work, *shapes):
+    with counted() as (device, counts):
+        tensors = [torch.zeros(shape).to(DEVICE).requires_grad_() for shape in shapes]
+        counts.start()
+        work(*tensors)
+        return counts.flop, counts.moved, counts.launches
+
+with torch.no_grad():
+    print(of(lambda a, b: a @ b, (2, 3), (3, 5)))
+    print(of(lambda a: a.T[:1], (2, 3)))
+    print(of(lambda a, b: a + b.expand(2, 3), (2, 3), (1, 3)))
+    print(of(lambda a: a.add_(1), (2, 3)))
+    print(of(lambda a: a.zero_(), (2, 3)))
+    print(of(lambda a, b: a.addmm_(b, b), (3, 3), (3, 3)))
+    print(of(lambda a: a[torch.tensor([1]).to(DEVICE)], (100, 3)))
+    print(of(lambda a: torch.zeros_like(a), (2, 3)))
+print(of(lambda q, k: F.scaled_dot_product_attention(q, k, k).sum(), (1, 2, 3, 4), (1, 2, 5, 4)))
+with torch.no_grad():
+    layer, (_, _, launches) = torch.nn.LSTM(3, 2, batch_first=True), (0, 0, 0)
+    print(of(lambda x: torch.lstm(x, [torch.zeros(1, 7, 2, device=DEVICE)] * 2, [p.data.to(DEVICE) for p in
+          layer.parameters()], True, 1, 0.0, True, False, True), (7, 5, 3))[0])
+
+with counted() as (device, counts):
+    a = torch.zeros(1000).to(DEVICE).requires_grad_()
+    b = a.exp().exp()
+    print(counts.live, counts.peak)
+    b.sum().backward()
+    del b
+    print(counts.live)
+"""
+
+
+def test_operations_are_counted():
+    """By hand, in float32: products of 2 x 3 and 3 x 5 are 60 operations, and so on."""
+    done = in_a_process("-c", COUNTING)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:8] == [
+        str((60, 4 * (6 + 15 + 10), 1)),
+        str((0, 0, 0)),  # views
+        str((0, 4 * (6 + 3 + 6), 1)),  # what is repeated is read once
+        str((0, 4 * (6 + 6), 1)),
+        str((0, 4 * 6, 1)),  # written alone
+        str((54, 4 * (9 + 9 + 9 + 9), 1)),
+        str((0, 8 + 8 + 4 * 6 + 8, 2)),  # the index is copied; of 100 rows one is read
+        str((0, 4 * 6, 1)),
+    ]
+    flop, _, launches = eval(lines[8])
+    assert flop == 2 * 2 * 2 * 3 * 5 * 4 and launches == 2, "two products of 2 heads, and the sum"
+    assert int(lines[9]) == 2 * 35 * (8 * 3 + 8 * 2)
+    assert lines[10] == f"{3 * 4000} {3 * 4000}", "a, and both exponentials, which their slopes need"
+    assert int(lines[11]) == 2 * 4000, "a and its gradient"
+
+
+# ---------------------------------------------------------------------------------------------------------- plan
+
+
+def test_the_kept_tables_are_the_plans():
+    """Made again from `plan.json` and from the losses of the shipped runs: `python -m tests.gpu plan --keep`."""
+    for name, table in tables.of_plan(kept_plan()).items():
+        assert kept_table(name) == table, name
+
+
+def test_the_text_names_the_peaks_that_were_used():
+    text = (ROOT / "docs" / "gpu.md").read_text(encoding="utf-8")
+    flop, bandwidth, links = (
+        [f"{value(gpu) * factor:,.{digits}f}".removesuffix(".0") for gpu in GPUS.values()]
+        for value, factor, digits in (
+            (lambda gpu: gpu.flop["float32"], 1e-12, 1), (lambda gpu: gpu.bandwidth, 1e-9, 0),
+            (lambda gpu: 2 * gpu.link, 1e-9, 0),
+        )
+    )  # fmt: skip
+    assert f"{' and '.join(flop)} TFLOPS" in text and f"{' and '.join(bandwidth)} GB/s" in text
+    assert f"{' and '.join(links)} GB/s" in text and f"{1e6 * LAUNCH:g} µs" in text
+    kept = kept_plan()["machines"]
+    assert {name: kept[name]["flop"] for name in GPUS} == {name: gpu.flop for name, gpu in GPUS.items()}
+    assert {kept[name]["launch"] for name in GPUS} == {LAUNCH}
+
+
+def test_a_step_is_its_operations_its_launches_and_an_exchange():
+    a100 = GPUS["A100"]
+    operations = [[39e12, 2.039e12, 1, 1], [0, 4.078e12, 1, 2]]  # bound by products, and twice by memory
+    assert plan.roofline(operations, a100.flop["float32"], a100.bandwidth) == pytest.approx(2 + 2 * 2)
+    assert plan.exchange(a100, 75_000_000_000, 4) == pytest.approx(1.5), "1.5 times 300 GB by 300 GB/s"
+    assert plan.exchange(a100, 10**9, 1) == 0
+    counted = {"work": {"A100": {"float32": 6.0}}, "launches": 100_000, "exchange": {"A100": 0.5}}
+    assert plan.step_seconds(counted, "A100") == pytest.approx(6 + 1 + 0.5)
+
+
+def test_cases_have_the_sizes_of_their_presets():
+    sizes = {str(case): (case.source, case.target, case.batch) for case in CASES}
+    assert sizes["mem2mem paper arxiv"] == (2_000, 200, 16) and sizes["mem2mem paper newsroom"] == (751, 60, 16)
+    assert sizes["windowed CD_II cnn_dailymail"] == (781, 100, 12), "781 is the mean: less than 1,160"
+    assert sizes["read_again paper gigaword"] == (31, 17, 64)
+    assert CASES[0].updates("arxiv") == 15 * (203_037 // 16) and CASES[-2].updates("wikisum") == 500_000
+    assert list(PAPER_CASES) and all(str(PAPER_CASES[case.paper]) in sizes for case in CASES)
+    assert {name for case in CASES for name in case.corpora} == set(CORPORA)
+    for case in CASES:
+        assert max(len(d.source) for d in case.documents(3)) * case.batch <= (case.setup.train.batch_tokens or 10**9)
+
+
+def test_a_count_is_the_kept_one(tmp_path):
+    """Of the cheapest case: the code still asks for what the plan says."""
+    name = "count/read_again paper gigaword/8"
+    done = in_a_process("-m", "tests.gpu", "plan", name, "--folder", str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    made = finished(tmp_path / "plan", name)
+    kept = kept_plan()["rows"]["read_again paper gigaword"]["by_processes"]["8"]
+    assert made is not None and made["flop"] == kept["flop"] and made["parameters"] == kept["parameters"]
+    for what in ("launches", "moved", "peak_bytes"):
+        assert made[what] == pytest.approx(kept[what], rel=0.05), what
+
+
+PARTS = """
+from dataclasses import replace
+from lib.papers import PAPERS
+from tests.gpu import cases, plan
+
+class Small(cases.Case):
+    batch, parts = 4, 1
+
+    @property
+    def setup(self):
+        setup = PAPERS[self.paper].setup(self.preset)
+        return replace(setup, train=replace(setup.train, accumulate=self.parts))
+
+case = Small("read_again", "paper", ("gigaword",))
+one = plan.count(case, 1)
+Small.parts = 2
+two = plan.count(case, 1)
+print(one["launches"], two["launches"], two["parts"])
+"""
+
+
+def test_parts_of_an_update_are_counted_as_often_as_there_are():
+    """Of four documents in two parts: forward and backward twice, the optimizer once."""
+    done = in_a_process("-c", PARTS)
+    assert done.returncode == 0, done.stderr
+    one, two, parts = map(int, done.stdout.split())
+    assert parts == 2 and 1.8 * one < two < 2 * one
+
+
+# --------------------------------------------------------------------------------------------------------- pieces
+
+
+def test_pieces_are_chosen_by_patterns():
+    names = ["step/a/float32", "step/b/float32", "equality/a/x"]
+    assert chosen(names, []) == names and chosen(names, ["step/*", "*/x"]) == names
+    assert chosen(names, ["step/b/*"]) == names[1:2]
+    with pytest.raises(InputError, match=r"no piece is called 'steps'; there are equality/\*, step/\*"):
+        chosen(names, ["steps"])
+
+
+def test_every_piece_has_a_file_of_its_own():
+    names = [*plan.pieces(), *checks.pieces()]
+    assert len({path_of(Path("."), name) for name in names}) == len(names) > 80
+
+
+def test_a_finished_piece_is_not_done_again(tmp_path):
+    def work(device: str) -> dict:
+        return {"ok": True, "device given": device}
+
+    do_here(["step/x"], {"step/x": work}, "cpu", tmp_path)
+    made = finished(tmp_path, "step/x")
+    assert made is not None and made["device given"] == "cpu" and made["ok"]
+    path_of(tmp_path, "step/x").write_text(json.dumps({**made, "code": "another"}), encoding="utf-8")
+    assert finished(tmp_path, "step/x") is None, "other code has made it"
+
+
+# --------------------------------------------------------------------------------------------------------- checks
+
+
+def test_a_difference_is_a_share_of_the_largest_number():
+    one = {"loss": torch.tensor(2.0), "gradient of a": torch.tensor([4.0, 0.0])}
+    other = {"loss": torch.tensor(2.0), "gradient of a": torch.tensor([4.0, 1.0])}
+    assert checks.difference(other, one) == 0.25 and checks.difference(one, one) == 0
+    assert checks.difference({"loss": one["loss"]}, one) == float("inf")
+    assert checks.difference({**one, "loss": torch.tensor(float("nan"))}, one) == float("inf")
+
+
+def test_a_model_that_computes_something_else_is_found(monkeypatch):
+    """Weights that are a thousandth larger on one of the two devices."""
+    variant = next(v for v in checks.cases(checks.PAPERS) if str(v) == "read_again, abs bag")
+    assert checks.equality(variant, "cpu")["ok"]
+    calls = count()
+    monkeypatch.setattr(checks, "put", lambda model, place: _scaled(model, 1 + 0.001 * (next(calls) % 2)))
+    found = checks.equality(variant, "cpu")
+    assert not found["ok"] and found["difference"]["float64"] > 1e-6
+
+
+def _scaled(model, factor: float):
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(factor)
+    return model
+
+
+def test_a_run_that_does_not_go_on_as_it_was_is_found(monkeypatch):
+    """Without Adam's moments."""
+    variant = next(v for v in checks.cases(checks.PAPERS) if str(v) == "read_again, abs bag")
+    found = checks.resumed(variant, "cpu")
+    assert found["ok"] and found["resumed"] == found["again"] == 0
+    load = loop._Loop._load
+
+    def forgetful(self):
+        load(self)
+        self.optimizer.state.clear()
+
+    monkeypatch.setattr(loop._Loop, "_load", forgetful)
+    assert not checks.resumed(variant, "cpu")["ok"]
+
+
+def test_a_device_that_is_not_there_says_so_in_one_line():
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    done = in_a_process("-m", "tests.gpu", "run")
+    assert done.returncode == 0 and done.stdout == ""
+    assert re.fullmatch(r"PyTorch \S+ sees no GPU here, so nothing was run; python -m tests\.gpu .*\n", done.stderr)
+
+
+FEW = ("equality/read_again/abs *", "resume/read_again", "processes/*", "step/read_again/*", "kernels/read_again")
+
+
+def test_make_gpu_on_the_pretend_device(tmp_path):
+    """A few pieces to their end, and once more: then nothing is left to do."""
+    command = ("-m", "tests.gpu", "run", *FEW, "--device", "pretend", "--folder", str(tmp_path))
+    done = in_a_process(*command)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads((tmp_path / "pretend" / "results.json").read_text(encoding="utf-8"))
+    assert not results["failed"] and not results["not done"] and len(results["pieces"]) == 8
+    assert results["kinds"]["resume"]["read_again"]["resumed"] == 0
+    step = results["kinds"]["step"]["read_again/float32"]
+    assert step["planned_gb"] > 0.3 and 5 < step["loss"] < 12 and step["documents"] == 8
+    text = (tmp_path / "pretend" / "results.md").read_text(encoding="utf-8")
+    assert text in done.stdout and "Nothing failed." in text and "| read_again/bf16 | no autocast |" in text
+    again = in_a_process(*command)
+    assert again.returncode == 0 and "to do" not in again.stdout and text in again.stdout
+
+
+@pytest.mark.long
+def test_two_processes_train_as_one(tmp_path):
+    command = ("-m", "tests.gpu", "run", "processes/two", "--device", "cpu", "--folder", str(tmp_path))
+    done = in_a_process(*command)
+    assert done.returncode == 0 and "Two processes: their losses differ" in done.stdout, done.stdout + done.stderr
