@@ -212,7 +212,9 @@ def nll_by_seed(t):
     *rest, largest = np.sort(second)
     ranges = [f"{f(values):.2f}" for values in (first, rest) for f in (np.min, np.max)]
     both = grid_of(t)[LOSSES["both"]]["nll"][1]
-    return ranges == ["0.05", "1.10", "0.01", "0.07"] and len(rest) == 24 and largest == both and f"{both:.2f}" == "0.41"
+    return (
+        ranges == ["0.05", "1.10", "0.01", "0.07"] and len(rest) == 24 and largest == both and f"{both:.2f}" == "0.41"
+    )
 
 
 def by_chance_or_by_seed(recall):
@@ -328,7 +330,9 @@ def test_numbers_of_interventions_stand_on_the_page_as_they_were_measured(page):
 def test_what_is_said_of_the_slots_that_are_read(page, documents):
     (_, read) = kept("mem2mem_real_memory")["panels"]
     most = 1 + np.array(read["weights"]).argmax(0)  # of each step, from step 1 at place 0
-    said = "when slot 5 is read most, as at every step from 71 on (Figure 7, right; slot 6 at 16 of the 18 steps before)"
+    said = (
+        "when slot 5 is read most, as at every step from 71 on (Figure 7, right; slot 6 at 16 of the 18 steps before)"
+    )
     assert said in page
     assert (most[70:] == 5).all() and (most[52:70] == 6).sum() == 16
     after_40 = np.stack([np.array(p["weights"])[:, 40:].mean(1) for p in kept("mem2mem_trained_figure4")["panels"]])
