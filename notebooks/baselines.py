@@ -130,7 +130,7 @@ A bidirectional GRU over all words of the text, one GRU that writes, and attenti
 
 The score of a word, with the coverage $cov_{ti}=\sum_{t'<t}\alpha_{t'i}$ in Ptr-Gen alone:
 
-$$\begin{gathered}e_{ti}=v^\top\tanh(W_hh_i+W_dh^{(d)}_t+w_c\,cov_{ti}+b)\\
+$$\begin{gathered}e_{ti}=v^\top\tanh(W_hh_i+W_dh^{(d)}_t+w_{cov}\,cov_{ti}+b)\\
 \alpha_t=\mathrm{softmax}(e_t),\qquad c_t=\sum_i\alpha_{ti}h_i\end{gathered}\tag{P1}$$
 
 The vocabulary's probabilities, through a bottleneck, and the switch:
@@ -221,7 +221,7 @@ With $q_t=[\mathrm{cell}_t;h_t]$ of the decoder, the sections' weights, the word
 
 $$\beta_t=\mathrm{softmax}_j\bigl(v_s^\top\tanh(W_{hs}g_j+W_{ss}q_t+b_s)\bigr)\tag{C4}$$
 
-$$e_{tji}=v^\top\tanh(W_hh_{ji}+W_sq_t+w_c\,cov_{tji}+b)\tag{C5}$$
+$$e_{tji}=v^\top\tanh(W_hh_{ji}+W_sq_t+w_{cov}\,cov_{tji}+b)\tag{C5}$$
 
 $$\alpha_t=\mathrm{softmax}_{ji}(\beta_{tj}\,e_{tji}),\qquad c_t=\sum_{ji}\alpha_{tji}h_{ji}\tag{C6}$$
 
@@ -255,9 +255,9 @@ def c4_to_c6(model, h, g, section_of, query, coverage):
     """Weights of all words [n]."""
     hidden = [model.section_key(g_j) + model.section_query(query) for g_j in g]
     beta = torch.cat([model.section_v(torch.tanh(x)) for x in hidden]).softmax(0)
-    w_c = model.word_coverage.weight[:, 0]
+    w_cov = model.word_coverage.weight[:, 0]
     hidden = [model.word_key(h_i) + model.word_query(query) for h_i in h]
-    e = [model.word_v(torch.tanh(x + w_c * c))[0] for x, c in zip(hidden, coverage)]
+    e = [model.word_v(torch.tanh(x + w_cov * c))[0] for x, c in zip(hidden, coverage)]
     return torch.stack([beta[j] * e_i for j, e_i in zip(section_of, e)]).softmax(0)
 
 

@@ -142,7 +142,7 @@ tables of scores: a score against an abstract says nothing about a headline ([it
 
 # 2. The way of writing is worth more than any model's idea
 
-Every summary is cut to at most the same number of words (column *words*: some end earlier) and scored by ROUGE $F_1$ in percent, with 95% bootstrap intervals over documents. **R-Lsum** is the summary-level R-L. *repeated* is the share of trigrams that a summary has said before, *copied* the share of its 5-grams that stand in the paper, and *a summary* the time of beam search for one document.
+Every summary is cut to at most the same number of words (column *words*: some end earlier) and scored by ROUGE $F_1$ in percent, with 95% bootstrap intervals over documents. **R-Lsum** is the summary-level R-L. *repeated* is the share of a summary's trigrams (three words or marks in a row) that it has said before, *copied* the share of its 5-grams that stand in the paper, and *a summary* the time of beam search for one document.
 
 Lead, LexRank and the oracle read the whole paper. The oracle sees the reference and shows about how far one can get by choosing sentences. Each model decodes by plain beam search, as its paper does, and again with trigram blocking: no three words (or pieces) in a row are written twice.
 """
@@ -217,7 +217,9 @@ r"""
 **What to see in Figure 1.** None of the models has learned from these papers. With trigram blocking Mem2Mem is level with LexRank, and both are far above Lead. The windowed model is seven points below Mem2Mem, although on the corpus that both have learned from it is only a point below (48.2 and 49.1 R-1): in these papers it seldom reads the conclusion, and not where it expects it
 ([its page](windowed.ipynb) changes the order of sections). The hierarchical transformer has learned from as many papers, but it is eight and a half points below Lead: nothing in it copies, and it takes little from the text. With copying, which is ours and not the paper's (*HT + copying*), it is level with Lead here, and eight points above Lead on the corpus that it has learned from.
 
-ROUGE does not say whether a summary keeps to its paper. The second table shows what of the same summaries is **not in the text**, in percent: numbers (1,635 is 1635; `<dig>` is none), names (words that the papers write with a capital inside of sentences), and pairs of neighbouring words. Only spelling is compared, so a number that the paper has for something else is not seen ([more](../docs/reproduce.md#what-is-not-in-the-text)).
+Why is *repeated* 3% for the hierarchical transformer, although trigram blocking allows no trigram twice? It writes pieces, and blocking is of pieces, while the column counts words and marks. `2)` is one piece, but a number and a bracket. No trigram of its pieces is there twice; of 6,442 trigrams of words and marks 213 are, 193 of them in three of the 30 summaries, which go on in lists such as *2) 2) 3)*.
+
+ROUGE does not say whether a summary keeps to its paper. The second table shows what of the same summaries is **not in the text**, in percent: numbers (1,635 is 1635; `<dig>`, which stands for a number in the corpus that these models have learned from and is shown as [number] below, is none), names (words that the papers write with a capital inside of sentences), and pairs of neighbouring words. Only spelling is compared, so a number that the paper has for something else is not seen ([more](../docs/reproduce.md#what-is-not-in-the-text)).
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -238,7 +240,7 @@ pd.DataFrame.from_dict(support, orient="index")[columns]
 # %% [markdown]
 r"""
 **What to see.** By ROUGE the windowed model and *HT + copying* are equal (R-1 38.5 and 39.0). By their numbers they are not: every number that the windowed model writes stands in its paper, but 16.9% [11.4, 22.8] of those of *HT + copying* do not. It spells numbers in pieces, and the windowed model copies them whole. The abstracts have 6.8% [2.1, 12.7], such as numbers of tables (on 99 papers 15.6%, as many as *HT + copying* with 15.2%: [more](../docs/reproduce.md#what-is-not-in-the-text)).
-Mem2Mem writes no number of its own on these 30 papers either (on 99: 0.9%), which does not make the numbers right: in its summary of the first paper of part 4 (further on than is shown there) it gives the age as *60–83°C*. Without copying, 28% [9, 60] of the names and 64% [60, 68] of the word pairs that the hierarchical transformer writes are not in the paper.
+Mem2Mem writes no number of its own on these 30 papers either (on 99: 0.9%), which does not make the numbers right: in its summary of the first paper of part 4 (further on than is shown there) it gives the age of the participants as 60 to 83 degrees (*60–83°C*). Without copying, 28% [9, 60] of the names and 64% [60, 68] of the word pairs that the hierarchical transformer writes are not in the paper.
 
 # 3. Which differences are real
 

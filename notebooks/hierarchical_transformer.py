@@ -325,7 +325,7 @@ r"""
 ## (1) to (6) The ranker: which paragraphs to read
 
 Without it, the model reads the first paragraphs that fit, whatever they say. One LSTM reads the title, another one reads a paragraph. The title becomes one vector: the largest value of each dimension over its words. This vector is joined to every word of the
-paragraph. The result is reduced in the same way, and a logistic regression gives the score.
+paragraph. The result is reduced in the same way, and a logistic regression gives the score. (The paper gives no reason for the maximum, and whether a mean would do was not measured here.)
 
 $$\{u_{t1},\dots\}=\mathrm{lstm}_t(\{w_{t1},\dots\})\tag{1}$$
 
@@ -461,7 +461,7 @@ checks.line(
 r"""
 ## (11), (12) A local layer
 
-Inside one paragraph every word looks at every word; this is where *it* can meet the name of its town, at a fraction of what attention between all words costs. $\mathrm{MHAtt}$ is multi-head attention (Vaswani et al. 2017): each head maps the words $X$ to queries, keys and values of width
+Inside one paragraph every word looks at every word; this is where *it* can meet the name of its town, at a fraction of what attention between all words costs. (What is left without local layers was not measured: each model of part 1 has at least two.) $\mathrm{MHAtt}$ is multi-head attention (Vaswani et al. 2017): each head maps the words $X$ to queries, keys and values of width
 $d_{head}$ and gives $\mathrm{softmax}(QK^\top/\sqrt{d_{head}})V$; the heads are joined and mixed by one more matrix. $\mathrm{FFN}(x)=W_2\,\mathrm{ReLU}(W_1x)$ works on each word alone;
 $\mathrm{LN}$, layer normalisation, gives a vector mean 0 and variance 1, scaled and shifted by learned numbers.
 

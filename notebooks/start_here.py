@@ -1302,6 +1302,7 @@ Three letters that change their meaning: $\alpha_i$ is the importance of a word 
 | Lead, LexRank, oracle | first sentences; most central sentences; the sentences that fit the reference best, chosen by looking at it |
 | length penalty | what $\log P$ is divided by before hypotheses are compared: (12) |
 | n-gram, trigram | $n$ words in a row, three |
+| nat | the unit of $-\log P$ with the natural logarithm: a word that loses 0.7 nats is half as probable |
 | pointer-generator | generates or copies each word, by a switch: (9) |
 | R-1, R-2, R-L, R-Lsum | ROUGE $F_1$ in percent: (17) to (20) |
 | reference | the summary that a person wrote |

@@ -287,7 +287,8 @@ print("the text above:", " ".join(words[i] for i in example.target))
 for part, take_away in LEFT_OUT.items():
     changed = take_away(fact_model)
     summary = [step.word for step in fact_steps(changed, example)]
-    print(f"without {part}:", " ".join(summary))
+    named = "all parts" if part == "nothing" else f"without {part}"
+    print(f"{named}:", " ".join(summary))
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -304,7 +305,7 @@ task_table(
     "windows",
     measures,
     {f"without {part}": f"windows without {part}" for part in LEFT_OUT},
-)
+).rename({"without nothing": "all parts"})
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
@@ -439,7 +440,7 @@ checks.line(
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-How good are such links on papers? 122 sentences in the abstracts of 48 papers share five words or more in a row with one sentence of the text alone: they were copied from it. The table has how often that sentence is linked, in percent of the 122 with intervals over papers (`python -m lib.windows`).
+How good are such links on papers? 122 sentences in the abstracts of 48 papers share five words or more in a row with one sentence of the text alone: they were copied from it. The table has how often that sentence is linked (*first*), and how often it is among the three most similar (*first three*), in percent of the 122 with intervals over papers; *difference* is to the sums (`python -m lib.windows`).
 
 <details><summary>Predict: which links more of the copied sentences to their source, sums of trained vectors or word counts?</summary>
 
@@ -1097,7 +1098,7 @@ Training and validation loss fall together. A demo run learns its hundred papers
 ## A reference with its symbols, and a summary
 
 The reference of one test paper is marked (2) to (4) with vectors that are learned from the training documents of `dataset`: a few papers, while the shipped run had 31,077. The summary is written with beam search and trigram blocking: no three words in a row are written twice. Symbols are
-shown here, and removed before scoring.
+shown here, and removed before scoring. `<dig>` stands for a number, as in the corpus that the run has learned from; [UNK] for a word that the vocabulary lacks.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -1177,7 +1178,7 @@ Attention ranks the sentences nearly as the gradient does (rank agreement 0.92 [
 ## It needs the conclusion, and needs it last
 
 ROUGE F1 in percent with a seeded 95% bootstrap interval over documents. Lead and LexRank choose sentences of the full paper; the oracle sees the reference. All
-summaries are cut to the same number of words. *Repeated*: trigrams that the summary has written before. *Copied*: 5-grams that stand in the text.
+summaries are cut to the same number of words. *Repeated* is the share of a summary's trigrams that it has written before, *copied* the share of its 5-grams that stand in the text.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -1222,7 +1223,7 @@ r"""
 r"""
 ## Chunks are better than windows on papers
 
-The same words are cut into as many chunks as they have windows, and each chunk is summarized alone by the shipped run in an equal share of the words (`python -m lib.windows`).
+The same words are cut into as many chunks as they have windows, and each chunk is summarized alone by the shipped run in an equal share of the words (`python -m lib.windows`). *Difference* is to windows, with its interval; *repeated* is the share of the trigrams that the summary has written before.
 
 <details><summary>Predict: the windows were learned, chunks were not. Which summaries share more words with the abstracts?</summary>
 
@@ -1232,7 +1233,8 @@ Those of chunks, cut anywhere or between sentences.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-papers_table("chunks", ["R-1", "difference", "repeated"])
+chunks = papers_table("chunks", ["R-1", "difference", "repeated"])
+chunks.assign(repeated=chunks["repeated"].map("{:.1%}".format))
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
@@ -1243,7 +1245,7 @@ r"""
 r"""
 ## A text far longer than any in training
 
-Here the model reads the longest of the test papers whole; in training it saw only the first words of each section. For every window it may write as many words as in training.
+Here the model reads the longest of the test papers whole; in training it saw only the first words of each section. For every window it may write as many words as in training. (The article reads a text of 18,136 words, after training on 1,160 at most; it shows what was written and no score.)
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]

@@ -30,7 +30,9 @@ from lib.data.vocabulary import EOS, Vocabulary
 from lib.data.words import tokenize
 from lib.evaluation.interventions import Change, changes_of, log_probs, without_unit
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
+from lib.pages import diagrams
 from lib.pages.diagrams import live_picture
+from lib.pages.pictures import PICTURES
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.runs import live_page
 from lib.runs.live_page import (
@@ -586,7 +588,7 @@ def test_texts_of_the_command_are_the_papers_of_the_page_and_stay(trained, tmp_p
 
 
 def test_the_picture_is_the_one_of_the_pages():
-    """Boxes, arrows and the equations that light them; to draw it again: lib.pages.diagrams.live_picture."""
+    """Boxes, arrows and the equations that light them. `make figures` draws it again."""
 
     def drawn(text):
         return re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.0f}", text)
@@ -597,6 +599,21 @@ def test_the_picture_is_the_one_of_the_pages():
     ours, expected = (LIVE / "mem2mem.svg").read_text(encoding="utf-8"), live_picture("mem2mem")
     assert ids(ours) == ids(expected) and len(set(ids(ours))) == len(ids(ours)) > 40
     assert drawn(ours) == drawn(expected)
+
+
+def test_the_command_draws_the_pictures_of_live_pages_again(tmp_path, monkeypatch):
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "mem2mem.svg").write_text("old", encoding="utf-8")
+    for name, value in (
+        ("LIVE", tmp_path),
+        ("project_root", lambda: tmp_path),
+        ("PICTURES", {"mem2mem": PICTURES["mem2mem"]}),
+    ):
+        monkeypatch.setattr(diagrams, name, value)
+    diagrams.main([str(tmp_path / "figures")])
+    assert (tmp_path / "mem2mem.svg").read_text(encoding="utf-8") == live_picture("mem2mem")
+    diagrams.main([str(tmp_path)])
+    assert sorted(path.name for path in tmp_path.glob("*.svg")) == ["mem2mem.svg", "model_mem2mem.svg"]
 
 
 # ---------------------------------------------------------------------------------------------------- in a browser

@@ -237,8 +237,21 @@ def all_found_in_four_pairs(t):
 
 def nll_by_seed(t):
     first, second = np.array([row["nll"] for row in grid_of(t).values()]).T
-    ranges = [f"{f(values):.2f}" for values in (first, second) for f in (np.min, np.max)]
-    return ranges == ["0.05", "1.10", "0.01", "0.41"] and second.max() == grid_of(t)[LOSSES["both"]]["nll"][1]
+    *rest, largest = np.sort(second)
+    ranges = [f"{f(values):.2f}" for values in (first, rest) for f in (np.min, np.max)]
+    both = grid_of(t)[LOSSES["both"]]["nll"][1]
+    return (
+        ranges == ["0.05", "1.10", "0.01", "0.07"] and len(rest) == 24 and largest == both and f"{both:.2f}" == "0.41"
+    )
+
+
+def by_chance_or_by_seed(recall):
+    """No read loss: nothing, or a third. The least: one seed nothing and the other much more, or both a third."""
+    without = max(values.max() for (_, read), values in recall.items() if read == 0)
+    gaps = {comp: np.ptp(values) for (comp, read), values in recall.items() if read == 0.001}
+    third = recall[0.1, 0.001]
+    by_seed = all(gap > 0.4 for comp, gap in gaps.items() if comp < 0.1)
+    return without < 0.36 and by_seed and abs(third - 1 / 3).max() < 0.03
 
 
 def rises_without_compression(row):
@@ -297,14 +310,14 @@ SAID = {  # words of the page: what must hold of the committed numbers
         lambda t: all_found_in_four_pairs(t)
     ),
     "Without $\\mathcal L^{(read)}$ heads find none, or as many as by chance; "
-    "with $\\lambda_2=0.001$ the seed decides": lambda t: (
-        max(row["recall"].max() for (_, read), row in grid_of(t).items() if read == 0) < 0.36
-        and np.ptp(grid_of(t)[0.001, 0.001]["recall"]) > 0.9
+    "with $\\lambda_2=0.001$ the seed decides, but with $\\lambda_1=0.1$ both seeds find as many as by chance": (
+        lambda t: by_chance_or_by_seed({pair: row["recall"] for pair, row in grid_of(t).items()})
     ),
     "Where $\\lambda_2$ is 1 and $\\lambda_1$ at most 0.01, no head is sharp": lambda t: (
         max(row["strongest"].max() for (comp, read), row in grid_of(t).items() if read == 1 and comp <= 0.01) < 0.2
     ),
-    "with seed 0 it is between 0.05 and 1.10, with seed 1 between 0.01 and 0.41, and that is *both*": (
+    "with seed 0 it is between 0.05 and 1.10; with seed 1 between 0.01 and 0.07 for 24 pairs, and 0.41 for "
+    "$\\lambda_1=0.01$, $\\lambda_2=0.1$, the pair of the model at the top, which is called *both*": (
         lambda t: nll_by_seed(t)
     ),
     "A model of part 1 that is trained without any write has a higher nll (1.06 in place of 0.29)": lambda t: (
@@ -343,10 +356,14 @@ def test_numbers_of_interventions_stand_on_the_page_as_they_were_measured(page):
 
 
 def test_what_is_said_of_the_slots_that_are_read(page, documents):
-    first, *others = [np.array(panel["weights"]) for panel in kept("mem2mem_trained_figure4")["panels"]]
-    late = first[:, 40:].mean(1)
-    assert "when slot 5 is read most, from word 40 on" in page and late.argmax() == 4
-    after_40 = np.stack([weights[:, 40:].mean(1) for weights in (first, *others)])
+    (_, read) = kept("mem2mem_real_memory")["panels"]
+    most = 1 + np.array(read["weights"]).argmax(0)  # of each step, from step 1 at place 0
+    said = (
+        "when slot 5 is read most, as at every step from 71 on (Figure 7, right; slot 6 at 16 of the 18 steps before)"
+    )
+    assert said in page
+    assert (most[70:] == 5).all() and (most[52:70] == 6).sum() == 16
+    after_40 = np.stack([np.array(p["weights"])[:, 40:].mean(1) for p in kept("mem2mem_trained_figure4")["panels"]])
     middle = after_40[:, [3, 4, 5]].sum(1)
     assert f"together have {middle.min():.0%} to {middle.max():.0%}".replace("% to", " to") in documents
     assert after_40[:, [0, 2]].min() > 0.005 and after_40[:, [0, 2]].max() < 0.025

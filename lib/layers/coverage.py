@@ -10,7 +10,7 @@ from lib.layers.kernels import arrays, compiled, coverage_backward, coverage_for
 class CoverageAttention(nn.Module):
     r"""Additive attention with a coverage term, step by step:
 
-    $\alpha_t = \mathrm{softmax}(v^\top\tanh(W_e h_i + W_d h_t + w_c\,cov_{ti}))$ with
+    $\alpha_t = \mathrm{softmax}(v^\top\tanh(W_e h_i + W_d h_t + w_{cov}\,cov_{ti}))$ with
     $cov_t = \sum_{t'<t}\alpha_{t'}$ (Mem2Mem, equations 16 and 17).
     """
 
@@ -18,7 +18,7 @@ class CoverageAttention(nn.Module):
         super().__init__()
         self.query = nn.Linear(query, width, bias=False)  # W_d
         self.key = nn.Linear(key, width, bias=False)  # W_e
-        self.coverage = nn.Parameter(torch.empty(width))  # w_c
+        self.coverage = nn.Parameter(torch.empty(width))  # w_cov
         self.v = nn.Parameter(torch.empty(width))
         bound = width**-0.5
         nn.init.uniform_(self.coverage, -bound, bound)

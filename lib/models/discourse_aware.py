@@ -73,7 +73,7 @@ class DiscourseAware(PointerModel):
         self.word_key = nn.Linear(d, d, bias=False)  # W_h
         self.word_query = nn.Linear(2 * d, d)  # W_s, b
         self.word_v = nn.Linear(d, 1, bias=False)  # v
-        self.word_coverage = nn.Linear(1, d, bias=False) if c.coverage else None  # w_c
+        self.word_coverage = nn.Linear(1, d, bias=False) if c.coverage else None  # w_cov
         self.input = nn.Linear(c.embedding + d, c.embedding)  # W, b
         self.cell = nn.LSTMCell(c.embedding, d)
         self.pointer = DiscoursePointer(d, c.embedding, c.bottleneck, c.vocab_size)

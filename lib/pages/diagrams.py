@@ -1,6 +1,6 @@
 """The pictures of the models, in one visual language: a colour for each kind of thing, arrows with equation numbers.
 
-    python -m lib.pages.diagrams           # draw model_NAME.svg of every model into figures/
+    python -m lib.pages.diagrams           # draw model_NAME.svg of every model into figures/, and those of live pages
     python -m lib.pages.diagrams FOLDER
 
 What is drawn is in `lib.pages.pictures`. Lengths are CSS pixels of a whole picture.
@@ -31,8 +31,9 @@ from matplotlib.text import Text
 from lib.pages.figures import drawing_command
 from lib.pages.pictures import PICTURES
 from lib.pages.pictures.picture import Arrow, Box, Frame, ModelPicture, Part, equation_numbers
+from lib.runs.live_page import LIVE
 from lib.system.errors import one_of
-from lib.system.files import write_whole
+from lib.system.files import project_root, write_whole
 
 # After Okabe and Ito (2008), the blue a little darker and the purple lighter, so that colour-blind readers can tell
 # all five apart. Heat maps of the same things can have them too.
@@ -341,6 +342,17 @@ def draw_models(folder: str | Path) -> list[str]:
     return [write_whole(Path(folder) / f"model_{name}.svg", svg(model_picture(name))).name for name in PICTURES]
 
 
+def draw_live(folder: str | Path) -> list[str]:
+    """Draw again the NAME.svg (`live_picture`) of each model that has one in a folder. Returns the files' names."""
+    paths = [path for name in PICTURES if (path := Path(folder) / f"{name}.svg").exists()]
+    return [write_whole(path, live_picture(path.stem)).name for path in paths]
+
+
+def _draw(folder: Path) -> list[str]:
+    """Into the committed figures, those of the live pages too."""
+    return draw_models(folder) + (draw_live(LIVE) if folder == project_root() / "figures" else [])
+
+
 def svg(figure: Figure) -> str:
     """A figure as SVG, letters as outlines and places cut to a hundredth: always the same for the same figure."""
     buffer = io.StringIO()
@@ -350,7 +362,7 @@ def svg(figure: Figure) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    drawing_command("lib.pages.diagrams", __doc__, draw_models, arguments)
+    drawing_command("lib.pages.diagrams", __doc__, _draw, arguments)
 
 
 if __name__ == "__main__":

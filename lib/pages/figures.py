@@ -184,10 +184,12 @@ def _number_columns(ax: Axes, count: int, most: int) -> None:
     ax.set_xticks(range(0, count, step), map(str, range(1, count + 1, step)))
 
 
-def loss_curves(metrics: list[dict], hours: float = 0.0) -> Figure:
-    """Every loss term over the steps, training as a line and validation, where it has the term, as points.
+def loss_curves(metrics: list[dict], hours: float = 0.0, halved: Sequence[float] = ()) -> Figure:
+    """Every loss term over the steps, training as a line and validation, where it has the term, as points. A term that
+    falls to less than a hundredth has a logarithmic axis.
 
     hours: that all steps took, to be shown in place of them.
+    halved: steps after which the learning rate is halved, dotted lines.
     """
     last = metrics[-1]["step"]
     unit, time = ("hours", hours) if hours >= 1 else ("minutes", 60 * hours)
@@ -198,8 +200,13 @@ def loss_curves(metrics: list[dict], hours: float = 0.0) -> Figure:
         for split, (steps, values) in splits.items():
             style = "-" if split == "train" else "o--"
             ax.plot([pace * step for step in steps], values, style, label=split, markersize=4)
+        for step in halved:
+            ax.axvline(pace * step, color="0.6", linestyle=":", linewidth=1)
         ax.set(title=term, xlabel=label)
-        if ax.get_ylim()[0] < 0.2 * ax.get_ylim()[1]:  # nothing is lost when the axis begins at 0
+        every = [value for _, values in splits.values() for value in values]
+        if 0 < 100 * min(every) < max(every):
+            ax.set_yscale("log")
+        elif ax.get_ylim()[0] < 0.2 * ax.get_ylim()[1]:  # nothing is lost when the axis begins at 0
             ax.set_ylim(bottom=0)
     axes[0, 0].legend(frameon=False)
     return figure
@@ -319,13 +326,15 @@ def maximum_attention(
     apart.
     """
     figure, ax = plt.subplots(figsize=(7, 3.6))
-    for t, w in enumerate(windows):
-        ax.barh(t, min(window, words - w * stride), left=w * stride, height=1, color="0.9")
+    steps = range(1, len(places) + 1)  # words and steps are counted from 1, as on the pages
+    for t, w in zip(steps, windows):
+        ax.barh(t, min(window, words - w * stride), left=w * stride + 0.5, height=1, color="0.9")
     points = ax.scatter(
-        places, range(len(places)), c=weights, cmap="Blues", s=14, vmin=0, vmax=1,
+        [place + 1 for place in places], steps, c=weights, cmap="Blues", s=14, vmin=0, vmax=1,
         edgecolors="tab:blue", linewidths=0.4,
     )  # fmt: skip
-    ax.set(xlabel="word of the source", ylabel="word of the summary", xlim=(-1, words), ylim=(len(places), -1))
+    ax.set(xlabel="word of the source", ylabel="word of the summary")
+    ax.set(xlim=(0.5, words + 0.5), ylim=(len(places) + 0.5, 0.5))
     figure.colorbar(points, ax=ax, label="weight")
     return figure
 

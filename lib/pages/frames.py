@@ -13,6 +13,12 @@ from IPython.display import HTML, display
 
 from lib.system.fingerprints import digest
 
+UNSEEN = ' style="display: none"'  # where style sheets are taken out; otherwise they say better
+UNTRUSTED = (
+    '<div class="untrusted"><em>One of several pictures. For buttons that lead to the others, tell JupyterLab to trust '
+    "this notebook (View, Activate Command Palette, Trust Notebook), or run its cells.</em></div>"
+)
+
 _times: Counter[str] = Counter()  # frames were drawn without a kernel, by a digest of what they show
 
 
@@ -52,7 +58,8 @@ class Frames:
         return ipywidgets.VBox([*sliders, shown])
 
     def _repr_html_(self) -> str:
-        """Buttons, of which style sheets know the chosen one. Where those are taken out, all frames are seen.
+        """Buttons, of which style sheets know the chosen one. Where those are taken out, as JupyterLab does with a
+        notebook that it does not trust, the first frame is seen, and how one gets the others.
 
         Names are made of what is shown, so that an executed page is the same each time, and of how often it was
         shown before: the same frames twice on a page do not share their buttons.
@@ -65,28 +72,30 @@ class Frames:
             labels = []
             for i, value in enumerate(values):
                 chosen = " checked" if value == first else ""
-                inputs.append(f'<input type="radio" name="{name}-{a}" id="{name}-{a}-{i}"{chosen}>')
+                inputs.append(f'<input type="radio" name="{name}-{a}" id="{name}-{a}-{i}"{chosen}{UNSEEN}>')
                 labels.append(f'<label for="{name}-{a}-{i}">{escape(value)}</label>')
-            rows.append(f"<p><b>{escape(axis)}</b> {' '.join(labels)}</p>")
+            rows.append(f"<p{UNSEEN}><b>{escape(axis)}</b> {' '.join(labels)}</p>")
         places = itertools.product(*(range(len(values)) for values in self.axes.values()))
         pictures, rules = [], []
         for place, choice in zip(places, itertools.product(*self.axes.values())):
             mark = f"{name}-f-{'-'.join(map(str, place))}"
             buttons = [f"#{name}-{a}-{i}:checked" for a, i in enumerate(place)]
-            rules.append(f"{' ~ '.join(buttons)} ~ #{mark} {{display: block}}")
-            pictures.append(f'<div id="{mark}" class="frame">{self.frames[choice]}</div>')
+            rules.append(f"{' ~ '.join(buttons)} ~ #{mark} {{display: block !important}}")
+            unseen = "" if choice == self.first else UNSEEN
+            pictures.append(f'<div id="{mark}" class="frame"{unseen}>{self.frames[choice]}</div>')
         chosen = ", ".join(
             f"#{name}-{a}-{i}:checked ~ p label[for={name}-{a}-{i}]"
             for a, values in enumerate(self.axes.values())
             for i in range(len(values))
         )
         style = (
-            f"#{name} > input {{position: absolute; opacity: 0}} #{name} .frame {{display: none}} "
-            f"#{name} p {{margin: 0.3rem 0}} #{name} label {{display: inline-block; "
+            f"#{name} > input {{display: inline !important; position: absolute; opacity: 0}} "
+            f"#{name} > .frame, #{name} > .untrusted {{display: none}} "
+            f"#{name} > p {{display: block !important}} #{name} p {{margin: 0.3rem 0}} #{name} label {{display: inline-block; "
             f"padding: 0 0.5rem; margin: 0.1rem 0; border: 1px solid #b0b0b0; border-radius: 4px; cursor: pointer}} "
             f"{chosen} {{background: #0066a8; color: white}} {' '.join(f'#{name} > {rule}' for rule in rules)}"
         )
-        return f'<div id="{name}"><style>{style}</style>{"".join([*inputs, *rows, *pictures])}</div>'
+        return f'<div id="{name}"><style>{style}</style>{UNTRUSTED}{"".join([*inputs, *rows, *pictures])}</div>'
 
     def __repr__(self) -> str:
         return f"{len(self.frames)} frames, by {', '.join(self.axes)}"

@@ -47,13 +47,13 @@ def train_or_load(
 def run_for_page(
     setup: Setup, corpus: Corpus, kept: bool, output: str = "", progress: bool = False
 ) -> tuple[Run, str]:
-    """A run to show, its best weights loaded, and a sentence on where it comes from: the one that the project keeps,
-    if `kept`, otherwise one that is trained on the corpus here."""
+    """A run to show, its best weights loaded, and a sentence on where it comes from: the shipped one if `kept`, otherwise
+    one that is trained on the corpus here."""
     if kept:
         run = open_run(trained_folder(setup.paper.name))
         training, documents = run.config["train"], run.config["documents"]["train"]
         return run, (
-            f"the run that the project keeps: trained on {documents:,} documents of {run.config['corpus']}, batches "
+            f"shipped with the project, trained on {documents:,} documents of {run.config['corpus']}, batches "
             f"of {training['batch_size']}, {run.step:,} steps, {60 * run.hours:.0f} minutes on one core"
         )
     prepared = setup.prepare(corpus, progress=progress)
@@ -83,7 +83,18 @@ def loss_figure(figures: PageFigures, name: str, run: Run, is_shipped: bool) -> 
         f"Losses of {run.config['variant']} on {run.config['documents']['train']:,} training documents: of single "
         "batches (line) and on all validation documents (points)."
     )
-    return figures.show(loss_curves, caption, name, metrics=losses, hours=run.hours if is_shipped else 0.0)
+    if halved := _halvings(run):
+        caption += " At a dotted line the learning rate is halved."
+    hours = run.hours if is_shipped else 0.0
+    return figures.show(loss_curves, caption, name, metrics=losses, hours=hours, halved=halved)
+
+
+def _halvings(run: Run) -> list[float]:
+    """Steps after which the learning rate is halved, of a run that has done all its epochs."""
+    after, epochs = (run.config["train"][name] for name in ("halve_after", "epochs"))
+    if after is None or run.config["train"]["steps"] is not None:
+        return []
+    return [run.step * epoch / epochs for epoch in range(after, epochs)]
 
 
 def nll_by_text(run: Run, documents: Sequence[Document]) -> pd.Series:
