@@ -128,7 +128,12 @@ def test_symmetries_of_rouge(pair, stemmed):
         assert len(words_in(reference)) < 2 or math.isclose(rouge([reference], [reference])[0, 1], 100)
 
 
-@holds(30, summary=sentences(["a", "bb", "cc"]), references=st.lists(sentences(["a", "bb", "cc"]), min_size=1, max_size=3), limit=st.integers(0, 12))
+@holds(
+    30,
+    summary=sentences(["a", "bb", "cc"]),
+    references=st.lists(sentences(["a", "bb", "cc"]), min_size=1, max_size=3),
+    limit=st.integers(0, 12),
+)
 def test_limited_recall(summary, references, limit):
     """Recall of the first bytes: the best of the references, averaged over leaving one of several out."""
     shown = tuple(" ".join(summary)[:limit].split())
@@ -271,7 +276,9 @@ def greedy_choices(source, wanted, count: int) -> set[tuple[int, ...]]:
     while opened:
         chosen = opened.pop()
         before = agreement([source[i] for i in chosen], wanted)
-        scores = {i: agreement([source[j] for j in (*chosen, i)], wanted) for i in range(len(source)) if i not in chosen}
+        scores = {
+            i: agreement([source[j] for j in (*chosen, i)], wanted) for i in range(len(source)) if i not in chosen
+        }
         best = max(scores.values(), default=Fraction(0))
         if len(chosen) == count or best <= before:
             found.add(tuple(sorted(chosen)))
@@ -280,7 +287,11 @@ def greedy_choices(source, wanted, count: int) -> set[tuple[int, ...]]:
     return found
 
 
-@holds(50, pair=ALPHABETS.flatmap(lambda words: st.tuples(sentences(words, most=5), sentences(words))), count=st.integers(1, 4))
+@holds(
+    50,
+    pair=ALPHABETS.flatmap(lambda words: st.tuples(sentences(words, most=5), sentences(words))),
+    count=st.integers(1, 4),
+)
 def test_oracle(pair, count):
     """The oracle: a greedy choice by R-1 F1 + R-2 F1; no sentence alone, such as Lead's, is better than its first, and
     more sentences are not worse."""
@@ -330,7 +341,13 @@ def test_terms(text):
         end = term.end
 
 
-@holds(40, number=st.integers(0, 10**9), decimals=st.integers(0, 999), zeros=st.integers(0, 3), behind=st.sampled_from(["%", " mg", "", ")"]))
+@holds(
+    40,
+    number=st.integers(0, 10**9),
+    decimals=st.integers(0, 999),
+    zeros=st.integers(0, 3),
+    behind=st.sampled_from(["%", " mg", "", ")"]),
+)
 def test_numbers_however_they_are_written(number, decimals, zeros, behind):
     """A number is the same with commas, spaces or nothing between its thousands, and with zeros at its end."""
     plain = f"{number}.{decimals:03}"

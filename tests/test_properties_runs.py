@@ -199,14 +199,15 @@ class Outcomes:
             full = len(scores) == self.config.beam
             if full and (scores[-1] >= best or equal(scores[-1], best)) and self._is_found(ended):
                 return True
-            if (not full or scores[-1] <= best or equal(scores[-1], best)) and self._after(
-                opened, ended, length + 1
-            ):
+            if (not full or scores[-1] <= best or equal(scores[-1], best)) and self._after(opened, ended, length + 1):
                 return True
         return False
 
     def _is_found(self, ended: tuple) -> bool:
-        scores, of = sorted((score for score, _ in ended), reverse=True)[: self.config.beam], dict(map(reversed, ended))
+        scores, of = (
+            sorted((score for score, _ in ended), reverse=True)[: self.config.beam],
+            dict(map(reversed, ended)),
+        )
         ids = [tuple(h.ids) for h in self.found]
         return (
             len(scores) == len(ids) == len(set(ids))
@@ -254,7 +255,13 @@ def test_beam_search(numbers, texts, config, control):
             assume(False)
 
 
-@holds(40, numbers=numbers("normal", "steps", "extreme"), texts=documents(WORDS, most=3), config=decodings(), control=CONTROL)
+@holds(
+    40,
+    numbers=numbers("normal", "steps", "extreme"),
+    texts=documents(WORDS, most=3),
+    config=decodings(),
+    control=CONTROL,
+)
 @torch.no_grad()
 def test_greedy_search(numbers, texts, config, control):
     """Greedy search takes a word that is as probable as any at every step, and is beam search of width 1."""
@@ -279,7 +286,9 @@ SAMPLES = st.builds(
 )  # fmt: skip
 
 
-@holds(40, numbers=numbers("normal", "steps", "extreme"), texts=documents(WORDS, most=3), config=SAMPLES, control=CONTROL)
+@holds(
+    40, numbers=numbers("normal", "steps", "extreme"), texts=documents(WORDS, most=3), config=SAMPLES, control=CONTROL
+)
 @torch.no_grad()
 def test_sampled_words(numbers, texts, config, control):
     """Sampled words are of the most probable ones that may follow; a document's own are the same again, whatever else
@@ -298,7 +307,13 @@ def test_sampled_words(numbers, texts, config, control):
             assert sample_search(model, make_batch([text], WORDS), config)[0].ids == found.ids
 
 
-@holds(4, numbers=numbers("normal"), texts=documents(WORDS, most=3), k=st.integers(1, 5), temperature=st.sampled_from([0.3, 1.0, 2.0]))
+@holds(
+    4,
+    numbers=numbers("normal"),
+    texts=documents(WORDS, most=3),
+    k=st.integers(1, 5),
+    temperature=st.sampled_from([0.3, 1.0, 2.0]),
+)
 @torch.no_grad()
 def test_frequencies_of_sampled_words(numbers, texts, k, temperature):
     """Sampled words are as frequent as P^(1 / temperature) of the most probable ones says, within six standard

@@ -210,7 +210,9 @@ def sample_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list
     drawn_by = [torch.Generator().manual_seed(crc32(name.encode())) for name in batch.ids]
 
     def draw(log_p: Tensor) -> Tensor:
-        p = (log_p / config.temperature).softmax(-1).nan_to_num(1).cpu()  # of a row that has no word or has ended: any
+        p = (
+            (log_p / config.temperature).softmax(-1).nan_to_num(1).cpu()
+        )  # of a row that has no word or has ended: any
         places = [torch.multinomial(row, 1, generator=generator) for row, generator in zip(p, drawn_by)]
         return torch.stack(places).to(log_p.device)
 

@@ -3,7 +3,7 @@
     python -m tests.tools.torture_properties --minutes 5     # or: make torture
     python -m tests.tools.torture_properties --minutes 5 --seed 7 --keep     # the counts into docs/robustness.md
 
-Every property is tried in turn until the time is over. Ends with the smallest example of the first that does not hold,
+Every property is tried in turn, on as many examples as `make test` has, until the time is over. Ends with the smallest example of the first that does not hold,
 and with status 1 where one was never tried.
 """
 
@@ -22,7 +22,6 @@ TABLE = {
     "title": "Properties tried",
     "columns": ["examples in `make test`", "examples in the torture", "outcome"],
 }
-ROUND = 4  # times as many examples of each property as `make test` has, before the next one's turn
 
 
 def properties() -> list[Property]:
@@ -37,7 +36,7 @@ def campaign(those: list[Property], minutes: float, seed: int) -> Counter:
     tried, ends = Counter(), time.monotonic() + 60 * minutes
     while time.monotonic() < ends:
         for one in those:
-            tried[one.says] += one.tried(seed, ROUND * one.few)
+            tried[one.says] += one.tried(seed, one.few)
         seed += 1
     return tried
 
@@ -59,7 +58,9 @@ def main(arguments: list[str] | None = None) -> int:
     if args.keep:
         lines = {one.says: [one.few, f"{tried[one.says]:,}", "held"] for one in those}
         command = f"python -m tests.tools.torture_properties --minutes {args.minutes:g} --seed {args.seed}"
-        write_json(project_root() / "figures" / "properties_table.json", {**TABLE, "command": command, "lines": lines})
+        write_json(
+            project_root() / "figures" / "properties_table.json", {**TABLE, "command": command, "lines": lines}
+        )
         render()
     return 0
 
