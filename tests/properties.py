@@ -25,7 +25,7 @@ MANY = settings(FEW, derandomize=False)
 class Property:
     """A check of generated examples, and how many `make test` tries."""
 
-    says: str  # the first line of its docstring
+    says: str  # its docstring
     few: int
     check: Callable[..., None]
     examples: dict[str, st.SearchStrategy]  # by the names of the check's arguments
@@ -49,7 +49,7 @@ def holds(few: int, **examples: st.SearchStrategy) -> Callable[[Callable], Any]:
 
     def decorate(check: Callable[..., None]) -> Any:
         test: Any = settings(FEW, max_examples=few)(given(**examples)(check))
-        test.property = Property((getdoc(check) or "").partition("\n")[0], few, check, examples)
+        test.property = Property(" ".join((getdoc(check) or "").split()), few, check, examples)
         return test
 
     return decorate
@@ -154,17 +154,18 @@ def documents(draw, vocab_size: int, unknown: int = 2, most: int = 6) -> list[En
 
 # words and letters of many scripts; what cannot be seen, what is drawn as one, marks, digits, brackets, line ends
 _WORDS = """a an The cat dogs ran. U.S. e.g. Dr. Fig. 3.14 1,000 don't state-of-the-art p53 β-catenin µm x² ½ naïve
-    cafe\u0301 ĳ ﬁnd ﬀ Ａｂ１ \u00adsoft zero\u200bwidth İstanbul straße кошки не любят. Ελλάδα שָׁלוֹם مَرْحَبًا می\u200cخواهم
+    cafe\u0301 ĳ ﬁnd ﬀ Ａｂ１ \u00adsoft zero\u200bwidth İstanbul straße кошки не любят.
+    Ελλάδα שָׁלוֹם مَرْحَبًا می\u200cخواهم
     हिन्दी क्षत्रिय ไทยกำลัง ລາວ မြန်မာ ខ្មែរ 猫は好き。 漢字 カタカナ 한국어 한 \u202e ①②
-    <dig> <cit @xmath0 [EOS] [UNK] _ __ ... … !? “ ” ( ) [ ] { } - – — / % € 😀 👩\u200d👩\u200d👧 \ufeff""".split()
+    <dig> <cit @xmath0 [EOS] [UNK] _ __ ... … !? “ ” ( ) [ ] { } - – — / % € 😀 👩\u200d👩\u200d👧 \ufeff""".split()  # noqa: SIM905
 WORDS = st.sampled_from(_WORDS)
 LETTERS = st.characters(exclude_categories=("Cs",), exclude_characters="\0")  # what no door lets in
+SPACES = st.sampled_from([" ", "", "\n", " \n\n", "-\n", ".\n", ". ", "\t", "\r\n"])
 TEXTS = st.one_of(
     st.lists(WORDS, max_size=12).map(" ".join),
-    st.lists(st.tuples(WORDS, st.sampled_from([" ", "", "\n", " \n\n", "-\n", ".\n", ". ", "\t", "\r\n"])), max_size=9)
-    .map(lambda parts: "".join(word + space for word, space in parts)),
+    st.lists(st.tuples(WORDS, SPACES).map("".join), max_size=9).map("".join),
     st.text(LETTERS, max_size=20),
-)  # fmt: skip
+)
 
 
 def without_space(text: str) -> str:

@@ -115,11 +115,8 @@ def test_pieces(text, symbols):
     assert again.identity == known.identity and again.encode([text])[0].tolist() == ids.tolist()
 
 
-PROSE = st.lists(
-    st.lists(st.sampled_from("cells grow slowly in Alice NATO p53 COVID-19 mice, which often (we saw) 3.5%".split()),
-             min_size=2, max_size=7),
-    min_size=1, max_size=4,
-)  # fmt: skip
+_PROSE = "cells grow slowly in Alice NATO p53 COVID-19 mice, which often (we saw) 3.5%".split()  # noqa: SIM905
+PROSE = st.lists(st.lists(st.sampled_from(_PROSE), min_size=2, max_size=7), min_size=1, max_size=4)
 
 
 @holds(60, sentences=PROSE)

@@ -144,8 +144,9 @@ def test_attention_inside_rows(numbers, rows):
 
 
 @holds(
-    40, numbers=numbers(), counts=st.lists(st.integers(1, 5), min_size=1, max_size=4), sizes=st.tuples(WIDTHS, WIDTHS),
-    kind=st.sampled_from([GRU, LSTM]), bidirectional=st.booleans(), started=st.booleans(), packed=st.booleans(),
+    40, numbers=numbers(), counts=st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    sizes=st.tuples(WIDTHS, WIDTHS), kind=st.sampled_from([GRU, LSTM]),
+    bidirectional=st.booleans(), started=st.booleans(), packed=st.booleans(),
 )  # fmt: skip
 def test_recurrent_layers(numbers, counts, sizes, kind, bidirectional, started, packed):
     """GRU and LSTM: states, last states and gradients are PyTorch's own, of texts of any lengths, packed or not."""
@@ -383,8 +384,8 @@ def test_best_words(numbers, rows, vocabulary, copies, k, biased, share):
     mask_per_head=st.booleans(), mask_per_query=st.booleans(),
 )  # fmt: skip
 def test_dropout_with_softmax(numbers, documents, heads, queries, counts, p, mask_per_head, mask_per_query):
-    """Dropout of a softmax: what is kept of the softmax over what is seen, scaled, and 0 where nothing is seen; values
-    and gradients."""
+    """Dropout of a softmax: what is kept of the softmax over what is seen, scaled, and 0 where nothing is seen;
+    values and gradients."""
     seen = mask_of(counts[:documents])[:, None, None]
     seen = seen.expand(-1, heads if mask_per_head else 1, queries if mask_per_query else 1, -1)
     shape = (documents, heads, queries, seen.shape[-1])

@@ -200,7 +200,10 @@ def repeating(tokens: list[int], n: int) -> list[int]:
 
 
 def greedy_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
-    """The most probable word at every step, for all documents at once. Raises ValueError where every word is barred."""
+    """The most probable word at every step, for all documents at once.
+
+    Raises ValueError where every word is barred.
+    """
     return _one_by_one(model, batch, config, 1, lambda log_p: torch.zeros_like(log_p, dtype=torch.long))
 
 

@@ -3,8 +3,8 @@
     python -m tests.tools.torture_properties --minutes 5     # or: make torture
     python -m tests.tools.torture_properties --minutes 5 --seed 7 --keep     # the counts into docs/robustness.md
 
-Every property is tried in turn, on as many examples as `make test` has, until the time is over. Ends with the smallest example of the first that does not hold,
-and with status 1 where one was never tried.
+Every property is tried in turn, on as many examples as `make test` has, until the time is over. Ends with the
+smallest example of the first that does not hold, and with status 1 where one was never tried.
 """
 
 import argparse
