@@ -9,6 +9,7 @@ from lib.data.batch import in_vocabulary
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from lib.layers.pointer import Mixture, open_words
 from lib.runs.search import DecodeConfig, beam_search, greedy_search, repeating, sample_search, summarize
+from lib.system.errors import InputError
 from tests.conftest import RAGGED, VOCAB, barred_ids, batch_of, document, tiny_model
 
 PLAIN = {"min_length": 0, "length_penalty": 0.0}
@@ -292,3 +293,28 @@ def test_beam_search_by_its_definition(beam):
         model.pointer.vocabulary.bias[EOS] += 1.0
         for item, found in zip(RAGGED, beam_search(model, batch_of(), config)):
             assert [hypothesis.ids for hypothesis in found] == search_by_definition(model, item, config), seed
+
+
+# ------------------------------------------------------------------------------------------------------- dead ends
+
+DEAD_END = DecodeConfig(beam=2, min_length=6, max_length=6, forbidden=(PAD, UNK, BOS, *range(6, 40)), block_ngrams=1)
+
+
+@pytest.mark.parametrize(
+    "search", [beam_search, greedy_search, lambda *given: sample_search(*given[:2], replace(given[2], sample=3))]
+)
+def test_where_every_word_is_barred_one_line_says_so(search):
+    """Two words, none of which may come again, in a summary of at least six."""
+    with pytest.raises(InputError, match=r"document 'a': every word is forbidden, .* Take a smaller min_length"):
+        search(tiny_model(), batch_of(*RAGGED), DEAD_END)
+
+
+def test_a_sample_that_has_ended_takes_no_part():
+    """All words are blocked for it while another document goes on."""
+    model = tiny_model()
+    config = replace(DEAD_END, min_length=0, sample=3, forbidden=(PAD, UNK, BOS, *range(5, 12)))
+    many = [replace(RAGGED[i % 3], id=f"document {i}") for i in range(12)]
+    found = sample_search(model, batch_of(*many), config)
+    assert len({len(h.ids) for h in found}) > 1
+    for item, h in zip(many, found):
+        assert sample_search(model, batch_of(item), config)[0].ids == h.ids and len(set(h.ids)) == len(h.ids)

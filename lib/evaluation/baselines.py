@@ -105,7 +105,7 @@ def oracle(
     overlaps = [_Overlap(source, wanted, n) for n in (1, 2)]
     chosen: list[int] = []
     best = 0.0
-    while len(chosen) < (count or len(sentences)):
+    while len(chosen) < min(count or len(sentences), len(sentences)):
         gains = np.sum([o.f1_with_each() for o in overlaps], 0)
         gains[chosen] = -1
         winner = int(gains.argmax())

@@ -72,6 +72,8 @@ def beam_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[l
 
     All hypotheses of all documents are one batch; what the encoder made is not copied for them; a document leaves
     when `beam` hypotheses have ended and no open one ranks higher than the worst of them.
+
+    Raises ValueError for a document of which no hypothesis ends: every word was barred before `min_length`.
     """
     model.eval()
     search = _Search(model, batch, config)
@@ -79,7 +81,17 @@ def beam_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[l
         search.step(length)
         if not len(search.documents):
             break
+    _check_ended(batch, [bool(hypotheses) for hypotheses in search.ended])
     return [sorted(hypotheses, key=lambda h: -h.score)[: config.beam] for hypotheses in search.ended]
+
+
+def _check_ended(batch: Batch, ended: list[bool]) -> None:
+    """Raise InputError for the first document of a batch that has no summary."""
+    if not all(ended):
+        raise InputError(
+            f"document {batch.ids[ended.index(False)]!r}: every word is forbidden, or would repeat an n-gram, before "
+            "the summary has min_length words. Take a smaller min_length, or block longer n-grams."
+        )
 
 
 class _Search:
@@ -211,17 +223,21 @@ def repeating(tokens: Tensor, n: int, control: Tensor) -> Tensor:
 
 
 def greedy_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
-    """The most probable word at every step, for all documents at once."""
+    """The most probable word at every step, for all documents at once.
+
+    Raises ValueError where every word is barred.
+    """
     return _one_by_one(model, batch, config, 1, lambda log_p: torch.zeros_like(log_p, dtype=torch.long))
 
 
 def sample_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
     """Every word drawn from the `sample` most probable ones (Fan et al. 2018). A document's id determines its draws,
-    whatever else is in the batch."""
+    whatever else is in the batch. Raises ValueError where every word is barred."""
     drawn_by = [torch.Generator().manual_seed(crc32(name.encode())) for name in batch.ids]
 
     def draw(log_p: Tensor) -> Tensor:
-        p = (log_p / config.temperature).softmax(-1).cpu()
+        # of a row that has no word, or has ended, any is drawn
+        p = (log_p / config.temperature).softmax(-1).nan_to_num(1).cpu()
         places = [torch.multinomial(row, 1, generator=generator) for row, generator in zip(p, drawn_by)]
         return torch.stack(places).to(log_p.device)
 
@@ -248,8 +264,9 @@ def _one_by_one(
         log_prob = log_prob + log_p.where(open_, 0)
         tokens = torch.cat([tokens, word.where(open_, EOS)[:, None]], 1)
         open_ = open_ & (word != EOS)
-    rows = [row[: row.index(EOS)] for row in tokens[:, 1:].tolist()]
-    return [Hypothesis(ids, p, config.rank(p, len(ids) + 1)) for ids, p in zip(rows, log_prob.tolist())]
+    rows, sums = [row[: row.index(EOS)] for row in tokens[:, 1:].tolist()], log_prob.tolist()
+    _check_ended(batch, [p > -torch.inf for p in sums])
+    return [Hypothesis(ids, p, config.rank(p, len(ids) + 1)) for ids, p in zip(rows, sums)]
 
 
 def extract(

@@ -1,0 +1,409 @@
+"""Every compiled kernel, and the layers that use them, against the same in a few PyTorch operations in float64."""
+
+import math
+
+import torch
+from hypothesis import strategies as st
+from torch.nn import functional as F
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
+
+from lib.data.batch import _ragged
+from lib.layers.attention import Attention, _AdditiveScores, _CompiledScores
+from lib.layers.coverage import CoverageAttention, _CompiledScan, _CoverageScan
+from lib.layers.dropout import DRAWS, _Dropped, _DroppedSoftmax
+from lib.layers.gru import GRU, GatedGRU
+from lib.layers.lstm import LSTM
+from lib.layers.memory import memory_scan
+from lib.layers.pointer import GenerateOrCopy, Mixture, PointerOutput, _VocabularyNLL, joint_nll, softmax_nll
+from lib.layers.transformer import MultiHeadAttention
+from tests.conftest import without_kernels
+from tests.properties import holds, lengths, mask_of, near, numbers, slopes_for, with_gradients
+
+WIDTHS = st.sampled_from([1, 2, 5, 16, 33])
+FEW_STEPS = st.integers(1, 4)
+
+
+def double(tensors):
+    return [x.double() if x.is_floating_point() else x for x in tensors]
+
+
+def poisoned(x, mask, dim):
+    """With NaN where there is no word: mask [B, N] of the first axis and of `dim`."""
+    shape = [len(mask) if i == 0 else mask.shape[1] if i == dim else 1 for i in range(x.dim())]
+    return x.masked_fill(~mask.view(shape), math.nan)
+
+
+# -------------------------------------------------------------------------------------------------------- attention
+
+
+def attention_with_coverage(mask, queries, keys, w, v, coverage):
+    """Step after step: [B, K, T, N]."""
+    weights = []
+    for t in range(queries.shape[2]):
+        hidden = keys[:, None] + queries[:, :, t, None] + coverage[..., None] * w
+        weights.append((hidden.tanh() @ v).masked_fill(~mask[:, None], -math.inf).softmax(-1))
+        coverage = coverage + weights[-1]
+    return torch.stack(weights, 2)
+
+
+@holds(40, numbers=numbers(), counts=lengths(), beams=st.integers(1, 2), steps=FEW_STEPS, width=WIDTHS)
+def test_attention_with_coverage(numbers, counts, beams, steps, width):
+    """Attention with coverage: the kernel and the scan by PyTorch are the equation, values and gradients; padding is
+    not read."""
+    mask = mask_of(counts, padding=1)
+    documents, words = mask.shape
+    queries, keys, w, v, coverage = numbers(
+        (documents, beams, steps, width), (documents, words, width), (width,), (width,), (documents, beams, words)
+    )
+    if numbers.kind == "extreme":  # not both, or rounding in a step decides where the next one looks
+        w = w / 1e4
+    inputs = [queries, keys, w, v, coverage.abs() / (1e4 if numbers.kind == "extreme" else 1)]
+    slopes = [slopes_for((documents, beams, steps, words))[0] * mask[:, None, None]]
+    exact = with_gradients(lambda *x: attention_with_coverage(mask, *x), double(inputs), slopes)
+    scale = (1 + v.abs().sum().item()) ** 1.5
+    near(with_gradients(lambda *x: _CoverageScan.apply(*x, mask), inputs, slopes), exact, scale)
+    unread = [queries, poisoned(keys, mask, 1), w, v, poisoned(inputs[-1], mask, 2)]
+    ours = with_gradients(lambda *x: _CompiledScan.apply(*x, mask), unread, slopes)
+    near(ours, exact, scale)
+    assert not ours[0].masked_select(~mask[:, None, None]).any()
+    assert (ours[0].sum(-1) - 1).abs().max() < 1e-5
+
+
+@holds(40, numbers=numbers(), counts=lengths(least=0), steps=FEW_STEPS, width=WIDTHS)
+def test_additive_scores(numbers, counts, steps, width):
+    """Additive scores: the kernel and PyTorch's function are the equation, values and gradients, also of a text
+    without words."""
+    mask = mask_of(counts, padding=1)
+    documents, words = mask.shape
+    inputs = numbers((documents, steps, width), (documents, words, width), (width,))
+    slopes = [slopes_for((documents, steps, words))[0] * mask[:, None]]
+
+    def scores(queries, keys, v):
+        return ((queries[:, :, None] + keys[:, None]).tanh() @ v) * mask[:, None]
+
+    exact, scale = with_gradients(scores, double(inputs), slopes), 1 + inputs[2].abs().sum().item()
+    theirs = with_gradients(lambda *x: _AdditiveScores.apply(*x, None) * mask[:, None], inputs, slopes)
+    near(theirs, exact, scale)
+    unread = [inputs[0], poisoned(inputs[1], mask, 1), inputs[2]]
+    near(with_gradients(lambda *x: _CompiledScores.apply(*x, mask.sum(1)), unread, slopes), exact, scale)
+
+
+@holds(
+    30, numbers=numbers(), counts=lengths(), steps=FEW_STEPS, width=WIDTHS,
+    score=st.sampled_from(["concat", "general", "dot"]),
+)  # fmt: skip
+def test_attention_layer(numbers, counts, steps, width, score):
+    """Luong's three scores: weights are the softmax over the words that are there, whatever stands in the padding."""
+    mask = mask_of(counts, padding=2)
+    queries, keys = numbers((len(counts), steps, width), (len(counts), mask.shape[1], width))
+    layer = numbers.module(Attention, width, width, width, score)
+    keys = keys.masked_fill(~mask[..., None], 7.0)
+    with torch.no_grad():
+        projected, read = layer.project_queries(queries), layer.project(keys)
+        weights = layer(projected, read, mask)
+        for row, count in enumerate(counts):
+            q, k = projected[row].double(), read[row, :count].double()
+            scores = q @ k.T
+            if score == "concat":
+                scores = (q[:, None] + k).tanh() @ layer.v.weight[0].double()
+            near([weights[row, :, :count]], [scores.softmax(-1)], 1 + scores.abs().max().item())
+        assert not weights.masked_select(~mask[:, None]).any()
+
+
+@holds(20, numbers=numbers("normal", "equal", "steps"), counts=lengths(), beams=st.integers(1, 2), steps=FEW_STEPS)
+def test_coverage_layer_step_by_step(numbers, counts, beams, steps):
+    """Attention with coverage over T words is T times that of one, with the coverage handed on."""
+    mask = mask_of(counts)
+    shapes = (len(counts), beams, steps, 6), (len(counts), mask.shape[1], 5), (len(counts), beams, mask.shape[1])
+    queries, keys, coverage = numbers(*shapes)
+    layer = numbers.module(CoverageAttention, 6, 5, 4)
+    with torch.no_grad():
+        whole, last = layer(queries, layer.project(keys), mask, coverage)
+        parts = []
+        for t in range(steps):
+            weights, coverage = layer(queries[:, :, t : t + 1], layer.project(keys), mask, coverage)
+            parts.append(weights)
+    near([torch.cat(parts, 2), coverage], double([whole, last]))
+
+
+@holds(20, numbers=numbers("normal", "steps"), rows=st.lists(st.integers(1, 9), min_size=1, max_size=8))
+def test_attention_inside_rows(numbers, rows):
+    """Self-attention of rows of different lengths, in groups, is that of each row alone."""
+    layer = numbers.module(MultiHeadAttention, 6, 2, dropout=0.3).eval()
+    ragged = _ragged([torch.tensor(rows).numpy()], sum(rows))
+    words = numbers((sum(rows), 6))[0]  # as they stand in `ragged`, the longest row first
+    with torch.no_grad():
+        found = layer.inside(words, ragged)
+        for row in range(len(rows)):
+            own = (ragged.row == row).nonzero()[:, 0]
+            x = words[own][None]
+            near([found[own]], double([layer(x, *layer.keys_and_values(x))[0]]))
+
+
+# ------------------------------------------------------------------------------------------------------- recurrence
+
+
+@holds(
+    40, numbers=numbers(), counts=st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    sizes=st.tuples(WIDTHS, WIDTHS), kind=st.sampled_from([GRU, LSTM]),
+    bidirectional=st.booleans(), started=st.booleans(), packed=st.booleans(),
+)  # fmt: skip
+def test_recurrent_layers(numbers, counts, sizes, kind, bidirectional, started, packed):
+    """GRU and LSTM: states, last states and gradients are PyTorch's own, of texts of any lengths, packed or not."""
+    theirs_of = torch.nn.GRU if kind is GRU else torch.nn.LSTM
+    ours = numbers.module(kind, *sizes, bidirectional)
+    if numbers.kind == "extreme":
+        torch.nn.init.normal_(ours.weight_hh_l0, std=3.0)
+    theirs = theirs_of(*sizes, batch_first=True, bidirectional=bidirectional).double()
+    theirs.load_state_dict(ours.state_dict())
+    if not packed:
+        counts = [max(counts)] * len(counts)
+    inputs, *start = numbers(
+        (len(counts), max(counts), sizes[0]), *[(1 + bidirectional, len(counts), sizes[1])] * (1 + (kind is LSTM))
+    )
+    if numbers.kind == "extreme":  # a state is at most 1, a cell may be more
+        start[0] = start[0].clamp(-1, 1)
+
+    def read(layer):
+        def states(x, *first):
+            if packed:
+                x = pack_padded_sequence(x, torch.tensor(counts), batch_first=True, enforce_sorted=False)
+            made, last = layer(x, (first if kind is LSTM else first[0]) if started else None)
+            return [made.data if isinstance(made, PackedSequence) else made, *([last] if kind is GRU else last)]
+
+        return states
+
+    with torch.no_grad():
+        shapes = [x.shape for x in read(theirs)(inputs.double(), *double(start))]
+    found, exact = (
+        with_gradients(read(layer), given, slopes_for(*shapes))
+        for layer, given in ((ours, [inputs, *start]), (theirs, double([inputs, *start])))
+    )
+    near(found, exact, 1e4 if numbers.kind == "extreme" else 10.0)
+
+
+@holds(30, numbers=numbers(), documents=st.integers(1, 3), words=st.integers(1, 5), width=WIDTHS)
+def test_gated_gru(numbers, documents, words, width):
+    """A GRU whose update is held back: the kernel and PyTorch's steps are equations 4 and 6 of Read-Again, values and
+    gradients."""
+    layer = numbers.module(GatedGRU, 3, width)
+    parameters = [p.detach() for p in layer.gru.parameters()]
+    inputs, alpha = numbers((documents, words, 3), (documents, words, width))
+    given, slopes = [inputs, alpha.sigmoid(), *parameters], slopes_for((documents, words, width))
+
+    def by_hand(x, alpha, weight_ih, weight, bias_ih, bias):
+        hidden, states = x.new_zeros(documents, width), []
+        for i in range(words):
+            (xr, xz, xn), (hr, hz, hn) = ((y @ w.T + b).chunk(3, 1) for y, w, b in (
+                (x[:, i], weight_ih, bias_ih), (hidden, weight, bias)
+            ))  # fmt: skip
+            new = (xn + (xr + hr).sigmoid() * hn).tanh()
+            z = 1 - (xz + hz).sigmoid()  # of the paper
+            hidden = (1 - alpha[:, i] * z) * hidden + alpha[:, i] * z * new
+            states.append(hidden)
+        return torch.stack(states, 1)
+
+    def scan(x, alpha, *parameters):
+        return torch.func.functional_call(layer, dict(zip([f"gru.{n}" for n, _ in layer.gru.named_parameters()],
+                                                          parameters)), (x, alpha))  # fmt: skip
+
+    exact, scale = with_gradients(by_hand, double(given), slopes), 10 + inputs.abs().max().item()
+    near(with_gradients(scan, given, slopes), exact, scale)
+    with without_kernels():
+        near(with_gradients(scan, given, slopes), exact, scale)
+
+
+# ----------------------------------------------------------------------------------------------------------- memory
+
+
+def memory_by_steps(memory, queries, from_hidden, v, key, write, from_read):
+    """Equations 7 to 10 of Mem2Mem, a step after the other."""
+    psi, reads = [], []
+    for t in range(queries.shape[1]):
+        if t:
+            z, u = (memory @ write.T + (from_hidden[:, t] + reads[-1] @ from_read.T)[:, None]).chunk(2, -1)
+            memory = z.sigmoid() * memory + (1 - z.sigmoid()) * u.tanh()
+        psi.append(((memory @ key.T + queries[:, t, None]).tanh() @ v).softmax(-1))
+        reads.append((psi[-1][..., None] * memory).sum(1))
+    return torch.stack(psi, 1), torch.stack(reads, 1), memory
+
+
+@holds(
+    40, numbers=numbers(), rows=st.integers(1, 3), slots=st.sampled_from([1, 2, 7]), width=WIDTHS,
+    attended=st.integers(1, 5), steps=FEW_STEPS,
+)  # fmt: skip
+def test_memory(numbers, rows, slots, width, attended, steps):
+    """A memory that is read and written: equations 7 to 10 of Mem2Mem, values and gradients."""
+    shapes = {
+        "memory": (rows, slots, width), "queries": (rows, steps, attended), "from_hidden": (rows, steps, 2 * width),
+        "v": (attended,), "key": (attended, width), "write": (2 * width, width), "from_read": (2 * width, width),
+    }  # fmt: skip
+    given = dict(zip(shapes, numbers(*shapes.values())))
+    for name in ("memory", "key", "write", "from_read"):  # one extreme factor each, and memories of about 1
+        given[name] = given[name] / (1e4 if numbers.kind == "extreme" else width**0.5)
+    slopes = slopes_for((rows, steps, slots), (rows, steps, width), (rows, slots, width))
+    exact = with_gradients(memory_by_steps, double(given.values()), slopes)
+    scale = 10 * (1 + given["v"].abs().sum().item()) ** 1.5
+    near(with_gradients(memory_scan, list(given.values()), slopes), exact, scale)
+
+
+# ------------------------------------------------------------------------------------------------------- vocabulary
+
+
+@holds(
+    40, numbers=numbers(), words=st.integers(0, 5), vocabulary=st.sampled_from([5, 256, 300]), joint=st.booleans(),
+    chunk=st.integers(1, 6),
+)  # fmt: skip
+def test_losses_over_a_vocabulary(numbers, words, vocabulary, joint, chunk):
+    """Losses over a vocabulary, alone or in one softmax with copies: the definition by log-softmax, values and
+    gradients, in chunks of any size."""
+    features, weight, bias, copied, others, weights = numbers(
+        (words, 4), (vocabulary, 4), (vocabulary,), (words,), (words,), (words,)
+    )
+    if numbers.kind == "extreme":
+        weight = weight / 1e4
+    generator = torch.Generator().manual_seed(numbers.seed)
+    target = torch.randint(-1 if joint else 0, vocabulary, (words,), generator=generator)
+    copied = copied.masked_fill((target >= 0) & (torch.arange(words) % 2 == 0), -math.inf)
+    weights, copies = weights.abs().clamp(max=1), torch.logaddexp(others, copied)
+
+    def by_softmax(features, weight, bias, copied, copies):
+        scores = features @ weight.T + bias
+        right = scores.gather(1, target.clamp_min(0)[:, None])[:, 0].masked_fill(target < 0, -math.inf)
+        if joint:
+            total = torch.logaddexp(scores.logsumexp(1), copies)
+            return -(weights.double() * (torch.logaddexp(right, copied) - total)).sum()
+        return -(weights.double() * (right - scores.logsumexp(1))).sum()
+
+    def by_kernels(features, weight, bias, copied, copies):
+        if joint:
+            return joint_nll(features, weight, bias, target, copied, copies, weights)
+        return softmax_nll(features, weight, bias, target, weights)
+
+    given, before = [features, weight, bias, copied, copies], _VocabularyNLL.ENTRIES
+    exact = with_gradients(by_softmax, double(given), [torch.ones(())])
+    scale = 10 + features.abs().sum().item() + bias.abs().max().item()
+    _VocabularyNLL.ENTRIES = chunk * vocabulary
+    try:
+        near(with_gradients(by_kernels, given, [torch.ones(())]), exact, scale)
+        with without_kernels():
+            near(with_gradients(by_kernels, given, [torch.ones(())]), exact, scale)
+    finally:
+        _VocabularyNLL.ENTRIES = before
+
+
+class Words(GenerateOrCopy):
+    """What generates or copies, from given features."""
+
+    def __init__(self, weight, bias):
+        super().__init__()
+        self.vocabulary = torch.nn.Linear(weight.shape[1], len(weight)).to(weight.dtype)
+        self.vocabulary.load_state_dict({"weight": weight, "bias": bias})
+
+
+@holds(40, numbers=numbers(), rows=st.integers(1, 3), steps=FEW_STEPS, source=st.integers(1, 4))
+def test_generate_or_copy(numbers, rows, steps, source):
+    """Generating or copying: the loss is minus log P by `log_prob`, which is the log of the distribution, and so are
+    its gradients."""
+    vocabulary, extra = 7, 2
+    features, weight, bias, switch, copy = numbers(
+        (rows, steps, 3), (vocabulary, 3), (vocabulary,), (rows, steps), (rows, steps, source)
+    )
+    if numbers.kind == "extreme":
+        weight = weight / 1e4
+    generator = torch.Generator().manual_seed(numbers.seed)
+    ids = torch.randint(0, vocabulary + extra, (rows, source), generator=generator)
+    target = torch.randint(0, vocabulary + extra, (rows, steps), generator=generator)
+    weights = torch.rand(rows, steps, generator=generator, dtype=numbers.dtype).round(decimals=1)
+    copy = copy.softmax(-1)
+    model, exact_model = Words(weight, bias), Words(weight.double(), bias.double())
+
+    def output(features, switch, copy):
+        return PointerOutput(features, switch, copy, ids)
+
+    given, one = [features, switch, copy], [torch.ones(())]
+    exact = with_gradients(
+        lambda *x: -(weights.double() * exact_model.log_prob(output(*x), target)).sum(), double(given), one
+    )
+    ours = with_gradients(lambda *x: model.nll(output(*x), target, weights), given, one)
+    scale = 10 + bias.abs().max().item() + switch.abs().max().item()
+    unlikely = exact_model.log_prob(output(*double(given)), target).amin() < -80  # of neither: the smallest number
+    if not (unlikely and numbers.dtype == torch.float32):
+        near(ours, exact, scale)
+    with torch.no_grad():
+        exact_output = output(*double(given))
+        p = exact_model.distribution(exact_output, extra)
+        assert (p.sum(1) - 1).abs().max() < 1e-6
+        at_target = p.gather(1, target[:, -1:])[:, 0]
+        log_p = exact_model.log_prob(exact_output, target)[:, -1]
+        assert torch.allclose(log_p.exp(), at_target, rtol=1e-9, atol=1e-300)
+
+
+@holds(
+    60, numbers=numbers(), rows=st.integers(1, 3), vocabulary=st.sampled_from([3, 20, 256, 300]),
+    copies=st.integers(0, 5), k=st.integers(1, 9), biased=st.booleans(), share=st.sampled_from([1.0, 0.5, 1e-30]),
+)  # fmt: skip
+def test_best_words(numbers, rows, vocabulary, copies, k, biased, share):
+    """The best words of a distribution that is never made: as many, as probable and in the same order as those of the
+    whole one, none twice, none that is barred."""
+    features, weight, bias, weights = numbers((rows, 3), (vocabulary, 3), (vocabulary,), (rows, copies))
+    if numbers.kind == "extreme":
+        weight, bias = weight / 1e4, bias.masked_fill(torch.arange(vocabulary) == 1, -math.inf)
+    bias = bias if biased else None
+    extra, generator = 2, torch.Generator().manual_seed(numbers.seed)
+    source = torch.randint(0, vocabulary + extra, (rows, copies), generator=generator)
+    weights = (1 - share) * weights.abs() / weights.abs().sum(1, keepdim=True).clamp_min(1)
+    few = torch.randint(0, vocabulary + extra, (rows, 3), generator=generator).tolist()
+    barred = [ids[: row % 4] for row, ids in enumerate(few, numbers.seed % 4)]
+    mixture = Mixture(features, weight, bias, lambda total: (math.log(share) - total, weights), source)
+    values, words = mixture.best(k, barred, extra)
+
+    scores = F.linear(*double([features, weight]), None if bias is None else bias.double())
+    generated = F.pad(scores.log_softmax(1) + math.log(share), (0, extra), value=-math.inf)
+    mass = torch.zeros_like(generated).scatter_add(1, source, weights.double())
+    log_p = torch.logaddexp(generated, mass.log())
+    for row, ids in enumerate(barred):
+        log_p[row, ids] = -math.inf
+    expected = F.pad(log_p, (0, k), value=-math.inf).topk(k, 1).values
+    there = expected > -math.inf
+    assert torch.equal(values > -math.inf, there)
+    scale = 1 + scores.masked_fill(scores.isinf(), 0).abs().max().item()
+    close = (1e-6 if numbers.dtype == torch.float32 else 1e-13) * scale
+    assert ((values - expected)[there].abs() <= close).all() if there.any() else True
+    assert ((log_p.gather(1, words) - expected)[there].abs() <= close).all()
+    for row, found in zip(words, there):
+        assert len(set(row[found].tolist())) == int(found.sum())
+
+
+# ---------------------------------------------------------------------------------------------------------- dropout
+
+
+@holds(
+    30, numbers=numbers(), documents=st.integers(1, 3), heads=st.integers(1, 2), queries=st.integers(1, 3),
+    counts=st.lists(st.sampled_from([0, 1, 3, 64, 65]), min_size=3, max_size=3), p=st.floats(0, 0.99),
+    mask_per_head=st.booleans(), mask_per_query=st.booleans(),
+)  # fmt: skip
+def test_dropout_with_softmax(numbers, documents, heads, queries, counts, p, mask_per_head, mask_per_query):
+    """Dropout of a softmax: what is kept of the softmax over what is seen, scaled, and 0 where nothing is seen;
+    values and gradients."""
+    seen = mask_of(counts[:documents])[:, None, None]
+    seen = seen.expand(-1, heads if mask_per_head else 1, queries if mask_per_query else 1, -1)
+    shape = (documents, heads, queries, seen.shape[-1])
+    scores, dropped = numbers(shape)[0], round(p * DRAWS)
+    generator = torch.Generator().manual_seed(numbers.seed)
+    draws = torch.randint(-DRAWS // 2, DRAWS // 2, shape, generator=generator, dtype=torch.int16)
+    kept, factor = draws >= dropped - DRAWS // 2, DRAWS / (DRAWS - dropped)
+
+    def by_softmax(scores):
+        weights = scores.masked_fill(~seen, -math.inf).softmax(-1)
+        return torch.where(seen & kept, weights * factor, 0)
+
+    none = ~seen.any(-1, keepdim=True)  # rows that PyTorch makes NaN of
+    slopes = slopes_for(shape)
+    exact = [x.masked_fill(none, 0) for x in with_gradients(by_softmax, double([scores]), slopes)]
+    ours = with_gradients(
+        lambda x: _DroppedSoftmax.apply(x, seen.to(torch.int16).contiguous(), draws, dropped), [scores], slopes
+    )
+    near(ours, exact, factor)
+    dropped_alone = with_gradients(lambda x: _Dropped.apply(x, draws, dropped), [scores], slopes)
+    near(dropped_alone, with_gradients(lambda x: x * kept * factor, double([scores]), slopes), factor)

@@ -1,0 +1,415 @@
+"""Search, sampling and resumed trainings against their definitions."""
+
+import math
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import assume
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional as F
+
+from lib.data.batch import in_vocabulary, make_batch
+from lib.data.vocabulary import BOS, EOS, PAD, UNK
+from lib.layers.attention import masked_softmax
+from lib.layers.pointer import GenerateOrCopy, PointerOutput
+from lib.models.decoder_state import DecoderState, PerHypothesis, per_hypothesis
+from lib.models.summarizer import PointerModel
+from lib.runs import loop
+from lib.runs.config import TrainConfig
+from lib.runs.folder import Recipe
+from lib.runs.loop import train
+from lib.runs.search import DecodeConfig, Hypothesis, beam_search, greedy_search, sample_search
+from lib.system.errors import InputError
+from tests.conftest import make_planted_corpus
+from tests.properties import Numbers, documents, holds, numbers
+from tests.tools.torture_runs import MODELS, contents
+
+WORDS = 8  # of the vocabulary, special symbols counted in
+CLOSE = 1e-9  # of numbers of about 1: sums that are nearer are equal, but for rounding
+
+
+@dataclass(frozen=True)
+class ChainState(DecoderState):
+    source: Tensor  # [B, N]
+    mask: Tensor  # [B, N]
+    before: PerHypothesis  # [R] the last word read
+
+
+class Chain(PointerModel):
+    """A model whose next word depends on the last two and on the source, by tables."""
+
+    def __init__(self, table: Tensor, switch: Tensor, copy: Tensor, control: frozenset[int] = frozenset()):
+        """table: [V, V * V] scores; switch: [V * V]; copy: [V, longest source]."""
+        super().__init__()
+        self.config = Numbered(len(table))
+        self.pointer = GenerateOrCopy()
+        self.pointer.vocabulary = torch.nn.Linear(table.shape[1], len(table), bias=False).to(table.dtype)
+        self.pointer.vocabulary.weight.data = table
+        self.switch, self.copy, self.control_symbols = switch, copy, control
+
+    def encode(self, batch):
+        before = torch.full((len(batch),), BOS)
+        return ChainState(batch.source_extended, batch.source_mask, before)
+
+    def decode(self, tokens, state):
+        size = self.config.vocab_size
+        known = in_vocabulary(tokens, size)
+        pairs = torch.cat([state.before[:, None], known[:, :-1]], 1) * size + known  # [R, T]
+        features = F.one_hot(pairs, size * size).to(self.switch.dtype)
+        source, mask = (per_hypothesis(x, len(tokens)) for x in (state.source, state.mask))
+        copy = masked_softmax(self.copy[known][..., : source.shape[1]], mask[:, None])
+        return PointerOutput(features, self.switch[pairs], copy, source), replace(state, before=known[:, -1])
+
+
+@dataclass(frozen=True)
+class Numbered:
+    vocab_size: int
+
+
+def chain(numbers: Numbers, control: frozenset[int] = frozenset()) -> Chain:
+    table, switch, copy = numbers((WORDS, WORDS * WORDS), (WORDS * WORDS,), (WORDS, 24))
+    return Chain(table.double(), switch.double(), copy.double(), control)
+
+
+@st.composite
+def decodings(draw) -> DecodeConfig:
+    """What a search may be asked for, but for sampling."""
+    least = draw(st.integers(0, 3))
+    symbols = draw(st.lists(st.sampled_from([4, 5, 6, WORDS, WORDS + 1, 2**40]), max_size=3))
+    return DecodeConfig(
+        beam=draw(st.integers(1, 3)),
+        min_length=least,
+        max_length=draw(st.integers(max(1, least), 4)),
+        length_penalty=draw(st.sampled_from([0.0, 0.4, 1.0, 3.0, -1.0])),
+        length_offset=draw(st.sampled_from([0, 1, 5])),
+        block_ngrams=draw(st.integers(0, 3)),
+        forbidden=(*draw(st.sampled_from([(PAD, UNK, BOS), ()])), *symbols),
+    )
+
+
+CONTROL = st.sampled_from([frozenset(), frozenset({4})])
+
+
+# ------------------------------------------------------------------------------------------------------- definition
+
+
+class Definition:
+    """What may be written of one document, by the definition of each option."""
+
+    def __init__(self, model, document, config: DecodeConfig):
+        self.model, self.config, self.batch = model, config, make_batch([document], WORDS)
+        self.known: dict[tuple[int, ...], dict[int, float]] = {}
+
+    def following(self, ids: tuple[int, ...]) -> dict[int, float]:
+        """log P of each word that may follow, all words before read at once."""
+        if ids not in self.known:
+            state = self.model.encode(self.batch)
+            output, _ = self.model.decode(torch.tensor([[BOS, *ids]]), state)
+            if len(ids) == self.config.max_length:
+                last = self.model.log_prob(output, torch.tensor([[*ids, EOS]]), state)[0, -1]
+                self.known[ids] = {EOS: last.item()}
+            else:
+                log_p = self._log_p(output)
+                allowed = (w for w in range(len(log_p)) if log_p[w] > -math.inf and not self._barred(ids, w))
+                self.known[ids] = {w: log_p[w] for w in allowed}
+        return self.known[ids]
+
+    def _log_p(self, output: PointerOutput) -> list[float]:
+        scores, z = self.model.pointer.vocabulary(output.features)[0, -1], output.switch[0, -1]
+        extra = len(self.batch.unknown[0])
+        generated = F.pad(scores.log_softmax(0) + F.logsigmoid(z), (0, extra), value=-math.inf)
+        copied = torch.zeros_like(generated).scatter_add(0, output.source[0], (-z).sigmoid() * output.copy[0, -1])
+        return torch.logaddexp(generated, copied.log()).tolist()
+
+    def _barred(self, ids: tuple[int, ...], word: int) -> bool:
+        config, control, n = self.config, self.model.control_symbols, self.config.block_ngrams
+        if word in config.forbidden or (word == EOS and len(ids) < config.min_length):
+            return True
+        if word in control or word == EOS or not n:
+            return False
+        written = [i for i in (*ids, word) if i not in control]
+        ngrams = [tuple(written[i : i + n]) for i in range(len(written) - n + 1)]
+        return ngrams.count(tuple(written[-n:])) > 1
+
+    def log_prob(self, ids: tuple[int, ...]) -> float:
+        """log P of a summary, its end counted in; -inf where it may not be written."""
+        steps = [self.following(ids[:i]).get(word, -math.inf) for i, word in enumerate([*ids, EOS])]
+        return sum(steps)
+
+
+def equal(a: float, b: float) -> bool:
+    return a == b or abs(a - b) <= CLOSE * (1 + abs(a) + abs(b))
+
+
+def chosen(candidates: list, count: int) -> tuple[list, list, int]:
+    """The best `count` of (value, ...): those that are surely of them, those that are as good as the last of them,
+    and how many of these are."""
+    ranked = sorted(candidates, key=lambda c: -c[0])
+    if len(ranked) <= count:
+        return ranked, [], 0
+    last = ranked[count - 1][0]
+    ties = [c for c in ranked if equal(c[0], last)]
+    sure = [c for c in ranked if c[0] > last and not equal(c[0], last)]
+    return sure, ties, count - len(sure)
+
+
+def rank(config: DecodeConfig, log_p: float, length: int) -> float:
+    """log P over the length, [EOS] counted in, with an offset and an exponent (Wu et al. 2016, equation 14)."""
+    return log_p * ((1 + config.length_offset) / (config.length_offset + length)) ** config.length_penalty
+
+
+class Undecided(Exception):
+    """Too many ways to decide between equals."""
+
+
+class Outcomes:
+    """Whether a beam search may find some hypotheses: the definition, in which any of two equals may come first."""
+
+    def __init__(self, definition: Definition, found: list[Hypothesis]):
+        self.definition, self.config, self.found, self.looks = definition, definition.config, found, 0
+
+    def possible(self) -> bool:
+        return self._after([(0.0, ())], (), 1)
+
+    def _after(self, opened: list, ended: tuple, length: int) -> bool:
+        """opened: (log P, ids); ended: (score, ids), one hypothesis each."""
+        self.looks += 1
+        if self.looks > 3_000:
+            raise Undecided
+        beam, steps = self.config.beam, self.definition.following
+        candidates = [(p + q, ids, word) for p, ids in opened for word, q in steps(ids).items()]
+        sure, ties, free = chosen(candidates, beam)
+        ends = [c for c in ties if c[2] == EOS]
+        for some in (s for n in range(len(ends) + 1) for s in combinations(ends, n)):
+            if not free - (len(ties) - len(ends)) <= len(some) <= free:
+                continue
+            new = tuple((rank(self.config, p, length), ids) for p, ids, word in (*sure, *some) if word == EOS)
+            if self._going_on([c for c in candidates if c[2] != EOS], ended + new, length):
+                return True
+        return False
+
+    def _going_on(self, candidates: list, ended: tuple, length: int) -> bool:
+        sure, ties, free = chosen(candidates, self.config.beam)
+        for some in combinations(ties, free):
+            opened = [(p, (*ids, word)) for p, ids, word in (*sure, *some)]
+            if not opened:
+                return self._is_found(ended)
+            best = rank(self.config, max(p for p, _ in opened), length)
+            scores = sorted((score for score, _ in ended), reverse=True)[: self.config.beam]
+            full = len(scores) == self.config.beam
+            if full and (scores[-1] >= best or equal(scores[-1], best)) and self._is_found(ended):
+                return True
+            if (not full or scores[-1] <= best or equal(scores[-1], best)) and self._after(opened, ended, length + 1):
+                return True
+        return False
+
+    def _is_found(self, ended: tuple) -> bool:
+        scores, of = (
+            sorted((score for score, _ in ended), reverse=True)[: self.config.beam],
+            dict(map(reversed, ended)),
+        )
+        ids = [tuple(h.ids) for h in self.found]
+        return (
+            len(scores) == len(ids) == len(set(ids))
+            and all(i in of and equal(h.score, of[i]) for h, i in zip(self.found, ids))
+            and all(equal(h.score, score) for h, score in zip(self.found, scores))
+        )
+
+
+# ---------------------------------------------------------------------------------------------------------- searches
+
+
+def search_each(search, model, texts, config) -> list:
+    """What a search gives of each document of a batch; of all in one batch unless one of them is refused."""
+    try:
+        return search(model, make_batch(texts, WORDS), config)
+    except InputError as error:
+        found = []
+        for text in texts:
+            try:
+                found += search(model, make_batch([text], WORDS), config)
+            except InputError as own:
+                assert repr(text.id) in str(own)
+                found.append([] if search is beam_search else None)
+        assert any(not f for f in found), error
+        return found
+
+
+@holds(
+    120, numbers=numbers("normal", "steps", "steps", "extreme"), texts=documents(WORDS, most=3), config=decodings(),
+    control=CONTROL,
+)  # fmt: skip
+@torch.no_grad()
+def test_beam_search(numbers, texts, config, control):
+    """Beam search, with every option: each document's hypotheses are those of the definition, with any of two equals
+    first; a document of which nothing can be written is refused."""
+    model = chain(numbers, control)
+    for text, found in zip(texts, search_each(beam_search, model, texts, config), strict=True):
+        definition = Definition(model, text, config)
+        for h in found:
+            assert equal(h.log_prob, definition.log_prob(tuple(h.ids)))
+            assert equal(h.score, rank(config, h.log_prob, len(h.ids) + 1))
+        try:
+            assert Outcomes(definition, found).possible(), [h.ids for h in found]
+        except Undecided:
+            assume(False)
+
+
+@holds(
+    80,
+    numbers=numbers("normal", "steps", "extreme"),
+    texts=documents(WORDS, most=3),
+    config=decodings(),
+    control=CONTROL,
+)
+@torch.no_grad()
+def test_greedy_search(numbers, texts, config, control):
+    """Greedy search takes a word that is as probable as any at every step, and is beam search of width 1."""
+    model, config = chain(numbers, control), replace(config, beam=1)
+    greedy = search_each(greedy_search, model, texts, config)
+    for text, found in zip(texts, greedy, strict=True):
+        definition, ids = Definition(model, text, config), []
+        for word in [*found.ids, EOS] if found else ():
+            following = definition.following(tuple(ids))
+            assert word in following and equal(following[word], max(following.values()))
+            ids.append(word)
+        assert not found or equal(found.log_prob, definition.log_prob(tuple(found.ids)))
+    if numbers.kind == "normal":
+        beams = search_each(beam_search, model, texts, config)
+        for found, of_beam in zip(greedy, beams, strict=True):
+            assert [found.ids] if found else [h.ids for h in of_beam] == []
+
+
+SAMPLES = st.builds(
+    lambda config, k, t: replace(config, sample=k, temperature=t),
+    decodings(), st.integers(1, 5), st.sampled_from([0.3, 1.0, 2.0]),
+)  # fmt: skip
+
+
+@holds(
+    100,
+    numbers=numbers("normal", "steps", "extreme"),
+    texts=documents(WORDS, most=3),
+    config=SAMPLES,
+    control=CONTROL,
+)
+@torch.no_grad()
+def test_sampled_words(numbers, texts, config, control):
+    """Sampled words are of the most probable ones that may follow; a document's own are the same again, whatever else
+    is in the batch."""
+    model = chain(numbers, control)
+    sampled = search_each(sample_search, model, texts, config)
+    for text, found in zip(texts, sampled, strict=True):
+        definition, ids = Definition(model, text, config), []
+        for word in [*found.ids, EOS] if found else ():
+            following = definition.following(tuple(ids))
+            least = sorted(following.values(), reverse=True)[: config.sample][-1]
+            assert word in following and (following[word] >= least or equal(following[word], least))
+            ids.append(word)
+        if found:
+            assert equal(found.log_prob, definition.log_prob(tuple(found.ids)))
+            assert sample_search(model, make_batch([text], WORDS), config)[0].ids == found.ids
+
+
+@holds(
+    12,
+    numbers=numbers("normal"),
+    texts=documents(WORDS, most=3),
+    k=st.integers(1, 5),
+    temperature=st.sampled_from([0.3, 1.0, 2.0]),
+)
+@torch.no_grad()
+def test_frequencies_of_sampled_words(numbers, texts, k, temperature):
+    """Sampled words are as frequent as P^(1 / temperature) of the most probable ones says, within six standard
+    errors."""
+    model, config = chain(numbers), DecodeConfig(min_length=1, max_length=1, sample=k, temperature=temperature)
+    count = 600
+    same = [replace(texts[0], id=f"{numbers.seed}, {i}") for i in range(count)]
+    found = [h.ids[0] for h in sample_search(model, make_batch(same, WORDS), config)]
+    following = Definition(model, texts[0], config).following(())
+    best = sorted(following, key=lambda w: -following[w])[:k]
+    shares = (torch.tensor([following[w] for w in best]) / temperature).softmax(0).tolist()
+    assert set(found) <= set(best)
+    for word, share in zip(best, shares):
+        error = math.sqrt(share * (1 - share) / count)
+        assert abs(found.count(word) / count - share) <= 6 * error + 6 / count, word
+
+
+# --------------------------------------------------------------------------------------------------------- training
+
+
+@st.composite
+def trainings(draw) -> TrainConfig:
+    """Six steps or less of a training, with what a run may ask for."""
+    warmup = draw(st.sampled_from([None, 1, 3]))
+    return TrainConfig(
+        batch_size=draw(st.integers(1, 6)),
+        batch_tokens=draw(st.sampled_from([None, 60])),
+        accumulate=draw(st.integers(1, 3)),
+        loss_mean=draw(st.sampled_from(["documents", "words"])),
+        steps=draw(st.integers(2, 6)),
+        optimizer=draw(st.sampled_from(["adam", "sgd", "adagrad"])),
+        learning_rate=0.3,
+        warmup=warmup,
+        cosine=draw(st.sampled_from([None, 2])) if warmup else None,
+        anneal=draw(st.sampled_from([None, 2.0])),
+        max_norm=draw(st.sampled_from([None, 0.5])),
+        validate_every=draw(st.integers(1, 4)),
+        save_every=draw(st.integers(1, 4)),
+        keep_best=draw(st.integers(1, 3)),
+        log_every=draw(st.integers(1, 3)),
+        seed=draw(st.integers(0, 9)),
+    )
+
+
+STOPS = st.tuples(st.sampled_from(["_step", "_validate", "_save", "_log", "_keep"]), st.integers(1, 6), st.booleans())
+
+
+class Stopped(Exception):
+    pass
+
+
+def stopping(where: str, call: int, after: bool):
+    """The loop's method `where`, that stops the training at one of its calls, before its work or after it."""
+    method, calls = getattr(loop._Loop, where), []
+
+    def stop(self, *given):
+        calls.append(1)
+        if len(calls) == call and not after:
+            raise Stopped
+        made = method(self, *given)
+        if len(calls) == call:
+            raise Stopped
+        return made
+
+    return stop
+
+
+@holds(3, paper=st.sampled_from(sorted(MODELS)), config=trainings(), stops=st.lists(STOPS, min_size=1, max_size=3))
+def test_resumed_trainings(paper, config, stops):
+    """A training that is stopped anywhere, several times, with any options, and resumed leaves the files of one that
+    nothing stops."""
+    corpus = make_planted_corpus()
+    with tempfile.TemporaryDirectory() as folder:
+        stopped, whole = Path(folder) / "stopped", Path(folder) / "whole"
+
+        def run(output: Path) -> None:
+            torch.manual_seed(0)
+            train(Recipe(paper), MODELS[paper](), corpus, config, output, resume=True, progress=False)
+
+        for where, call, after in stops:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(loop._Loop, where, stopping(where, call, after))
+                with suppress(Stopped):
+                    run(stopped)
+        run(stopped)
+        run(whole)
+        found, expected = contents(stopped), contents(whole)
+    differing = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
+    assert not differing
