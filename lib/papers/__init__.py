@@ -91,12 +91,12 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
 
 
 def _check_sizes(sizes: Any, encoder: TextEncoder, path: Path) -> None:
-    """Raise RunError where a model has rows for more or fewer words than the vocabularies of its run."""
-    words = {"vocab_size": encoder.vocabulary, "source_vocab_size": encoder.source_vocabulary}
-    for name, vocabulary in words.items():
-        size = getattr(sizes, name, None)
-        if vocabulary is not None and size != len(vocabulary):
-            raise RunError(f"{path}: {name} is {size}, and the vocabulary beside it has {len(vocabulary)} words")
+    """Raise RunError where the words of a run's vocabularies have ids for which its model has no rows."""
+    words, known = len(encoder.vocabulary), encoder.source_vocabulary
+    if sizes.vocab_size != words:  # the ids after them are of copied words
+        raise RunError(f"{path}: vocab_size is {sizes.vocab_size}, and the vocabulary beside it has {words} words")
+    if known is not None and getattr(sizes, "source_vocab_size", 0) < len(known):
+        raise RunError(f"{path}: source_vocab_size is less than the {len(known)} words of source_vocabulary.txt")
 
 
 def _in_a_line(error: Exception) -> str:

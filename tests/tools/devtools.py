@@ -53,8 +53,7 @@ class Browser:
         scheme = [{"name": "prefers-color-scheme", "value": theme}]
         self.call("Emulation.setEmulatedMedia", features=scheme)
         self.resize(width, height)
-        self.call("Page.navigate", url=page.resolve().as_uri())
-        self.until("location.protocol === 'file:' && document.readyState === 'complete'")
+        self.open(page)
 
     def __enter__(self) -> "Browser":
         return self
@@ -68,6 +67,14 @@ class Browser:
         os.close(self.reads)
         os.close(self.writes)
         self.profile.cleanup()
+
+    def open(self, page: Path) -> None:
+        """Show a page in place of the one that is shown, in the same theme and size."""
+        self.run("window.before = true")
+        self.call("Page.navigate", url=page.resolve().as_uri())
+        self.until(
+            "location.protocol === 'file:' && document.readyState === 'complete' && !!document.body && !window.before"
+        )
 
     def resize(self, width: int, height: int) -> None:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
