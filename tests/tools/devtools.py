@@ -72,9 +72,7 @@ class Browser:
         """Show a page in place of the one that is shown, in the same theme and size."""
         self.run("window.before = true")
         self.call("Page.navigate", url=page.resolve().as_uri())
-        self.until(
-            "location.protocol === 'file:' && document.readyState === 'complete' && !!document.body && !window.before"
-        )
+        self.until("document.readyState === 'complete' && !!document.body && !window.before")
 
     def resize(self, width: int, height: int) -> None:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)

@@ -126,7 +126,8 @@ def write_run(paper: str, folder: Path) -> Path:
 
 ODD: tuple[Any, ...] = (
     None, True, -1, 0, 1, 3, 10**9, 10**12, 2**63, 10**400, 1e308, -1e-320, 0.5, "", "x", "best-3",
-    "../../outside/secret", "/etc/passwd", "\0", "\x1b[31mred", "a\nb", "\ud800", "x" * 100_000, [], {}, [[]], [1] * 1_000, {"": ""}, [None],
+    "../../outside/secret", "/etc/passwd", "\0", "\x1b[31mred", "a\nb", "\ud800",
+    "x" * 100_000, [], {}, [[]], [1] * 1_000, {"": ""}, [None],
 )  # fmt: skip
 RAW = {
     "deep": b"[" * 200_000, "deep objects": b'{"a":' * 100_000, "empty": b"", "null": b"null", "a list": b"[1]",
