@@ -39,9 +39,10 @@ lock: $(READY)  ## check that all pins can be installed, and write requirements.
 	$(BIN)/python -m tests.tools.locks
 	$(BIN)/python -m tests.tools.locks make
 
-torture: $(READY)  ## a quarter of an hour of damaged files, kills and full disks: counts of what became of them
+torture: $(READY)  ## 20 minutes of damaged files and folders, kills and full disks: counts of what became of them
 	$(BIN)/python -m tests.tools.torture --minutes 10
 	$(BIN)/python -m tests.tools.torture_runs --minutes 5
+	$(BIN)/python -m tests.tools.untrusted --minutes 5
 
 lab: $(READY)  ## open the pages in JupyterLab
 	$(BIN)/jupyter lab notebooks

@@ -77,6 +77,8 @@ class Browser:
     def resize(self, width: int, height: int) -> None:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
+    patience = 120.0  # seconds in which the browser must say something
+
     def call(self, method: str, **parameters) -> dict[str, Any]:
         """The result of a method. Raises RuntimeError with what the browser says, or where it says nothing."""
         self.number += 1
@@ -84,7 +86,7 @@ class Browser:
         message |= {"sessionId": self.session} if self.session else {}
         os.write(self.writes, json.dumps(message).encode() + b"\0")
         while True:
-            answer = self._next(120)
+            answer = self._next(self.patience)
             if answer.get("id") == self.number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']['message']}")
