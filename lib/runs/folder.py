@@ -64,11 +64,14 @@ def check_weights(model: nn.Module, folder: str | Path, which: str = "best") -> 
         raise RunError(f"{folder}: a model of {size / 1e9:,.0f} GB, and here are {most / 1e9:,.0f} GB of memory")
     for path in [_weights_file(folder, name) for name in (_kept(folder) if which == "average" else [which])]:
         with _checkpoint(path) as file:
-            heads = {name: file.get_slice(name) for name in file.keys() if name.startswith("model.")}  # noqa: SIM118
-            shapes = {name: torch.empty(head.get_shape(), device="meta") for name, head in heads.items()}
-            others = {name: kind for name, head in heads.items() if (kind := head.get_dtype()) not in _FLOATS}
-        for name, kind in others.items():
-            raise RunError(f"{path}: {name} is of {kind}, where weights are {', '.join(_FLOATS)}")
+            heads = [(name, file.get_slice(name)) for name in file.keys() if name.startswith("model.")]  # noqa: SIM118
+            described = [(name, head.get_shape(), head.get_dtype()) for name, head in heads]
+        if others := [(name, kind) for name, _, kind in described if kind not in _FLOATS]:
+            raise RunError(f"{path}: {others[0][0]} is of {others[0][1]}, where weights are {', '.join(_FLOATS)}")
+        try:
+            shapes = {name: torch.empty(shape, device="meta") for name, shape, _ in described}
+        except (RuntimeError, TypeError) as error:  # of a shape with more numbers than can be counted
+            raise RunError(f"{path} is damaged ({' '.join(str(error).split())[:200]})") from None
         _fill(model, under("model", shapes), path)
 
 
@@ -100,7 +103,7 @@ def _check_trained(last: Path) -> None:
     """Raise RunError for a run that has validation documents, and was stopped before it came to them."""
     if last.is_file() and read_config(last.parent)["documents"].get("val"):
         raise RunError(
-            f"{last.parent} holds no best weights: it was stopped after {_noted(last, 'step'):g} steps, before a "
+            f"{last.parent} holds no best weights: it was stopped after {_noted(last, 'step')} steps, before a "
             "first validation. Train it on with --resume, or ask for the weights 'last'"
         )
 
@@ -178,7 +181,7 @@ def _fill(model: nn.Module, weights: dict[str, Tensor], path: Path) -> None:
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
-        reason = " ".join(str(error).split())
+        reason = " ".join(str(error).split())[:1_000]
         raise RunError(f"{path} holds the weights of another model: {reason}") from None
 
 
@@ -322,6 +325,8 @@ def made_from(kind, values: Mapping, path: Path) -> Any:
         if not _fits(value, known[name]):
             kind_of = known[name]
             expected = kind_of.__name__ if isinstance(kind_of, type) else str(kind_of)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                expected += ", finite and below 2^31"
             raise RunError(f"{path}: {name} must be {expected}, not {json.dumps(value)[:40]}")
     try:
         return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
