@@ -39,9 +39,10 @@ lock: $(READY)  ## check that all pins can be installed, and write requirements.
 	$(BIN)/python -m tests.tools.locks
 	$(BIN)/python -m tests.tools.locks make
 
-torture: $(READY)  ## twenty minutes of damaged files, kills, full disks and generated examples: counts of what became of them
+torture: $(READY)  ## 25 minutes of damaged files and folders, kills, full disks and generated examples: counts of what became of them
 	$(BIN)/python -m tests.tools.torture --minutes 10
 	$(BIN)/python -m tests.tools.torture_runs --minutes 5
+	$(BIN)/python -m tests.tools.untrusted --minutes 5
 	$(BIN)/python -m tests.tools.torture_properties --minutes 5
 
 lab: $(READY)  ## open the pages in JupyterLab

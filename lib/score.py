@@ -137,7 +137,7 @@ def _run(args: Namespace, output: Path, process: Process) -> dict:
     corpus = Path(_scored(args))
     limits = [n for n in (args.documents, args.limit) if n is not None]
     if not limits and corpus.resolve() == Path(run.config["corpus"]).resolve():
-        limits = [run.config["documents"][args.split]]  # as many as there were in training
+        limits = [n for n in [run.config["documents"].get(args.split)] if n]  # as many as there were in training
     limit = min(limits, default=None)
     documents = unseen(corpus_for(args.dataset, args.errors, args.test), args.split, [run.config["corpus"]], limit)
     scores, summaries = score_run(run, documents, args.split, corpus.name, args.batch_size, args.numbers, process)

@@ -23,7 +23,7 @@ from lib.papers import made_of_runs_named
 from lib.papers.tables import DECODINGS, RunFigure, Samples
 from lib.runs.run import Run, Summary
 from lib.system.command_line import command_parser, plain_errors
-from lib.system.errors import InputError, did_you_mean
+from lib.system.errors import InputError, did_you_mean, printable
 from lib.system.files import check_replaces, write_json, write_whole
 
 BEGINNING = 3  # sentences of a text that stand above what is written of it
@@ -176,7 +176,7 @@ def main(arguments: list[str] | None = None) -> None:
         numbers = samples(args.name, runs, documents, Path(args.dataset).name)
         write_json(args.output, numbers)
         write_whole(args.output.with_suffix(".md"), samples_text(numbers))
-        print(samples_text(numbers))
+        print(printable(samples_text(numbers)))
 
 
 def _check_output(path: Path, shown: Samples | RunFigure) -> None:

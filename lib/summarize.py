@@ -58,7 +58,7 @@ from lib.runs.shown_support import ShownText, cased_names, spaced
 from lib.runs.summary_page import ShownDocument, ShownSummary, write_page
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.devices import Process, processes
-from lib.system.errors import InputError
+from lib.system.errors import InputError, printable
 from lib.system.files import check_writable
 
 
@@ -115,13 +115,13 @@ def _summarize(args: Namespace, process: Process) -> None:
         return
     for number, (name, document, left_out, summary) in enumerate(zip(names, documents, outside, summaries)):
         for note in (notes := remarks(run, summary, left_out)):
-            print(f"{name}: {note}", file=sys.stderr)
+            print(printable(f"{name}: {note}"), file=sys.stderr)
         if args.json:
             line = json.dumps(record(name, summary, notes, left_out), ensure_ascii=False)
         else:
             heading = f"{'' if number == 0 else chr(10)}{name}\n" if len(names) > 1 else ""
             line = heading + "\n".join(summary.readable.sentences)
-        print(line, flush=True)  # what is made is not lost
+        print(printable(line), flush=True)  # what is made is not lost
         if args.html:
             others = [(system, by_text[number]) for system, by_text in against]
             shown.append(_shown(run, document, name, summary, notes, known, others))

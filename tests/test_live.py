@@ -54,6 +54,7 @@ from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double
 from tests.test_summarize import TEXT as PAPER
 from tests.test_summarize import train_four_steps
+from tests.tools.axe import needs_axe, violations
 from tests.tools.devtools import Browser, chromium
 from tests.tools.disturbed_texts import DISTURBED
 from tests.tools.rendered import PROBE
@@ -826,20 +827,14 @@ def test_every_control_has_a_name_and_the_keyboard_reaches_it(page):
         assert tab.run(missed) == []
 
 
-AXE = find_spec("axe_playwright_python")
-
-
-@needs_browser
-@pytest.mark.skipif(AXE is None, reason="axe-core is not installed: pip install --no-deps axe-playwright-python")
+@needs_axe
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing(page, theme):
     with Browser(page, theme=theme) as tab:
         show_all(tab)
-        tab.run((Path(AXE.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
         for width in (1400, 400):
             tab.resize(width, 900)
-            found = tab.run("axe.run().then(found => found.violations.map(v => [v.id, v.nodes[0].html]))")
-            assert found == [], width
+            assert violations(tab) == [], width
 
 
 def test_an_installed_library_has_the_files_of_the_page():

@@ -423,7 +423,7 @@ def test_another_systems_summary_stands_beside_the_runs(tmp_path, size):
         CARRYING
         + """
         const theirs = all("#others p"), bottoms = all(".summary").map(box => box.getBoundingClientRect().bottom);
-        found.name = document.querySelector("#others h3").textContent; found.below = bottoms[1] > bottoms[0];
+        found.name = document.querySelector("#others h2").textContent; found.below = bottoms[1] > bottoms[0];
         point(theirs[0]); found.first = carrying(); found.detail = detail();
         leave(document.querySelector("#others .summary")); found.left = carrying();
         theirs[0].focus(); press("ArrowDown"); found.second = carrying(); found.said = detail();

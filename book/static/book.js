@@ -15,3 +15,10 @@ addEventListener("load", () => {
     resized.observe(e);
   }
 });
+
+// The side bar with the contents is a landmark, so that its title is in one too.
+document.addEventListener("DOMContentLoaded", () => {
+  const bar = document.getElementById("pst-primary-sidebar");
+  bar?.setAttribute("role", "region");
+  bar?.setAttribute("aria-label", "Contents");
+});

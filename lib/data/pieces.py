@@ -10,8 +10,8 @@ import numpy as np
 import sentencepiece
 
 from lib.data.documents import CorpusError
-from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SENTENCE_END, SPECIALS, UNK, Vocabulary
-from lib.system.files import write_whole
+from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, MOST_BYTES, SENTENCE_END, SPECIALS, UNK, Vocabulary
+from lib.system.files import check_file, write_whole
 
 # How other people's models call the special symbols: those of the ranked WikiSum shards, and SentencePiece's own.
 _OTHER_NAMES = (("<PAD>", "<pad>"), ("<unk>", "<UNK>"), ("<S>", "<s>"), ("</S>", "</s>"))
@@ -112,6 +112,7 @@ class Pieces(Vocabulary):
 
     @classmethod
     def load(cls, path: str | Path) -> "Pieces":
+        check_file(Path(path), MOST_BYTES)
         try:
             return cls(Path(path).read_bytes())
         except CorpusError:

@@ -31,7 +31,7 @@ from lib.data.split import Split
 from lib.data.vocabulary import EOS, UNK, Vocabulary
 from lib.system.errors import InputError
 from lib.system.fields import field_names
-from lib.system.files import cached, locked, remove_leftovers, temporary_beside, write_json, write_whole
+from lib.system.files import cached, check_file, locked, remove_leftovers, temporary_beside, write_json, write_whole
 from lib.system.fingerprints import code_digest, digest
 from lib.system.processes import default_workers, in_processes
 
@@ -63,11 +63,14 @@ class TextEncoder:
         """Read what `save` wrote. Raises OSError, ValueError or SafetensorError for what is missing or damaged."""
         folder = Path(folder)
         pieces, source, ranker = (folder / n for n in ("pieces.model", "source_vocabulary.txt", "ranker.safetensors"))
+        for path in (pieces, source, ranker, folder / "vocabulary.txt"):
+            if path.exists():
+                check_file(path, folder=folder)
         return cls(
             options,
             Pieces.load(pieces) if pieces.exists() else Vocabulary.load(folder / "vocabulary.txt"),
             Vocabulary.load(source) if source.exists() else None,
-            load_file(ranker) if ranker.exists() else None,
+            _chooser(ranker) if ranker.exists() else None,
         )
 
     def encode(self, documents: Iterable[Document]) -> list[EncodedDocument]:
@@ -87,6 +90,13 @@ class TextEncoder:
         weights = {n: [a.shape, hashlib.sha256(a.tobytes()).hexdigest()] for n, a in (self.chooser or {}).items()}
         source = None if self.source_vocabulary is None else self.source_vocabulary.identity
         return digest([self.vocabulary.identity, source, weights])
+
+
+def _chooser(path: Path) -> dict[str, np.ndarray]:
+    try:
+        return load_file(path)
+    except (KeyError, TypeError) as error:  # of a kind of numbers that numpy has not
+        raise InputError(f"{path}: weights that cannot be read ({error})") from None
 
 
 def encode(example: Example, vocabulary: Vocabulary, summary_tokens: int) -> EncodedDocument:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from lib.data.sentences import group_words
+from lib.system.errors import InputError
 from lib.system.fields import Rule
-from lib.system.files import write_whole
+from lib.system.files import check_file, write_whole
 
 PAD, UNK, BOS, EOS = range(4)
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]")
@@ -17,6 +18,9 @@ SLIDE, SLIDE_SYMBOL = len(SPECIALS), "[SLIDE]"
 # Symbols of clusters of paragraphs: after the title, between paragraphs of a flat sequence, between sentences.
 CLUSTER_SYMBOLS = ("<T>", "<P>", "<Q>")
 TITLE_END, PARAGRAPH_END, SENTENCE_END = range(len(SPECIALS), len(SPECIALS) + 3)
+
+
+MOST_WORDS, MOST_BYTES = 2_000_000, 2**26  # of a file; the papers' largest vocabulary has 110,000 words
 
 
 class Vocabulary:
@@ -99,4 +103,14 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
-        return cls(Path(path).read_text(encoding="utf-8").splitlines())
+        """Read what `save` wrote. Raises ValueError for a line that is no word, or too many of them."""
+        path = Path(path)
+        check_file(path, MOST_BYTES)
+        data = path.read_bytes()
+        if (lines := data.count(b"\n")) > MOST_WORDS:
+            raise InputError(f"{path}: {lines:,} lines: a vocabulary has at most {MOST_WORDS:,} words")
+        words = data.decode("utf-8").splitlines()
+        for number, word in enumerate(words, 1):
+            if word.split() != [word]:
+                raise InputError(f"{path}, line {number}: {word[:40]!r} is no word")
+        return cls(words)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -288,14 +289,18 @@ def _write_csv(path: Path, rows: list[dict[str, str]]) -> None:
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # a spreadsheet takes a cell that begins so for a formula, and runs it
 
 
+# Where a cell begins: for a spreadsheet of a country that sets cells apart by semicolons also within a text of ours.
+_BEGIN = rf"(^|[;\t\r\n])(?='*[{''.join(map(re.escape, FORMULA))}])"
+
+
 def _as_text(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula: an apostrophe before it says that it is a text."""
-    return f"'{cell}" if cell.lstrip("'").startswith(FORMULA) else cell
+    """A cell of which no spreadsheet takes a part for a formula: an apostrophe before it says that it is a text."""
+    return re.sub(_BEGIN, r"\1'", cell)
 
 
 def _as_given(cell: str) -> str:
     """A cell as it was before `_as_text`."""
-    return cell[1:] if cell[:1] == "'" and cell.lstrip("'").startswith(FORMULA) else cell
+    return re.sub(_BEGIN.replace("(?='*", "'(?='*"), r"\1", cell)
 
 
 def _write_form(path: Path, title: str, sheets: dict) -> None:

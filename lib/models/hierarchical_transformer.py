@@ -17,7 +17,7 @@ from lib.layers.transformer import DecoderLayer, DroppedLinear, FeedForward, Tra
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis
 from lib.models.piece_model import PieceModel, xavier
 from lib.system.errors import InputError
-from lib.system.fields import BelowOne, Checked, Count, Natural, Share
+from lib.system.fields import BelowOne, Checked, Count, FewLayers, Layers, Share
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class HierarchicalTransformerConfig(Checked):
     width: int = 256
     heads: Count = 8
     inner: int = 1024
-    local_layers: Natural = 6
-    global_layers: Natural = 2
-    decoder_layers: Count = 1
+    local_layers: FewLayers = 6
+    global_layers: FewLayers = 2
+    decoder_layers: Layers = 1
     form: Literal["code", "paper"] = "code"
     dropout: Share = 0.1
     smoothing: BelowOne = 0.1  # of the labels, in training

@@ -15,7 +15,7 @@ from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.lstm import LSTMStack
 from lib.models.summarizer import Extractor
-from lib.system.fields import Checked, Count, Even, Share
+from lib.system.fields import Checked, Count, Even, Layers, Share
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class SentenceExtractorConfig(Checked):
     vocab_size: int = 50_257
     embedding: int = 300
     hidden: Even = 512
-    layers: Count = 2
+    layers: Layers = 2
     dropout: Share = 0.5  # between the layers of an LSTM
     longest: Count = 35  # pieces of a sentence that are read; it is extracted whole
 

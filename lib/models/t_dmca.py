@@ -26,7 +26,7 @@ from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import FeedForward, attend, attend_both, check_heads, sinusoids
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
 from lib.models.piece_model import PieceModel, xavier
-from lib.system.fields import BelowOne, Checked, Count, Share
+from lib.system.fields import BelowOne, Checked, Count, Layers, Share
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class TDMCAConfig(Checked):
     width: int = 512
     heads: int = 8  # of tensor2tensor's transformer_base_v1, from which Liu et al. start
     inner: int = 2048
-    layers: Count = 5  # local, compressed, local, compressed, local
+    layers: Layers = 5  # local, compressed, local, compressed, local
     block: Count = 256  # pieces that see each other in a local layer
     stride: Count = 3  # pieces that a compressed key or value stands for
     dropout: Share = 0.1

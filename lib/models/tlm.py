@@ -17,7 +17,7 @@ from lib.layers.transformer import MultiHeadAttention, attend_both, check_heads
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
 from lib.models.summarizer import SoftmaxModel
 from lib.system.errors import InputError
-from lib.system.fields import Checked, Count, Share
+from lib.system.fields import Checked, Count, Layers, Share
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class TLMConfig(Checked):
     width: int = 768
     heads: int = 12
     inner: int = 3072
-    layers: Count = 20
+    layers: Layers = 20
     window: Count = 1024  # pieces of a sequence: so many positions are learned
     dropout: Share = 0.1  # GPT-2's; not stated
     tied: bool = False  # whether pieces are scored by their embeddings; the 220M parameters are without

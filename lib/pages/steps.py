@@ -130,9 +130,14 @@ def _word(word: str, weight: float, seen: bool, framed: bool) -> str:
     if not seen:
         return f'<span style="color: {GREY}">{escape(word)}</span>'
     look = [f"background: rgba({BLUE}, {weight:.2f})"] if weight >= 0.005 else []
-    look += ["color: #fff"] if weight > 0.5 else []
+    look += [f"color: {_ink(weight)}"] if weight > 0.5 else []
     look += [f"border-bottom: 3px solid {ORANGE}"] if framed else []
     return f'<span style="{"; ".join(look)}">{escape(word)}</span>' if look else escape(word)
+
+
+def _ink(weight: float) -> str:
+    """The colour of words on blue of so much weight: black or white, with a contrast of at least 4.5 (WCAG 1.4.3)."""
+    return "#fff" if weight >= 0.86 else "#000"
 
 
 def _distributions(step: Step) -> str:
@@ -151,7 +156,7 @@ def _distributions(step: Step) -> str:
 def _slots(slots: Sequence[tuple[float, float]]) -> str:
     """Boxes as dark as what is left of a slot; below, how much it is read."""
     boxes = "".join(
-        f'<td style="background: rgba({BLUE}, {left:.2f}); color: {"#fff" if left > 0.5 else "#14181e"}">'
+        f'<td style="background: rgba({BLUE}, {left:.2f}); color: {_ink(left)}">'
         f"slot {k + 1}: {left:.2f} left<br>{_bar(read, '4rem')} read {read:.2f}</td>"
         for k, (left, read) in enumerate(slots)
     )

@@ -1,14 +1,16 @@
 """The papers: a folder each. To add one, write its folder and put it into the list below."""
 
 from pathlib import Path
+from typing import Any
 
+import torch
 from safetensors import SafetensorError
 
 from lib.data.prepared import TextEncoder
 from lib.papers import hierarchical_transformer, mem2mem, read_again, windowed
 from lib.papers.paper import Paper, Setup
 from lib.papers.tables import PageTable, RunFigure, Samples, Table
-from lib.runs.folder import load_weights, made_from, read_config
+from lib.runs.folder import check_weights, load_weights, made_from, read_config
 from lib.runs.run import Run
 from lib.runs.search import DecodeConfig
 from lib.system.devices import device_named
@@ -67,10 +69,13 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
         raise RunError(f"{path}: {error}") from None
     kind = owner.variants[variant].kind
     sizes = made_from(kind.Config, config["model"], path)
+    weights = weights or config["weights"]
     try:
-        model = kind(sizes)
-    except (InputError, IndexError, RuntimeError) as error:  # PyTorch's, of sizes that no layer has
-        raise RunError(f"{path}: no model of these sizes ({error})") from error
+        with torch.device("meta"):  # whatever the sizes are, no memory is asked for before the weights are seen
+            model = kind(sizes)
+    except (InputError, IndexError, RuntimeError, TypeError) as error:  # PyTorch's, of sizes that no layer has
+        raise RunError(f"{path}: no model of these sizes ({_in_a_line(error)})") from error
+    check_weights(model, folder, weights)
     options = made_from(owner.options_class(variant), config["options"], path)
     try:
         encoder = TextEncoder.load(folder, options)
@@ -78,7 +83,21 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
         raise RunError(f"{folder}: the vocabulary of the run cannot be read ({error})") from None
     if encoder.digest() != config["encoder"]:
         raise RunError(f"{folder}: the vocabulary is not the one that the run was trained with. Put its own there.")
-    load_weights(model, folder, weights or config["weights"])
+    _check_sizes(sizes, encoder, path)
+    model = load_weights(kind(sizes), folder, weights)
     model.eval().to(place)
     decode = made_from(DecodeConfig, config["decode"], path)
     return Run(folder, config, model, encoder, decode)
+
+
+def _check_sizes(sizes: Any, encoder: TextEncoder, path: Path) -> None:
+    """Raise RunError where the words of a run's vocabularies have ids for which its model has no rows."""
+    words, known = len(encoder.vocabulary), encoder.source_vocabulary
+    if sizes.vocab_size != words:  # the ids after them are of copied words
+        raise RunError(f"{path}: vocab_size is {sizes.vocab_size}, and the vocabulary beside it has {words} words")
+    if known is not None and getattr(sizes, "source_vocab_size", 0) < len(known):
+        raise RunError(f"{path}: source_vocab_size is less than the {len(known)} words of source_vocabulary.txt")
+
+
+def _in_a_line(error: Exception) -> str:
+    return " ".join(str(error).split())

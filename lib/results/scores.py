@@ -203,11 +203,11 @@ def _sentence_words(sentence: str, options: Options | None, tokenised: bool) -> 
 def about(run: Run, corpus: str, documents: Sequence[Document], split_name: str) -> dict:
     """Facts that a table tells of a run that was scored on a corpus's documents."""
     return {
-        **_setting(corpus, documents, split_name, run.config["documents"]["train"]),
-        "seed": run.config["train"]["seed"],
+        **_setting(corpus, documents, split_name, run.config["documents"].get("train", 0)),
+        "seed": run.config["train"].get("seed"),
         "steps": run.step,
         "parameters": sum(p.numel() for p in run.model.parameters()),
-        "made_with": run.config["made_with"],
+        "made_with": run.config.get("made_with"),
     }
 
 

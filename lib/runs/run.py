@@ -83,7 +83,8 @@ class Run:
     def hours(self) -> float:
         """Hours of training, at the median time of a step: pauses do not count."""
         logged = [m for m in self.metrics if "seconds" in m]
-        paces = [(b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in pairwise(logged)]
+        pairs = [(a, b) for a, b in pairwise(logged) if a["step"] != b["step"]]
+        paces = [(b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in pairs]
         paces = [pace for pace in paces if pace > 0]  # where it was resumed the clock begins again
         return self.step * float(np.median(paces)) / 3600 if paces else 0.0
 

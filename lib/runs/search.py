@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from zlib import crc32
 
 import torch
@@ -18,10 +18,15 @@ from lib.layers.kernels import compiled
 from lib.models.summarizer import Extractor, Summarizer
 from lib.system.devices import ALONE, Process
 from lib.system.errors import InputError
-from lib.system.fields import Checked, Count, Natural, Positive
+from lib.system.fields import Checked, Count, Natural, Positive, Rule
 from lib.system.threads import in_threads, threads_on
 
 Score = TypeVar("Score", float, Tensor)
+
+
+Beam = Annotated[Count, Rule("at most 1,000", lambda n: n <= 1_000)]  # a row of a batch each
+Length = Annotated[Count, Rule("at most 100,000", lambda n: n <= 100_000)]
+Exponent = Annotated[float, Rule("from -9 to 9", lambda p: -9 <= p <= 9)]
 
 
 @dataclass(frozen=True)
@@ -31,10 +36,10 @@ class DecodeConfig(Checked):
     Raises ValueError for numbers that no search can use.
     """
 
-    beam: Count = 4  # the paper's (appendix A.2)
+    beam: Beam = 4  # the paper's (appendix A.2)
     min_length: int = 0
-    max_length: Count = 200
-    length_penalty: float = 1.0  # exponent p: hypotheses are ranked by log P / ((length + offset) / (1 + offset))^p
+    max_length: Length = 200
+    length_penalty: Exponent = 1.0  # p: hypotheses are ranked by log P / ((length + offset) / (1 + offset))^p
     length_offset: Natural = 0  # 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016
     block_ngrams: Natural = 0  # no n-gram of this size twice; 0: anything goes
     forbidden: tuple[int, ...] = (PAD, UNK, BOS)  # words that are never written; ids that no word has do nothing

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from lib.system.errors import CompanionError
+from lib.system.errors import CompanionError, printable
 from lib.system.files import check_ours, of_the_system
 
 INTERRUPTED = 130  # the exit status of what a person stopped, as shells have it
@@ -31,9 +31,9 @@ def plain_errors(stopped: Callable[[], str] = lambda: "") -> Iterator[None]:
         check_ours()
         yield
     except OSError as error:
-        sys.exit(f"error: {of_the_system(error)}")
+        sys.exit(f"error: {_in_a_line(of_the_system(error))}")
     except CompanionError as error:
-        sys.exit(f"error: {error}")
+        sys.exit(f"error: {_in_a_line(str(error))}")
     except KeyboardInterrupt:
         print(" ".join(filter(None, ("stopped.", stopped()))), file=sys.stderr)
         sys.exit(INTERRUPTED)
@@ -42,6 +42,11 @@ def plain_errors(stopped: Callable[[], str] = lambda: "") -> Iterator[None]:
             raise
         reason = str(error).partition(". ")[0]
         sys.exit(f"error: {reason}. Try a smaller batch, or a batch in more parts (accumulate).")
+
+
+def _in_a_line(message: str) -> str:
+    """What an error says, which may name a file of any name, in one line that a terminal prints and does not obey."""
+    return printable(" ".join(message.splitlines()))
 
 
 def _print_utf8() -> None:

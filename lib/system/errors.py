@@ -1,8 +1,11 @@
 """Errors that tell a person what to change. The commands show them as one line; any other error is a fault of the
 program, and keeps its traceback."""
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class CompanionError(Exception):
@@ -15,6 +18,11 @@ class InputError(CompanionError, ValueError):
 
 class RunError(CompanionError, RuntimeError):
     """A run that cannot be started, continued or opened: says why and what to do."""
+
+
+def printable(text: str) -> str:
+    """A text with its control characters, line ends and tabs aside, as escapes: a terminal would obey them."""
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

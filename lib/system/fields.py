@@ -20,6 +20,9 @@ class Rule:
 
 Count = Annotated[int, Rule("at least 1", lambda n: n >= 1)]
 Natural = Annotated[int, Rule("at least 0", lambda n: n >= 0)]
+_MOST_LAYERS = 1_000  # each is a module that Python makes
+Layers = Annotated[int, Rule(f"from 1 to {_MOST_LAYERS:,}", lambda n: 1 <= n <= _MOST_LAYERS)]
+FewLayers = Annotated[int, Rule(f"from 0 to {_MOST_LAYERS:,}", lambda n: 0 <= n <= _MOST_LAYERS)]
 Even = Annotated[int, Rule("even, a half for each direction", lambda n: n % 2 == 0)]
 Positive = Annotated[float, Rule("a number above 0", lambda x: 0 < x < math.inf)]
 Weight = Annotated[float, Rule("a number of at least 0", lambda x: 0 <= x < math.inf)]

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from lib.system.errors import InputError
 
@@ -119,6 +120,7 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_beside(path)
+    temporary.unlink(missing_ok=True)  # of an earlier process; in a folder of somebody else's perhaps a link
     try:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
         to_disk(temporary)
@@ -155,8 +157,11 @@ def would_be_published(path: str | Path) -> bool:
     path = Path(path).resolve()  # git follows no link
     there = next(place for place in path.parents if place.is_dir())
     with suppress(OSError):  # without git nothing is committed
-        asked = ["git", "check-ignore", "--quiet", str(path)]
-        return subprocess.run(asked, cwd=there, capture_output=True).returncode == 1  # 128: there is no checkout
+        # the checkout may be somebody else's, whose configuration may name programs: git starts none
+        asked = ["git", "-c", "core.fsmonitor=false", "check-ignore", "--quiet", str(path)]
+        alone = {**os.environ, "GIT_ALLOW_PROTOCOL": "none"}
+        done = subprocess.run(asked, cwd=there, env=alone, capture_output=True)
+        return done.returncode == 1  # 128: there is no checkout
     return False
 
 
@@ -223,15 +228,54 @@ def of_the_system(error: OSError, folder: str | Path | None = None) -> str:
     return reason if place is None else f"{place}: {reason}"
 
 
+def check_file(path: Path, most: int | None = None, folder: Path | None = None) -> None:
+    """Raise InputError for what is there in place of a file: a folder, or a pipe or device, whose end may never come.
+
+    most: bytes that it may have. folder: it must stand in this one, and not be a link that leads out of it.
+    """
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
+        raise InputError(f"{path}: {kind}, where a file must be")
+    if folder is not None and not path.resolve().is_relative_to(folder.resolve()):
+        raise InputError(f"{path}: a link out of the folder, to {path.resolve()}. Put the file itself there")
+    if most is not None and found.st_size > most:
+        raise InputError(f"{path}: {found.st_size:,} bytes, and {most:,} are the most that such a file may have")
+
+
+def parse_strict(text: str | bytes) -> Any:
+    """The value of a JSON text. Raises ValueError for what JSON does not have, though Python reads it: NaN and
+    Infinity, and a name that an object has twice."""
+    return json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
+    return found
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
 def write_json(path: str | Path, value) -> Path:
     return write_whole(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+MOST_NUMBERS = 2**28  # bytes of a file of numbers: scores of 10,000 documents are a few million
 
 
 def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
     """Read a file of numbers. Raises ValueError where it is no `what`, a JSON object with the keys that are
     `needed`."""
     try:
+        check_file(path, MOST_NUMBERS)
         numbers = json.loads(path.read_text(encoding="utf-8"))
+    except InputError:
+        raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as JSON ({error})") from None
     if not isinstance(numbers, dict):

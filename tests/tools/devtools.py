@@ -53,8 +53,7 @@ class Browser:
         scheme = [{"name": "prefers-color-scheme", "value": theme}]
         self.call("Emulation.setEmulatedMedia", features=scheme)
         self.resize(width, height)
-        self.call("Page.navigate", url=page.resolve().as_uri())
-        self.until("location.protocol === 'file:' && document.readyState === 'complete'")
+        self.open(page)
 
     def __enter__(self) -> "Browser":
         return self
@@ -69,8 +68,16 @@ class Browser:
         os.close(self.writes)
         self.profile.cleanup()
 
+    def open(self, page: Path) -> None:
+        """Show a page in place of the one that is shown, in the same theme and size."""
+        self.run("window.before = true")
+        self.call("Page.navigate", url=page.resolve().as_uri())
+        self.until("document.readyState === 'complete' && !!document.body && !window.before")
+
     def resize(self, width: int, height: int) -> None:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    patience = 120.0  # seconds in which the browser must say something
 
     def call(self, method: str, **parameters) -> dict[str, Any]:
         """The result of a method. Raises RuntimeError with what the browser says, or where it says nothing."""
@@ -79,7 +86,7 @@ class Browser:
         message |= {"sessionId": self.session} if self.session else {}
         os.write(self.writes, json.dumps(message).encode() + b"\0")
         while True:
-            answer = self._next(120)
+            answer = self._next(self.patience)
             if answer.get("id") == self.number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']['message']}")

@@ -53,7 +53,7 @@ def read(files: Files, whole: frozenset[str] = frozenset()) -> str:
         for name, data in files.items():
             (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
             (Path(folder) / name).write_bytes(data)
-        (strict, _), (lenient, left_out) = _read(folder, "raise"), _read(folder, "skip")
+        (strict, _), (lenient, left_out) = outcomes(folder, "raise"), outcomes(folder, "skip")
     there = {name: found for name, found in lenient.items() if not isinstance(found, str)}
     assert whole <= {d.id for found in there.values() for d in found}, lenient
     if not there:
@@ -64,7 +64,7 @@ def read(files: Files, whole: frozenset[str] = frozenset()) -> str:
     return "read in part" if differing else "read"
 
 
-def _read(folder: str, errors: str) -> tuple[dict[str, list[Document] | str], int]:
+def outcomes(folder: str, errors: str = "skip") -> tuple[dict[str, list[Document] | str], int]:
     """The documents of each split, or the one line that refuses it; how many records were left out of these."""
     found, left_out = {}, 0
     for name in SPLITS:

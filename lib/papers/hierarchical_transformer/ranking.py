@@ -29,6 +29,7 @@ from lib.papers.hierarchical_transformer.graphs import (
     title_similarity,
 )
 from lib.runs.config import TrainConfig
+from lib.runs.folder import chooser_model
 from lib.runs.loop import train_in_cache
 from lib.runs.run import Run
 from lib.system.devices import device_named
@@ -97,9 +98,8 @@ class ClusterOptions(ParagraphOptions):
         documents, pieces = list(documents), encoder.vocabulary
         wide = super().encode(documents, encoder)
         if self.ranking == "learned" and encoder.chooser is not None:
-            model = _ranker(encoder, self.ranker_width)
-            model.load_state_dict({name: torch.from_numpy(value) for name, value in encoder.chooser.items()})
-            scores = learned_scores(model.to(device_named()).eval(), wide)
+            model = chooser_model(lambda: _ranker(encoder, self.ranker_width), encoder)
+            scores = learned_scores(model.to(device_named()), wide)
         else:
             scores = SCORES["order" if self.ranking == "learned" else self.ranking](wide, pieces)
         return list(choose_rows(wide, scores, self, pieces, documents))

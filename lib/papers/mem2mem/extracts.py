@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from lib.data.batch import EncodedDocument
 from lib.data.documents import SPLITS, CorpusError, Document
@@ -25,11 +24,12 @@ from lib.data.vocabulary import CLUSTER_SYMBOLS, PARAGRAPH_END, UNK, Vocabulary
 from lib.evaluation.baselines import matches
 from lib.models.sentence_extractors import SentencePointer, SentencePointerConfig
 from lib.runs.config import TrainConfig
+from lib.runs.folder import chooser_model
 from lib.runs.loop import train_in_cache
 from lib.runs.search import batches, choices
 from lib.system.devices import device_named
 from lib.system.errors import InputError
-from lib.system.fields import Count, Natural, Share, as_kind
+from lib.system.fields import Count, Layers, Natural, Share, as_kind
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class SequenceOptions(ExtractOptions):
     rest_tokens: Natural | None = None  # of the rest of a paper, in training; None: all
     pointer_embedding: Count = 300
     pointer_hidden: Count = 512
-    pointer_layers: Count = 2
+    pointer_layers: Layers = 2
     pointer_dropout: Share = 0.5
     pointer_steps: Count = 20_000  # not stated: until 50 validations, 200 steps apart, bring nothing
     pointer_batch: Count = 32
@@ -128,11 +128,8 @@ class SequenceOptions(ExtractOptions):
         encoded = super().encode(documents, encoder)
         chosen: Iterable[Sequence[int]] = [()] * len(encoded)
         if self.extracts:
-            pointer = _pointer(pieces, self)
-            pointer.load_state_dict(
-                {name: torch.from_numpy(value) for name, value in (encoder.chooser or {}).items()}
-            )
-            chosen = _chosen(encoded, pieces, pointer.to(device_named()).eval())
+            pointer = chooser_model(lambda: _pointer(pieces, self), encoder)
+            chosen = _chosen(encoded, pieces, pointer.to(device_named()))
         return [encode_sequence(self.example(d), c, pieces, self) for d, c in zip(documents, chosen, strict=True)]
 
 
