@@ -91,6 +91,34 @@ def _page(run: Run, code: str, title: str, papers: Sequence[LivePaper], bits: in
     return re.sub("|".join(f"\\[{part}\\]" for part in parts), lambda found: parts[found[0][1:-1]], page)
 
 
+def snippet(name: str) -> str:
+    """A part of a page in HTML, with the parts that it names in brackets."""
+    text = (LIVE / f"{name}.html").read_text(encoding="utf-8")
+    return re.sub(r"\[(STEPPER|EQUATIONS)\]\n", lambda found: snippet(found[1].lower()), text)
+
+
+def self_contained(
+    title: str, body: str, styles: Sequence[str], picture: str, code: str, data: Mapping[str, Any]
+) -> str:
+    """A page that loads nothing and runs its own script alone; body: with the places of the title and the picture."""
+    code = f'"use strict";\n{code}'
+    parts = {
+        "BODY": body,
+        "TITLE": escape(title),
+        "HASH": f"sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}",
+        "STYLE": "\n".join((LIVE / f"{style}.css").read_text(encoding="utf-8") for style in styles),
+        "PICTURE": (LIVE / f"{picture}.svg").read_text(encoding="utf-8"),
+        "CODE": code,
+        "DATA": as_script(data),
+    }
+
+    def put(text: str) -> str:
+        return re.sub("|".join(f"\\[{part}\\]" for part in parts), lambda found: parts[found[0][1:-1]], text)
+
+    parts["BODY"] = put(body)
+    return put(snippet("frame"))
+
+
 def sample_papers() -> list[LivePaper]:
     """Five papers of `pmc-sample` that no run of the project has learned from."""
     attributions = (Path(characters.__file__).with_name("pmc_sample") / "ATTRIBUTION.md").read_text(encoding="utf-8")
