@@ -35,7 +35,7 @@ let whole, alone, vocabulary, facts;  // the model, and the one without global l
  *  summaries with their text, what was `encoded` of it, and the model; at: what the reader chose to look into; shown: the text that is drawn. */
 const view = {
   base: null, text: null, own: null, changed: null, other: null, looked: "own", step: 0, equation: 0, job: 0,
-  at: { paragraph: 2, word: 3, layer: 1, head: 1, from: null }, shown: null, spans: [], focus: "",
+  at: { paragraph: 2, word: 0, layer: 1, head: 1, from: null }, shown: null, spans: [], focus: "",
 };
 
 // ------------------------------------------------------------------------------------------------------------ helpers

@@ -1,0 +1,226 @@
+"""The page of the towns: its model writes what the library's does, its facts are judged as the task judges them, and a
+reader can change the text and the model."""
+
+import json
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+import lib.solve
+from lib.data.towns import FACT_PLACES, TOWN_PIECES, town_cluster, town_document
+from lib.data.vocabulary import EOS
+from lib.evaluation.interventions import Change, changes_of, decoder_sees, log_probs, with_change, without_unit
+from lib.models.hierarchical_transformer import HierarchicalTransformer
+from lib.runs.live_page import scripts
+from lib.runs.search import DecodeConfig, beam_search, greedy_search
+from lib.tasks.towns import SHIPPED, batch_of, kind_of, open_towns, rows_about, unseen_towns, write_towns
+from lib.tasks.towns_page import SCRIPTS, model_data, towns_data
+from lib.data.batch import make_batch
+from tests.test_live import needs_browser, needs_node, node, read_by, text_of  # noqa: F401
+from tests.tools.devtools import Browser
+
+CLUSTERS = 10
+MODELS = """
+const models = Object.fromEntries(await Promise.all(Object.entries(data.models).map(async ([name, { config, weights }]) =>
+  [name, new HierarchicalTransformer(config, await unpacked(weights), 5)])));
+"""
+
+
+@pytest.fixture(scope="module")
+def towns():
+    return open_towns()
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    return unseen_towns(CLUSTERS)
+
+
+def given(models):
+    return {name: model_data(model) for name, model in models.items()}
+
+
+def documents_of(clusters):
+    return [town_document(cluster, str(i)) for i, cluster in enumerate(clusters)]
+
+
+# -------------------------------------------------------------------------------------------------- what is computed
+
+
+@needs_node
+def test_both_models_write_what_the_librarys_write(node, towns, clusters):  # noqa: F811
+    """Greedily, as the task does, and with a beam: ids, and log P word by word."""
+    decodings = [DecodeConfig(beam=1, max_length=30), DecodeConfig(beam=4, max_length=30)]
+    found = node(
+        scripts(*SCRIPTS),
+        f"""{MODELS}
+        const write = (model, document, rules) => {{
+          const best = all(search(model, document, rules));
+          return {{ ids: best.ids, logP: best.logP, logs: all(logProbs(model, document, best.ids)) }};
+        }};
+        const each = model => data.documents.map(read => {{
+          const document = all(model.encode(read));
+          return data.decodings.map(rules => write(model, document, rules));
+        }});
+        return Object.fromEntries(Object.entries(models).map(([name, model]) => [name, each(model)]));""",
+        models=given(towns), documents=list(map(read_by, documents_of(clusters))),
+        decodings=[vars(decoding) for decoding in decodings],
+    )  # fmt: skip
+    batch = batch_of(clusters)
+    for name, model in towns.items():
+        by_beam = [
+            greedy_search(model, batch, decodings[0]),
+            [best for best, *_ in beam_search(model, batch, decodings[1])],
+        ]
+        for place, hypotheses in enumerate(by_beam):
+            ours = [of_document[place] for of_document in found[name]]
+            assert [o["ids"] for o in ours] == [h.ids for h in hypotheses], (name, place)
+            assert [o["logP"] for o in ours] == pytest.approx([h.log_prob for h in hypotheses], abs=1e-4)
+            assert [sum(o["logs"]) for o in ours] == pytest.approx([h.log_prob for h in hypotheses], abs=1e-4)
+    assert all(EOS not in o["ids"] and len(o["ids"]) == 23 for o in ours)
+
+
+SEES_OWN, SEES_OTHERS, ANYWAY = "decoder sees the title's town", "decoder sees the other town", "nothing"
+CHANGES = {
+    "nothing": {},
+    "layer 1 cut": {"cuts": ["itself", ""]},
+    "layer 2 cut": {"cuts": ["", "itself"]},
+    "layers cut": {"cuts": ["itself", "itself"]},
+    "first paragraph cut in layer 1": {"cuts": ["first", ""]},
+    "first paragraph cut in layer 2": {"cuts": ["", "first"]},
+    "first paragraph cut": {"cuts": ["first", "first"]},
+    "no paragraph positions": {"positions": False},
+    SEES_OWN: {"sees": True},
+    SEES_OTHERS: {"sees": False},
+    "first unit erased": {"dropped": 0},
+    "fourth unit erased": {"dropped": 3},
+}
+FORCED = f"""{MODELS}
+const changed = (model, {{ sees, dropped, ...change }}) => data.documents.map((read, n) => {{
+  const sentences = read.sentences.filter((_, i) => i !== dropped);
+  const seen = sees === undefined ? null : data.own[n].map((own, i) => i > 0 && own === sees);
+  const of = model.with({{ ...change, seen }}), document = all(of.encode({{ ...read, sentences }}));
+  return mean(all(logProbs(of, document, data.targets[n], true)));
+}});
+const mean = numbers => numbers.reduce((a, b) => a + b, 0) / numbers.length;
+return Object.fromEntries(Object.entries(models).map(([name, model]) =>
+  [name, Object.fromEntries(Object.entries(data.changes[name]).map(([what, change]) => [what, changed(model, change)]))]));"""
+
+
+@needs_node
+def test_every_change_is_the_librarys(node, towns, clusters):  # noqa: F811
+    """Cuts, positions, what the decoder sees, a paragraph that is dropped: log P of the references."""
+    clusters = clusters[:3]
+    documents = documents_of(clusters)
+    without_layers = [name for name in CHANGES if "cut" not in name]
+    known = {name: changes_of(model) for name, model in towns.items()}
+    for changes in known.values():
+        changes |= {
+            SEES_OWN: decoder_sees(rows_about(clusters, True)),
+            SEES_OTHERS: decoder_sees(rows_about(clusters, False)),
+        }
+        changes["fourth unit erased"] = Change("", document=partial(without_unit, unit=3))
+    names = dict(zip(SHIPPED, (list(CHANGES), without_layers)))
+    found = node(
+        scripts(*SCRIPTS), FORCED, models=given(towns), documents=list(map(read_by, documents)),
+        changes={model: {name: CHANGES[name] for name in chosen} for model, chosen in names.items()},
+        own=[[None, *(p.town == c.title for p in c.paragraphs)] for c in clusters],
+        targets=[document.target.tolist() for document in documents],
+    )  # fmt: skip
+    for model, chosen in names.items():
+        for name in chosen:
+            expected = log_probs(towns[model], documents, known[model][name])
+            assert found[model][name] == pytest.approx(expected, abs=1e-4), (model, name)
+        means = {name: round(float(np.mean(values)), 6) for name, values in found[model].items()}
+        assert len(set(means.values())) == len(chosen), "every change does something of its own"
+    assert set(CHANGES) >= {name for name in known["HT"] if "cut" in name or "positions" in name}, "none is left out"
+
+
+@needs_node
+def test_what_the_page_shows_is_what_the_model_sees(node, towns, clusters):  # noqa: F811
+    """Attention between paragraphs, pooling, the decoder's attention, the best words; of a cut layer, too."""
+    document, model = documents_of(clusters)[3], towns["HT"]
+    tokens = [2, *document.target[:9].tolist()]
+    found = node(
+        scripts(*SCRIPTS),
+        f"""{MODELS}
+        const of = models.HT.with({{ cuts: ["", "itself"] }}), encoded = all(of.encode(data.document));
+        let state = of.first(), output;
+        for (const token of data.tokens) {{
+          const made = of.advance([token], [state], encoded);
+          [state] = made.states;
+          [output] = made.outputs;
+          of.distributions(made.outputs, made.features);
+        }}
+        const pooling = encoded.global.map(({{ pooled }}) => pooled.flatMap(({{ weights }}) => [...weights]));
+        return {{ between: encoded.global.map(({{ between }}) => [...between]), pooling, words: [...output.words],
+          paragraphs: [...output.paragraphs], best: output.best, states: [...encoded.words] }};""",
+        models=given({"HT": model}), document=read_by(document), tokens=tokens,
+    )  # fmt: skip
+    with torch.no_grad(), changes_of(model)["layer 2 cut"].model(model):
+        state = model.encode(make_batch([document], len(TOWN_PIECES)))
+        seen = model.attention_weights(torch.tensor([tokens]), state)
+        output, _ = model.decode(torch.tensor([tokens]), state)
+        weight, bias = model.output_layer()
+        p = (output.features[0, -1] @ weight.T + bias).softmax(-1)
+    assert np.allclose(found["between"], [b.flatten() for b in state.between], atol=1e-5)
+    assert np.allclose(found["pooling"], [b.flatten() for b in state.pooling], atol=1e-5)
+    assert np.allclose(found["states"], state.words.flatten(), atol=1e-4)
+    assert np.allclose(found["words"], seen["words"][0, -1], atol=1e-5)
+    assert np.allclose(found["paragraphs"], seen["units"][0, -1], atol=1e-5)
+    values, ids = p.topk(5)
+    assert [i for i, _ in found["best"]] == ids.tolist()
+    assert np.allclose([share for _, share in found["best"]], values, atol=1e-5)
+
+
+# ---------------------------------------------------------------------------------------------------- what is right
+
+JUDGED = """
+const facts = new TownFacts(data.about);
+return data.cases.map(({ title, paragraphs, summary }) => facts.judged(summary, title, facts.mentions(paragraphs)));"""
+
+
+def judged(node, models, cases):  # noqa: F811
+    about = {name: value for name, value in towns_data(models, [], DecodeConfig()).items() if name != "models"}
+    return node(scripts("town_facts"), JUDGED, about=about, cases=cases)
+
+
+def case(title, paragraphs, summary):
+    return {"title": title, "paragraphs": [text.split() for text in paragraphs], "summary": summary}
+
+
+@needs_node
+def test_facts_are_judged_as_the_task_judges_them(node, towns):  # noqa: F811
+    """Summaries of both models, and such as no model writes: of every kind."""
+    clusters, random = unseen_towns(40), np.random.default_rng(0)
+    cut = changes_of(towns["HT"])["layers cut"]
+    summaries = [*write_towns(towns["HT"], clusters, change=cut), *write_towns(towns[SHIPPED[1]], clusters)]
+    other = [town_cluster(random).summary.split() for _ in clusters]
+    clusters, summaries = clusters * 4, [*summaries, *other, *([["a"]] * len(clusters))]
+    found = judged(node, [], [case(c.title, [p.text for p in c.paragraphs], s) for c, s in zip(clusters, summaries)])
+    expected = [
+        [kind_of(c, fact, "".join(s[place : place + 1])) for fact, place in enumerate(FACT_PLACES)]
+        for c, s in zip(clusters, summaries)
+    ]
+    assert [[fact["kind"] for fact in facts] for facts in found] == expected
+    assert {kind for kinds in expected for kind in kinds} == {"right", "other town's", "minority's", "nowhere"}
+
+
+@needs_node
+def test_facts_of_a_changed_text_are_what_it_says_most(node):  # noqa: F811
+    """Two towns in a paragraph, a value of no town, as many mentions of two values, a town that is not there."""
+    summary = "osvia , founded in 1460 , lies on the arno . it is known for its cider . its mayor is greco .".split()
+    texts = {
+        "right": ["osvia lies on the arno ."],
+        "tied": ["osvia lies on the arno .", "osvia is crossed by the oder ."],
+        "minority's": ["osvia lies on the arno .", "the oder , osvia has the oder , not the elt , but oder"],
+        "other town's": ["osvia lies on the oder . velholm lies on the arno ."],
+        "nowhere": ["it lies on the arno . osvia"],
+    }
+    found = judged(node, [], [case("osvia", paragraphs, summary) for paragraphs in texts.values()])
+    assert [facts[1]["kind"] for facts in found] == list(texts)
+    assert [facts[1]["said"] for facts in found] == [[0], [0], [0], [], []] and found[3][1]["other"] == "velholm"
+    assert all(facts[0]["kind"] == "nowhere" for facts in found)
