@@ -690,14 +690,14 @@ def test_controls_change_the_model_and_the_page_says_what_that_does(page, traine
                 tab, "#effect"
             )
             if name == "second unit erased":  # weights stand at the words that are shown
-                places = tab.run("[drawn.alpha.length, drawn.beta.length, view.spans.length, view.bars.length]")
+                places = tab.run("[drawn.alpha.length, drawn.units.length, view.spans.length, view.bars.length]")
                 assert places[:2] == places[2:]
                 first, second = (len(row) for row in tab.run("view.read.rows.slice(0, 2)"))
                 gamma = tab.run("[...drawn.gamma]")
                 assert (
                     not any(gamma[first : first + second]) and all(gamma[:first]) and sum(gamma) == pytest.approx(1)
                 )
-                assert tab.run("drawn.beta[1]") == 0 < tab.run("drawn.beta[0]")
+                assert tab.run("drawn.units[1]") == 0 < tab.run("drawn.units[0]")
             tab.run("$('undo').click()")
             tab.until(f"{WRITTEN} && $('changed').hidden")
         tab.run("$('beam').value = 1; $('beam').dispatchEvent(new Event('change'))")

@@ -30,7 +30,8 @@ from lib.system.files import write_whole
 
 LIVE = Path(__file__).with_name("live")
 TEXT = ("patterns", "words", "sentences", "plain_text")
-MODELS = (Mem2Mem,)  # the models that have a script and a picture, which are called as their modules
+# the models that have a script, a page and a picture: NAME.js, NAME_page.js and NAME.svg, NAME that of their module
+MODELS = (Mem2Mem,)
 LARGEST = 12_000_000  # bytes of a page
 # of the test split of pmc-sample, all CC BY 4.0
 SAMPLE = ("PMC6249499", "PMC6351142", "PMC5985758", "PMC6084865", "PMC6341647")
@@ -78,7 +79,7 @@ def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[Liv
 
 
 def _page(run: Run, code: str, title: str, papers: Sequence[LivePaper], bits: int) -> str:
-    code = f'"use strict";\n{code}\n{scripts("page")}'
+    code = f'"use strict";\n{code}\n{scripts(f"{_name(run.model)}_page", "page")}'
     parts = {
         "TITLE": escape(title),
         "HASH": f"sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}",

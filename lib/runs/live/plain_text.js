@@ -208,5 +208,11 @@ class Vocabulary {
     return { sentences: rows.map(words => words.map(id)), unknown: [...unknown.keys()] };
   }
 
+  /** The extended id of a word, for a text of these unknown words: [UNK] where it is none of them. */
+  idOf(word, unknown) {
+    const place = unknown.indexOf(word);
+    return this.ids.get(word) ?? (place < 0 ? UNK : this.words.length + place);
+  }
+
   word(id, unknown) { return id < this.words.length ? this.words[id] : unknown[id - this.words.length]; }
 }
