@@ -29,7 +29,7 @@ from lib.system.errors import InputError
 from lib.system.files import write_whole
 
 LIVE = Path(__file__).with_name("live")
-TEXT = ("patterns", "words", "sentences", "plain_text")
+TEXT = ("patterns", "words", "sentences", "plain_text", "vocabulary")
 # the models that have a script, a page and a picture: NAME.js, NAME_page.js and NAME.svg, NAME that of their module
 MODELS = (Mem2Mem,)
 LARGEST = 12_000_000  # bytes of a page
@@ -79,17 +79,10 @@ def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[Liv
 
 
 def _page(run: Run, code: str, title: str, papers: Sequence[LivePaper], bits: int) -> str:
-    code = f'"use strict";\n{code}\n{scripts(f"{_name(run.model)}_page", "page")}'
-    parts = {
-        "TITLE": escape(title),
-        "HASH": f"sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}",
-        "STYLE": (LIVE / "page.css").read_text(encoding="utf-8"),
-        "PICTURE": (LIVE / f"{_name(run.model)}.svg").read_text(encoding="utf-8"),
-        "CODE": code,
-        "DATA": as_script({**live_data(run, bits), "papers": list(map(_paper, papers))}),
-    }
-    page = (LIVE / "page.html").read_text(encoding="utf-8")
-    return re.sub("|".join(f"\\[{part}\\]" for part in parts), lambda found: parts[found[0][1:-1]], page)
+    name = _name(run.model)
+    code = f"{code}\n{scripts('reader', f'{name}_page', 'page')}"
+    data = {**live_data(run, bits), "papers": list(map(_paper, papers))}
+    return self_contained(title, snippet("page"), ("page",), name, code, data)
 
 
 def snippet(name: str) -> str:

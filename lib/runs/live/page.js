@@ -14,11 +14,6 @@
  * `readings` ({label, config, options}: other ways to read a text), `parse` and `vocabulary` in place of the shared ones.
  */
 
-const $ = id => document.getElementById(id);
-const DATA = JSON.parse($("data").textContent);
-const SHOWN = 5;  // words of a distribution
-const SLICE = 12, DRAWN = 200;  // milliseconds of work before the page may breathe, and from one drawing to the next
-
 let model, vocabulary;
 const encoded = new Map();  // of the papers, by their number
 /** read: the text as `textOf` has it; document: what the encoder made of it; own, changed: summaries, each a list of steps
@@ -29,97 +24,24 @@ const view = {
 
 // ------------------------------------------------------------------------------------------------------------ helpers
 
-function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes))
-    if (name in made) made[name] = value; else made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
-
-const number = x => x >= 0.9995 ? x.toFixed(2) : x >= 0.001 || x === 0 ? x.toFixed(3) : x.toExponential(1);
-const signed = x => x.toFixed(3).replace("-", "−");
 const percent = x => `${(100 * x).toFixed(x < 0.1 ? 1 : 0)}%`;
-const mean = numbers => numbers.reduce((a, b) => a + b, 0) / numbers.length;
 const shares = numbers => percent(mean(numbers));
 const range = numbers => `${number(Math.min(...numbers))} to ${number(Math.max(...numbers))}`;
-const highest = (numbers, count) => largest(numbers, count).length ? largest(numbers, count) : [0];
-const summary = () => view[view.looked] ?? view.own;
 const textNow = () => summary()?.text ?? view.read;
 const word = (id, text = textNow()) => PAGE.says?.[id] ?? vocabulary.word(id, text.ids.unknown);
 const wordAt = i => textNow().words[i];
 const isWritten = id => id !== EOS && !model.control?.includes(id);  // a word, no symbol
-const bar = (share, kind = "") => {
-  const filled = element("i");
-  filled.style.width = `${Math.min(1, share) * 100}%`;
-  return element("span", { className: `share ${kind}` }, filled);
-};
-const withBar = (share, kind) => [bar(share, kind), number(share)];
 const largestWord = weights => { const i = highest(weights, 1)[0]; return `largest ${number(weights[i])}, ${wordAt(i)}`; };
 const bestOf = ([[id, p]]) => `largest ${number(p)}, ${word(id)}`;
 const numbered = count => Array.from({ length: count }, (_, n) => [n, String(n + 1)]);
 const titles = () => DATA.papers.map(({ title }, n) => [n, title || `Text ${n + 1}`]);
 
-/** The steps that led to a hypothesis; of one that has ended [EOS] is the last. */
-function stepsOf(best) {
-  const steps = [];
-  for (let h = best; h.parent; h = h.parent)
-    steps.unshift({ id: h.score === undefined ? h.ids.at(-1) : EOS, p: Math.exp(h.logP - h.parent.logP), output: h.output });
-  return steps;
-}
-
 // --------------------------------------------------------------------------------------------------------------- work
-
-const breath = new MessageChannel(), waiting = [];
-breath.port1.onmessage = () => waiting.shift()();
-const next = () => new Promise(go => { waiting.push(go); breath.port2.postMessage(0); });
-
-class Stopped extends Error {}
-
-/** Run a generator in slices, so that the page can be used; `seen` gets what it stops with, not more often than the
- *  page can show. Throws Stopped when another job begins. */
-async function work(job, generator, seen = null) {
-  let started = performance.now(), drawn = 0;
-  for (;;) {
-    const { value, done } = generator.next();
-    if (done) return value;
-    const now = performance.now();
-    if (now - started < SLICE) continue;
-    if (seen && now - drawn > DRAWN) { seen(value); drawn = performance.now(); }
-    await next();
-    if (job !== view.job) throw new Stopped();
-    started = performance.now();
-  }
-}
-
-function say(text, error = false) {
-  $("status").textContent = text;
-  $("status").classList.toggle("error", error);
-}
-
-/** Begin a job: the last one stops. What it throws is said to the reader. */
-async function begin(task) {
-  const job = ++view.job;
-  $("stop").disabled = false;
-  try {
-    await task(job);
-  } catch (reason) {
-    if (reason instanceof Stopped) return;
-    say(reason.message, true);
-  }
-  if (job === view.job) $("stop").disabled = true;
-}
 
 const rules = (document = view.document, more = {}) => rulesFor({
   ...DATA.decode, block_ngrams: Number($("blocking").value), beam: bounded("beam"), min_length: bounded("least"),
   max_length: Math.max(bounded("least"), bounded("most")), ...more,
 }, document.N);
-
-/** The number of a field within its bounds. */
-function bounded(id) {
-  const { min, max, valueAsNumber, defaultValue } = $(id);
-  return Math.min(Number(max), Math.max(Number(min), Math.round(Number.isFinite(valueAsNumber) ? valueAsNumber : defaultValue)));
-}
 
 const reading = () => PAGE.readings?.[Number($("reading").value)] ?? {};
 
@@ -223,9 +145,7 @@ async function changed(job, chosen) {
   const before = await work(job, logProbs(model, view.document, own.ids));
   const sum = values => mean(known.map(t => values[t]));
   view.effect = { own: sum(before), changed: sum(logs), same: own.ids.map(id => word(id, own.text)).join() === view.changed.ids.map(id => word(id)).join() };
-  const { own: a, changed: b, same } = view.effect, sign = b >= a ? "+" : "−";
-  $("effect").textContent = `${same ? "The summary stays as it is. " : ""}log P of the unchanged summary, nats a word: `
-    + `${signed(a)} unchanged, ${signed(b)} with the change (${sign}${Math.abs(b - a).toFixed(3)})`;
+  $("effect").textContent = effectOf(view.effect);
   $("effect").dataset.values = JSON.stringify(view.effect);
 }
 
@@ -271,65 +191,17 @@ function drawSummaries() {
   const kept = changed && common(wordsOf(own), wordsOf(changed));
   $("summaries").classList.toggle("two", Boolean(changed));
   for (const [name, title] of [["own", changed ? "unchanged" : ""], ["changed", "with the change"]]) {
-    const { steps = [], logP, text } = view[name] ?? {}, box = $(name), paragraph = box.lastElementChild;
-    box.hidden = name === "changed" && !changed;
-    box.firstElementChild.textContent = [title, steps.length && `log P a word ${signed(logP / steps.length)}`].filter(Boolean).join(", ");
-    const words = steps.filter(({ id }) => id !== EOS), shown = paragraph.children;
-    let same = 0;
-    while (same < shown.length && same < words.length && Number(shown[same].dataset.id) === words[same].id) same++;
-    while (shown.length > same) shown[same].remove();
-    for (const { id } of words.slice(same)) {
-      const written = word(id, text), apart = shown.length && !/^[.,;:)\]%]$/.test(written) ? " " : "", place = shown.length;
-      const span = element("span", { className: "word" }, written), whole = element("span", {}, apart, span);
-      whole.dataset.id = id;
-      span.addEventListener("click", () => look(name, place));
-      paragraph.append(whole);
-    }
-    words.forEach(({ output }, t) => {
-      const { classList } = shown[t].lastChild;
-      classList.toggle("copied", output.generate < 0.5);
-      classList.toggle(name === "own" ? "gone" : "new", Boolean(kept) && !kept[name].has(t));
-    });
+    $(name).hidden = name === "changed" && !changed;
+    drawSummary(name, title, view[name] ?? {}, id => word(id, view[name].text), ({ output }, t) => ({
+      copied: output.generate < 0.5, [name === "own" ? "gone" : "new"]: Boolean(kept) && !kept[name].has(t),
+    }));
   }
   drawStep();
 }
 
-/** Places of the words that two summaries share in their order (the longest common subsequence), in each of them. */
-function common(a, b) {
-  const width = b.length + 1, longest = new Uint16Array((a.length + 1) * width), own = new Set(), changed = new Set();
-  for (let i = a.length - 1; i >= 0; i--)
-    for (let j = b.length - 1; j >= 0; j--)
-      longest[i * width + j] = a[i] === b[j] ? 1 + longest[(i + 1) * width + j + 1]
-        : Math.max(longest[(i + 1) * width + j], longest[i * width + j + 1]);
-  for (let i = 0, j = 0; i < a.length && j < b.length;) {
-    if (a[i] === b[j]) { own.add(i++); changed.add(j++); }
-    else if (longest[(i + 1) * width + j] >= longest[i * width + j + 1]) i++;
-    else j++;
-  }
-  return { own, changed };
-}
-
 function drawStep() {
-  const { steps = [] } = summary() ?? {}, count = steps.length;
-  view.step = Math.max(0, Math.min(view.step, count - 1));
-  const slider = $("step"), { id, p, output } = steps[view.step] ?? {};
-  slider.max = Math.max(0, count - 1);
-  slider.value = view.step;
-  for (const name of ["first", "back"]) $(name).disabled = view.step === 0;
-  for (const name of ["on", "last"]) $(name).disabled = view.step >= count - 1;
-  for (const here of document.querySelectorAll("#summaries .here")) here.classList.remove("here");
+  const { id, p, output } = drawStepper(summary()?.steps ?? [], id => word(id));
   if (!output) return;
-  const said = id === EOS ? "[EOS]" : word(id);
-  $("drawn").textContent = `Before “${said}” is written`;
-  $("place").textContent = `word ${view.step + 1} of ${count}`;
-  slider.setAttribute("aria-valuetext", `word ${view.step + 1} of ${count}: ${said}`);
-  const paragraph = $(view.looked).lastElementChild, here = paragraph.children[view.step]?.lastChild;
-  if (here) {
-    here.classList.add("here");
-    const place = here.offsetTop - paragraph.offsetTop;
-    if (place < paragraph.scrollTop || place > paragraph.scrollTop + paragraph.clientHeight - 30)
-      paragraph.scrollTop = place - paragraph.clientHeight / 2;
-  }
   const text = textNow();
   if (view.shown !== text.rows) for (const _ of drawText(text));  // the changed one, or the reader's own again
   drawn = Object.fromEntries(PAGE.attention.shades.map(({ name, weights }) => [name, placed(weights(output, text), text)]));
@@ -339,7 +211,7 @@ function drawStep() {
   for (const { id, rows } of PAGE.tables) $(id).replaceChildren(...rows(output, text));
   drawAttention();
   drawWords(output, id, p);
-  drawEquations(output);
+  drawValues(output);
 }
 
 let drawn;  // weights of the step, at the places of the text that is shown
@@ -362,9 +234,6 @@ function drawWeights() {
     length.previousElementSibling.setAttribute("aria-pressed", String(String(j) === erased));
   });
 }
-
-const header = (...names) => element("tr", {}, ...names.map(name => element("th", { scope: "col", innerHTML: name })));
-const cells = (...contents) => element("tr", {}, ...contents.map(c => element("td", {}, ...[c].flat())));
 
 /** The words in sight, and where in the text they are. */
 function drawInside(output) {
@@ -418,16 +287,7 @@ function drawWords({ generate, best, barred }, id, p) {
   $("words").lastChild.classList.add("chosen");
 }
 
-function drawEquations(output) {
-  [...$("equations").children].forEach((button, n) => {
-    button.querySelector(".value").textContent = PAGE.equations[n][2](output, textNow());
-    button.setAttribute("aria-checked", String(n === view.equation));
-    button.tabIndex = n === view.equation ? 0 : -1;
-  });
-  const lit = `e${PAGE.equations[view.equation][0]}-`;
-  for (const part of document.querySelectorAll("#picture g[id^=p]"))
-    if (/^p\d+-/.test(part.id)) part.classList.toggle("lit", part.id.includes(`-${lit}`));
-}
+const drawValues = output => drawEquations(PAGE.equations, PAGE.equations.map(([, , value]) => value(output, textNow())));
 
 // -------------------------------------------------------------------------------------------------------------- reader
 
@@ -452,7 +312,7 @@ function bringIntoView(span, share) {
 function light(equation) {
   view.equation = equation;
   const { output } = summary()?.steps[view.step] ?? {};
-  if (output) drawEquations(output);
+  if (output) drawValues(output);
 }
 
 const rewrite = () => view.document && begin(write);
@@ -484,7 +344,6 @@ function start() {
   });
 }
 
-const option = (value, text) => element("option", { value }, text);
 const fillList = ({ id, none, choices }) => $(id).replaceChildren(option("", none), ...choices().map(pair => option(...pair)));
 
 /** The controls of the changes, the kinds of shade and the tables that this model has. */
@@ -517,44 +376,21 @@ function fillControls() {
   $("blocking").value = decode.block_ngrams;
   for (const [id, value] of [["beam", decode.beam], ["least", decode.min_length], ["most", decode.max_length]])
     $(id).value = $(id).defaultValue = Math.min(value, Number($(id).max));
-  $("about").textContent = `${(Object.values(model.weights).reduce((n, w) => n + w.data.length, 0) / 1e6).toFixed(1)} million weights`
+  $("about").textContent = `${millions(model.weights)}`
     + `${DATA.weights.rounded ? ", rounded to 16 bits: numbers differ from the library's in the fourth digit" : ""}.`;
-  $("equations").replaceChildren(...PAGE.equations.map(([n, formula], place) => {
-    const button = element("button", { type: "button", role: "radio", "aria-checked": "false", tabIndex: -1 },
-      element("b", {}, `(${n})`), element("span", { className: "line" },
-        element("span", { className: "formula", innerHTML: formula }), element("span", { className: "value" })));
-    button.addEventListener("click", () => light(place));
-    return button;
-  }));
+  fillEquations(PAGE.equations, light);
 }
 
 function listen() {
-  const move = step => look(view.looked, step);
-  const moves = { first: () => 0, back: () => view.step - 1, on: () => view.step + 1, last: () => Infinity };
-  for (const [id, to] of Object.entries(moves)) $(id).addEventListener("click", () => move(to()));
-  $("step").addEventListener("input", () => move(Number($("step").value)));
+  listenToSteps(step => look(view.looked, step));
   $("write").addEventListener("click", start);
   $("take").addEventListener("click", () => { $("paper").value = "own"; start(); });
   $("paper").addEventListener("change", () => $("paper").value === "own" ? ($("pasting").open = true, $("pasted").focus()) : start());
-  $("stop").addEventListener("click", () => { view.job++; $("stop").disabled = true; say("stopped"); });
   $("undo").addEventListener("click", () => { clearChanges(); rewrite(); });
   for (const control of controls()) $(control.id).addEventListener("change", () => choose(control));
   for (const id of ["blocking", "beam", "least", "most"])
     $(id).addEventListener("change", () => { if (view.own) view.own.done = false; rewrite(); });
   for (const input of document.querySelectorAll("[name=shade]")) input.addEventListener("change", () => drawn && drawWeights());
-  $("equations").addEventListener("keydown", event => {
-    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!by) return;
-    event.preventDefault();
-    light((view.equation + by + PAGE.equations.length) % PAGE.equations.length);
-    $("equations").children[view.equation].focus();
-  });
-  document.addEventListener("keydown", event => {
-    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!by || event.ctrlKey || event.altKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
-    event.preventDefault();
-    move(view.step + by);
-  });
 }
 
 (async () => {

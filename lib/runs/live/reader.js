@@ -1,7 +1,8 @@
 /* What all pages share: work in slices, summaries word by word, the stepper, equations and their numbers.
  *
- * A page has a `view`: `job`, the number of the work that is going on; `looked`, the summary that is looked at; its
- * `step`; `equation`, the one that is lit.
+ * A page has a `view`: `job`, the number of the work that is going on; summaries, of which `looked` is the one that is
+ * looked at, and `own` that of the unchanged model; the `step` of it; `equation`, the one that is lit. It has
+ * `look(name, step)`, which looks at a step of a summary.
  */
 
 const $ = id => document.getElementById(id);
@@ -28,6 +29,8 @@ const bar = (share, kind = "") => {
   filled.style.width = `${Math.min(1, share) * 100}%`;
   return element("span", { className: `share ${kind}` }, filled);
 };
+const withBar = (share, kind) => [bar(share, kind), number(share)];
+const summary = () => view[view.looked] ?? view.own;
 const option = (value, text) => element("option", { value }, text);
 const header = (...names) => element("tr", {}, ...names.map(name => element("th", { scope: "col", innerHTML: name })));
 const cells = (...contents) => element("tr", {}, ...contents.map(c => element("td", {}, ...[c].flat())));
@@ -90,8 +93,8 @@ async function begin(task) {
   if (job === view.job) $("stop").disabled = true;
 }
 
-/** log P a word of a summary by the unchanged model and with a change, in words; means over the words that count. */
-function effectOf(own, changed, same) {
+/** log P a word of the unchanged summary, unchanged and with a change: a line for people. */
+function effectOf({ own, changed, same }) {
   const sign = changed >= own ? "+" : "−";
   return `${same ? "The summary stays as it is. " : ""}log P of the unchanged summary, nats a word: `
     + `${signed(own)} unchanged, ${signed(changed)} with the change (${sign}${Math.abs(changed - own).toFixed(3)})`;

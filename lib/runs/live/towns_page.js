@@ -46,7 +46,6 @@ const vector = v => `(${[...v.subarray(0, 3)].map(short).join(", ")}, …), leng
 const dot = (a, b) => a.reduce((total, x, i) => total + x * b[i], 0);
 const word = (id, text) => vocabulary.word(id, text.ids.unknown);
 const layers = () => [...Array(whole.config.global_layers).keys()];
-const summary = () => view[view.looked] ?? view.own;
 const same = (a, b) => JSON.stringify([a.title, a.paragraphs]) === JSON.stringify([b.title, b.paragraphs]);
 
 /** What the model reads of a title and paragraphs: rows of words, of which the first is the title, and the town of each;
@@ -123,7 +122,7 @@ async function write(job) {
   };
   Object.assign(view, { own, changed, other, looked: changed ? "changed" : "own" });
   say(`${own.ids.length} words in ${((performance.now() - started) / 1000).toFixed(1)} s`);
-  $("effect").textContent = effect ? effectOf(effect.own, effect.changed, effect.same) : "";
+  $("effect").textContent = effect ? effectOf(effect) : "";
   $("effect").dataset.values = JSON.stringify(effect);
   draw();
 }
@@ -195,7 +194,7 @@ function drawStep() {
   for (const name of Object.keys(NAMES)) for (const [t, { lastChild }] of [...$(name).lastElementChild.children].entries())
     lastChild.classList.toggle("later", name === view.looked && t > view.step);
   $("words").replaceChildren(header("word", "P"), ...output.best.map(([best, share]) => {
-    const line = cells(best === EOS ? "[EOS]" : word(best, text), [bar(share), number(share)]);
+    const line = cells(best === EOS ? "[EOS]" : word(best, text), withBar(share));
     line.className = best === id ? "chosen" : "";
     return line;
   }));

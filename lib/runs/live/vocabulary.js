@@ -1,5 +1,6 @@
-/* Words of a vocabulary and their ids: `lib.data.vocabulary`. */
+/* Words and their ids: `lib.data.vocabulary`. */
 
+/** The vocabulary with copy ids (`lib.data.vocabulary.Vocabulary`). */
 class Vocabulary {
   constructor(words) {
     this.words = words;
@@ -16,6 +17,12 @@ class Vocabulary {
       return size + unknown.size - 1;
     };
     return { sentences: rows.map(words => words.map(id)), unknown: [...unknown.keys()] };
+  }
+
+  /** The extended id of a word, for a text of these unknown words: [UNK] where it is none of them. */
+  idOf(word, unknown) {
+    const place = unknown.indexOf(word);
+    return this.ids.get(word) ?? (place < 0 ? UNK : this.words.length + place);
   }
 
   word(id, unknown) { return id < this.words.length ? this.words[id] : unknown[id - this.words.length]; }
