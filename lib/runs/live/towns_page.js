@@ -158,25 +158,20 @@ function draw() {
 
 const judge = ({ ids, text }) => facts.judged(ids.map(id => word(id, text)), text.title, text.mentions);
 
-/** A fact for people: "✓ said twice, another value once". */
-function verdict({ kind, said, most, other }) {
-  const times = n => n === 1 ? "once" : n === 2 ? "twice" : `${n} times`;
-  return {
-    right: `said ${times(said.length)}${most ? `, another ${times(most)}` : ""}`,
-    tied: `said ${times(said.length)}, another as often`,
-    "minority's": `a minority's: said ${times(said.length)}, another ${times(most)}`,
-    "other town's": `${other}'s`, nowhere: "no paragraph says it",
-  }[kind];
-}
+/** What is said of a fact, for people: "2×, another 1×" of a town's own mentions. */
+const verdict = ({ kind, said, most, other }) => ({
+  right: `${said.length}×${most ? `, another ${most}×` : ""}`, tied: `${said.length}×, another as often`,
+  "minority's": `${said.length}×, another ${most}×`, "other town's": `${other}'s`, nowhere: "nowhere",
+})[kind];
 
 function drawFacts(judged) {
   const names = Object.keys(judged), right = of => of.filter(({ kind }) => kind === "right").length;
-  $("facts").replaceChildren(header("", ...names.map(name => `${NAMES[name]}: ${right(judged[name])} of ${FACT_NAMES.length} right`)),
+  $("facts").replaceChildren(header("", ...names.map(name => `${NAMES[name]}: ${right(judged[name])} of ${FACT_NAMES.length}`)),
     ...FACT_NAMES.map((fact, f) => {
       const line = element("tr", {}, element("th", { scope: "row" }, fact));
       for (const name of names) {
         const judgement = judged[name][f], [sign, className] = SIGNS[judgement.kind];
-        line.append(element("td", { className }, `${sign} ${judgement.word || "–"}: ${verdict(judgement)}`));
+        line.append(element("td", { className }, `${sign} ${judgement.word || "–"} (${verdict(judgement)})`));
       }
       return line;
     }));
@@ -289,15 +284,15 @@ function edit(words, place, line) {
   field.focus();
 }
 
-/** Words as dark as they are seen; the root, so that small weights can be seen, too. */
+/** Words as dark as they are seen, beside the one that is seen most; the root, so that small weights can be seen, too. */
 function shadeText({ text, output, global, z, heads, i, j }) {
   const pooling = global && document.querySelector("[name=shade]:checked").value === "pooling";
-  let at = 0;
-  text.rows.forEach((words, r) => words.forEach((_, w) => {
-    const weight = pooling ? global.pooled[r].weights[w * heads + z] : output.words[at], span = view.spans[at++];
-    span.style.setProperty("--seen", Math.sqrt(weight).toFixed(2));
-    span.classList.toggle("at", r === i && w === j);
-  }));
+  const weights = pooling ? text.rows.flatMap((words, r) => words.map((_, w) => global.pooled[r].weights[w * heads + z])) : output.words;
+  const most = Math.max(...weights), first = text.rows.slice(0, i).flat().length;
+  view.spans.forEach((span, at) => {
+    span.style.setProperty("--seen", Math.sqrt(weights[at] / most).toFixed(2));
+    span.classList.toggle("at", at === first + j);
+  });
   view.bars.forEach((length, r) => {
     length.style.width = `${2.1 * output.paragraphs[r]}rem`;
     length.title = number(output.paragraphs[r]);
@@ -379,7 +374,7 @@ function moveBetween(event) {
 function drawPooling({ text, output, global, pooled, heads, z, i, j, l }) {
   const first = text.rows.slice(0, i).flat().length, columns = global ? Array.from({ length: heads }, (_, h) => h) : [];
   const shaded = weight => {
-    const cell = element("td", { className: "seen" }, number(weight));
+    const cell = element("td", { className: "seen", title: number(weight) }, weight.toFixed(2).replace(/^0/, ""));
     cell.style.setProperty("--seen", weight.toFixed(2));
     return cell;
   };
