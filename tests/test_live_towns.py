@@ -1,5 +1,5 @@
-"""The page of the towns: its model writes what the library's does, its facts are judged as the task judges them, and a
-reader can change the text and the model."""
+"""The page of the towns: its model writes what the library's does, its facts are judged as the task judges them, and
+a reader can change the text and the model."""
 
 import json
 from dataclasses import replace
@@ -10,22 +10,23 @@ import pytest
 import torch
 
 import lib.solve
+from lib.data.batch import EncodedDocument, make_batch
 from lib.data.towns import FACT_PLACES, TOWN_PIECES, town_cluster, town_document
 from lib.data.vocabulary import EOS
-from lib.evaluation.interventions import Change, changes_of, decoder_sees, log_probs, with_change, without_unit
-from lib.models.hierarchical_transformer import HierarchicalTransformer
+from lib.evaluation.interventions import Change, changes_of, decoder_sees, log_probs, without_unit
+from lib.pages.towns import town_writing
 from lib.runs.live_page import scripts
 from lib.runs.search import DecodeConfig, beam_search, greedy_search
 from lib.tasks.towns import SHIPPED, batch_of, kind_of, open_towns, rows_about, unseen_towns, write_towns
 from lib.tasks.towns_page import SCRIPTS, model_data, towns_data
-from lib.data.batch import make_batch
 from tests.test_live import needs_browser, needs_node, node, read_by, text_of  # noqa: F401
 from tests.tools.devtools import Browser
 
 CLUSTERS = 10
 MODELS = """
-const models = Object.fromEntries(await Promise.all(Object.entries(data.models).map(async ([name, { config, weights }]) =>
-  [name, new HierarchicalTransformer(config, await unpacked(weights), 5)])));
+const opened = async ([name, { config, weights }]) =>
+  [name, new HierarchicalTransformer(config, await unpacked(weights), 5)];
+const models = Object.fromEntries(await Promise.all(Object.entries(data.models).map(opened)));
 """
 
 
@@ -106,8 +107,8 @@ const changed = (model, {{ sees, dropped, ...change }}) => data.documents.map((r
   return mean(all(logProbs(of, document, data.targets[n], true)));
 }});
 const mean = numbers => numbers.reduce((a, b) => a + b, 0) / numbers.length;
-return Object.fromEntries(Object.entries(models).map(([name, model]) =>
-  [name, Object.fromEntries(Object.entries(data.changes[name]).map(([what, change]) => [what, changed(model, change)]))]));"""
+const each = (record, of) => Object.fromEntries(Object.entries(record).map(([name, value]) => [name, of(value, name)]));
+return each(models, (model, name) => each(data.changes[name], change => changed(model, change)));"""
 
 
 @needs_node
@@ -180,16 +181,17 @@ def test_what_the_page_shows_is_what_the_model_sees(node, towns, clusters):  # n
 
 JUDGED = """
 const facts = new TownFacts(data.about);
-return data.cases.map(({ title, paragraphs, summary }) => facts.judged(summary, title, facts.mentions(paragraphs)));"""
+const of = ({ title, paragraphs, summary }) => facts.judged(summary, title, facts.mentions(paragraphs));
+return data.cases.map(of);"""
 
 
-def judged(node, models, cases):  # noqa: F811
-    about = {name: value for name, value in towns_data(models, [], DecodeConfig()).items() if name != "models"}
+def judged(node, cases):  # noqa: F811
+    about = {name: value for name, value in towns_data([], [], DecodeConfig()).items() if name != "models"}
     return node(scripts("town_facts"), JUDGED, about=about, cases=cases)
 
 
 def case(title, paragraphs, summary):
-    return {"title": title, "paragraphs": [text.split() for text in paragraphs], "summary": summary}
+    return {"title": title, "paragraphs": list(map(str.split, paragraphs)), "summary": summary}
 
 
 @needs_node
@@ -200,7 +202,7 @@ def test_facts_are_judged_as_the_task_judges_them(node, towns):  # noqa: F811
     summaries = [*write_towns(towns["HT"], clusters, change=cut), *write_towns(towns[SHIPPED[1]], clusters)]
     other = [town_cluster(random).summary.split() for _ in clusters]
     clusters, summaries = clusters * 4, [*summaries, *other, *([["a"]] * len(clusters))]
-    found = judged(node, [], [case(c.title, [p.text for p in c.paragraphs], s) for c, s in zip(clusters, summaries)])
+    found = judged(node, [case(c.title, [p.text for p in c.paragraphs], s) for c, s in zip(clusters, summaries)])
     expected = [
         [kind_of(c, fact, "".join(s[place : place + 1])) for fact, place in enumerate(FACT_PLACES)]
         for c, s in zip(clusters, summaries)
@@ -212,7 +214,9 @@ def test_facts_are_judged_as_the_task_judges_them(node, towns):  # noqa: F811
 @needs_node
 def test_facts_of_a_changed_text_are_what_it_says_most(node):  # noqa: F811
     """Two towns in a paragraph, a value of no town, as many mentions of two values, a town that is not there."""
-    summary = "osvia , founded in 1460 , lies on the arno . it is known for its cider . its mayor is greco .".split()
+    summary = str.split(
+        "osvia , founded in 1460 , lies on the arno . it is known for its cider . its mayor is greco ."
+    )
     texts = {
         "right": ["osvia lies on the arno ."],
         "tied": ["osvia lies on the arno .", "osvia is crossed by the oder ."],
@@ -220,7 +224,185 @@ def test_facts_of_a_changed_text_are_what_it_says_most(node):  # noqa: F811
         "other town's": ["osvia lies on the oder . velholm lies on the arno ."],
         "nowhere": ["it lies on the arno . osvia"],
     }
-    found = judged(node, [], [case("osvia", paragraphs, summary) for paragraphs in texts.values()])
+    found = judged(node, [case("osvia", paragraphs, summary) for paragraphs in texts.values()])
     assert [facts[1]["kind"] for facts in found] == list(texts)
     assert [facts[1]["said"] for facts in found] == [[0], [0], [0], [], []] and found[3][1]["other"] == "velholm"
     assert all(facts[0]["kind"] == "nowhere" for facts in found)
+
+
+# ---------------------------------------------------------------------------------------------------- in a browser
+
+WRITTEN = "$('status').textContent.includes(' words in ')"
+STEP = FACT_PLACES[1]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("live") / "towns.html"
+    lib.solve.main(["towns", "--live", str(path)])
+    return path
+
+
+@pytest.fixture(scope="module")
+def tab(page):
+    with Browser(page) as tab:
+        tab.until(WRITTEN)
+        yield tab
+        assert tab.complaints() == []
+
+
+def act(tab, script):
+    """Do what makes the page write again, and wait until it has written."""
+    tab.run(f"$('status').textContent = ''; {{ {script} }}")
+    tab.until(f"{WRITTEN} || $('status').className === 'error'")
+
+
+def choose(name, value):
+    return f"$({name!r}).value = {value!r}; $({name!r}).dispatchEvent(new Event('change'));"
+
+
+def typed(place, text):
+    """What a reader does to give a paragraph other words."""
+    return f"""document.querySelector('[data-tool=edit{place}]').click();
+    const field = document.querySelector('#text textarea'); field.value = {json.dumps(text)};
+    field.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'Enter' }}));"""
+
+
+def written(tab, name="own"):
+    return tab.run(f"view[{name!r}].ids.map(id => word(id, view[{name!r}].text))")
+
+
+def shown(tab, selector):
+    return tab.run(f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.textContent)")
+
+
+def reference(models, title, paragraphs, change=None):
+    """What the library writes of a title and paragraphs, as the page has them."""
+    rows = [[title, "<T>"], *(text.split() for text in paragraphs)]
+    ids = [[TOWN_PIECES.words.index(w) if w in TOWN_PIECES.words else len(TOWN_PIECES) for w in row] for row in rows]
+    document = EncodedDocument.of("", [i for row in ids for i in row], [len(row) for row in ids], [EOS])
+    with (change or changes_of(models)["nothing"]).model(models):
+        (best,) = greedy_search(models, make_batch([document], len(TOWN_PIECES)), DecodeConfig(max_length=30))
+    return [TOWN_PIECES.words[i] for i in best.ids]
+
+
+@needs_browser
+def test_a_reader_sees_both_models_write_and_steps(tab, towns):
+    """The words, the best of P, weights and matrices of a step, by buttons, keys and mouse."""
+    cluster = unseen_towns(1)[0]
+    ((own,), (other,)) = (write_towns(model, [cluster]) for model in towns.values())
+    assert written(tab) == own and written(tab, "other") == other and own != other
+    words, p, paragraphs = town_writing(towns["HT"], cluster)
+    for step in (STEP, STEP + 1):
+        assert text_of(tab, "#place") == f"word {step + 1} of {len(words)}"
+        assert shown(tab, "#words td:first-child") == [TOWN_PIECES.words[i] for i in p[step].topk(5).indices]
+        bars = tab.run("view.bars.map(bar => Number(bar.title))")
+        assert bars == pytest.approx(paragraphs[step].tolist(), abs=6e-4)
+        tab.run("document.activeElement.blur()")
+        tab.key("ArrowRight")
+    tab.run(f"look('own', {STEP})")
+    assert "2 of 4" in shown(tab, "#facts th")[2] and "velholm's" in text_of(tab, "#facts")
+    state = towns["HT"].encode(batch_of([cluster]))
+    tab.run("place({ layer: 1, head: 1, paragraph: 2, from: null }); $('between').querySelector('.at').focus()")
+    for key, (i, k) in {"": (2, 0), "ArrowRight": (2, 2), "ArrowDown": (4, 2)}.items():
+        if key:
+            tab.key(key)
+        weight = state.between[1][0, 1, i, k].item()
+        assert tab.run("document.activeElement.dataset.pair") == f"{i} {k}", "the keys move in the matrix, by town"
+        said = text_of(tab, "#pair")
+        assert f"paragraph {i} (osvia) takes " in said and f"{weight:.3f}"[:5] in said
+        assert tab.run("document.activeElement.title") in said and tab.run("view.step") == STEP
+    values = dict(zip(shown(tab, "#equations b"), shown(tab, "#equations .value")))
+    assert list(values) == [*(f"({n})" for n in range(7, 24)), "y", "P"]
+    assert f"weight {state.between[1][0, 1, 4, 2].item():.3f}"[:12] in values["(20)"] and "arno" in values["P"]
+
+
+CUT = {
+    "layers cut": choose("cut0", "itself") + choose("cut1", "itself"),
+    "first paragraph cut in layer 2": choose("cut1", "first"),
+    "no paragraph positions": "$('positions').click();",
+    SEES_OTHERS: choose("sees", "others"),
+}
+
+
+@needs_browser
+@pytest.mark.parametrize("name", CUT)
+def test_a_cut_is_read_back(tab, towns, name):
+    """log P of the unchanged summary, the summary, and its facts."""
+    cluster = unseen_towns(1)[0]
+    change = changes_of(towns["HT"]).get(name) or decoder_sees(rows_about([cluster], False))
+    act(tab, "$('undo').click()")
+    act(tab, CUT[name])
+    own = written(tab)
+    document = replace(town_document(cluster), target=np.array([*map(TOWN_PIECES.words.index, own), EOS]))
+    values = json.loads(tab.run("$('effect').dataset.values"))
+    for key, of in (("own", changes_of(towns["HT"])["nothing"]), ("changed", change)):
+        assert values[key] == pytest.approx(log_probs(towns["HT"], [document], of)[0], abs=1e-4)
+    (changed,) = write_towns(towns["HT"], [cluster], change=change)
+    assert written(tab, "changed") == changed and f"{values['changed']:.3f}".replace("-", "−") in text_of(
+        tab, "#effect"
+    )
+    right = sum(kind_of(cluster, fact, changed[place]) == "right" for fact, place in enumerate(FACT_PLACES))
+    assert f"with your changes: {right} of 4" in shown(tab, "#facts th")[2]
+
+
+TEXTS = {
+    "hostile": "</script><script>alert(1)</script> <img src=x onerror=alert(1)> [EOS] osvia lies on the tisza .",
+    "of one word": "osvia",
+    "unknown": "我们走了 , osvia has a market for gold ; it dates from 1500 !",
+}
+
+
+@needs_browser
+@pytest.mark.parametrize("name", [*TEXTS, "empty", "one paragraph", "no paragraph", "the other town"])
+def test_the_text_can_be_changed(tab, towns, name):
+    """What is typed is read as words, whatever it is; what is written is what the library writes."""
+    act(tab, "$('undo').click()")
+    title, paragraphs = "osvia", [p.text for p in unseen_towns(1)[0].paragraphs]
+    if name in TEXTS:
+        act(tab, typed(3, TEXTS[name]))
+        paragraphs[3] = " ".join(tab.run("view.text.paragraphs[3]"))
+        assert tab.run("document.activeElement.dataset.tool") == "edit3", "the focus stays at the paragraph"
+        unknown = [w for w in paragraphs[3].split() if w not in TOWN_PIECES.words]
+        assert shown(tab, ".unknown") == unknown and bool(unknown) == (name != "of one word")
+        assert not set(unknown) & {"[EOS]", "<T>"} and tab.run("document.querySelectorAll('#text img').length") == 0
+    elif name == "empty":
+        act(tab, typed(3, "  "))
+        del paragraphs[3]
+        assert "empty: not read" in text_of(tab, "#text")
+    elif name == "the other town":
+        title = "velholm"
+        act(tab, choose("title", title))
+    else:
+        keep = {"one paragraph": 1, "no paragraph": 0}[name]
+        act(tab, f"take({{ paragraphs: view.text.paragraphs.slice(0, {keep + 1}) }})")
+        act(tab, f"document.querySelector('[data-tool=drop{keep}]').click()")
+        paragraphs = paragraphs[:keep]
+    expected = [reference(model, title, paragraphs) for model in towns.values()]
+    assert [written(tab, "changed"), written(tab, "other")] == expected
+    assert shown(tab, "#between tr th[scope=row]")[0] == f"title {title}"
+    if name == "no paragraph":
+        assert "0 of 4" in shown(tab, "#facts th")[2] and "the title alone" in text_of(tab, "#text")
+        act(tab, choose("sees", "own"))
+        assert "decoder would see nothing" in text_of(tab, "#status")
+    tab.run("$('own').querySelector('.word').click()")
+    assert "before your changes" in text_of(tab, "#text h2"), "the unchanged summary stands beside its own text"
+    assert shown(tab, "#text .tools") == []
+
+
+@needs_browser
+def test_paragraphs_are_added_and_shuffled(tab, towns):
+    act(tab, "$('undo').click()")
+    act(tab, "$('add').click()")
+    (added,) = tab.run("view.text.paragraphs.slice(12)")
+    assert "osvia" in added and len(tab.run("facts.mentions([view.text.paragraphs[12]])")) == 2
+    act(tab, "$('shuffle').click()")
+    paragraphs = [" ".join(words) for words in tab.run("view.text.paragraphs")]
+    own = [p.text for p in unseen_towns(1)[0].paragraphs]
+    assert sorted(paragraphs) == sorted([*own, " ".join(added)]) and paragraphs[:12] != own
+    assert written(tab, "changed") == reference(towns["HT"], "osvia", paragraphs)
+    act(tab, "$('keep').click()")
+    assert written(tab) == reference(towns["HT"], "osvia", paragraphs) and tab.run("$('changed').hidden")
+    act(tab, choose("cluster", "1"))
+    assert written(tab) == write_towns(towns["HT"], unseen_towns(2)[1:])[0]
+    act(tab, choose("cluster", "0"))
