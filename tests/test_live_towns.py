@@ -1,7 +1,10 @@
 """The page of the towns: its model writes what the library's does, its facts are judged as the task judges them, and
 a reader can change the text and the model."""
 
+import base64
+import hashlib
 import json
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -14,8 +17,9 @@ from lib.data.batch import EncodedDocument, make_batch
 from lib.data.towns import FACT_PLACES, TOWN_PIECES, town_cluster, town_document
 from lib.data.vocabulary import EOS
 from lib.evaluation.interventions import Change, changes_of, decoder_sees, log_probs, without_unit
+from lib.pages.diagrams import live_picture
 from lib.pages.towns import town_writing
-from lib.runs.live_page import scripts
+from lib.runs.live_page import LIVE, scripts
 from lib.runs.search import DecodeConfig, beam_search, greedy_search
 from lib.tasks.towns import SHIPPED, batch_of, kind_of, open_towns, rows_about, unseen_towns, write_towns
 from lib.tasks.towns_page import SCRIPTS, model_data, towns_data
@@ -107,7 +111,8 @@ const changed = (model, {{ sees, dropped, ...change }}) => data.documents.map((r
   return mean(all(logProbs(of, document, data.targets[n], true)));
 }});
 const mean = numbers => numbers.reduce((a, b) => a + b, 0) / numbers.length;
-const each = (record, of) => Object.fromEntries(Object.entries(record).map(([name, value]) => [name, of(value, name)]));
+const each = (record, of) =>
+  Object.fromEntries(Object.entries(record).map(([name, value]) => [name, of(value, name)]));
 return each(models, (model, name) => each(data.changes[name], change => changed(model, change)));"""
 
 
@@ -241,6 +246,36 @@ def page(tmp_path_factory):
     path = tmp_path_factory.mktemp("live") / "towns.html"
     lib.solve.main(["towns", "--live", str(path)])
     return path
+
+
+def test_the_page_is_one_small_file_that_loads_nothing(page):
+    text = page.read_text(encoding="utf-8")
+    assert len(text) < 2_000_000 and text.count("</script>") == 2
+    assert not re.search(r"""(?<!xlink:)(src|href)\s*=\s*["'](?!#)|@import|url\((?!#)|fetch\(|import\(""", text)
+    (code,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    assert f"default-src 'none'; script-src 'sha256-{digest}'; " in text
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["memory"], "memory: there is no live page of this task, only of towns"),
+        (["towns", "HT"], "leave out rows, --seeds and --output"),
+        (["towns", "--seeds", "1"], "leave out rows, --seeds and --output"),
+    ],
+)
+def test_what_makes_no_page_is_one_line(tmp_path, arguments, message):
+    with pytest.raises(SystemExit, match=f"^error: .*{message}$"):
+        lib.solve.main([*arguments, "--live", str(tmp_path / "page.html")])
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_picture_is_the_one_of_the_pages():
+    """Boxes, arrows and the equations that light them; to draw it again: lib.pages.diagrams.live_picture."""
+    ours = (LIVE / "hierarchical_transformer.svg").read_text(encoding="utf-8")
+    ids = [re.findall(r'id="(p\d+-[^"]*)"', text) for text in (ours, live_picture("hierarchical_transformer"))]
+    assert ids[0] == ids[1] and len(set(ids[0])) == len(ids[0]) > 40
 
 
 @pytest.fixture(scope="module")
