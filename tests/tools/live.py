@@ -108,7 +108,8 @@ const mean = (of, document, { ids, known }) => {
 };
 return Object.fromEntries(Object.entries(data.changes).map(([name, change]) => {
   const of = model.with(change);
-  return [name, data.documents.map((own, n) => mean(of, all(of.encode(data.changed[name]?.[n] ?? own)), data.targets[n][name]))];
+  const read = data.documents.map((own, n) => all(of.encode(data.changed[name]?.[n] ?? own)));
+  return [name, read.map((document, n) => mean(of, document, data.targets[n][name]))];
 }));"""
 
 

@@ -1,4 +1,4 @@
-"""Six dispatches with invented companies: those of Reuters' corpus, which the shipped run has learned from, may not be
+"""Six dispatches with invented companies, to show: those of Reuters that the shipped run has learned from may not be
 printed."""
 
 from lib.data.documents import Document, to_document

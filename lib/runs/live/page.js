@@ -148,13 +148,16 @@ function without(text, at, size, row = null) {
   return { ...text, words: rows.flat(), lengths: rows.map(words => words.length), ids, gap: { at, size, row } };
 }
 
-const withoutRow = (text, row) => text.rows.length < 2 ? text
-  : without(text, text.rows.slice(0, row).flat().length, text.rows[row].length, row);
+/** One that has no other stays. */
+function withoutRow(text, row) {
+  if (text.rows.length < 2) return text;
+  return without(text, text.rows.slice(0, row).flat().length, text.rows[row].length, row);
+}
 
-const withoutWord = (text, at) => {
+function withoutWord(text, at) {
   const row = sentencesOfWords(text.rows)(at);
   return text.words.length < 2 ? text : without(text, at, 1, text.rows[row].length === 1 ? row : null);
-};
+}
 
 /** Ids of a summary for another text, whose unknown words are others. */
 const idsFor = (ids, from, to) =>
@@ -387,9 +390,10 @@ function drawStep() {
 
 let drawn;  // weights of the step, at the places of the text that is shown
 
+const shade = () => document.querySelector("[name=shade]:checked").value;
+
 function drawWeights() {
-  const shade = document.querySelector("[name=shade]:checked").value, weights = drawn[shade];
-  const most = PAGE.attention.shades.find(({ name }) => name === shade).most?.(weights) ?? 1;
+  const chosen = shade(), weights = drawn[chosen], most = shadesOfRun().find(({ name }) => name === chosen).most?.(weights) ?? 1;
   view.spans.forEach((span, i) => {
     const dark = Math.round(50 * Math.sqrt(Math.max(0, weights[i]) / most)) / 50;  // the root: small weights can be seen, too
     if (view.darks[i] === dark) return;
@@ -426,7 +430,7 @@ function drawAttention() {
   const { rows } = textNow(), sentences = sentencesOfWords(rows), shown = rows.flat();
   $("attention").replaceChildren(
     header("word", ...rest.map(({ label, short = label }) => short), PAGE.unit, units.label, main.label),
-    ...highest(drawn[main.name], 6).map(i => {
+    ...highest(drawn[shade()], 6).map(i => {
       const j = sentences(i), line = cells(shown[i], ...rest.map(({ name, format = number }) => format(drawn[name][i])), String(j + 1),
         number(drawn.units[j]), withBar(drawn[main.name][i]));
       line.firstChild.className = "text";
@@ -487,7 +491,7 @@ function look(name, step) {
 }
 
 /** Bring the word of the largest weight into view. */
-const showStrongest = () => bringIntoView(view.spans[highest(drawn[PAGE.attention.shades[0].name], 1)[0]], 3);
+const showStrongest = () => bringIntoView(view.spans[highest(drawn[shadesOfRun()[0].name], 1)[0]], 3);
 
 /** Bring a word into view inside the text's own box alone, a share of its height below its top. */
 function bringIntoView(span, share) {
@@ -596,7 +600,7 @@ function listen() {
   for (const control of controls()) $(control.id).addEventListener("change", () => choose(control));
   for (const id of ["blocking", "beam", "least", "most"])
     $(id).addEventListener("change", () => { if (view.own) view.own.done = false; rewrite(); });
-  for (const input of document.querySelectorAll("[name=shade]")) input.addEventListener("change", () => drawn && drawWeights());
+  for (const input of document.querySelectorAll("[name=shade]")) input.addEventListener("change", () => { if (drawn) { drawWeights(); drawAttention(); } });
   $("equations").addEventListener("keydown", event => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!by) return;

@@ -27,7 +27,7 @@ const PAGE = {
   },
 
   tables: [{
-    id: "contexts", title: "Words that are in no vocabulary: (15)",
+    id: "contexts", title: "Words that the decoder's vocabulary lacks: (15)",
     rows: (o, text) => {
       const { near } = documentNow();
       if (!near?.length) return [cells(near ? "every word of this text is in the decoder's vocabulary" : "this run copies no words")];
