@@ -4,15 +4,12 @@ import base64
 import hashlib
 import json
 import re
-import subprocess
-import sys
 import tomllib
 from dataclasses import asdict, replace
 from fnmatch import fnmatch
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,13 +17,13 @@ import torch
 
 import lib
 from lib.data import characters, plain_text, sentences, words
-from lib.data.batch import EncodedDocument, make_batch
+from lib.data.batch import make_batch
 from lib.data.characters import lowered
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.plain_text import parse_text
 from lib.data.sentences import group_words, split_sentences
-from lib.data.vocabulary import EOS, Vocabulary
+from lib.data.vocabulary import EOS
 from lib.data.words import tokenize
 from lib.evaluation.interventions import Change, changes_of, log_probs, without_unit
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
@@ -52,8 +49,21 @@ from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double
 from tests.test_summarize import TEXT as PAPER
 from tests.test_summarize import train_four_steps
-from tests.tools.devtools import Browser, chromium
+from tests.tools.devtools import Browser
 from tests.tools.disturbed_texts import DISTURBED
+from tests.tools.live import (
+    EFFECT,
+    WRITTEN,
+    check_changed,
+    check_written,
+    model_script,
+    needs_browser,
+    needs_node,
+    paste,
+    read_by,
+    small_run,
+    text_of,
+)  # fmt: skip
 from tests.tools.rendered import PROBE
 
 SHIPPED = project_root() / "trained" / "mem2mem"
@@ -312,17 +322,6 @@ def test_the_shipped_run_writes_ten_papers_the_same(node, shipped, block):
     check_written(node, shipped, documents, replace(shipped.decode, block_ngrams=block))
 
 
-CHANGES = {
-    "nothing": {},
-    "never written": {"written": False},
-    "another memory": {"other": True},
-    "slot erased": {"erasedSlot": 2},
-    "no coverage": {"covered": False},
-    "no copying": {"copying": False},
-    "first unit erased": {"sentence": 0},
-}
-
-
 def without_slot(slot: int) -> Change:
     def change(state, _):
         memory = state.memory.clone()
@@ -332,37 +331,35 @@ def without_slot(slot: int) -> Change:
     return Change("a slot is 0", state=change)
 
 
-def check_changed(node, run, documents) -> None:
-    known = {**changes_of(run.model), "slot erased": without_slot(2)}
-    size = len(run.vocabulary)
+OURS = {
+    "nothing": {},
+    "never written": {"written": False},
+    "another memory": {"following": "memory"},
+    "slot erased": {"erasedSlot": 2},
+    "no coverage": {"covered": False},
+    "no copying": {"copying": False},
+    "first unit erased": {},
+}
 
-    def target(document, name):
-        ids = document.target.tolist()
-        return {"ids": ids, "known": [not known[name].only_known or (i < size and i != 1) for i in ids]}
 
-    data = live_data(run)
-    found = node(
-        scripts_of(run), FORCED, config=data["config"], weights=data["weights"], decode={}, changes=CHANGES,
-        documents=list(map(read_by, documents)),
-        targets=[{name: target(document, name) for name in CHANGES} for document in documents],
-    )  # fmt: skip
-    for name in CHANGES:
-        expected = log_probs(run.model, documents, known[name])
-        assert found[name] == pytest.approx(expected, abs=1e-4), name
-    changed = {name: tuple(np.round(found[name], 4)) for name in CHANGES}
-    assert len(set(changed.values())) == len(CHANGES), "every change does something of its own"
+def changes_for(model) -> dict:
+    """What the page changes, and the same in the library."""
+    known = {**changes_of(model), "slot erased": without_slot(2)}
+    return {name: (change, known[name]) for name, change in OURS.items()}
 
 
 @needs_node
 def test_changes_do_what_the_librarys_do(node):
     documents = [d for d in RAGGED if len(d.sentence_lengths) > 1]
-    check_changed(node, small(), documents)
+    run = small()
+    check_changed(node, run, documents, changes_for(run.model))
 
 
 @pytest.mark.long
 @needs_node
 def test_changes_of_the_shipped_run_do_what_the_librarys_do(node, shipped):
-    check_changed(node, shipped, shipped.encode(list(load_corpus("pmc-sample").split("test"))[:3]))
+    documents = shipped.encode(list(load_corpus("pmc-sample").split("test"))[:3])
+    check_changed(node, shipped, documents, changes_for(shipped.model))
 
 
 @needs_node
@@ -457,10 +454,18 @@ def test_the_page_needs_nothing_else_and_runs_its_own_script_alone(trained, tmp_
     assert data["papers"][0]["title"] == HOSTILE and data["papers"][0]["sections"] == [[HOSTILE]]
 
 
-def test_the_shipped_page_is_small_and_has_five_papers_with_their_sources(tmp_path, capsys):
-    main([str(SHIPPED), "--live", str(tmp_path / "page.html")])
+@pytest.mark.parametrize("name, texts", [("mem2mem", 5), ("windowed", 5), ("read_again", 6)])
+def test_shipped_pages_are_small_and_have_texts_with_their_sources(name, texts, tmp_path, capsys):
+    main([str(project_root() / "trained" / name), "--live", str(tmp_path / "page.html")])
     assert "open it in a browser" in capsys.readouterr().err
     assert (tmp_path / "page.html").stat().st_size < LARGEST
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
+    assert len(data["papers"]) == texts and all(paper["source"] for paper in data["papers"])
+    assert "rounded" in data["weights"] and not data["weights"]["rounded"]
+
+
+def test_papers_have_their_sources():
     papers = sample_papers()
     assert len(papers) == 5 and all("CC-BY" in p.source and "https://doi.org" in p.source for p in papers)
 
@@ -478,10 +483,10 @@ def test_weights_are_rounded_only_where_the_page_would_be_too_large(trained, tmp
         write_live_page(tmp_path / "page.html", run, "m", [])
 
 
-@pytest.mark.parametrize("name", ["windowed", "read_again", "hierarchical_transformer"])
-def test_of_other_models_there_is_no_page(name, tmp_path):
-    with pytest.raises(SystemExit, match=rf"trained/{name}: there is no live page of \w+, only of Mem2Mem"):
-        main([str(project_root() / "trained" / name), "--live", str(tmp_path / "page.html")])
+def test_of_other_models_there_is_no_page(tmp_path):
+    of = "there is no live page of HierarchicalTransformer, only of Mem2Mem, ReadAgain, Windowed"
+    with pytest.raises(SystemExit, match=rf"trained/hierarchical_transformer: {of}"):
+        main([str(project_root() / "trained" / "hierarchical_transformer"), "--live", str(tmp_path / "page.html")])
     assert not (tmp_path / "page.html").exists()
 
 
@@ -498,7 +503,8 @@ def test_texts_of_the_command_are_the_papers_of_the_page_and_stay(trained, tmp_p
     assert text.read_text(encoding="utf-8") == PAPER
 
 
-def test_the_picture_is_the_one_of_the_pages():
+@pytest.mark.parametrize("name", ["mem2mem", "windowed", "read_again"])
+def test_the_picture_is_the_one_of_the_pages(name):
     """Boxes, arrows and the equations that light them; to draw it again: lib.pages.diagrams.live_picture."""
 
     def drawn(text):
@@ -507,14 +513,12 @@ def test_the_picture_is_the_one_of_the_pages():
     def ids(text):
         return re.findall(r'id="(p\d+-[^"]*)"', text)
 
-    ours, expected = (LIVE / "mem2mem.svg").read_text(encoding="utf-8"), live_picture("mem2mem")
+    ours, expected = (LIVE / f"{name}.svg").read_text(encoding="utf-8"), live_picture(name)
     assert ids(ours) == ids(expected) and len(set(ids(ours))) == len(ids(ours)) > 40
     assert drawn(ours) == drawn(expected)
 
 
 # ---------------------------------------------------------------------------------------------------- in a browser
-
-WRITTEN = "$('status').textContent.includes(' words in ')"
 
 
 @pytest.fixture(scope="module")
@@ -523,10 +527,6 @@ def page(trained, tmp_path_factory):
     path = tmp_path_factory.mktemp("live") / "page.html"
     papers = [LivePaper(parse_text(PAPER, "a"), "A source"), LivePaper(parse_text(UNMARKED, "b"))]
     return write_live_page(path, lib.load(trained), "Mem2Mem, +read", papers)
-
-
-def text_of(tab: Browser, selector: str) -> str:
-    return tab.run(f"document.querySelector({json.dumps(selector)}).innerText")
 
 
 @needs_browser
@@ -571,9 +571,6 @@ def test_a_reader_sees_it_write_and_steps_through_the_words(page, trained):
         assert tab.run("document.activeElement.innerText").startswith("(8)"), "it begins again"
         assert tab.run("[...document.querySelectorAll('#picture g.lit')].every(g => g.id.includes('-e8-'))")
         assert tab.complaints() == []
-
-
-EFFECT = "$('effect').dataset.values"
 
 
 @needs_browser
@@ -633,7 +630,7 @@ def test_texts_of_every_kind_can_be_pasted(page, trained):
     with Browser(page) as tab:
         tab.until(WRITTEN)
         for name, text in TEXTS.items():
-            tab.run(f"$('pasted').value = {json.dumps(text)}; say(''); view.own = null; $('take').click()")
+            paste(tab, text)
             if not text:
                 tab.until("$('status').className === 'error'")
                 assert "nothing to summarize" in text_of(tab, "#status")
@@ -661,7 +658,7 @@ def test_no_slice_of_work_takes_longer_than_a_page_may_stand_still(node, shipped
     data = live_data(shipped)
     found = node(
         scripts_of(shipped),
-        f"""{model_script(run)}
+        f"""{model_script(shipped)}
         loadRules(data.tables);
         const slices = generator => {{
           for (const times = [];;) {{

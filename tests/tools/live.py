@@ -106,10 +106,11 @@ const mean = (of, document, { ids, known }) => {
   const logs = all(logProbs(of, document, ids, true)), counted = ids.map((id, t) => t).filter(t => known[t]);
   return counted.reduce((sum, t) => sum + logs[t], 0) / counted.length;
 };
-return Object.fromEntries(Object.entries(data.changes).map(([name, change]) => {
-  const of = model.with(change);
-  const read = data.documents.map((own, n) => all(of.encode(data.changed[name]?.[n] ?? own)));
-  return [name, read.map((document, n) => mean(of, document, data.targets[n][name]))];
+return Object.fromEntries(Object.entries(data.changes).map(([name, { following, ...change }]) => {
+  const of = model.with(change), read = (data.changed[name] ?? data.documents).map(ids => all(of.encode(ids)));
+  const part = n => following ? { [following]: read[(n + 1) % read.length][following] } : {};  // of the next document
+  const logP = (document, n) => mean(model.with({ ...change, ...part(n) }), document, data.targets[n][name]);
+  return [name, read.map(logP)];
 }));"""
 
 

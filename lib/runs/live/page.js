@@ -275,6 +275,7 @@ async function measure(job) {
 function* drawText(text) {
   const { title, source, rows, of } = text, article = $("text"), strip = element("div", { id: "strip", hidden: true }, element("i"));
   article.replaceChildren(strip, element("h2", {}, title || "Your text"));
+  article.classList.toggle("long", rows.length > 500);  // what is out of sight is not laid out
   if (source) article.append(element("p", { className: "note" }, source));
   Object.assign(view, { spans: [], bars: [], darks: [], shown: rows, inside: [0, 0] });
   for (const [j, words] of rows.entries()) {
@@ -556,6 +557,7 @@ function build() {
     element("input", { type: "radio", name: "shade", value: name, checked: n === 0 }), ` ${label}`)), element("span", {}, `bars: ${units.label}`));
   $("words-name").textContent = next.title;
   $("measure").hidden = !PAGE.erasesWords;
+  $("summaries").classList.toggle("short", DATA.decode.max_length <= 30);
   for (const { id, title } of tables)
     $("inside").append(element("section", { className: "card", "aria-labelledby": `${id}-name` }, element("h2", { id: `${id}-name` }, title),
       element("div", { className: "wide", tabIndex: 0, role: "group", "aria-labelledby": `${id}-name` }, element("table", { id }))));
