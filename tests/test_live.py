@@ -8,8 +8,6 @@ import tomllib
 from dataclasses import asdict, replace
 from fnmatch import fnmatch
 from functools import partial
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -54,7 +52,10 @@ from tests.tools.disturbed_texts import DISTURBED
 from tests.tools.live import (
     EFFECT,
     WRITTEN,
+    check_axe,
     check_changed,
+    check_keyboard,
+    check_looks,
     check_written,
     model_script,
     needs_browser,
@@ -64,7 +65,6 @@ from tests.tools.live import (
     small_run,
     text_of,
 )  # fmt: skip
-from tests.tools.rendered import PROBE
 
 SHIPPED = project_root() / "trained" / "mem2mem"
 
@@ -676,63 +676,22 @@ def test_no_slice_of_work_takes_longer_than_a_page_may_stand_still(node, shipped
         assert len(times) > 15 and max(times) < 150 and np.median(times) < 30
 
 
-def show_all(tab):
-    """Two summaries beside each other, all folds open."""
-    tab.until(WRITTEN)
-    tab.run("$('uncovered').click(); for (const d of document.querySelectorAll('details')) d.open = true")
-    tab.until(f"{WRITTEN} && view.changed?.done")
-
-
 @needs_browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everything_can_be_read_in_both_themes_and_at_every_width(page, theme):
-    with Browser(page, theme=theme) as tab:
-        show_all(tab)
-        for width in (1400, 1100, 400):
-            tab.resize(width, 900)
-            problems = tab.run(PROBE.strip().replace("ratio < 3", "ratio < 4.5"))
-            assert [p for p in problems if p["kind"] == "faint" or not p["scrolls"]] == [], width
-            assert tab.run("document.documentElement.scrollWidth") <= width, "nothing stands out of the window"
-        dark = tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 21, 26)"
-        assert dark == (theme == "dark")
+    check_looks(page, theme, change="uncovered")
 
 
 @needs_browser
 def test_every_control_has_a_name_and_the_keyboard_reaches_it(page):
-    with Browser(page) as tab:
-        tab.until(WRITTEN)
-        tab.run("for (const d of document.querySelectorAll('details')) d.open = true")
-        roles = {"button", "checkbox", "radio", "slider", "combobox", "textbox", "spinbutton"}
-        tree = tab.call("Accessibility.getFullAXTree")["nodes"]
-        controls = [n for n in tree if n.get("role", {}).get("value") in roles and not n["ignored"]]
-        assert len(controls) > 25
-        assert [n for n in controls if not n.get("name", {}).get("value", "").strip()] == []
-        tab.run(
-            "document.activeElement.blur(); window.reached = new Set();"
-            "document.addEventListener('focusin', event => reached.add(event.target))"
-        )
-        for _ in range(60):
-            tab.key("Tab")
-        missed = """[...document.querySelectorAll('button, select, input, textarea, summary')].filter(e =>
-            !e.disabled && e.tabIndex >= 0 && e.checkVisibility() && !reached.has(e)
-            && !(e.type === 'radio' && !e.checked)).map(e => e.outerHTML.slice(0, 80))"""
-        assert tab.run(missed) == []
-
-
-AXE = find_spec("axe_playwright_python")
+    check_keyboard(page)
 
 
 @needs_browser
-@pytest.mark.skipif(AXE is None, reason="axe-core is not installed: pip install --no-deps axe-playwright-python")
+@needs_axe
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing(page, theme):
-    with Browser(page, theme=theme) as tab:
-        show_all(tab)
-        tab.run((Path(AXE.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
-        for width in (1400, 400):
-            tab.resize(width, 900)
-            found = tab.run("axe.run().then(found => found.violations.map(v => [v.id, v.nodes[0].html]))")
-            assert found == [], width
+    check_axe(page, theme, change="uncovered")
 
 
 def test_an_installed_library_has_the_files_of_the_page():

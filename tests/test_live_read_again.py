@@ -30,10 +30,14 @@ from tests.test_summarize import RECORDS
 from tests.tools.devtools import Browser
 from tests.tools.live import (
     WRITTEN,
+    check_axe,
     check_changed,
+    check_keyboard,
+    check_looks,
     check_written,
     effect_of,
     model_script,
+    needs_axe,
     needs_browser,
     needs_node,
     paste,
@@ -283,3 +287,21 @@ def test_the_dispatches_are_those_that_the_shipped_run_reads_on_its_page(shipped
     assert len(dispatches) == 6 and all(d.title == d.summary[0] for d in dispatches)
     unknown = [word for d in shipped.encode(dispatches) for word in d.unknown]
     assert {"norbalt", "kestrel", "ostervik"} <= set(unknown) and UNK not in unknown
+
+
+@needs_browser
+def test_every_control_has_a_name_and_the_keyboard_reaches_it(page):
+    check_keyboard(page)
+
+
+@needs_browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everything_can_be_read_in_both_themes_and_at_every_width(page, theme):
+    check_looks(page, theme, change="unembedded")
+
+
+@pytest.mark.long
+@needs_browser
+@needs_axe
+def test_axe_finds_nothing(page):
+    check_axe(page, "light", change="unembedded")

@@ -30,10 +30,14 @@ from tests.test_windowed import TEXTS as RAGGED
 from tests.tools.devtools import Browser
 from tests.tools.live import (
     WRITTEN,
+    check_axe,
     check_changed,
+    check_keyboard,
+    check_looks,
     check_written,
     effect_of,
     model_script,
+    needs_axe,
     needs_browser,
     needs_node,
     paste,
@@ -122,7 +126,7 @@ def changes_for(model, stream: bool = False) -> dict:
 @needs_node
 @pytest.mark.parametrize("encode", ["whole", "stream"])
 def test_changes_do_what_the_librarys_do(node, encode):
-    run = small(encode=encode)
+    run = small(encode=encode, longest=11)
     check_changed(node, run, [RAGGED[0], RAGGED[2]], changes_for(run.model, encode == "stream"))
 
 
@@ -218,11 +222,11 @@ LONG = SECTIONS.format(PAPER.replace("\n", " "), "What was done was done. " * 30
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """The run of a small model that has learned four steps."""
+    """The run of a small model that has learned eight steps."""
     folder = tmp_path_factory.mktemp("windowed")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COMPANION_CACHE", str(folder / "cache"))
-        setup = resolve("windowed", "demo", steps=4, batch_size=2)
+        setup = resolve("windowed", "demo", steps=8, batch_size=2, learning_rate=0.05)
         corpus = setup.prepare(Corpus.from_records(train=RECORDS, val=RECORDS[:2], test=RECORDS[:2]), progress=False)
         train(setup.recipe, setup.build(corpus), corpus, setup.train, folder / "run", progress=False)
     return folder / "run"
@@ -309,3 +313,21 @@ def test_texts_of_every_kind_are_streamed(page, trained):
             assert tab.run("view.own.ids") == best.ids, name
         assert tab.run("view.spans.length") == 100_000 and json.loads(tab.run("JSON.stringify(view.inside)"))[1] > 0
         assert tab.complaints() == []
+
+
+@needs_browser
+def test_every_control_has_a_name_and_the_keyboard_reaches_it(page):
+    check_keyboard(page)
+
+
+@needs_browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everything_can_be_read_in_both_themes_and_at_every_width(page, theme):
+    check_looks(page, theme, change="stays")
+
+
+@pytest.mark.long
+@needs_browser
+@needs_axe
+def test_axe_finds_nothing(page):
+    check_axe(page, "light", change="stays")

