@@ -23,7 +23,7 @@ from lib.runs.live_page import LIVE, scripts
 from lib.runs.search import DecodeConfig, beam_search, greedy_search
 from lib.tasks.towns import SHIPPED, batch_of, kind_of, open_towns, rows_about, unseen_towns, write_towns
 from lib.tasks.towns_page import SCRIPTS, model_data, towns_data
-from tests.test_live import needs_browser, needs_node, node, read_by, text_of  # noqa: F401
+from tests.tools.live import WRITTEN, needs_browser, needs_node, read_by, text_of
 from tests.tools.devtools import Browser
 
 CLUSTERS = 10
@@ -56,7 +56,7 @@ def documents_of(clusters):
 
 
 @needs_node
-def test_both_models_write_what_the_librarys_write(node, towns, clusters):  # noqa: F811
+def test_both_models_write_what_the_librarys_write(node, towns, clusters):
     """Greedily, as the task does, and with a beam: ids, and log P word by word."""
     decodings = [DecodeConfig(beam=1, max_length=30), DecodeConfig(beam=4, max_length=30)]
     found = node(
@@ -117,7 +117,7 @@ return each(models, (model, name) => each(data.changes[name], change => changed(
 
 
 @needs_node
-def test_every_change_is_the_librarys(node, towns, clusters):  # noqa: F811
+def test_every_change_is_the_librarys(node, towns, clusters):
     """Cuts, positions, what the decoder sees, a paragraph that is dropped: log P of the references."""
     clusters = clusters[:3]
     documents = documents_of(clusters)
@@ -146,7 +146,7 @@ def test_every_change_is_the_librarys(node, towns, clusters):  # noqa: F811
 
 
 @needs_node
-def test_what_the_page_shows_is_what_the_model_sees(node, towns, clusters):  # noqa: F811
+def test_what_the_page_shows_is_what_the_model_sees(node, towns, clusters):
     """Attention between paragraphs, pooling, the decoder's attention, the best words; of a cut layer, too."""
     document, model = documents_of(clusters)[3], towns["HT"]
     tokens = [2, *document.target[:9].tolist()]
@@ -190,7 +190,7 @@ const of = ({ title, paragraphs, summary }) => facts.judged(summary, title, fact
 return data.cases.map(of);"""
 
 
-def judged(node, cases):  # noqa: F811
+def judged(node, cases):
     about = {name: value for name, value in towns_data([], [], DecodeConfig()).items() if name != "models"}
     return node(scripts("town_facts"), JUDGED, about=about, cases=cases)
 
@@ -200,7 +200,7 @@ def case(title, paragraphs, summary):
 
 
 @needs_node
-def test_facts_are_judged_as_the_task_judges_them(node, towns):  # noqa: F811
+def test_facts_are_judged_as_the_task_judges_them(node, towns):
     """Summaries of both models, and such as no model writes: of every kind."""
     clusters, random = unseen_towns(40), np.random.default_rng(0)
     cut = changes_of(towns["HT"])["layers cut"]
@@ -217,7 +217,7 @@ def test_facts_are_judged_as_the_task_judges_them(node, towns):  # noqa: F811
 
 
 @needs_node
-def test_facts_of_a_changed_text_are_what_it_says_most(node):  # noqa: F811
+def test_facts_of_a_changed_text_are_what_it_says_most(node):
     """Two towns in a paragraph, a value of no town, as many mentions of two values, a town that is not there."""
     summary = str.split(
         "osvia , founded in 1460 , lies on the arno . it is known for its cider . its mayor is greco ."
@@ -237,7 +237,6 @@ def test_facts_of_a_changed_text_are_what_it_says_most(node):  # noqa: F811
 
 # ---------------------------------------------------------------------------------------------------- in a browser
 
-WRITTEN = "$('status').textContent.includes(' words in ')"
 STEP = FACT_PLACES[1]
 
 

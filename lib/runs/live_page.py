@@ -24,6 +24,8 @@ from lib.data import characters, plain_text, sentences, words
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.models.mem2mem import Mem2Mem
+from lib.models.read_again import ReadAgain
+from lib.models.windowed import Windowed
 from lib.runs.run import Run
 from lib.system.errors import InputError
 from lib.system.files import write_whole
@@ -31,7 +33,7 @@ from lib.system.files import write_whole
 LIVE = Path(__file__).with_name("live")
 TEXT = ("patterns", "words", "sentences", "plain_text", "vocabulary")
 # the models that have a script, a page and a picture: NAME.js, NAME_page.js and NAME.svg, NAME that of their module
-MODELS = (Mem2Mem,)
+MODELS = (Mem2Mem, Windowed, ReadAgain)
 LARGEST = 12_000_000  # bytes of a page
 # of the test split of pmc-sample, all CC BY 4.0
 SAMPLE = ("PMC6249499", "PMC6351142", "PMC5985758", "PMC6084865", "PMC6341647")
@@ -55,6 +57,10 @@ def scripts_of(run: Run) -> str:
     if type(run.model) not in MODELS:
         known = ", ".join(sorted(kind.__name__ for kind in MODELS))
         raise InputError(f"{run.folder}: there is no live page of {type(run.model).__name__}, only of {known}")
+    if getattr(run.model.config, "encoder", "") in ("option 1", "option 2"):
+        raise InputError(
+            f"{run.folder}: there is no live page of an encoder of several sentences, {run.model.config.encoder}"
+        )
     return scripts(*TEXT, "layers", "search", _name(run.model))
 
 
@@ -148,9 +154,16 @@ def live_data(run: Run, bits: int = 32) -> dict[str, Any]:
         "options": asdict(run.options),
         "decode": asdict(run.decode),
         "words": run.vocabulary.words,
-        "weights": packed(run.model.state_dict(), bits),
+        "source_words": source.words if (source := run.encoder.source_vocabulary) else None,
+        "weights": packed(own_weights(run.model), bits),
         "rules": text_rules(),
     }
+
+
+def own_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Weights by name; those that two layers share once, under the first name."""
+    first: dict[int, str] = {}
+    return {name: w for name, w in model.state_dict().items() if first.setdefault(w.data_ptr(), name) == name}
 
 
 def packed(tensors: Mapping[str, torch.Tensor], bits: int) -> dict[str, Any]:

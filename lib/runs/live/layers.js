@@ -62,14 +62,15 @@ function beside(left, right, K) {
 
 // ------------------------------------------------------------------------------------------------------------- GRU
 
-/** New states [K, d] of PyTorch's GRU. input: W_i x + b_i, [K, 3d]; before: W_h h + b_h, [K, 3d]; hidden: h [K, d]. */
-function gruGates(input, before, hidden, K) {
+/** New states [K, d] of PyTorch's GRU. input: W_i x + b_i, [K, 3d]; before: W_h h + b_h, [K, 3d]; hidden: h [K, d].
+ *  alpha: shares [K, d] of the update that are made (`lib.layers.gru.GatedGRU`), or all of it. */
+function gruGates(input, before, hidden, K, alpha = null) {
   const d = hidden.length / K, out = new Float32Array(K * d);
   for (let k = 0; k < K; k++) {
     for (let i = 0, g = 3 * d * k, at = d * k; i < d; i++, g++, at++) {
       const r = sigmoid(input[g] + before[g]), z = sigmoid(input[g + d] + before[g + d]);
       const n = Math.tanh(input[g + 2 * d] + r * before[g + 2 * d]);
-      out[at] = (1 - z) * n + z * hidden[at];
+      out[at] = hidden[at] + (alpha ? alpha[at] : 1) * (1 - z) * (n - hidden[at]);
     }
   }
   return out;
@@ -80,6 +81,19 @@ function gruStep(weights, name, inputs, hidden, K, suffix = "") {
   const of = (part, side) => weights[`${name}.${part}_${side}_l0${suffix}`];
   const input = linear(of("weight", "ih"), inputs, K, of("bias", "ih"));
   return gruGates(input, linear(of("weight", "hh"), hidden, K, of("bias", "hh")), hidden, K);
+}
+
+/** A GRU over n inputs [n, e] from zeros: states [n, d], and the last one [d]. alpha: shares of the updates [n, d]. */
+function gruStates(weights, name, inputs, n, alpha = null) {
+  const of = part => weights[`${name}.${part}_l0`], d = of("weight_hh").shape[1], states = new Float32Array(n * d);
+  const projected = linear(of("weight_ih"), inputs, n, of("bias_ih"));
+  let last = new Float32Array(d);
+  for (let i = 0; i < n; i++) {
+    const before = linear(of("weight_hh"), last, 1, of("bias_hh"));
+    last = gruGates(row(projected, 3 * d, i), before, last, 1, alpha && row(alpha, d, i));
+    states.set(last, i * d);
+  }
+  return { states, last };
 }
 
 /** A GRU in both directions over n inputs [n, e]: states [n, d], and the last forward and first backward one [d]. */
@@ -100,6 +114,63 @@ function bidirectional(weights, name, inputs, n) {
   last.set(states.subarray(half, 2 * half), half);
   return { states, last };
 }
+
+// ------------------------------------------------------------------------------------------------------------ LSTM
+
+/** New states and cells [K, d] of PyTorch's LSTM. input: W_i x + b_i, before: W_h h + b_h, [K, 4d]; cell [K, d]. */
+function lstmGates(input, before, cell, K) {
+  const d = cell.length / K, hidden = new Float32Array(K * d), next = new Float32Array(K * d);
+  for (let k = 0; k < K; k++) {
+    for (let j = 0, g = 4 * d * k, at = d * k; j < d; j++, g++, at++) {
+      const i = sigmoid(input[g] + before[g]), f = sigmoid(input[g + d] + before[g + d]);
+      const c = Math.tanh(input[g + 2 * d] + before[g + 2 * d]), o = sigmoid(input[g + 3 * d] + before[g + 3 * d]);
+      next[at] = f * cell[at] + i * c;
+      hidden[at] = o * Math.tanh(next[at]);
+    }
+  }
+  return { hidden, cell: next };
+}
+
+/** One step of an LSTM: inputs [K, e], states and cells [K, d] to new ones. layer: "_l0", or "" of an LSTMCell. */
+function lstmStep(weights, name, inputs, hidden, cell, K, layer = "_l0") {
+  const of = part => weights[`${name}.${part}${layer}`];
+  const input = linear(of("weight_ih"), inputs, K, of("bias_ih"));
+  return lstmGates(input, linear(of("weight_hh"), hidden, K, of("bias_hh")), cell, K);
+}
+
+/** An LSTM over n inputs [n, e], from a state {hidden, cell} [d], by default zeros: states [n, d], and the last state.
+ *  A stop after every 32 words. back: from the last input to the first. */
+function* lstm(weights, name, inputs, n, start = null, back = false) {
+  const of = part => weights[`${name}.${part}_l0`], d = of("weight_hh").shape[1], e = inputs.length / n;
+  const states = new Float32Array(n * d);
+  let last = start ?? { hidden: new Float32Array(d), cell: new Float32Array(d) };
+  for (let from = 0; from < n; from += 32) {
+    const to = Math.min(n, from + 32), first = back ? n - to : from;
+    const projected = linear(of("weight_ih"), inputs.subarray(first * e, (first + to - from) * e), to - from, of("bias_ih"));
+    for (let t = from; t < to; t++) {
+      const i = back ? n - 1 - t : t;
+      const before = linear(of("weight_hh"), last.hidden, 1, of("bias_hh"));
+      last = lstmGates(row(projected, 4 * d, i - first), before, last.cell, 1);
+      states.set(last.hidden, i * d);
+    }
+    yield first;
+  }
+  return { states, last };
+}
+
+/** Two states {hidden, cell} as one. */
+const besideStates = (left, right) =>
+  ({ hidden: beside(left.hidden, right.hidden, 1), cell: beside(left.cell, right.cell, 1) });
+
+/** What a generator with stops makes, without the stops. */
+function drained(generator) {
+  for (;;) {
+    const { value, done } = generator.next();
+    if (done) return value;
+  }
+}
+
+const meanSize = numbers => numbers.reduce((sum, x) => sum + Math.abs(x), 0) / numbers.length;
 
 // ------------------------------------------------------------------------------------------------------- attention
 
@@ -212,6 +283,15 @@ function mixed(generated, generate, copies, source, extra) {
   for (let i = 0; i < generated.length; i++) p[i] = generate * generated[i];
   for (let i = 0; i < source.length; i++) p[source[i]] += (1 - generate) * copies[i];
   return p;
+}
+
+/** The words of the largest P_g [V], P_c and P [V + extra]: pairs of id and P, as many as are `shown`. copies [N]: of the
+ *  words `source` [N]. */
+function bestWords(generated, copies, p, source, shown) {
+  const copied = new Map();
+  source.forEach((id, i) => copied.set(id, (copied.get(id) ?? 0) + copies[i]));
+  const pairs = numbers => largest(numbers, shown).map(id => [id, numbers[id]]);
+  return { generated: pairs(generated), copied: [...copied].sort((a, b) => b[1] - a[1]).slice(0, shown), mixed: pairs(p) };
 }
 
 /** Places of the k largest numbers above 0, the largest first; of equal ones the first. */

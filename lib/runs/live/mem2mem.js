@@ -158,16 +158,8 @@ class Mem2Mem {
     return outputs.map((output, k) => {
       const own = row(generated, this.size, k), { generate, gamma } = output;
       const p = mixed(own, generate, gamma, document.source, document.extra);
-      if (this.shown) output.best = this.bestWords(own, gamma, p, document);
+      if (this.shown) output.best = bestWords(own, gamma, p, document.source, this.shown);
       return p;
     });
-  }
-
-  bestWords(generated, gamma, p, document) {
-    const copied = new Map();
-    document.source.forEach((id, i) => copied.set(id, (copied.get(id) ?? 0) + gamma[i]));
-    const copies = [...copied].sort((a, b) => b[1] - a[1]).slice(0, this.shown);
-    const pairs = numbers => largest(numbers, this.shown).map(id => [id, numbers[id]]);
-    return { generated: pairs(generated), copied: copies, mixed: pairs(p) };
   }
 }

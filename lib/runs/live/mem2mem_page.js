@@ -2,7 +2,7 @@
 
 const PAGE = {
   model: Mem2Mem,
-  read: readDocument,
+  *read(text, options) { return readDocument(text, options); },
   unit: "sentence",
 
   /** Equations of a step in their order: number, formula, and a value of an output for people. */
@@ -31,7 +31,7 @@ const PAGE = {
     shades: [
       { name: "gamma", label: "γ (3)", weights: o => o.gamma },
       { name: "alpha", label: "α (17)", weights: o => o.alpha },
-      { name: "coverage", label: "coverage (16)", short: "cov (16)", weights: o => o.coverage, unbounded: true },
+      { name: "coverage", label: "coverage (16)", short: "cov (16)", weights: o => o.coverage, most: weights => weights.reduce((a, b) => Math.max(a, b), 1) },
     ],
     units: { label: "β (3)", weights: o => o.beta },
   },

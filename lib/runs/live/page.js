@@ -10,7 +10,7 @@
  *   changes    controls {id, label, ...}: a box, or with `choices` a list. What is chosen makes a `change` of the model,
  *              one by the document of another `paper`, of the `text` before it is read, or `rules` of the search;
  *              `anew`: the text is encoded with it; `without`: whether the run does not have that part
- * and where a model has them: `says` (symbols as they are shown), `inside(output)` (the first and the last word in sight),
+ * and where a model has them: `erasesWords` (whether words can be erased one after the other, to see what each is worth), `says` (symbols as they are shown), `inside(output)` (the first and the last word in sight),
  * `readings` ({label, config, options}: other ways to read a text), `parse` and `vocabulary` in place of the shared ones.
  */
 
@@ -27,6 +27,7 @@ const view = {
 const percent = x => `${(100 * x).toFixed(x < 0.1 ? 1 : 0)}%`;
 const shares = numbers => percent(mean(numbers));
 const range = numbers => `${number(Math.min(...numbers))} to ${number(Math.max(...numbers))}`;
+const shadesOfRun = () => PAGE.attention.shades.filter(({ without }) => !without?.());
 const textNow = () => summary()?.text ?? view.read;
 const word = (id, text = textNow()) => PAGE.says?.[id] ?? vocabulary.word(id, text.ids.unknown);
 const wordAt = i => textNow().words[i];
@@ -45,22 +46,39 @@ const rules = (document = view.document, more = {}) => rulesFor({
 
 const reading = () => PAGE.readings?.[Number($("reading").value)] ?? {};
 
-/** What is read of a text {title, names, sections}: rows of words, what each is `of`, all words, and ids.
+/** What is read of a text {title, names, sections}: rows as they are shown, what each is `of`; all words, lengths of rows
+ *  and ids as they are read; gap: what was taken out of it.
  *  Throws an Error where nothing is left of it. */
-function textOf(raw, source = "") {
-  const { rows, of } = PAGE.read(raw, { ...DATA.options, ...reading().options });
+async function textOf(job, raw, source = "") {
+  const { rows, of } = await work(job, PAGE.read(raw, { ...DATA.options, ...reading().options }));
   if (!rows.length) throw new Error("Nothing is left of the text: there is nothing to summarize.");
-  return { raw, source, title: raw.title, rows, of, words: rows.flat(), ids: vocabulary.encode(rows), erased: null };
+  const lengths = rows.map(words => words.length);
+  return { raw, source, title: raw.title, rows, of, words: rows.flat(), lengths, ids: vocabulary.encode(rows), gap: null };
 }
 
 const BY_ROW = ["sentences", "read"];  // ids of a text in rows: of what is written, and of what the encoder reads where that is another vocabulary
 
-/** The same text without one of its rows; one that has no other stays. `rows` are those that are shown. */
-function withoutRow(text, erased) {
+/** The same text without `size` words from the place `at` on: a word, or a row, whose number it is. */
+function without(text, at, size, row = null) {
+  const cut = rows => {
+    let place = 0;
+    return rows.map(words => words.filter(() => place < at || place >= at + size ? (place++, true) : (place++, false))).filter(words => words.length);
+  };
+  const ids = { ...text.ids };
+  for (const name of BY_ROW) if (name in ids) ids[name] = cut(ids[name]);
+  const rows = cut(text.rows);
+  return { ...text, words: rows.flat(), lengths: rows.map(words => words.length), ids, gap: { at, size, row } };
+}
+
+/** One that has no other stays. */
+function withoutRow(text, row) {
   if (text.rows.length < 2) return text;
-  const others = list => list.filter((_, j) => j !== erased);
-  const ids = { ...text.ids, ...Object.fromEntries(BY_ROW.filter(name => name in text.ids).map(name => [name, others(text.ids[name])])) };
-  return { ...text, words: others(text.rows).flat(), ids, erased };
+  return without(text, text.rows.slice(0, row).flat().length, text.rows[row].length, row);
+}
+
+function withoutWord(text, at) {
+  const row = sentencesOfWords(text.rows)(at);
+  return text.words.length < 2 ? text : without(text, at, 1, text.rows[row].length === 1 ? row : null);
 }
 
 /** Ids of a summary for another text, whose unknown words are others. */
@@ -70,7 +88,7 @@ const idsFor = (ids, from, to) =>
 /** Read a text, and write its summary. */
 async function read(job, raw, source = "", number = null) {
   say("reads …");
-  const text = textOf(raw, source);
+  const text = await textOf(job, raw, source);
   Object.assign(view, { read: text, own: null, changed: null, looked: "own", step: 0, follows: true, document: null });
   clearChanges();
   await work(job, drawText(text));
@@ -102,7 +120,7 @@ async function write(job) {
 /** Search, drawing what is best so far. more: rules of a change. */
 async function searched(job, name, of, text, document, more = {}) {
   const started = performance.now(), show = (best, done = false) => {
-    view[name] = { steps: stepsOf(best), ids: best.ids, logP: best.logP, done, text };
+    view[name] = { steps: stepsOf(best), ids: best.ids, logP: best.logP, done, text, document };
     view.looked = name;
     if (view.follows) {
       view.step = view[name].steps.length - 1;
@@ -123,7 +141,7 @@ const chosenChanges = () => controls().flatMap(control => {
   return value === "" ? [] : [{ control, value: Number(value) }];
 });
 
-const ERASED = { id: "erased", none: "none", choices: () => numbered(view.read?.rows.length ?? 0), row: row => row };
+const ERASED = { id: "erased", none: "none", choices: () => numbered(view.read?.rows.length ?? 0), gap: withoutRow };
 const controls = () => [...PAGE.changes, ERASED];
 
 async function changed(job, chosen) {
@@ -131,22 +149,44 @@ async function changed(job, chosen) {
   const change = {}, more = {};
   let text = view.read, anew = false;
   for (const { control, value } of chosen) {
-    if (control.text) text = textOf(control.text(text.raw, value), text.source);
-    if (control.row) text = withoutRow(text, value);
-    if (control.paper) Object.assign(change, control.paper(await encode(job, model, textOf(DATA.papers[value]).ids, value)));
+    if (control.text) text = await textOf(job, control.text(text.raw, value), text.source);
+    if (control.gap) text = control.gap(text, value);
+    if (control.paper) Object.assign(change, control.paper(await encode(job, model, (await textOf(job, DATA.papers[value])).ids, value)));
     if (control.change) Object.assign(change, control.change(value));
     if (control.rules) Object.assign(more, control.rules(value));
     anew ||= Boolean(control.anew);
   }
   const of = model.with(change), document = anew || text !== view.read ? await encode(job, of, text.ids) : view.document;
   await searched(job, "changed", of, text, document, more);
-  const { own } = view, known = [...own.ids, EOS].flatMap((id, t) => id < model.size && id !== UNK ? [t] : []);  // as lib.evaluation.interventions
-  const logs = await work(job, logProbs(of, document, idsFor(own.ids, view.read, text)));
-  const before = await work(job, logProbs(model, view.document, own.ids));
-  const sum = values => mean(known.map(t => values[t]));
-  view.effect = { own: sum(before), changed: sum(logs), same: own.ids.map(id => word(id, own.text)).join() === view.changed.ids.map(id => word(id)).join() };
+  const wordsOf = ({ ids, text }) => ids.map(id => word(id, text)).join(" ");
+  view.effect = {
+    own: await meanLogP(job, model, view.read, view.document), changed: await meanLogP(job, of, text, document),
+    same: wordsOf(view.own) === wordsOf(view.changed),
+  };
   $("effect").textContent = effectOf(view.effect);
   $("effect").dataset.values = JSON.stringify(view.effect);
+}
+
+/** log P of the unchanged summary in nats a word, words that the vocabulary does not have left out. */
+async function meanLogP(job, of, text, document) {
+  const { ids } = view.own, known = [...ids, EOS].flatMap((id, t) => id < model.size && id !== UNK ? [t] : []);
+  const logs = await work(job, logProbs(of, document, idsFor(ids, view.read, text)));
+  return mean(known.map(t => logs[t]));
+}
+
+/** What log P of the summary loses without each word of the text: as `lib.evaluation.importance.by_erasure` has it. */
+async function measure(job) {
+  const text = view.read, quick = Object.assign(model.with({}), { shown: 0 }), worth = new Float64Array(text.words.length);
+  const whole = await meanLogP(job, model, text, view.document);
+  for (let i = 0; i < worth.length; i++) {
+    say(`erases word ${i + 1} of ${worth.length}`);
+    const left = withoutWord(text, i);
+    worth[i] = left === text ? 0 : whole - await meanLogP(job, quick, left, await work(job, quick.encode(left.ids)));
+  }
+  text.worth = worth;
+  say(`measured: ${worth.length} words`);
+  document.querySelector("[name=shade][value=worth]").checked = true;
+  drawStep();
 }
 
 // --------------------------------------------------------------------------------------------------------------- draw
@@ -155,6 +195,7 @@ async function changed(job, chosen) {
 function* drawText(text) {
   const { title, source, rows, of } = text, article = $("text"), strip = element("div", { id: "strip", hidden: true }, element("i"));
   article.replaceChildren(strip, element("h2", {}, title || "Your text"));
+  article.classList.toggle("long", rows.length > 500);  // what is out of sight is not laid out
   if (source) article.append(element("p", { className: "note" }, source));
   Object.assign(view, { spans: [], bars: [], darks: [], shown: rows, inside: [0, 0] });
   for (const [j, words] of rows.entries()) {
@@ -175,14 +216,20 @@ function* drawText(text) {
   article.scrollTop = 0;
   if (text !== view.read) return;
   for (const name of ["own", "changed"]) $(name).lastElementChild.replaceChildren();
-  fillList(ERASED);
+  for (const control of controls()) if (control.gap) fillList(control);
 }
 
-/** Weights of the words, or of the rows, that were read, at the places of those that are shown: an erased one has 0. */
-function placed(weights, { rows, erased }, ofRows = false) {
-  if (erased === null) return weights;
-  const at = ofRows ? erased : rows.slice(0, erased).flat().length, size = ofRows ? 1 : rows[erased].length;
+/** Weights of the words, or of the rows, that were read, at the places of those that are shown: what is erased has 0. */
+function placed(weights, { gap }, ofRows = false) {
+  if (!gap || ofRows && gap.row === null) return weights;
+  const [at, size] = ofRows ? [gap.row, 1] : [gap.at, gap.size];
   return [...weights.slice(0, at), ...Array(size).fill(0), ...weights.slice(at)];
+}
+
+/** The sum over each row of weights of the words that were read. */
+function byRow(weights, { lengths }) {
+  let at = 0;
+  return lengths.map(length => weights.slice(at, at += length).reduce((a, b) => a + b, 0));
 }
 
 /** The summary, or two side by side. Words that are there already stay: a search mostly goes on. */
@@ -204,7 +251,7 @@ function drawStep() {
   if (!output) return;
   const text = textNow();
   if (view.shown !== text.rows) for (const _ of drawText(text));  // the changed one, or the reader's own again
-  drawn = Object.fromEntries(PAGE.attention.shades.map(({ name, weights }) => [name, placed(weights(output, text), text)]));
+  drawn = Object.fromEntries(shadesOfRun().map(({ name, weights }) => [name, placed(weights(output, text), text)]));
   drawn.units = placed(PAGE.attention.units.weights(output, text), text, true);
   drawWeights();
   drawInside(output);
@@ -216,12 +263,12 @@ function drawStep() {
 
 let drawn;  // weights of the step, at the places of the text that is shown
 
+const shade = () => document.querySelector("[name=shade]:checked").value;
+
 function drawWeights() {
-  const shade = document.querySelector("[name=shade]:checked").value, weights = drawn[shade];
-  const { unbounded } = PAGE.attention.shades.find(({ name }) => name === shade);
-  const most = unbounded ? weights.reduce((a, b) => Math.max(a, b), 1) : 1;
+  const chosen = shade(), weights = drawn[chosen], most = shadesOfRun().find(({ name }) => name === chosen).most?.(weights) ?? 1;
   view.spans.forEach((span, i) => {
-    const dark = Math.round(50 * Math.sqrt(weights[i] / most)) / 50;  // the root: small weights can be seen, too
+    const dark = Math.round(50 * Math.sqrt(Math.max(0, weights[i]) / most)) / 50;  // the root: small weights can be seen, too
     if (view.darks[i] === dark) return;
     view.darks[i] = dark;
     span.style.background = dark < 0.06 ? "" : `rgb(var(--looked) / ${dark})`;
@@ -249,17 +296,24 @@ function drawInside(output) {
 }
 
 function drawAttention() {
-  const { shades, units } = PAGE.attention, [main, ...others] = shades, rest = others.toReversed();
+  const { units } = PAGE.attention, [main, ...others] = shadesOfRun(), rest = others.toReversed();
   const { rows } = textNow(), sentences = sentencesOfWords(rows), shown = rows.flat();
   $("attention").replaceChildren(
     header("word", ...rest.map(({ label, short = label }) => short), PAGE.unit, units.label, main.label),
-    ...highest(drawn[main.name], 6).map(i => {
-      const j = sentences(i), line = cells(shown[i], ...rest.map(({ name }) => number(drawn[name][i])), String(j + 1),
+    ...highest(drawn[shade()], 6).map(i => {
+      const j = sentences(i), line = cells(shown[i], ...rest.map(({ name, format = number }) => format(drawn[name][i])), String(j + 1),
         number(drawn.units[j]), withBar(drawn[main.name][i]));
       line.firstChild.className = "text";
       return line;
     }));
 }
+
+/** A bar for each step, as high as its share; the one of now stands out. */
+const chart = (values, now) => element("div", { className: "chart", "aria-hidden": "true" }, ...values.map((share, t) => {
+  const made = element("i", { className: t === now ? "now" : "" });
+  made.style.height = `${Math.max(2, 100 * share)}%`;
+  return made;
+}));
 
 /** Of a place in a text, the row that it is in. */
 const sentencesOfWords = rows => place => {
@@ -298,7 +352,7 @@ function look(name, step) {
 }
 
 /** Bring the word of the largest weight into view. */
-const showStrongest = () => bringIntoView(view.spans[highest(drawn[PAGE.attention.shades[0].name], 1)[0]], 3);
+const showStrongest = () => bringIntoView(view.spans[highest(drawn[shadesOfRun()[0].name], 1)[0]], 3);
 
 /** Bring a word into view inside the text's own box alone, a share of its height below its top. */
 function bringIntoView(span, share) {
@@ -328,8 +382,8 @@ function erase(row) {
 }
 
 /** A control was moved. Of the changes of the text there is one at a time. */
-function choose({ id, text, row }) {
-  if (text || row) for (const other of controls()) if (other.id !== id && (other.text || other.row)) $(other.id).value = "";
+function choose({ id, text, gap }) {
+  if (text || gap) for (const other of controls()) if (other.id !== id && (other.text || other.gap)) $(other.id).value = "";
   rewrite();
 }
 
@@ -348,13 +402,12 @@ const fillList = ({ id, none, choices }) => $(id).replaceChildren(option("", non
 
 /** The controls of the changes, the kinds of shade and the tables that this model has. */
 function build() {
-  const { attention: { title, shades, units }, changes, next, tables, readings } = PAGE;
+  const { attention: { title, units }, changes, next, tables, readings } = PAGE, shades = shadesOfRun();
   for (const control of changes) {
     const input = control.choices ? element("select", { id: control.id }) : element("input", { id: control.id, type: "checkbox" });
     const parts = control.choices ? [`${control.label} `, input] : [input, ` ${control.label}`];
     $("erasing").before(element("label", { className: control.choices ? "" : "box" }, ...parts));
     if (control.choices) fillList(control);
-    input.disabled = Boolean(control.without?.());
   }
   $("erasing").firstChild.textContent = `${PAGE.unit} erased `;
   fillList(ERASED);
@@ -362,11 +415,18 @@ function build() {
   $("shades").append(...shades.map(({ name, label }, n) => element("label", { className: "box" },
     element("input", { type: "radio", name: "shade", value: name, checked: n === 0 }), ` ${label}`)), element("span", {}, `bars: ${units.label}`));
   $("words-name").textContent = next.title;
+  $("measure").hidden = !PAGE.erasesWords;
+  $("summaries").classList.toggle("short", DATA.decode.max_length <= 30);
   for (const { id, title } of tables)
     $("inside").append(element("section", { className: "card", "aria-labelledby": `${id}-name` }, element("h2", { id: `${id}-name` }, title),
       element("div", { className: "wide", tabIndex: 0, role: "group", "aria-labelledby": `${id}-name` }, element("table", { id }))));
   $("reading").replaceChildren(...(readings ?? []).map(({ label }, n) => option(n, label)));
   $("reading").parentElement.hidden = !readings;
+}
+
+/** A control of what the run does not have cannot be used. */
+function allow() {
+  for (const { id, without } of PAGE.changes) $(id).disabled = Boolean(without?.());
 }
 
 function fillControls() {
@@ -386,11 +446,12 @@ function listen() {
   $("write").addEventListener("click", start);
   $("take").addEventListener("click", () => { $("paper").value = "own"; start(); });
   $("paper").addEventListener("change", () => $("paper").value === "own" ? ($("pasting").open = true, $("pasted").focus()) : start());
+  $("measure").addEventListener("click", () => view.own?.done && begin(measure));
   $("undo").addEventListener("click", () => { clearChanges(); rewrite(); });
   for (const control of controls()) $(control.id).addEventListener("change", () => choose(control));
   for (const id of ["blocking", "beam", "least", "most"])
     $(id).addEventListener("change", () => { if (view.own) view.own.done = false; rewrite(); });
-  for (const input of document.querySelectorAll("[name=shade]")) input.addEventListener("change", () => drawn && drawWeights());
+  for (const input of document.querySelectorAll("[name=shade]")) input.addEventListener("change", () => { if (drawn) { drawWeights(); drawAttention(); } });
 }
 
 (async () => {
@@ -401,8 +462,9 @@ function listen() {
   const weights = await unpacked(DATA.weights), made = () => new PAGE.model({ ...DATA.config, ...reading().config }, weights, SHOWN);
   model = made();
   build();
+  allow();
   fillControls();
-  $("reading").addEventListener("change", () => { model = made(); encoded.clear(); start(); });
+  $("reading").addEventListener("change", () => { model = made(); encoded.clear(); allow(); start(); });
   listen();
   if (DATA.papers.length) start();
   else say("Paste a text.");

@@ -109,7 +109,7 @@ async function write(job) {
   const started = performance.now(), rules = { ...DATA.decode, beam: bounded("beam") };
   const written = async (of, text) => {
     const encoded = await work(job, of.encode(text.ids)), best = await work(job, search(of, encoded, rules));
-    return { steps: stepsOf(best), ids: best.ids, logP: best.logP, text, encoded, of };
+    return { steps: stepsOf(best), ids: best.ids, logP: best.logP, text, encoded, of, done: true };
   };
   const base = readText(view.base), unchanged = same(view.base, view.text), text = unchanged ? base : readText(view.text);
   const change = chosenChange(text), own = await written(whole, base);

@@ -2,12 +2,15 @@
 
 /** The vocabulary with copy ids (`lib.data.vocabulary.Vocabulary`). */
 class Vocabulary {
-  constructor(words) {
+  /** read: words that the encoder knows, where those are others. */
+  constructor(words, read = null) {
     this.words = words;
     this.ids = new Map(words.map((word, id) => [word, id]));
+    this.reads = read && new Map(read.map((word, id) => [word, id]));
   }
 
-  /** Extended ids of rows of words, and the words that the vocabulary does not have, in the order of their ids. */
+  /** Extended ids of rows of words, and the words that the vocabulary does not have, in the order of their ids. With a
+   *  vocabulary of the encoder's own also the ids that it reads. */
   encode(rows) {
     const unknown = new Map(), size = this.words.length;
     const id = word => {
@@ -16,7 +19,8 @@ class Vocabulary {
       unknown.set(word, size + unknown.size);
       return size + unknown.size - 1;
     };
-    return { sentences: rows.map(words => words.map(id)), unknown: [...unknown.keys()] };
+    const ids = { sentences: rows.map(words => words.map(id)), unknown: [...unknown.keys()] };
+    return this.reads ? { ...ids, read: rows.map(words => words.map(word => this.reads.get(word) ?? UNK)) } : ids;
   }
 
   /** The extended id of a word, for a text of these unknown words: [UNK] where it is none of them. */
