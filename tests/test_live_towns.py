@@ -23,8 +23,18 @@ from lib.runs.live_page import LIVE, scripts
 from lib.runs.search import DecodeConfig, beam_search, greedy_search
 from lib.tasks.towns import SHIPPED, batch_of, kind_of, open_towns, rows_about, unseen_towns, write_towns
 from lib.tasks.towns_page import SCRIPTS, model_data, towns_data
-from tests.tools.live import WRITTEN, needs_browser, needs_node, read_by, text_of
 from tests.tools.devtools import Browser
+from tests.tools.live import (
+    WRITTEN,
+    check_axe,
+    check_keyboard,
+    check_looks,
+    needs_axe,
+    needs_browser,
+    needs_node,
+    read_by,
+    text_of,
+)
 
 CLUSTERS = 10
 MODELS = """
@@ -440,3 +450,20 @@ def test_paragraphs_are_added_and_shuffled(tab, towns):
     act(tab, choose("cluster", "1"))
     assert written(tab) == write_towns(towns["HT"], unseen_towns(2)[1:])[0]
     act(tab, choose("cluster", "0"))
+
+
+@needs_browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everything_can_be_read_in_both_themes_and_at_every_width(page, theme):
+    check_looks(page, theme, change="positions")
+
+
+@needs_browser
+def test_every_control_has_a_name_and_the_keyboard_reaches_it(page):
+    check_keyboard(page, tabs=110)
+
+
+@needs_browser
+@needs_axe
+def test_axe_finds_nothing(page):
+    check_axe(page, "light", change="positions")
