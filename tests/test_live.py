@@ -58,6 +58,7 @@ from tests.tools.live import (
     check_looks,
     check_written,
     model_script,
+    needs_axe,
     needs_browser,
     needs_node,
     paste,
