@@ -196,7 +196,7 @@ def check_keyboard(page: Path) -> None:
             "document.activeElement.blur(); window.reached = new Set();"
             "document.addEventListener('focusin', event => reached.add(event.target))"
         )
-        for _ in range(60):
+        for _ in range(tab.run("document.querySelectorAll('button, select, input, textarea, summary').length") + 12):
             tab.key("Tab")
         missed = """[...document.querySelectorAll('button, select, input, textarea, summary')].filter(e =>
             !e.disabled && e.tabIndex >= 0 && e.checkVisibility() && !reached.has(e)
