@@ -2,7 +2,7 @@
 browser, without a network.
 
 The scripts are in `lib/runs/live`: rules that cut a text (`patterns`, `words`, `sentences`, `plain_text`, which take
-tables and regular expressions from `lib.data`), layers, beam search, the model, and the page.
+tables and regular expressions from `lib.data`), products of matrices, layers, beam search, the model, and the page.
 """
 
 import base64
@@ -30,6 +30,7 @@ from lib.system.files import write_whole
 
 LIVE = Path(__file__).with_name("live")
 TEXT = ("patterns", "words", "sentences", "plain_text")
+LAYERS = ("kernels", "layers", "search")
 MODELS = (Mem2Mem,)  # the models that have a script and a picture, which are called as their modules
 LARGEST = 12_000_000  # bytes of a page
 # of the test split of pmc-sample, all CC BY 4.0
@@ -54,7 +55,7 @@ def scripts_of(run: Run) -> str:
     if type(run.model) not in MODELS:
         known = ", ".join(sorted(kind.__name__ for kind in MODELS))
         raise InputError(f"{run.folder}: there is no live page of {type(run.model).__name__}, only of {known}")
-    return scripts(*TEXT, "layers", "search", _name(run.model))
+    return scripts(*TEXT, *LAYERS, _name(run.model))
 
 
 def _name(model: torch.nn.Module) -> str:
