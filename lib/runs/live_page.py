@@ -30,7 +30,7 @@ from lib.system.files import write_whole
 
 LIVE = Path(__file__).with_name("live")
 TEXT = ("patterns", "words", "sentences", "plain_text")
-LAYERS = ("kernels", "layers", "search")
+LAYERS = ("vocabulary", "kernels", "layers", "search")
 MODELS = (Mem2Mem,)  # the models that have a script and a picture, which are called as their modules
 LARGEST = 12_000_000  # bytes of a page
 # of the test split of pmc-sample, all CC BY 4.0
@@ -79,16 +79,24 @@ def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[Liv
 
 
 def _page(run: Run, code: str, title: str, papers: Sequence[LivePaper], bits: int) -> str:
-    code = f'"use strict";\n{code}\n{scripts("page")}'
+    picture = (LIVE / f"{_name(run.model)}.svg").read_text(encoding="utf-8")
+    data = {**live_data(run, bits), "papers": list(map(_paper, papers))}
+    return filled("page", f"{code}\n{scripts('page')}", data, TITLE=escape(title), PICTURE=picture)
+
+
+def filled(name: str, code: str, data: object, **parts: str) -> str:
+    """The page `name` of `lib/runs/live` with its style, its code (no other script runs) and its data; `parts` by the
+    names that it has for them."""
+    code = f'"use strict";\n{code}'
+    styles = [(LIVE / f"{style}.css").read_text(encoding="utf-8") for style in ("palette", name)]
     parts = {
-        "TITLE": escape(title),
         "HASH": f"sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}",
-        "STYLE": (LIVE / "page.css").read_text(encoding="utf-8"),
-        "PICTURE": (LIVE / f"{_name(run.model)}.svg").read_text(encoding="utf-8"),
+        "STYLE": "".join(styles),
         "CODE": code,
-        "DATA": as_script({**live_data(run, bits), "papers": list(map(_paper, papers))}),
+        "DATA": as_script(data),
+        **parts,
     }
-    page = (LIVE / "page.html").read_text(encoding="utf-8")
+    page = (LIVE / f"{name}.html").read_text(encoding="utf-8")
     return re.sub("|".join(f"\\[{part}\\]" for part in parts), lambda found: parts[found[0][1:-1]], page)
 
 

@@ -57,6 +57,11 @@ function stacked(rows) {
 /** Row k of rows [K, width], not copied. */
 const row = (rows, width, k) => rows.subarray(k * width, (k + 1) * width);
 
+/** Embedded words [K, e] of K ids: those beyond the vocabulary, which only copies have, are read as [UNK]. */
+function embed({ data, shape: [size, width] }, tokens) {
+  return stacked(tokens.map(id => row(data, width, id < size ? id : UNK)));
+}
+
 /** Two arrays [K, a] and [K, b] side by side: [K, a + b]. */
 function beside(left, right, K) {
   const a = left.length / K, b = right.length / K, out = new Float32Array(K * (a + b));
@@ -203,6 +208,26 @@ class PointerGenerator {
     for (let k = 0; k < K; k++) softmax(p, k * this.size, (k + 1) * this.size);
     return p;
   }
+
+  /** P [V + extra] of each output {generate, gamma}, which gets its `shown` words of the largest P_g, P_c and P. */
+  distributions(outputs, features, document, shown = 0) {
+    const generated = this.generated(features, outputs.length);
+    return outputs.map((output, k) => {
+      const own = row(generated, this.size, k), { generate, gamma } = output;
+      const p = mixed(own, generate, gamma, document.source, document.extra);
+      if (shown) output.best = bestWords(own, gamma, p, document.source, shown);
+      return p;
+    });
+  }
+}
+
+/** {generated, copied, mixed}: `shown` pairs [id, P] each, of P_g [V], of copies by their weights [N], and of P. */
+function bestWords(generated, weights, p, source, shown) {
+  const copied = new Map();
+  source.forEach((id, i) => copied.set(id, (copied.get(id) ?? 0) + weights[i]));
+  const copies = [...copied].sort((a, b) => b[1] - a[1]).slice(0, shown);
+  const pairs = numbers => largest(numbers, shown).map(id => [id, numbers[id]]);
+  return { generated: pairs(generated), copied: copies, mixed: pairs(p) };
 }
 
 /** P [V + extra], (14) and (15): P_g [V] by the switch, and the weights of copies [N] at the words `source` [N]. */

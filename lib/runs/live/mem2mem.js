@@ -21,10 +21,7 @@ class Mem2Mem {
   /** The same model with changes; what was encoded stays valid. */
   with(change) { return Object.assign(Object.create(this), { change: { ...UNCHANGED, ...change } }); }
 
-  embedded(tokens) {
-    const { data, shape: [, width] } = this.weights["embedding.weight"];
-    return stacked(tokens.map(id => row(data, width, id < this.size ? id : UNK)));  // copies are read as [UNK]
-  }
+  embedded(tokens) { return embed(this.weights["embedding.weight"], tokens); }
 
   // ------------------------------------------------------------------------------------------------------ encoder
 
@@ -152,22 +149,8 @@ class Mem2Mem {
     });
   }
 
-  /** (13) to (15): P [V + extra] of each output. An output gets its words of the largest P_g, P_c and P. */
+  /** (13) to (15): P [V + extra] of each output. */
   distributions(outputs, features, document) {
-    const K = outputs.length, generated = this.pointer.generated(features, K);
-    return outputs.map((output, k) => {
-      const own = row(generated, this.size, k), { generate, gamma } = output;
-      const p = mixed(own, generate, gamma, document.source, document.extra);
-      if (this.shown) output.best = this.bestWords(own, gamma, p, document);
-      return p;
-    });
-  }
-
-  bestWords(generated, gamma, p, document) {
-    const copied = new Map();
-    document.source.forEach((id, i) => copied.set(id, (copied.get(id) ?? 0) + gamma[i]));
-    const copies = [...copied].sort((a, b) => b[1] - a[1]).slice(0, this.shown);
-    const pairs = numbers => largest(numbers, this.shown).map(id => [id, numbers[id]]);
-    return { generated: pairs(generated), copied: copies, mixed: pairs(p) };
+    return this.pointer.distributions(outputs, features, document, this.shown);
   }
 }

@@ -64,14 +64,6 @@ const bar = (share, kind = "") => {
   return element("span", { className: `share ${kind}` }, filled);
 };
 
-/** The steps that led to a hypothesis; of one that has ended [EOS] is the last. */
-function stepsOf(best) {
-  const steps = [];
-  for (let h = best; h.parent; h = h.parent)
-    steps.unshift({ id: h.score === undefined ? h.ids.at(-1) : EOS, p: Math.exp(h.logP - h.parent.logP), output: h.output });
-  return steps;
-}
-
 // --------------------------------------------------------------------------------------------------------------- work
 
 const breath = new MessageChannel(), waiting = [];
