@@ -7,7 +7,6 @@ import re
 import zlib
 from dataclasses import asdict, replace
 from html import unescape
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -72,7 +71,7 @@ def encoded(vocabulary: Vocabulary, text: str) -> EncodedDocument:
 
 @torch.no_grad()
 def distributions(model, document, ids, moved=()) -> dict[str, torch.Tensor]:
-    """P_g, P_c and P at every step of a summary `ids` and its end, as (13) to (15) say them, with switches `moved`."""
+    """P_g, P_c and P at every step of a summary `ids` and its end, by `PointerGenerator`; switches `moved`."""
     batch = make_batch([document], model.config.vocab_size)
     output, _ = model.decode(torch.tensor([[BOS, *ids]]), model.encode(batch))
     generated = model.pointer.vocabulary(output.features[0]).softmax(-1)
@@ -137,7 +136,7 @@ def test_what_is_typed_is_summarized_as_by_the_library(node, committed, beam):  
 def test_a_moved_switch_mixes_as_the_equation_says(node, committed, value):  # noqa: F811
     """P = p P_g + (1 - p) P_c at the step of the switch, and at the other steps the model's own p."""
     documents = [encoded(committed.vocabulary, text) for text in TYPED[:4]]
-    tokens = committed.vocabulary.encode_target("the cow forgot the dog".split(), [])
+    tokens = committed.vocabulary.encode_target(["the", "cow", "forgot", "the", "dog"], [])
     found = node(
         scripts(*SCRIPTS),
         f"""{MODEL} return read.map(document => {{
@@ -145,7 +144,8 @@ def test_a_moved_switch_mixes_as_the_equation_says(node, committed, value):  # n
           let states = [model.first(document)], made;
           for (const token of [BOS, ...data.tokens]) {{
             ({{ states, ...made }} = by_hand.advance([token], states, document));
-            const [p] = by_hand.distributions(made.outputs, made.features, document), [{{ own, gamma }}] = made.outputs;
+            const [p] = by_hand.distributions(made.outputs, made.features, document);
+            const [{{ own, gamma }}] = made.outputs;
             steps.push({{ mixed: [...p], own, gamma: [...gamma] }});
           }}
           return steps;
@@ -290,7 +290,7 @@ def test_texts_of_every_kind_can_be_typed(tab, committed):
 
 @needs_browser
 def test_a_switch_that_lets_no_summary_end_goes_back(tab):
-    """[EOS] cannot be copied: a switch at 0 bars it at its step, and where nothing else may follow nothing is left."""
+    """[EOS] cannot be copied: a switch at 0 bars it; at the last step nothing is left."""
 
     def move(step):
         tab.run(f"look({step}); $('switch').value = 0; $('switch').dispatchEvent(new Event('input'))")
