@@ -3,6 +3,7 @@ weights, and it can be used."""
 
 import base64
 import json
+import math
 import re
 import zlib
 from dataclasses import asdict, replace
@@ -15,7 +16,7 @@ import pytest
 import torch
 
 from lib.data.batch import EncodedDocument, make_batch
-from lib.data.vocabulary import BOS, EOS, Vocabulary
+from lib.data.vocabulary import BOS, EOS, SPECIALS, Vocabulary
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.pages.live_pointer import MISSING, SCRIPTS, LivePointer
 from lib.runs.live_page import scripts
@@ -43,25 +44,28 @@ TYPED = [
 
 @pytest.fixture(scope="module")
 def committed():
-    """The frame that the executed page holds: its HTML, and the library's model with the same weights."""
+    """The frame of the executed page: its model by the library, and its HTML as it would be written now."""
     cells = notebook(project_root() / "notebooks" / "start_here.ipynb")["cells"]
     shown = ["".join(o.get("data", {}).get("text/html", "")) for c in cells for o in c.get("outputs", [])]
-    ((found, frame),) = [(re.search('srcdoc="([^"]*)"', html), html) for html in shown if "<iframe" in html]
-    document = unescape(found[1])
+    (document,) = [unescape(re.search('srcdoc="([^"]*)"', html)[1]) for html in shown if "<iframe" in html]
     data = json.loads(re.search(r'id="data">(.*?)</script>', document, re.DOTALL)[1])
-    packed = data["weights"]
-    planes = np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), np.uint8).reshape(2, -1)
-    numbers, weights, at = torch.from_numpy(planes.T.copy().view("<f2").ravel().astype("f8")), {}, 0
-    for name, shape in packed["shapes"].items():
-        size = int(np.prod(shape))
-        weights[name] = numbers[at : (at := at + size)].reshape(shape)
     model = Seq2Seq(Seq2SeqConfig(**data["config"])).double().eval()
-    model.load_state_dict(weights)
+    model.load_state_dict(unpacked(data["weights"]))
     decode = DecodeConfig(**{**data["decode"], "forbidden": tuple(data["decode"]["forbidden"])})
-    vocabulary = Vocabulary(data["words"][4:])
+    live = LivePointer(model, Vocabulary(data["words"][len(SPECIALS) :]), data["text"], decode)
+    assert json.loads(json.dumps(live.data())) == data
     return SimpleNamespace(
-        document=document, frame=frame, data=data, model=model, decode=decode, vocabulary=vocabulary
-    )
+        document=live.document(), frame=live._repr_html_(), data=data, model=model, decode=decode,
+        vocabulary=live.vocabulary,
+    )  # fmt: skip
+
+
+def unpacked(packed: dict) -> dict[str, torch.Tensor]:
+    """Weights of 16 bits as `lib.runs.live_page.packed` wrote them."""
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), np.uint8).reshape(2, -1)
+    numbers = torch.from_numpy(planes.T.copy().view("<f2").ravel().astype("f8"))
+    parts = numbers.split([math.prod(shape) for shape in packed["shapes"].values()])
+    return {name: part.reshape(shape) for (name, shape), part in zip(packed["shapes"].items(), parts)}
 
 
 def encoded(vocabulary: Vocabulary, text: str) -> EncodedDocument:
@@ -193,7 +197,7 @@ def test_a_frame_needs_nothing_and_says_what_is_missing_without_scripts(committe
     assert "default-src 'none'; script-src 'sha256-" in committed.document
     model = double(Seq2Seq, Seq2SeqConfig(VOCAB, embedding=6, hidden=8, bottleneck=5))
     hostile = LivePointer(model, Vocabulary([f"w{i}" for i in range(VOCAB - 4)]), HOSTILE, DecodeConfig())
-    assert hostile.document().count("</script>") == 2 and hostile._repr_html_().count('"') == 12
+    assert hostile.document().count("</script>") == 2 and hostile._repr_html_().count('"') == 14
 
 
 # ------------------------------------------------------------------------------------------------- what a reader does
@@ -233,8 +237,9 @@ def test_a_reader_types_moves_the_switch_and_reads_the_numbers(tab, committed):
     assert tab.run("[...document.querySelectorAll('.unknown')].map(e => e.textContent)") == ["ibex"]
     tab.run("$('beam').value = 1; $('beam').dispatchEvent(new Event('input'))")
     tab.run("$('written').children[1].focus()")
+    tab.key("Enter")
     tab.key("ArrowRight")
-    assert shown(tab, "[aria-pressed=true]") == "forgot" and tab.run("document.activeElement.textContent") == "forgot"
+    assert shown(tab, "[aria-pressed=true]") == "forgot" == tab.run("document.activeElement.textContent")
     assert shown(tab, "#share") == "1.00, the model's own: it generates" and tab.run("$('back').disabled")
     tab.run("$('switch').focus()")
     for _ in range(70):

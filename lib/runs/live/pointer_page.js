@@ -65,12 +65,13 @@ function say(text, error = false) {
 /** Show what the model does at a step. */
 function look(step) {
   view.step = step;
-  const { output, id } = view.steps[step];
+  const { output, id } = view.steps[step], held = $("written").contains(document.activeElement);
   $("written").replaceChildren(...view.steps.map(({ id }, t) => {
     const button = element("button", { type: "button", onclick: () => look(t) }, word(id));
     button.setAttribute("aria-pressed", t === step);
     return button;
   }));
+  if (held) $("written").children[step].focus();
   $("step-name").textContent = `Step ${step + 1}, ${word(id)}: the text as dark as the attention to it`;
   drawAttention(output.gamma);
   $("switch").value = output.generate;
@@ -155,7 +156,6 @@ function drawEnded() {
     if (!by) return;
     event.preventDefault();
     look((view.step + by + view.steps.length) % view.steps.length);
-    $("written").children[view.step].focus();
   });
   document.querySelector("main").hidden = false;
   read();
