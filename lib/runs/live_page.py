@@ -2,7 +2,7 @@
 browser, without a network.
 
 The scripts are in `lib/runs/live`: rules that cut a text (`patterns`, `words`, `sentences`, `plain_text`, which take
-tables and regular expressions from `lib.data`), layers, beam search, the model, and the page.
+tables and regular expressions from `lib.data`), products of matrices, layers, beam search, the model, and the page.
 """
 
 import base64
@@ -32,6 +32,7 @@ from lib.system.files import write_whole
 
 LIVE = Path(__file__).with_name("live")
 TEXT = ("patterns", "words", "sentences", "plain_text")
+LAYERS = ("vocabulary", "kernels", "layers", "search")
 # the models that have a script, a page and a picture: NAME.js, NAME_page.js and NAME.svg, NAME that of their module
 MODELS = (Mem2Mem, Windowed, ReadAgain)
 LARGEST = 12_000_000  # bytes of a page
@@ -61,7 +62,7 @@ def scripts_of(run: Run) -> str:
         raise InputError(
             f"{run.folder}: there is no live page of an encoder of several sentences, {run.model.config.encoder}"
         )
-    return scripts(*TEXT, "layers", "search", _name(run.model))
+    return scripts(*TEXT, *LAYERS, _name(run.model))
 
 
 def _name(model: torch.nn.Module) -> str:
@@ -85,16 +86,25 @@ def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[Liv
 
 
 def _page(run: Run, code: str, title: str, papers: Sequence[LivePaper], bits: int) -> str:
-    code = f'"use strict";\n{code}\n{scripts(f"{_name(run.model)}_page", "page")}'
+    name = _name(run.model)
+    picture = (LIVE / f"{name}.svg").read_text(encoding="utf-8")
+    data = {**live_data(run, bits), "papers": list(map(_paper, papers))}
+    return filled("page", f"{code}\n{scripts(f'{name}_page', 'page')}", data, TITLE=escape(title), PICTURE=picture)
+
+
+def filled(name: str, code: str, data: object, **parts: str) -> str:
+    """The page `name` of `lib/runs/live` with its style, its code (no other script runs) and its data; `parts` by the
+    names that it has for them."""
+    code = f'"use strict";\n{code}'
+    styles = [(LIVE / f"{style}.css").read_text(encoding="utf-8") for style in ("palette", name)]
     parts = {
-        "TITLE": escape(title),
         "HASH": f"sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}",
-        "STYLE": (LIVE / "page.css").read_text(encoding="utf-8"),
-        "PICTURE": (LIVE / f"{_name(run.model)}.svg").read_text(encoding="utf-8"),
+        "STYLE": "".join(styles),
         "CODE": code,
-        "DATA": as_script({**live_data(run, bits), "papers": list(map(_paper, papers))}),
+        "DATA": as_script(data),
+        **parts,
     }
-    page = (LIVE / "page.html").read_text(encoding="utf-8")
+    page = (LIVE / f"{name}.html").read_text(encoding="utf-8")
     return re.sub("|".join(f"\\[{part}\\]" for part in parts), lambda found: parts[found[0][1:-1]], page)
 
 

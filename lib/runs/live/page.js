@@ -61,14 +61,6 @@ const bestOf = ([[id, p]]) => `largest ${number(p)}, ${word(id)}`;
 const numbered = count => Array.from({ length: count }, (_, n) => [n, String(n + 1)]);
 const titles = () => DATA.papers.map(({ title }, n) => [n, title || `Text ${n + 1}`]);
 
-/** The steps that led to a hypothesis; of one that has ended [EOS] is the last. */
-function stepsOf(best) {
-  const steps = [];
-  for (let h = best; h.parent; h = h.parent)
-    steps.unshift({ id: h.score === undefined ? h.ids.at(-1) : EOS, p: Math.exp(h.logP - h.parent.logP), output: h.output });
-  return steps;
-}
-
 // --------------------------------------------------------------------------------------------------------------- work
 
 const breath = new MessageChannel(), waiting = [];
