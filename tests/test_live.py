@@ -58,6 +58,7 @@ from tests.tools.live import (
     check_looks,
     check_written,
     model_script,
+    needs_axe,
     needs_browser,
     needs_node,
     paste,
@@ -416,6 +417,25 @@ def test_what_a_step_shows_is_what_the_model_sees(node):
         assert np.allclose([x for _, x in found["best"][name]], values, atol=1e-5), name
     copied = torch.zeros(VOCAB + len(document.unknown)).index_add_(0, batch.source_extended[0], output.copy[0, -1])
     assert [i for i, _ in found["best"]["copied"]] == copied.topk(5).indices.tolist()
+
+
+@needs_node
+def test_products_of_any_size_are_numpys(node):
+    """One row and many, also after a wider product has made the memory larger; single precision."""
+    rng = np.random.default_rng(0)
+    sizes = [(1, 1, 1), (3, 5, 4), (64, 6, 5), (65, 128, 9), (130, 7, 40), (2, 700, 2), (65, 128, 1)]
+    cases = [[rng.normal(size=size).astype("f4") for size in ((n, m), (K, m), (n,))] for n, m, K in sizes]
+    found = node(
+        scripts("kernels", "layers"),
+        """return data.cases.map(([weight, rows, bias, n, m, K]) => {
+          const [w, x, b] = [weight, rows, bias].map(list => Float32Array.from(list)), W = { data: w, shape: [n, m] };
+          return [linear(W, x, K, { data: b }), linear(W, x, K)].map(made => [...made]);
+        });""",
+        cases=[[*(part.ravel().tolist() for part in parts), *size] for parts, size in zip(cases, sizes)],
+    )
+    for (w, x, b), (with_bias, without) in zip(cases, found):
+        assert np.allclose(np.reshape(without, (len(x), -1)), x @ w.T, atol=1e-4)
+        assert np.allclose(np.reshape(with_bias, (len(x), -1)), x @ w.T + b, atol=1e-4)
 
 
 @needs_node

@@ -460,7 +460,7 @@ def test_everything_can_be_read_in_both_themes_and_at_every_width(page, theme):
 
 @needs_browser
 def test_every_control_has_a_name_and_the_keyboard_reaches_it(page):
-    check_keyboard(page, tabs=110)
+    check_keyboard(page)
 
 
 @needs_browser

@@ -36,6 +36,7 @@ from tests.tools.live import (
     check_looks,
     check_written,
     effect_of,
+    exact_log_prob,
     model_script,
     needs_axe,
     needs_browser,
@@ -310,7 +311,10 @@ def test_texts_of_every_kind_are_streamed(page, trained):
             assert tab.run("view.spans.length") == len(document.source), name
             rule = run.decode_for(document)
             ((best, *_),) = beam_search(model, make_batch([document], len(run.vocabulary)), rule)
-            assert tab.run("view.own.ids") == best.ids, name
+            ids = tab.run("view.own.ids")
+            if ids != best.ids:  # a text that says one thing again and again has several best summaries
+                ours, theirs = (exact_log_prob(model, document, i) / (len(i) + 1) for i in (ids, best.ids))
+                assert ours == pytest.approx(theirs, abs=1e-5), name
         assert tab.run("view.spans.length") == 100_000 and json.loads(tab.run("JSON.stringify(view.inside)"))[1] > 0
         assert tab.complaints() == []
 

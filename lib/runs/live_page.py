@@ -2,7 +2,7 @@
 browser, without a network.
 
 The scripts are in `lib/runs/live`: rules that cut a text (`patterns`, `words`, `sentences`, `plain_text`, which take
-tables and regular expressions from `lib.data`), layers, beam search, the model, and the page.
+tables and regular expressions from `lib.data`), products of matrices, layers, beam search, the model, and the page.
 """
 
 import base64
@@ -31,7 +31,8 @@ from lib.system.errors import InputError
 from lib.system.files import write_whole
 
 LIVE = Path(__file__).with_name("live")
-TEXT = ("patterns", "words", "sentences", "plain_text", "vocabulary")
+TEXT = ("patterns", "words", "sentences", "plain_text")
+LAYERS = ("vocabulary", "kernels", "layers", "search")
 # the models that have a script, a page and a picture: NAME.js, NAME_page.js and NAME.svg, NAME that of their module
 MODELS = (Mem2Mem, Windowed, ReadAgain)
 LARGEST = 12_000_000  # bytes of a page
@@ -61,7 +62,7 @@ def scripts_of(run: Run) -> str:
         raise InputError(
             f"{run.folder}: there is no live page of an encoder of several sentences, {run.model.config.encoder}"
         )
-    return scripts(*TEXT, "layers", "search", _name(run.model))
+    return scripts(*TEXT, *LAYERS, _name(run.model))
 
 
 def _name(model: torch.nn.Module) -> str:
@@ -86,37 +87,38 @@ def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[Liv
 
 def _page(run: Run, code: str, title: str, papers: Sequence[LivePaper], bits: int) -> str:
     name = _name(run.model)
-    code = f"{code}\n{scripts('reader', f'{name}_page', 'page')}"
     data = {**live_data(run, bits), "papers": list(map(_paper, papers))}
-    return self_contained(title, snippet("page"), ("page",), name, code, data)
+    return framed("page", title, name, f"{code}\n{scripts('reader', f'{name}_page', 'page')}", data)
 
 
-def snippet(name: str) -> str:
-    """A part of a page in HTML, with the parts that it names in brackets."""
-    text = (LIVE / f"{name}.html").read_text(encoding="utf-8")
-    return re.sub(r"\[(STEPPER|EQUATIONS)\]\n", lambda found: snippet(found[1].lower()), text)
+def framed(name: str, title: str, picture: str, code: str, data: object, styles: Sequence[str] = ("page",)) -> str:
+    """The page `name`, which is what stands in the frame of all pages that write summaries; picture: of its model."""
+    drawn = (LIVE / f"{picture}.svg").read_text(encoding="utf-8")
+    snippets = {
+        part.upper(): (LIVE / f"{part}.html").read_text(encoding="utf-8") for part in ("stepper", "equations")
+    }
+    body = _put(_put((LIVE / f"{name}.html").read_text(encoding="utf-8"), snippets), {"PICTURE": drawn})
+    return filled("frame", code, data, styles, TITLE=escape(title), BODY=_put(body, {"TITLE": escape(title)}))
 
 
-def self_contained(
-    title: str, body: str, styles: Sequence[str], picture: str, code: str, data: Mapping[str, Any]
-) -> str:
-    """A page that loads nothing and runs its own script alone; body: with the places of the title and the picture."""
+def filled(name: str, code: str, data: object, styles: Sequence[str] = (), **parts: str) -> str:
+    """The page `name` of `lib/runs/live` with its code (no other script runs) and its data; styles: by default its own;
+    `parts` by the names that it has for them."""
     code = f'"use strict";\n{code}'
+    sheets = [(LIVE / f"{style}.css").read_text(encoding="utf-8") for style in ("palette", *(styles or (name,)))]
     parts = {
-        "BODY": body,
-        "TITLE": escape(title),
         "HASH": f"sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}",
-        "STYLE": "\n".join((LIVE / f"{style}.css").read_text(encoding="utf-8") for style in styles),
-        "PICTURE": (LIVE / f"{picture}.svg").read_text(encoding="utf-8"),
+        "STYLE": "".join(sheets),
         "CODE": code,
         "DATA": as_script(data),
+        **parts,
     }
+    return _put((LIVE / f"{name}.html").read_text(encoding="utf-8"), parts)
 
-    def put(text: str) -> str:
-        return re.sub("|".join(f"\\[{part}\\]" for part in parts), lambda found: parts[found[0][1:-1]], text)
 
-    parts["BODY"] = put(body)
-    return put(snippet("frame"))
+def _put(text: str, parts: Mapping[str, str]) -> str:
+    """A text in which parts take the place of their names in brackets."""
+    return re.sub("|".join(f"\\[{part}\\]" for part in parts), lambda found: parts[found[0][1:-1]], text)
 
 
 def sample_papers() -> list[LivePaper]:

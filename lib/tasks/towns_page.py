@@ -8,11 +8,11 @@ from typing import Any
 from lib.data.towns import FACT_PLACES, PHRASES, TOWN_PIECES, TOWNS, VALUES, TownCluster
 from lib.data.vocabulary import CLUSTER_SYMBOLS, SPECIALS
 from lib.models.hierarchical_transformer import HierarchicalTransformer
-from lib.runs.live_page import packed, scripts, self_contained, snippet
+from lib.runs.live_page import LAYERS, framed, packed, scripts
 from lib.runs.search import DecodeConfig
 from lib.system.files import write_whole
 
-SCRIPTS = ("layers", "transformer", "hierarchical_transformer", "search", "vocabulary", "town_facts")
+SCRIPTS = (*LAYERS, "transformer", "hierarchical_transformer", "town_facts")
 
 
 def write_towns_page(
@@ -22,14 +22,8 @@ def write_towns_page(
 
     Both models are of the form "code", without dropout.
     """
-    page = self_contained(
-        "two towns",
-        snippet("towns"),
-        styles=("page", "towns"),
-        picture="hierarchical_transformer",
-        code=scripts(*SCRIPTS, "reader", "towns_page"),
-        data=towns_data(models, clusters, decode),
-    )
+    code, data = scripts(*SCRIPTS, "reader", "towns_page"), towns_data(models, clusters, decode)
+    page = framed("towns", "two towns", "hierarchical_transformer", code, data, styles=("page", "towns"))
     return write_whole(path, page)
 
 

@@ -19,23 +19,18 @@ class ReadAgain {
   /** The same model with changes; `told` and `averaged` change what is encoded. */
   with(change) { return Object.assign(Object.create(this), { change: { ...READ_TWICE, ...change } }); }
 
-  rowsOf(table, ids) {
-    const { data, shape: [, width] } = this.weights[`${table}.weight`];
-    return stacked(ids.map(id => row(data, width, id)));
-  }
-
   through(layer, rows, n) { return linear(this.weights[`${layer}.weight`], rows, n, this.weights[`${layer}.bias`]); }
 
   // ------------------------------------------------------------------------------------------------------ encoder
 
   /** What is made once of a text, with stops. sentences: extended ids; read: those that the encoder reads. */
   *encode({ sentences, unknown, read }) {
-    const source = sentences.flat(), N = source.length, embedded = this.rowsOf("source_embedding", (read ?? sentences).flat());
+    const source = sentences.flat(), N = source.length, embedded = embed(this.weights["source_embedding.weight"], (read ?? sentences).flat());
     const { first, states, last, importance } = yield* this.read(embedded, N);
-    const contexts = this.config.copy ? this.through("word", states, N).map(Math.tanh) : null;  // (15)
+    const contexts = this.config.copy ? this.through("word", states, N).map(tanh) : null;  // (15)
     const document = {
       sentences, unknown, read, source, N, extra: unknown.length, states, contexts, importance, text: first.last,
-      keys: this.attention.keys(states, N), hidden: this.through("bridge", last, 1).map(Math.tanh), cell: new Float32Array(this.d),
+      keys: this.attention.keys(states, N), hidden: this.through("bridge", last, 1).map(tanh), cell: new Float32Array(this.d),
     };
     if (this.shown && contexts) document.near = this.nearest(document);
     return document;
@@ -63,7 +58,7 @@ class ReadAgain {
   importance(first, text, embedded, N) {
     const { config, d, change } = this, own = this.through("importance_word", first, N), width = own.length / N;
     const ofText = this.through("importance_text", text, 1), ofInput = this.through("importance_input", embedded, N);
-    const squash = config.importance === "tanh" ? Math.tanh : sigmoid;
+    const squash = config.importance === "tanh" ? tanh : gate;
     let alpha = own.map((x, at) => squash(x + ofText[at % width] + ofInput[at]));
     if (change.averaged) {
       const mean = weightedSum(new Float64Array(N).fill(1 / N), alpha, width);
@@ -112,7 +107,7 @@ class ReadAgain {
   entering(id, { source, contexts }) {
     const place = id >= this.size && contexts && this.change.fromContext ? source.indexOf(id) : -1;
     if (place >= 0) return { embedded: row(contexts, contexts.length / source.length, place), place };
-    return { embedded: this.rowsOf("target_embedding", [id < this.size ? id : UNK]), place: null };
+    return { embedded: embed(this.weights["target_embedding.weight"], [id]), place: null };
   }
 
   /** k of (16): of each hypothesis the scores of the words of the text; null where nothing is copied. */

@@ -35,14 +35,6 @@ const option = (value, text) => element("option", { value }, text);
 const header = (...names) => element("tr", {}, ...names.map(name => element("th", { scope: "col", innerHTML: name })));
 const cells = (...contents) => element("tr", {}, ...contents.map(c => element("td", {}, ...[c].flat())));
 
-/** The steps that led to a hypothesis; of one that has ended [EOS] is the last. */
-function stepsOf(best) {
-  const steps = [];
-  for (let h = best; h.parent; h = h.parent)
-    steps.unshift({ id: h.score === undefined ? h.ids.at(-1) : EOS, p: Math.exp(h.logP - h.parent.logP), output: h.output });
-  return steps;
-}
-
 /** The number of a field within its bounds. */
 function bounded(id) {
   const { min, max, valueAsNumber, defaultValue } = $(id);

@@ -5,8 +5,6 @@
  * of each. It may have `control`, symbols that are no words of a summary, and `impossible(output)`, ids that cannot follow.
  */
 
-const PAD = 0, UNK = 1, BOS = 2, EOS = 3;
-
 /** Rules of a search, by the names of `DecodeConfig`: beam, min_length, max_length, length_penalty, length_offset,
  *  block_ngrams, forbidden. Lengths count words without [EOS]. */
 const rank = (rules, logP, length) =>
@@ -85,6 +83,14 @@ function* search(model, document, rules) {
   const run = new BeamSearch(model, document, rules);
   while (run.step()) yield run;
   return run.best;
+}
+
+/** The steps that led to a hypothesis; of one that has ended [EOS] is the last. */
+function stepsOf(best) {
+  const steps = [];
+  for (let h = best; h.parent; h = h.parent)
+    steps.unshift({ id: h.score === undefined ? h.ids.at(-1) : EOS, p: Math.exp(h.logP - h.parent.logP), output: h.output });
+  return steps;
 }
 
 /** log P of every word of `ids` and of the [EOS] behind them, with a stop after every fourth. cut: without [EOS]. */

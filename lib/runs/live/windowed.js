@@ -22,10 +22,7 @@ class Windowed {
 
   get windowing() { return this.change.windowing ?? this.config.windowing; }
 
-  embedded(tokens) {
-    const { data, shape: [, width] } = this.weights["embedding.weight"];
-    return stacked(tokens.map(id => row(data, width, id < this.size ? id : UNK)));  // copies are read as [UNK]
-  }
+  embedded(tokens) { return embed(this.weights["embedding.weight"], tokens); }
 
   // ------------------------------------------------------------------------------------------------------ encoder
 
@@ -128,7 +125,7 @@ class Windowed {
   pointer(contexts, hidden, before, embedded, K) {
     const of = part => [this.weights[`pointer.${part}.weight`], this.weights[`pointer.${part}.bias`]];
     const through = (part, rows) => linear(of(part)[0], rows, K, of(part)[1]);
-    const attentional = through("combine", beside(contexts, hidden, K).map(Math.tanh));
+    const attentional = through("combine", beside(contexts, hidden, K).map(tanh));
     const switches = through("switch", beside(beside(attentional, before, K), embedded, K));
     return { attentional, features: through("bottleneck", attentional), generate: Array.from(switches, sigmoid) };
   }

@@ -6,8 +6,8 @@ const PAGE = {
   unit: "sentence",
   says: { [SLIDE]: "→" },
   readings: [
-    { label: "as it was trained: the beginnings of the sections", config: {}, options: {} },
-    { label: "every word, each window when it is entered", config: { encode: "stream" }, options: { source_tokens: null, section_words: null } },
+    { label: "as in training", config: {}, options: {} },
+    { label: "every word, window by window", config: { encode: "stream" }, options: { source_tokens: null, section_words: null } },
   ],
   inside: o => [o.begin, o.end],
 
