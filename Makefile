@@ -76,6 +76,9 @@ book: $(BOOK)  ## build the pages, the texts and the cards into a site that need
 	$(BIN)/sphinx-build -q -E -W --keep-going -c book -d book/_build/doctrees . book/_build/html
 	@mkdir -p book/_build/html/live
 	$(BIN)/python -m lib.summarize trained/mem2mem --live book/_build/html/live/mem2mem.html
+	$(BIN)/python -m lib.summarize trained/windowed --live book/_build/html/live/windowed.html
+	$(BIN)/python -m lib.summarize trained/read_again --live book/_build/html/live/read_again.html
+	$(BIN)/python -m lib.solve towns --live book/_build/html/live/towns.html
 	@echo "The book: book/_build/html/index.html (a browser opens the file; search works there too)"
 
 $(CLASS): $(READY)

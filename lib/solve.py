@@ -3,18 +3,21 @@
     python -m lib.solve --list
     python -m lib.solve memory
     python -m lib.solve memory "memory alone, both, plain gate" --seeds 0 1 --output memory.json
+    python -m lib.solve towns --live towns.html
 
 A row of the table is one model; a cell has the value of each seed. What --output already holds is not trained again,
-so that a long task can be stopped and goes on.
+so that a long task can be stopped and goes on. --live trains nothing: it writes one HTML file in which the shipped
+models of a task write in the browser.
 """
 
+import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError, one_of
-from lib.system.files import check_replaces, read_numbers, write_json
+from lib.system.files import check_replaces, check_writable, read_numbers, write_json
 from lib.tasks import tasks
 from lib.tasks.task import Task, by_row
 
@@ -27,6 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("rows", nargs="*", help="names of rows; by default all")
     parser.add_argument("--seeds", type=int, nargs="+", help="by default those of the task")
     parser.add_argument("--output", type=Path, help="a JSON file for the numbers")
+    parser.add_argument(
+        "--live",
+        type=Path,
+        metavar="PAGE.html",
+        help="write a page in which the shipped models write; nothing is trained",
+    )
     parser.add_argument("--list", action="store_true", help="the tasks and their rows")
     args = parser.parse_args(arguments)
     with plain_errors():
@@ -41,6 +50,8 @@ def _solve(args: Namespace) -> None:
     known = tasks()
     task = known[one_of(args.task, known, "task")]
     rows = [one_of(name, task.rows, "row") for name in args.rows] or list(task.rows)
+    if args.live:
+        return _write_page(task, args)
     if args.output:
         check_replaces(args.output, "results of a task", NEEDED)
     results = _earlier(args)
@@ -52,6 +63,16 @@ def _solve(args: Namespace) -> None:
                 if args.output:
                     write_json(args.output, {"task": args.task, "results": _in_order(results, task)})
     print(_table(_in_order(results, task)))
+
+
+def _write_page(task: Task, args: Namespace) -> None:
+    if args.rows or args.seeds or args.output:
+        raise InputError("--live trains nothing: leave out rows, --seeds and --output")
+    if task.write_page is None:
+        known = ", ".join(name for name, other in tasks().items() if other.write_page)
+        raise InputError(f"{args.task}: there is no live page of this task, only of {known}")
+    check_writable(args.live)
+    print(f"{task.write_page(args.live)}: open it in a browser", file=sys.stderr)
 
 
 def _earlier(args: Namespace) -> list[dict]:

@@ -14,9 +14,9 @@ its sentence; numbers, names and words that the text does not have are marked (`
 puts summaries that another system wrote of the same texts into it: JSON lines of {id, summary}, where the id is the
 name of a text, or lines of --json.
 
---live writes no summary but a page in which the model itself, a Mem2Mem, writes in a browser, without a network. It
-offers the texts, or five papers of pmc-sample where there are none, and takes what a reader pastes. For each word it
-has the numbers of every equation; the model and the text can be changed.
+--live writes no summary but a page in which the model itself (Mem2Mem, windowed attention, Read-Again) writes in a
+browser, without a network. It offers the texts, or some of the project's own where there are none, and takes what a
+reader pastes. For each word it has the numbers of every equation; the model and the text can be changed.
 
 Summaries are written for people: each word in the form that the text has, [number] for <dig>, without a last sentence
 that is cut. --json has that ("readable") beside the model's own words ("sentences"), which scores are of. Standard
@@ -52,6 +52,7 @@ from lib.human.sheets import read_summary_sentences
 from lib.models.summarizer import Extractor
 from lib.models.tlm import TLM
 from lib.papers import paper
+from lib.papers.read_again.made_up import made_up_dispatches
 from lib.runs.live_page import LivePaper, sample_papers, write_live_page
 from lib.runs.run import Run, Summary
 from lib.runs.shown_support import ShownText, cased_names, spaced
@@ -147,8 +148,13 @@ def _write_live(args: Namespace) -> None:
     named = list(read_texts(args.files)) if args.files else []
     documents = run.documents([text for _, text in named], [name for name, _ in named])
     papers = [LivePaper(replace(d, title=d.title or name)) for d, (name, _) in zip(documents, named)]
-    page = write_live_page(args.live, run, _model(run), papers or sample_papers())
+    offered = OFFERED.get(run.config["paper"], sample_papers)
+    page = write_live_page(args.live, run, _model(run), papers or offered())
     print(f"{page}: open it in a browser", file=sys.stderr)
+
+
+# texts that a page offers by itself, of papers whose models do not read papers
+OFFERED = {"read_again": lambda: [LivePaper(d, "made up, with invented names") for d in made_up_dispatches()]}
 
 
 def _model(run: Run) -> str:

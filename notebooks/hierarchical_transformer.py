@@ -126,6 +126,8 @@ r"""
 **What to see.** At step 10 the model has to name the river. A paragraph is as dark as the decoder's attention to it: the three that name a river *for osvia* are dark, whatever their words are. Two of them say *arno*, one says *oder*, and the model writes *arno*. A model of the same depth
 **without global layers** writes *colva*, the river of the other town. Go through the other facts: the year at step 5, the product at 16, the mayor at 22.
 
+**[Watch it write](../docs/live.md#two-towns)**: the same two models in your browser, without Python. Change a snippet or drop it, ask for the other town, cut a layer, and read the numbers of every equation.
+
 **When you have read this page**, you can explain how paragraphs learn about each other through a few vectors each, what a given graph changes, and where the authors' code differs from their equations. **What does not work**: on real papers, models of this size hardly use what goes from paragraph to paragraph (part 3).
 """
 

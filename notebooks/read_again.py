@@ -57,6 +57,7 @@ from lib.pages.steps import Step, best_words, decoding_frames
 from lib.pages.summaries import summary_table
 from lib.papers import resolve
 from lib.papers.read_again.headlines import HeadlineOptions
+from lib.papers.read_again.made_up import made_up_dispatches
 from lib.results.kept import kept_table
 from lib.results.text import pairs_frame, table_frame
 from lib.runs.search import DecodeConfig, beam_search, summarize
@@ -100,54 +101,14 @@ Nearly all words that carry meaning, names first: a name is in the text and rare
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-invented = """
-NORBALT MINING TO BUY REST OF TESSERA COPPER
-Norbalt Mining Corp said it agreed to acquire the shares of Tessera Copper Co that it
-does not already own for about 42 mln dlrs in cash. Norbalt, which holds 18 pct of
-Tessera, said it will pay 11 dlrs a share. The boards of both companies have approved
-the agreement. Tessera operates two copper mines in Nevada.
-
-CENTRAL BANK OF VELMORA CUTS DISCOUNT RATE
-The central bank of Velmora cut its discount rate to 6.5 pct from seven pct, effective
-tomorrow, the bank said in a statement. It was the second cut this year. Bankers said
-the move had been expected after a similar step in West Germany last week and was meant
-to slow the rise of the currency against the dollar.
-
-KESTREL PETROLEUM RAISES CRUDE OIL PRICES
-Kestrel Petroleum Inc said it raised the price it pays for crude oil by 50 cts a barrel,
-effective today. The increase brings its price for West Texas Intermediate, the
-benchmark grade, to 17.50 dlrs a barrel. The company last changed its prices on
-February 12.
-
-RAIN DELAYS IVORY COAST COCOA HARVEST
-Heavy rain in the main growing regions of the Ivory Coast has delayed the cocoa harvest
-by at least two weeks, traders said. Arrivals at the port of Abidjan reached 12,000
-tonnes last week, compared with 19,000 tonnes in the same week a year ago. The traders
-said that the quality of the beans may suffer if the rain goes on.
-
-OSTERVIK AIRWAYS PILOTS VOTE TO STRIKE
-Pilots of Ostervik Airways voted to strike from Monday if talks on a new contract fail,
-a spokesman for their union said. The airline has asked its 1,400 pilots to accept a
-wage cut of eight pct. It reported a loss of 31 mln dlrs for the first quarter. A
-spokeswoman for Ostervik said that the company hoped to reach an agreement before the
-deadline.
-
-EC MINISTERS FAIL TO AGREE ON GRAIN PRICES
-Agriculture ministers of the European Community failed to agree on new prices for grain
-after three days of talks, diplomats said. The ministers will meet again on May 18. The
-dispute is over a proposal by the EC Commission to cut the price of wheat by two pct,
-which West Germany and Ireland oppose."""
-
 run, origin = run_for_page(chosen, corpus, shipped, output, progress=preset != "demo")
 summarizer, vocabulary = run.model, run.vocabulary
 options, decode = run.options, run.decode
 if shipped:
-    heads = [part.partition("\n") for part in invented.strip().split("\n\n")]
+    documents = made_up_dispatches()
     made_up = [
-        {"summary": head, "document": text.replace("\n", " ")}
-        for head, _, text in heads
+        {"summary": d.summary[0], "document": " ".join(d.sentences)} for d in documents
     ]
-    documents = run.documents(made_up)
     # for others to read, as the figure of importance below
     lines_of_json = "".join(json.dumps(record) + "\n" for record in made_up)
     write_whole(work_folder() / "dispatches" / "test.jsonl", lines_of_json)
@@ -1746,6 +1707,7 @@ r"""
 r"""
 # Where to go from here
 
+* **[Watch it write](../docs/live.md)**: the shipped model in your browser, without Python. Step through a headline for a dispatch of your own, erase its words one after the other, and see what it writes without copying.
 * `python -m lib.train read_again --dataset gigaword_folder --preset paper --output runs/gigaword` trains at the paper's size on a GPU.
 * DUC 2004 (a folder with `input.txt` and `task1_ref0.txt` to `task1_ref3.txt`) is read as a test set, and
   `lib.evaluation.metrics.limited_recall` is its measure: recall of the first 75 bytes against all four references.

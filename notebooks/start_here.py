@@ -45,6 +45,7 @@ from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.pages.checks import Checks
 from lib.pages.diagrams import show_model
 from lib.pages.figures import beam_tree, dot_plots, histograms, number_grid, word_maps
+from lib.pages.live_pointer import LivePointer
 from lib.pages.measured import task_table
 from lib.pages.shown import PageFigures, Passages, clip, figures_folder, show_tables
 from lib.pages.steps import decoding_frames, pointer_steps
@@ -466,6 +467,14 @@ r"""
 **What to see in Figure 2.** Columns are the 27 symbols of the vocabulary and, at the right, this text's own two. The switch is at 0 for *the*, *zebra*, *the* and *cat*, which are copied, and at 1 for *saw*, the full stop and [EOS], which are generated. The text has *seen* but no *saw*, and no [EOS]; the full stop could have been copied as well. Only the third map puts the two together.
 Where the switch is at 0, $P_g$ has no effect, and it says *saw*, *chose* or a full stop. Where the switch is at 1, $P_c$ has no effect, and it says *the* or *zebra*. A part of a model that nothing depends on is free to say anything, so do not read meaning into it.
 """
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**Your own text.** The frame below holds this pointer-generator, its weights rounded to 16 bits, and runs in your browser without a kernel. Type *the ibex was forgotten by the cow .* or something it has never read, choose a step by its word, and move the switch of that step: the rest of the summary is written again. Words with dots below them are not in the vocabulary, so they can only be copied. The tree is a beam search, which section 4 explains.
+"""
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+LivePointer(pointer, vocabulary, " ".join(TEXT), config)
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""

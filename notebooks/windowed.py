@@ -1668,6 +1668,7 @@ r"""
 r"""
 # Where to go from here
 
+* **[Watch it write](../docs/live.md)**: the shipped model in your browser, without Python. Step through a summary of your own text, see the window slide, bar the symbol, and turn the sections round.
 * `python -m lib.train windowed --dataset cnn_dailymail --preset CD_II --output runs/cd2` trains the article's windowed model on a
   GPU. Then run this page with `dataset`, `preset` and `output` set to the same values.
 * [`docs/papers/windowed.md`](../docs/papers/windowed.md) maps every equation to its cell and its function in `lib`; [`papers.md`](../papers.md) says which of the paper's claims hold.

@@ -4,6 +4,7 @@ import re
 import sys
 from collections import Counter
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,14 @@ from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.files import project_root
 
 VOCAB = 12
+
+
+@pytest.fixture
+def node(tmp_path):
+    """`in_node`, in a folder of the test's own."""
+    from tests.tools.live import in_node  # which needs this file
+
+    return partial(in_node, tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -120,6 +120,23 @@ def test_unknown_fed_back_is_unknown_in_the_input():
     assert expected != pytest.approx(log_probs(model, FOUR[:1])[0], abs=1e-4), "a copied word is fed back"
 
 
+@pytest.mark.parametrize("encoder", ["read-again lstm", "read-again gru"])
+def test_a_text_not_told_changes_nothing_where_its_vector_has_no_weight(encoder):
+    model = read_again(encoder=encoder)
+    change = changes_of(model)["text not told"]
+    own = log_probs(model, FOUR)
+    assert not np.allclose(log_probs(model, FOUR, change), own)
+    assert np.allclose(log_probs(model, FOUR), own, rtol=0, atol=1e-12), "it is undone"
+    width = model.config.hidden
+    with torch.no_grad():
+        if encoder == "read-again gru":
+            model.importance_text.weight.zero_()
+        else:
+            model.second_read.weight_ih_l0[:, -width:].zero_()
+    assert np.allclose(log_probs(model, FOUR, change), log_probs(model, FOUR), rtol=0, atol=1e-12)
+    assert "text not told" not in changes_of(read_again(encoder="lstm"))
+
+
 def test_importance_averaged_changes_nothing_where_all_words_are_alike():
     model = read_again(encoder="read-again gru")
     change = changes_of(model)["importance averaged"]

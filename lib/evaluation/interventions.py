@@ -222,6 +222,10 @@ def _of_read_again(model: ReadAgain) -> dict[str, Change]:
     if model.config.copy:
         changes["no copying"] = Change("every word is generated", model=_without_copies, only_known=True)
         changes["[UNK] fed back"] = Change("a copied word is read as [UNK], not by its context", model=_fed_unknown)
+    if model.config.encoder in ("read-again gru", "read-again lstm"):
+        changes["text not told"] = Change(
+            "the second read gets zeros in place of the vector of the text", model=_untold
+        )
     if model.config.encoder == "read-again gru":
         changes["importance averaged"] = Change("α of each word is the text's mean", model=_averaged)
     return changes
@@ -235,6 +239,20 @@ def _without_copies(model: ReadAgain) -> AbstractContextManager:
 def _fed_unknown(model: ReadAgain) -> AbstractContextManager:
     size = model.config.vocab_size
     return _with(model, _embed=lambda tokens, source, state: model.target_embedding(tokens.where(tokens < size, UNK)))
+
+
+def _untold(model: ReadAgain) -> AbstractContextManager:
+    if model.config.encoder == "read-again gru":
+        importance = model._importance
+        return _with(model, _importance=lambda first, text, x: importance(first, torch.zeros_like(text), x))
+    read, width = model.second_read.forward, model.config.hidden  # the vector is the last that enters (8)
+    return _with(
+        model.second_read, forward=lambda inputs: read(inputs.index_fill(-1, _last_columns(inputs, width), 0))
+    )
+
+
+def _last_columns(values: Tensor, count: int) -> Tensor:
+    return torch.arange(values.shape[-1] - count, values.shape[-1], device=values.device)
 
 
 def _averaged(model: ReadAgain) -> AbstractContextManager:

@@ -2,7 +2,7 @@
 browser, without a network.
 
 The scripts are in `lib/runs/live`: rules that cut a text (`patterns`, `words`, `sentences`, `plain_text`, which take
-tables and regular expressions from `lib.data`), layers, beam search, the model, and the page.
+tables and regular expressions from `lib.data`), products of matrices, layers, beam search, the model, and the page.
 """
 
 import base64
@@ -24,13 +24,17 @@ from lib.data import characters, plain_text, sentences, words
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.models.mem2mem import Mem2Mem
+from lib.models.read_again import ReadAgain
+from lib.models.windowed import Windowed
 from lib.runs.run import Run
 from lib.system.errors import InputError
 from lib.system.files import write_whole
 
 LIVE = Path(__file__).with_name("live")
 TEXT = ("patterns", "words", "sentences", "plain_text")
-MODELS = (Mem2Mem,)  # the models that have a script and a picture, which are called as their modules
+LAYERS = ("vocabulary", "kernels", "layers", "search")
+# the models that have a script, a page and a picture: NAME.js, NAME_page.js and NAME.svg, NAME that of their module
+MODELS = (Mem2Mem, Windowed, ReadAgain)
 LARGEST = 12_000_000  # bytes of a page
 # of the test split of pmc-sample, all CC BY 4.0
 SAMPLE = ("PMC6249499", "PMC6351142", "PMC5985758", "PMC6084865", "PMC6341647")
@@ -54,7 +58,11 @@ def scripts_of(run: Run) -> str:
     if type(run.model) not in MODELS:
         known = ", ".join(sorted(kind.__name__ for kind in MODELS))
         raise InputError(f"{run.folder}: there is no live page of {type(run.model).__name__}, only of {known}")
-    return scripts(*TEXT, "layers", "search", _name(run.model))
+    if getattr(run.model.config, "encoder", "") in ("option 1", "option 2"):
+        raise InputError(
+            f"{run.folder}: there is no live page of an encoder of several sentences, {run.model.config.encoder}"
+        )
+    return scripts(*TEXT, *LAYERS, _name(run.model))
 
 
 def _name(model: torch.nn.Module) -> str:
@@ -78,17 +86,39 @@ def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[Liv
 
 
 def _page(run: Run, code: str, title: str, papers: Sequence[LivePaper], bits: int) -> str:
-    code = f'"use strict";\n{code}\n{scripts("page")}'
-    parts = {
-        "TITLE": escape(title),
-        "HASH": f"sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}",
-        "STYLE": (LIVE / "page.css").read_text(encoding="utf-8"),
-        "PICTURE": (LIVE / f"{_name(run.model)}.svg").read_text(encoding="utf-8"),
-        "CODE": code,
-        "DATA": as_script({**live_data(run, bits), "papers": list(map(_paper, papers))}),
+    name = _name(run.model)
+    data = {**live_data(run, bits), "papers": list(map(_paper, papers))}
+    return framed("page", title, name, f"{code}\n{scripts('reader', f'{name}_page', 'page')}", data)
+
+
+def framed(name: str, title: str, picture: str, code: str, data: object, styles: Sequence[str] = ("page",)) -> str:
+    """The page `name`, which is what stands in the frame of all pages that write summaries; picture: of its model."""
+    drawn = (LIVE / f"{picture}.svg").read_text(encoding="utf-8")
+    snippets = {
+        part.upper(): (LIVE / f"{part}.html").read_text(encoding="utf-8") for part in ("stepper", "equations")
     }
-    page = (LIVE / "page.html").read_text(encoding="utf-8")
-    return re.sub("|".join(f"\\[{part}\\]" for part in parts), lambda found: parts[found[0][1:-1]], page)
+    body = _put(_put((LIVE / f"{name}.html").read_text(encoding="utf-8"), snippets), {"PICTURE": drawn})
+    return filled("frame", code, data, styles, TITLE=escape(title), BODY=_put(body, {"TITLE": escape(title)}))
+
+
+def filled(name: str, code: str, data: object, styles: Sequence[str] = (), **parts: str) -> str:
+    """The page `name` of `lib/runs/live` with its code (no other script runs) and its data; styles: by default its own;
+    `parts` by the names that it has for them."""
+    code = f'"use strict";\n{code}'
+    sheets = [(LIVE / f"{style}.css").read_text(encoding="utf-8") for style in ("palette", *(styles or (name,)))]
+    parts = {
+        "HASH": f"sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}",
+        "STYLE": "".join(sheets),
+        "CODE": code,
+        "DATA": as_script(data),
+        **parts,
+    }
+    return _put((LIVE / f"{name}.html").read_text(encoding="utf-8"), parts)
+
+
+def _put(text: str, parts: Mapping[str, str]) -> str:
+    """A text in which parts take the place of their names in brackets."""
+    return re.sub("|".join(f"\\[{part}\\]" for part in parts), lambda found: parts[found[0][1:-1]], text)
 
 
 def sample_papers() -> list[LivePaper]:
@@ -126,9 +156,16 @@ def live_data(run: Run, bits: int = 32) -> dict[str, Any]:
         "options": asdict(run.options),
         "decode": asdict(run.decode),
         "words": run.vocabulary.words,
-        "weights": packed(run.model.state_dict(), bits),
+        "source_words": source.words if (source := run.encoder.source_vocabulary) else None,
+        "weights": packed(own_weights(run.model), bits),
         "rules": text_rules(),
     }
+
+
+def own_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Weights by name; those that two layers share once, under the first name."""
+    first: dict[int, str] = {}
+    return {name: w for name, w in model.state_dict().items() if first.setdefault(w.data_ptr(), name) == name}
 
 
 def packed(tensors: Mapping[str, torch.Tensor], bits: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ class Task:
     what: str  # one line for people
     rows: Mapping[str, Callable[[int], Mapping[str, float]]]  # by name: trains with a seed, gives measures by name
     seeds: tuple[int, ...] = (0, 1, 2)
+    write_page: Callable[[Path], Path] | None = None  # writes a page in which the task's trained models write
 
 
 def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:

@@ -24,11 +24,13 @@ from lib.runs.folder import load_tensors, under
 from lib.runs.search import DecodeConfig, greedy_search
 from lib.system.files import project_root, write_whole
 from lib.tasks.task import Task, learn
+from lib.tasks.towns_page import write_towns_page
 
 STEPS = 1000
 BATCH = 32
 TESTED = 200  # unseen clusters
 _LONGEST = 30  # pieces of a summary that is written
+_OFFERED = 20  # clusters of the live page
 
 
 @dataclass(frozen=True)
@@ -210,7 +212,16 @@ def open_towns(steps: int = 0, seed: int = 0) -> dict[str, HierarchicalTransform
     return models
 
 
+def write_live_towns(path: Path) -> Path:
+    """The page of the shipped models, with the first unseen clusters."""
+    models = open_towns()
+    return write_towns_page(
+        path, [models[row] for row in SHIPPED], unseen_towns(_OFFERED), DecodeConfig(beam=1, max_length=_LONGEST)
+    )
+
+
 TASK = Task(
     "of two towns in twelve paragraphs, write what most mentions say of the one that the title names",
     {row: partial(_solve, row) for row in ROWS},
+    write_page=write_live_towns,
 )

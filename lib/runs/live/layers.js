@@ -1,35 +1,42 @@
 /* Layers of the models, forward only, as `lib.layers` has them.
  *
  * Arrays are flat and typed, row by row: W [n, m] has n rows of m numbers. A weight is {data, shape}. K rows stand for
- * K hypotheses of one step, so that a weight is read once for four of them. Sums are made in double precision.
+ * K hypotheses of one step, so that a weight is read once for four of them.
  */
 
 /** W x (+ b) of K rows: weight W [n, m], rows [K, m], bias [n]; the result is [K, n]. */
 function linear(weight, rows, K, bias = null) {
-  const [n, m] = weight.shape, W = weight.data, out = new Float32Array(K * n), x = new Float64Array(4 * m);
+  const [n, m] = weight.shape, made = new Float32Array(K * n), { run, W, x, bias: b, out } = productOf(m);
+  b.fill(0);
   for (let first = 0; first < K; first += 4) {
     const group = Math.min(4, K - first);
-    x.fill(0);
     for (let k = 0; k < group; k++) for (let j = 0; j < m; j++) x[4 * j + k] = rows[(first + k) * m + j];
-    for (let i = 0; i < n; i += 2) {  // two rows of W and four of x at a time: each number is loaded once
-      const next = i + 1 < n ? m : 0;
-      let a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
-      for (let w = i * m, end = w + m, q = 0; w < end; w++, q += 4) {
-        const u = W[w], v = W[w + next], x0 = x[q], x1 = x[q + 1], x2 = x[q + 2], x3 = x[q + 3];
-        a += u * x0; b += u * x1; c += u * x2; d += u * x3;
-        e += v * x0; f += v * x1; g += v * x2; h += v * x3;
-      }
-      for (let k = 0; k < group; k++) {
-        const at = (first + k) * n + i;
-        out[at] = (k === 0 ? a : k === 1 ? b : k === 2 ? c : d) + (bias ? bias.data[i] : 0);
-        if (next) out[at + 1] = (k === 0 ? e : k === 1 ? f : k === 2 ? g : h) + (bias ? bias.data[i + 1] : 0);
-      }
+    for (let i = 0; i < n; i += ROWS) {
+      const count = Math.min(ROWS, n - i);
+      W.set(weight.data.subarray(i * m, (i + count) * m));
+      if (bias) b.set(bias.data.subarray(i, i + count));
+      run(count);
+      for (let k = 0; k < group; k++)
+        for (let r = 0, at = (first + k) * n + i; r < count; r++, at++) made[at] = out[4 * r + k];
     }
   }
-  return out;
+  return made;
 }
 
 const sigmoid = x => 1 / (1 + Math.exp(-x));
+
+/** tanh x, right to 2e-8, by x P(x²) / Q(x²): the function of `lib.layers.kernels`. */
+function tanh(number) {
+  const x = number < -9 ? -9 : number > 9 ? 9 : number, y = x * x;
+  const above = (((1.3354700868838644e-8 * y + 2.060911321023788e-5) * y + 0.0034955900866167275) * y
+    + 0.13381027304648785) * y + 0.9999999794465799;
+  const below = (((7.77657518572533e-7 * y + 0.0003285637971079889) * y + 0.02587698970925746) * y
+    + 0.46714342896527256) * y + 1;
+  return x * above / below;
+}
+
+/** The sigmoid by that tanh: for gates, which may be 0 where the exact one is below 1e-8. */
+const gate = x => 0.5 + 0.5 * tanh(0.5 * x);
 
 /** Softmax of scores[from] to scores[to - 1], in their place. */
 function softmax(scores, from = 0, to = scores.length) {
@@ -50,6 +57,11 @@ function stacked(rows) {
 /** Row k of rows [K, width], not copied. */
 const row = (rows, width, k) => rows.subarray(k * width, (k + 1) * width);
 
+/** Embedded words [K, e] of K ids: those beyond the vocabulary, which only copies have, are read as [UNK]. */
+function embed({ data, shape: [size, width] }, tokens) {
+  return stacked(tokens.map(id => row(data, width, id < size ? id : UNK)));
+}
+
 /** Two arrays [K, a] and [K, b] side by side: [K, a + b]. */
 function beside(left, right, K) {
   const a = left.length / K, b = right.length / K, out = new Float32Array(K * (a + b));
@@ -62,14 +74,15 @@ function beside(left, right, K) {
 
 // ------------------------------------------------------------------------------------------------------------- GRU
 
-/** New states [K, d] of PyTorch's GRU. input: W_i x + b_i, [K, 3d]; before: W_h h + b_h, [K, 3d]; hidden: h [K, d]. */
-function gruGates(input, before, hidden, K) {
+/** New states [K, d] of PyTorch's GRU. input: W_i x + b_i, [K, 3d]; before: W_h h + b_h, [K, 3d]; hidden: h [K, d].
+ *  alpha: shares [K, d] of the update that are made (`lib.layers.gru.GatedGRU`), or all of it. */
+function gruGates(input, before, hidden, K, alpha = null) {
   const d = hidden.length / K, out = new Float32Array(K * d);
   for (let k = 0; k < K; k++) {
     for (let i = 0, g = 3 * d * k, at = d * k; i < d; i++, g++, at++) {
-      const r = sigmoid(input[g] + before[g]), z = sigmoid(input[g + d] + before[g + d]);
-      const n = Math.tanh(input[g + 2 * d] + r * before[g + 2 * d]);
-      out[at] = (1 - z) * n + z * hidden[at];
+      const r = gate(input[g] + before[g]), z = gate(input[g + d] + before[g + d]);
+      const n = tanh(input[g + 2 * d] + r * before[g + 2 * d]);
+      out[at] = hidden[at] + (alpha ? alpha[at] : 1) * (1 - z) * (n - hidden[at]);
     }
   }
   return out;
@@ -80,6 +93,19 @@ function gruStep(weights, name, inputs, hidden, K, suffix = "") {
   const of = (part, side) => weights[`${name}.${part}_${side}_l0${suffix}`];
   const input = linear(of("weight", "ih"), inputs, K, of("bias", "ih"));
   return gruGates(input, linear(of("weight", "hh"), hidden, K, of("bias", "hh")), hidden, K);
+}
+
+/** A GRU over n inputs [n, e] from zeros: states [n, d], and the last one [d]. alpha: shares of the updates [n, d]. */
+function gruStates(weights, name, inputs, n, alpha = null) {
+  const of = part => weights[`${name}.${part}_l0`], d = of("weight_hh").shape[1], states = new Float32Array(n * d);
+  const projected = linear(of("weight_ih"), inputs, n, of("bias_ih"));
+  let last = new Float32Array(d);
+  for (let i = 0; i < n; i++) {
+    const before = linear(of("weight_hh"), last, 1, of("bias_hh"));
+    last = gruGates(row(projected, 3 * d, i), before, last, 1, alpha && row(alpha, d, i));
+    states.set(last, i * d);
+  }
+  return { states, last };
 }
 
 /** A GRU in both directions over n inputs [n, e]: states [n, d], and the last forward and first backward one [d]. */
@@ -101,26 +127,73 @@ function bidirectional(weights, name, inputs, n) {
   return { states, last };
 }
 
+// ------------------------------------------------------------------------------------------------------------ LSTM
+
+/** New states and cells [K, d] of PyTorch's LSTM. input: W_i x + b_i, before: W_h h + b_h, [K, 4d]; cell [K, d]. */
+function lstmGates(input, before, cell, K) {
+  const d = cell.length / K, hidden = new Float32Array(K * d), next = new Float32Array(K * d);
+  for (let k = 0; k < K; k++) {
+    for (let j = 0, g = 4 * d * k, at = d * k; j < d; j++, g++, at++) {
+      const i = gate(input[g] + before[g]), f = gate(input[g + d] + before[g + d]);
+      const c = tanh(input[g + 2 * d] + before[g + 2 * d]), o = gate(input[g + 3 * d] + before[g + 3 * d]);
+      next[at] = f * cell[at] + i * c;
+      hidden[at] = o * tanh(next[at]);
+    }
+  }
+  return { hidden, cell: next };
+}
+
+/** One step of an LSTM: inputs [K, e], states and cells [K, d] to new ones. layer: "_l0", or "" of an LSTMCell. */
+function lstmStep(weights, name, inputs, hidden, cell, K, layer = "_l0") {
+  const of = part => weights[`${name}.${part}${layer}`];
+  const input = linear(of("weight_ih"), inputs, K, of("bias_ih"));
+  return lstmGates(input, linear(of("weight_hh"), hidden, K, of("bias_hh")), cell, K);
+}
+
+/** An LSTM over n inputs [n, e], from a state {hidden, cell} [d], by default zeros: states [n, d], and the last state.
+ *  A stop after every 32 words. back: from the last input to the first. */
+function* lstm(weights, name, inputs, n, start = null, back = false) {
+  const of = part => weights[`${name}.${part}_l0`], d = of("weight_hh").shape[1], e = inputs.length / n;
+  const states = new Float32Array(n * d);
+  let last = start ?? { hidden: new Float32Array(d), cell: new Float32Array(d) };
+  for (let from = 0; from < n; from += 32) {
+    const to = Math.min(n, from + 32), first = back ? n - to : from;
+    const projected = linear(of("weight_ih"), inputs.subarray(first * e, (first + to - from) * e), to - from, of("bias_ih"));
+    for (let t = from; t < to; t++) {
+      const i = back ? n - 1 - t : t;
+      const before = linear(of("weight_hh"), last.hidden, 1, of("bias_hh"));
+      last = lstmGates(row(projected, 4 * d, i - first), before, last.cell, 1);
+      states.set(last.hidden, i * d);
+    }
+    yield first;
+  }
+  return { states, last };
+}
+
+/** Two states {hidden, cell} as one. */
+const besideStates = (left, right) =>
+  ({ hidden: beside(left.hidden, right.hidden, 1), cell: beside(left.cell, right.cell, 1) });
+
+/** What a generator with stops makes, without the stops. */
+function drained(generator) {
+  for (;;) {
+    const { value, done } = generator.next();
+    if (done) return value;
+  }
+}
+
+const meanSize = numbers => numbers.reduce((sum, x) => sum + Math.abs(x), 0) / numbers.length;
+
 // ------------------------------------------------------------------------------------------------------- attention
 
-/** v tanh(k_i + q (+ w c_i)) of one query [A] and n keys [n, A], into out from `at` on. w, c: of coverage (17).
- *  tanh is x P(x²) / Q(x²), right to 2e-8: the function of `lib.layers.kernels`. */
+/** v tanh(k_i + q (+ w c_i)) of one query [A] and n keys [n, A], into out from `at` on. w, c: of coverage (17). */
 function additiveScores(query, keys, n, v, out, at = 0, w = null, coverage = null) {
   const A = query.length, q = Float64Array.from(query), weight = Float64Array.from(v);
   const slope = w ? Float64Array.from(w) : new Float64Array(A);
   for (let i = 0, k = 0; i < n; i++) {
     const c = coverage ? coverage[i] : 0;
     let score = 0;
-    for (let j = 0; j < A; j++, k++) {
-      let x = keys[k] + q[j] + slope[j] * c;
-      x = x < -9 ? -9 : x > 9 ? 9 : x;
-      const y = x * x;
-      const above = (((1.3354700868838644e-8 * y + 2.060911321023788e-5) * y + 0.0034955900866167275) * y
-        + 0.13381027304648785) * y + 0.9999999794465799;
-      const below = (((7.77657518572533e-7 * y + 0.0003285637971079889) * y + 0.02587698970925746) * y
-        + 0.46714342896527256) * y + 1;
-      score += weight[j] * x * above / below;
-    }
+    for (let j = 0; j < A; j++, k++) score += weight[j] * tanh(keys[k] + q[j] + slope[j] * c);
     out[at + i] = score;
   }
   return out;
@@ -171,10 +244,12 @@ class CoverageAttention {
 
 /** The sum of rows [n, d] by weights [n]: [d]. */
 function weightedSum(weights, rows, d) {
-  const out = new Float64Array(d);
-  for (let i = 0, at = 0; i < weights.length; i++, at += d) {
-    const w = weights[i];
-    for (let j = 0; j < d; j++) out[j] += w * rows[at + j];
+  const out = new Float64Array(d), n = weights.length, weight = new Float64Array(n + 3);  // four rows at a time
+  weight.set(weights);
+  for (let i = 0; i < n; i += 4) {
+    const a = i * d, b = i + 1 < n ? a + d : a, c = i + 2 < n ? b + d : a, e = i + 3 < n ? c + d : a;
+    const [v, w, x, y] = [weight[i], weight[i + 1], weight[i + 2], weight[i + 3]];
+    for (let j = 0; j < d; j++) out[j] += v * rows[a + j] + w * rows[b + j] + x * rows[c + j] + y * rows[e + j];
   }
   return Float32Array.from(out);
 }
@@ -204,6 +279,26 @@ class PointerGenerator {
     for (let k = 0; k < K; k++) softmax(p, k * this.size, (k + 1) * this.size);
     return p;
   }
+
+  /** P [V + extra] of each output {generate, gamma}, which gets its `shown` words of the largest P_g, P_c and P. */
+  distributions(outputs, features, document, shown = 0) {
+    const generated = this.generated(features, outputs.length);
+    return outputs.map((output, k) => {
+      const own = row(generated, this.size, k), { generate, gamma } = output;
+      const p = mixed(own, generate, gamma, document.source, document.extra);
+      if (shown) output.best = bestWords(own, gamma, p, document.source, shown);
+      return p;
+    });
+  }
+}
+
+/** {generated, copied, mixed}: `shown` pairs [id, P] each, of P_g [V], of copies by their weights [N], and of P. */
+function bestWords(generated, weights, p, source, shown) {
+  const copied = new Map();
+  source.forEach((id, i) => copied.set(id, (copied.get(id) ?? 0) + weights[i]));
+  const copies = [...copied].sort((a, b) => b[1] - a[1]).slice(0, shown);
+  const pairs = numbers => largest(numbers, shown).map(id => [id, numbers[id]]);
+  return { generated: pairs(generated), copied: copies, mixed: pairs(p) };
 }
 
 /** P [V + extra], (14) and (15): P_g [V] by the switch, and the weights of copies [N] at the words `source` [N]. */

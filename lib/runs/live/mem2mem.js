@@ -21,10 +21,7 @@ class Mem2Mem {
   /** The same model with changes; what was encoded stays valid. */
   with(change) { return Object.assign(Object.create(this), { change: { ...UNCHANGED, ...change } }); }
 
-  embedded(tokens) {
-    const { data, shape: [, width] } = this.weights["embedding.weight"];
-    return stacked(tokens.map(id => row(data, width, id < this.size ? id : UNK)));  // copies are read as [UNK]
-  }
+  embedded(tokens) { return embed(this.weights["embedding.weight"], tokens); }
 
   // ------------------------------------------------------------------------------------------------------ encoder
 
@@ -54,7 +51,7 @@ class Mem2Mem {
 
   /** A (5): of each slot its weights [L] of the sentences, of their states [L, d]. */
   writeAttention(states, L) {
-    const hidden = linear(this.weights["compress_hidden.weight"], states, L).map(Math.tanh);
+    const hidden = linear(this.weights["compress_hidden.weight"], states, L).map(tanh);
     const scores = linear(this.weights["compress_heads.weight"], hidden, L);  // [L, r]
     const of = slot => softmax(Float64Array.from({ length: L }, (_, j) => scores[j * this.slots + slot]));
     return Array.from({ length: this.slots }, (_, slot) => of(slot));
@@ -105,8 +102,8 @@ class Mem2Mem {
       const [memory, left, gates, updates] = Array.from({ length: 4 }, () => new Float32Array(slots * d));
       for (let slot = 0, at = 0; slot < slots; slot++) {
         for (let i = 0, g = 2 * d * (k * slots + slot), c = 2 * d * k; i < d; i++, g++, c++, at++) {
-          const z = gates[at] = sigmoid(own[g] + shared[c] + read[c]);
-          const u = Math.tanh(own[g + d] + shared[c + d] + read[c + d]);
+          const z = gates[at] = gate(own[g] + shared[c] + read[c]);
+          const u = tanh(own[g + d] + shared[c + d] + read[c + d]);
           memory[at] = z * state.memory[at] + (1 - z) * u;
           left[at] = z * state.left[at];
           updates[at] = Math.abs(u);
@@ -123,7 +120,7 @@ class Mem2Mem {
   }
 
   norms(memory) {
-    const norm = slot => Math.hypot(...row(memory, this.d, slot));
+    const norm = slot => Math.sqrt(row(memory, this.d, slot).reduce((sum, x) => sum + x * x, 0));
     return Array.from({ length: this.slots }, (_, slot) => norm(slot));
   }
 
@@ -152,22 +149,8 @@ class Mem2Mem {
     });
   }
 
-  /** (13) to (15): P [V + extra] of each output. An output gets its words of the largest P_g, P_c and P. */
+  /** (13) to (15): P [V + extra] of each output. */
   distributions(outputs, features, document) {
-    const K = outputs.length, generated = this.pointer.generated(features, K);
-    return outputs.map((output, k) => {
-      const own = row(generated, this.size, k), { generate, gamma } = output;
-      const p = mixed(own, generate, gamma, document.source, document.extra);
-      if (this.shown) output.best = this.bestWords(own, gamma, p, document);
-      return p;
-    });
-  }
-
-  bestWords(generated, gamma, p, document) {
-    const copied = new Map();
-    document.source.forEach((id, i) => copied.set(id, (copied.get(id) ?? 0) + gamma[i]));
-    const copies = [...copied].sort((a, b) => b[1] - a[1]).slice(0, this.shown);
-    const pairs = numbers => largest(numbers, this.shown).map(id => [id, numbers[id]]);
-    return { generated: pairs(generated), copied: copies, mixed: pairs(p) };
+    return this.pointer.distributions(outputs, features, document, this.shown);
   }
 }

@@ -1,324 +1,274 @@
-/* The page: a text, the summary that the model writes of it, and for each word the numbers of every equation. */
-
-const $ = id => document.getElementById(id);
-const DATA = JSON.parse($("data").textContent);
-const SHOWN = 5;  // words of a distribution
-const SLICE = 12, DRAWN = 200;  // milliseconds of work before the page may breathe, and from one drawing to the next
-
-/** Equations of a step in their order: number, formula, and a value of an output for people. */
-const EQUATIONS = [
-  [8, "z<sup>k</sup> = σ(W<sub>z1</sub>h<sup>(d)</sup> + W<sub>z2</sub>m + W<sub>z3</sub>M<sub>D</sub>(k))",
-    o => o.gates && `keeps ${shares(o.gates)}`],
-  [9, "u<sup>k</sup> = tanh(W<sub>u1</sub>h<sup>(d)</sup> + W<sub>u2</sub>m + W<sub>u3</sub>M<sub>D</sub>(k))",
-    o => o.updates && `mean |u| ${range(o.updates)}`],
-  [10, "M<sub>D</sub>(k) := z<sup>k</sup> ⊙ M<sub>D</sub>(k) + (1 − z<sup>k</sup>) ⊙ u<sup>k</sup>",
-    o => `of the first memory ${shares(o.left)} left`],
-  [7, "ψ = Attn(h<sup>(d)</sup>, M<sub>D</sub>), m = Σ ψ<sub>k</sub>M<sub>D</sub>(k), h<sup>(m)</sup> = W<sub>m</sub>[h<sup>(d)</sup>; m]",
-    o => { const k = highest(o.psi, 1)[0]; return `most from slot ${k + 1}: ${number(o.psi[k])}`; }],
-  [16, "cov<sub>t</sub> = Σ<sub>t′&lt;t</sub> α<sub>t′</sub>",
-    o => { const i = highest(o.coverage, 1)[0]; return `largest ${number(o.coverage[i])}, ${wordAt(i)}`; }],
-  [17, "α<sub>i</sub> = softmax<sub>i</sub>(v<sup>⊤</sup>tanh(W<sub>e</sub>h<sub>i</sub> + W<sub>d</sub>h<sup>(m)</sup> + w<sub>c</sub>cov<sub>i</sub>))",
-    o => { const i = highest(o.alpha, 1)[0]; return `largest ${number(o.alpha[i])}, ${wordAt(i)}`; }],
-  [3, "γ<sub>i</sub> ∝ β<sub>sen(i)</sub>α<sub>i</sub>, c = Σ γ<sub>i</sub>h<sub>i</sub>",
-    o => { const i = highest(o.gamma, 1)[0]; return `largest ${number(o.gamma[i])}, ${wordAt(i)}`; }],
-  [13, "P<sub>g</sub> = softmax(V(V′[h<sup>(m)</sup>; c] + b) + b′), p = σ(w<sub>c</sub>c + w<sub>d</sub>h<sup>(m)</sup> + w<sub>x</sub>x′)",
-    o => `p = ${number(o.generate)}: generate`],
-  [14, "P<sub>c</sub>(w) = Σ<sub>i: x<sub>i</sub> = w</sub> γ<sub>i</sub>",
-    o => `largest ${number(o.best.copied[0][1])}, ${word(o.best.copied[0][0])}`],
-  [15, "P = pP<sub>g</sub> + (1 − p)P<sub>c</sub>",
-    o => `largest ${number(o.best.mixed[0][1])}, ${word(o.best.mixed[0][0])}`],
-];
+/* The page: a text, the summary that the model writes of it, and for each word the numbers of every equation.
+ *
+ * What is a model's own is in PAGE, of a script that stands before this one:
+ *   model      its class (see `search.js`), with `encode(ids)`, a generator, and `with(change)`
+ *   read       (text, options) to what is read of a text: rows of words, and the heading of each; unit: what a row is
+ *   equations  [number, formula, value(output)] in the order of a step; the parts of the picture with that number are lit
+ *   attention  title, shades {name, label, weights(output), ...} and units {label, weights(output)} of the words and rows
+ *   next       title, columns of `output.best`, and what says how the model generates
+ *   tables     more of a step: {id, title, rows(output)}
+ *   changes    controls {id, label, ...}: a box, or with `choices` a list. What is chosen makes a `change` of the model,
+ *              one by the document of another `paper`, of the `text` before it is read, or `rules` of the search;
+ *              `anew`: the text is encoded with it; `without`: whether the run does not have that part
+ * and where a model has them: `erasesWords` (whether words can be erased one after the other, to see what each is worth), `says` (symbols as they are shown), `inside(output)` (the first and the last word in sight),
+ * `readings` ({label, config, options}: other ways to read a text), `parse` and `vocabulary` in place of the shared ones.
+ */
 
 let model, vocabulary;
 const encoded = new Map();  // of the papers, by their number
-/** read: rows of words and their sections; document: what the encoder made; ids: of the text as it is encoded;
- *  own, changed: summaries, each a list of steps {id, logP, output}, and whether it goes on; step, equation, shown. */
+/** read: the text as `textOf` has it; document: what the encoder made of it; own, changed: summaries, each a list of steps
+ *  {id, p, output}, the text that it is of, and whether it is done; what is looked at: summary, step, equation. */
 const view = {
-  read: null, document: null, ids: null, own: null, changed: null, looked: "own", step: 0, follows: true, equation: 0,
-  erased: null, job: 0, other: null,
+  read: null, document: null, own: null, changed: null, looked: "own", step: 0, follows: true, equation: 0, job: 0,
 };
 
 // ------------------------------------------------------------------------------------------------------------ helpers
 
-function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes))
-    if (name in made) made[name] = value; else made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
-
-const number = x => x >= 0.9995 ? x.toFixed(2) : x >= 0.001 || x === 0 ? x.toFixed(3) : x.toExponential(1);
-const signed = x => x.toFixed(3).replace("-", "−");
 const percent = x => `${(100 * x).toFixed(x < 0.1 ? 1 : 0)}%`;
-const mean = numbers => numbers.reduce((a, b) => a + b, 0) / numbers.length;
 const shares = numbers => percent(mean(numbers));
 const range = numbers => `${number(Math.min(...numbers))} to ${number(Math.max(...numbers))}`;
-const highest = (numbers, count) => largest(numbers, count).length ? largest(numbers, count) : [0];
-const word = id => vocabulary.word(id, view.ids.unknown);
-const wordAt = i => view.read.words[i];
-const summary = () => view[view.looked] ?? view.own;
-const bar = (share, kind = "") => {
-  const filled = element("i");
-  filled.style.width = `${Math.min(1, share) * 100}%`;
-  return element("span", { className: `share ${kind}` }, filled);
-};
-
-/** The steps that led to a hypothesis; of one that has ended [EOS] is the last. */
-function stepsOf(best) {
-  const steps = [];
-  for (let h = best; h.parent; h = h.parent)
-    steps.unshift({ id: h.score === undefined ? h.ids.at(-1) : EOS, p: Math.exp(h.logP - h.parent.logP), output: h.output });
-  return steps;
-}
+const shadesOfRun = () => PAGE.attention.shades.filter(({ without }) => !without?.());
+const textNow = () => summary()?.text ?? view.read;
+const word = (id, text = textNow()) => PAGE.says?.[id] ?? vocabulary.word(id, text.ids.unknown);
+const wordAt = i => textNow().words[i];
+const isWritten = id => id !== EOS && !model.control?.includes(id);  // a word, no symbol
+const largestWord = weights => { const i = highest(weights, 1)[0]; return `largest ${number(weights[i])}, ${wordAt(i)}`; };
+const bestOf = ([[id, p]]) => `largest ${number(p)}, ${word(id)}`;
+const numbered = count => Array.from({ length: count }, (_, n) => [n, String(n + 1)]);
+const titles = () => DATA.papers.map(({ title }, n) => [n, title || `Text ${n + 1}`]);
 
 // --------------------------------------------------------------------------------------------------------------- work
 
-const breath = new MessageChannel(), waiting = [];
-breath.port1.onmessage = () => waiting.shift()();
-const next = () => new Promise(go => { waiting.push(go); breath.port2.postMessage(0); });
-
-class Stopped extends Error {}
-
-/** Run a generator in slices, so that the page can be used; `seen` gets what it stops with, not more often than the
- *  page can show. Throws Stopped when another job begins. */
-async function work(job, generator, seen = null) {
-  let started = performance.now(), drawn = 0;
-  for (;;) {
-    const { value, done } = generator.next();
-    if (done) return value;
-    const now = performance.now();
-    if (now - started < SLICE) continue;
-    if (seen && now - drawn > DRAWN) { seen(value); drawn = performance.now(); }
-    await next();
-    if (job !== view.job) throw new Stopped();
-    started = performance.now();
-  }
-}
-
-function say(text, error = false) {
-  $("status").textContent = text;
-  $("status").classList.toggle("error", error);
-}
-
-/** Begin a job: the last one stops. What it throws is said to the reader. */
-async function begin(task) {
-  const job = ++view.job;
-  $("stop").disabled = false;
-  try {
-    await task(job);
-  } catch (reason) {
-    if (reason instanceof Stopped) return;
-    say(reason.message, true);
-  }
-  if (job === view.job) $("stop").disabled = true;
-}
-
-const rules = () => rulesFor({
+const rules = (document = view.document, more = {}) => rulesFor({
   ...DATA.decode, block_ngrams: Number($("blocking").value), beam: bounded("beam"), min_length: bounded("least"),
-  max_length: Math.max(bounded("least"), bounded("most")),
-}, view.document.N);
+  max_length: Math.max(bounded("least"), bounded("most")), ...more,
+}, document.N);
 
-/** The number of a field within its bounds. */
-function bounded(id) {
-  const { min, max, valueAsNumber, defaultValue } = $(id);
-  return Math.min(Number(max), Math.max(Number(min), Math.round(Number.isFinite(valueAsNumber) ? valueAsNumber : defaultValue)));
+const reading = () => PAGE.readings?.[Number($("reading").value)] ?? {};
+
+/** What is read of a text {title, names, sections}: rows as they are shown, what each is `of`; all words, lengths of rows
+ *  and ids as they are read; gap: what was taken out of it.
+ *  Throws an Error where nothing is left of it. */
+async function textOf(job, raw, source = "") {
+  const { rows, of } = await work(job, PAGE.read(raw, { ...DATA.options, ...reading().options }));
+  if (!rows.length) throw new Error("Nothing is left of the text: there is nothing to summarize.");
+  const lengths = rows.map(words => words.length);
+  return { raw, source, title: raw.title, rows, of, words: rows.flat(), lengths, ids: vocabulary.encode(rows), gap: null };
 }
 
-/** Read a text {title, names, sections}, and write its summary. */
-async function read(job, text, source = "", number = null) {
+const BY_ROW = ["sentences", "read"];  // ids of a text in rows: of what is written, and of what the encoder reads where that is another vocabulary
+
+/** The same text without `size` words from the place `at` on: a word, or a row, whose number it is. */
+function without(text, at, size, row = null) {
+  const cut = rows => {
+    let place = 0;
+    return rows.map(words => words.filter(() => place < at || place >= at + size ? (place++, true) : (place++, false))).filter(words => words.length);
+  };
+  const ids = { ...text.ids };
+  for (const name of BY_ROW) if (name in ids) ids[name] = cut(ids[name]);
+  const rows = cut(text.rows);
+  return { ...text, words: rows.flat(), lengths: rows.map(words => words.length), ids, gap: { at, size, row } };
+}
+
+/** One that has no other stays. */
+function withoutRow(text, row) {
+  if (text.rows.length < 2) return text;
+  return without(text, text.rows.slice(0, row).flat().length, text.rows[row].length, row);
+}
+
+function withoutWord(text, at) {
+  const row = sentencesOfWords(text.rows)(at);
+  return text.words.length < 2 ? text : without(text, at, 1, text.rows[row].length === 1 ? row : null);
+}
+
+/** Ids of a summary for another text, whose unknown words are others. */
+const idsFor = (ids, from, to) =>
+  from.ids.unknown === to.ids.unknown ? ids : ids.map(id => vocabulary.idOf(vocabulary.word(id, from.ids.unknown), to.ids.unknown));
+
+/** Read a text, and write its summary. */
+async function read(job, raw, source = "", number = null) {
   say("reads …");
-  const { rows, of } = readDocument(text, DATA.options);
-  if (!rows.length) throw new Error("Nothing is left of the text: there is nothing to summarize.");
-  Object.assign(view, { read: { title: text.title, source, rows, of, words: rows.flat() }, ids: vocabulary.encode(rows) });
-  Object.assign(view, { own: null, changed: null, looked: "own", step: 0, follows: true, document: null, number });
+  const text = await textOf(job, raw, source);
+  Object.assign(view, { read: text, own: null, changed: null, looked: "own", step: 0, follows: true, document: null });
   clearChanges();
-  drawText();
+  await work(job, drawText(text));
   drawSummaries();
-  view.document = await encode(job, view.ids, number);
+  view.document = await encode(job, model, text.ids, number);
   await write(job);
 }
 
-async function encode(job, ids, number = null) {
+async function encode(job, of, ids, number = null) {
   if (encoded.has(number)) return encoded.get(number);
-  const made = await work(job, model.encode(ids), j => say(`reads sentence ${j + 1} of ${ids.sentences.length}`));
+  const made = await work(job, of.encode(ids), j => say(`reads ${PAGE.unit} ${j + 1} of ${ids.sentences.length}`));
   if (number !== null) encoded.set(number, made);
   return made;
 }
 
 /** Write the summary, or with changes a second one beside it. */
 async function write(job) {
-  const change = chosenChange();
+  const chosen = chosenChanges();
   view.follows = true;
-  if (!change) {
+  if (!chosen.length) {
     Object.assign(view, { own: null, changed: null, looked: "own" });
     $("effect").textContent = "";
-    return void await searched(job, "own", model, view.document);
+    return void await searched(job, "own", model, view.read, view.document);
   }
-  if (!view.own?.done) await searched(job, "own", model, view.document);
-  await changed(job, change);
+  if (!view.own?.done) await searched(job, "own", model, view.read, view.document);
+  await changed(job, chosen);
 }
 
-/** Search, drawing what is best so far. */
-async function searched(job, name, of, document) {
+/** Search, drawing what is best so far. more: rules of a change. */
+async function searched(job, name, of, text, document, more = {}) {
   const started = performance.now(), show = (best, done = false) => {
-    view[name] = { steps: stepsOf(best), ids: best.ids, logP: best.logP, done };
+    view[name] = { steps: stepsOf(best), ids: best.ids, logP: best.logP, done, text, document };
     view.looked = name;
     if (view.follows) {
       view.step = view[name].steps.length - 1;
-      view.equation = done ? EQUATIONS.length - 1 : (view.equation + 1) % EQUATIONS.length;  // one after the other is lit
+      view.equation = done ? PAGE.equations.length - 1 : (view.equation + 1) % PAGE.equations.length;  // one after the other is lit
     }
     drawSummaries();
   };
   say("writes …");
-  const best = await work(job, search(of, document, rules()), run => show(run.best));
+  const best = await work(job, search(of, document, rules(document, more)), run => show(run.best));
   show(best, true);
-  say(`${best.ids.length} words in ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  say(`${best.ids.filter(isWritten).length} words in ${((performance.now() - started) / 1000).toFixed(1)} s`);
 }
 
-/** The changes that are chosen, or null: of the model, of the memory, of the text. */
-function chosenChange() {
-  const from = (id, none = "") => $(id).value === none ? null : Number($(id).value);
-  const change = {
-    written: !$("unwritten").checked, covered: !$("uncovered").checked, copying: !$("uncopied").checked,
-    other: from("memory"), erasedSlot: from("slot"), sentence: from("erased"),
-  };
-  const same = change.written && change.covered && change.copying;
-  return same && change.other === null && change.erasedSlot === null && change.sentence === null ? null : change;
-}
+/** Controls that differ from what the run does, with their values. */
+const chosenChanges = () => controls().flatMap(control => {
+  const { type, checked, value } = $(control.id);
+  if (type === "checkbox") return checked ? [{ control, value: true }] : [];
+  return value === "" ? [] : [{ control, value: Number(value) }];
+});
 
-async function changed(job, { other, sentence, ...change }) {
+const ERASED = { id: "erased", none: "none", choices: () => numbered(view.read?.rows.length ?? 0), gap: withoutRow };
+const controls = () => [...PAGE.changes, ERASED];
+
+async function changed(job, chosen) {
   say("writes with the change …");
-  const memory = other === null ? null : (await encode(job, vocabulary.encode(readDocument(DATA.papers[other], DATA.options).rows), other)).memory;
-  const ids = sentence === null ? view.ids : { ...view.ids, sentences: view.ids.sentences.filter((_, j) => j !== sentence) };
-  const document = sentence === null ? view.document : await encode(job, ids);
-  const of = model.with({ ...change, memory });
-  await searched(job, "changed", of, document);
-  const logs = await work(job, logProbs(of, document, view.own.ids));
-  const own = await work(job, logProbs(model, view.document, view.own.ids));
-  const known = [...view.own.ids, EOS].flatMap((id, t) => id < model.size ? [t] : []);  // as lib.evaluation.interventions
-  const sum = values => mean(known.map(t => values[t]));
-  view.effect = { own: sum(own), changed: sum(logs), same: view.own.ids.join() === view.changed.ids.join() };
-  const { own: a, changed: b, same } = view.effect, sign = b >= a ? "+" : "−";
-  $("effect").textContent = `${same ? "The summary stays as it is. " : ""}log P of the unchanged summary, nats a word: `
-    + `${signed(a)} unchanged, ${signed(b)} with the change (${sign}${Math.abs(b - a).toFixed(3)})`;
+  const change = {}, more = {};
+  let text = view.read, anew = false;
+  for (const { control, value } of chosen) {
+    if (control.text) text = await textOf(job, control.text(text.raw, value), text.source);
+    if (control.gap) text = control.gap(text, value);
+    if (control.paper) Object.assign(change, control.paper(await encode(job, model, (await textOf(job, DATA.papers[value])).ids, value)));
+    if (control.change) Object.assign(change, control.change(value));
+    if (control.rules) Object.assign(more, control.rules(value));
+    anew ||= Boolean(control.anew);
+  }
+  const of = model.with(change), document = anew || text !== view.read ? await encode(job, of, text.ids) : view.document;
+  await searched(job, "changed", of, text, document, more);
+  const wordsOf = ({ ids, text }) => ids.map(id => word(id, text)).join(" ");
+  view.effect = {
+    own: await meanLogP(job, model, view.read, view.document), changed: await meanLogP(job, of, text, document),
+    same: wordsOf(view.own) === wordsOf(view.changed),
+  };
+  $("effect").textContent = effectOf(view.effect);
   $("effect").dataset.values = JSON.stringify(view.effect);
+}
+
+/** log P of the unchanged summary in nats a word, words that the vocabulary does not have left out. */
+async function meanLogP(job, of, text, document) {
+  const { ids } = view.own, known = [...ids, EOS].flatMap((id, t) => id < model.size && id !== UNK ? [t] : []);
+  const logs = await work(job, logProbs(of, document, idsFor(ids, view.read, text)));
+  return mean(known.map(t => logs[t]));
+}
+
+/** What log P of the summary loses without each word of the text: as `lib.evaluation.importance.by_erasure` has it. */
+async function measure(job) {
+  const text = view.read, quick = Object.assign(model.with({}), { shown: 0 }), worth = new Float64Array(text.words.length);
+  const whole = await meanLogP(job, model, text, view.document);
+  for (let i = 0; i < worth.length; i++) {
+    say(`erases word ${i + 1} of ${worth.length}`);
+    const left = withoutWord(text, i);
+    worth[i] = left === text ? 0 : whole - await meanLogP(job, quick, left, await work(job, quick.encode(left.ids)));
+  }
+  text.worth = worth;
+  say(`measured: ${worth.length} words`);
+  document.querySelector("[name=shade][value=worth]").checked = true;
+  drawStep();
 }
 
 // --------------------------------------------------------------------------------------------------------------- draw
 
-function drawText() {
-  const { title, source, rows, of } = view.read, article = $("text");
-  article.replaceChildren(element("h2", {}, title || "Your text"));
+/** Draw a text, with a stop after every hundred rows. */
+function* drawText(text) {
+  const { title, source, rows, of } = text, article = $("text"), strip = element("div", { id: "strip", hidden: true }, element("i"));
+  article.replaceChildren(strip, element("h2", {}, title || "Your text"));
+  article.classList.toggle("long", rows.length > 500);  // what is out of sight is not laid out
   if (source) article.append(element("p", { className: "note" }, source));
-  Object.assign(view, { spans: [], bars: [], darks: [] });
-  rows.forEach((words, j) => {
+  Object.assign(view, { spans: [], bars: [], darks: [], shown: rows, inside: [0, 0] });
+  for (const [j, words] of rows.entries()) {
     if (of[j] && of[j] !== of[j - 1]) article.append(element("h3", {}, of[j]));
-    const number = element("button", { type: "button", title: `Erase sentence ${j + 1}, or bring it back`, "aria-pressed": "false" }, String(j + 1));
-    number.addEventListener("click", () => { $("erased").value = $("erased").value === String(j) ? "" : j; rewrite(); });
+    const number = element("button", { type: "button", title: `Erase ${PAGE.unit} ${j + 1}, or bring it back`, "aria-pressed": "false" }, String(j + 1));
+    number.addEventListener("click", () => erase($("erased").value === String(j) ? "" : j));
     const length = element("span", { className: "bar" });
     const sentence = element("p", { className: "sentence" }, number, length);
-    for (const text of words) {
-      const span = element("span", { className: "word" }, text);
+    for (const shown of words) {
+      const span = element("span", { className: "word" }, shown);
       view.spans.push(span);
       sentence.append(span, " ");
     }
     view.bars.push(length);
     article.append(sentence);
-  });
+    if (j % 100 === 99) yield j;
+  }
   article.scrollTop = 0;
+  if (text !== view.read) return;
   for (const name of ["own", "changed"]) $(name).lastElementChild.replaceChildren();
-  $("erased").replaceChildren(element("option", { value: "" }, "none"), ...rows.map((_, j) => element("option", { value: j }, String(j + 1))));
+  for (const control of controls()) if (control.gap) fillList(control);
 }
 
-/** Numbers of sentences as the text has them; a text without the erased one has fewer. */
-const onShownText = weights => {
-  const erased = view.looked === "changed" && $("erased").value !== "" ? Number($("erased").value) : null;
-  if (erased === null) return weights;
-  const before = view.read.rows.slice(0, erased).flat().length, words = view.read.rows[erased].length;
-  const at = weights.length === view.read.rows.length - 1 ? erased : before, size = weights.length === view.read.rows.length - 1 ? 1 : words;
+/** Weights of the words, or of the rows, that were read, at the places of those that are shown: what is erased has 0. */
+function placed(weights, { gap }, ofRows = false) {
+  if (!gap || ofRows && gap.row === null) return weights;
+  const [at, size] = ofRows ? [gap.row, 1] : [gap.at, gap.size];
   return [...weights.slice(0, at), ...Array(size).fill(0), ...weights.slice(at)];
-};
+}
+
+/** The sum over each row of weights of the words that were read. */
+function byRow(weights, { lengths }) {
+  let at = 0;
+  return lengths.map(length => weights.slice(at, at += length).reduce((a, b) => a + b, 0));
+}
 
 /** The summary, or two side by side. Words that are there already stay: a search mostly goes on. */
 function drawSummaries() {
-  const { own, changed } = view, kept = changed && common(own.ids, changed.ids);
+  const { own, changed } = view, wordsOf = ({ ids, text }) => ids.map(id => word(id, text));
+  const kept = changed && common(wordsOf(own), wordsOf(changed));
   $("summaries").classList.toggle("two", Boolean(changed));
   for (const [name, title] of [["own", changed ? "unchanged" : ""], ["changed", "with the change"]]) {
-    const { steps = [], logP } = view[name] ?? {}, box = $(name), paragraph = box.lastElementChild;
-    box.hidden = name === "changed" && !changed;
-    box.firstElementChild.textContent = [title, steps.length && `log P a word ${signed(logP / steps.length)}`].filter(Boolean).join(", ");
-    const words = steps.filter(({ id }) => id !== EOS), shown = paragraph.children;
-    let same = 0;
-    while (same < shown.length && same < words.length && Number(shown[same].dataset.id) === words[same].id) same++;
-    while (shown.length > same) shown[same].remove();
-    for (const { id } of words.slice(same)) {
-      const text = word(id), apart = shown.length && !/^[.,;:)\]%]$/.test(text) ? " " : "", place = shown.length;
-      const span = element("span", { className: "word" }, text), whole = element("span", {}, apart, span);
-      whole.dataset.id = id;
-      span.addEventListener("click", () => look(name, place));
-      paragraph.append(whole);
-    }
-    words.forEach(({ output }, t) => {
-      const { classList } = shown[t].lastChild;
-      classList.toggle("copied", output.generate < 0.5);
-      classList.toggle(name === "own" ? "gone" : "new", Boolean(kept) && !kept[name].has(t));
-    });
+    $(name).hidden = name === "changed" && !changed;
+    drawSummary(name, title, view[name] ?? {}, id => word(id, view[name].text), ({ output }, t) => ({
+      copied: output.generate < 0.5, [name === "own" ? "gone" : "new"]: Boolean(kept) && !kept[name].has(t),
+    }));
   }
   drawStep();
 }
 
-/** Places of the words that two summaries share in their order (the longest common subsequence), in each of them. */
-function common(a, b) {
-  const width = b.length + 1, longest = new Uint16Array((a.length + 1) * width), own = new Set(), changed = new Set();
-  for (let i = a.length - 1; i >= 0; i--)
-    for (let j = b.length - 1; j >= 0; j--)
-      longest[i * width + j] = a[i] === b[j] ? 1 + longest[(i + 1) * width + j + 1]
-        : Math.max(longest[(i + 1) * width + j], longest[i * width + j + 1]);
-  for (let i = 0, j = 0; i < a.length && j < b.length;) {
-    if (a[i] === b[j]) { own.add(i++); changed.add(j++); }
-    else if (longest[(i + 1) * width + j] >= longest[i * width + j + 1]) i++;
-    else j++;
-  }
-  return { own, changed };
-}
-
 function drawStep() {
-  const { steps = [] } = summary() ?? {}, count = steps.length;
-  view.step = Math.max(0, Math.min(view.step, count - 1));
-  const slider = $("step"), { id, p, output } = steps[view.step] ?? {};
-  slider.max = Math.max(0, count - 1);
-  slider.value = view.step;
-  for (const name of ["first", "back"]) $(name).disabled = view.step === 0;
-  for (const name of ["on", "last"]) $(name).disabled = view.step >= count - 1;
-  for (const here of document.querySelectorAll("#summaries .here")) here.classList.remove("here");
+  const { id, p, output } = drawStepper(summary()?.steps ?? [], id => word(id));
   if (!output) return;
-  const said = id === EOS ? "[EOS]" : word(id);
-  $("drawn").textContent = `Before “${said}” is written`;
-  $("place").textContent = `word ${view.step + 1} of ${count}`;
-  slider.setAttribute("aria-valuetext", `word ${view.step + 1} of ${count}: ${said}`);
-  const paragraph = $(view.looked).lastElementChild, here = paragraph.children[view.step]?.lastChild;
-  if (here) {
-    here.classList.add("here");
-    const place = here.offsetTop - paragraph.offsetTop;
-    if (place < paragraph.scrollTop || place > paragraph.scrollTop + paragraph.clientHeight - 30)
-      paragraph.scrollTop = place - paragraph.clientHeight / 2;
-  }
-  drawn = { alpha: onShownText(output.alpha), beta: onShownText(output.beta), gamma: onShownText(output.gamma), coverage: onShownText(output.coverage) };
+  const text = textNow();
+  if (view.shown !== text.rows) for (const _ of drawText(text));  // the changed one, or the reader's own again
+  drawn = Object.fromEntries(shadesOfRun().map(({ name, weights }) => [name, placed(weights(output, text), text)]));
+  drawn.units = placed(PAGE.attention.units.weights(output, text), text, true);
   drawWeights();
-  drawSlots(output);
+  drawInside(output);
+  for (const { id, rows } of PAGE.tables) $(id).replaceChildren(...rows(output, text));
   drawAttention();
   drawWords(output, id, p);
-  drawEquations(output);
+  drawValues(output);
 }
 
 let drawn;  // weights of the step, at the places of the text that is shown
 
+const shade = () => document.querySelector("[name=shade]:checked").value;
+
 function drawWeights() {
-  const shade = document.querySelector("[name=shade]:checked").value, weights = drawn[shade];
-  const most = shade === "coverage" ? Math.max(1, ...weights) : 1;
+  const chosen = shade(), weights = drawn[chosen], most = shadesOfRun().find(({ name }) => name === chosen).most?.(weights) ?? 1;
   view.spans.forEach((span, i) => {
-    const dark = Math.round(50 * Math.sqrt(weights[i] / most)) / 50;  // the root: small weights can be seen, too
+    const dark = Math.round(50 * Math.sqrt(Math.max(0, weights[i]) / most)) / 50;  // the root: small weights can be seen, too
     if (view.darks[i] === dark) return;
     view.darks[i] = dark;
     span.style.background = dark < 0.06 ? "" : `rgb(var(--looked) / ${dark})`;
@@ -326,61 +276,72 @@ function drawWeights() {
   });
   const erased = $("erased").value;
   view.bars.forEach((length, j) => {
-    length.style.width = `${2.1 * drawn.beta[j]}rem`;
+    length.style.width = `${2.1 * drawn.units[j]}rem`;
     length.parentElement.classList.toggle("erased", String(j) === erased);
     length.previousElementSibling.setAttribute("aria-pressed", String(String(j) === erased));
   });
 }
 
-const header = (...names) => element("tr", {}, ...names.map(name => element("th", { scope: "col", innerHTML: name })));
-const cells = (...contents) => element("tr", {}, ...contents.map(c => element("td", {}, ...[c].flat())));
-
-function drawSlots({ psi, gates, updates, norms, left }) {
-  $("slots").replaceChildren(header("slot", "read ψ (7)", "kept z (8)", "mean |u| (9)", "‖M(k)‖ (10)", "left of the first"),
-    ...Array.from(psi, (share, k) => cells(String(k + 1), [bar(share), number(share)], gates ? [bar(gates[k], "memory"), number(gates[k])] : "–",
-      updates ? number(updates[k]) : "–", norms[k].toFixed(2), [bar(left[k], "memory"), number(left[k])])));
+/** The words in sight, and where in the text they are. */
+function drawInside(output) {
+  if (!PAGE.inside) return;
+  const [first, end] = PAGE.inside(output), [before, until] = view.inside, { spans } = view;
+  for (let i = before; i < until; i++) spans[i]?.classList.remove("inside");
+  for (let i = first; i < end; i++) spans[i]?.classList.add("inside");
+  view.inside = [first, end];
+  const strip = $("strip"), { style } = strip.firstChild, share = i => `${100 * i / spans.length}%`;
+  strip.hidden = false;
+  Object.assign(style, { left: share(first), width: share(end - first) });
+  if (first !== before || end !== until) bringIntoView(spans[first], 2.5);
 }
 
 function drawAttention() {
-  const { alpha, beta, gamma, coverage } = drawn;
-  $("attention").replaceChildren(header("word", "cov (16)", "α (17)", "sentence", "β (3)", "γ (3)"),
-    ...highest(gamma, 6).map(i => {
-      const j = sentenceOf(i), line = cells(wordAt(i), number(coverage[i]), number(alpha[i]), String(j + 1), number(beta[j]), [bar(gamma[i]), number(gamma[i])]);
+  const { units } = PAGE.attention, [main, ...others] = shadesOfRun(), rest = others.toReversed();
+  const { rows } = textNow(), sentences = sentencesOfWords(rows), shown = rows.flat();
+  $("attention").replaceChildren(
+    header("word", ...rest.map(({ label, short = label }) => short), PAGE.unit, units.label, main.label),
+    ...highest(drawn[shade()], 6).map(i => {
+      const j = sentences(i), line = cells(shown[i], ...rest.map(({ name, format = number }) => format(drawn[name][i])), String(j + 1),
+        number(drawn.units[j]), withBar(drawn[main.name][i]));
       line.firstChild.className = "text";
       return line;
     }));
 }
 
-function sentenceOf(place) {
+/** A bar for each step, as high as its share; the one of now stands out. */
+const chart = (values, now) => element("div", { className: "chart", "aria-hidden": "true" }, ...values.map((share, t) => {
+  const made = element("i", { className: t === now ? "now" : "" });
+  made.style.height = `${Math.max(2, 100 * share)}%`;
+  return made;
+}));
+
+/** Of a place in a text, the row that it is in. */
+const sentencesOfWords = rows => place => {
   let j = 0;
-  for (let end = view.read.rows[0].length; place >= end; end += view.read.rows[++j].length);
+  for (let end = rows[0].length; place >= end; end += rows[++j].length);
   return j;
-}
+};
 
 function drawWords({ generate, best, barred }, id, p) {
-  $("switch").replaceChildren(element("span", {}, `copy ${number(1 - generate)}`), bar(generate), element("span", {}, `generate p = ${number(generate)} (13)`));
+  const columns = Object.entries(PAGE.next.columns).filter(([name]) => best[name]);
+  $("switch").hidden = generate === undefined;
+  if (generate !== undefined)
+    $("switch").replaceChildren(element("span", {}, `copy ${number(1 - generate)}`), bar(generate),
+      element("span", {}, `${PAGE.next.generate} = ${number(generate)} ${PAGE.next.by}`));
   const may = of => barred ? !barred.includes(of) : of === EOS;
   const cell = (pair, mixed) => pair ? element("span", {
     className: pair[0] === id ? "chosen" : mixed && !may(pair[0]) ? "barred" : "",
     title: mixed && !may(pair[0]) ? "barred: a symbol, the end of a summary that is too short, or a repetition" : "",
   }, `${word(pair[0])} ${number(pair[1])}`) : "";
-  $("words").replaceChildren(header("generated, P<sub>g</sub>", "copied, P<sub>c</sub> (14)", "both, P (15)"),
-    ...Array.from({ length: SHOWN }, (_, n) => cells(cell(best.generated[n]), cell(best.copied[n]), cell(best.mixed[n], true))),
-    cells(`written: ${word(id)}`, "", `P = ${number(p)}`));
+  const last = [`written: ${word(id)}`, ...Array(Math.max(0, columns.length - 2)).fill(""), `P = ${number(p)}`];
+  $("words").replaceChildren(header(...columns.map(([, label]) => label)),
+    ...Array.from({ length: SHOWN }, (_, n) => cells(...columns.map(([name]) => cell(best[name][n], name === "mixed")))),
+    cells(...(columns.length > 1 ? last : [last.join(", ")])));
   for (const td of $("words").querySelectorAll("td")) td.className = "text";
   $("words").lastChild.classList.add("chosen");
 }
 
-function drawEquations(output) {
-  [...$("equations").children].forEach((button, n) => {
-    button.querySelector(".value").textContent = EQUATIONS[n][2](output) || "nothing is written before the first read";
-    button.setAttribute("aria-checked", String(n === view.equation));
-    button.tabIndex = n === view.equation ? 0 : -1;
-  });
-  const lit = `e${EQUATIONS[view.equation][0]}-`;
-  for (const part of document.querySelectorAll("#picture g[id^=p]"))
-    if (/^p\d+-/.test(part.id)) part.classList.toggle("lit", part.id.includes(`-${lit}`));
-}
+const drawValues = output => drawEquations(PAGE.equations, PAGE.equations.map(([, , value]) => value(output, textNow())));
 
 // -------------------------------------------------------------------------------------------------------------- reader
 
@@ -390,24 +351,40 @@ function look(name, step) {
   showStrongest();
 }
 
-/** Bring the word of the largest weight into view, inside the text's own box alone. */
-function showStrongest() {
-  const article = $("text"), box = article.getBoundingClientRect();
-  const place = view.spans[highest(drawn.gamma, 1)[0]].getBoundingClientRect();
-  if (place.top < box.top || place.bottom > box.bottom) article.scrollTop += place.top - box.top - box.height / 3;
+/** Bring the word of the largest weight into view. */
+const showStrongest = () => bringIntoView(view.spans[highest(drawn[shadesOfRun()[0].name], 1)[0]], 3);
+
+/** Bring a word into view inside the text's own box alone, a share of its height below its top. */
+function bringIntoView(span, share) {
+  const article = $("text");
+  for (let n = 0; n < 2; n++) {  // rows far away get their true height once they are near
+    const box = article.getBoundingClientRect(), place = span.getBoundingClientRect();
+    if (place.top < box.top || place.bottom > box.bottom) article.scrollTop += place.top - box.top - box.height / share;
+  }
 }
 
 function light(equation) {
   view.equation = equation;
   const { output } = summary()?.steps[view.step] ?? {};
-  if (output) drawEquations(output);
+  if (output) drawValues(output);
 }
 
 const rewrite = () => view.document && begin(write);
 
 function clearChanges() {
-  for (const id of ["unwritten", "uncovered", "uncopied"]) $(id).checked = false;
-  for (const id of ["memory", "slot", "erased"]) $(id).value = "";
+  for (const { id } of controls()) if ($(id).type === "checkbox") $(id).checked = false; else $(id).value = "";
+}
+
+/** Erase a row of the text, or none (""). */
+function erase(row) {
+  $("erased").value = row;
+  $("erased").dispatchEvent(new Event("change"));
+}
+
+/** A control was moved. Of the changes of the text there is one at a time. */
+function choose({ id, text, gap }) {
+  if (text || gap) for (const other of controls()) if (other.id !== id && (other.text || other.gap)) $(other.id).value = "";
+  rewrite();
 }
 
 /** Begin with what the reader chose: one of the papers, or a text of their own. */
@@ -417,69 +394,77 @@ function start() {
   begin(async job => {
     if (!own) return read(job, DATA.papers[chosen], DATA.papers[chosen].source, chosen);
     say("reads …");
-    await read(job, await work(job, parseText($("pasted").value), n => say(`${n} sentences`)));
+    await read(job, await work(job, (PAGE.parse ?? parseText)($("pasted").value), n => say(`${n} sentences`)));
   });
 }
 
-const option = (value, text) => element("option", { value }, text);
+const fillList = ({ id, none, choices }) => $(id).replaceChildren(option("", none), ...choices().map(pair => option(...pair)));
+
+/** The controls of the changes, the kinds of shade and the tables that this model has. */
+function build() {
+  const { attention: { title, units }, changes, next, tables, readings } = PAGE, shades = shadesOfRun();
+  for (const control of changes) {
+    const input = control.choices ? element("select", { id: control.id }) : element("input", { id: control.id, type: "checkbox" });
+    const parts = control.choices ? [`${control.label} `, input] : [input, ` ${control.label}`];
+    $("erasing").before(element("label", { className: control.choices ? "" : "box" }, ...parts));
+    if (control.choices) fillList(control);
+  }
+  $("erasing").firstChild.textContent = `${PAGE.unit} erased `;
+  fillList(ERASED);
+  $("attention-name").textContent = title;
+  $("shades").append(...shades.map(({ name, label }, n) => element("label", { className: "box" },
+    element("input", { type: "radio", name: "shade", value: name, checked: n === 0 }), ` ${label}`)), element("span", {}, `bars: ${units.label}`));
+  $("words-name").textContent = next.title;
+  $("measure").hidden = !PAGE.erasesWords;
+  $("summaries").classList.toggle("short", DATA.decode.max_length <= 30);
+  for (const { id, title } of tables)
+    $("inside").append(element("section", { className: "card", "aria-labelledby": `${id}-name` }, element("h2", { id: `${id}-name` }, title),
+      element("div", { className: "wide", tabIndex: 0, role: "group", "aria-labelledby": `${id}-name` }, element("table", { id }))));
+  $("reading").replaceChildren(...(readings ?? []).map(({ label }, n) => option(n, label)));
+  $("reading").parentElement.hidden = !readings;
+}
+
+/** A control of what the run does not have cannot be used. */
+function allow() {
+  for (const { id, without } of PAGE.changes) $(id).disabled = Boolean(without?.());
+}
 
 function fillControls() {
-  const { decode, papers } = DATA, titled = papers.map(({ title }, i) => option(i, title || `Text ${i + 1}`));
-  $("paper").replaceChildren(...titled, option("own", "Your own text …"));
-  $("memory").replaceChildren(option("", "this text"), ...papers.map(({ title }, i) => option(i, title || `Text ${i + 1}`)));
-  $("slot").replaceChildren(option("", "none"), ...Array.from({ length: model.slots }, (_, k) => option(k, String(k + 1))));
+  const { decode } = DATA;
+  $("paper").replaceChildren(...titles().map(pair => option(...pair)), option("own", "Your own text …"));
   $("blocking").replaceChildren(option(0, "plain beam search"), option(decode.block_ngrams || 3, `no ${decode.block_ngrams || 3} words twice (blocking)`));
   $("blocking").value = decode.block_ngrams;
   for (const [id, value] of [["beam", decode.beam], ["least", decode.min_length], ["most", decode.max_length]])
     $(id).value = $(id).defaultValue = Math.min(value, Number($(id).max));
-  $("unwritten").disabled = !model.config.write;
-  $("about").textContent = `${(Object.values(model.weights).reduce((n, w) => n + w.data.length, 0) / 1e6).toFixed(1)} million weights`
+  $("about").textContent = `${millions(model.weights)}`
     + `${DATA.weights.rounded ? ", rounded to 16 bits: numbers differ from the library's in the fourth digit" : ""}.`;
-  $("equations").replaceChildren(...EQUATIONS.map(([n, formula], place) => {
-    const button = element("button", { type: "button", role: "radio", "aria-checked": "false", tabIndex: -1 },
-      element("b", {}, `(${n})`), element("span", { className: "line" },
-        element("span", { className: "formula", innerHTML: formula }), element("span", { className: "value" })));
-    button.addEventListener("click", () => light(place));
-    return button;
-  }));
+  fillEquations(PAGE.equations, light);
 }
 
 function listen() {
-  const move = step => look(view.looked, step);
-  const moves = { first: () => 0, back: () => view.step - 1, on: () => view.step + 1, last: () => Infinity };
-  for (const [id, to] of Object.entries(moves)) $(id).addEventListener("click", () => move(to()));
-  $("step").addEventListener("input", () => move(Number($("step").value)));
+  listenToSteps(step => look(view.looked, step));
   $("write").addEventListener("click", start);
   $("take").addEventListener("click", () => { $("paper").value = "own"; start(); });
   $("paper").addEventListener("change", () => $("paper").value === "own" ? ($("pasting").open = true, $("pasted").focus()) : start());
-  $("stop").addEventListener("click", () => { view.job++; $("stop").disabled = true; say("stopped"); });
+  $("measure").addEventListener("click", () => view.own?.done && begin(measure));
   $("undo").addEventListener("click", () => { clearChanges(); rewrite(); });
-  for (const id of ["unwritten", "uncovered", "uncopied", "memory", "slot", "erased"]) $(id).addEventListener("change", rewrite);
+  for (const control of controls()) $(control.id).addEventListener("change", () => choose(control));
   for (const id of ["blocking", "beam", "least", "most"])
     $(id).addEventListener("change", () => { if (view.own) view.own.done = false; rewrite(); });
-  for (const input of document.querySelectorAll("[name=shade]")) input.addEventListener("change", () => drawn && drawWeights());
-  $("equations").addEventListener("keydown", event => {
-    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!by) return;
-    event.preventDefault();
-    light((view.equation + by + EQUATIONS.length) % EQUATIONS.length);
-    $("equations").children[view.equation].focus();
-  });
-  document.addEventListener("keydown", event => {
-    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!by || event.ctrlKey || event.altKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
-    event.preventDefault();
-    move(view.step + by);
-  });
+  for (const input of document.querySelectorAll("[name=shade]")) input.addEventListener("change", () => { if (drawn) { drawWeights(); drawAttention(); } });
 }
 
 (async () => {
   say("unpacks the weights …");
   await new Promise(go => requestAnimationFrame(() => setTimeout(go)));  // the page is seen first
   loadRules(DATA.rules);
-  vocabulary = new Vocabulary(DATA.words);
-  model = new Mem2Mem(DATA.config, await unpacked(DATA.weights), SHOWN);
+  vocabulary = PAGE.vocabulary?.(DATA) ?? new Vocabulary(DATA.words);
+  const weights = await unpacked(DATA.weights), made = () => new PAGE.model({ ...DATA.config, ...reading().config }, weights, SHOWN);
+  model = made();
+  build();
+  allow();
   fillControls();
+  $("reading").addEventListener("change", () => { model = made(); encoded.clear(); allow(); start(); });
   listen();
   if (DATA.papers.length) start();
   else say("Paste a text.");

@@ -189,24 +189,46 @@ function readDocument({ names, sections, tokenised = false }, options) {
   return { rows, of };
 }
 
-/** The vocabulary with copy ids (`lib.data.vocabulary.Vocabulary`). */
-class Vocabulary {
-  constructor(words) {
-    this.words = words;
-    this.ids = new Map(words.map((word, id) => [word, id]));
+/** The same of an article, with a stop after every hundred sentences: options of `ArticleOptions`. */
+function* readArticle({ names, sections, tokenised = false }, { source_tokens: most, section_words: each, lower }) {
+  const rows = [], of = [];
+  let budget = most ?? Infinity;
+  for (const [i, section] of sections.entries()) {
+    for (const sentence of beginning(section, each ?? Infinity)) {
+      if (budget <= 0) return { rows, of };
+      for (const words of cutSentences([sentence], budget, { lower }, tokenised ? spacedWords : tokenize)) {
+        rows.push(words);
+        of.push(names[i]);
+        budget -= words.length;
+        if (rows.length % 100 === 0) yield rows.length;
+      }
+    }
   }
+  return { rows, of };
+}
 
-  /** Extended ids of rows of words, and the words that the vocabulary does not have, in the order of their ids. */
-  encode(rows) {
-    const unknown = new Map(), size = this.words.length;
-    const id = word => {
-      const known = this.ids.get(word) ?? unknown.get(word);
-      if (known !== undefined) return known;
-      unknown.set(word, size + unknown.size);
-      return size + unknown.size - 1;
-    };
-    return { sentences: rows.map(words => words.map(id)), unknown: [...unknown.keys()] };
+/** Whole sentences until there are so many words, counted by white space. */
+function beginning(sentences, words) {
+  let before = 0;
+  return sentences.filter(sentence => {
+    const stays = before < words;
+    before += stays ? splitWords(sentence).length : 0;
+    return stays;
+  });
+}
+
+/** The same of a text for a headline: its first sentences, digits as #. options: of `HeadlineOptions`. */
+function readHeadline({ names, sections, tokenised = false }, { sentences, source_tokens: most, lower, digits }) {
+  const cut = tokenised ? spacedWords : tokenize, first = sections.flatMap((section, i) => section.map(sentence => [sentence, names[i]]));
+  const rows = [], of = [];
+  let budget = most;
+  for (const [sentence, name] of first.slice(0, sentences)) {
+    if (budget <= 0) break;
+    const [words] = cutSentences([digits ? sentence.replaceAll("#", "0") : sentence], budget, { lower }, cut);
+    if (!words) continue;
+    rows.push(words.map(word => word === "<unk>" ? "[UNK]" : digits ? word.replace(/\p{Nd}/gv, "#") : word));
+    of.push(name);
+    budget -= words.length;
   }
-
-  word(id, unknown) { return id < this.words.length ? this.words[id] : unknown[id - this.words.length]; }
+  return { rows, of };
 }

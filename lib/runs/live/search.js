@@ -2,10 +2,8 @@
  *
  * A model has `first(document)`, the state before the first word, and `advance(tokens, states, document)`, which gives
  * for K hypotheses {states, outputs, features}; `distributions(outputs, features, document)` gives the P [V + extra]
- * of each.
+ * of each. It may have `control`, symbols that are no words of a summary, and `impossible(output)`, ids that cannot follow.
  */
-
-const PAD = 0, UNK = 1, BOS = 2, EOS = 3;
 
 /** Rules of a search, by the names of `DecodeConfig`: beam, min_length, max_length, length_penalty, length_offset,
  *  block_ngrams, forbidden. Lengths count words without [EOS]. */
@@ -45,7 +43,7 @@ class BeamSearch {
     const made = model.advance(tokens, open.map(h => h.state), document);
     const p = model.distributions(made.outputs, made.features, document);
     const found = open.flatMap((parent, k) => {
-      const output = made.outputs[k], barred = output.barred = this.barred(parent.ids);
+      const output = made.outputs[k], barred = output.barred = this.barred(parent.ids, output);
       return candidates(p[k], barred, most).map(word =>
         ({ word, logP: parent.logP + Math.log(p[k][word]), parent, state: made.states[k], output }));
     });
@@ -63,12 +61,13 @@ class BeamSearch {
     return this.open.length > 0 && length <= rules.max_length && worst < rank(rules, this.open[0].logP, length);
   }
 
-  /** Words that may not follow `ids`; null: only [EOS] may, however improbable it is. */
-  barred(ids) {
-    const { rules, length } = this;
+  /** Words that may not follow `ids`; null: only [EOS] may, however improbable it is. N-grams pass over symbols. */
+  barred(ids, output) {
+    const { rules, length, model } = this, { control } = model;
     if (length > rules.max_length) return null;
-    const repeated = rules.block_ngrams ? repeating(ids, rules.block_ngrams) : [];
-    return [...rules.forbidden, ...(length <= rules.min_length ? [EOS] : []), ...repeated];
+    const words = control ? ids.filter(id => !control.includes(id)) : ids;
+    const repeated = rules.block_ngrams ? repeating(words, rules.block_ngrams) : [];
+    return [...rules.forbidden, ...(length <= rules.min_length ? [EOS] : []), ...repeated, ...model.impossible?.(output) ?? []];
   }
 }
 
@@ -84,6 +83,14 @@ function* search(model, document, rules) {
   const run = new BeamSearch(model, document, rules);
   while (run.step()) yield run;
   return run.best;
+}
+
+/** The steps that led to a hypothesis; of one that has ended [EOS] is the last. */
+function stepsOf(best) {
+  const steps = [];
+  for (let h = best; h.parent; h = h.parent)
+    steps.unshift({ id: h.score === undefined ? h.ids.at(-1) : EOS, p: Math.exp(h.logP - h.parent.logP), output: h.output });
+  return steps;
 }
 
 /** log P of every word of `ids` and of the [EOS] behind them, with a stop after every fourth. cut: without [EOS]. */

@@ -1,0 +1,62 @@
+/* What the page of Mem2Mem shows of a step, and what can be changed: the parts that `page.js` asks for. */
+
+const PAGE = {
+  model: Mem2Mem,
+  *read(text, options) { return readDocument(text, options); },
+  unit: "sentence",
+
+  /** Equations of a step in their order: number, formula, and a value of an output for people. */
+  equations: [
+    [8, "z<sup>k</sup> = σ(W<sub>z1</sub>h<sup>(d)</sup> + W<sub>z2</sub>m + W<sub>z3</sub>M<sub>D</sub>(k))",
+      o => o.gates ? `keeps ${shares(o.gates)}` : UNWRITTEN],
+    [9, "u<sup>k</sup> = tanh(W<sub>u1</sub>h<sup>(d)</sup> + W<sub>u2</sub>m + W<sub>u3</sub>M<sub>D</sub>(k))",
+      o => o.updates ? `mean |u| ${range(o.updates)}` : UNWRITTEN],
+    [10, "M<sub>D</sub>(k) := z<sup>k</sup> ⊙ M<sub>D</sub>(k) + (1 − z<sup>k</sup>) ⊙ u<sup>k</sup>",
+      o => `of the first memory ${shares(o.left)} left`],
+    [7, "ψ = Attn(h<sup>(d)</sup>, M<sub>D</sub>), m = Σ ψ<sub>k</sub>M<sub>D</sub>(k), h<sup>(m)</sup> = W<sub>m</sub>[h<sup>(d)</sup>; m]",
+      o => { const k = highest(o.psi, 1)[0]; return `most from slot ${k + 1}: ${number(o.psi[k])}`; }],
+    [16, "cov<sub>t</sub> = Σ<sub>t′&lt;t</sub> α<sub>t′</sub>", o => largestWord(o.coverage)],
+    [17, "α<sub>i</sub> = softmax<sub>i</sub>(v<sup>⊤</sup>tanh(W<sub>e</sub>h<sub>i</sub> + W<sub>d</sub>h<sup>(m)</sup> + w<sub>c</sub>cov<sub>i</sub>))",
+      o => largestWord(o.alpha)],
+    [3, "γ<sub>i</sub> ∝ β<sub>sen(i)</sub>α<sub>i</sub>, c = Σ γ<sub>i</sub>h<sub>i</sub>", o => largestWord(o.gamma)],
+    [13, "P<sub>g</sub> = softmax(V(V′[h<sup>(m)</sup>; c] + b) + b′), p = σ(w<sub>c</sub>c + w<sub>d</sub>h<sup>(m)</sup> + w<sub>x</sub>x′)",
+      o => `p = ${number(o.generate)}: generate`],
+    [14, "P<sub>c</sub>(w) = Σ<sub>i: x<sub>i</sub> = w</sub> γ<sub>i</sub>", o => bestOf(o.best.copied)],
+    [15, "P = pP<sub>g</sub> + (1 − p)P<sub>c</sub>", o => bestOf(o.best.mixed)],
+  ],
+
+  /** Weights of the words; the first shades them at the start and orders the table. */
+  attention: {
+    title: "Attention over the text: (3), (16), (17)",
+    shades: [
+      { name: "gamma", label: "γ (3)", weights: o => o.gamma },
+      { name: "alpha", label: "α (17)", weights: o => o.alpha },
+      { name: "coverage", label: "coverage (16)", short: "cov (16)", weights: o => o.coverage, most: weights => weights.reduce((a, b) => Math.max(a, b), 1) },
+    ],
+    units: { label: "β (3)", weights: o => o.beta },
+  },
+
+  next: {
+    title: "The next word: (13) to (15)", generate: "generate p", by: "(13)",
+    columns: { generated: "generated, P<sub>g</sub>", copied: "copied, P<sub>c</sub> (14)", mixed: "both, P (15)" },
+  },
+
+  tables: [{
+    id: "slots", title: "Memory: read (7), written (8) to (10)",
+    rows: ({ psi, gates, updates, norms, left }) => [
+      header("slot", "read ψ (7)", "kept z (8)", "mean |u| (9)", "‖M(k)‖ (10)", "left of the first"),
+      ...Array.from(psi, (share, k) => cells(String(k + 1), withBar(share), gates ? withBar(gates[k], "memory") : "–",
+        updates ? number(updates[k]) : "–", norms[k].toFixed(2), withBar(left[k], "memory"))),
+    ],
+  }],
+
+  changes: [
+    { id: "unwritten", label: "memory not written", change: () => ({ written: false }), without: () => !model.config.write },
+    { id: "uncovered", label: "coverage off", change: () => ({ covered: false }) },
+    { id: "uncopied", label: "copying off", change: () => ({ copying: false }) },
+    { id: "memory", label: "memory of", none: "this text", choices: () => titles(), paper: ({ memory }) => ({ memory }) },
+    { id: "slot", label: "slot erased", none: "none", choices: () => numbered(model.slots), change: slot => ({ erasedSlot: slot }) },
+  ],
+};
+
+const UNWRITTEN = "nothing is written before the first read";

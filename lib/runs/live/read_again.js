@@ -1,0 +1,145 @@
+/* Read-Again as `lib.models.read_again` has it: an encoder that reads a text once or twice, one step of the decoder for K
+ * hypotheses, which generates or copies by one softmax.
+ *
+ * N source words, states of d numbers, embeddings of e, a vocabulary of Y words that are written.
+ */
+
+/** Changes of a model. copying; fromContext: whether a copied word enters by its context (15), otherwise as [UNK];
+ *  told: whether the second read has the vector of the text; averaged: whether every word has the mean importance. */
+const READ_TWICE = { copying: true, fromContext: true, told: true, averaged: false };
+
+class ReadAgain {
+  /** config: of the run's model; weights: {name: {data, shape}}. shown: words of P_g, P_c and P that an output has. */
+  constructor(config, weights, shown = 0) {
+    Object.assign(this, { config, weights, shown, size: config.vocab_size, d: config.hidden });
+    this.attention = new Attention(weights, "attention", "concat");
+    this.change = READ_TWICE;
+  }
+
+  /** The same model with changes; `told` and `averaged` change what is encoded. */
+  with(change) { return Object.assign(Object.create(this), { change: { ...READ_TWICE, ...change } }); }
+
+  through(layer, rows, n) { return linear(this.weights[`${layer}.weight`], rows, n, this.weights[`${layer}.bias`]); }
+
+  // ------------------------------------------------------------------------------------------------------ encoder
+
+  /** What is made once of a text, with stops. sentences: extended ids; read: those that the encoder reads. */
+  *encode({ sentences, unknown, read }) {
+    const source = sentences.flat(), N = source.length, embedded = embed(this.weights["source_embedding.weight"], (read ?? sentences).flat());
+    const { first, states, last, importance } = yield* this.read(embedded, N);
+    const contexts = this.config.copy ? this.through("word", states, N).map(tanh) : null;  // (15)
+    const document = {
+      sentences, unknown, read, source, N, extra: unknown.length, states, contexts, importance, text: first.last,
+      keys: this.attention.keys(states, N), hidden: this.through("bridge", last, 1).map(tanh), cell: new Float32Array(this.d),
+    };
+    if (this.shown && contexts) document.near = this.nearest(document);
+    return document;
+  }
+
+  /** The reads: the first one, the states [N, d] of the words and the last of them, and alpha of a GRU that reads again. */
+  *read(embedded, N) {
+    const { config: { encoder }, weights, d } = this, gru = encoder === "gru" || encoder === "read-again gru";
+    if (encoder === "bidirectional gru") {
+      const both = bidirectional(weights, "first_read", embedded, N);
+      return { first: both, ...both, importance: null };
+    }
+    const first = gru ? gruStates(weights, "first_read", embedded, N) : ended(yield* lstm(weights, "first_read", embedded, N));
+    if (!encoder.startsWith("read-again")) return { first, ...first, importance: null };
+    const text = this.change.told ? first.last : new Float32Array(d);
+    if (!gru) {  // (8)
+      const again = beside(beside(embedded, first.states, N), stacked(Array(N).fill(text)), N);
+      return { first, ...ended(yield* lstm(weights, "second_read", again, N)), importance: null };
+    }
+    const alpha = this.importance(first.states, text, embedded, N);
+    return { first, ...gruStates(weights, "second_read.gru", embedded, N, alpha.each), importance: alpha.mean };
+  }
+
+  /** (5): alpha of each word in each dimension [N, d], and its mean over dimensions [N]. */
+  importance(first, text, embedded, N) {
+    const { config, d, change } = this, own = this.through("importance_word", first, N), width = own.length / N;
+    const ofText = this.through("importance_text", text, 1), ofInput = this.through("importance_input", embedded, N);
+    const squash = config.importance === "tanh" ? tanh : gate;
+    let alpha = own.map((x, at) => squash(x + ofText[at % width] + ofInput[at]));
+    if (change.averaged) {
+      const mean = weightedSum(new Float64Array(N).fill(1 / N), alpha, width);
+      alpha = alpha.map((_, at) => mean[at % width]);
+    }
+    const each = new Float32Array(N * d), mean = Array.from({ length: N }, (_, i) => row(alpha, width, i).reduce((a, b) => a + b, 0) / width);
+    for (let at = 0; at < each.length; at++) each[at] = width === d ? alpha[at] : alpha[Math.floor(at / d)];
+    return { each, mean };
+  }
+
+  /** Of each unknown word its first place, and the words of Y whose embeddings are nearest to p there, by cosine. */
+  nearest({ source, contexts, extra }) {
+    const { data, shape: [Y, e] } = this.weights["target_embedding.weight"], cosines = new Float64Array(Y);
+    const norms = this.norms ??= Array.from({ length: Y }, (_, id) => Math.hypot(...row(data, e, id)));
+    return Array.from({ length: extra }, (_, n) => {
+      const place = source.indexOf(this.size + n), p = row(contexts, e, place), norm = Math.hypot(...p);
+      for (let id = 4; id < Y; id++) {  // no symbols
+        let sum = 0;
+        for (let j = 0, at = id * e; j < e; j++, at++) sum += p[j] * data[at];
+        cosines[id] = 2 + sum / (norm * norms[id]);  // `largest` looks above 0
+      }
+      return { place, norm, words: largest(cosines, 3).map(id => [id, cosines[id] - 2]) };
+    });
+  }
+
+  // ------------------------------------------------------------------------------------------------------ decoder
+
+  first({ hidden, cell }) { return { hidden, cell }; }
+
+  /** Read K words: new states, outputs (what is seen before the next word) and features [K, d], which are the states. */
+  advance(tokens, states, document) {
+    const K = tokens.length, { d } = this, entered = tokens.map(id => this.entering(id, document));
+    const before = stacked(states.map(s => s.hidden)), queries = this.attention.queries(before, K), A = queries.length / K;
+    const betas = states.map((_, k) => this.attention.weights(row(queries, A, k), document.keys, document.N));  // (14)
+    const contexts = betas.map(beta => weightedSum(beta, document.states, d));  // (13)
+    const inputs = beside(stacked(entered.map(x => x.embedded)), stacked(contexts), K);
+    const { hidden, cell } = lstmStep(this.weights, "decoder", inputs, before, stacked(states.map(s => s.cell)), K, "");  // (12)
+    const copies = this.copyScores(hidden, document, K);
+    const outputs = betas.map((beta, k) => ({
+      beta, copyScores: copies[k], input: tokens[k], from: entered[k].place, context: meanSize(contexts[k]), state: meanSize(row(hidden, d, k)),
+    }));
+    return { states: outputs.map((_, k) => ({ hidden: row(hidden, d, k), cell: row(cell, d, k) })), outputs, features: hidden };
+  }
+
+  /** (15): a word of Y from its table, another from where it first stands in the text, its `place`. */
+  entering(id, { source, contexts }) {
+    const place = id >= this.size && contexts && this.change.fromContext ? source.indexOf(id) : -1;
+    if (place >= 0) return { embedded: row(contexts, contexts.length / source.length, place), place };
+    return { embedded: embed(this.weights["target_embedding.weight"], [id]), place: null };
+  }
+
+  /** k of (16): of each hypothesis the scores of the words of the text; null where nothing is copied. */
+  copyScores(hidden, { contexts, N }, K) {
+    if (!contexts || !this.change.copying) return Array(K).fill(null);
+    const queries = linear(this.weights["copy_query.weight"], hidden, K), e = queries.length / K;
+    return Array.from({ length: K }, (_, k) =>
+      linear({ data: contexts, shape: [N, e] }, row(queries, e, k), 1));
+  }
+
+  /** (16), (17): P [Y + extra] of each output: one softmax over words and places. An output gets what copying gives to
+   *  each place, `generate`, its words of the largest shares, and the largest scores. */
+  distributions(outputs, features, document) {
+    const K = outputs.length, scores = this.through("vocabulary", features, K);
+    return outputs.map((output, k) => {
+      const own = Float64Array.from(row(scores, this.size, k)), { copyScores } = output, { source, N } = document;
+      const copied = Float64Array.from(copyScores ?? new Float64Array(N).fill(-Infinity));
+      output.scores = { g: own.reduce((a, b) => Math.max(a, b), -Infinity), k: copied.reduce((a, b) => Math.max(a, b), -Infinity) };
+      const both = new Float64Array(own.length + N);
+      both.set(own);
+      both.set(copied, own.length);
+      softmax(both);
+      const generated = both.subarray(0, own.length), p = new Float64Array(own.length + document.extra);
+      p.set(generated);
+      output.copied = both.slice(own.length);
+      output.generate = generated.reduce((a, b) => a + b, 0);
+      source.forEach((id, i) => { p[id] += output.copied[i]; });
+      if (this.shown) output.best = bestWords(generated, output.copied, p, source, this.shown);
+      return p;
+    });
+  }
+}
+
+/** States [N, d] and their last one of an LSTM's. */
+const ended = ({ states, last }) => ({ states, last: last.hidden });

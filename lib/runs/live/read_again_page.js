@@ -1,0 +1,84 @@
+/* What the page of Read-Again shows of a step, and what can be changed: the parts that `page.js` asks for. */
+
+const PAGE = {
+  model: ReadAgain,
+  *read(text, options) { return readHeadline(text, options); },
+  vocabulary: data => new Vocabulary(data.words, data.source_words),
+  unit: "sentence",
+  erasesWords: true,
+
+  get equations() { return EQUATIONS.filter(([, , , has]) => has?.() ?? true); },
+
+  attention: {
+    title: "Attention (14), copying (16), importance",
+    shades: [
+      { name: "beta", label: "β (14)", weights: o => o.beta },
+      { name: "copied", label: "copied from here (17)", short: "copied (17)", weights: o => o.copied },
+      { name: "importance", label: "importance α (5)", short: "α (5)", weights: (o, text) => importanceOf(text), without: () => model.config.encoder !== "read-again gru" },
+      { name: "worth", label: "what log P loses without the word", short: "log P lost", weights: (o, text) => worthOf(text), format: x => signed(x),
+        most: weights => weights.reduce((a, b) => Math.max(a, b), 1e-6) },
+    ],
+    units: { label: "β of the sentence", weights: (o, text) => byRow(o.beta, text) },
+  },
+
+  next: {
+    title: "The next word: (16), (17)", generate: "generate", by: "(17)",
+    columns: { generated: "generated", copied: "copied", mixed: "both, P (17)" },
+  },
+
+  tables: [{
+    id: "contexts", title: "Words that the decoder's vocabulary lacks: (15)",
+    rows: (o, text) => {
+      const { near } = documentNow();
+      if (!near?.length) return [cells(near ? "every word of this text is in the decoder's vocabulary" : "this run copies no words")];
+      return [header("word", "the encoder reads", "copied now (17)", "nearest words of Y to its p (15)"),
+        ...near.map(({ place, words }, n) => {
+          const copied = text.ids.sentences.flat().reduce((sum, id, i) => id === model.size + n ? sum + o.copied[i] : sum, 0);
+          const line = cells(text.words[place], text.ids.read?.flat()[place] === UNK ? "[UNK]" : "the word", withBar(copied),
+            words.map(([id, cosine]) => `${word(id)} ${cosine.toFixed(2)}`).join(", "));
+          for (const td of [line.firstChild, line.lastChild]) td.className = "text";
+          if (o.from === place) line.classList.add("chosen");
+          return line;
+        })];
+    },
+  }],
+
+  changes: [
+    { id: "uncopied", label: "copying off", change: () => ({ copying: false }), without: () => !model.config.copy },
+    { id: "unembedded", label: "[UNK] in place of p (15)", change: () => ({ fromContext: false }), without: () => !model.config.copy },
+    { id: "untold", label: "the second read is not told of the text", change: () => ({ told: false }), anew: true,
+      without: () => !model.config.encoder.startsWith("read-again") },
+    { id: "averaged", label: "importance averaged", change: () => ({ averaged: true }), anew: true, without: () => model.config.encoder !== "read-again gru" },
+    { id: "word", label: "word erased", none: "none", gap: withoutWord,
+      choices: () => (view.read?.words ?? []).map((text, i) => [i, `${i + 1} ${text}`]) },
+  ],
+};
+
+const readsAgain = kind => () => model.config.encoder === `read-again ${kind}`;
+const isGru = () => model.config.encoder.endsWith("gru");
+
+/** Equations of the encoder that the run has, and of a step, in their order. */
+const EQUATIONS = [
+  [2, "h<sup>1</sup><sub>i</sub> = GRU<sup>1</sup>(x<sub>i</sub>, h<sup>1</sup><sub>i−1</sub>)", () => firstRead(), isGru],
+  [7, "h<sup>1</sup><sub>i</sub> = LSTM<sup>1</sup>(x<sub>i</sub>, h<sup>1</sup><sub>i−1</sub>)", () => firstRead(), () => !isGru()],
+  [5, "α<sub>i</sub> = squash(W<sub>e</sub>h<sup>1</sup><sub>i</sub> + U<sub>e</sub>h<sup>1</sup><sub>n</sub> + V<sub>e</sub>x<sub>i</sub>)",
+    (o, text) => largestWord(importanceOf(text)), readsAgain("gru")],
+  [4, "h<sup>2</sup><sub>i</sub> = (1 − α<sub>i</sub>) ⊙ h<sup>2</sup><sub>i−1</sub> + α<sub>i</sub> ⊙ GRU<sup>2</sup>(x<sub>i</sub>, h<sup>2</sup><sub>i−1</sub>)",
+    () => secondRead(), readsAgain("gru")],
+  [8, "h<sup>2</sup><sub>i</sub> = LSTM<sup>2</sup>([x<sub>i</sub>; h<sup>1</sup><sub>i</sub>; h<sup>1</sup><sub>n</sub>], h<sup>2</sup><sub>i−1</sub>)", () => secondRead(), readsAgain("lstm")],
+  [15, "y<sub>t−1</sub>: its row of Y, or p<sub>i</sub> = tanh(W<sub>c</sub>h<sub>i</sub> + b<sub>c</sub>) where it first stands",
+    o => o.from === null ? `${word(o.input)}: of the table` : `${word(o.input)}: p of word ${o.from + 1}`],
+  [14, "β<sub>ti</sub> = softmax<sub>i</sub>(v<sub>a</sub><sup>⊤</sup>tanh(W<sub>a</sub>s<sub>t−1</sub> + U<sub>a</sub>h<sub>i</sub>))", o => largestWord(o.beta)],
+  [13, "c<sub>t</sub> = Σ β<sub>ti</sub>h<sub>i</sub>", o => `mean |c| ${number(o.context)}`],
+  [12, "s<sub>t</sub> = LSTM(s<sub>t−1</sub>, [y<sub>t−1</sub>; c<sub>t</sub>])", o => `mean |s| ${number(o.state)}`],
+  [16, "g = W<sub>o</sub>s<sub>t</sub> + b<sub>o</sub>, k<sub>i</sub> = p<sub>i</sub><sup>⊤</sup>W<sub>k</sub>s<sub>t</sub>",
+    o => `largest g ${o.scores.g.toFixed(2)}, k ${Number.isFinite(o.scores.k) ? o.scores.k.toFixed(2) : "–"}`],
+  [17, "P(w) = (e<sup>g<sub>w</sub></sup> + Σ<sub>i: x<sub>i</sub> = w</sub> e<sup>k<sub>i</sub></sup>) / Z", o => bestOf(o.best.mixed)],
+];
+
+const documentNow = () => summary()?.document ?? view.document;
+const importanceOf = ({ words }) => documentNow().importance ?? words.map(() => 0);
+const worthOf = ({ words, gap }) => !view.read.worth ? words.map(() => 0)
+  : gap ? view.read.worth.filter((_, i) => i < gap.at || i >= gap.at + gap.size) : view.read.worth;
+const firstRead = () => `its last state: mean |h| ${number(meanSize(documentNow().text))}`;
+const secondRead = () => `mean |h| ${number(meanSize(documentNow().states))}`;

@@ -1,0 +1,94 @@
+/* What the page of windowed attention shows of a step, and what can be changed: the parts that `page.js` asks for. */
+
+const PAGE = {
+  model: Windowed,
+  *read(text, options) { return yield* readArticle(text, options); },
+  unit: "sentence",
+  says: { [SLIDE]: "→" },
+  readings: [
+    { label: "as in training", config: {}, options: {} },
+    { label: "every word, window by window", config: { encode: "stream" }, options: { source_tokens: null, section_words: null } },
+  ],
+  inside: o => [o.begin, o.end],
+
+  equations: [
+    [1, "n = 1 + ⌈(T<sub>x</sub> − ws) / ss⌉", (o, text) => `${text.words.length.toLocaleString("en")} words: n = ${o.last + 1}`],
+    [5, "h<sub>j</sub> = [→h<sub>j</sub>; ←h<sub>j</sub>], s<sub>0</sub> = [→h<sub>T<sub>x</sub></sub>; ←h<sub>1</sub>]",
+      () => `of ${model.d} numbers${model.streams ? ", window for window" : ""}`],
+    [6, "s<sub>t</sub> = LSTM(s<sub>t−1</sub>, e(y<sub>t−1</sub>))", o => `${word(o.input)} enters; mean |s| ${number(o.state)}`],
+    [7, "w<sub>t</sub> = min(w<sub>t−1</sub> + [y<sub>t−1</sub> = →], n)", o => o.isStatic ? "not used" : windowNow(o)],
+    [14, "static windows end after shares of the words", o => o.isStatic ? windowNow(o) : "not used"],
+    [8, "e<sub>tj</sub> = s<sub>t</sub><sup>⊤</sup>h<sub>j</sub>", o => `largest ${o.score.toFixed(2)}`],
+    [9, "α<sub>tj</sub> = softmax<sub>j</sub>(e<sub>tj</sub>), c<sub>t</sub> = Σ α<sub>tj</sub>h<sub>j</sub>, j in the window",
+      o => { const i = highest(o.alpha, 1)[0]; return `largest ${number(o.alpha[i])}, ${wordAt(o.begin + i)}`; }],
+    [10, "a<sub>t</sub> = W<sub>a</sub>tanh([c<sub>t</sub>; s<sub>t</sub>]) + b, l<sub>t</sub> = E(W<sub>e</sub>a<sub>t</sub> + b<sub>e</sub>) + b<sub>v</sub>",
+      o => `largest l ${o.logit.toFixed(2)}`],
+    [11, "P<sub>g</sub> = softmax(l<sub>t</sub>)", o => bestOf(o.best.generated)],
+    [12, "p<sub>t</sub> = σ(q<sup>⊤</sup>[a<sub>t</sub>; s<sub>t−1</sub>; e(y<sub>t−1</sub>)] + b<sub>p</sub>), P = p<sub>t</sub>P<sub>g</sub> + (1 − p<sub>t</sub>)P<sub>c</sub>",
+      o => `p = ${number(o.generate)}; ${bestOf(o.best.mixed)}`],
+  ],
+
+  attention: {
+    title: "Attention in the window: (8), (9)",
+    shades: [
+      { name: "alpha", label: "α (9)", weights: (o, text) => overText([o], text) },
+      { name: "total", label: "α of all steps so far", short: "so far", most: weights => weights.reduce((a, b) => Math.max(a, b), 1),
+        weights: (o, text) => overText(summary().steps.slice(0, view.step + 1).map(step => step.output), text) },
+    ],
+    units: { label: "α of the sentence", weights: (o, text) => byRow(overText([o], text), text) },
+  },
+
+  next: {
+    title: "The next word or symbol: (10) to (12)", generate: "generate p", by: "(12)",
+    columns: { generated: "generated, P<sub>g</sub> (11)", copied: "copied, P<sub>c</sub>", mixed: "both, P (12)" },
+  },
+
+  tables: [
+    {
+      id: "slides", title: "The symbol →, which moves the window",
+      rows: o => [element("tr", {}, element("td", {}, "P(→) now: ", ...withBar(o.slide, "memory"))),
+        element("tr", {}, element("td", {}, chart(summary().steps.map(step => step.output.slide), view.step)))],
+    },
+    {
+      id: "windows", title: "Windows: (1), (7)",
+      rows: (o, text) => {
+        const { steps } = summary(), near = n => o.last < 8 || Math.abs(n - o.window) < 4, { window, stride } = model.config;
+        const count = n => steps.filter(({ id, output }) => output.window === n && isWritten(id)).length;
+        if (window === null) return [cells("this run has none: it attends to every word")];
+        return [header("window", "words of the text", "words written in it"),
+          ...Array.from({ length: o.last + 1 }, (_, n) => n).filter(near).map(n => {
+            const line = cells(String(n + 1), `${n * stride + 1} to ${Math.min(n * stride + window, text.words.length)}`, String(count(n)));
+            if (n === o.window) line.className = "chosen";
+            return line;
+          })];
+      },
+    },
+  ],
+
+  changes: [
+    { id: "uncopied", label: "copying off", change: () => ({ copying: false }) },
+    { id: "barred", label: "→ barred", rules: () => ({ forbidden: [...DATA.decode.forbidden, SLIDE] }), without: () => windowless() },
+    { id: "stays", label: "window stays at the first", change: () => ({ stays: true }), without: () => windowless() },
+    { id: "static", label: "windows by shares of the words (14)", change: () => ({ windowing: "static" }),
+      without: () => windowless() || model.config.windowing === "static" },
+    { id: "everything", label: "every word in sight", change: () => ({ everything: true }), without: () => windowless() || model.streams },
+    { id: "order", label: "sections", none: "in their order", choices: () => [[0, "the last one first"], [1, "backwards"]], text: reordered },
+  ],
+};
+
+const windowless = () => model.config.window === null;
+const windowNow = o => `window ${o.window + 1} of ${o.last + 1}`;
+
+/** A text with its last section first, or (1) with all sections backwards. */
+function reordered(text, backwards) {
+  const { sections, names } = text, places = sections.map((_, i) => i);
+  const order = backwards ? places.toReversed() : [places.at(-1), ...places.slice(0, -1)];
+  return { ...text, sections: order.map(i => sections[i]), names: order.map(i => names[i]) };
+}
+
+/** Weights in windows, at the places of the whole text, summed over outputs. */
+function overText(outputs, { words }) {
+  const weights = new Float64Array(words.length);
+  for (const { alpha, begin } of outputs) for (let i = 0; i < alpha.length; i++) weights[begin + i] += alpha[i];
+  return weights;
+}
