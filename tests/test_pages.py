@@ -1,14 +1,17 @@
 """What the pages use to check themselves: parameters, equations, figures."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import torch
 
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
+from lib.evaluation.metrics import repeated_ngrams
 from lib.pages.checks import CheckError, Checks, gradients
 from lib.pages.figures import (
     PLOTS,
@@ -39,7 +42,9 @@ from lib.pages.shown import ShownSource, clip, figures_folder, show_source
 from lib.pages.summaries import summary_table
 from lib.papers import open_run
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.system.files import project_root, write_whole
+from lib.results.scores import score_systems
+from lib.runs.search import batches, written
+from lib.system.files import project_root, trained_folder, write_whole
 from lib.system.threads import torch_threads
 from lib.tasks.task import learn
 from tests.conftest import batch_of, tiny_model
@@ -308,6 +313,20 @@ def test_gradients_by_name():
     assert gradients(model, 3 * model(torch.tensor([[1.0, 2.0]])).sum())["weight"].tolist() == [[3.0, 6.0]]
 
 
+def test_maximum_attention_counts_from_one():
+    (ax, _) = maximum_attention(places=[0, 5], weights=[1.0, 0.5], windows=[0, 1], words=6, window=3, stride=3).axes
+    assert ax.collections[0].get_offsets().tolist() == [[1, 1], [6, 2]]
+    assert [(bar.get_x(), bar.get_width()) for bar in ax.patches] == [(0.5, 3), (3.5, 3)]
+    assert (ax.get_xlim(), ax.get_ylim()) == ((0.5, 6.5), (2.5, 0.5))
+
+
+def test_a_loss_that_falls_a_hundredfold_has_a_logarithmic_axis():
+    metrics = [{"step": n, "split": "train", "loss": 3.0, "nll": 3 / n, "comp": 9 / 20**n} for n in (1, 2, 3)]
+    nll, comp = loss_curves(metrics, halved=[2]).axes
+    assert (nll.get_yscale(), comp.get_yscale()) == ("linear", "log")
+    assert [line.get_xdata() for line in nll.lines if line.get_linestyle() == ":"] == [[2, 2]]
+
+
 def test_loss_curves_of_terms_that_only_training_has():
     metrics = [
         {"step": 1, "split": "train", "loss": 3.0, "nll": 2.0, "source_nll": 4.0, "seconds": 1.0},
@@ -370,3 +389,20 @@ def test_the_facts_and_losses_of_a_run():
     assert list(losses) == ["nll"] and losses.index.name == "step" and 6 <= len(losses) <= 16
     losses = validation_losses(open_run(project_root() / "trained" / "mem2mem"))
     assert {"nll", "comp", "read"} <= set(losses)
+
+
+@pytest.mark.long
+def test_what_is_repeated_although_trigrams_of_pieces_are_blocked():
+    """By the hierarchical transformer, on the papers of the comparison."""
+    papers = unseen_papers(load_corpus("pmc-sample"), 30)
+    run = open_run(trained_folder("hierarchical_transformer"))
+    split, rule = run.encode(papers), replace(run.decode, block_ngrams=3)
+    found = list(written(run.model, batches(run.model, split, 16, run.vocabulary), rule))
+    assert not any(repeated_ngrams(best.ids)[0] for best in found)
+    summaries = {"HT": [run.vocabulary.sentences(best.ids) for best in found]}
+    options = open_run(trained_folder("mem2mem")).options
+    counts = np.array(score_systems(summaries, papers, options, 200)["HT"]["repeated"])
+    repeated, every = counts.sum(0)
+    page = (project_root() / "notebooks" / "compare.py").read_text(encoding="utf-8")
+    most = np.sort(counts[:, 0])[-3:].sum()
+    assert f"of {every:,} trigrams of words and marks {repeated} are, {most} of them in three of the 30" in page

@@ -8,7 +8,7 @@ import sys
 import tomllib
 from collections import Counter
 from graphlib import TopologicalSorter
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -549,3 +549,14 @@ def test_a_wrong_parameter_stops_the_page(page, parameters, message, tmp_path, m
     )
     assert result.returncode == 1
     assert message in result.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_no_text_ends_with_a_heading_before_a_function(page):
+    """Jupytext takes the heading for a comment and counts other empty lines before the function than the source has:
+    JupyterLab then refuses a page that is newer than its source."""
+    cells = notebook(page)["cells"]
+    for text, code in pairwise(cells):
+        if text["cell_type"] == "markdown" and code["cell_type"] == "code":
+            defines = "".join(code["source"]).startswith(("def ", "class ", "@"))
+            assert not (defines and text["source"][-1].startswith("#")), text["source"][-1]

@@ -185,8 +185,8 @@ def _number_columns(ax: Axes, count: int, most: int) -> None:
 
 
 def loss_curves(metrics: list[dict], hours: float = 0.0, halved: Sequence[float] = ()) -> Figure:
-    """Every loss term over the steps, training as a line and validation, where it has the term, as points. A term that
-    falls to less than a hundredth has a logarithmic axis.
+    """Every loss term over the steps, training as a line and validation, where it has the term, as points. A term
+    that falls to less than a hundredth has a logarithmic axis.
 
     hours: that all steps took, to be shown in place of them.
     halved: steps after which the learning rate is halved, dotted lines.

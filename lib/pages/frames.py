@@ -15,8 +15,8 @@ from lib.system.fingerprints import digest
 
 UNSEEN = ' style="display: none"'  # where style sheets are taken out; otherwise they say better
 UNTRUSTED = (
-    '<div class="untrusted"><em>One of several pictures. For buttons that lead to the others, tell JupyterLab to trust '
-    "this notebook (View, Activate Command Palette, Trust Notebook), or run its cells.</em></div>"
+    '<div class="untrusted"><em>One of several pictures. For buttons that lead to the others, tell JupyterLab to '
+    "trust this notebook (View, Activate Command Palette, Trust Notebook), or run its cells.</em></div>"
 )
 
 _times: Counter[str] = Counter()  # frames were drawn without a kernel, by a digest of what they show
@@ -91,7 +91,8 @@ class Frames:
         style = (
             f"#{name} > input {{display: inline !important; position: absolute; opacity: 0}} "
             f"#{name} > .frame, #{name} > .untrusted {{display: none}} "
-            f"#{name} > p {{display: block !important}} #{name} p {{margin: 0.3rem 0}} #{name} label {{display: inline-block; "
+            f"#{name} > p {{display: block !important}} #{name} p {{margin: 0.3rem 0}} "
+            f"#{name} label {{display: inline-block; "
             f"padding: 0 0.5rem; margin: 0.1rem 0; border: 1px solid #b0b0b0; border-radius: 4px; cursor: pointer}} "
             f"{chosen} {{background: #0066a8; color: white}} {' '.join(f'#{name} > {rule}' for rule in rules)}"
         )

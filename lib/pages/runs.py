@@ -47,8 +47,8 @@ def train_or_load(
 def run_for_page(
     setup: Setup, corpus: Corpus, kept: bool, output: str = "", progress: bool = False
 ) -> tuple[Run, str]:
-    """A run to show, its best weights loaded, and a sentence on where it comes from: the shipped one if `kept`, otherwise
-    one that is trained on the corpus here."""
+    """A run to show, its best weights loaded, and a sentence on where it comes from: the shipped one if `kept`,
+    otherwise one that is trained on the corpus here."""
     if kept:
         run = open_run(trained_folder(setup.paper.name))
         training, documents = run.config["train"], run.config["documents"]["train"]
