@@ -263,7 +263,7 @@ def test_the_page_is_one_small_file_that_loads_nothing(page):
     assert not re.search(r"""(?<!xlink:)(src|href)\s*=\s*["'](?!#)|@import|url\((?!#)|fetch\(|import\(""", text)
     (code,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
-    assert f"default-src 'none'; script-src 'sha256-{digest}'; " in text
+    assert f"default-src 'none'; script-src 'sha256-{digest}' 'wasm-unsafe-eval'; " in text
 
 
 @pytest.mark.parametrize(

@@ -93,17 +93,17 @@ def _page(run: Run, code: str, title: str, papers: Sequence[LivePaper], bits: in
 
 def framed(name: str, title: str, picture: str, code: str, data: object, styles: Sequence[str] = ("page",)) -> str:
     """The page `name`, which is what stands in the frame of all pages that write summaries; picture: of its model."""
+    body, stepper, equations = (
+        (LIVE / f"{part}.html").read_text(encoding="utf-8") for part in (name, "stepper", "equations")
+    )
     drawn = (LIVE / f"{picture}.svg").read_text(encoding="utf-8")
-    snippets = {
-        part.upper(): (LIVE / f"{part}.html").read_text(encoding="utf-8") for part in ("stepper", "equations")
-    }
-    body = _put(_put((LIVE / f"{name}.html").read_text(encoding="utf-8"), snippets), {"PICTURE": drawn})
+    body = _put(_put(body, {"STEPPER": stepper, "EQUATIONS": equations}), {"PICTURE": drawn})
     return filled("frame", code, data, styles, TITLE=escape(title), BODY=_put(body, {"TITLE": escape(title)}))
 
 
 def filled(name: str, code: str, data: object, styles: Sequence[str] = (), **parts: str) -> str:
-    """The page `name` of `lib/runs/live` with its code (no other script runs) and its data; styles: by default its own;
-    `parts` by the names that it has for them."""
+    """The page `name` of `lib/runs/live` with its code (no other script runs) and its data; styles: by default its
+    own; `parts` by the names that it has for them."""
     code = f'"use strict";\n{code}'
     sheets = [(LIVE / f"{style}.css").read_text(encoding="utf-8") for style in ("palette", *(styles or (name,)))]
     parts = {

@@ -166,7 +166,7 @@ const verdict = ({ kind, said, most, other }) => ({
 
 function drawFacts(judged) {
   const names = Object.keys(judged), right = of => of.filter(({ kind }) => kind === "right").length;
-  $("facts").replaceChildren(header("", ...names.map(name => `${NAMES[name]}: ${right(judged[name])} of ${FACT_NAMES.length}`)),
+  $("facts").replaceChildren(header("fact", ...names.map(name => `${NAMES[name]}: ${right(judged[name])} of ${FACT_NAMES.length}`)),
     ...FACT_NAMES.map((fact, f) => {
       const line = element("tr", {}, element("th", { scope: "row" }, fact));
       for (const name of names) {
