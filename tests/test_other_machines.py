@@ -350,7 +350,7 @@ class Short:
     documents = Run.documents
     _document = Run._document
 
-    def summarize(self, documents, attention, progress):
+    def summarize(self, documents, attention, progress, process):
         reading = Reading([], [], 3, 3, [], 0.0)
         shown = [Readable([text], []) for text in self.summaries]
         return [Summary(one.sentences, 0.0, [], [], [], readable=one, reading=reading) for one in shown]
