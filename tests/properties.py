@@ -100,11 +100,13 @@ def mask_of(counts: list[int], padding: int = 0) -> Tensor:
     return torch.arange(max(1, *counts) + padding) < torch.tensor(counts)[:, None]
 
 
-def with_gradients(function: Callable[..., Any], inputs: list[Tensor], slopes: list[Tensor]) -> list[Tensor]:
-    """What a function gives, and the gradients of the sum of its results times `slopes` in each input; 0 where it
-    does not depend on one."""
+def with_gradients(
+    function: Callable[..., Any], inputs: list[Tensor], slopes: list[Tensor], parameters: list[Tensor] | None = None
+) -> list[Tensor]:
+    """What a function gives, and the gradients of the sum of its results times `slopes` in each input, and in
+    `parameters`; 0 where it does not depend on one."""
     leaves = [x.clone().requires_grad_() for x in inputs]
-    made = function(*leaves)
+    made, leaves = function(*leaves), leaves + (parameters or [])
     made = [made] if isinstance(made, Tensor) else list(made)
     total = torch.stack([(x * slope.to(x.dtype)).sum() for x, slope in zip(made, slopes, strict=True)]).sum()
     gradients = torch.autograd.grad(total, leaves, allow_unused=True)

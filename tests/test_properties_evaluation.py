@@ -391,7 +391,7 @@ _MODELS = {name: make() for name, make in MODELS.items()}
 )  # fmt: skip
 def test_changes_of_nothing(name, texts, size, random, word):
     """What must change nothing changes no log P: no change, other batches, another order of documents or of slots,
-    other words in the padding, a word before which nothing stands."""
+    other words in the padding, a text before which none stands."""
     model = _MODELS[name]
     own = log_probs(model, texts, batch_size=1)
     assert np.isfinite(own).all()

@@ -20,7 +20,7 @@ from tests.properties import Property
 TABLE = {
     "table": "properties_table",
     "title": "Properties tried",
-    "columns": ["examples in `make test`", "examples in the torture", "outcome"],
+    "columns": ["examples in `make test`", "examples in `make torture`", "outcome"],
 }
 
 
