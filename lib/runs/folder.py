@@ -188,13 +188,14 @@ def _fill(model: nn.Module, weights: dict[str, Tensor], path: Path) -> None:
 def chooser_model(make: Callable[[], nn.Module], encoder: Any) -> nn.Module:
     """The model that `make` gives, with the weights of a `TextEncoder`'s chooser. A run's options say its sizes, so
     no memory is asked for before it is seen that the weights have them. Raises RunError where they have not."""
-    with torch.device("meta"):
-        model = make()
     try:
+        with torch.device("meta"):
+            model = make()
         weights = {name: torch.from_numpy(value).float() for name, value in (encoder.chooser or {}).items()}
         model.load_state_dict(weights, assign=True)
     except (RuntimeError, TypeError) as error:
-        raise RunError(f"ranker.safetensors holds weights of another model: {' '.join(str(error).split())}") from None
+        reason = " ".join(str(error).split())[:1_000]
+        raise RunError(f"ranker.safetensors holds weights of another model: {reason}") from None
     return model.eval()
 
 
@@ -227,6 +228,8 @@ def _checkpoint(path: Path) -> Iterator[Any]:
             yield file
     except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise RunError(f"{path} is damaged ({error}). Remove it to begin again.") from None
+    except MemoryError:
+        raise RunError(f"{path}: {path.stat().st_size:,} bytes are more than there is memory for") from None
 
 
 def _check_in(path: Path, most: int | None = None) -> None:
