@@ -17,7 +17,7 @@ from lib.pages.alt_texts import alt_text
 from lib.pages.figures import PLOTS, attention_maps, beam_tree, number_grid, rounded, word_maps
 from lib.pages.frames import Frames
 from lib.pages.shown import PageFigures, Passages, picture, show_tables, table_html
-from lib.pages.steps import Step, best_words, decoding_frames
+from lib.pages.steps import WHITE, Step, best_words, decoding_frames
 from lib.system.files import project_root
 from tests.test_pages import DRAWN
 
@@ -110,6 +110,7 @@ def test_no_line_breaks_inside_an_interval():
     html = table_html(frame)
     assert "<td>42.06 [41.10,&nbsp;43.02]</td>" in html, "the interval may stand below its mean"
     assert "by 1.2 [0.3,&nbsp;2.0] points, p&nbsp;&lt;&nbsp;0.01" in html
+    assert "<td>99&nbsp;/&nbsp;100&nbsp;/&nbsp;100%</td>" in table_html(pd.DataFrame({"a": ["99 / 100 / 100%"]}))
     assert "<td>3</td>" in html and '<td style="text-align: left">by' in html
     assert "NaN" not in table_html(pd.DataFrame({"a": [np.nan, 1.0]}))
 
@@ -206,6 +207,7 @@ def test_a_decoders_steps():
     first, second = decoding_frames([["the", "cat"], ["."]], STEPS, ["title", "text"]).frames.values()
     assert re.findall(r"rgba\(0, 102, 168, 0.75\)[^>]*>(\w+)<", first) == ["the"]
     assert "written:  <b" in first and "a&lt;b</b>" in first and "written: a&lt;b <b" in second
+    assert first.count("<tr") == first.count(f'<tr style="{WHITE}">') == 3, "a theme's own rows may be dark"
     assert "<td>saw 0.50</td><td>a 0.25</td>" in first and "width: 25%" in first and "generates with 0.25" in first
     assert "slot 2: 0.25 left" in first and "read 0.88" in first and "slot" not in second and "<table" not in second
     assert re.findall(r"border-bottom[^>]*>([^<]+)<", second) == ["cat", "."] and "border-bottom" not in first

@@ -328,7 +328,7 @@ def maximum_attention(
     figure, ax = plt.subplots(figsize=(7, 3.6))
     steps = range(1, len(places) + 1)  # words and steps are counted from 1, as on the pages
     for t, w in zip(steps, windows):
-        ax.barh(t, min(window, words - w * stride), left=w * stride + 0.5, height=1, color="0.9")
+        ax.barh(t, min(window, words - w * stride), left=float(w * stride) + 0.5, height=1, color="0.9")
     points = ax.scatter(
         [place + 1 for place in places], steps, c=weights, cmap="Blues", s=14, vmin=0, vmax=1,
         edgecolors="tab:blue", linewidths=0.4,

@@ -140,7 +140,9 @@ def wrapped(text: str) -> str:
     return textwrap.fill(text, 88)
 
 
-PIECE = re.compile(r"\[[+\-−\d., ]+\]|p (?:&lt; )?(?=\d)|\d (?:ms|s|h|GB|%)(?!\w)")  # of a cell, without line breaks
+PIECE = re.compile(
+    r"\[[+\-−\d., ]+\]|p (?:&lt; )?(?=\d)|\d (?:ms|s|h|GB|%)(?!\w)|\d+(?: / \d+)+%"
+)  # of a cell, without line breaks
 LONG_NAME = re.compile(r"(?<=<tr>)(\s*)<th>(?=[^<]{16})")  # of a row: not squeezed into a column of single words
 
 

@@ -15,7 +15,8 @@ from lib.layers.pointer import GenerateOrCopy, PointerOutput
 from lib.pages.frames import Frames
 
 BLUE, ORANGE, GREY = "0, 102, 168", "#b8440a", "#5f6b76"
-PAPER = "background: #fff; color: #14181e; max-width: 56rem"  # what a page draws stands on white in every theme
+WHITE = "background: #fff; color: #14181e"  # what a page draws stands on white in every theme, the rows of tables too
+PAPER = f"{WHITE}; max-width: 56rem"
 Best = Sequence[tuple[str, float]]
 
 
@@ -142,14 +143,15 @@ def _ink(weight: float) -> str:
 
 def _distributions(step: Step) -> str:
     rows = [
-        f"<tr><td>{escape(name)}</td>"
+        f'<tr style="{WHITE}"><td>{escape(name)}</td>'
         + "".join(f"<td>{escape(word)} {probability:.2f}</td>" for word, probability in best)
         + "</tr>"
         for name, best in step.best.items()
     ]
     if step.switch is not None:
         share = f"{step.switch:.2f}"
-        rows.append(f'<tr><td>switch</td><td colspan="3">{_bar(step.switch)} generates with {share}</td></tr>')
+        generates = f'<td colspan="3">{_bar(step.switch)} generates with {share}</td>'
+        rows.append(f'<tr style="{WHITE}"><td>switch</td>{generates}</tr>')
     return f'<table style="{PAPER}">{"".join(rows)}</table>' if rows else ""
 
 
@@ -160,7 +162,7 @@ def _slots(slots: Sequence[tuple[float, float]]) -> str:
         f"slot {k + 1}: {left:.2f} left<br>{_bar(read, '4rem')} read {read:.2f}</td>"
         for k, (left, read) in enumerate(slots)
     )
-    return f'<table style="{PAPER}"><tr>{boxes}</tr></table>' if slots else ""
+    return f'<table style="{PAPER}"><tr style="{WHITE}">{boxes}</tr></table>' if slots else ""
 
 
 def _bar(share: float, width: str = "8rem") -> str:
