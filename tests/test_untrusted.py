@@ -21,7 +21,7 @@ from lib.system.files import parse_strict, read_numbers, write_whole
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pipes, devices and limits as Linux has them")
 if sys.platform == "linux":
-    from tests.tools import untrusted
+    from tests.tools import torture, untrusted
     from tests.tools.untrusted import OPENS, TRIES, Fault, alone, encoders, surroundings, try_run, write_run
 
 
@@ -194,6 +194,23 @@ def test_no_file(run, name):
     assert alone(run.parent, lambda: lib.load(run)) == "used", "a link within the folder"
     (run.parent / "linked").symlink_to("run")
     assert alone(run.parent, lambda: lib.load(run.parent / "linked")) == "used", "a link to the whole folder"
+
+
+@pytest.mark.parametrize("name", sorted(torture.corpora()) if sys.platform == "linux" else ())
+def test_a_pipe_in_a_corpus(name, place):
+    files = torture.corpora()[name]
+    for file, data in files.items():
+        (place / "texts" / file).parent.mkdir(parents=True, exist_ok=True)
+        (place / "texts" / file).write_bytes(data)
+    piped = place / "texts" / sorted(files)[-1]
+    piped.unlink()
+    os.mkfifo(piped)
+
+    def read():
+        found, _ = torture.outcomes(str(place / "texts"))
+        assert set(found.values()) == {f"{piped}: a pipe or a device, where a file must be"}
+
+    assert alone(place, read) == "used"
 
 
 @pytest.mark.parametrize("kind", [torch.int8, torch.bool, torch.float8_e4m3fn])

@@ -21,7 +21,7 @@ from typing import Any
 
 from lib.data.documents import Absent, CorpusError, Omitted
 from lib.data.pieces import Pieces
-from lib.data.releases import RELEASES
+from lib.data.releases import RELEASES, ordered
 from lib.data.text_folders import TEXTS
 from lib.data.vocabulary import TITLE_END
 from lib.system.errors import InputError
@@ -317,7 +317,7 @@ def _title_key(title: str) -> str:
 
 def read_stories(folder: Path, urls: Path) -> Records:
     """CNN/DailyMail as `.story` files: a story's name is the SHA-1 of its url; `@highlight` lines are the summary."""
-    stories = {path.stem: path for path in folder.glob("*_stories/*.story")}
+    stories = {path.stem: path for path in ordered(folder.glob("*_stories/*.story"))}
     for number, url in enumerate(urls.read_text(encoding="utf-8-sig").split(), 1):
         name = hashlib.sha1(url.encode()).hexdigest()
         path = stories.get(name)
@@ -367,7 +367,7 @@ def _cluster(record: dict, pieces: Pieces) -> dict:
 
 def shard_pieces(folder: Path) -> Pieces:
     """The SentencePiece model beside WikiSum's shards. Raises CorpusError unless there is one."""
-    models = sorted(folder.glob("*.model"))
+    models = ordered(folder.glob("*.model"))
     if len(models) != 1:
         raise CorpusError(
             f"{folder}: {len(models)} SentencePiece models (*.model) beside the shards, where there must be one: put "
@@ -403,7 +403,7 @@ def _tables(folder: Path, name: str) -> list[Source]:
         path = folder / f"{name}{ending}"
         if path.is_file():
             return [Source(path, partial(read_json_lines, path))]
-    shards = sorted([*folder.glob(f"{name}.parquet"), *folder.glob(f"{name}-*.parquet")])
+    shards = ordered([*folder.glob(f"{name}.parquet"), *folder.glob(f"{name}-*.parquet")])
     if shards:
         return [Source(path, partial(read_parquet, path)) for path in shards]
     path = folder / f"{name}.csv"
@@ -419,7 +419,7 @@ def _pairs(folder: Path, name: str) -> list[Source]:
     ]
     if name == "test":
         layouts.append(("input.txt", "task1_ref0.txt"))
-        references = sorted(folder.glob("task1_ref[0-9].txt"))
+        references = ordered(folder.glob("task1_ref[0-9].txt"))
         if len(references) > 1 and (folder / "input.txt").is_file():
             return [_aligned_source(folder / "input.txt", *references)]
     for base in (folder, folder / "train", folder / "Giga"):
@@ -446,11 +446,11 @@ def _stories(folder: Path, name: str) -> list[Source]:
     urls = folder / "url_lists" / f"all_{name}.txt"
     if not urls.is_file():
         return []
-    return [Source(urls, partial(read_stories, folder, urls), tuple(sorted(folder.glob("*_stories/*.story"))))]
+    return [Source(urls, partial(read_stories, folder, urls), tuple(ordered(folder.glob("*_stories/*.story"))))]
 
 
 def _shards(folder: Path, name: str) -> list[Source]:
-    paths = sorted(folder.glob(f"*.{name}.*.pt"), key=lambda p: (len(p.name), p.name))
+    paths = sorted(ordered(folder.glob(f"*.{name}.*.pt")), key=lambda p: (len(p.name), p.name))
     if not paths:
         return []
     pieces = shard_pieces(folder)

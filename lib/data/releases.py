@@ -8,14 +8,14 @@ import html
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
 from pathlib import Path
 from xml.etree import ElementTree
 
-from lib.data.documents import SPLITS, Omitted
+from lib.data.documents import SPLITS, CorpusError, Omitted
 from lib.data.jats import jats_articles
 from lib.system.errors import InputError
 
@@ -35,7 +35,16 @@ class Release:
 def visible(folder: Path, pattern: str = "**/*") -> list[Path]:
     """Paths in a folder, in order, without those that are hidden: names that begin with a dot, as `.git` does."""
     paths = ((path, path.relative_to(folder).parts) for path in folder.glob(pattern))
-    return sorted(path for path, parts in paths if not any(part.startswith(".") for part in parts))
+    return ordered(path for path, parts in paths if not any(part.startswith(".") for part in parts))
+
+
+def ordered(paths: Iterable[Path]) -> list[Path]:
+    """Paths in order. Raises CorpusError for a pipe or a device: its end may never come."""
+    paths = sorted(paths)
+    for path in paths:
+        if not (path.is_file() or path.is_dir()) and path.exists():
+            raise CorpusError(f"{path}: a pipe or a device, where a file must be")
+    return paths
 
 
 def _share(name: str) -> str:
@@ -125,7 +134,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def _reuters_files(folder: Path) -> list[Path]:
-    return sorted([*folder.glob("reut2-*.sgm"), *folder.glob("reut2-*.sgm.gz")])
+    return ordered([*folder.glob("reut2-*.sgm"), *folder.glob("reut2-*.sgm.gz")])
 
 
 def _is_reuters(folder: Path) -> bool:
