@@ -53,6 +53,13 @@ def test_what_short_texts_say_is_kept():
         (pair,) = (pair for pair in table["pairs"] if {pair["first"], pair["second"]} == {other, "HT"})
         number = "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**pair["R-1"])
         assert number in finding(beginning) and number in CLAIMS
+    (longer,) = (pair for pair in table["pairs"] if {pair["first"], pair["second"]} == {"FT 150", "FT 300"})
+    assert "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**longer["R-1"]) in finding("Reading paragraph by")
+    graphs = read_numbers(FIGURES / "hierarchical_table_short_pmc.json", "table", ())["pairs"]
+    for name in ("similarity", "discourse"):
+        (pair,) = (pair for pair in graphs if pair["second"] == f"HT + {name} graph")
+        number = "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**pair["R-1"])
+        assert number in finding("A graph of discourse is no better tested") and number in CLAIMS
 
 
 def test_the_pages_table_of_losses_has_the_kept_numbers():
