@@ -237,6 +237,7 @@ def test_a_text_is_cut_as_by_the_library(node, name):
         FRUIT,
         "",
         "# T",
+        "Photo-\nsyn-\nthesis of state-\nof-the-\nart leaves.",
     ]
     small = [parse_text(text) for text in (MARKED, UNMARKED, LISTED)]
     check_cut(node, [*documents, *small, spaced(documents[0])], texts)

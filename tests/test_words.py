@@ -272,9 +272,22 @@ def test_tokenised_text_is_split_at_white_space():
     assert example.words == example.summary == text.split() and example.tokenised
 
 
+def test_a_word_in_three_lines_is_whole():
+    """What was cleaned stays; whether a hyphen stays is asked of each."""
+    assert clean("photo-\nsyn-\nthesis") == "photosynthesis" and clean("0-\n0-\n0") == "0-0-0"
+    assert clean("The state-\nof-the-\nart is old.") == "The state-of-the-art is old."
+
+
 def test_long_texts_are_cut_in_time():
     """A text without a space, and one of nothing but hyphens, take no longer than others of their length."""
-    for text in ("河水很冷" * 20_000, "น้ำเย็น" * 10_000, "a-" * 40_000 + "-\nb", "gattaca" * 20_000, "Ａ，" * 20_000):
+    for text in (
+        "河水很冷" * 20_000,
+        "น้ำเย็น" * 10_000,
+        "a-" * 40_000 + "-\nb",
+        "a-\n" * 20_000,
+        "gattaca" * 20_000,
+        "Ａ，" * 20_000,
+    ):
         begun = time.perf_counter()
         assert tokenize(text)
         assert time.perf_counter() - begun < 2, text[:6]

@@ -124,7 +124,9 @@ def _with_whole_words(text: str) -> str:
         two = all(len(part) > 3 and words[lowered(part)] for part in (before, after))
         return hyphened if two or _keeps_hyphen(before, after, follows) else whole
 
-    return cut.sub(joined, text)
+    while cut.search(text):  # again: of three parts in three lines the first two are one now
+        text = cut.sub(joined, text)
+    return text
 
 
 def _keeps_hyphen(before: str, after: str, follows: bool) -> bool:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -24,6 +24,8 @@ from torch import Tensor, nn
 from lib.runs.search import DecodeConfig
 from lib.system.errors import InputError, RunError, did_you_mean, printable
 from lib.system.files import check_file, parse_strict
+
+Model = TypeVar("Model", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ def _fill(model: nn.Module, weights: dict[str, Tensor], path: Path) -> None:
         raise RunError(f"{path} holds the weights of another model: {reason}") from None
 
 
-def chooser_model(make: Callable[[], nn.Module], encoder: Any) -> nn.Module:
+def chooser_model(make: Callable[[], Model], encoder: Any) -> Model:
     """The model that `make` gives, with the weights of a `TextEncoder`'s chooser. A run's options say its sizes, so
     no memory is asked for before it is seen that the weights have them. Raises RunError where they have not."""
     try:

@@ -37,7 +37,7 @@ function withWholeWords(text) {
   for (const word of CHARACTERS.COMPOUND.findall(lowered(cut.sub(" ", text)))) count(word, 1);
   for (const [compound, times] of [...words])
     if (/[-\u2010]/.test(compound)) for (const part of compound.split(/[-\u2010]/)) count(part, times);
-  return cut.sub((...found) => {
+  const joined = (...found) => {
     const [{ before, hyphen, after }, string, at] = [found.at(-1), found.at(-2), found.at(-3)];
     const known = word => words.get(lowered(word)) ?? 0, whole = before + after, hyphened = before + hyphen + after;
     const follows = /[-\u2010]/.test(string.charAt(at + found[0].length));
@@ -45,7 +45,9 @@ function withWholeWords(text) {
     if (known(whole) || known(hyphened)) return known(whole) > known(hyphened) ? whole : hyphened;
     const two = [before, after].every(part => [...part].length > 3 && known(part));
     return two || keepsHyphen(before, after, follows) ? hyphened : whole;
-  }, text);
+  };
+  while (cut.search(text)) text = cut.sub(joined, text);
+  return text;
 }
 
 /** Whether the hyphen between two parts belongs to their word, by what they are. */
