@@ -114,7 +114,7 @@ def changes_for(model, stream: bool = False) -> dict:
     whole = {"everything in sight": ({"everything": True}, moved(model=seeing_all))}
     second = Change("the second unit is not there", document=partial(without_unit, unit=1), only_known=True)
     return {
-        "nothing": ({}, NOTHING),
+        "nothing": ({}, moved()),
         "no copying": ({"copying": False}, changes_of(model)["no copying"]),
         "stays": ({"stays": True}, moved(model=lambda m: as_kind(m, Stays))),
         "static": ({"windowing": "static"}, moved(model=lambda m: as_kind(m, Windowed, windowing="static"))),
