@@ -23,9 +23,10 @@ from lib.runs.live_page import scripts
 from lib.runs.search import DecodeConfig, beam_search, greedy_search
 from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double
-from tests.test_live import AXE, HOSTILE, needs_browser, needs_node, node  # noqa: F401
+from tests.test_live import HOSTILE
 from tests.test_project import notebook
 from tests.tools.devtools import Browser
+from tests.tools.live import AXE, needs_browser, needs_node
 from tests.tools.rendered import PROBE
 
 TYPED = [
@@ -108,7 +109,7 @@ def documents_of(documents) -> list[dict]:
 
 @needs_node
 @pytest.mark.parametrize("beam", [1, 2, 4, 6])
-def test_what_is_typed_is_summarized_as_by_the_library(node, committed, beam):  # noqa: F811
+def test_what_is_typed_is_summarized_as_by_the_library(node, committed, beam):
     documents = [encoded(committed.vocabulary, text) for text in TYPED]
     decode = replace(committed.decode, beam=beam)
     found = node(
@@ -137,7 +138,7 @@ def test_what_is_typed_is_summarized_as_by_the_library(node, committed, beam):  
 
 @needs_node
 @pytest.mark.parametrize("value", [0, 0.25, 1])
-def test_a_moved_switch_mixes_as_the_equation_says(node, committed, value):  # noqa: F811
+def test_a_moved_switch_mixes_as_the_equation_says(node, committed, value):
     """P = p P_g + (1 - p) P_c at the step of the switch, and at the other steps the model's own p."""
     documents = [encoded(committed.vocabulary, text) for text in TYPED[:4]]
     tokens = committed.vocabulary.encode_target(["the", "cow", "forgot", "the", "dog"], [])
@@ -167,7 +168,7 @@ def test_a_moved_switch_mixes_as_the_equation_says(node, committed, value):  # n
 
 
 @needs_node
-def test_any_small_model_writes_the_same(node):  # noqa: F811
+def test_any_small_model_writes_the_same(node):
     """Of random weights, whose attention has coverage to go by."""
     model = double(Seq2Seq, Seq2SeqConfig(VOCAB, embedding=6, hidden=8, bottleneck=5)).half().double()
     live = LivePointer(model, Vocabulary([f"w{i}" for i in range(VOCAB - 4)]), "", DecodeConfig(max_length=9))

@@ -243,14 +243,13 @@ def _untold(model: ReadAgain) -> AbstractContextManager:
     if model.config.encoder == "read-again gru":
         importance = model._importance
         return _with(model, _importance=lambda first, text, x: importance(first, torch.zeros_like(text), x))
-    read, width = model.second_read.forward, model.config.hidden  # the vector is the last that enters (8)
-    return _with(
-        model.second_read, forward=lambda inputs: read(inputs.index_fill(-1, _last_columns(inputs, width), 0))
-    )
+    second: Any = model.second_read
+    read, width = second.forward, model.config.hidden
 
+    def untold(inputs: Tensor) -> Any:  # the vector stands last in what enters (8)
+        return read(torch.cat([inputs[..., :-width], torch.zeros_like(inputs[..., -width:])], -1))
 
-def _last_columns(values: Tensor, count: int) -> Tensor:
-    return torch.arange(values.shape[-1] - count, values.shape[-1], device=values.device)
+    return _with(second, forward=untold)
 
 
 def _averaged(model: ReadAgain) -> AbstractContextManager:
