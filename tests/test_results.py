@@ -370,7 +370,7 @@ def asked(monkeypatch):
     """What `lib.score run` asks a shipped run for: its documents, decoding, batch size and numbers."""
     found = {}
 
-    def scores(run, documents, split_name, corpus, batch_size, numbers):
+    def scores(run, documents, split_name, corpus, batch_size, numbers, process):
         asked_for = {"decode": run.decode, "batch_size": batch_size, "corpus": corpus, "numbers": numbers}
         found.update(ids=[d.id for d in documents], **asked_for)
         return {"parts": {}}, []
