@@ -52,7 +52,6 @@ from lib.human.sheets import read_summary_sentences
 from lib.models.summarizer import Extractor
 from lib.models.tlm import TLM
 from lib.papers import paper
-from lib.papers.read_again.made_up import made_up_dispatches
 from lib.runs.live_page import LivePaper, sample_papers, write_live_page
 from lib.runs.run import Run, Summary
 from lib.runs.shown_support import ShownText, cased_names, spaced
@@ -148,13 +147,14 @@ def _write_live(args: Namespace) -> None:
     named = list(read_texts(args.files)) if args.files else []
     documents = run.documents([text for _, text in named], [name for name, _ in named])
     papers = [LivePaper(replace(d, title=d.title or name)) for d, (name, _) in zip(documents, named)]
-    offered = OFFERED.get(run.config["paper"], sample_papers)
-    page = write_live_page(args.live, run, _model(run), papers or offered())
+    page = write_live_page(args.live, run, _model(run), papers or _offered(run))
     print(f"{page}: open it in a browser", file=sys.stderr)
 
 
-# texts that a page offers by itself, of papers whose models do not read papers
-OFFERED = {"read_again": lambda: [LivePaper(d, "made up, with invented names") for d in made_up_dispatches()]}
+def _offered(run: Run) -> list[LivePaper]:
+    """Texts that a page offers by itself."""
+    made_up = paper(run.config["paper"]).made_up
+    return [LivePaper(d, "made up, with invented names") for d in made_up()] if made_up else sample_papers()
 
 
 def _model(run: Run) -> str:

@@ -80,6 +80,7 @@ class Paper:
     figures: Mapping[str, str] = field(default_factory=dict)  # of the paper -> the name under which its page draws it
     samples: Mapping[str, Samples] = field(default_factory=dict)
     run_figures: Mapping[str, RunFigure] = field(default_factory=dict)
+    made_up: Callable[[], list[Document]] | None = None  # texts to show, where its models do not read papers
     kept: Kept | None = None
 
     def options_class(self, variant: str) -> type[Options]:

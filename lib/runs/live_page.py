@@ -62,11 +62,12 @@ def scripts_of(run: Run) -> str:
         raise InputError(
             f"{run.folder}: there is no live page of an encoder of several sentences, {run.model.config.encoder}"
         )
-    return scripts(*TEXT, *LAYERS, _name(run.model))
+    return scripts(*TEXT, *LAYERS, script_of(type(run.model)))
 
 
-def _name(model: torch.nn.Module) -> str:
-    return type(model).__module__.rpartition(".")[2]
+def script_of(model: type[torch.nn.Module]) -> str:
+    """The name of a model's script and picture: that of its module."""
+    return model.__module__.rpartition(".")[2]
 
 
 def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[LivePaper]) -> Path:
@@ -86,7 +87,7 @@ def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[Liv
 
 
 def _page(run: Run, code: str, title: str, papers: Sequence[LivePaper], bits: int) -> str:
-    name = _name(run.model)
+    name = script_of(type(run.model))
     data = {**live_data(run, bits), "papers": list(map(_paper, papers))}
     return framed("page", title, name, f"{code}\n{scripts('reader', f'{name}_page', 'page')}", data)
 

@@ -8,11 +8,12 @@ from typing import Any
 from lib.data.towns import FACT_PLACES, PHRASES, TOWN_PIECES, TOWNS, VALUES, TownCluster
 from lib.data.vocabulary import CLUSTER_SYMBOLS, SPECIALS
 from lib.models.hierarchical_transformer import HierarchicalTransformer
-from lib.runs.live_page import LAYERS, framed, packed, scripts
+from lib.runs.live_page import LAYERS, framed, packed, script_of, scripts
 from lib.runs.search import DecodeConfig
 from lib.system.files import write_whole
 
-SCRIPTS = (*LAYERS, "transformer", "hierarchical_transformer", "town_facts")
+MODEL = script_of(HierarchicalTransformer)
+SCRIPTS = (*LAYERS, "transformer", MODEL, "town_facts")
 
 
 def write_towns_page(
@@ -23,7 +24,7 @@ def write_towns_page(
     Both models are of the form "code", without dropout.
     """
     code, data = scripts(*SCRIPTS, "reader", "towns_page"), towns_data(models, clusters, decode)
-    page = framed("towns", "two towns", "hierarchical_transformer", code, data, styles=("page", "towns"))
+    page = framed("towns", "two towns", MODEL, code, data, styles=("page", "towns"))
     return write_whole(path, page)
 
 

@@ -8,6 +8,7 @@ from lib.models.read_again import ENCODERS, ReadAgain
 from lib.models.words_lvt import WordsLVT
 from lib.papers.paper import Paper, Preset, Variant, at_least
 from lib.papers.read_again.headlines import FIRST_SENTENCES, HeadlineOptions
+from lib.papers.read_again.made_up import made_up_dispatches
 from lib.papers.tables import Kept, PageTable, Row, RunFigure, Samples, Table, baseline, trained
 from lib.runs.config import TrainConfig
 from lib.runs.search import DecodeConfig
@@ -235,5 +236,6 @@ PAPER = Paper(
     },
     samples=SAMPLES,
     run_figures=RUN_FIGURES,
+    made_up=made_up_dispatches,
     kept=Kept("reuters", words=8, documents=1_106),
 )
