@@ -160,7 +160,11 @@ def test_what_the_system_says():
     [
         (corpora.main, ["nowhere/at/all"], "no corpus or folder"),
         (make_tables.main, ["keep", "nowhere.json"], "nowhere.json: No such file or directory"),
-        (make_tables.main, ["page", "hierarchical_table1", "--figure", "/", "--output", "t.json"], "Is a directory"),
+        (
+            make_tables.main,
+            ["page", "hierarchical_table1", "--figure", "/", "--output", "t.json"],
+            "a folder, where a file must be",
+        ),
         (trained.main, ["keep", "nowhere"], "nowhere"),
         (trained.main, ["score", "hierarchical"], "hierarchical"),
     ],

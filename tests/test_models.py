@@ -388,7 +388,7 @@ REFUSED = [
     (WordsLVT, {"candidates": 4}, "candidates must be more than 4"),
     (HierarchicalTransformer, {"form": "blog"}, "form must be"),
     (HierarchicalTransformer, {"width": 10, "heads": 2}, "multiple of four times"),
-    (HierarchicalTransformer, {"decoder_layers": 0}, "decoder_layers must be at least 1, not 0"),
+    (HierarchicalTransformer, {"decoder_layers": 0}, "decoder_layers must be from 1 to 1,000, not 0"),
     (HierarchicalTransformer, {"pooling_heads": 5}, "5 pooling_heads do not divide a width of"),
     (HierarchicalTransformer, {"smoothing": 2.0}, r"smoothing must be in \[0, 1\), not 2.0"),
     (HierarchicalTransformer, {"smoothing": math.nan}, r"smoothing must be in \[0, 1\), not nan"),

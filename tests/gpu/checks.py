@@ -26,7 +26,7 @@ from lib.system.devices import float32_products
 from lib.system.files import project_root
 from tests.conftest import VOCAB, batch_of
 from tests.gpu.cases import PAPER_CASES, Case, corpus_of
-from tests.gpu.places import on, put, put_training, wait
+from tests.gpu.places import on, one_update, put, put_training, wait
 from tests.gpu.plan import share, step_seconds
 from tests.test_models import Case as Variant
 from tests.test_models import cases
@@ -178,7 +178,7 @@ def step(case: Case, precision: str, device: str) -> dict:
         training = put_training(made, place)
         if place.type == "cuda":
             for _ in range(2):  # cuDNN and cuBLAS choose, memory is fetched
-                training._step(training.model)
+                one_update(training)
             torch.cuda.reset_peak_memory_stats()
         seconds, loss = timed(training, place)
         peak = torch.cuda.max_memory_allocated() / 1e9 if place.type == "cuda" else None
@@ -203,7 +203,7 @@ def timed(training: loop._Loop, place: torch.device) -> tuple[list[float], float
     while not seconds or (place.type == "cuda" and (len(seconds) < LEAST or time.perf_counter() < ends)):
         wait(place)
         started = time.perf_counter()
-        losses = training._step(training.model)
+        losses = one_update(training)
         wait(place)
         seconds.append(time.perf_counter() - started)
         loss = losses["loss"].item()
@@ -218,10 +218,10 @@ def slowest_kernels(case: Case, device: str) -> dict:
     with on(device) as place, tempfile.TemporaryDirectory() as folder:
         training = put_training(case.training(place, Path(folder), documents_on(case, place)), place)
         if device == "cuda":
-            training._step(training.model)
+            one_update(training)
             wait(place)
         with torch.profiler.profile(activities=activities) as profiler:
-            training._step(training.model)
+            one_update(training)
             wait(place)
     time_of = "self_device_time_total" if device == "cuda" else "self_cpu_time_total"
     kind = DeviceType.CUDA if device == "cuda" else DeviceType.CPU  # an operation has the time of its kernels, too

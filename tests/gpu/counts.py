@@ -2,7 +2,7 @@
 (`tests.tools.pretend_device`).
 
     with counted() as counts:
-        loop._step(model)
+        one_update(training)
     counts.flop, counts.moved, counts.launches, counts.peak
 
 An operation that gives a view of a tensor costs nothing; each other is one launch, which reads its arguments from the

@@ -40,6 +40,11 @@ def put_training(training: loop._Loop, place: torch.device) -> loop._Loop:
     return training
 
 
+def one_update(training: loop._Loop) -> dict[str, torch.Tensor]:
+    """An update of a training, its batches made in it. Returns the loss terms."""
+    return training._step(training.model, training._update(training.step))
+
+
 def wait(place: torch.device) -> None:
     """Wait for what a device has been asked to do."""
     if place.type == "cuda":

@@ -20,7 +20,7 @@ from lib.runs import loop
 from tests.conftest import without_kernels
 from tests.gpu.cases import CASES, CORPORA, PAPER_CASES, Case
 from tests.gpu.machines import GPUS, LAUNCH, Machine, measured_cpu
-from tests.gpu.places import put_training
+from tests.gpu.places import one_update, put_training
 
 WORLDS = (1, 4, 8)  # processes
 
@@ -55,7 +55,7 @@ def count(case: Case, world: int) -> dict:
         counts.start()
         device.synchronisations.clear()
         parts = first_part_alone(training, counts.times)
-        losses = training._step(training.model)
+        losses = one_update(training)
         moments = sum(x.numel() * x.element_size() for s in training.optimizer.state.values() for x in s.values())
         return {
             "documents": share(case, world), "parts": parts, "source": case.source, "target": case.target,
@@ -91,11 +91,11 @@ def on_cpu(case: Case, kernels: bool) -> dict:
     cpu = torch.device("cpu")
     with tempfile.TemporaryDirectory() as folder, nullcontext() if kernels else without_kernels():
         first = case.training(cpu, Path(folder), 2)
-        first._step(first.model)  # compiles
+        one_update(first)  # compiles
         training, times = case.training(cpu, Path(folder), case.batch), []
         started, wall = time.process_time(), time.perf_counter()
         parts = first_part_alone(training, lambda parts: times.append(time.process_time()))
-        losses = training._step(training.model)
+        losses = one_update(training)
         once = times[0] - started
         return {
             "seconds": time.process_time() - started + (parts - 1) * once, "parts": parts,
