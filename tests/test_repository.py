@@ -83,7 +83,13 @@ def _pattern(path):
     [
         (["lib/train.py", "papers.md", "trained/mem2mem/README.md", "lib/data/splits/sumpubmed.json"], "Apache-2.0"),
         (
-            ["notebooks/mem2mem.ipynb", "README.md", "docs/reproduce.md", "docs/summary_page.png"],
+            [
+                "notebooks/mem2mem.ipynb",
+                "README.md",
+                "docs/reproduce.md",
+                "docs/summary_page.png",
+                "docs/live_page.png",
+            ],
             "Apache-2.0 AND CC-BY-4.0",
         ),
         (["lib/data/pmc_sample/test.jsonl.gz"], "LicenseRef-PMC-Sample"),

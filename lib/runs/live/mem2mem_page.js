@@ -16,7 +16,7 @@ const PAGE = {
     [7, "ψ = Attn(h<sup>(d)</sup>, M<sub>D</sub>), m = Σ ψ<sub>k</sub>M<sub>D</sub>(k), h<sup>(m)</sup> = W<sub>m</sub>[h<sup>(d)</sup>; m]",
       o => { const k = highest(o.psi, 1)[0]; return `most from slot ${k + 1}: ${number(o.psi[k])}`; }],
     [16, "cov<sub>t</sub> = Σ<sub>t′&lt;t</sub> α<sub>t′</sub>", o => largestWord(o.coverage)],
-    [17, "α<sub>i</sub> = softmax<sub>i</sub>(v<sup>⊤</sup>tanh(W<sub>e</sub>h<sub>i</sub> + W<sub>d</sub>h<sup>(m)</sup> + w<sub>c</sub>cov<sub>i</sub>))",
+    [17, "α<sub>i</sub> = softmax<sub>i</sub>(v<sup>⊤</sup>tanh(W<sub>e</sub>h<sub>i</sub> + W<sub>d</sub>h<sup>(m)</sup> + w<sub>cov</sub>cov<sub>i</sub>))",
       o => largestWord(o.alpha)],
     [3, "γ<sub>i</sub> ∝ β<sub>sen(i)</sub>α<sub>i</sub>, c = Σ γ<sub>i</sub>h<sub>i</sub>", o => largestWord(o.gamma)],
     [13, "P<sub>g</sub> = softmax(V(V′[h<sup>(m)</sup>; c] + b) + b′), p = σ(w<sub>c</sub>c + w<sub>d</sub>h<sup>(m)</sup> + w<sub>x</sub>x′)",
