@@ -212,7 +212,8 @@ def test_the_shipped_run_writes_ten_papers_the_same(node, block):
 def test_changes_of_the_shipped_run_do_what_the_librarys_do(node):
     run = lib.load(project_root() / "trained" / "windowed", device="cpu")
     documents = run.encode(list(load_corpus("pmc-sample").split("test"))[:3])
-    check_changed(node, run, documents, changes_for(run.model))
+    # no reference of a corpus moves the window: what is changed of that changes nothing here
+    check_changed(node, run, documents, changes_for(run.model), alike=True)
 
 
 # ---------------------------------------------------------------------------------------------------- in a browser
