@@ -32,18 +32,19 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import lib
-from lib.data.batch import EncodedDocument, make_batch
+from lib.data.batch import EncodedDocument
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS, SLIDE_SYMBOL, UNK
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.hidden_words import MEASURES as NEARER
 from lib.evaluation.hidden_words import nearer_shares
-from lib.evaluation.importance import MEASURES, rank_agreement
+from lib.evaluation.importance import MEASURES, batch_alone, rank_agreement
 from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs
 from lib.evaluation.slots import slots_after, strongest_weights
 from lib.models.mem2mem import Mem2Mem
@@ -167,11 +168,7 @@ def agreements(
     }
     for first, second in combinations(MEASURES, 2):
         values = np.array([rank_agreement(*pair) for pair in zip(ranked[first], ranked[second])])
-        mean = interval(values)
-        yield {
-            "change": first, "what": second, "mean": mean.mean, "low": mean.low, "high": mean.high,
-            "text": str(mean), "values": np.round(values, 5).tolist(),
-        }  # fmt: skip
+        yield _mean_row(first, second, values)
 
 
 def memory(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
@@ -186,20 +183,12 @@ def memory(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
     ]
     if not pairs:
         raise InputError(f"no document has a reference of {WORDS[-1]} words")
-    device = next(model.parameters()).device
-    alone = [make_batch([text], model.config.vocab_size).to(device) for _, text in pairs]
+    alone = [batch_alone(model, text) for _, text in pairs]
     left = np.stack([slots_after(model, batch, WORDS)["left"] for batch in alone])  # [documents, WORDS]
     weights = [strongest_weights(model, batch).mean().item() for batch in alone]
-    measured = [
-        (f"left after {words} words", "share of what was handed over", left[:, i]) for i, words in enumerate(WORDS)
-    ]
-    measured += [("strongest sentence", "weight of a head on it", np.array(weights))]
-    for name, what, values in measured:
-        mean = interval(values)
-        yield {
-            "change": name, "what": what, "mean": mean.mean, "low": mean.low, "high": mean.high,
-            "text": str(mean), "values": np.round(values, 5).tolist(),
-        }  # fmt: skip
+    for words, values in zip(WORDS, left.T):
+        yield _mean_row(f"left after {words} words", "share of what was handed over", values)
+    yield _mean_row("strongest sentence", "weight of a head on it", np.array(weights))
     places = usual_places(run, [document for document, _ in pairs])["papers"].to_numpy()
     yield {
         "change": "usual place", "what": "documents in which a head's strongest sentence is there, mean over heads",
@@ -220,11 +209,16 @@ def hidden_words(run: Run, documents: Sequence[Document], process: Process = ALO
         raise InputError("no document has two words that can be hidden")
     for i, (name, what) in enumerate(NEARER.items()):
         values = 100 * np.array([of[i].mean() for of in shares])
-        mean = interval(values)
-        yield {
-            "change": name, "what": what, "mean": mean.mean, "low": mean.low, "high": mean.high, "text": str(mean),
-            "words": sum(of.shape[1] for of in shares), "values": np.round(values, 3).tolist(),
-        }  # fmt: skip
+        yield _mean_row(name, what, values, 3, words=sum(of.shape[1] for of in shares))
+
+
+def _mean_row(name: str, what: str, values: np.ndarray, digits: int = 5, **more: Any) -> dict:
+    """A row of the mean of a measure over documents, with its interval and their values."""
+    mean = interval(values)
+    return {
+        "change": name, "what": what, "mean": mean.mean, "low": mean.low, "high": mean.high, "text": str(mean),
+        **more, "values": np.round(values, digits).tolist(),
+    }  # fmt: skip
 
 
 def _written(run: Run, documents: Sequence[EncodedDocument], process: Process) -> list[EncodedDocument]:

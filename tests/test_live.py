@@ -42,7 +42,7 @@ from lib.runs.live_page import (
     text_rules,
     write_live_page,
 )
-from lib.runs.search import DecodeConfig, beam_search
+from lib.runs.search import DecodeConfig
 from lib.summarize import main
 from lib.system.errors import InputError
 from lib.system.files import project_root
@@ -54,7 +54,11 @@ from tests.tools.devtools import Browser
 from tests.tools.disturbed_texts import DISTURBED
 from tests.tools.live import (
     EFFECT,
+    LONG_TEXT,
+    ODD_TEXTS,
+    READ_TOKENS,
     WRITTEN,
+    best_of,
     check_axe,
     check_changed,
     check_keyboard,
@@ -63,9 +67,9 @@ from tests.tools.live import (
     model_script,
     needs_browser,
     needs_node,
-    paste,
     read_by,
     small_run,
+    summarized,
     text_of,
 )  # fmt: skip
 
@@ -373,14 +377,7 @@ def test_what_a_step_shows_is_what_the_model_sees(node):
     data = live_data(run)
     found = node(
         scripts_of(run),
-        f"""{model_script(run)}
-        const document = all(model.encode(data.document));
-        let state = model.first(document), made;
-        for (const token of data.tokens) {{
-          made = model.advance([token], [state], document);
-          [state] = made.states;
-          model.distributions(made.outputs, made.features, document);
-        }}
+        f"""{model_script(run)}{READ_TOKENS}
         const {{ alpha, beta, gamma, coverage, ...rest }} = made.outputs[0];
         const lists = {{ alpha, beta, gamma, coverage, psi: rest.psi }};
         const heads = document.heads.map(head => [...head]);
@@ -571,8 +568,7 @@ def page(trained, tmp_path_factory):
 def test_a_reader_sees_it_write_and_steps_through_the_words(page, trained):
     run = lib.load(trained)
     (document,) = run.encode([parse_text(PAPER, "a")])
-    rule = run.decode_for(document)
-    ((best, *_),) = beam_search(run.model, make_batch([document], len(run.vocabulary)), rule)
+    best = best_of(run, document)
     with Browser(page) as tab:
         tab.until(WRITTEN)
         ids = tab.run("view.own.ids")
@@ -653,13 +649,7 @@ def test_controls_change_the_model_and_the_page_says_what_that_does(page, traine
         assert tab.complaints() == []
 
 
-TEXTS = {
-    "nothing": "",
-    "one word": "Mice",
-    "another script": "我们走了。他们来了！ " * 30,
-    "hostile": f"{HOSTILE} <img src=x onerror=alert(1)> ends here. It goes on.",
-    "100,000 words": "The mice of the north slept well in their nests. " * 10_000,
-}
+TEXTS = {**ODD_TEXTS, "hostile": f"{HOSTILE} <img src=x onerror=alert(1)> ends here. It goes on.", **LONG_TEXT}
 
 
 @needs_browser
@@ -667,24 +657,14 @@ def test_texts_of_every_kind_can_be_pasted(page, trained):
     run = lib.load(trained)
     with Browser(page) as tab:
         tab.until(WRITTEN)
-        for name, text in TEXTS.items():
-            paste(tab, text)
-            if not text:
-                tab.until("$('status').className === 'error'")
-                assert "nothing to summarize" in text_of(tab, "#status")
-                continue
-            tab.until(f"{WRITTEN} && view.own?.done")
-            (document,) = run.encode([parse_text(text, name)])
+        for name, document in summarized(tab, run, TEXTS):
             rows = [run.vocabulary.text(ids, document.unknown).split() for ids in read_by(document)["sentences"]]
             shown = tab.run(
                 "[...document.querySelectorAll('.sentence')].map(s =>"
                 " [...s.querySelectorAll('.word')].map(w => w.textContent))"
             )
             assert shown == rows, name
-            ((best, *_),) = beam_search(
-                run.model, make_batch([document], len(run.vocabulary)), run.decode_for(document)
-            )
-            assert tab.run("view.own.ids") == best.ids, name
+            assert tab.run("view.own.ids") == best_of(run, document).ids, name
         assert tab.complaints() == []
 
 

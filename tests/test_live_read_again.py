@@ -21,7 +21,7 @@ from lib.papers.read_again.headlines import HeadlineOptions
 from lib.papers.read_again.made_up import made_up_dispatches
 from lib.runs.live_page import LivePaper, live_data, scripts, scripts_of, text_rules, write_live_page
 from lib.runs.loop import train
-from lib.runs.search import DecodeConfig, beam_search
+from lib.runs.search import DecodeConfig
 from lib.system.errors import InputError
 from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double
@@ -30,7 +30,10 @@ from tests.test_summarize import RECORDS
 from tests.tools.axe import needs_axe
 from tests.tools.devtools import Browser
 from tests.tools.live import (
+    ODD_TEXTS,
+    READ_TOKENS,
     WRITTEN,
+    best_of,
     check_axe,
     check_changed,
     check_keyboard,
@@ -40,9 +43,9 @@ from tests.tools.live import (
     model_script,
     needs_browser,
     needs_node,
-    paste,
     read_by,
     small_run,
+    summarized,
     text_of,
 )  # fmt: skip
 
@@ -117,14 +120,7 @@ def test_what_a_step_shows_is_what_the_model_sees(node, encoder):
     data = live_data(run)
     found = node(
         scripts_of(run),
-        f"""{model_script(run)}
-        const document = all(model.encode(data.document));
-        let state = model.first(document), made;
-        for (const token of data.tokens) {{
-          made = model.advance([token], [state], document);
-          [state] = made.states;
-          model.distributions(made.outputs, made.features, document);
-        }}
+        f"""{model_script(run)}{READ_TOKENS}
         const [output] = made.outputs, {{ near, importance }} = document;
         return {{ ...output, beta: [...output.beta], copied: [...output.copied], near, alpha: importance }};""",
         config=data["config"], weights=data["weights"], document=read_by(document), tokens=tokens,
@@ -219,7 +215,7 @@ def page(trained, tmp_path_factory):
 def test_a_reader_sees_it_write_changes_it_and_erases_words(page, trained):
     run = lib.load(trained)
     (document,) = run.encode(made_up_dispatches()[:1])
-    ((best, *_),) = beam_search(run.model, make_batch([document], len(run.vocabulary)), run.decode_for(document))
+    best = best_of(run, document)
     with Browser(page) as tab:
         tab.until(WRITTEN)
         ids = tab.run("view.own.ids")
@@ -254,31 +250,14 @@ def test_a_reader_sees_it_write_changes_it_and_erases_words(page, trained):
         assert tab.complaints() == []
 
 
-TEXTS_OF_ALL_KINDS = {
-    "nothing": "",
-    "one word": "Mice",
-    "another script": "我们走了。他们来了！ " * 30,
-    "hostile": "</script><!--<script>alert(1)</script> <img src=x onerror=alert(1)> ends here. It goes on.",
-}
-
-
 @needs_browser
 def test_texts_of_every_kind_can_be_pasted(page, trained):
     run = lib.load(trained)
     with Browser(page) as tab:
         tab.until(WRITTEN)
-        for name, text in TEXTS_OF_ALL_KINDS.items():
-            paste(tab, text)
-            if not text:
-                tab.until("$('status').className === 'error'")
-                assert "nothing to summarize" in text_of(tab, "#status")
-                continue
-            tab.until(f"{WRITTEN} && view.own?.done")
-            (document,) = run.encode([parse_text(text, name)])
+        for name, document in summarized(tab, run, ODD_TEXTS):
             assert tab.run("view.spans.length") == len(document.source), name
-            rule = run.decode_for(document)
-            ((best, *_),) = beam_search(run.model, make_batch([document], len(run.vocabulary)), rule)
-            assert tab.run("view.own.ids") == best.ids, name
+            assert tab.run("view.own.ids") == best_of(run, document).ids, name
         assert tab.complaints() == []
 
 

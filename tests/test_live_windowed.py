@@ -20,7 +20,7 @@ from lib.papers import resolve
 from lib.papers.windowed.windows import ArticleOptions
 from lib.runs.live_page import LivePaper, live_data, scripts, scripts_of, text_rules, write_live_page
 from lib.runs.loop import train
-from lib.runs.search import DecodeConfig, beam_search
+from lib.runs.search import DecodeConfig
 from lib.system.files import project_root
 from tests.conftest import VOCAB, double
 from tests.test_summarize import RECORDS
@@ -30,7 +30,11 @@ from tests.test_windowed import TEXTS as RAGGED
 from tests.tools.axe import needs_axe
 from tests.tools.devtools import Browser
 from tests.tools.live import (
+    LONG_TEXT,
+    ODD_TEXTS,
+    READ_TOKENS,
     WRITTEN,
+    best_of,
     check_axe,
     check_changed,
     check_keyboard,
@@ -41,9 +45,9 @@ from tests.tools.live import (
     model_script,
     needs_browser,
     needs_node,
-    paste,
     read_by,
     small_run,
+    summarized,
     text_of,
 )  # fmt: skip
 
@@ -137,14 +141,7 @@ def test_what_a_step_shows_is_what_the_model_sees(node):
     data = live_data(run)
     found = node(
         scripts_of(run),
-        f"""{model_script(run)}
-        const document = all(model.encode(data.document));
-        let state = model.first(document), made;
-        for (const token of data.tokens) {{
-          made = model.advance([token], [state], document);
-          [state] = made.states;
-          model.distributions(made.outputs, made.features, document);
-        }}
+        f"""{model_script(run)}{READ_TOKENS}
         const [output] = made.outputs;
         return {{ ...output, alpha: [...output.alpha] }};""",
         config=data["config"], weights=data["weights"], document=read_by(document), tokens=tokens,
@@ -254,7 +251,7 @@ def streaming(run):
 def test_a_reader_sees_the_window_move_and_changes_the_model(page, trained):
     run = lib.load(trained)
     (document,) = run.encode([parse_text(LONG, "a")])
-    ((best, *_),) = beam_search(run.model, make_batch([document], len(run.vocabulary)), run.decode_for(document))
+    best = best_of(run, document)
     with Browser(page) as tab:
         tab.until(WRITTEN)
         ids = tab.run("view.own.ids")
@@ -284,15 +281,6 @@ def test_a_reader_sees_the_window_move_and_changes_the_model(page, trained):
         assert tab.complaints() == []
 
 
-TEXTS_OF_ALL_KINDS = {
-    "nothing": "",
-    "one word": "Mice",
-    "another script": "我们走了。他们来了！ " * 30,
-    "hostile": "</script><!--<script>alert(1)</script> <img src=x onerror=alert(1)> ends here. It goes on.",
-    "100,000 words": "The mice of the north slept well in their nests. " * 10_000,
-}
-
-
 @needs_browser
 def test_texts_of_every_kind_are_streamed(page, trained):
     model, run = streaming(lib.load(trained))
@@ -301,17 +289,9 @@ def test_texts_of_every_kind_are_streamed(page, trained):
         tab.run("say(''); view.own = null; $('reading').value = 1; $('reading').dispatchEvent(new Event('change'))")
         tab.until(f"{WRITTEN} && view.own?.done")
         assert tab.run("$('everything').disabled"), "a stream never has all words"
-        for name, text in TEXTS_OF_ALL_KINDS.items():
-            paste(tab, text)
-            if not text:
-                tab.until("$('status').className === 'error'")
-                assert "nothing to summarize" in text_of(tab, "#status")
-                continue
-            tab.until(f"{WRITTEN} && view.own?.done")
-            (document,) = run.encode([parse_text(text, name)])
+        for name, document in summarized(tab, run, ODD_TEXTS | LONG_TEXT):
             assert tab.run("view.spans.length") == len(document.source), name
-            rule = run.decode_for(document)
-            ((best, *_),) = beam_search(model, make_batch([document], len(run.vocabulary)), rule)
+            best = best_of(run, document, model)
             ids = tab.run("view.own.ids")
             if ids != best.ids:  # a text that says one thing again and again has several best summaries
                 ours, theirs = (exact_log_prob(model, document, i) / (len(i) + 1) for i in (ids, best.ids))

@@ -21,7 +21,8 @@ from lib.models.summarizer import Summarizer
 from lib.system.errors import InputError
 
 
-def _batch(model: Summarizer, document: EncodedDocument) -> Batch:
+def batch_alone(model: Summarizer, document: EncodedDocument) -> Batch:
+    """A batch of one document, where the model computes."""
     return make_batch([document], model.config.vocab_size).to(next(model.parameters()).device)
 
 
@@ -38,7 +39,7 @@ def by_attention(model: Summarizer, document: EncodedDocument) -> np.ndarray:
     Raises ValueError for a model that shows no weights of words.
     """
     model.eval()
-    batch = _batch(model, document)
+    batch = batch_alone(model, document)
     seen = model.attention_weights(batch.target_input, model.encode(batch))
     if "words" not in seen:
         raise InputError(f"a {type(model).__name__} shows no attention to words")
@@ -61,7 +62,7 @@ def by_gradient(model: Summarizer, document: EncodedDocument) -> np.ndarray:
     Raises ValueError for a model that does not embed all words of the text before it writes.
     """
     model.eval()
-    batch = _batch(model, document)
+    batch = batch_alone(model, document)
     embedding = source_embedding(model)
     places = _places(model, batch, embedding)
     scale = embedding.weight.new_ones(batch.source.shape[1]).requires_grad_()

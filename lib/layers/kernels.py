@@ -490,8 +490,8 @@ def best_extensions(scores, maxima, log_share, source, copies, barred, mass, val
         for word in barred[r]:
             if word >= 0:
                 mass[word] = 0
-            if 0 <= word < size:
-                row[word] = -np.inf
+                if word < size:
+                    row[word] = -np.inf
         for word in source[r]:
             p = mass[word]
             mass[word] = 0

@@ -14,6 +14,7 @@ from lib.data.documents import Document
 from lib.data.prepared import TextEncoder
 from lib.data.synthetic import MARK, PLAIN
 from lib.data.vocabulary import BOS, EOS
+from lib.evaluation.importance import batch_alone
 from lib.evaluation.slots import slots_left
 from lib.models.mem2mem import Mem2Mem
 from lib.pages.frames import Frames
@@ -126,9 +127,10 @@ def _strongest(model: Mem2Mem, document: Document, encoder: TextEncoder) -> np.n
     """Of the sentence on which each head is strongest: its section, its place from the section's beginning, and from
     its end, all from 1: [3, r]."""
     ends = np.cumsum([len(section) for section in encoder.options.kept_sections(document)])
-    attention = model.encode(make_batch(encoder.encode([document]), model.config.vocab_size)).write_attention
+    (read,) = encoder.encode([document])
+    attention = model.encode(batch_alone(model, read)).write_attention
     assert attention is not None
-    best = attention[0].argmax(1).numpy()
+    best = attention[0].argmax(1).cpu().numpy()
     section = np.searchsorted(ends, best, side="right")
     starts = np.concatenate([[0], ends])[section]
     return np.stack([section + 1, best - starts + 1, ends[section] - best])

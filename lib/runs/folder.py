@@ -73,7 +73,7 @@ def check_weights(model: nn.Module, folder: str | Path, which: str = "best") -> 
         try:
             shapes = {name: torch.empty(shape, device="meta") for name, shape, _ in described}
         except (RuntimeError, TypeError) as error:  # of a shape with more numbers than can be counted
-            raise RunError(f"{path} is damaged ({' '.join(str(error).split())[:200]})") from None
+            raise RunError(f"{path} is damaged ({_reason(error)[:200]})") from None
         _fill(model, under("model", shapes), path)
 
 
@@ -183,8 +183,12 @@ def _fill(model: nn.Module, weights: dict[str, Tensor], path: Path) -> None:
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
-        reason = " ".join(str(error).split())[:1_000]
-        raise RunError(f"{path} holds the weights of another model: {reason}") from None
+        raise RunError(f"{path} holds the weights of another model: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    """What PyTorch says of weights that do not fit, in a line."""
+    return " ".join(str(error).split())[:1_000]
 
 
 def chooser_model(make: Callable[[], Model], encoder: Any) -> Model:
@@ -196,8 +200,7 @@ def chooser_model(make: Callable[[], Model], encoder: Any) -> Model:
         weights = {name: torch.from_numpy(value).float() for name, value in (encoder.chooser or {}).items()}
         model.load_state_dict(weights, assign=True)
     except (RuntimeError, TypeError) as error:
-        reason = " ".join(str(error).split())[:1_000]
-        raise RunError(f"ranker.safetensors holds weights of another model: {reason}") from None
+        raise RunError(f"ranker.safetensors holds weights of another model: {_reason(error)}") from None
     return model.eval()
 
 

@@ -271,11 +271,9 @@ MOST_NUMBERS = 2**28  # bytes of a file of numbers: scores of 10,000 documents a
 def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
     """Read a file of numbers. Raises ValueError where it is no `what`, a JSON object with the keys that are
     `needed`."""
+    check_file(path, MOST_NUMBERS)
     try:
-        check_file(path, MOST_NUMBERS)
         numbers = json.loads(path.read_text(encoding="utf-8"))
-    except InputError:
-        raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as JSON ({error})") from None
     if not isinstance(numbers, dict):

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from lib.data.batch import EncodedDocument, make_batch, rows_of
+from lib.data.plain_text import parse_text
 from lib.data.vocabulary import EOS, SLIDE_SYMBOL, Vocabulary
 from lib.evaluation.interventions import Change, log_probs
 from lib.runs.live_page import live_data, scripts_of
-from lib.runs.search import DecodeConfig, beam_search
+from lib.runs.search import DecodeConfig, Hypothesis, beam_search
 from tests.conftest import VOCAB
 from tests.tools.axe import violations
 from tests.tools.devtools import Browser, chromium
@@ -67,12 +68,30 @@ def model_script(run) -> str:
     return f"const model = new {type(run.model).__name__}(data.config, await unpacked(data.weights), 5);"
 
 
+# what a model has made after the tokens: `made`, of a `document`
+READ_TOKENS = """
+const document = all(model.encode(data.document));
+let state = model.first(document), made;
+for (const token of data.tokens) {
+  made = model.advance([token], [state], document);
+  [state] = made.states;
+  model.distributions(made.outputs, made.features, document);
+}"""
+
+
 WRITE = """
 return data.documents.map(read => {
   const document = all(model.encode(read)), best = all(search(model, document, rulesFor(data.decode, document.N)));
   const logs = all(logProbs(model, document, best.ids));
   return { ids: best.ids, logP: best.logP, score: best.score, sum: logs.reduce((a, b) => a + b, 0) };
 });"""
+
+
+def best_of(run, document: EncodedDocument, model=None) -> Hypothesis:
+    """The best summary of a document by the rules of a run; model: one in place of the run's."""
+    batch = make_batch([document], len(run.vocabulary))
+    ((best, *_),) = beam_search(model or run.model, batch, run.decode_for(document))
+    return best
 
 
 def exact_log_prob(model, document: EncodedDocument, ids: list[int]) -> float:
@@ -164,6 +183,29 @@ def effect_of(tab: Browser, click: str) -> dict[str, float]:
 
 def paste(tab: Browser, text: str) -> None:
     tab.run(f"$('pasted').value = {json.dumps(text)}; say(''); view.own = null; $('take').click()")
+
+
+ODD_TEXTS = {
+    "nothing": "",
+    "one word": "Mice",
+    "another script": "我们走了。他们来了！ " * 30,
+    "hostile": "</script><!--<script>alert(1)</script> <img src=x onerror=alert(1)> ends here. It goes on.",
+}
+LONG_TEXT = {"100,000 words": "The mice of the north slept well in their nests. " * 10_000}
+
+
+def summarized(tab: Browser, run, texts: Mapping[str, str]) -> Iterator[tuple[str, EncodedDocument]]:
+    """Each text that is pasted into a page and summarized there, as the run reads it; that one holds nothing the page
+    says."""
+    for name, text in texts.items():
+        paste(tab, text)
+        if not text:
+            tab.until("$('status').className === 'error'")
+            assert "nothing to summarize" in text_of(tab, "#status")
+            continue
+        tab.until(f"{WRITTEN} && view.own?.done")
+        (document,) = run.encode([parse_text(text, name)])
+        yield name, document
 
 
 def show_all(tab: Browser, change: str) -> None:
