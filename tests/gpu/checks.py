@@ -1,5 +1,6 @@
 """What is checked on a GPU: that every variant computes what it computes on a CPU, that a resumed run ends with the
-same weights, that two processes train as one, and what a step of each paper's preset takes."""
+same weights, that the commands run and the shipped models write the same summaries, that two processes train as one,
+and what a step of each paper's preset takes."""
 
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,12 +20,15 @@ import torch
 from torch import Tensor
 from torch.autograd import DeviceType
 
+import lib
+from lib.data.corpora import load_corpus
+from lib.data.documents import Document
 from lib.papers import PAPERS
 from lib.runs import loop
 from lib.runs.config import TrainConfig
 from lib.runs.folder import Recipe, load_tensors, read_metrics
 from lib.system.devices import float32_products
-from lib.system.files import project_root
+from lib.system.files import project_root, trained_folder
 from tests.conftest import VOCAB, batch_of
 from tests.gpu.cases import PAPER_CASES, Case, corpus_of
 from tests.gpu.places import on, one_update, put, put_training, wait
@@ -35,9 +40,10 @@ CPU = torch.device("cpu")
 TOLERANCE = {"float64": 1e-8, "float32": 1e-3, "bf16": 0.05}  # of the largest number; of bfloat16 the loss alone
 PRECISIONS = ("float32", "tf32", "bf16")
 NO_AUTOCAST = ("pretend",)  # PyTorch has none for devices of others
-TIMED, LEAST = 60, 5  # seconds that a step is measured for, and steps at least
+TIMED, LEAST = 8, 5  # seconds that a step is measured for, and steps at least
 NOISE = 10  # how much farther a resumed run may be from a run than the same run made twice
 KERNELS = 12  # of the slowest that are named
+TEXTS = 8  # that are summarised at once
 
 
 def pieces() -> dict[str, Callable[[str], dict]]:
@@ -50,6 +56,10 @@ def pieces() -> dict[str, Callable[[str], dict]]:
     for paper in PAPERS:
         variant = next(v for v in variants if str(v).startswith(f"{paper}, {PAPERS[paper].usual}"))
         found[f"resume/{paper}"] = lambda device, variant=variant: resumed(variant, device)
+    for paper in PAPERS:
+        found[f"commands/{paper}"] = lambda device, paper=paper: commands(paper, device)
+    for name in (name for paper in PAPERS.values() for name in paper.kept_runs):
+        found[f"generation/{name}"] = lambda device, name=name: generation(name, device)
     found["processes/two"] = two_processes
     for case in PAPER_CASES.values():
         for precision in PRECISIONS:
@@ -142,6 +152,58 @@ def weights_after(variant: Variant, device: str, folder: Path, steps: tuple[int,
             recipe = Recipe("mem2mem", "hred")
             loop.train(recipe, model, corpus, replace(config, steps=number), folder, number > steps[0], False)
     return {k: v.double() for k, v in load_tensors(folder / "last.safetensors").items() if v.is_floating_point()}
+
+
+DATA = ("--dataset", "pmc-sample")
+PRESETS = {"read_again": "demo papers"}  # of the others: demo
+
+
+def commands(paper: str, device: str) -> dict:
+    """Seconds of each command that computes with a model, on a device: it trains one for a few steps, scores and
+    changes it."""
+    if device not in ("cuda", "cpu"):
+        return {"ok": True, "left out": f"commands know no device {device}"}
+    with tempfile.TemporaryDirectory() as folder:
+        run, few = f"{folder}/run", (*DATA, "--documents", "4")
+        made = {
+            "train": (paper, "--preset", PRESETS.get(paper, "demo"), *DATA, "--steps", "20", "--output", run),
+            "score": ("run", run, *few),
+            "intervene": (run, "nothing", "--of", "summaries", *few),
+        }
+        if paper == "mem2mem":
+            made["intervene --memory"] = (run, "--memory", *few)
+        seconds = {}
+        for name, arguments in made.items():
+            started = time.perf_counter()
+            command = ["-m", f"lib.{name.partition(' ')[0]}", *arguments, "--device", device]
+            done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=project_root())
+            if done.returncode:
+                return {"ok": False, "command": " ".join(command), "said": done.stderr[-2000:]}
+            seconds[name] = round(time.perf_counter() - started, 1)
+    return {"seconds": seconds, "ok": True}
+
+
+def generation(name: str, device: str) -> dict:
+    """Whether a shipped run writes what it writes on the CPU, in double precision, and the seconds that a summary
+    takes on both in single."""
+    texts, run = sample_texts(TEXTS if device == "cuda" else 2), lib.load(trained_folder(name), device="cpu")
+    if device == "pretend":  # it is slow
+        run.decode = replace(run.decode, min_length=5, max_length=10)
+    written, seconds = [], []
+    for where in ("cpu", device):
+        with on(where) as place:
+            put(run.model.double(), place)
+            written.append([summary.tokens for summary in run.summarize(texts)])
+            run.model.float()
+            started = time.perf_counter()
+            run.summarize(texts)
+            seconds.append((time.perf_counter() - started) / len(texts))
+    same = sum(a == b for a, b in zip(*written, strict=True))
+    return {"texts": len(texts), "same": same, "seconds": seconds, "ok": same == len(texts)}
+
+
+def sample_texts(count: int) -> list[Document]:
+    return list(islice(load_corpus("pmc-sample").split("test"), count))
 
 
 TRAIN = (

@@ -114,7 +114,8 @@ def _of_cpu(cpu: dict) -> list[str]:
 def of_results(results: dict, left: list[str]) -> str:
     """What `run` has found, to be read."""
     writers = {
-        "equality": _equality, "resume": _resume, "processes": _processes, "step": _steps, "kernels": _kernels,
+        "equality": _equality, "resume": _resume, "commands": _commands, "generation": _generation,
+        "processes": _processes, "step": _steps, "kernels": _kernels,
     }  # fmt: skip
     parts = [f"# {results['device']}, PyTorch {results['torch']}"]
     parts += [writers[kind](made) for kind, made in results["kinds"].items()]
@@ -147,6 +148,23 @@ def _resume(made: dict[str, dict]) -> str:
     }
     columns = ["resumed", "made twice", "operations that are not deterministic"]
     return _table("Weights beside those of a run that was not stopped", columns, lines)
+
+
+def _commands(made: dict[str, dict]) -> str:
+    lines = {}
+    for paper, row in made.items():
+        seconds = ", ".join(f"{name} {value:g} s" for name, value in row.get("seconds", {}).items())
+        lines[paper] = [row.get("left out") or seconds or f"{row['command']}: {row['said']}"]
+    return _table("Commands, from the start of each to its end", ["seconds"], lines)
+
+
+def _generation(made: dict[str, dict]) -> str:
+    lines = {
+        name: [f"{row['same']} of {row['texts']}", *(f"{seconds:.2f} s" for seconds in row["seconds"])]
+        for name, row in made.items()
+    }
+    columns = ["as on the CPU, in double precision", "a summary on the CPU, in single", "a summary here"]
+    return _table("Summaries by the shipped models", columns, lines)
 
 
 def _processes(made: dict[str, dict]) -> str:
