@@ -15,7 +15,7 @@ of changes all that the model has the parts for are made. They are explained in 
 with those by erasing each, and by the gradient (`lib.evaluation.importance`).
 
 --memory asks how much of the memory that Mem2Mem's encoder hands over is left while the references are read, and on
-which sentences its heads are (`lib.evaluation.slots`, `lib.pages.mem2mem.usual_places`).
+which sentences its heads are (`lib.evaluation.slots`).
 
 --hidden-words asks whether the embedding that Read-Again makes of a word's context is near the word's own: words that
 it knows are hidden from its encoder, one at a time (`lib.evaluation.hidden_words`).
@@ -46,11 +46,10 @@ from lib.evaluation.hidden_words import MEASURES as NEARER
 from lib.evaluation.hidden_words import nearer_shares
 from lib.evaluation.importance import MEASURES, batch_alone, rank_agreement
 from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs
-from lib.evaluation.slots import slots_after, strongest_weights
+from lib.evaluation.slots import slots_after, strongest_weights, usual_places
 from lib.models.mem2mem import Mem2Mem
 from lib.models.read_again import ReadAgain
 from lib.models.summarizer import Summarizer
-from lib.pages.mem2mem import usual_places
 from lib.runs.run import Run
 from lib.runs.search import by_length, written
 from lib.system.command_line import command_parser, plain_errors

@@ -58,12 +58,10 @@ from lib.data.vocabulary import BOS, EOS, UNK
 from lib.evaluation.baselines import lexrank, oracle, random_sentences
 from lib.evaluation.bootstrap import paired_bootstrap
 from lib.evaluation.interventions import changes_of, log_probs
-from lib.evaluation.slots import slots_after, slots_left
+from lib.evaluation.slots import slots_after, slots_left, usual_places
 from lib.pages.diagrams import show_model
 from lib.pages.figures import attention_maps, lines, shaded_words, word_maps
-from lib.pages.mem2mem import (
-    grid_panels, paper_weights, planted_steps, planted_words, usual_places,
-)  # fmt: skip
+from lib.pages.mem2mem import grid_panels, paper_weights, planted_steps, planted_words
 from lib.layers.pointer import PointerOutput
 from lib.runs.search import beam_search, extract, source_sentences, summarize
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss

@@ -316,3 +316,20 @@ def test_help_and_unknown_options_write_nothing(tmp_path, module):
         done = subprocess.run([*command, option], env=env, capture_output=True, text=True, cwd=tmp_path)
         assert done.returncode == status and shown in done.stdout + done.stderr
         assert "Traceback" not in done.stderr and not list(tmp_path.iterdir())
+
+
+WITHOUT_EXTRAS = """
+import importlib, sys
+extras = ("matplotlib", "IPython", "ipywidgets", "jupytext", "nbconvert", "papermill", "pygments", "bs4", "lxml",
+          "docx", "pdfminer", "spacy", "snakemake", "pytest", "hypothesis", "yaml")
+sys.modules |= dict.fromkeys(extras)
+commands = "corpora intervene make_tables retrain score solve summarize train trained windows"
+for name in commands.split():
+    importlib.import_module(f"lib.{name}")
+"""
+
+
+def test_commands_need_the_library_alone():
+    """All but `lib.show_runs`, which draws, run where no extra is installed: on a cluster, say."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT_EXTRAS], capture_output=True, text=True, cwd=project_root())
+    assert done.returncode == 0, done.stderr

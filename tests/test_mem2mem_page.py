@@ -10,6 +10,7 @@ import torch
 from lib.data.batch import make_batch
 from lib.data.synthetic import planted_sentences
 from lib.data.vocabulary import EOS
+from lib.evaluation import slots
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.pages import mem2mem
 from lib.pages.mem2mem import greedy_words, grid_panels, paper_weights, planted_steps, planted_words
@@ -88,6 +89,6 @@ def test_the_usual_place_of_a_head():
     """Three papers: a head on the last sentence of a section, wherever that is; of whole sentences once."""
     as_read = np.array([[1, 4, 1], [2, 7, 1], [2, 5, 2]])  # section, from its beginning, from its end
     whole = np.array([[1, 4, 1], [2, 6, 2], [2, 5, 2]])
-    row = mem2mem._usual_place(as_read, whole)
+    row = slots._usual_place(as_read, whole)
     assert row["sentence of its section"] == "1 from the end" and row["of section"] == "1 (33%), 2 (67%)"
     assert (row["papers"], row["nothing cut off"]) == pytest.approx((2 / 3, 1 / 3))

@@ -14,10 +14,9 @@ from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus, unseen
 from lib.data.synthetic import planted_at, planted_sentences
 from lib.data.vocabulary import EOS
-from lib.evaluation.slots import slots_after, slots_left
+from lib.evaluation.slots import slots_after, slots_left, usual_places
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.pages.measured import over_seeds
-from lib.pages.mem2mem import usual_places
 from lib.system.files import project_root, trained_folder
 from lib.tasks.memory import (
     COMP_WEIGHTS,

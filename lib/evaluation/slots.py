@@ -1,13 +1,19 @@
-"""What is left in the slots of a memory while a summary is written."""
+"""What is left in the slots of a memory while a summary is written, and where its heads look."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from lib.data.batch import Batch, in_vocabulary
+from lib.data.documents import Document
+from lib.data.prepared import TextEncoder
+from lib.evaluation.importance import batch_alone
 from lib.models.mem2mem import Mem2Mem
+from lib.runs.run import Run
 
 
 @torch.no_grad()
@@ -37,6 +43,48 @@ def strongest_weights(model: Mem2Mem, batch: Batch) -> Tensor:
     state = model.encode(batch)
     attention, _ = model.compress(state.sentences, state.sentence_mask)
     return attention.amax(-1)
+
+
+def usual_places(run: Run, documents: Sequence[Document]) -> pd.DataFrame:
+    """Where the sentence of each memory head stands in its section most often, in how many of the documents it stands
+    there, and in how many if no sentence is cut off. Nothing for a model without such heads."""
+    if not isinstance(run.model, Mem2Mem) or not run.model.extracts:
+        return pd.DataFrame()
+    whole_sentences = replace(run.encoder, options=replace(run.options, whole_sentences=True))
+    as_read, whole = (
+        np.stack([_strongest(run.model, document, encoder) for document in documents])
+        for encoder in (run.encoder, whole_sentences)
+    )
+    rows = {f"slot {k + 1}": _usual_place(as_read[:, :, k], whole[:, :, k]) for k in range(as_read.shape[2])}
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+@torch.no_grad()
+def _strongest(model: Mem2Mem, document: Document, encoder: TextEncoder) -> np.ndarray:
+    """Of the sentence on which each head is strongest: its section, its place from the section's beginning, and from
+    its end, all from 1: [3, r]."""
+    ends = np.cumsum([len(section) for section in encoder.options.kept_sections(document)])
+    (read,) = encoder.encode([document])
+    attention = model.encode(batch_alone(model, read)).write_attention
+    assert attention is not None
+    best = attention[0].argmax(1).cpu().numpy()
+    section = np.searchsorted(ends, best, side="right")
+    starts = np.concatenate([[0], ends])[section]
+    return np.stack([section + 1, best - starts + 1, ends[section] - best])
+
+
+def _usual_place(as_read: np.ndarray, whole: np.ndarray) -> dict[str, str | float]:
+    """One head, of [papers, 3] each."""
+    counts = [pd.Series(as_read[:, way]).value_counts() for way in (1, 2)]
+    way = 1 if counts[0].iloc[0] >= counts[1].iloc[0] else 2
+    place = int(counts[way - 1].index[0])
+    sections = pd.Series(as_read[:, 0]).value_counts(normalize=True).sort_index()
+    return {
+        "sentence of its section": f"{place} from the {('beginning', 'end')[way - 1]}",
+        "of section": ", ".join(f"{number} ({share:.0%})" for number, share in sections.items()),
+        "papers": counts[way - 1].iloc[0] / len(as_read),
+        "nothing cut off": float((whole[:, way] == place).mean()),
+    }
 
 
 def _written(model: Mem2Mem, batch: Batch, last: int) -> Iterator[tuple[Tensor, Tensor]]:

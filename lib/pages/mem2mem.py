@@ -5,22 +5,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import ArrayLike
 
 from lib.data.batch import EncodedDocument, make_batch
-from lib.data.documents import Document
-from lib.data.prepared import TextEncoder
 from lib.data.synthetic import MARK, PLAIN
 from lib.data.vocabulary import BOS, EOS
-from lib.evaluation.importance import batch_alone
 from lib.evaluation.slots import slots_left
 from lib.models.mem2mem import Mem2Mem
 from lib.pages.frames import Frames
 from lib.pages.measured import task_results
 from lib.pages.steps import decoding_frames, pointer_steps
-from lib.runs.run import Run
 from lib.tasks.memory import COMP_WEIGHTS, READ_WEIGHTS, losses_name
 
 NAMES = {MARK: "mark", PLAIN: "plain", EOS: "[EOS]"}
@@ -106,45 +101,3 @@ def grid_panels(measures: dict[str, str]) -> tuple[list[dict], list[int]]:
 
 def _mean_of(cell: dict[str, list], measure: str, seeds: Sequence[int]) -> float:
     return float(np.mean([value for seed, value in zip(cell["seed"], cell[measure]) if seed in seeds]))
-
-
-def usual_places(run: Run, documents: Sequence[Document]) -> pd.DataFrame:
-    """Where the sentence of each memory head stands in its section most often, in how many of the documents it stands
-    there, and in how many if no sentence is cut off. Nothing for a model without such heads."""
-    if not isinstance(run.model, Mem2Mem) or not run.model.extracts:
-        return pd.DataFrame()
-    whole_sentences = replace(run.encoder, options=replace(run.options, whole_sentences=True))
-    as_read, whole = (
-        np.stack([_strongest(run.model, document, encoder) for document in documents])
-        for encoder in (run.encoder, whole_sentences)
-    )
-    rows = {f"slot {k + 1}": _usual_place(as_read[:, :, k], whole[:, :, k]) for k in range(as_read.shape[2])}
-    return pd.DataFrame.from_dict(rows, orient="index")
-
-
-@torch.no_grad()
-def _strongest(model: Mem2Mem, document: Document, encoder: TextEncoder) -> np.ndarray:
-    """Of the sentence on which each head is strongest: its section, its place from the section's beginning, and from
-    its end, all from 1: [3, r]."""
-    ends = np.cumsum([len(section) for section in encoder.options.kept_sections(document)])
-    (read,) = encoder.encode([document])
-    attention = model.encode(batch_alone(model, read)).write_attention
-    assert attention is not None
-    best = attention[0].argmax(1).cpu().numpy()
-    section = np.searchsorted(ends, best, side="right")
-    starts = np.concatenate([[0], ends])[section]
-    return np.stack([section + 1, best - starts + 1, ends[section] - best])
-
-
-def _usual_place(as_read: np.ndarray, whole: np.ndarray) -> dict[str, str | float]:
-    """One head, of [papers, 3] each."""
-    counts = [pd.Series(as_read[:, way]).value_counts() for way in (1, 2)]
-    way = 1 if counts[0].iloc[0] >= counts[1].iloc[0] else 2
-    place = int(counts[way - 1].index[0])
-    sections = pd.Series(as_read[:, 0]).value_counts(normalize=True).sort_index()
-    return {
-        "sentence of its section": f"{place} from the {('beginning', 'end')[way - 1]}",
-        "of section": ", ".join(f"{number} ({share:.0%})" for number, share in sections.items()),
-        "papers": counts[way - 1].iloc[0] / len(as_read),
-        "nothing cut off": float((whole[:, way] == place).mean()),
-    }
