@@ -15,11 +15,11 @@ from lib.results.kept import kept_table
 from lib.runs import loop
 from lib.system.errors import InputError
 from lib.system.files import project_root
-from tests.gpu import checks, plan, tables
+from tests.gpu import checks, pieces, plan, tables
 from tests.gpu.__main__ import PLAN
 from tests.gpu.cases import CASES, CORPORA, PAPER_CASES
 from tests.gpu.machines import GPUS, LAUNCH
-from tests.gpu.pieces import chosen, do_here, finished, path_of
+from tests.gpu.pieces import chosen, do, do_here, finished, path_of
 
 ROOT = project_root()
 
@@ -212,6 +212,15 @@ def test_a_finished_piece_is_not_done_again(tmp_path):
     assert made is not None and made["device given"] == "cpu" and made["ok"]
     path_of(tmp_path, "step/x").write_text(json.dumps({**made, "code": "another"}), encoding="utf-8")
     assert finished(tmp_path, "step/x") is None, "other code has made it"
+
+
+def test_what_has_failed_is_done_again(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(pieces, "_in_a_process", lambda names, device, folder: asked.append(names))
+    for name, ok in {"step/x": True, "step/y": False}.items():
+        do_here([name], {name: lambda device, ok=ok: {"ok": ok}}, "cpu", tmp_path)
+    assert do(["step/x", "step/y", "step/z"], "cpu", tmp_path) == ["step/z"], "y has a result, if a bad one"
+    assert asked == [["step/y", "step/z"]]
 
 
 # --------------------------------------------------------------------------------------------------------- checks

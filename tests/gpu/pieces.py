@@ -43,7 +43,9 @@ def path_of(folder: Path, name: str) -> Path:
 def code(name: str) -> str:
     """What a piece was made by: the code of the library that it runs, and of the plan's or of the checks'."""
     kind = name.partition("/")[0]
-    return code_digest(*(["tests.gpu.counts", "tests.gpu.cases"] if kind in OF_THE_PLAN else ["tests.gpu.checks"]))
+    commands = ["lib.train", "lib.score", "lib.intervene"] if kind == "commands" else []
+    own = ["tests.gpu.counts", "tests.gpu.cases"] if kind in OF_THE_PLAN else ["tests.gpu.checks"]
+    return code_digest(*own, *commands)
 
 
 def finished(folder: Path, name: str) -> dict | None:
@@ -56,14 +58,19 @@ def finished(folder: Path, name: str) -> dict | None:
 
 
 def do(names: list[str], device: str, folder: Path) -> list[str]:
-    """Do what is not finished, group by group. Returns the names of the pieces that are not there afterwards."""
+    """Do what is not finished or has failed, group by group. Returns the names of the pieces that are not there
+    afterwards."""
     folder.mkdir(parents=True, exist_ok=True)
     for group, members in groupby(names, key=lambda name: name.rpartition("/")[0]):
-        waiting = [name for name in members if finished(folder, name) is None]
+        waiting = [name for name in members if not _is_well(finished(folder, name))]
         if waiting:
             print(f"{group}: {len(waiting)} to do", flush=True)
             _in_a_process(waiting, device, folder)
     return [name for name in names if finished(folder, name) is None]
+
+
+def _is_well(made: dict | None) -> bool:
+    return made is not None and made.get("ok", True)  # the plan's pieces do not judge
 
 
 def _in_a_process(names: list[str], device: str, folder: Path) -> None:
