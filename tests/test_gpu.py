@@ -16,7 +16,7 @@ from lib.runs import loop
 from lib.system.errors import InputError
 from lib.system.files import project_root
 from tests.gpu import checks, pieces, plan, tables
-from tests.gpu.__main__ import PLAN
+from tests.gpu.__main__ import MEASURED, PLAN
 from tests.gpu.cases import CASES, CORPORA, PAPER_CASES
 from tests.gpu.machines import GPUS, LAUNCH
 from tests.gpu.pieces import chosen, do, do_here, finished, path_of
@@ -108,6 +108,21 @@ def test_the_kept_tables_are_the_plans():
         assert kept_table(name) == table, name
 
 
+def test_the_kept_measurements_are_a_gpus():
+    """Made again from `measured.json`: `python -m tests.gpu run --keep`."""
+    measured = json.loads(MEASURED.read_text(encoding="utf-8"))
+    for name, table in tables.of_measured(measured).items():
+        assert kept_table(name) == table, name
+    text = (ROOT / "docs" / "gpu.md").read_text(encoding="utf-8")
+    (failed,) = measured["failed"]
+    variant = failed.removeprefix("equality/")
+    assert f"{measured['kinds']['equality'][variant]['difference']['float64']:.1e} where 1e-08 is asked for" in text
+    steps = measured["kinds"]["step"].values()
+    assert f"more than {max(row['memory_gb'] for row in steps):.1f} GB" in text
+    assert not any(row["resumed"] for row in measured["kinds"]["resume"].values())
+    assert len(measured["kinds"]["commands"]) == len(checks.PAPERS)
+
+
 def test_the_text_names_the_peaks_that_were_used():
     text = (ROOT / "docs" / "gpu.md").read_text(encoding="utf-8")
     flop, bandwidth, links = (
@@ -131,7 +146,7 @@ def test_a_step_is_its_operations_its_launches_and_an_exchange():
     assert plan.exchange(a100, 75_000_000_000, 4) == pytest.approx(1.5), "1.5 times 300 GB by 300 GB/s"
     assert plan.exchange(a100, 10**9, 1) == 0
     counted = {"work": {"A100": {"float32": 6.0}}, "launches": 100_000, "exchange": {"A100": 0.5}}
-    assert plan.step_seconds(counted, "A100") == pytest.approx(6 + 1 + 0.5)
+    assert plan.step_seconds(counted, "A100") == pytest.approx(6 + 100_000 * LAUNCH + 0.5)
 
 
 def test_cases_have_the_sizes_of_their_presets():
@@ -274,7 +289,23 @@ def test_a_device_that_is_not_there_says_so_in_one_line():
     assert re.fullmatch(r"PyTorch \S+ sees no GPU here, so nothing was run; python -m tests\.gpu .*\n", done.stderr)
 
 
-FEW = ("equality/read_again/abs *", "resume/read_again", "processes/*", "step/read_again/*", "kernels/read_again")
+def test_a_model_that_writes_something_else_is_found(monkeypatch):
+    assert checks.generation("read_again", "cpu")["ok"]
+    calls = count()
+    monkeypatch.setattr(checks, "put", lambda model, place: _scaled(model, 1 + 0.5 * (next(calls) % 2)))
+    assert not checks.generation("read_again", "cpu")["ok"]
+
+
+def test_a_command_that_fails_is_found(monkeypatch):
+    monkeypatch.setitem(checks.PRESETS, "read_again", "nothing")
+    found = checks.commands("read_again", "cpu")
+    assert not found["ok"] and found["command"].startswith("-m lib.train read_again") and "nothing" in found["said"]
+
+
+FEW = (
+    "equality/read_again/abs *", "resume/read_again", "commands/read_again", "generation/read_again", "processes/*",
+    "step/read_again/*", "lengths/*", "kernels/read_again",
+)  # fmt: skip
 
 
 def test_make_gpu_on_the_pretend_device(tmp_path):
@@ -283,7 +314,7 @@ def test_make_gpu_on_the_pretend_device(tmp_path):
     done = in_a_process(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     results = json.loads((tmp_path / "pretend" / "results.json").read_text(encoding="utf-8"))
-    assert not results["failed"] and not results["not done"] and len(results["pieces"]) == 8
+    assert not results["failed"] and not results["not done"] and len(results["pieces"]) == 13
     assert results["kinds"]["resume"]["read_again"]["resumed"] == 0
     step = results["kinds"]["step"]["read_again/float32"]
     assert step["planned_gb"] > 0.3 and 5 < step["loss"] < 12 and step["documents"] == 8

@@ -232,6 +232,13 @@ def test_a_graph_of_ones_is_uniform_attention(model):
         assert all(torch.allclose(a, b, rtol=0, atol=1e-12) for a, b in pairs), field.name
 
 
+def test_rows_of_a_graph_sum_to_one_in_the_models_precision(model):
+    """A batch has its graph in float32: 1 of 1.75 has other digits there."""
+    graph = torch.tensor([[1.0, 0.5, 0.25], [0.5, 1, 0.25], [0.25, 0.25, 1]]).expand(3, 3, 3)
+    single, double = model.encode(batch_of(), graph), model.encode(batch_of(), graph.double())
+    assert all(torch.equal(a, b) for a, b in zip(single.between, double.between))
+
+
 def test_the_graph_of_a_batch_is_used(model):
     graph = torch.rand(3, 3, 3).double()
     given, own = model.encode(batch_of(), graph), model.encode(replace(batch_of(), graph=graph))

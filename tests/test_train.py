@@ -93,6 +93,17 @@ def test_the_same_seed_gives_the_same_weights(planted_corpus, tmp_path):
     assert not same(a.model, c.model)
 
 
+def test_batches_of_many_lengths_are_trained_without_cudnns_attention(planted_corpus, tmp_path, monkeypatch):
+    """In all updates and validations, and afterwards it is as it was."""
+    enabled, seen, evaluate = torch.backends.cuda.cudnn_sdp_enabled, [], training.evaluate_loss
+    step = training._Loop._step
+    monkeypatch.setattr(training._Loop, "_step", lambda *given: seen.append(enabled()) or step(*given))
+    monkeypatch.setattr(training, "evaluate_loss", lambda *given: seen.append(enabled()) or evaluate(*given))
+    before = enabled()
+    train(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, progress=False)
+    assert before and enabled() and len(seen) == 8 + 3 and not any(seen)
+
+
 def stopped_at(step, corpus, folder, config, monkeypatch):
     """A run that a person stopped before the step that comes after `step`."""
     go_on = training._Loop._step

@@ -124,9 +124,9 @@ class GlobalLayer(nn.Module):
         reachable = self.reachable(present)
         weights = scores.masked_fill(~reachable[:, None], -torch.inf).softmax(-1)
         if graph is not None:
-            graph = graph * reachable
+            graph = graph.to(weights.dtype) * reachable
             rows = graph / graph.sum(-1, keepdim=True).clamp_min(torch.finfo(graph.dtype).tiny)
-            weights = torch.cat([rows[:, None].to(weights.dtype), weights[:, 1:]], 1)
+            weights = torch.cat([rows[:, None], weights[:, 1:]], 1)
         return self.dropout(weights).to(v.dtype) @ v, weights
 
     def reachable(self, present: Tensor) -> Tensor:

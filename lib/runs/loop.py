@@ -46,6 +46,7 @@ from lib.runs.run import Run
 from lib.system.devices import (
     ALONE,
     Process,
+    attention_of_many_lengths,
     device_named,
     float32_products,
     has_bf16_products,
@@ -103,9 +104,10 @@ def train(
         loop = _Loop(recipe, model.to(place), corpus, config, Path(output), rank, world, place, progress)
         try:
             Path(output).mkdir(parents=True, exist_ok=True)
-            with _held(Path(output), rank, world), float32_products(config.matmul_precision):
+            with _held(Path(output), rank, world):
                 loop.start(resume)
-                loop.run()
+                with float32_products(config.matmul_precision), attention_of_many_lengths():
+                    loop.run()
         except OSError as error:
             raise RunError(f"{of_the_system(error, output)}. {progress_of(output)}".rstrip()) from error
     return Run(Path(output), loop.record, model, corpus.encoder, recipe.decode)

@@ -65,6 +65,19 @@ def float32_products(precision: str) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
+@contextmanager
+def attention_of_many_lengths() -> Iterator[None]:
+    """Attention on a GPU without cuDNN's kernels for a while. PyTorch takes them first where an H100 computes in
+    bfloat16, and they make a plan for each shape that they have not met: of batches that are of many lengths, almost
+    all."""
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(before)
+
+
 def rank_device() -> int:
     return int(os.environ.get("LOCAL_RANK", 0))
 

@@ -5,8 +5,8 @@
     python -m tests.gpu run --device pretend   # the same pieces, tried without a GPU
     python -m tests.gpu run 'step/*' --list    # what there is
 
-Both work in pieces, in the folder `runs/gpu`: a run that was stopped goes on where it was. `plan --keep` writes
-`tests/gpu/plan.json` and the tables of docs/gpu.md.
+Both work in pieces, in the folder `runs/gpu`: a run that was stopped goes on where it was. `--keep` writes
+`tests/gpu/plan.json` or `measured.json`, and the tables of docs/gpu.md.
 """
 
 import json
@@ -24,7 +24,7 @@ from tests.gpu.pieces import chosen, do, do_here, finished
 from tests.gpu.places import DEVICES, called
 
 FOLDER = project_root() / "runs" / "gpu"
-PLAN = Path(__file__).parent / "plan.json"
+PLAN, MEASURED = (Path(__file__).parent / name for name in ("plan.json", "measured.json"))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_argument("--device", choices=DEVICES, default="cuda" if name == "run" else "cpu")
         command.add_argument("--folder", type=Path, default=FOLDER, help="where pieces are written")
         command.add_argument("--list", action="store_true", help="name the pieces, and do nothing")
-        command.add_argument("--keep", action="store_true", help="put the plan into the texts")
+        command.add_argument("--keep", action="store_true", help="put what was found into the texts")
     args = parser.parse_args(arguments)
     with plain_errors():
         return {"plan": _plan, "run": _run, "piece": _piece}[args.command](args)
@@ -62,10 +62,15 @@ def _plan(args) -> int:
     print(*(tables.markdown(table) for table in tables.of_plan(summary).values()), sep="\n\n")
     if args.keep:
         write_json(PLAN, summary)
-        for name, table in tables.of_plan(summary).items():
-            write_json(project_root() / "figures" / f"{name}.json", table)
-        render()
+        _keep(tables.of_plan(summary))
     return 0
+
+
+def _keep(found: dict[str, tables.Table]) -> None:
+    """Tables beside the others that are kept, and in the texts."""
+    for name, table in found.items():
+        write_json(project_root() / "figures" / f"{name}.json", table)
+    render()
 
 
 def _run(args) -> int:
@@ -89,6 +94,9 @@ def _run(args) -> int:
     text = tables.of_results(results, left)
     write_whole(folder / "results.md", text)
     print(text)
+    if args.keep:
+        write_json(MEASURED, results)
+        _keep(tables.of_measured(results))
     return 1 if left or results["failed"] else 0
 
 

@@ -99,9 +99,10 @@ class Case:
 
     def training(self, device: torch.device, folder: Path, count: int, world: int = 1, **train) -> loop._Loop:
         """The training of one process's share of an update of `count` documents, on a device; `train`: fields in
-        place of the preset's. Its model is not moved there yet."""
+        place of the preset's. Its model is not moved there yet. Every update is of all documents."""
         setup = self.setup
-        config = replace(setup.train, accumulate=-(-setup.train.accumulate // world), **train)
+        whole = {"batch_size": count, "batch_tokens": None, "accumulate": -(-setup.train.accumulate // world)}
+        config = replace(setup.train, **{**whole, **train})
         torch.manual_seed(0)
         model = setup.kind(setup.model_config(vocab_size=setup.options.vocab_size))
         corpus = corpus_of(setup.options, self.documents(count), setup.options.vocab_size)

@@ -2,12 +2,14 @@
 same weights, that the commands run and the shipped models write the same summaries, that two processes train as one,
 and what a step of each paper's preset takes."""
 
+import re
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from itertools import islice
@@ -27,7 +29,7 @@ from lib.papers import PAPERS
 from lib.runs import loop
 from lib.runs.config import TrainConfig
 from lib.runs.folder import Recipe, load_tensors, read_metrics
-from lib.system.devices import float32_products
+from lib.system.devices import attention_of_many_lengths, float32_products
 from lib.system.files import project_root, trained_folder
 from tests.conftest import VOCAB, batch_of
 from tests.gpu.cases import PAPER_CASES, Case, corpus_of
@@ -35,6 +37,7 @@ from tests.gpu.places import on, one_update, put, put_training, wait
 from tests.gpu.plan import share, step_seconds
 from tests.test_models import Case as Variant
 from tests.test_models import cases
+from tests.tools.bench.measure import clusters
 
 CPU = torch.device("cpu")
 TOLERANCE = {"float64": 1e-8, "float32": 1e-3, "bf16": 0.05}  # of the largest number; of bfloat16 the loss alone
@@ -64,6 +67,8 @@ def pieces() -> dict[str, Callable[[str], dict]]:
     for case in PAPER_CASES.values():
         for precision in PRECISIONS:
             found[f"step/{case.paper}/{precision}"] = lambda device, c=case, p=precision: step(c, p, device)
+    for name, how in LENGTHS.items():
+        found[f"lengths/{name}"] = lambda device, how=how: of_many_lengths(device, *how)
     for case in PAPER_CASES.values():
         found[f"kernels/{case.paper}"] = lambda device, case=case: slowest_kernels(case, device)
     return found
@@ -137,7 +142,8 @@ def resumed(variant: Variant, device: str) -> dict:
             for name, steps in {"whole": (8,), "again": (8,), "resumed": (4, 8)}.items()
         }
     again, stopped = (difference(runs[name], runs["whole"]) for name in ("again", "resumed"))
-    named = sorted({str(w.message).partition(" does not have")[0] for w in said if "deterministic" in str(w.message)})
+    of_them = (str(w.message) for w in said if "deterministic" in str(w.message))
+    named = sorted({re.split(" does not have| defaults to", message)[0] for message in of_them})
     return {"again": again, "resumed": stopped, "not deterministic": named, "ok": stopped <= NOISE * again}
 
 
@@ -189,12 +195,12 @@ def generation(name: str, device: str) -> dict:
     texts, run = sample_texts(TEXTS if device == "cuda" else 2), lib.load(trained_folder(name), device="cpu")
     if device == "pretend":  # it is slow
         run.decode = replace(run.decode, min_length=5, max_length=10)
-    written, seconds = [], []
+    shipped, written, seconds = run.model, [], []
     for where in ("cpu", device):
         with on(where) as place:
-            put(run.model.double(), place)
+            run.model = put(deepcopy(shipped).double(), place)
             written.append([summary.tokens for summary in run.summarize(texts)])
-            run.model.float()
+            run.model = put(deepcopy(shipped), place)
             started = time.perf_counter()
             run.summarize(texts)
             seconds.append((time.perf_counter() - started) / len(texts))
@@ -235,18 +241,21 @@ def step(case: Case, precision: str, device: str) -> dict:
     """Seconds and memory of an update of a preset at its real size."""
     if precision == "bf16" and device in NO_AUTOCAST:
         return {"case": str(case), "left out": "no autocast", "ok": True}
-    with on(device) as place, tempfile.TemporaryDirectory() as folder, float32_products(_products(precision)):
-        made = case.training(place, Path(folder), documents_on(case, place), bf16=precision == "bf16")
-        training = put_training(made, place)
+    products, attention = float32_products(_products(precision)), attention_of_many_lengths()
+    with on(device) as place, tempfile.TemporaryDirectory() as folder, products, attention:
+        of_case = case.training(place, Path(folder), documents_on(case, place), bf16=precision == "bf16")
+        training = put_training(of_case, place)
         if place.type == "cuda":
             for _ in range(2):  # cuDNN and cuBLAS choose, memory is fetched
                 one_update(training)
             torch.cuda.reset_peak_memory_stats()
-        seconds, loss = timed(training, place)
+        made, ends = [timed(training, place)], time.perf_counter() + TIMED
+        while place.type == "cuda" and (len(made) < LEAST or time.perf_counter() < ends):
+            made.append(timed(training, place))
         peak = torch.cuda.max_memory_allocated() / 1e9 if place.type == "cuda" else None
     return {
-        "case": str(case), "documents": len(training.corpus["train"]), "seconds": median(seconds),
-        "steps": len(seconds), "memory_gb": peak, "loss": loss, "ok": loss == loss,
+        "case": str(case), "documents": len(training.corpus["train"]), "seconds": median(s for s, _ in made),
+        "steps": len(made), "memory_gb": peak, "loss": made[-1][1], "ok": all(loss == loss for _, loss in made),
     }  # fmt: skip
 
 
@@ -259,17 +268,38 @@ def _products(precision: str) -> str:
     return "high" if precision == "tf32" else "highest"
 
 
-def timed(training: loop._Loop, place: torch.device) -> tuple[list[float], float]:
-    """Seconds of each of several updates, and the loss of the last; where time is no GPU's, one."""
-    seconds, loss, ends = [], 0.0, time.perf_counter() + TIMED
-    while not seconds or (place.type == "cuda" and (len(seconds) < LEAST or time.perf_counter() < ends)):
-        wait(place)
-        started = time.perf_counter()
-        losses = one_update(training)
-        wait(place)
-        seconds.append(time.perf_counter() - started)
-        loss = losses["loss"].item()
-    return seconds, loss
+def timed(training: loop._Loop, place: torch.device) -> tuple[float, float]:
+    """Seconds of an update, and its loss."""
+    wait(place)
+    started = time.perf_counter()
+    losses = one_update(training)
+    wait(place)
+    return time.perf_counter() - started, losses["loss"].item()
+
+
+# name -> whether in bfloat16, and whether cuDNN's attention may be taken
+LENGTHS = {"float32": (False, False), "bf16": (True, False), "bf16, cuDNN's attention": (True, True)}
+
+
+def of_many_lengths(device: str, bf16: bool, cudnn: bool) -> dict:
+    """Seconds of an update where each batch is of another length, as real ones are: of the hierarchical transformer
+    with copying that is shipped."""
+    if bf16 and device in NO_AUTOCAST:
+        return {"left out": "no autocast", "ok": True}
+    setup, size = PAPERS["hierarchical_transformer"].setup("medium", "HT + copying"), 16 if device == "cuda" else 1
+    updates = 20 if device == "cuda" else 1
+    documents = [d for n in range(updates) for d in clusters(size, 3 + n, 100 + 5 * n, setup.options.vocab_size)]
+    config = replace(setup.train, batch_size=size, bf16=bf16)
+    with on(device) as place, tempfile.TemporaryDirectory() as folder:
+        model = setup.kind(setup.model_config(vocab_size=setup.options.vocab_size))
+        corpus = corpus_of(setup.options, documents, setup.options.vocab_size)
+        training = put_training(
+            loop._Loop(setup.recipe, model, corpus, config, Path(folder), 0, 1, place, False), place
+        )
+        with nullcontext() if cudnn else attention_of_many_lengths():
+            seconds, losses = zip(*(timed(training, place) for _ in range(updates)), strict=True)
+    well = all(loss == loss for loss in losses)
+    return {"seconds": median(seconds), "slowest": max(seconds), "updates": updates, "ok": well}
 
 
 def slowest_kernels(case: Case, device: str) -> dict:

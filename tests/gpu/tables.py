@@ -7,12 +7,14 @@ from lib.papers import PAPERS
 from lib.results.text import markdown
 from lib.runs.folder import read_config, read_metrics
 from lib.system.files import trained_folder
-from tests.gpu.checks import TOLERANCE
+from tests.gpu.cases import PAPER_CASES
+from tests.gpu.checks import PRECISIONS, TOLERANCE
 from tests.gpu.machines import GPUS, LAUNCH
 from tests.gpu.plan import WORLDS, step_seconds
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 1)  # of a training
 COMMAND = "python -m tests.gpu plan --keep"
+MEASURED = "python -m tests.gpu run --keep"
 Table = dict[str, object]
 
 
@@ -114,8 +116,8 @@ def _of_cpu(cpu: dict) -> list[str]:
 def of_results(results: dict, left: list[str]) -> str:
     """What `run` has found, to be read."""
     writers = {
-        "equality": _equality, "resume": _resume, "commands": _commands, "generation": _generation,
-        "processes": _processes, "step": _steps, "kernels": _kernels,
+        "equality": lambda made: _table(EQUALITY, *_equality(made)), "resume": _resume, "commands": _commands,
+        "generation": _generation, "processes": _processes, "step": _steps, "lengths": _lengths, "kernels": _kernels,
     }  # fmt: skip
     parts = [f"# {results['device']}, PyTorch {results['torch']}"]
     parts += [writers[kind](made) for kind, made in results["kinds"].items()]
@@ -125,20 +127,50 @@ def of_results(results: dict, left: list[str]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def of_measured(results: dict) -> dict[str, Table]:
+    """The tables of what a GPU has shown that stand in a text, by their names."""
+    kinds, on = results["kinds"], f"on an {results['device'].removeprefix('NVIDIA ')}"
+    columns = ["float32", "TF32", "bfloat16", "planned", "measured / planned", "the GPU computes", "memory",
+               "planned memory", "whole training"]  # fmt: skip
+    papers = dict.fromkeys(name.partition("/")[0] for name in kinds["step"])
+    lines = {PAPERS[paper].title: _of_paper(paper, kinds) for paper in papers}
+    made = {
+        "gpu_equality_table": (f"{EQUALITY}, {on}", *_equality(kinds["equality"])),
+        "gpu_measured_table": (f"An update {on}", columns, lines),
+    }
+    return {name: table_of(name, *table, MEASURED) for name, table in made.items()}
+
+
+def _of_paper(paper: str, kinds: dict[str, dict]) -> list[str]:
+    """Seconds of an update by precision, and of float32: beside the plan, the kernels' share of them, memory, and
+    hours of the updates of its first corpus."""
+    found = {name.partition("/")[2]: row for name, row in kinds["step"].items() if name.startswith(f"{paper}/")}
+    times = [f"{found[p]['seconds']:.3f} s" if "seconds" in found.get(p, {}) else "" for p in PRECISIONS]
+    row, kernels = found["float32"], kinds["kernels"].get(paper)
+    measured, planned = row["seconds"], row["planned_seconds"]
+    busy = f"{100 * kernels['seconds'] / measured:.0f}%" if kernels else ""
+    memory = [f"{row[key]:.1f} GB" for key in ("memory_gb", "planned_gb")]
+    case = PAPER_CASES[paper]
+    hours = f"{case.updates(case.corpora[0]) * measured / 3600:.0f} hours ({case.corpora[0]})"
+    return [*times, f"{planned:.3f} s", f"{measured / planned:.1f}", busy, *memory, hours]
+
+
 def _table(title: str, columns: list[str], lines: Mapping[str, list[str]]) -> str:
     return markdown(table_of("gpu_results", title, columns, lines))
 
 
-def _equality(made: dict[str, dict]) -> str:
-    """Of each paper the variants, and the largest difference of any."""
+EQUALITY = "Losses and gradients beside the CPU's, the largest difference"
+
+
+def _equality(made: dict[str, dict]) -> tuple[list[str], dict[str, list[str]]]:
+    """Of each paper the variants, and the largest difference of any: columns and lines."""
     lines = {}
     for paper in dict.fromkeys(name.partition("/")[0] for name in made):
         rows = [row for name, row in made.items() if name.startswith(f"{paper}/")]
         found = {p: [row["difference"][p] for row in rows if p in row["difference"]] for p in TOLERANCE}
         largest = [f"{max(values):.1e}" if values else "" for values in found.values()]
         lines[paper] = [str(len(rows)), *largest, str(sum(not row["ok"] for row in rows))]
-    columns = ["variants", "float64", "float32", "bfloat16, the loss", "too far"]
-    return _table("Losses and gradients beside the CPU's, the largest difference", columns, lines)
+    return ["variants", "float64", "float32", "bfloat16, the loss", "too far"], lines
 
 
 def _resume(made: dict[str, dict]) -> str:
@@ -187,9 +219,19 @@ def _steps(made: dict[str, dict]) -> str:
     return _table("An update", ["measured", "planned", "measured / planned", "memory", "planned memory"], lines)
 
 
+def _lengths(made: dict[str, dict]) -> str:
+    lines = {
+        name: [row["left out"], "", ""]
+        if "left out" in row
+        else [f"{row['seconds']:.3f} s", f"{row['slowest']:.3f} s", str(row["updates"])]
+        for name, row in made.items()
+    }
+    return _table("Updates of batches of many lengths", ["median", "slowest", "updates"], lines)
+
+
 def _kernels(made: dict[str, dict]) -> str:
     lines = {
-        f"{paper}: {name}": [f"{percent:g}", f"{count:,}"]
+        f"{paper}: {name[:80]}": [f"{percent:g}", f"{count:,}"]
         for paper, row in made.items()
         for name, (percent, count) in row["percent and count"].items()
     }
