@@ -292,7 +292,7 @@ def test_a_device_that_is_not_there_says_so_in_one_line():
 def test_a_model_that_writes_something_else_is_found(monkeypatch):
     assert checks.generation("read_again", "cpu")["ok"]
     calls = count()
-    monkeypatch.setattr(checks, "put", lambda model, place: _scaled(model, 1 + 0.5 * (next(calls) % 2)))
+    monkeypatch.setattr(checks, "put", lambda model, place: _scaled(model, 1 + 0.5 * (next(calls) // 2)))
     assert not checks.generation("read_again", "cpu")["ok"]
 
 
