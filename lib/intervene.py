@@ -188,7 +188,7 @@ def memory(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
     for words, values in zip(WORDS, left.T):
         yield _mean_row(f"left after {words} words", "share of what was handed over", values)
     yield _mean_row("strongest sentence", "weight of a head on it", np.array(weights))
-    places = usual_places(run, [document for document, _ in pairs])["papers"].to_numpy()
+    places = usual_places(run.model, run.encoder, [document for document, _ in pairs])["papers"].to_numpy()
     yield {
         "change": "usual place", "what": "documents in which a head's strongest sentence is there, mean over heads",
         "mean": float(places.mean()), "text": f"{places.mean():.2f}", "values": places.round(5).tolist(),

@@ -1189,7 +1189,7 @@ if has_memory and summarizer.extracts:
 Passages(rows)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-usual = usual_places(run, documents)
+usual = usual_places(run.model, run.encoder, documents)
 if as_they_are:  # three heads know where a section ends, if something is cut off there
     at_seam = usual.loc[["slot 4", "slot 6", "slot 10"]]
     assert at_seam["papers"].min() > 0.9 and at_seam["nothing cut off"].max() < 0.3

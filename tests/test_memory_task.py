@@ -116,7 +116,7 @@ def test_the_command_says_what_is_left_of_the_memory_and_where_its_heads_are(tmp
     assert [found[0]["values"], found[1]["values"]] == pytest.approx(left.T, abs=1e-5)
     heads = [run.model.encode(batch).write_attention[0] for batch in alone]
     assert found[2]["mean"] == pytest.approx(np.mean([of.max(1).values.tolist() for of in heads]), abs=1e-5)
-    assert found[3]["mean"] == pytest.approx(usual_places(run, documents)["papers"].mean())
+    assert found[3]["mean"] == pytest.approx(usual_places(run.model, run.encoder, documents)["papers"].mean())
 
 
 def test_of_a_model_without_a_memory_the_command_says_so():

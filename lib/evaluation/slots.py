@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,6 @@ from lib.data.documents import Document
 from lib.data.prepared import TextEncoder
 from lib.evaluation.importance import batch_alone
 from lib.models.mem2mem import Mem2Mem
-from lib.runs.run import Run
 
 
 @torch.no_grad()
@@ -45,16 +45,13 @@ def strongest_weights(model: Mem2Mem, batch: Batch) -> Tensor:
     return attention.amax(-1)
 
 
-def usual_places(run: Run, documents: Sequence[Document]) -> pd.DataFrame:
+def usual_places(model: Any, encoder: TextEncoder, documents: Sequence[Document]) -> pd.DataFrame:
     """Where the sentence of each memory head stands in its section most often, in how many of the documents it stands
     there, and in how many if no sentence is cut off. Nothing for a model without such heads."""
-    if not isinstance(run.model, Mem2Mem) or not run.model.extracts:
+    if not isinstance(model, Mem2Mem) or not model.extracts:
         return pd.DataFrame()
-    whole_sentences = replace(run.encoder, options=replace(run.options, whole_sentences=True))
-    as_read, whole = (
-        np.stack([_strongest(run.model, document, encoder) for document in documents])
-        for encoder in (run.encoder, whole_sentences)
-    )
+    readings = encoder, replace(encoder, options=replace(encoder.options, whole_sentences=True))
+    as_read, whole = (np.stack([_strongest(model, document, reads) for document in documents]) for reads in readings)
     rows = {f"slot {k + 1}": _usual_place(as_read[:, :, k], whole[:, :, k]) for k in range(as_read.shape[2])}
     return pd.DataFrame.from_dict(rows, orient="index")
 
