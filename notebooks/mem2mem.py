@@ -94,7 +94,7 @@ planted_steps(toy, document)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** All words are right, copied from the right places. The slots fade: after one written word 60% of what they held is left, after five words 13%, after ten 3%. And the memory is not needed: with that of
+**What to see.** All words are right, copied from the right places. The slots fade: after one written word about 60% of what they held is left, after five words about an eighth, after ten next to nothing. And the memory is not needed: with that of
 **another** text in its place, no word becomes less probable. The same holds of the model that comes with this project, which was trained on papers. **Nothing that its encoder compresses helps it to write.** This page shows why,
 and a case in which a memory of this kind works. (This is the fourth of five seeds, one of the two with which all words are right; with the others 49 to 80% are.)
 
@@ -584,7 +584,7 @@ The number $k$ of a slot is in none of the three, only its content. Two equal sl
 
 <details><summary>Predict: a gate keeps 60% of a slot at every word. How much is left of it after five words? Is the slot still similar to what it was?</summary>
 
-$0.6^5=8\%$; the gates of the model above differ a little from word to word, and leave 13%. After four words the slots have nothing in common any more with what was handed over: a cosine of about 0.
+$0.6^5=8\%$; the gates of the model above differ a little from word to word, and leave about an eighth. After four words the slots have nothing in common any more with what was handed over: a cosine of about 0.
 
 </details>
 """
