@@ -1,5 +1,6 @@
 """What the text on the hierarchical transformer says of changed models and of graphs, against what is kept."""
 
+import json
 import re
 from itertools import islice
 
@@ -13,8 +14,8 @@ from lib.papers import resolve
 from lib.papers.hierarchical_transformer.graphs import capitalised_names, discourse_graph, similarity_graph
 from lib.system.files import project_root, read_numbers
 
-FIGURES = project_root() / "figures"
-TEXT = (project_root() / "docs" / "papers" / "hierarchical_transformer.md").read_text(encoding="utf-8")
+FIGURES, DOCS = project_root() / "figures", project_root() / "docs"
+TEXT = (DOCS / "papers" / "hierarchical_transformer.md").read_text(encoding="utf-8")
 CLAIMS = (project_root() / "papers.md").read_text(encoding="utf-8")
 
 
@@ -49,7 +50,10 @@ def test_what_changed_models_lose_is_kept():
 
 def test_what_short_texts_say_is_kept():
     table = read_numbers(FIGURES / "hierarchical_table_short_sumpubmed.json", "table", ())
-    for other, beginning in (("HT without global layers", "Global layers help"), ("FT 300", "Reading paragraph by")):
+    for other, beginning in (
+        ("HT without global layers", "Global layers are not seen"),
+        ("FT 300", "Reading paragraph by"),
+    ):
         (pair,) = (pair for pair in table["pairs"] if {pair["first"], pair["second"]} == {other, "HT"})
         number = "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**pair["R-1"])
         assert number in finding(beginning) and number in CLAIMS
@@ -60,6 +64,47 @@ def test_what_short_texts_say_is_kept():
         (pair,) = (pair for pair in graphs if pair["second"] == f"HT + {name} graph")
         number = "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**pair["R-1"])
         assert number in finding("A graph of discourse is no better tested") and number in CLAIMS
+
+
+def on_h100() -> dict:
+    return json.loads((FIGURES / "hierarchical_on_h100.json").read_text(encoding="utf-8"))
+
+
+def test_what_the_shipped_size_says_is_kept():
+    """The table's difference, and what its runs and others had half-way (`figures/hierarchical_on_h100.json`)."""
+    name = "hierarchical_table_copying_sumpubmed_medium.json"
+    pair, _ = read_numbers(FIGURES / name, "table", ("pairs",))["pairs"]  # and the one of plain beam search
+    number = "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**pair["R-1"])
+    global_layers, flat = finding("Global layers are not seen"), finding("Reading paragraph by")
+    assert {pair["first"], pair["second"]} == {"HT", "HT without global layers"}
+    assert number in global_layers and number in CLAIMS
+    found, losses = on_h100(), {}
+    for run in found["runs"]:
+        losses.setdefault(run["label"], []).append(run["nll"])
+    said = (" and ".join(f"{nll['2000']:.3f}" for nll in losses[row]) for row in ("HT", "HT without global layers"))
+    assert "{} with them, {} without".format(*said) in global_layers
+    early = found["R-1 after 1,000 steps"]
+    numbers = {row: "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**early[row]) for row in early}
+    assert numbers["HT - HT without global layers"] in global_layers
+    equal = numbers["HT - FT 2600"]
+    assert equal in CLAIMS and equal.replace(" [", " is left after 1,000 steps [") in flat
+    plain = early["HT - FT 2600, plain beam search"]
+    below = (-plain[end] for end in ("mean", "high", "low"))
+    assert "{:.2f} below it in plain beam search [{:.2f}, {:.2f}]".format(*below) in TEXT
+    first = {row: runs[0]["1000"] for row, runs in losses.items()}
+    assert f"loss of {first['FT 2600']:.3f} where HT has {first['HT']:.3f}" in TEXT
+    wide = first["HT of the paper's widths"]
+    assert f"loss of {wide:.3f} after as many steps" in TEXT
+
+
+def test_the_gpus_updates_a_second_are_kept():
+    found = on_h100()
+    alone, text = found["alone, updates a second"], (DOCS / "gpu.md").read_text(encoding="utf-8")
+    slow = alone["bfloat16, with cuDNN's attention"]
+    assert f"{slow} updates a second, and {alone['float32']} in float32" in text
+    assert f"bfloat16 was {alone['float32'] / slow:.0f} times slower" in text
+    together = sum(run["updates a second"] for run in found["runs"])
+    assert f"made {together:.0f} updates a second, one alone {alone['float32']:.0f}" in text
 
 
 def test_the_pages_table_of_losses_has_the_kept_numbers():

@@ -439,6 +439,9 @@ def test_what_is_said_of_the_memory_at_size_small(documents):
     assert max(row["another memory"][0] for row in rows.values()) < 0.0215, "a fiftieth of a nat"
     losses = [row["nll"] for row in rows.values()]
     assert f"nll of the six runs differs by {max(losses) - min(losses):.2f} at most" in documents
+    before = kept("mem2mem_gates")["first row on another processor"]
+    again = "{:.3f} and {:.3f} [{:.3f}, {:.3f}]".format(before["nll"], *before["another memory"])
+    assert f"had given the first row {again}" in documents
     sharp = f"{rows[0.05, 0.1, '+3']['strongest']:.2f} of its weight on one sentence"
     assert sharp in documents and f"({rows[0, 0, '+3']['strongest']:.2f} without them" in documents
     own = " and ".join(f"{rows[0.0001, 0.01, gate]['strongest']:.2f}" for gate in ("plain", "+3"))
