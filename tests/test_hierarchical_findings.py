@@ -94,7 +94,8 @@ def test_what_the_shipped_size_says_is_kept():
     first = {row: runs[0]["1000"] for row, runs in losses.items()}
     assert f"loss of {first['FT 2600']:.3f} where HT has {first['HT']:.3f}" in TEXT
     wide = first["HT of the paper's widths"]
-    assert f"loss of {wide:.3f} after as many steps" in TEXT
+    more = "{mean:.2f} R-1 more than HT [{low:.2f}, {high:.2f}]".format(**early["HT of the paper's widths - HT"])
+    assert f"loss of {wide:.3f} after as many steps, and {more}" in TEXT
 
 
 def test_the_gpus_updates_a_second_are_kept():

@@ -46,6 +46,7 @@ _NO_GLOBAL = {"local_layers": 4, "global_layers": 0}
 ROWS = {
     "HT": TownsRow(),
     "without global layers": TownsRow(_NO_GLOBAL),
+    "without local layers": TownsRow({"local_layers": 0, "global_layers": 4}),
     "flat": TownsRow(_NO_GLOBAL, {"flat": True}),
     "flat, separators": TownsRow(_NO_GLOBAL, {"flat": True, "separator": True}),
     "one pooling head": TownsRow({"pooling_heads": 1}, steps=2 * STEPS),
