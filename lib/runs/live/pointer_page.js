@@ -45,6 +45,7 @@ function write(remark = "") {
   view.levels = [run.open];
   for (let goes = true; goes;) { goes = run.step(); view.levels.push(run.open); }
   if (!run.best) {  // where a switch is moved to 0, [EOS] may have P = 0
+    if (!view.moved.size) return say("No summary of this text can end. Type another one.");
     view.moved.clear();
     return write(" The switches are the model's own again: as they were no summary could end.");
   }
