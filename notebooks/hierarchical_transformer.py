@@ -463,7 +463,7 @@ checks.line(
 r"""
 ## (11), (12) A local layer
 
-Inside one paragraph every word looks at every word; this is where *it* can meet the name of its town, at a fraction of what attention between all words costs. (What is left without local layers was not measured: each model of part 1 has at least two.) $\mathrm{MHAtt}$ is multi-head attention (Vaswani et al. 2017): each head maps the words $X$ to queries, keys and values of width
+Inside one paragraph every word looks at every word; this is where *it* can meet the name of its town, at a fraction of what attention between all words costs. (Without local layers, and with four global ones, towns are learned later: 4 to 7% of the facts are right after 500 steps where the model above has 18 to 46%, and 88 to 100% after 1,000, in three seeds.) $\mathrm{MHAtt}$ is multi-head attention (Vaswani et al. 2017): each head maps the words $X$ to queries, keys and values of width
 $d_{head}$ and gives $\mathrm{softmax}(QK^\top/\sqrt{d_{head}})V$; the heads are joined and mixed by one more matrix. $\mathrm{FFN}(x)=W_2\,\mathrm{ReLU}(W_1x)$ works on each word alone;
 $\mathrm{LN}$, layer normalisation, gives a vector mean 0 and variance 1, scaled and shifted by learned numbers.
 

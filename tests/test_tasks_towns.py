@@ -310,3 +310,14 @@ def test_the_papers_text_has_the_tables_of_the_tasks():
     for frame in (towns_table(solved), cuts_table(solved["HT"], five["HT"]), hops_table(linked)):
         for row, cells in zip(frame.index, frame.astype(str).values.tolist()):
             assert f"| {row} | {' | '.join(cells)} |\n" in text, "the numbers are newer than docs/papers"
+
+
+def test_what_the_page_says_of_local_layers():
+    solved, page = task_results("towns"), project_root() / "notebooks" / "hierarchical_transformer.py"
+    without, model = solved["without local layers"], solved["HT"]
+    shares = without["right after 500"], model["right after 500"], without["right"]
+    early, models, late = (f"{100 * min(values):.0f} to {100 * max(values):.0f}%" for values in shares)
+    said = (
+        f"{early} of the facts are right after 500 steps where the model above has {models}, and {late} after 1,000"
+    )
+    assert said in page.read_text(encoding="utf-8")

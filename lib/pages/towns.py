@@ -28,6 +28,7 @@ def mean_share(values: Sequence[float]) -> str:
 LACKS = {
     "HT": "nothing",
     "without global layers": "the way between paragraphs (four local layers)",
+    "without local layers": "what the words of a paragraph say to each other (four global layers)",
     "flat": "paragraphs: all pieces are in one row (four layers)",
     "flat, separators": "the same, but <P> stands between paragraphs",
     "one pooling head": "three of a paragraph's four vectors",
