@@ -316,8 +316,8 @@ def test_what_the_page_says_of_local_layers():
     solved, page = task_results("towns"), project_root() / "notebooks" / "hierarchical_transformer.py"
     without, model = solved["without local layers"], solved["HT"]
     shares = without["right after 500"], model["right after 500"], without["right"]
-    early, models, late = (f"{100 * min(values):.0f} to {100 * max(values):.0f}%" for values in shares)
+    early, usual, late = (f"{100 * min(values):.0f} to {100 * max(values):.0f}%" for values in shares)
     said = (
-        f"{early} of the facts are right after 500 steps where the model above has {models}, and {late} after 1,000"
+        f"{early} of the facts are right after 500 steps where the model above has {usual}, and {late} after 1,000"
     )
     assert said in page.read_text(encoding="utf-8")
