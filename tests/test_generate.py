@@ -8,7 +8,15 @@ import torch
 from lib.data.batch import in_vocabulary
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from lib.layers.pointer import Mixture, open_words
-from lib.runs.search import DecodeConfig, beam_search, greedy_search, repeating, sample_search, summarize
+from lib.runs.search import (
+    DecodeConfig,
+    NoProbabilityError,
+    beam_search,
+    greedy_search,
+    repeating,
+    sample_search,
+    summarize,
+)
 from lib.system.errors import InputError
 from tests.conftest import RAGGED, VOCAB, barred_ids, batch_of, document, tiny_model
 
@@ -307,6 +315,15 @@ def test_where_every_word_is_barred_one_line_says_so(search):
     """Two words, none of which may come again, in a summary of at least six."""
     with pytest.raises(InputError, match=r"document 'a': every word is forbidden, .* Take a smaller min_length"):
         search(tiny_model(), batch_of(*RAGGED), DEAD_END)
+
+
+@pytest.mark.parametrize("search", [beam_search, greedy_search])
+def test_where_no_word_has_a_probability_the_weights_are_to_blame(search):
+    model = tiny_model()
+    with torch.no_grad():
+        model.embedding.weight.fill_(torch.inf)
+    with pytest.raises(NoProbabilityError, match=r"no word of document 'a' has a probability: the weights"):
+        search(model, batch_of(*RAGGED), DecodeConfig(beam=2, max_length=6))
 
 
 def test_a_sample_that_has_ended_takes_no_part():

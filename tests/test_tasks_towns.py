@@ -317,7 +317,5 @@ def test_what_the_page_says_of_local_layers():
     without, model = solved["without local layers"], solved["HT"]
     shares = without["right after 500"], model["right after 500"], without["right"]
     early, usual, late = (f"{100 * min(values):.0f} to {100 * max(values):.0f}%" for values in shares)
-    said = (
-        f"{early} of the facts are right after 500 steps where the model above has {usual}, and {late} after 1,000"
-    )
+    said = f"{early} of the facts are right after 500 steps where the model above has {usual}, and {late} after 1,000"
     assert said in page.read_text(encoding="utf-8")

@@ -22,9 +22,17 @@ from lib.models.summarizer import Extractor
 from lib.runs.folder import read_metrics
 from lib.runs.readable import Forms, Readable, readable
 from lib.runs.reading import Reading, reading_of
-from lib.runs.search import DecodeConfig, Hypothesis, by_length, choices, source_sentences, written
+from lib.runs.search import (
+    DecodeConfig,
+    Hypothesis,
+    NoProbabilityError,
+    by_length,
+    choices,
+    source_sentences,
+    written,
+)
 from lib.system.devices import ALONE, Process, default_device
-from lib.system.errors import InputError
+from lib.system.errors import InputError, RunError
 
 
 @dataclass(frozen=True)
@@ -128,11 +136,16 @@ class Run:
         attention: with what the model attended to, by name (`Summarizer.attention_weights`); of an `Extractor`
         there is none. A text that is shorter than the shortest summary has one that is at most as long as it is.
         process: one of those that share the work, such as `processes` gives; each has all summaries.
-        Raises ValueError for a text that holds nothing to read.
+        Raises ValueError for a text that holds nothing to read, RunError where no word has a probability.
         """
         originals = self.documents(texts, names)
         documents = self.encode(originals)
-        how = self.vocabulary, batch_size, progress
+        try:
+            return self._summaries(originals, documents, attention, (self.vocabulary, batch_size, progress), process)
+        except NoProbabilityError as error:
+            raise RunError(f"{self.folder}: {error}") from None
+
+    def _summaries(self, originals, documents, attention: bool, how: tuple, process: Process) -> list[Summary]:
         if isinstance(self.model, Extractor):
             chosen = by_length(partial(choices, self.model, process=process), self.model, documents, *how)
             return [self._extract(*each) for each in zip(originals, documents, chosen)]

@@ -17,7 +17,7 @@ from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from lib.layers.kernels import compiled
 from lib.models.summarizer import Extractor, Summarizer
 from lib.system.devices import ALONE, Process
-from lib.system.errors import InputError
+from lib.system.errors import CompanionError, InputError
 from lib.system.fields import Checked, Count, Natural, Positive, Rule
 from lib.system.threads import in_threads, threads_on
 
@@ -86,17 +86,30 @@ def beam_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[l
         search.step(length)
         if not len(search.documents):
             break
-    _check_ended(batch, [bool(hypotheses) for hypotheses in search.ended])
+    _check_ended(model, batch, [bool(hypotheses) for hypotheses in search.ended])
     return [sorted(hypotheses, key=lambda h: -h.score)[: config.beam] for hypotheses in search.ended]
 
 
-def _check_ended(batch: Batch, ended: list[bool]) -> None:
-    """Raise InputError for the first document of a batch that has no summary."""
-    if not all(ended):
-        raise InputError(
-            f"document {batch.ids[ended.index(False)]!r}: every word is forbidden, or would repeat an n-gram, before "
-            "the summary has min_length words. Take a smaller min_length, or block longer n-grams."
+class NoProbabilityError(CompanionError, FloatingPointError):
+    """No word has a probability: the model's numbers overflow."""
+
+
+def _check_ended(model: Summarizer, batch: Batch, ended: list[bool]) -> None:
+    """Raise InputError for the first document of a batch that has no summary; NoProbabilityError where the model
+    is to blame."""
+    if all(ended):
+        return
+    name = repr(batch.ids[ended.index(False)])
+    state, first = model.encode(batch), torch.full_like(batch.source[:, :1], BOS)
+    output, state = model.decode(first, state)
+    if model.log_prob(output, torch.full_like(first, EOS), state).isnan().any():
+        raise NoProbabilityError(
+            f"no word of document {name} has a probability: the weights are damaged or too large"
         )
+    raise InputError(
+        f"document {name}: every word is forbidden, or would repeat an n-gram, before the summary has min_length "
+        "words. Take a smaller min_length, or block longer n-grams."
+    )
 
 
 class _Search:
@@ -270,7 +283,7 @@ def _one_by_one(
         tokens = torch.cat([tokens, word.where(open_, EOS)[:, None]], 1)
         open_ = open_ & (word != EOS)
     rows, sums = [row[: row.index(EOS)] for row in tokens[:, 1:].tolist()], log_prob.tolist()
-    _check_ended(batch, [p > -torch.inf for p in sums])
+    _check_ended(model, batch, [p > -torch.inf for p in sums])
     return [Hypothesis(ids, p, config.rank(p, len(ids) + 1)) for ids, p in zip(rows, sums)]
 
 
