@@ -514,11 +514,11 @@ by_hand = {
 for name, (weights, expected) in by_hand.items():
     naive = eq06_compression_loss(torch.tensor(weights).double())
     checks.close(naive, torch.tensor(expected), "(6)", f"by hand, {name}")
-product = here.A @ here.A.T - torch.eye(4)
-k, n = np.unravel_index(int(product.abs().argmax()), product.shape)
+alike = (here.A @ here.A.T).fill_diagonal_(0)
+k, n = sorted(np.unravel_index(int(alike.argmax()), alike.shape))
 checks.line(
-    f"L(comp) of the four heads: {eq06_compression_loss(here.A):.2f}. Most of it: {'heads' if k != n else 'head'} {k + 1} and {n + 1},"
-    f" {product[k, n]:.2f} in place of 0, which is there twice."
+    f"L(comp) of the four heads: {eq06_compression_loss(here.A):.2f}. Most alike are heads {k + 1} and"
+    f" {n + 1}: {alike[k, n]:.2f} in place of 0, which is there twice."
 )
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
