@@ -77,7 +77,9 @@ def test_every_need_is_pinned():
 def test_a_page_is_its_source_executed(page, tmp_path):
     """Built from the .py without looking at file times, run from top to bottom, without an error."""
     jupytext(["--to", "py:percent", "--output", str(tmp_path / page.name), str(page.with_suffix(".ipynb"))])
-    assert (tmp_path / page.name).read_text(encoding="utf-8") == page.read_text(encoding="utf-8"), "run: make notebooks"
+    assert (tmp_path / page.name).read_text(encoding="utf-8") == page.read_text(encoding="utf-8"), (
+        "run: make notebooks"
+    )
     cells = [c for c in notebook(page)["cells"] if c["cell_type"] == "code"]
     assert [c["execution_count"] for c in cells] == list(range(1, len(cells) + 1)), "run: make notebooks"
     assert not [o for c in cells for o in c["outputs"] if o["output_type"] == "error"]
