@@ -5,8 +5,9 @@ import pytest
 
 FAILED = pytest.StashKey[set]()
 LONGEST = (
-    "hierarchical_transformer.ipynb", "windowed.ipynb", "test_snakefile.py", "compare.ipynb",
-    "test_disturbed_runs.py", "test_train.py", "mem2mem.ipynb", "test_runs.py",
+    "test_snakefile.py", "mem2mem.ipynb", "hierarchical_transformer.ipynb", "test_gpu.py", "test_runs.py",
+    "test_train.py", "test_class.py", "compare.ipynb", "windowed.ipynb", "test_disturbed_runs.py", "test_results.py",
+    "read_again.ipynb", "start_here.ipynb", "baselines.ipynb",
 )  # fmt: skip
 PAPERS = "documents: int = 30", "documents: int = 10"  # of the comparison: as it is in `make check`, and here
 
