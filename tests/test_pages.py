@@ -19,6 +19,7 @@ from lib.pages.figures import (
     beam_tree,
     dot_plots,
     draw,
+    finished,
     histograms,
     interval_bars,
     lines,
@@ -247,29 +248,21 @@ def test_nothing_of_a_figure_is_cut(plot):
     plt.close(figure)
 
 
-def test_nothing_of_a_committed_figure_is_cut():
-    use_style()
-    for path in sorted((project_root() / "figures").glob("*.json")):
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if "plot" in data:
-            data.pop("caption")
-            figure = PLOTS[data.pop("plot")](**data)
-            assert cut_off(figure) == {}, path.name
-            plt.close(figure)
-
-
 def test_a_figure_of_an_unknown_plot_is_named(tmp_path):
     (tmp_path / "x.json").write_text('{"plot": "pie"}', encoding="utf-8")
     with pytest.raises(ValueError, match=r"x\.json: no plot 'pie' in lib\.pages\.figures"):
         redraw(tmp_path)
 
 
-def test_every_committed_figure_can_be_drawn_again(tmp_path):
-    figures = project_root() / "figures"
+def test_every_committed_figure_can_be_drawn_again_and_nothing_of_it_is_cut(tmp_path, monkeypatch):
+    figures, cut = project_root() / "figures", []
+    monkeypatch.setattr("lib.pages.figures.finished", lambda figure: cut.append(cut_off(figure)) or finished(figure))
     for path in figures.glob("*.json"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    assert redraw(tmp_path) == sorted(path.stem for path in figures.glob("*.png"))
+    drawn = redraw(tmp_path)
+    assert drawn == sorted(path.stem for path in figures.glob("*.png"))
     assert all((tmp_path / path.name).read_bytes() for path in figures.glob("*.png"))
+    assert {name: sides for name, sides in zip(drawn, cut, strict=True) if sides} == {}
 
 
 def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):

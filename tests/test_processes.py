@@ -153,14 +153,14 @@ from lib.papers.paper import Setup
 from lib.system import devices
 from lib.train import main
 folder, rank_paragraphs, open_corpus = Path(sys.argv[1]), ranking.learned_ranking, Setup.open_corpus
-patience, devices.PATIENCE = devices.PATIENCE, timedelta(seconds=5)  # until the corpus is there
+patience, devices.PATIENCE = devices.PATIENCE, timedelta(seconds=1)  # until the corpus is there
 
 def slowly(*arguments):
     with open(folder / "times", "a") as file:
         file.write("ranked")
     while len([*folder.glob("begun*")]) < 2:
         time.sleep(0.1)
-    time.sleep(15)
+    time.sleep(3)
     return rank_paragraphs(*arguments)
 
 def opened(*arguments, **options):

@@ -313,48 +313,10 @@ def test_train_config_is_checked(bad, message):
         TrainConfig(**bad)
 
 
-TWO_PROCESSES = """
-import sys
-from dataclasses import asdict, fields, replace
-from lib.data.prepared import PreparedCorpus
-from lib.papers.mem2mem.sections import CohanOptions
-from lib.system.devices import processes
-from tests.test_train import BY_WORDS, MEM2MEM, READ_AGAIN, UNEVEN, model, ragged, reader
-from lib.runs.loop import train
-corpus, config = PreparedCorpus.load(sys.argv[1], CohanOptions), replace(UNEVEN, accumulate=3)
-words = ragged(corpus), replace(BY_WORDS, accumulate=2), sys.argv[2] + "words"
-with processes():
-    train(MEM2MEM, model().double(), corpus, config, sys.argv[2], progress=False, device="cpu")
-    train(READ_AGAIN, reader(dropout=0.0).double(), *words, progress=False, device="cpu")
-"""
-
-
 UNEVEN = replace(CONFIG, batch_size=20, batch_tokens=45)  # 3 documents of 15 words: two and one
 
 
-def test_two_processes_give_the_result_of_one(planted_corpus, tmp_path):
-    # in double precision, because Adam makes rounding errors large where a gradient is nearly 0
-    one = train(MEM2MEM, model().double(), planted_corpus, UNEVEN, tmp_path / "one", progress=False)
-    planted_corpus.save(tmp_path / "corpus")
-    (tmp_path / "two.py").write_text(TWO_PROCESSES, encoding="utf-8")
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    subprocess.run(
-        [*command, str(tmp_path / "two.py"), str(tmp_path / "corpus"), str(tmp_path / "two")],
-        check=True, cwd=project_root(), env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(project_root())},
-        timeout=600,
-    )  # fmt: skip
-    alone = reader(dropout=0.0).double()
-    words = train(READ_AGAIN, alone, ragged(planted_corpus), BY_WORDS, tmp_path / "onewords", progress=False)
-    for run, network, name in ((one, model(4), ""), (words, reader(), "words")):
-        two = load_weights(network.double(), tmp_path / f"two{name}", "last").state_dict()
-        for key, value in run.model.state_dict().items():
-            assert torch.allclose(two[key], value, rtol=0, atol=1e-10), key
-        ours, theirs = (read_metrics(tmp_path / f"{n}{name}") for n in ("one", "two"))
-        assert [m["step"] for m in ours] == [m["step"] for m in theirs]
-        assert [m["loss"] for m in ours] == pytest.approx([m["loss"] for m in theirs], abs=1e-10)
-
-
-DROPOUT_AND_A_HELD_RUN = """
+TWO_PROCESSES = """
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -363,7 +325,8 @@ from lib.data.prepared import PreparedCorpus
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.devices import processes
 from lib.runs.loop import train
-from tests.test_train import CONFIG, MEM2MEM, READ_AGAIN, model, reader
+from lib.train import main
+from tests.test_train import BY_WORDS, CONFIG, MEM2MEM, READ_AGAIN, UNEVEN, model, ragged, reader
 corpus, out = PreparedCorpus.load(sys.argv[1], CohanOptions), Path(sys.argv[2])
 
 def dropped(run, steps, masks=None):
@@ -379,6 +342,10 @@ with processes() as (rank, _):
     dropped("parts", 2)
     dropped("parts", 4)
     train(MEM2MEM, model().double(), corpus, CONFIG, out / "held", True, False, "cpu")
+    train(MEM2MEM, model().double(), corpus, replace(UNEVEN, accumulate=3), out / "two", True, False, "cpu")
+    words = ragged(corpus), replace(BY_WORDS, accumulate=2), out / "twowords"
+    train(READ_AGAIN, reader(dropout=0.0).double(), *words, True, False, "cpu")
+    main(["mem2mem", "--preset=demo", "--limit=6", "--steps=2", "--device=cpu", f"--output={out / 'command'}"])
 """
 READ_AGAIN = Recipe("read_again", "read-again gru")
 
@@ -390,11 +357,12 @@ def reader(dropout=0.5):
 
 @pytest.fixture(scope="module")
 def two_processes(tmp_path_factory):
-    """What two processes left: runs with dropout, and one in a folder that another process held in the meantime."""
+    """What two processes left: runs with dropout, one in a folder that another process held in the meantime, two that
+    one process makes as well, and that of the command."""
     folder = tmp_path_factory.mktemp("two")
     corpus = make_planted_corpus()
     corpus.save(folder / "corpus")
-    (folder / "two.py").write_text(DROPOUT_AND_A_HELD_RUN, encoding="utf-8")
+    (folder / "two.py").write_text(TWO_PROCESSES, encoding="utf-8")
     six, held = replace(CONFIG, steps=6), folder / "held"
     train(MEM2MEM, model().double(), corpus, six, folder / "six", progress=False)
     held.mkdir()
@@ -402,8 +370,11 @@ def two_processes(tmp_path_factory):
         script = [str(folder / "two.py"), str(folder / "corpus"), str(folder)]
         started = subprocess.Popen(
             [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *script],
-            cwd=project_root(), env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(project_root())},
-            stderr=(folder / "errors").open("w"),
+            cwd=project_root(), stderr=(folder / "errors").open("w"),
+            env={
+                **os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(project_root()),
+                "COMPANION_CACHE": str(folder / "cache"),
+            },
         )  # fmt: skip
         deadline = time.monotonic() + 300
         while not (said := "another process trains this run" in (folder / "errors").read_text(encoding="utf-8")):
@@ -436,12 +407,34 @@ def test_processes_wait_for_a_run_that_another_holds(two_processes):
     """None of them has looked into the folder before: all go on from step 6."""
     assert two_processes.said and two_processes.files == [".lock"]
     corpus, folder = two_processes.corpus, two_processes.folder
-    one = train(MEM2MEM, model().double(), corpus, CONFIG, folder / "one", progress=False)
+    one = train(MEM2MEM, model().double(), corpus, CONFIG, folder / "undisturbed", progress=False)
     two = load_weights(model(4).double(), folder / "held", "last").state_dict()
     for name, value in one.model.state_dict().items():
         assert torch.allclose(two[name], value, rtol=0, atol=1e-10), name
     steps = [m["step"] for m in read_metrics(folder / "held") if m["split"] == "train"]
     assert steps == [*range(1, CONFIG.steps + 1)]
+
+
+def test_two_processes_give_the_result_of_one(two_processes):
+    # in double precision, because Adam makes rounding errors large where a gradient is nearly 0
+    corpus, folder = two_processes.corpus, two_processes.folder
+    one = train(MEM2MEM, model().double(), corpus, UNEVEN, folder / "one", progress=False)
+    words = train(
+        READ_AGAIN, reader(dropout=0.0).double(), ragged(corpus), BY_WORDS, folder / "onewords", progress=False
+    )
+    for run, network, name in ((one, model(4), ""), (words, reader(), "words")):
+        two = load_weights(network.double(), folder / f"two{name}", "last").state_dict()
+        for key, value in run.model.state_dict().items():
+            assert torch.allclose(two[key], value, rtol=0, atol=1e-10), key
+        ours, theirs = (read_metrics(folder / f"{n}{name}") for n in ("one", "two"))
+        assert [m["step"] for m in ours] == [m["step"] for m in theirs]
+        assert [m["loss"] for m in ours] == pytest.approx([m["loss"] for m in theirs], abs=1e-10)
+
+
+def test_command_line_with_two_processes(two_processes):
+    """One prepares the corpus, both train on it."""
+    assert read_metrics(two_processes.folder / "command")[-1]["step"] == 2
+    assert len([*(two_processes.folder / "cache").glob("*/prepared.json")]) == 1
 
 
 def test_processes_share_out_the_parts_of_a_batch():
@@ -499,8 +492,8 @@ def command_line(*arguments, **env):
     )  # fmt: skip
 
 
-def test_command_line_trains_and_resumes(tmp_path):
-    arguments = (
+def test_command_line_trains_and_resumes(tmp_path, capsys):
+    arguments = [
         "mem2mem",
         "--preset",
         "demo",
@@ -510,51 +503,32 @@ def test_command_line_trains_and_resumes(tmp_path):
         "+transfer",
         "--output",
         str(tmp_path / "r"),
-    )
+    ]
     first = command_line(*arguments, "--steps", "2")
     assert first.returncode == 0, first.stderr
-    second = command_line(*arguments, "--steps", "3", "--resume")
-    assert second.returncode == 0, second.stderr
-    assert "3 steps" in second.stdout
+    main([*arguments, "--steps", "3", "--resume"])
+    assert "3 steps" in capsys.readouterr().out
     assert json.loads((tmp_path / "r" / "config.json").read_text(encoding="utf-8"))["model"]["lambda_read"] == 0
 
 
-def test_command_line_with_two_processes(tmp_path):
-    """One prepares the corpus, both train on it."""
-    command = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node",
-        "2",
-        "-m",
-        "lib.train",
-    ]
-    arguments = ["mem2mem", "--preset=demo", "--limit=6", "--steps=2", "--device=cpu", f"--output={tmp_path / 'r'}"]
-    subprocess.run(
-        [*command, *arguments],
-        check=True,
-        cwd=project_root(),
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        timeout=600,
-    )
-    assert read_metrics(tmp_path / "r")[-1]["step"] == 2
+WRONG = {
+    ("--dataset", "nowhere"): "no corpus or folder 'nowhere'",
+    ("--preset", "papr"): "unknown preset 'papr', did you mean 'paper'?",
+    ("--variant", "+raed"): "unknown variant '+raed', did you mean '+read'?",
+}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--dataset", "nowhere"), "no corpus or folder 'nowhere'"),
-        (("--preset", "papr"), "unknown preset 'papr', did you mean 'paper'?"),
-        (("--variant", "+raed"), "unknown variant '+raed', did you mean '+read'?"),
-    ],
-)
-def test_command_line_errors_are_one_line(tmp_path, arguments, message):
-    result = command_line("mem2mem", "--output", str(tmp_path / "r"), "--limit", "2", *arguments)
+@pytest.mark.parametrize("arguments", WRONG)
+def test_command_line_errors_are_one_line(tmp_path, arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main(["mem2mem", "--output", str(tmp_path / "r"), "--limit", "2", *arguments])
+    assert WRONG[arguments] in stopped.value.code and "\n" not in stopped.value.code
+
+
+def test_an_error_of_the_command_has_no_traceback(tmp_path):
+    result = command_line("mem2mem", "--output", str(tmp_path / "r"), *next(iter(WRONG)))
     assert result.returncode == 1
-    assert message in result.stderr
-    assert "Traceback" not in result.stderr
+    assert next(iter(WRONG.values())) in result.stderr and "Traceback" not in result.stderr
 
 
 def test_a_preset_says_that_it_leaves_documents_out(tmp_path, monkeypatch, capsys):

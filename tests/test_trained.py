@@ -27,9 +27,10 @@ KEPT = sorted(path.parent for path in (project_root() / "trained").glob("*/confi
 def runs(tmp_path_factory):
     """Runs of two papers, trained for three steps."""
     folder = tmp_path_factory.mktemp("runs")
+    averaged = ["--validate-every", "1", "--options.ranker-steps", "2"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COMPANION_CACHE", str(folder / "cache"))
-        for name, more in (("windowed", []), ("hierarchical_transformer", ["--validate-every", "1"])):
+        for name, more in (("windowed", []), ("hierarchical_transformer", averaged)):
             data = ["--dataset", PAPERS[name].dataset, "--limit", "4", "--preset", "demo", "--steps", "3"]
             train_main([name, *data, *more, "--output", str(folder / name)])
     return folder

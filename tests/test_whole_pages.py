@@ -119,6 +119,19 @@ def test_the_comparison_on_a_folder_of_other_texts(manuals, tmp_path):
     assert "LexRank" in shown and "Windowed" in shown
 
 
+@pytest.mark.long
+def test_the_comparison_as_it_is(tmp_path):
+    """Of all its papers: `make test` takes a third of them."""
+    papermill("compare", tmp_path)
+    made, committed = (
+        json.loads((folder / "figures" / "compare_table.json").read_text(encoding="utf-8"))
+        for folder in (tmp_path, project_root())
+    )
+    for field in ("title", "preset", "columns"):
+        assert made[field] == committed[field]
+    assert list(made["lines"]) == list(committed["lines"])
+
+
 SEEDED = ["baselines", "start_here"]
 
 

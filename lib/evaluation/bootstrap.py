@@ -108,7 +108,8 @@ def _resampled(values, weights, random, resamples: int, documents=None) -> np.nd
     if documents is None:
         documents = random.integers(0, count, (resamples, count))
     chosen = random.integers(0, runs, (resamples, runs)) if runs > 1 else np.zeros((resamples, 1), dtype=int)
-    sums = np.empty((2, resamples))
+    summed = (values,) if (weights == 1).all() else (values, weights)  # the sum of ones is known
+    sums = np.full((2, resamples), float(values.size))
     for i, (rows, columns) in enumerate(zip(chosen, documents)):
-        sums[:, i] = [x[rows][:, columns].sum() for x in (values, weights)]
+        sums[: len(summed), i] = [x.take(rows, 0).take(columns, 1).sum() for x in summed]
     return sums[0] / np.maximum(sums[1], LEAST_WEIGHT)

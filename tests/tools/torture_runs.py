@@ -49,10 +49,10 @@ MODELS: dict[str, Callable] = {
         HierarchicalTransformerConfig(20, width=8, heads=2, inner=12, local_layers=1, global_layers=1, dropout=0.2)
     ),
 }
-# Forked, from a process that has done nothing else, so that what is imported is there at once and kills hit the
-# training.
+# Forked, from a process that has done nothing but these trainings, so that what is imported and compiled is there at
+# once and kills hit the training.
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["tests.tools.torture_runs"])
+_processes.set_forkserver_preload(["tests.tools.torture_warm"])
 STOPPED = 3  # exit status of a training that says in one line why it cannot go on
 
 
