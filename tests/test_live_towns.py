@@ -337,6 +337,7 @@ def test_a_reader_sees_both_models_write_and_steps(tab, towns):
     ((own,), (other,)) = (write_towns(model, [cluster]) for model in towns.values())
     assert written(tab) == own and written(tab, "other") == other and own != other
     words, p, paragraphs = town_writing(towns["HT"], cluster)
+    tab.run(f"look('own', {STEP})")  # wherever a test before has left it
     for step in (STEP, STEP + 1):
         assert text_of(tab, "#place") == f"word {step + 1} of {len(words)}"
         assert shown(tab, "#words td:first-child") == [TOWN_PIECES.words[i] for i in p[step].topk(5).indices]
