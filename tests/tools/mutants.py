@@ -89,8 +89,19 @@ TESTS = {  # what pytest is told: tests that belong to a module, without those t
     "lib/runs/loop.py": ("tests/test_train.py", "-k", SLOW),
     "lib/layers/kernels.py": ("tests/test_kernels.py", LAYERS[1], "-k", "not nowhere_double"),
 }
-# Mutants that do what the module does: {module: {the changed line: why}}.
-EQUIVALENT: dict[str, dict[str, str]] = {}
+# Mutants that do what the module does: {module: {part of the changed line: why}}.
+EQUIVALENT: dict[str, dict[str, str]] = {
+    "lib/evaluation/metrics.py": {"maxsize=2<<17": "a cache of another size"},
+    "lib/data/characters.py": {
+        "range(0xE0000, 918015)": "U+E01FF is no character",
+        "range( 917503, 0xE0200)": "U+DFFFF is no character",
+        "range( 57343, 0x20000)": "U+DFFF is half of one",
+        "code - 0:": "neighbours stand one by one in place of a range",
+    },
+    "lib/layers/coverage.py": {"compiled(inputs[ -1])": "all inputs are of one type, on one device"},
+    "lib/runs/search.py": {"batch.unknown), default= -1": "no batch is without documents"},
+    "lib/data/prepared.py": {"@dataclass(frozen=False": "nothing assigns to its fields"},
+}
 TABLE = {
     "table": "mutants_table",
     "title": "Mutants",
@@ -259,7 +270,7 @@ def _known() -> dict[str, dict]:
 
 def row(results: list[dict]) -> list[str | int]:
     """A line of the table. Raises ValueError for a mutant that is said to be equivalent and was killed."""
-    equal = [one for one in results if one["now"] in EQUIVALENT.get(one["module"], {})]
+    equal = [one for one in results if any(part in one["now"] for part in EQUIVALENT.get(one["module"], ()))]
     if wrong := [one["now"] for one in equal if one["outcome"] == "killed"]:
         raise ValueError(f"killed, so not equivalent: {wrong}")
     killed, drawn = sum(one["outcome"] == "killed" for one in results), len(results)
