@@ -21,7 +21,7 @@ def test_the_table_is_of_all_modules():
     *rows, total = table["lines"].values()
     assert list(table["lines"]) == [*(f"`{module}`" for module in mutants.TESTS), "**all**"]
     assert total[:4] == [sum(column) for column in zip(*(row[:4] for row in rows))]
-    assert all(row[0] == rows[0][0] == sum(row[1:4]) for row in rows)
+    assert all(row[0] == sum(row[1:4]) > 0 for row in rows)
 
 
 def test_mutants_are_counted(monkeypatch):

@@ -2,7 +2,8 @@
 modules below, one at a time in a copy of the project, and the tests that belong to the module are run.
 
     pip install cosmic-ray                         # the changes are its operators' (8.7); else nothing needs it
-    python -m tests.tools.mutants                  # 15 of each module: hours on a slow machine
+    python -m tests.tools.mutants                  # 15 of each module: an hour or two
+    python -m tests.tools.mutants --minutes 20     # as many of them as come in this time
     python -m tests.tools.mutants --each 5 --seed 7 lib/data/words.py
     python -m tests.tools.mutants --keep           # the counts into docs/robustness.md
 
@@ -15,6 +16,7 @@ import argparse
 import ast
 import hashlib
 import json
+import math
 import multiprocessing
 import os
 import random
@@ -24,14 +26,14 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import islice
-from math import ceil
+from itertools import islice, takewhile
 from pathlib import Path
 
 import numba
@@ -92,7 +94,12 @@ TESTS = {  # what pytest is told: tests that belong to a module, without those t
         "-k",
         f"{SLOW} and not untrusted or values_of_a_config",
     ),
-    "lib/runs/loop.py": ("tests/test_train.py", "-k", SLOW),
+    "lib/runs/loop.py": (
+        "tests/test_train.py",
+        "tests/test_threads.py",
+        "-k",
+        f"{SLOW} or second_process or small_steps",
+    ),
     "lib/layers/kernels.py": ("tests/test_kernels.py", LAYERS[1], "-k", "not nowhere_double"),
 }
 # Mutants that do what the module does: {module: {part of the changed line: why}}.
@@ -211,13 +218,16 @@ class Copy:
         paths = [self.folder / name.partition("::")[0] for name in TESTS[module] if name.startswith("tests/")]
         return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
 
-    def outcomes(self, module: str, mutants: list[Mutant]) -> Iterator[tuple[Mutant, str]]:
-        """Mutants with what became of them. Raises ValueError where the tests fail of the module itself."""
+    def outcomes(self, module: str, mutants: list[Mutant], ends: float) -> Iterator[tuple[Mutant, str]]:
+        """Mutants with what became of them, until the time is over. Raises ValueError where the
+        tests of the module itself fail."""
+        if not mutants or time.monotonic() > ends:
+            return
         begun = _cpu(resource.RUSAGE_CHILDREN)
         if not self.passes(module):
             raise ValueError(f"{module}: its tests fail without a change")
         seconds = SLOWER * (_cpu(resource.RUSAGE_CHILDREN) - begun)
-        for mutant in mutants:
+        for mutant in takewhile(lambda _: time.monotonic() < ends, mutants):
             (self.folder / module).write_text(mutant.text, encoding="utf-8")
             yield mutant, "survived" if self.passes(module, seconds, mutant=True) else "killed"
         shutil.copy2(ROOT / module, self.folder / module)
@@ -234,7 +244,7 @@ def _test(folder: Path, tests: tuple[str, ...], compiled: str, seconds: float | 
     os.chdir(folder)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     if seconds:
-        resource.setrlimit(resource.RLIMIT_CPU, (ceil(_cpu() + seconds),) * 2)
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(_cpu() + seconds),) * 2)
     for stream in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
     os.environ.update(PYTHONPATH=str(folder), NUMBA_CACHE_DIR=compiled, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
@@ -246,9 +256,9 @@ def _test(folder: Path, tests: tuple[str, ...], compiled: str, seconds: float | 
     os._exit(pytest.main([*options, *tests]))
 
 
-def run(modules: list[str], seed: int, each: int) -> dict[str, list[dict]]:
-    """The results of each module's mutants, those that are known and those that are run now."""
-    results = {}
+def run(modules: list[str], seed: int, each: int, minutes: float) -> dict[str, list[dict]]:
+    """The results of each module's mutants: those that are known, and those that are run now, in so many minutes."""
+    results, ends = {}, time.monotonic() + 60 * minutes
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder))
@@ -257,14 +267,14 @@ def run(modules: list[str], seed: int, each: int) -> dict[str, list[dict]]:
             mutants = list(islice(drawn(module, seed), each))
             left = [m for m in mutants if known.get(m.key, {}).get("outcome") != "killed"]
             left = [m for m in left if known.get(m.key, {}).get("tests") != tests]
-            for mutant, outcome in copy.outcomes(module, left) if left else ():
+            for mutant, outcome in copy.outcomes(module, left, ends):
                 place = {"module": module, "line": mutant.line, "was": mutant.was, "now": mutant.now}
                 result = {"outcome": outcome, **place, "key": mutant.key, "tests": tests}
                 print(f"{outcome}: {module}:{mutant.line}: {mutant.was}  ->  {mutant.now}", flush=True)
                 with RESULTS.open("a", encoding="utf-8") as lines:
                     lines.write(json.dumps(result, ensure_ascii=False) + "\n")
             known = _known()
-            results[module] = [known[m.key] for m in mutants]
+            results[module] = [known[m.key] for m in mutants if m.key in known]
     return results
 
 
@@ -290,11 +300,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("modules", nargs="*", help="by default all")
     parser.add_argument("--each", type=int, default=15, help="mutants of each module")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="then no other mutant is begun")
     parser.add_argument("--keep", action="store_true", help="put the counts into docs/robustness.md")
     args = parser.parse_args(arguments)
     for package in ("hypothesis", "pandas", "rouge_score.rouge_scorer", "scipy.stats", "torch"):
         import_module(package)  # once, not in each of the processes that are forked
-    results = run(args.modules or list(TESTS), args.seed, args.each)
+    results = run(args.modules or list(TESTS), args.seed, args.each, args.minutes)
     lines = {f"`{module}`": row(of_module) for module, of_module in results.items()}
     lines["**all**"] = row([one for of_module in results.values() for one in of_module])
     for module, counts in lines.items():
