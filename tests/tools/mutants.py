@@ -114,6 +114,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "lib/layers/coverage.py": {"compiled(inputs[ -1])": "all inputs are of one type, on one device"},
     "lib/runs/search.py": {"batch.unknown), default= -1": "no batch is without documents"},
     "lib/data/prepared.py": {"@dataclass(frozen=False": "nothing assigns to its fields"},
+    "lib/runs/loop.py": {"made: bool = True": "its only caller says which"},
+    "lib/layers/kernels.py": {"range( 0, LANES)": "the first is compared with itself"},
 }
 TABLE = {
     "table": "mutants_table",
