@@ -95,10 +95,10 @@ TESTS = {  # what pytest is told: tests that belong to a module, without those t
         f"{SLOW} and not untrusted or values_of_a_config",
     ),
     "lib/runs/loop.py": (
-        "tests/test_train.py",
         "tests/test_threads.py",
+        "tests/test_train.py",
         "-k",
-        f"{SLOW} or second_process or small_steps",
+        f"{SLOW} or second_process",
     ),
     "lib/layers/kernels.py": ("tests/test_kernels.py", LAYERS[1], "-k", "not nowhere_double"),
 }
@@ -218,7 +218,8 @@ class Copy:
     def tests_of(self, module: str) -> str:
         """What tells whether the tests of a module have changed."""
         paths = [self.folder / name.partition("::")[0] for name in TESTS[module] if name.startswith("tests/")]
-        return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
+        contents = (path.read_bytes() for path in paths)
+        return hashlib.sha256(b"".join((repr(TESTS[module]).encode(), *contents))).hexdigest()[:16]
 
     def outcomes(self, module: str, mutants: list[Mutant], ends: float) -> Iterator[tuple[Mutant, str]]:
         """Mutants with what became of them, until the time is over. Raises ValueError where the
