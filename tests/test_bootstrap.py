@@ -16,6 +16,14 @@ def test_interval_is_seeded_and_covers_the_mean():
     assert interval(np.array([3.0])).low == 3.0
 
 
+def test_resamples_that_are_not_named():
+    """Numbers that are kept come from so many, with this seed."""
+    values = np.random.default_rng(0).normal(50, 10, 30)
+    assert interval(values) == interval(values, seed=0, resamples=1000) != interval(values, resamples=999)
+    pair = values, values[::-1] + 1
+    assert paired_bootstrap(*pair) == paired_bootstrap(*pair, 0, 2000) != paired_bootstrap(*pair, resamples=1999)
+
+
 def test_intervals_over_runs_are_wider():
     """The same documents; runs that differ by ten points are drawn as well."""
     random = np.random.default_rng(0)

@@ -21,7 +21,7 @@ from lib.data.batching import BucketSampler, in_order
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.pieces import Pieces
-from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, encode
+from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, encode, noted, watched
 from lib.data.sections import choose_sections
 from lib.data.split import Split
 from lib.data.vocabulary import BOS, EOS, PAD, Vocabulary
@@ -240,6 +240,17 @@ def test_nothing_else_is_deleted(folder, tmp_path):
     assert first.save(tmp_path / "empty") == tmp_path / "empty", "one prepared corpus in place of another"
 
 
+def test_what_is_shown_while_it_lasts(monkeypatch, capsys):
+    """A bar, a line: where that is asked for, and gone afterwards."""
+    monkeypatch.setattr("lib.data.prepared.LONG", 0)
+    for progress in (False, True):
+        assert list(watched(range(3), "texts", progress)) == [0, 1, 2]
+        bar = capsys.readouterr().out
+        with noted("waits", progress):
+            assert ("waits" in capsys.readouterr().out) == progress
+        assert ("texts" in bar) == progress and "\n" not in bar + capsys.readouterr().out
+
+
 def test_what_a_killed_preparation_left_is_not_taken_for_another(folder, tmp_path, monkeypatch):
     """The same folder, other options: nothing of the chunks that are there."""
     wanted = CohanOptions(section_tokens=1, vocab_size=20)
@@ -261,6 +272,14 @@ def test_ids_are_compact_and_mapped(folder, tmp_path):
     words = sum(len(d.source) for d in prepared["train"])
     assert (tmp_path / "p" / "train.source.bin").stat().st_size == 2 * words
     assert isinstance(prepared["train"]._arrays["source"], np.memmap)
+
+
+def test_a_text_of_more_unknown_words_than_two_bytes_count(folder, tmp_path):
+    words = " ".join(f"w{number}" for number in range(2**16))
+    (folder / "test.jsonl").write_text(json.dumps({"article": words, "abstract": "w1"}), encoding="utf-8")
+    options = replace(OPTIONS, section_tokens=2**16)
+    (text,) = options.prepare(load_corpus(folder), folder=tmp_path / "p", progress=False)["test"]
+    assert (np.diff(text.source) == 1).all() and len(text.unknown) == len(text.source) == 2**16
 
 
 @pytest.mark.parametrize("most", [100, 2**16])

@@ -263,7 +263,8 @@ def test_summaries_are_sampled_where_that_is_asked_for():
     drawn = sample_search(model, batch_of(), config)
     expected = [vocabulary.sentences(h.ids, d.unknown) for h, d in zip(drawn, RAGGED)]
     assert summarize(model, RAGGED, vocabulary, config) == expected
-    assert summarize(model, RAGGED, vocabulary, replace(config, sample=0)) != expected
+    assert summarize(model, RAGGED, vocabulary, DecodeConfig(min_length=2, max_length=7)) != expected
+    assert DecodeConfig().sample == 0, "a beam"
     with pytest.raises(ValueError, match="temperature must be a number above 0, not 0"):
         DecodeConfig(temperature=0)
 

@@ -4,12 +4,14 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from lib.data.vocabulary import UNK
 from lib.layers.attention import Attention, masked_softmax
 from lib.layers.coverage import CoverageAttention
 from lib.layers.dropout import Dropout, random_numbers
-from lib.layers.pointer import PointerGenerator, PointerOutput, joint_nll, softmax_nll
+from lib.layers.pointer import Generator, PointerGenerator, PointerOutput, joint_nll, softmax_nll
 from lib.layers.transformer import attend
 from lib.system.threads import torch_threads
+from tests.conftest import barred_ids, without_kernels
 
 MASK = torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] + [False] * 4])  # [B, N]
 
@@ -43,6 +45,7 @@ def test_coverage_scan_is_the_equation_and_so_are_its_gradients(hypotheses):
     naive = naive_coverage(module, queries, keys, MASK, coverage)
     assert torch.allclose(alpha, naive, rtol=0, atol=1e-12)
     assert torch.allclose(after, coverage + naive.sum(2), rtol=0, atol=1e-12)
+    assert type(alpha.grad_fn).__name__ == "_CompiledScanBackward", "the fast one, where there is one"
 
     weights = torch.randn_like(alpha)
     ours = torch.autograd.grad((alpha * weights).sum() + after.square().sum(), inputs)
@@ -150,6 +153,28 @@ def test_log_prob_is_the_distribution_at_the_target(pointer):
         for t in range(5)
     ], 1)  # fmt: skip
     assert torch.allclose(module.log_prob(output, target), expected, rtol=0, atol=1e-12)
+
+
+def test_the_best_words_without_kernels(pointer):
+    module, output = pointer
+    best = module.mixture(at(output, 0)).best
+    values, words = best(9, barred_ids([[4], []]), 2)
+    with without_kernels():
+        again, same = best(9, barred_ids([[4], []]), 2)
+        assert best(20, barred_ids([[4], []]), 2)[1].shape == (2, 9), "there are no more"
+    assert torch.equal(words[values > -torch.inf], same[again > -torch.inf])
+    assert torch.allclose(values, again, rtol=0, atol=1e-12)
+
+
+def test_a_generator_copies_nothing():
+    torch.manual_seed(0)
+    module = Generator(4, 3, 2, 3, vocab_size=7).double()
+    features, switch = module(*(torch.randn(2, 5, n).double() for n in (4, 3, 2)))
+    target, weights = torch.tensor([[4, 7, 6, 5, 3], [8, 4, 1, 2, 6]]), torch.rand(2, 5).double()
+    output = PointerOutput(features, switch, torch.ones(2, 5, 1).double(), torch.tensor([[7], [8]]))
+    expected = module.vocabulary(features).log_softmax(-1).gather(2, target.where(target < 7, UNK)[..., None])[..., 0]
+    assert torch.allclose(module.log_prob(output, target), expected, rtol=0, atol=1e-12)
+    assert torch.allclose(module.nll(output, target, weights), -(weights * expected).sum(), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("entries", [1, 21, 2**20])

@@ -44,6 +44,8 @@ def test_case_stems_and_empty_summaries():
     assert rouge([[]], [["a"]])[0].tolist() == [0, 0, 0]
     with pytest.raises(ValueError, match="2 summaries for 1 references"):
         rouge([["a"], ["b"]], [["a"]])
+    with pytest.raises(ValueError, match="1 summaries for 2 references"):
+        rouge([["a"]], [["a"], ["b"]])
 
 
 def test_texts_in_other_letters_are_scored():

@@ -257,6 +257,14 @@ def test_what_a_setup_keeps_and_changes():
     assert resolve("read_again", "demo", "option 2 + copy").options.sentences == 4, "more than the least"
     assert resolve("read_again", "paper", "option 2 + copy", {"sentences": 3}).options.sentences == 3
     assert setup.recipe.paper == "read_again" and setup.recipe.variant == "option 2 + copy"
+    weights = [resolve("read_again", "paper", keep_best=count).recipe.weights for count in (1, 2)]
+    assert weights == ["best", "average"], "of several checkpoints"
+
+
+@pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
+def test_the_kept_run_is_of_the_papers_own_model(paper):
+    kept = {variant for variant in ("", *paper.variants) if paper.is_kept(RunSpec(variant))}
+    assert kept == {paper.usual, ""} and not replace(paper, kept=None).is_kept(RunSpec(paper.usual))
 
 
 def test_training_of_a_variants_own():

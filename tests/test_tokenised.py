@@ -11,6 +11,7 @@ from lib.data.catalogue import HUB, MANUAL
 from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import CorpusError, to_document
 from lib.data.prepared import PreparedCorpus
+from lib.data.words import looks_tokenised
 from lib.papers.hierarchical_transformer.clusters import ParagraphOptions
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.read_again.headlines import HeadlineOptions, fits
@@ -42,6 +43,13 @@ def test_a_folder_says_it(folder):
     assert "its text is tokenised (train, val, test)" in contents(str(folder))
     (folder / "corpus.json").write_text('{\n "tokenised": false\n}\n', encoding="utf-8")
     assert not next(load_corpus(folder).split("test")).tokenised and load_corpus(folder).identity == raw.identity
+
+
+@pytest.mark.parametrize(
+    ("apart", "behind", "tokenised"), [(40, 10, True), (39, 11, False), (39, 10, False), (90, 9, True)]
+)
+def test_eight_of_ten_marks_of_fifty_stand_apart(apart, behind, tokenised):
+    assert looks_tokenised(["a . B"] * apart + ["a. B"] * behind) == tokenised
 
 
 def test_a_folder_that_looks_tokenised_is_told_how_to_say_it(tmp_path):

@@ -77,6 +77,15 @@ def test_the_window_moves_with_the_input_and_stops_at_the_last():
     assert output.windows.tolist() == [[0, 1, 2, 3, 3, 3], [0] * 6, [0, 1, 2, 2, 2, 2]]
 
 
+def test_where_windows_begin_and_end():
+    """4 words each, 3 further each time, as for the longest text, which has 11; the symbol moves on to the next."""
+    batch, model = texts(), tiny()
+    state = model.encode(batch)
+    seen = model.seen(model.decode(batch.target_input, state)[0], state)
+    assert seen["windows"].tolist() == [[[0, 4], [3, 7], [6, 10], [9, 11]]] * 3
+    assert seen["window"][0].tolist() == [0, 0, 1, 2, 2, 2, 3, 3]
+
+
 @pytest.mark.parametrize("encode", ["whole", "stream"])
 def test_nothing_outside_the_window_is_seen(encode):
     """Weights add up to 1 inside the window; what lies outside may be anything."""

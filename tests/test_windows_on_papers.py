@@ -16,6 +16,7 @@ from lib.evaluation.links import MEASURES, SentenceLists, copied_from, rank_of
 from lib.evaluation.repetition import log_prob_after
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.pages.measured import over_seeds
+from lib.runs.search import DecodeConfig
 from lib.system.errors import InputError
 from lib.system.files import trained_folder
 from lib.tasks import slips, windows
@@ -26,6 +27,7 @@ from lib.windows import ORDERS, chunks_of, equal_cuts, jumps_of, reordered, sent
 
 def test_symbols_in_a_row_are_one_slide():
     assert jumps_of([7, SLIDE, SLIDE, SLIDE, 8, 9, SLIDE, 7]) == [3, 1]
+    assert jumps_of([SLIDE, 7, SLIDE, SLIDE]) == [1, 2]
     assert jumps_of([SLIDE, 8, 9]) == [1] and jumps_of([7, 8]) == []
 
 
@@ -44,6 +46,23 @@ def test_where_a_text_is_cut():
     assert equal_cuts(TEXT, 2) == [5] and [len(p.source) for p in chunks_of(TEXT, [5])] == [5, 5]
     assert sentence_cuts(TEXT, 2) == [3], "of the ends 3 and 8 the nearest; of equals the first"
     assert chunks_of(TEXT, [5])[0].sentence_lengths.tolist() == [3, 2], "a sentence that a cut goes through is two"
+
+
+@pytest.mark.parametrize(("count", "first_words"), [(1, [10]), (2, [10, 15]), (4, [10, 17])])
+def test_the_first_and_the_last_chunk(count, first_words):
+    parts = lib.windows.CHUNKS["first and last chunk"](TEXT, count)
+    assert [part.source[0] for part in parts] == first_words and parts[-1].source[-1] == 19
+
+
+def test_a_chunk_is_summarized_in_its_share_of_the_words(monkeypatch):
+    """At least as many words, rounded up, and at most, rounded down."""
+    decoded = []
+    monkeypatch.setattr(lib.windows, "batches", lambda *_: [])
+    monkeypatch.setattr(lib.windows, "written", lambda model, texts, config: decoded.append(config) or [])
+    run = Namespace(model=None, vocabulary=None, decode=DecodeConfig(min_length=35, max_length=100))
+    for share in (1, 3):
+        assert lib.windows._summaries(run, [], share) == []
+    assert [(config.min_length, config.max_length) for config in decoded] == [(35, 100), (12, 33)]
 
 
 def test_a_copied_sentence_has_one_source():
@@ -90,6 +109,16 @@ def test_ranks_of_links_over_papers(sentences):
     assert row["words, true"] == row["words, linked"] == 5 and row["rank"] == "1.00 [1.00, 1.00]"
 
 
+def test_a_link_is_to_the_most_similar_sentence():
+    """Of five sentences of 1 to 5 words, the second is most similar to each of four that were copied."""
+    text = Namespace(source=[[0] * n for n in range(1, 6)], copies=[(0, 1), (1, 0), (2, 3), (3, 4)])
+    row = lib.windows._ranked(lambda *_: np.array([[4, 5, 3, 2, 1]] * 4), [text] * 10, np.eye(1))
+    assert row["by paper"] == [[1, 2, 1 + 2 + 4 + 5, 4]] * 10
+    assert row["first"].startswith("25.00") and row["first three"].startswith("50.00")
+    assert (row["words, linked"], row["words, true"], row["words, all"]) == (2, 3, 3)
+    assert row["similarity and length"] == -0.9, "ranks 4 5 3 2 1 and 1 2 3 4 5: 1 - 6 * 38 / (5 * 24)"
+
+
 def test_shares_of_links_differ_in_points():
     right, wrong = ({"by paper": [[hits, 0, 0, 2]] * 12} for hits in (2, 1))
     rows = lib.windows.with_differences({"a": right, "b": wrong, "c": dict(right)})
@@ -119,6 +148,19 @@ def test_three_sections_in_another_order(name, names):
 def test_an_order_needs_papers_with_three_sections():
     with pytest.raises(InputError, match="orders: at least two papers with three sections are needed"):
         lib.windows.orders(None, [PAPER], Namespace())
+
+
+def test_papers_in_every_order_are_scored_together(monkeypatch):
+    """Those with three sections, as they are and in each order."""
+    short = Document("q", "", NAMES[:2], PAPER.sections[:2], ["s ."])
+    monkeypatch.setattr(lib.windows, "_summaries", lambda run, papers: [paper.section_names[0] for paper in papers])
+    monkeypatch.setattr(lib.windows, "_scored", lambda systems, papers, run, against: (systems, papers))
+    run = Namespace(encode=lambda papers: papers)
+    systems, papers = lib.windows.orders(run, [PAPER, short, PAPER, PAPER], Namespace())
+    assert papers == [PAPER] * 3 and systems == {
+        "as they are": ["intro"] * 3, "conclusion first": ["conclusion"] * 3,
+        "conclusion in the middle": ["intro"] * 3, "conclusion last": ["intro"] * 3,
+    }  # fmt: skip
 
 
 def test_a_difference_is_from_the_system_that_it_stands_against(monkeypatch):

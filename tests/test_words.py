@@ -183,7 +183,7 @@ def test_letters_that_ascii_has_not():
     """Which words ROUGE counts is a matter of a corpus, and a Greek letter by itself is a sign."""
     shares = {script: other_letters([text]) for script, text in SCRIPTS.items()}
     assert shares["English"] == 0 and min(n for script, n in shares.items() if script != "English") > 0.2
-    assert other_letters(["The β-subunit, TGFβ1 and 5 µM of α."]) == 0 == other_letters(["3 ½"])
+    assert other_letters(["The β-subunit, TGFβ1 and 5 µM of α."]) == 0 == other_letters(["3 ½ and 5 m²"])
     assert other_letters([]) == 0
     assert other_letters(["a naïve model of ten words, and so on"]) == pytest.approx(1 / 9)
     rounded = {language: round(100 * other_letters(texts)) for language, texts in LANGUAGES.items()}
@@ -276,6 +276,10 @@ def test_a_word_in_three_lines_is_whole():
     """What was cleaned stays; whether a hyphen stays is asked of each."""
     assert clean("photo-\nsyn-\nthesis") == "photosynthesis" and clean("0-\n0-\n0") == "0-0-0"
     assert clean("The state-\nof-the-\nart is old.") == "The state-of-the-art is old."
+
+
+def test_a_hyphen_behind_a_digit_stays():
+    assert clean("the p5-\nspan") == "the p5-span" and clean("the 5p-\nspan") == "the 5pspan"
 
 
 def test_long_texts_are_cut_in_time():
