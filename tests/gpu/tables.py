@@ -151,7 +151,7 @@ def _of_paper(paper: str, kinds: dict[str, dict]) -> list[str]:
     busy = f"{100 * kernels['seconds'] / measured:.0f}%" if kernels else ""
     memory = [f"{row[key]:.1f} GB" for key in ("memory_gb", "planned_gb")]
     case = PAPER_CASES[paper]
-    hours = f"{case.updates(case.corpora[0]) * measured / 3600:.0f} hours ({case.corpora[0]})"
+    hours = f"{case.updates(case.corpora[0]) * measured / 3600:.0f} hours"
     return [*times, f"{planned:.3f} s", f"{measured / planned:.1f}", busy, *memory, hours]
 
 
@@ -169,7 +169,7 @@ def _equality(made: dict[str, dict]) -> tuple[list[str], dict[str, list[str]]]:
         rows = [row for name, row in made.items() if name.startswith(f"{paper}/")]
         found = {p: [row["difference"][p] for row in rows if p in row["difference"]] for p in TOLERANCE}
         largest = [f"{max(values):.1e}" if values else "" for values in found.values()]
-        lines[paper] = [str(len(rows)), *largest, str(sum(not row["ok"] for row in rows))]
+        lines[PAPERS[paper].title] = [str(len(rows)), *largest, str(sum(not row["ok"] for row in rows))]
     return ["variants", "float64", "float32", "bfloat16, the loss", "too far"], lines
 
 
