@@ -333,11 +333,12 @@ def reference(models, title, paragraphs, change=None):
 @needs_browser
 def test_a_reader_sees_both_models_write_and_steps(tab, towns):
     """The words, the best of P, weights and matrices of a step, by buttons, keys and mouse."""
+    act(tab, "$('undo').click()")  # whatever a test before has changed
     cluster = unseen_towns(1)[0]
     ((own,), (other,)) = (write_towns(model, [cluster]) for model in towns.values())
     assert written(tab) == own and written(tab, "other") == other and own != other
     words, p, paragraphs = town_writing(towns["HT"], cluster)
-    tab.run(f"look('own', {STEP})")  # wherever a test before has left it
+    tab.run(f"look('own', {STEP})")
     for step in (STEP, STEP + 1):
         assert text_of(tab, "#place") == f"word {step + 1} of {len(words)}"
         assert shown(tab, "#words td:first-child") == [TOWN_PIECES.words[i] for i in p[step].topk(5).indices]
