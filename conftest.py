@@ -9,7 +9,7 @@ LONGEST = (
     "test_train.py", "test_class.py", "compare.ipynb", "windowed.ipynb", "test_disturbed_runs.py", "test_results.py",
     "read_again.ipynb", "start_here.ipynb", "baselines.ipynb",
 )  # fmt: skip
-PAPERS = "documents: int = 30", "documents: int = 10"  # of the comparison: as it is in `make check`, and here
+FEWER_PAPERS = "documents: int = 30", "documents: int = 10"  # of the comparison: as it is in `make check`, and here
 
 
 def pytest_addoption(parser):
@@ -25,8 +25,8 @@ def _is_cell(item) -> bool:
 def _of_fewer_papers(item) -> None:
     """As papermill sets a parameter; of fewer than ten papers the page has no interval."""
     if "parameters" in item.cell.metadata.get("tags", ()):
-        assert PAPERS[0] in item.cell.source
-        item.cell.source = item.cell.source.replace(*PAPERS)
+        assert FEWER_PAPERS[0] in item.cell.source
+        item.cell.source = item.cell.source.replace(*FEWER_PAPERS)
 
 
 def pytest_collection_modifyitems(items):

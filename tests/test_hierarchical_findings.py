@@ -1,6 +1,5 @@
 """What the text on the hierarchical transformer says of changed models and of graphs, against what is kept."""
 
-import json
 import re
 from itertools import islice
 
@@ -22,6 +21,11 @@ CLAIMS = (project_root() / "papers.md").read_text(encoding="utf-8")
 def finding(beginning):
     (text,) = re.findall(rf"^\* \*\*{re.escape(beginning)}.*\n(?:  .*\n)*", TEXT, re.MULTILINE)
     return text
+
+
+def in_points(difference):
+    """As tables have it: with its sign, and the interval behind it."""
+    return "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**difference)
 
 
 def says(text, found):
@@ -55,26 +59,26 @@ def test_what_short_texts_say_is_kept():
         ("FT 300", "Reading paragraph by"),
     ):
         (pair,) = (pair for pair in table["pairs"] if {pair["first"], pair["second"]} == {other, "HT"})
-        number = "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**pair["R-1"])
+        number = in_points(pair["R-1"])
         assert number in finding(beginning) and number in CLAIMS
     (longer,) = (pair for pair in table["pairs"] if {pair["first"], pair["second"]} == {"FT 150", "FT 300"})
-    assert "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**longer["R-1"]) in finding("Reading paragraph by")
+    assert in_points(longer["R-1"]) in finding("Reading paragraph by")
     graphs = read_numbers(FIGURES / "hierarchical_table_short_pmc.json", "table", ())["pairs"]
     for name in ("similarity", "discourse"):
         (pair,) = (pair for pair in graphs if pair["second"] == f"HT + {name} graph")
-        number = "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**pair["R-1"])
+        number = in_points(pair["R-1"])
         assert number in finding("A graph of discourse is no better tested") and number in CLAIMS
 
 
 def on_h100() -> dict:
-    return json.loads((FIGURES / "hierarchical_on_h100.json").read_text(encoding="utf-8"))
+    return read_numbers(FIGURES / "hierarchical_on_h100.json", "record of trainings", ("runs",))
 
 
 def test_what_the_shipped_size_says_is_kept():
     """The table's difference, and what its runs and others had half-way (`figures/hierarchical_on_h100.json`)."""
     name = "hierarchical_table_copying_sumpubmed_medium.json"
     pair, _ = read_numbers(FIGURES / name, "table", ("pairs",))["pairs"]  # and the one of plain beam search
-    number = "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**pair["R-1"])
+    number = in_points(pair["R-1"])
     global_layers, flat = finding("Global layers are not seen"), finding("Reading paragraph by")
     assert {pair["first"], pair["second"]} == {"HT", "HT without global layers"}
     assert number in global_layers and number in CLAIMS
@@ -84,7 +88,7 @@ def test_what_the_shipped_size_says_is_kept():
     said = (" and ".join(f"{nll['2000']:.3f}" for nll in losses[row]) for row in ("HT", "HT without global layers"))
     assert "{} with them, {} without".format(*said) in global_layers
     early = found["R-1 after 1,000 steps"]
-    numbers = {row: "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**early[row]) for row in early}
+    numbers = {row: in_points(early[row]) for row in early}
     assert numbers["HT - HT without global layers"] in global_layers
     equal = numbers["HT - FT 2600"]
     assert equal in CLAIMS and equal.replace(" [", " is left after 1,000 steps [") in flat

@@ -146,6 +146,7 @@ class Run:
             raise RunError(f"{self.folder}: {error}") from None
 
     def _summaries(self, originals, documents, attention: bool, how: tuple, process: Process) -> list[Summary]:
+        """Of texts and the same in ids. how: what `by_length` takes further."""
         if isinstance(self.model, Extractor):
             chosen = by_length(partial(choices, self.model, process=process), self.model, documents, *how)
             return [self._extract(*each) for each in zip(originals, documents, chosen)]

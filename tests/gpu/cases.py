@@ -16,6 +16,7 @@ from lib.data.vocabulary import SLIDE, SPECIALS, Vocabulary
 from lib.papers import PAPERS
 from lib.papers.paper import Setup
 from lib.runs import loop
+from lib.runs.config import TrainConfig
 from tests.tools.bench.measure import clusters, documents
 
 
@@ -103,10 +104,7 @@ class Case:
         setup = self.setup
         whole = {"batch_size": count, "batch_tokens": None, "accumulate": -(-setup.train.accumulate // world)}
         config = replace(setup.train, **{**whole, **train})
-        torch.manual_seed(0)
-        model = setup.kind(setup.model_config(vocab_size=setup.options.vocab_size))
-        corpus = corpus_of(setup.options, self.documents(count), setup.options.vocab_size)
-        return loop._Loop(setup.recipe, model, corpus, config, folder, 0, 1, device, False)
+        return training_of(setup, self.documents(count), config, device, folder)
 
 
 def _sliding(document: EncodedDocument, options: Any) -> EncodedDocument:
@@ -115,6 +113,16 @@ def _sliding(document: EncodedDocument, options: Any) -> EncodedDocument:
     target = document.target.copy()
     target[np.linspace(0, len(target), windows + 1, dtype=int)[1:-1]] = SLIDE
     return replace(document, target=target)
+
+
+def training_of(
+    setup: Setup, documents: Sequence[EncodedDocument], config: TrainConfig, device: torch.device, folder: Path
+) -> loop._Loop:
+    """The training of a setup's model on some documents, on a device. Its model is not moved there yet."""
+    torch.manual_seed(0)
+    model = setup.kind(setup.model_config(vocab_size=setup.options.vocab_size))
+    corpus = corpus_of(setup.options, documents, setup.options.vocab_size)
+    return loop._Loop(setup.recipe, model, corpus, config, folder, 0, 1, device, False)
 
 
 def corpus_of(options: Any, train: Sequence[EncodedDocument], vocab_size: int) -> PreparedCorpus:

@@ -32,7 +32,7 @@ from lib.runs.folder import Recipe, load_tensors, read_metrics
 from lib.system.devices import attention_of_many_lengths, float32_products
 from lib.system.files import project_root, trained_folder
 from tests.conftest import VOCAB, batch_of
-from tests.gpu.cases import PAPER_CASES, Case, corpus_of
+from tests.gpu.cases import PAPER_CASES, Case, corpus_of, training_of
 from tests.gpu.places import on, one_update, put, put_training, wait
 from tests.gpu.plan import share, step_seconds
 from tests.test_models import Case as Variant
@@ -291,11 +291,7 @@ def of_many_lengths(device: str, bf16: bool, cudnn: bool) -> dict:
     documents = [d for n in range(updates) for d in clusters(size, 3 + n, 100 + 5 * n, setup.options.vocab_size)]
     config = replace(setup.train, batch_size=size, bf16=bf16)
     with on(device) as place, tempfile.TemporaryDirectory() as folder:
-        model = setup.kind(setup.model_config(vocab_size=setup.options.vocab_size))
-        corpus = corpus_of(setup.options, documents, setup.options.vocab_size)
-        training = put_training(
-            loop._Loop(setup.recipe, model, corpus, config, Path(folder), 0, 1, place, False), place
-        )
+        training = put_training(training_of(setup, documents, config, place, Path(folder)), place)
         with nullcontext() if cudnn else attention_of_many_lengths():
             seconds, losses = zip(*(timed(training, place) for _ in range(updates)), strict=True)
     well = all(loss == loss for loss in losses)

@@ -13,8 +13,8 @@ from tests.gpu.machines import GPUS, LAUNCH
 from tests.gpu.plan import WORLDS, step_seconds
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 1)  # of a training
-COMMAND = "python -m tests.gpu plan --keep"
-MEASURED = "python -m tests.gpu run --keep"
+PLAN_COMMAND = "python -m tests.gpu plan --keep"
+RUN_COMMAND = "python -m tests.gpu run --keep"
 Table = dict[str, object]
 
 
@@ -38,20 +38,20 @@ def of_plan(summary: dict) -> dict[str, Table]:
             "What one update asks of one GPU, counted",
             ["documents", "words of a text, of a summary", "parameters", "TFLOP", "GB moved", "launches", "waits",
              "weights and optimizer, GB", "at most, GB"],
-            {name: _of_step(row["by_processes"]["1"]) for name, row in rows.items()}, COMMAND,
+            {name: _of_step(row["by_processes"]["1"]) for name, row in rows.items()}, PLAN_COMMAND,
         ),
         "gpu_hours_table": table_of(
             "gpu_hours_table",
             "Hours of the whole training, computed and not measured",
             ["updates", *(f"{n} {gpu}" for gpu in GPUS for n in WORLDS), "of it launches (1 A100, 1 H100)"],
-            dict(line for row in summary["rows"].values() for line in _of_hours(row)), COMMAND,
+            dict(line for row in summary["rows"].values() for line in _of_hours(row)), PLAN_COMMAND,
         ),
         "gpu_cpu_table": table_of(
             "gpu_cpu_table",
             "The same estimate for one thread of a CPU, beside what an update took there",
             ["products and memory", "launches", "estimate", "a GPU's operations, measured", "measured / estimate",
              "compiled loops, measured", "memory of these"],
-            {name: _of_cpu(row["cpu"]) for name, row in rows.items() if "cpu" in row}, COMMAND,
+            {name: _of_cpu(row["cpu"]) for name, row in rows.items() if "cpu" in row}, PLAN_COMMAND,
         ),
         "gpu_curves_table": of_curves(),
     }  # fmt: skip
@@ -76,7 +76,7 @@ def of_curves() -> Table:
             ]
     columns = ["words or pieces", "logarithm", "updates", *(f"{100 * share:g}%" for share in SHARES)]
     title = "Validation loss (nats a word) of the shipped runs, after a share of their updates"
-    return table_of("gpu_curves_table", title, columns, lines, COMMAND)
+    return table_of("gpu_curves_table", title, columns, lines, PLAN_COMMAND)
 
 
 def _of_step(counted: dict) -> list[str]:
@@ -138,7 +138,7 @@ def of_measured(results: dict) -> dict[str, Table]:
         "gpu_equality_table": (f"{EQUALITY}, {on}", *_equality(kinds["equality"])),
         "gpu_measured_table": (f"An update {on}", columns, lines),
     }
-    return {name: table_of(name, *table, MEASURED) for name, table in made.items()}
+    return {name: table_of(name, *table, RUN_COMMAND) for name, table in made.items()}
 
 
 def _of_paper(paper: str, kinds: dict[str, dict]) -> list[str]:
