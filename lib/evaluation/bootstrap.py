@@ -15,8 +15,8 @@ def no_interval(count: int, unit: str = "document") -> str:
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over documents with its 95% bootstrap interval, in percent. Of fewer documents than `FEWEST` the
-    interval means nothing, and `str` does not show it."""
+    """A mean over documents with its 95% bootstrap interval, in percent. `str` does not show an interval that says
+    nothing: of fewer documents than `FEWEST`, and of documents that all have the mean."""
 
     mean: float
     low: float
@@ -30,8 +30,10 @@ class Interval:
         return [self.mean] * 3 if no_interval(self.count) else [self.mean, self.low, self.high]
 
     def __str__(self) -> str:
-        said = no_interval(self.count, self.unit)
-        return f"{self.mean:.2f} " + (f"({said})" if said else f"[{self.low:.2f}, {self.high:.2f}]")
+        mean, low, high = (f"{value:.2f}" for value in (self.mean, self.low, self.high))
+        if said := no_interval(self.count, self.unit):
+            return f"{mean} ({said})"
+        return mean if low == high else f"{mean} [{low}, {high}]"
 
 
 def interval(
