@@ -1,6 +1,7 @@
 """The paragraph ranker of Liu and Lapata (2019): equations 1 to 6."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +12,8 @@ from lib.layers.dropout import Dropout
 from lib.layers.lstm import LSTM
 from lib.system.fields import Checked, Share
 
+Pooling = Literal["max", "mean", "last"]
+
 
 @dataclass(frozen=True)
 class ParagraphRankerConfig(Checked):
@@ -20,6 +23,9 @@ class ParagraphRankerConfig(Checked):
     embedding: int = 256  # not stated
     hidden: int = 256
     dropout: Share = 0.2  # before every linear layer
+    pooling: Pooling = (
+        "max"  # of states to one vector; "mean" and "last" (the state of the last word): not the paper's
+    )
 
 
 class ParagraphRanker(nn.Module):
@@ -46,11 +52,19 @@ class ParagraphRanker(nn.Module):
             owner: [A], the title of each paragraph.
         """
         titles, _ = self.title(self.embedding(title))  # equation 1
-        titles = _largest(titles, title_mask)  # equation 3: [B, H]
+        titles = self.pooled(titles, title_mask)  # equation 3: [B, H]
         states, _ = self.paragraph(self.embedding(words))  # equation 2: [A, J, H]
         both = torch.cat([states, titles[owner][:, None].expand_as(states)], -1)
         combined = torch.tanh(self.combine(self.dropout(both)))  # equation 4
-        return self.score(self.dropout(_largest(combined, mask))).squeeze(-1)  # equations 5 and 6
+        return self.score(self.dropout(self.pooled(combined, mask))).squeeze(-1)  # equations 5 and 6
+
+    def pooled(self, states: Tensor, mask: Tensor) -> Tensor:
+        """One vector for the words of each row: [B, n, H] -> [B, H], whatever stands in the padding."""
+        if self.config.pooling == "last":
+            return states[torch.arange(len(states), device=states.device), mask.sum(1) - 1]
+        if self.config.pooling == "mean":
+            return states.masked_fill(~mask[..., None], 0).sum(1) / mask.sum(1, keepdim=True)
+        return states.masked_fill(~mask[..., None], -torch.inf).amax(1)
 
     def logits(self, batch: Batch) -> Tensor:
         """Logits of all paragraphs of a batch [A], document by document. The first row of a document is its title."""
@@ -75,8 +89,3 @@ def _trimmed(words: Tensor, mask: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]
     mask = mask[rows]
     longest = int(mask.sum(1).max())
     return words[rows, :longest], mask[:, :longest]
-
-
-def _largest(states: Tensor, mask: Tensor) -> Tensor:
-    """Maximum of each dimension over the words: [B, n, H] -> [B, H]."""
-    return states.masked_fill(~mask[..., None], -torch.inf).amax(1)

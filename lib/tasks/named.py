@@ -13,7 +13,7 @@ from lib.data.batch import Batch, EncodedDocument, make_batch, rows_of
 from lib.data.synthetic import planted_clusters
 from lib.evaluation.interventions import NOTHING, Change, changes_of, decoder_sees
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
-from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
+from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig, Pooling
 from lib.runs.search import DecodeConfig, greedy_search
 from lib.tasks.task import Task, learn
 from lib.tasks.towns import CUTS
@@ -36,19 +36,28 @@ ROWS = {
 }
 
 
-def named_clusters(count: int, seed: int) -> list[EncodedDocument]:
-    return planted_clusters(count, seed, paragraphs=5, words=2, names=6, vocab_size=VOCAB_SIZE)
+RANKERS: dict[str, Pooling] = {
+    "ranker": "max",
+    "ranker, mean for maximum": "mean",
+    "ranker, last state for maximum": "last",
+}
+LENGTHS = 2, 60  # words of a paragraph after its name, for the rankers
 
 
-def unseen_named() -> list[EncodedDocument]:
-    return named_clusters(200, seed=10**6)
+def named_clusters(count: int, seed: int, words: int = 2) -> list[EncodedDocument]:
+    return planted_clusters(count, seed, paragraphs=5, words=words, names=6, vocab_size=VOCAB_SIZE)
+
+
+def unseen_named(words: int = 2) -> list[EncodedDocument]:
+    return named_clusters(200, 10**6, words)
 
 
 @cache
-def named_ranker(seed: int) -> ParagraphRanker:
+def named_ranker(seed: int, pooling: Pooling = "max", words: int = 2) -> ParagraphRanker:
     torch.manual_seed(seed)
-    ranker = ParagraphRanker(ParagraphRankerConfig(VOCAB_SIZE, embedding=32, hidden=32, dropout=0.0))
-    return learn(ranker, (make_batch(named_clusters(64, i), VOCAB_SIZE) for i in range(300)), 5e-3).eval()
+    config = ParagraphRankerConfig(VOCAB_SIZE, embedding=32, hidden=32, dropout=0.0, pooling=pooling)
+    batches = (make_batch(named_clusters(64, i, words), VOCAB_SIZE) for i in range(300))
+    return learn(ParagraphRanker(config), batches, 5e-3).eval()
 
 
 @torch.no_grad()
@@ -58,9 +67,9 @@ def _best_first(documents: list[EncodedDocument], ranker: ParagraphRanker) -> Te
     return scores.argsort(dim=1, descending=True, stable=True)
 
 
-def chosen_first(ranker: ParagraphRanker) -> float:
+def chosen_first(ranker: ParagraphRanker, words: int = 2) -> float:
     """The share of unseen clusters in which the ranker puts the named paragraph first."""
-    unseen = unseen_named()
+    unseen = unseen_named(words)
     return (1 + _best_first(unseen, ranker)[:, 0] == named_rows(unseen)).double().mean().item()
 
 
@@ -128,7 +137,11 @@ def _solve(row: str, seed: int) -> dict[str, float]:
     return found | (named_under_cuts(model, unseen) if row == "HT" else {})
 
 
+def _rank(pooling: Pooling, seed: int) -> dict[str, float]:
+    return {f"chosen first, {n} words": chosen_first(named_ranker(seed, pooling, n), n) for n in LENGTHS}
+
+
 TASK = Task(
     "write what stands in the one of five paragraphs that the title names",
-    {row: partial(_solve, row) for row in ROWS},
+    {row: partial(_solve, row) for row in ROWS} | {row: partial(_rank, pooling) for row, pooling in RANKERS.items()},
 )
