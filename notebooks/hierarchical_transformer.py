@@ -327,7 +327,7 @@ r"""
 ## (1) to (6) The ranker: which paragraphs to read
 
 Without it, the model reads the first paragraphs that fit, whatever they say. One LSTM reads the title, another one reads a paragraph. The title becomes one vector: the largest value of each dimension over its words. This vector is joined to every word of the
-paragraph. The result is reduced in the same way, and a logistic regression gives the score. (The paper gives no reason for the maximum, and whether a mean would do was not measured here.)
+paragraph. The result is reduced in the same way, and a logistic regression gives the score. The paper gives no reason for the maximum. Measured: where one word decides, a mean drowns it. In the task *named*, rankers that differ in nothing else put the named paragraph first in 100 / 100 / 100% of unseen clusters (a maximum) and 100 / 100 / 100% (a mean) with paragraphs of three words, in 100 / 88 / 77% and 22 / 22 / 23% with 61 words (three seeds; guessing gives 20%). On papers (part 3) a mean loses 2.4 points of recall [0.4, 5.0].
 
 $$\{u_{t1},\dots\}=\mathrm{lstm}_t(\{w_{t1},\dots\})\tag{1}$$
 

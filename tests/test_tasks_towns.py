@@ -22,8 +22,8 @@ from lib.data.towns import (
 from lib.data.vocabulary import EOS, PARAGRAPH_END, TITLE_END
 from lib.evaluation.interventions import changes_of, decoder_sees
 from lib.pages.measured import task_results
-from lib.pages.towns import cuts_table, hops_table, town_frames, town_writing, towns_table
-from lib.system.files import project_root
+from lib.pages.towns import cuts_table, hops_table, shares, town_frames, town_writing, towns_table
+from lib.system.files import project_root, read_numbers
 from lib.tasks import hops, named, towns
 
 CLUSTERS = towns.unseen_towns(50)
@@ -319,3 +319,21 @@ def test_what_the_page_says_of_local_layers():
     early, usual, late = (f"{100 * min(values):.0f} to {100 * max(values):.0f}%" for values in shares)
     said = f"{early} of the facts are right after 500 steps where the model above has {usual}, and {late} after 1,000"
     assert said in page.read_text(encoding="utf-8")
+
+
+def test_what_texts_say_of_the_rankers_pooling():
+    """On the named paragraph and on papers, the latter as `tests.tools.ranker_pooling` has kept it."""
+    solved, root = task_results("named"), project_root()
+    page = (root / "notebooks" / "hierarchical_transformer.py").read_text(encoding="utf-8")
+    text = (root / "docs" / "papers" / "hierarchical_transformer.md").read_text(encoding="utf-8")
+    rows = ("the maximum, as in the paper", "the mean", "the state of the last word")
+    shown = {row: [shares(solved[row][f"chosen first, {n} words"]) for n in named.LENGTHS] for row in named.RANKERS}
+    assert all(f"| {row} | {' | '.join(cells)} |\n" in text for row, cells in zip(rows, shown.values()))
+    (short, long), (short_of_a_mean, long_of_a_mean), _ = shown.values()
+    said = f"in {short} of unseen clusters (a maximum) and {short_of_a_mean} (a mean) with paragraphs of three words"
+    assert f"{said}, in {long} and {long_of_a_mean} with 61 words" in page
+    path = root / "figures" / "hierarchical_ranker_pooling.json"
+    mean, last = read_numbers(path, "record of rankers", ("minus max",))["minus max"].values()
+    for lost, said in ((mean, "{:.2f} points less"), (last, "{:.2f} less")):
+        assert said.format(-lost["mean"]) in text and f"[{lost['low']:.2f}, {lost['high']:.2f}]" in text
+    assert f"a mean loses {-mean['mean']:.1f} points of recall [{-mean['high']:.1f}, {-mean['low']:.1f}]" in page
