@@ -1,6 +1,7 @@
 """Runs: a folder is all that is needed to use a model, and what cannot be opened is refused in one line."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from types import SimpleNamespace
@@ -456,6 +457,12 @@ def test_weights_that_are_no_numbers(broken, made):
     refused(broken, str(path), f"{last.removeprefix('model.')} holds values that are no finite numbers")
 
 
+def test_where_the_system_does_not_say_its_memory(broken, monkeypatch):
+    """Windows."""
+    monkeypatch.delattr(os, "sysconf", raising=False)
+    assert lib.load(broken).step == 3
+
+
 def test_weights_of_another_size(broken):
     field = (
         "hidden" if "hidden" in json.loads((broken / "config.json").read_text(encoding="utf-8"))["model"] else "inner"
@@ -465,7 +472,10 @@ def test_weights_of_another_size(broken):
         lib.load(broken)
 
 
-@pytest.mark.parametrize("line", ['{"loss": 1}', '{"step": "x"}', "{nonsense}", "7}"])
+@pytest.mark.parametrize(
+    "line",
+    ['{"loss": 1}', '{"step": "x"}', '{"step": 1, "loss": "x"}', '{"step": "x", "loss": 1}', "{nonsense}", "7}"],
+)
 def test_metrics_that_no_run_writes(broken, line):
     path = broken / "metrics.jsonl"
     path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")

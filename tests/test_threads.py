@@ -5,6 +5,7 @@ import time
 import traceback
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from lib.data.batching import BucketSampler
 from lib.data.split import Split
 from lib.layers.dropout import Dropout, random_numbers
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
+from lib.runs import loop
 from lib.runs.config import TrainConfig
 from lib.runs.folder import Recipe, read_metrics
 from lib.runs.loop import _Loop, train
@@ -86,11 +88,15 @@ def losses_and_weights(corpus, folder, threads, dropout=0.0, **config):
 @pytest.mark.parametrize("config", [{}, {"accumulate": 2}, {"batch_size": 3}])
 def test_documents_shared_out_give_the_same_losses_and_weights(planted_corpus, tmp_path, monkeypatch, config):
     one, expected = losses_and_weights(planted_corpus, tmp_path / "1", 1, **config)
-    monkeypatch.setattr("lib.runs.loop.WORTH_SHARING", 0)
+    shared = Mock(wraps=loop.backward_in_threads)
+    monkeypatch.setattr(loop, "backward_in_threads", shared)
+    monkeypatch.setattr(loop, "WORTH_SHARING", 0)
     for threads in (2, 4):
+        shared.reset_mock()
         losses, weights = losses_and_weights(planted_corpus, tmp_path / str(threads), threads, **config)
         assert torch.allclose(losses, one, rtol=1e-5, atol=0)
         assert torch.allclose(weights, expected, rtol=0, atol=2e-5)
+        assert shared.call_count == 3 * config.get("accumulate", 1), "each part of each step"
 
 
 def test_dropout_in_threads_comes_back_with_the_seed(planted_corpus, tmp_path, monkeypatch):
