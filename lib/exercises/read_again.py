@@ -93,7 +93,7 @@ def state_after() -> Iterator[Case]:
 @PAGE.exercise(6, points=3)
 def push_on_the_copy_scores() -> Iterator[Case]:
     torch.manual_seed(0)
-    for what, here in (("two places", [1, 0, 1]), ("one place", [0, 0, 1, 0, 0]), ("every place", [1, 1])):
+    for what, here in (("two places", [1, 0, 1]), ("two of five places", [0, 1, 0, 0, 1]), ("every place", [1, 1])):
         g, k, places = torch.randn(6), torch.randn(len(here), requires_grad=True), torch.tensor(here).float()
         log_P = (k.exp() @ places).log() - torch.cat([g, k]).logsumexp(0)
         yield Case(what, (g, k.detach(), places), torch.autograd.grad(log_P, k)[0])

@@ -153,7 +153,8 @@ POINTER_GENERATOR = ModelPicture(
     "Attn-Seq2Seq and Ptr-Gen-Seq2Seq",
     "Attn-Seq2Seq and Ptr-Gen-Seq2Seq. The words become word states. One step of the decoder: the word before makes "
     "the decoder state, which attends to the word states, equation P1; both make the vocabulary's probabilities and, "
-    "in Ptr-Gen, the switch, P2, which mixes them with what attention copies, P3, into the next word.",
+    "in Ptr-Gen with the word before, the switch, P2, which mixes them with what attention copies, P3, into the next "
+    "word.",
     {
         "words": Box("text", 0, 0, "$x_1\\ldots x_N$"),
         "word states": Box("states", 1, 0, "$h_i$"),
@@ -175,6 +176,7 @@ POINTER_GENERATOR = ModelPicture(
         Arrow("attention", "copy", (3,), "", **BACK),
         Arrow("copy", "next word", (3,), "", ("bottom", 0.5), ("left", 0.5)),
         Arrow("generate, switch", "next word", (3,), "", ("bottom", 0.5), ("right", 0.5), plain=True),
+        Arrow("word before", "generate, switch", (2,), "", ("left", 0.5), ("bottom", 0.8), plain=True),
     ),
     (Frame("encoder", (0, 4), (0, 0), at=2), Frame("decoder, step $t$", (0, 4), (1, 2), at=2)),
     letter="P",
@@ -211,8 +213,9 @@ DISCOURSE_AWARE = ModelPicture(
         Arrow(TO_WORDS, "decoder state", (7,), "$t+1$", ("bottom", 0.3), ("left", 0.7)),
         Arrow("word before", "decoder state", (7,), "$d$", **BACK),
         Arrow(TO_WORDS, "next word", (7,), "", ("left", 0.5), ("top", 0.5)),
+        Arrow("decoder state", "next word", (7,), "", ("bottom", 0.5), ("bottom", 0.5), plain=True, beyond=10),
     ),
-    (Frame("encoder", (0, 4), (0, 0), at=2), Frame("decoder, step $t$", (0, 4), (1, 2), at=1)),
+    (Frame("encoder", (0, 4), (0, 0), at=2), Frame("decoder, step $t$", (0, 4), (1, 2), at=4)),
     letter="C",
 )
 
