@@ -105,6 +105,7 @@ TESTS = {  # what pytest is told: tests that belong to a module, without those t
 # Mutants that do what the module does: {module: {part of the changed line: why}}.
 EQUIVALENT: dict[str, dict[str, str]] = {
     "lib/evaluation/metrics.py": {"maxsize=2<<17": "a cache of another size"},
+    "lib/evaluation/bootstrap.py": {"@dataclass(frozen=False": "nothing assigns to its fields"},
     "lib/data/characters.py": {
         "range(0xE0000, 918015)": "U+E01FF is no character",
         "range( 917503, 0xE0200)": "U+DFFFF is no character",
@@ -114,7 +115,11 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "lib/layers/coverage.py": {"compiled(inputs[ -1])": "all inputs are of one type, on one device"},
     "lib/runs/search.py": {"batch.unknown), default= -1": "no batch is without documents"},
     "lib/data/prepared.py": {"@dataclass(frozen=False": "nothing assigns to its fields"},
-    "lib/runs/loop.py": {"made: bool = True": "its only caller says which"},
+    "lib/papers/paper.py": {"@dataclass(frozen=False": "nothing assigns to its fields"},
+    "lib/runs/loop.py": {
+        "made: bool = True": "its only caller says which",
+        "SGD(model.parameters(), **common, fused=False": "the same numbers to the bit, in more calls",
+    },
     "lib/layers/kernels.py": {"range( 0, LANES)": "the first is compared with itself"},
 }
 TABLE = {
