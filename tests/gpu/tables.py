@@ -37,7 +37,7 @@ def of_plan(summary: dict) -> dict[str, Table]:
             "gpu_step_table",
             "What one update asks of one GPU, counted",
             ["documents", "words of a text, of a summary", "parameters", "TFLOP", "GB moved", "launches", "waits",
-             "weights and optimizer, GB", "at most, GB"],
+             "GB at rest", "GB at most"],
             {name: _of_step(row["by_processes"]["1"]) for name, row in rows.items()}, PLAN_COMMAND,
         ),
         "gpu_hours_table": table_of(
