@@ -39,6 +39,26 @@ def test_intervals_over_runs_are_wider():
     assert apart.low < apart.mean - 5 and apart.high > apart.mean + 5, "each of the runs is drawn"
 
 
+@pytest.mark.parametrize("place", [0, 14, 29])
+def test_each_document_is_as_likely_as_any(place):
+    """One of 30 has all the points: it is drawn once on average, and more than three times in 2 of 100 resamples."""
+    values = np.zeros(30)
+    values[place] = 30
+    assert str(interval(values, resamples=20_000)) == "1.00 [0.00, 3.00]"
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_each_run_is_as_likely_as_any(place):
+    """The one of three runs that is better is not drawn in (2/3)^3 of the resamples."""
+    runs = np.zeros((3, 20))
+    runs[place] = 1
+    assert paired_bootstrap(np.zeros((3, 20)), runs).p == pytest.approx(2 * (2 / 3) ** 3, abs=0.04)
+
+
+def test_ends_are_compared_as_numbers():
+    assert str(Interval(10, 9, 11)) == "10.00 [9.00, 11.00]" and str(Interval(10, 10.001, 10.002)) == "10.00"
+
+
 def test_pooled_shares():
     """3 of 4 and 0 of 96: three percent of all, not the mean of 75 and 0."""
     assert interval([300.0, 0.0], weights=[4, 96]).mean == pytest.approx(3.0)
