@@ -114,7 +114,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "lib/layers/coverage.py": {"compiled(inputs[ -1])": "all inputs are of one type, on one device"},
     "lib/runs/search.py": {"batch.unknown), default= -1": "no batch is without documents"},
-    "lib/data/prepared.py": {"@dataclass(frozen=False": "nothing assigns to its fields"},
+    "lib/data/prepared.py": {
+        "@dataclass(frozen=False": "nothing assigns to its fields",
+        "max(lengths[name], default= 1)": "a split without documents has no ids",
+    },
     "lib/papers/paper.py": {"@dataclass(frozen=False": "nothing assigns to its fields"},
     "lib/runs/loop.py": {
         "made: bool = True": "its only caller says which",
