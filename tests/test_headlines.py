@@ -144,6 +144,7 @@ def load_pairs(*pairs):
 def test_numbers_of_the_text_in_place_of_signs():
     text = ["12", "cats", "and", "17", "dogs", "in", "1.5", "hours"]
     assert with_numbers(["##", "dogs", "#.#", "#", "####"], text) == ["17", "dogs", "1.5", "#", "####"]
+    assert with_numbers(["##", "###"], ["12", "3rd", "B2"]) == ["12", "3rd"], "a number begins with a digit"
 
 
 def test_first_sentences_alone_are_said_where_two_are_asked_for(folder, capsys):
