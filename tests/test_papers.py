@@ -71,6 +71,7 @@ def test_extraction_that_sees_the_reference_has_three_lengths():
     found = mem2mem_baselines([document], [], corpus)
     assert [len(found[name][0]) for name in ("oracle", "oracle-10", "labelled")] == [15, 10, 2]
     assert set(found["oracle-10"][0]) < set(source) and found["labelled"][0] == source[:2]
+    assert (found["lead-3"][0], found["lead-10"][0]) == (source[:3], source[:10])
 
 
 # -------------------------------------------------------------------------------------- names that do not exist

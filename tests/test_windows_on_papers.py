@@ -45,6 +45,7 @@ def test_chunks_put_together_are_the_text():
 def test_where_a_text_is_cut():
     assert equal_cuts(TEXT, 2) == [5] and [len(p.source) for p in chunks_of(TEXT, [5])] == [5, 5]
     assert sentence_cuts(TEXT, 2) == [3], "of the ends 3 and 8 the nearest; of equals the first"
+    assert sentence_cuts(TEXT, 3) == [3, 8], "nearest to 3 and 6"
     assert chunks_of(TEXT, [5])[0].sentence_lengths.tolist() == [3, 2], "a sentence that a cut goes through is two"
 
 
