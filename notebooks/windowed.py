@@ -217,9 +217,8 @@ The streamed model never writes a symbol in the wrong place, but it stops too ea
 The next picture shows the model with windows on twelve windows: for each word that is written, the source word with the largest weight.
 """
 
+
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-
-
 @torch.no_grad()
 def largest_weights(model, document, ids, vocab_size):
     """While `ids` are written: the largest weights, where they are, the windows."""

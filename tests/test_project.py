@@ -96,6 +96,7 @@ def test_a_page_is_plain_python_with_literal_parameters(page):
     assert tags.count(["parameters"]) == 1 and all(t in FOLDED for t in others), "nothing injected or skipped"
     for cell in cells:
         assert not re.search(r"^\s*[%!]", "".join(cell["source"]), re.MULTILINE), "no magics: nbval passes bad ones"
+        assert cell["source"][0].strip(), "JupyterLab shows the first line of a folded cell"
     source = "".join(cells[tags.index(["parameters"])]["source"])
     for statement, line in zip(ast.parse(source).body, source.splitlines()):
         assert isinstance(statement, ast.AnnAssign)
