@@ -383,6 +383,15 @@ def test_the_makefile_helps():
         assert f"make {target} " in text
 
 
+def test_jupyterlab_serves_all_that_pages_link_to():
+    """A server of the pages' folder alone says nothing where a reader follows a link to docs."""
+    install = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    for text in ((ROOT / "Makefile").read_text(encoding="utf-8"), install):
+        assert re.findall(r"jupyter lab (.*?\.ipynb)", text) == ["--notebook-dir=. notebooks/start_here.ipynb"]
+    tags = {tag for page in PAGES for cell in notebook(page)["cells"] for tag in cell["metadata"].get("tags", [])}
+    assert set(re.findall(r"remove_input_tags=(\S+)", install)) == tags - {"parameters"}
+
+
 @pytest.mark.parametrize("name", [*shown_in(), "teaching.md"])
 def test_tables_and_links_of_a_text(name):
     """Every row of a table has the columns of its head; every picture and file that is linked is there."""
