@@ -111,8 +111,14 @@ def test_no_line_breaks_inside_an_interval():
     assert "<td>42.06 [41.10,&nbsp;43.02]</td>" in html, "the interval may stand below its mean"
     assert "by 1.2 [0.3,&nbsp;2.0] points, p&nbsp;&lt;&nbsp;0.01" in html
     assert "<td>99&nbsp;/&nbsp;100&nbsp;/&nbsp;100%</td>" in table_html(pd.DataFrame({"a": ["99 / 100 / 100%"]}))
-    assert "<td>3</td>" in html and '<td style="text-align: left">by' in html
     assert "NaN" not in table_html(pd.DataFrame({"a": [np.nan, 1.0]}))
+
+
+def test_texts_begin_at_the_left_and_numbers_end_at_the_right():
+    texts = ["by 1.2 [0.3, 2.0] points, p < 0.01", "750 words", "HT", "[BOS]", ".", "<b>"]
+    numbers = ["+1.2 [+0.3, +2.0], p < 0.01", "< 0.001", "156 ms", "1.5 GB", "99 / 100%", "42*", "", 3]
+    html = table_html(pd.DataFrame({"a": [*texts, *numbers]}))
+    assert re.findall(r"<td(.*?)>", html) == [' style="text-align: left"'] * len(texts) + [""] * len(numbers)
 
 
 def test_a_notebook_shows_tables_so():
@@ -163,7 +169,8 @@ def test_frames_without_style_sheets():
     """JupyterLab takes them out of a notebook that it does not trust, and leaves what attributes say."""
     html = re.sub("<style>.*?</style>", "", FRAMES._repr_html_())
     seen = re.sub(r'<(\w+)[^>]* style="display: none">.*?</\1>|<input[^>]* style="display: none">', "", html)
-    assert "Trust Notebook" in seen and "<label" not in seen and "<input" not in seen
+    assert "One of 4 pictures: a 1, b x. " in seen and "Trust Notebook" in seen
+    assert "<label" not in seen and "<input" not in seen
     assert [frame for frame in FRAMES.frames.values() if frame in seen] == [FRAMES.frames[FRAMES.first]]
 
 

@@ -8,6 +8,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+GREEN = "background: #e3f3e9; color: #14613d; padding: 0 0.3rem; border-radius: 4px"  # read in light and dark themes
+
 
 class CheckError(AssertionError):
     """An equation and the library differ."""
@@ -90,7 +92,7 @@ class Line:
 
     def _repr_html_(self) -> str:
         seen = f"{escape(self.seen)}<br>" if self.seen else ""
-        return f'<p style="margin: 0">{seen}<span style="color: #18794e">✓ {escape(self.agreement)}</span></p>'
+        return f'<p style="margin: 0">{seen}<span style="{GREEN}">✓ {escape(self.agreement)}</span></p>'
 
 
 class Report:

@@ -101,7 +101,7 @@ def decoding_frames(
             _distributions(step),
             _slots(step.slots),
         ]
-        frames[(str(t + 1),)] = f'<div style="{PAPER}">{"".join(parts)}</div>'
+        frames[(str(t + 1),)] = f'<div style="{PAPER}; padding: 0.3rem 0.6rem">{"".join(parts)}</div>'
     return Frames({"step": [number for (number,) in frames]}, frames, (str(min(first, len(steps))),))
 
 
