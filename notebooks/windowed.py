@@ -619,7 +619,7 @@ $$s_t=\mathrm{LSTM}(s_{t-1},\mathbf e(y_{t-1})),\qquad y_0=\text{[BOS]}\tag{6}$$
 The window slides at the step whose **input** is $\rightarrow$, so that the word after it is already written from the new window. At
 the last window it no longer moves. Without sliding the model writes 17% of the facts of six windows (part 1).
 
-$$w_t=\min\big(w_{t-1}+[y_{t-1}=\rightarrow],\ n\big),\qquad w_0=1\tag{7}$$
+$$w_t=\min\big(w_{t-1}+[y_{t-1}={\rightarrow}],\ n\big),\qquad w_0=1\tag{7}$$
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
