@@ -17,7 +17,7 @@ from lib.pages.alt_texts import alt_text
 from lib.pages.figures import PLOTS, attention_maps, beam_tree, number_grid, rounded, word_maps
 from lib.pages.frames import Frames
 from lib.pages.shown import PageFigures, Passages, picture, show_tables, table_html
-from lib.pages.steps import WHITE, Step, best_words, decoding_frames
+from lib.pages.steps import CELL, WHITE, Step, best_words, decoding_frames
 from lib.system.files import project_root
 from tests.test_pages import DRAWN
 
@@ -215,7 +215,9 @@ def test_a_decoders_steps():
     assert re.findall(r"rgba\(0, 102, 168, 0.75\)[^>]*>(\w+)<", first) == ["the"]
     assert "written:  <b" in first and "a&lt;b</b>" in first and "written: a&lt;b <b" in second
     assert first.count("<tr") == first.count(f'<tr style="{WHITE}">') == 3, "a theme's own rows may be dark"
-    assert "<td>saw 0.50</td><td>a 0.25</td>" in first and "width: 25%" in first and "generates with 0.25" in first
+    assert f'<td style="{CELL}">saw 0.50</td><td style="{CELL}">a 0.25</td>' in first
+    assert first.count("<td") == first.count(CELL), "a widget's table has no style of its own"
+    assert "width: 25%" in first and "generates with 0.25" in first
     assert "slot 2: 0.25 left" in first and "read 0.88" in first and "slot" not in second and "<table" not in second
     assert re.findall(r"border-bottom[^>]*>([^<]+)<", second) == ["cat", "."] and "border-bottom" not in first
     assert re.search(r"title</span>.*the.*<br>.*text</span>", first)
