@@ -1050,7 +1050,7 @@ lower-cased. Words that its vocabulary does not have can only be copied.
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 run, origin = run_for_page(
-    chosen, corpus, as_they_are, output, progress=preset != "demo"
+    chosen, corpus, as_they_are, output, progress=preset != "demo" or steps > 0
 )
 summarizer, vocabulary = run.model, run.vocabulary
 options, decode = run.options, run.decode

@@ -101,7 +101,9 @@ Nearly all words that carry meaning, names first: a name is in the text and rare
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-run, origin = run_for_page(chosen, corpus, shipped, output, progress=preset != "demo")
+run, origin = run_for_page(
+    chosen, corpus, shipped, output, progress=preset != "demo" or steps > 0
+)
 summarizer, vocabulary = run.model, run.vocabulary
 options, decode = run.options, run.decode
 if shipped:

@@ -1079,7 +1079,7 @@ trains one, as `python -m lib.train` does.
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 run, origin = run_for_page(
-    chosen, corpus, as_they_are, output, progress=preset != "demo"
+    chosen, corpus, as_they_are, output, progress=preset != "demo" or steps > 0
 )
 summarizer, vocabulary = run.model, run.vocabulary
 options, decode = run.options, replace(run.decode, block_ngrams=3)
