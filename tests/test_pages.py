@@ -124,7 +124,7 @@ def test_numbers_are_compared():
         "without those that failed"
     )
     html = report._repr_html_()
-    assert html.startswith("<details><summary>2 of 2") and "<td>read</td>" in html and "<td>6</td>" in html
+    assert html.startswith("<details><summary>2 of 2") and 'left">read</td>' in html and "<td>6</td>" in html
     assert checks.table().held == [], "each part has its own"
 
 
