@@ -443,7 +443,7 @@ checks.line(
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
-## (5) A memory of $r$ slots, however long the document
+## (5) A memory of r slots, however long the document
 
 A decoder that has to find its way through $L$ states has more to search the longer the document is. Each of $r$ heads spreads a softmax over the sentences, and takes the weighted sum of their states.
 

@@ -115,6 +115,13 @@ def test_code_of_a_page_is_seen_at_a_glance(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_headings_have_no_mathematics(page):
+    """JupyterLab's table of contents shows the dollars."""
+    texts = ["".join(c["source"]) for c in notebook(page)["cells"] if c["cell_type"] == "markdown"]
+    assert not re.findall(r"^#+ .*\$.*", "\n".join(texts), re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_pseudo_code_has_the_colours_of_python(page):
     """The book is not built with code that its highlighter cannot read."""
     for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
