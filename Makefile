@@ -46,7 +46,7 @@ torture: $(READY)  ## 25 minutes of damaged files and folders, kills, full disks
 	$(BIN)/python -m tests.tools.torture_properties --minutes 5
 
 lab: $(READY)  ## open the pages in JupyterLab
-	$(BIN)/jupyter lab notebooks
+	$(BIN)/jupyter lab --notebook-dir=. notebooks/start_here.ipynb
 
 notebooks: $(READY)  ## build the pages from their .py sources and execute them: figures too
 	$(BIN)/jupytext --to ipynb --update $(PAGES)

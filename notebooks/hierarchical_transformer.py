@@ -1102,7 +1102,9 @@ $$P(w)=p\,P_g(w)+(1-p)\!\!\sum_{i:x_i=w}\!\!\gamma_i,\qquad p=\sigma\Bigl(w_f^\t
 show_folded("Copying in a picture", "copying_transformer")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-run, origin = run_for_page(chosen, corpus, shipped, output, progress=preset != "demo")
+run, origin = run_for_page(
+    chosen, corpus, shipped, output, progress=preset != "demo" or steps > 0
+)
 copier = (
     open_run(trained_folder("hierarchical_transformer_copying")) if shipped else None
 )

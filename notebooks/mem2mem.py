@@ -443,7 +443,7 @@ checks.line(
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
-## (5) A memory of $r$ slots, however long the document
+## (5) A memory of r slots, however long the document
 
 A decoder that has to find its way through $L$ states has more to search the longer the document is. Each of $r$ heads spreads a softmax over the sentences, and takes the weighted sum of their states.
 
@@ -1050,7 +1050,7 @@ lower-cased. Words that its vocabulary does not have can only be copied.
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 run, origin = run_for_page(
-    chosen, corpus, as_they_are, output, progress=preset != "demo"
+    chosen, corpus, as_they_are, output, progress=preset != "demo" or steps > 0
 )
 summarizer, vocabulary = run.model, run.vocabulary
 options, decode = run.options, run.decode

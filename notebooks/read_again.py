@@ -101,7 +101,9 @@ Both, and nearly everything else: in these six headlines it generates only *u*, 
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-run, origin = run_for_page(chosen, corpus, shipped, output, progress=preset != "demo")
+run, origin = run_for_page(
+    chosen, corpus, shipped, output, progress=preset != "demo" or steps > 0
+)
 summarizer, vocabulary = run.model, run.vocabulary
 options, decode = run.options, run.decode
 if shipped:
@@ -219,9 +221,8 @@ At *agrees*: this word decides whose name begins. That it looks there does not m
 </details>
 """
 
+
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-
-
 @torch.no_grad()
 def decoder_steps(model, document):
     """Steps of the reference, word by word."""
@@ -501,9 +502,8 @@ def eq05_importance(h1_i, h1_n, x_i, model):
 
 alpha = torch.stack([eq05_importance(h1[i], h1[-1], x[i], model) for i in range(n)])
 
+
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-
-
 def importance_of(document, model):
     x = embeddings(model, document)
     h1 = eq02_read(x, model.first_read)
@@ -586,9 +586,8 @@ def eq06_step(x_i, alpha_i, h, gru):
 h2 = eq04_second_read(x, alpha, model.second_read.gru)
 step_3 = eq06_step(x[2], alpha[2], h2[1], model.second_read.gru)
 
+
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-
-
 def second_read_of(document, model):
     x = embeddings(model, document)
     return eq04_second_read(x, importance_of(document, model), model.second_read.gru)
@@ -654,8 +653,6 @@ def eq08_second_read(x, h1, second):
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-
-
 def lstm_read_of(document, model):
     x = embeddings(model, document)
     return eq08_second_read(x, eq02_read(x, model.first_read), model.second_read)
@@ -722,8 +719,6 @@ def read_sentences(x, lengths, model):
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-
-
 def sentences_read_of(document, model):
     lengths = document.sentence_lengths.tolist()
     return read_sentences(embeddings(model, document), lengths, model)[0]
@@ -865,9 +860,8 @@ def decoder_states(y, h2, last, model):
 
 s, beta = decoder_states(y, h2, h2[-1], model)
 
+
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-
-
 def fed_to(document, h2, model):
     """What enters the decoder when it writes the reference [T, e]."""
     fed = [BOS, *document.target[:-1].tolist()]
@@ -927,9 +921,8 @@ def eq17_joint(g, k, source, unknown):
 scored = [eq16_scores(s[t], p, model) for t in range(T)]
 P = torch.stack([eq17_joint(g, k, source, len(toy.unknown)) for g, k in scored])
 
+
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-
-
 def distribution_of(document, states, model):
     """P over Y and the unknown words at each step of the reference."""
     p = torch.stack([eq15_from_context(h, model) for h in states])
@@ -1227,9 +1220,8 @@ $\mathbf p_i$ does something all the same, but little: 0.014 nats a word on Reut
 Seconds that beam search (beam 10) takes for a text of 30 words and a headline of 8: the median of five, with the fastest and the slowest. The model has the paper's width and random weights, which take as long as learned ones.
 """
 
+
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-
-
 def seconds_a_headline(size, copy, repeats=5):
     """Sorted times of beam search for one headline."""
     model = ReadAgain(ReadAgainConfig(size, source_vocab_size=5_000, copy=copy))

@@ -217,9 +217,8 @@ The streamed model never writes a symbol in the wrong place, but it stops too ea
 The next picture shows the model with windows on twelve windows: for each word that is written, the source word with the largest weight.
 """
 
+
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-
-
 @torch.no_grad()
 def largest_weights(model, document, ids, vocab_size):
     """While `ids` are written: the largest weights, where they are, the windows."""
@@ -620,7 +619,7 @@ $$s_t=\mathrm{LSTM}(s_{t-1},\mathbf e(y_{t-1})),\qquad y_0=\text{[BOS]}\tag{6}$$
 The window slides at the step whose **input** is $\rightarrow$, so that the word after it is already written from the new window. At
 the last window it no longer moves. Without sliding the model writes 17% of the facts of six windows (part 1).
 
-$$w_t=\min\big(w_{t-1}+[y_{t-1}=\rightarrow],\ n\big),\qquad w_0=1\tag{7}$$
+$$w_t=\min\big(w_{t-1}+[y_{t-1}={\rightarrow}],\ n\big),\qquad w_0=1\tag{7}$$
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -1080,7 +1079,7 @@ trains one, as `python -m lib.train` does.
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 run, origin = run_for_page(
-    chosen, corpus, as_they_are, output, progress=preset != "demo"
+    chosen, corpus, as_they_are, output, progress=preset != "demo" or steps > 0
 )
 summarizer, vocabulary = run.model, run.vocabulary
 options, decode = run.options, replace(run.decode, block_ngrams=3)

@@ -55,7 +55,7 @@ def test_steps_of_a_model_that_writes():
         left = [float(share) for share in re.findall(r"([\d.]+) left", html)]
         assert len(left) == 3 and (left == [1, 1, 1]) == (t == 0), "nothing is written before the first word"
         for name in ("P_g", "P_c", "P"):
-            assert f"<td>{name}</td>" in html
+            assert f">{name}</td>" in html
 
 
 def test_the_papers_symbols_are_the_weights_of_the_model():

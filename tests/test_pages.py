@@ -1,6 +1,7 @@
 """What the pages use to check themselves: parameters, equations, figures."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from matplotlib.colors import to_rgb
 
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
@@ -122,8 +124,15 @@ def test_numbers_are_compared():
         "without those that failed"
     )
     html = report._repr_html_()
-    assert html.startswith("<details><summary>2 of 2") and "<td>read</td>" in html and "<td>6</td>" in html
+    assert html.startswith("<details><summary>2 of 2") and 'left">read</td>' in html and "<td>6</td>" in html
     assert checks.table().held == [], "each part has its own"
+
+
+def contrast(*colours):
+    """As WCAG 1.4.3 has it."""
+    linear = [[c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(x)] for x in colours]
+    dark, light = sorted(np.array(linear) @ [0.2126, 0.7152, 0.0722])
+    return (light + 0.05) / (dark + 0.05)
 
 
 def test_a_line_says_what_was_compared_since_the_last_one():
@@ -135,6 +144,8 @@ def test_a_line_says_what_was_compared_since_the_last_one():
     line = checks.line("z < 1")
     assert repr(line) == "z < 1\n✓ (8) agrees with lib: 3 numbers, within 1e-12"
     assert "z &lt; 1<br>" in line._repr_html_() and "✓ (8) agrees" in line._repr_html_()
+    colours = re.search(r'"background: (#\w+); color: (#\w+)', line._repr_html_())
+    assert contrast(*colours.groups()) > 4.5, "in dark themes too: it brings what it stands on"
     assert len(checks.table().held) == 3, "the table has all of them"
     checks.close(torch.ones(4), torch.ones(4), "(9)")
     checks.close(torch.ones(1), torch.ones(1), "(10)-(12)")
@@ -378,6 +389,7 @@ def test_the_facts_and_losses_of_a_run():
     run = open_run(project_root() / "trained" / "windowed")
     facts = dict(run_facts(run, "kept").rows)
     assert facts["model"].startswith("dynamic: 2,759,321 parameters") and "window 400" in facts["options"]
+    assert " ," not in facts["options"], "what is empty is left out"
     losses = validation_losses(run)
     assert list(losses) == ["nll"] and losses.index.name == "step" and 6 <= len(losses) <= 16
     losses = validation_losses(open_run(project_root() / "trained" / "mem2mem"))

@@ -96,6 +96,7 @@ def test_a_page_is_plain_python_with_literal_parameters(page):
     assert tags.count(["parameters"]) == 1 and all(t in FOLDED for t in others), "nothing injected or skipped"
     for cell in cells:
         assert not re.search(r"^\s*[%!]", "".join(cell["source"]), re.MULTILINE), "no magics: nbval passes bad ones"
+        assert cell["source"][0].strip(), "JupyterLab shows the first line of a folded cell"
     source = "".join(cells[tags.index(["parameters"])]["source"])
     for statement, line in zip(ast.parse(source).body, source.splitlines()):
         assert isinstance(statement, ast.AnnAssign)
@@ -111,6 +112,13 @@ def test_code_of_a_page_is_seen_at_a_glance(page):
         if mark.startswith("# %%") and "[markdown]" not in mark and not re.search("hide-input|remove-input", mark):
             shown = code.strip("\n").splitlines()
             assert len(shown) <= 20 and max(map(len, shown), default=0) <= 88, code
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_headings_have_no_mathematics(page):
+    """JupyterLab's table of contents shows the dollars."""
+    texts = ["".join(c["source"]) for c in notebook(page)["cells"] if c["cell_type"] == "markdown"]
+    assert not re.findall(r"^#+ .*\$.*", "\n".join(texts), re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
@@ -380,6 +388,15 @@ def test_the_makefile_helps():
     text = subprocess.run(["make", "help"], capture_output=True, text=True, check=True, cwd=ROOT).stdout
     for target in ("run", "test", "lab", "notebooks", "figures", "workflow", "book", "class", "slides", "lint"):
         assert f"make {target} " in text
+
+
+def test_jupyterlab_serves_all_that_pages_link_to():
+    """A server of the pages' folder alone says nothing where a reader follows a link to docs."""
+    install = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    for text in ((ROOT / "Makefile").read_text(encoding="utf-8"), install):
+        assert re.findall(r"jupyter lab (.*?\.ipynb)", text) == ["--notebook-dir=. notebooks/start_here.ipynb"]
+    tags = {tag for page in PAGES for cell in notebook(page)["cells"] for tag in cell["metadata"].get("tags", [])}
+    assert set(re.findall(r"remove_input_tags=(\S+)", install)) == tags - {"parameters"}
 
 
 @pytest.mark.parametrize("name", [*shown_in(), "teaching.md"])

@@ -1,9 +1,12 @@
 """The book as a browser shows it: nothing is wider than its column, nothing as faint as what is behind it."""
 
+import pandas as pd
 import pytest
 
+from lib.pages.shown import table_html
+from lib.system.files import project_root
 from tests.test_book import SITE, contents
-from tests.tools.devtools import chromium
+from tests.tools.devtools import Browser, chromium
 from tests.tools.rendered import problems
 
 PAGES = [f"{name}.html" for name in contents()]
@@ -36,3 +39,13 @@ def test_what_is_too_wide_and_too_faint_is_found(tmp_path):
         encoding="utf-8",
     )
     assert [(p["kind"], p["text"]) for p in problems(page)] == [("wide", "wide"), ("faint", "faint")]
+
+
+def test_numbers_end_where_their_heads_end(tmp_path):
+    """Texts begin at the left."""
+    style = (project_root() / "book" / "static" / "book.css").read_text(encoding="utf-8")
+    page, table = tmp_path / "page.html", table_html(pd.DataFrame({"a": ["1.5 [1, 2]", "text"]}))
+    page.write_text(f"<style>{style}</style><div class='cell_output'>{table}</div>", encoding="utf-8")
+    with Browser(page) as tab:
+        cells = "[...document.querySelectorAll('td')].map(cell => getComputedStyle(cell).textAlign)"
+        assert tab.run(cells) == ["right", "left"]

@@ -17,7 +17,7 @@ from lib.pages.alt_texts import alt_text
 from lib.pages.figures import PLOTS, attention_maps, beam_tree, number_grid, rounded, word_maps
 from lib.pages.frames import Frames
 from lib.pages.shown import PageFigures, Passages, picture, show_tables, table_html
-from lib.pages.steps import WHITE, Step, best_words, decoding_frames
+from lib.pages.steps import CELL, WHITE, Step, best_words, decoding_frames
 from lib.system.files import project_root
 from tests.test_pages import DRAWN
 
@@ -111,8 +111,14 @@ def test_no_line_breaks_inside_an_interval():
     assert "<td>42.06 [41.10,&nbsp;43.02]</td>" in html, "the interval may stand below its mean"
     assert "by 1.2 [0.3,&nbsp;2.0] points, p&nbsp;&lt;&nbsp;0.01" in html
     assert "<td>99&nbsp;/&nbsp;100&nbsp;/&nbsp;100%</td>" in table_html(pd.DataFrame({"a": ["99 / 100 / 100%"]}))
-    assert "<td>3</td>" in html and '<td style="text-align: left">by' in html
     assert "NaN" not in table_html(pd.DataFrame({"a": [np.nan, 1.0]}))
+
+
+def test_texts_begin_at_the_left_and_numbers_end_at_the_right():
+    texts = ["by 1.2 [0.3, 2.0] points, p < 0.01", "750 words", "HT", "[BOS]", ".", "<b>"]
+    numbers = ["+1.2 [+0.3, +2.0], p < 0.01", "< 0.001", "156 ms", "1.5 GB", "99 / 100%", "42*", "", 3]
+    html = table_html(pd.DataFrame({"a": [*texts, *numbers]}))
+    assert re.findall(r"<td(.*?)>", html) == [' style="text-align: left"'] * len(texts) + [""] * len(numbers)
 
 
 def test_a_notebook_shows_tables_so():
@@ -163,7 +169,8 @@ def test_frames_without_style_sheets():
     """JupyterLab takes them out of a notebook that it does not trust, and leaves what attributes say."""
     html = re.sub("<style>.*?</style>", "", FRAMES._repr_html_())
     seen = re.sub(r'<(\w+)[^>]* style="display: none">.*?</\1>|<input[^>]* style="display: none">', "", html)
-    assert "Trust Notebook" in seen and "<label" not in seen and "<input" not in seen
+    assert "One of 4 pictures: a 1, b x. " in seen and "Trust Notebook" in seen
+    assert "<label" not in seen and "<input" not in seen
     assert [frame for frame in FRAMES.frames.values() if frame in seen] == [FRAMES.frames[FRAMES.first]]
 
 
@@ -208,7 +215,9 @@ def test_a_decoders_steps():
     assert re.findall(r"rgba\(0, 102, 168, 0.75\)[^>]*>(\w+)<", first) == ["the"]
     assert "written:  <b" in first and "a&lt;b</b>" in first and "written: a&lt;b <b" in second
     assert first.count("<tr") == first.count(f'<tr style="{WHITE}">') == 3, "a theme's own rows may be dark"
-    assert "<td>saw 0.50</td><td>a 0.25</td>" in first and "width: 25%" in first and "generates with 0.25" in first
+    assert f'<td style="{CELL}">saw 0.50</td><td style="{CELL}">a 0.25</td>' in first
+    assert first.count("<td") == first.count(CELL), "a widget's table has no style of its own"
+    assert "width: 25%" in first and "generates with 0.25" in first
     assert "slot 2: 0.25 left" in first and "read 0.88" in first and "slot" not in second and "<table" not in second
     assert re.findall(r"border-bottom[^>]*>([^<]+)<", second) == ["cat", "."] and "border-bottom" not in first
     assert re.search(r"title</span>.*the.*<br>.*text</span>", first)

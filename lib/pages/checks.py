@@ -1,5 +1,6 @@
 """Checks of a page: the naive equation and the library give the same numbers."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
@@ -7,6 +8,8 @@ from html import escape
 import pandas as pd
 import torch
 from torch import Tensor
+
+GREEN = "background: #e3f3e9; color: #14613d; padding: 0 0.3rem; border-radius: 4px"  # read in light and dark themes
 
 
 class CheckError(AssertionError):
@@ -90,7 +93,7 @@ class Line:
 
     def _repr_html_(self) -> str:
         seen = f"{escape(self.seen)}<br>" if self.seen else ""
-        return f'<p style="margin: 0">{seen}<span style="color: #18794e">✓ {escape(self.agreement)}</span></p>'
+        return f'<p style="margin: 0">{seen}<span style="{GREEN}">✓ {escape(self.agreement)}</span></p>'
 
 
 class Report:
@@ -108,6 +111,8 @@ class Report:
         columns = {"equation": "equation", "what": "what", "numbers": "numbers", "difference": "largest difference"}
         frame = pd.DataFrame(map(asdict, self.held), columns=list(columns)).rename(columns=columns)
         table = frame.to_html(index=False, float_format="{:.1e}".format, border=0)
+        two = r"(<tr[^>]*>\s*)<(t[hd])>([^<]*</t[hd]>\s*)<t[hd]>"
+        table = re.sub(two, r'\1<\2 style="text-align: left">\3<\2 style="text-align: left">', table)
         return f"<details><summary>{self!r}</summary>{table}</details>"
 
 

@@ -14,10 +14,7 @@ from IPython.display import HTML, display
 from lib.system.fingerprints import digest
 
 UNSEEN = ' style="display: none"'  # where style sheets are taken out; otherwise they say better
-UNTRUSTED = (
-    '<div class="untrusted"><em>One of several pictures. For buttons that lead to the others, tell JupyterLab to '
-    "trust this notebook (View, Activate Command Palette, Trust Notebook), or run its cells.</em></div>"
-)
+TRUST = "tell JupyterLab to trust this notebook (View, Activate Command Palette, Trust Notebook), or run its cells"
 
 _times: Counter[str] = Counter()  # frames were drawn without a kernel, by a digest of what they show
 
@@ -96,7 +93,10 @@ class Frames:
             f"padding: 0 0.5rem; margin: 0.1rem 0; border: 1px solid #b0b0b0; border-radius: 4px; cursor: pointer}} "
             f"{chosen} {{background: #0066a8; color: white}} {' '.join(f'#{name} > {rule}' for rule in rules)}"
         )
-        return f'<div id="{name}"><style>{style}</style>{UNTRUSTED}{"".join([*inputs, *rows, *pictures])}</div>'
+        seen = ", ".join(f"{axis} {value}" for axis, value in zip(self.axes, self.first))
+        untrusted = f"One of {len(self.frames)} pictures: {seen}. For buttons that lead to the others, {TRUST}."
+        parts = [f'<div class="untrusted"><em>{escape(untrusted)}</em></div>', *inputs, *rows, *pictures]
+        return f'<div id="{name}"><style>{style}</style>{"".join(parts)}</div>'
 
     def __repr__(self) -> str:
         return f"{len(self.frames)} frames, by {', '.join(self.axes)}"

@@ -5,14 +5,15 @@ from html import escape
 
 from lib.data.vocabulary import Vocabulary
 from lib.models.seq2seq import Seq2Seq
+from lib.pages.frames import TRUST
 from lib.runs.live_page import LAYERS, filled, packed, scripts
 from lib.runs.search import DecodeConfig
 
 SCRIPTS = (*LAYERS, "seq2seq")
 # seen where a page's frames are taken out, as GitHub and a JupyterLab that does not trust the page do
 MISSING = (
-    "Here a text can be typed and the switch be moved. This needs the page in a browser that runs its scripts: open "
-    "it in the book, or run it in JupyterLab."
+    "Here a text can be typed and the switch be moved, where a browser runs the page's scripts: open the page in the "
+    f"book, or {TRUST}."
 )
 
 

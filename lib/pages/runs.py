@@ -63,7 +63,8 @@ def run_for_page(
 
 def run_facts(run: Run, origin: str) -> Passages:
     """Facts of a run: its model's size, where it comes from (`run_for_page`), how it prepares a text."""
-    options = ", ".join(f"{field.name} {getattr(run.options, field.name)}" for field in fields(run.options))
+    values = {field.name: getattr(run.options, field.name) for field in fields(run.options)}
+    options = ", ".join(f"{name} {value}" for name, value in values.items() if value != "")
     size = f"{sum(p.numel() for p in run.model.parameters()):,} parameters, {len(run.vocabulary):,} symbols"
     return Passages([("model", f"{run.config['variant']}: {size}"), ("run", origin), ("options", options)])
 

@@ -143,6 +143,7 @@ def wrapped(text: str) -> str:
 PIECE = re.compile(
     r"\[[+\-−\d., ]+\]|p (?:&lt; )?(?=\d)|\d (?:ms|s|h|GB|%)(?!\w)|\d+(?: / \d+)+%"
 )  # of a cell, without line breaks
+UNIT = re.compile(r"(?<=\d) (?:ms|s|h|GB|%)(?!\w)")
 LONG_NAME = re.compile(r"(?<=<tr>)(\s*)<th>(?=[^<]{16})")  # of a row: not squeezed into a column of single words
 
 
@@ -151,10 +152,15 @@ def table_html(frame: pd.DataFrame) -> str:
 
     def whole(cell: re.Match) -> str:
         text = PIECE.sub(lambda piece: piece[0].replace(" ", "&nbsp;"), cell[1])
-        return f'<td style="text-align: left">{text}</td>' if re.search("[a-z]{2}", cell[1]) else f"<td>{text}</td>"
+        return f'<td style="text-align: left">{text}</td>' if _is_text(html.unescape(cell[1])) else f"<td>{text}</td>"
 
     table = frame.to_html(border=0, max_cols=None, na_rep="", max_rows=60, notebook=True)
     return LONG_NAME.sub(r'\1<th style="min-width: 9rem">', re.sub(r"<td>([^<]*)</td>", whole, table))
+
+
+def _is_text(cell: str) -> bool:
+    """Whether it is none of: a number with its unit, an interval, "p < 0.01", nothing."""
+    return bool(re.search("[A-Za-z]{2}", UNIT.sub("", cell))) or bool(cell.strip() and not re.search(r"\d", cell))
 
 
 def show_tables() -> None:

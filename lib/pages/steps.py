@@ -17,6 +17,7 @@ from lib.pages.frames import Frames
 BLUE, ORANGE, GREY = "0, 102, 168", "#b8440a", "#5f6b76"
 WHITE = "background: #fff; color: #14181e"  # what a page draws stands on white in every theme, the rows of tables too
 PAPER = f"{WHITE}; max-width: 56rem"
+CELL = "padding: 0.2rem 0.6rem; text-align: left"  # a widget's table has no style of its own
 Best = Sequence[tuple[str, float]]
 
 
@@ -101,7 +102,7 @@ def decoding_frames(
             _distributions(step),
             _slots(step.slots),
         ]
-        frames[(str(t + 1),)] = f'<div style="{PAPER}">{"".join(parts)}</div>'
+        frames[(str(t + 1),)] = f'<div style="{PAPER}; padding: 0.3rem 0.6rem">{"".join(parts)}</div>'
     return Frames({"step": [number for (number,) in frames]}, frames, (str(min(first, len(steps))),))
 
 
@@ -143,22 +144,22 @@ def _ink(weight: float) -> str:
 
 def _distributions(step: Step) -> str:
     rows = [
-        f'<tr style="{WHITE}"><td>{escape(name)}</td>'
-        + "".join(f"<td>{escape(word)} {probability:.2f}</td>" for word, probability in best)
+        f'<tr style="{WHITE}"><td style="{CELL}">{escape(name)}</td>'
+        + "".join(f'<td style="{CELL}">{escape(word)} {probability:.2f}</td>' for word, probability in best)
         + "</tr>"
         for name, best in step.best.items()
     ]
     if step.switch is not None:
         share = f"{step.switch:.2f}"
-        generates = f'<td colspan="3">{_bar(step.switch)} generates with {share}</td>'
-        rows.append(f'<tr style="{WHITE}"><td>switch</td>{generates}</tr>')
+        generates = f'<td colspan="3" style="{CELL}">{_bar(step.switch)} generates with {share}</td>'
+        rows.append(f'<tr style="{WHITE}"><td style="{CELL}">switch</td>{generates}</tr>')
     return f'<table style="{PAPER}">{"".join(rows)}</table>' if rows else ""
 
 
 def _slots(slots: Sequence[tuple[float, float]]) -> str:
     """Boxes as dark as what is left of a slot; below, how much it is read."""
     boxes = "".join(
-        f'<td style="background: rgba({BLUE}, {left:.2f}); color: {_ink(left)}">'
+        f'<td style="{CELL}; background: rgba({BLUE}, {left:.2f}); color: {_ink(left)}">'
         f"slot {k + 1}: {left:.2f} left<br>{_bar(read, '4rem')} read {read:.2f}</td>"
         for k, (left, read) in enumerate(slots)
     )

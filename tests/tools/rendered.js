@@ -11,7 +11,7 @@
     for (let p = e.parentElement; p && p !== article; p = p.parentElement)
       if (/(auto|scroll)/.test(getComputedStyle(p).overflowX)) return p;
   };
-  for (const e of article.querySelectorAll("table, mjx-container > svg, img, .output svg")) {
+  for (const e of article.querySelectorAll("table, mjx-container > svg, img, .output svg, :not(pre) > code")) {
     if (!shown(e) || e.closest("details:not([open])")) continue;
     const box = e.getBoundingClientRect(), frame = scrolling(e);
     const over = frame ? box.width - frame.clientWidth : box.right - right;
