@@ -327,7 +327,7 @@ r"""
 ## (1) to (6) The ranker: which paragraphs to read
 
 Without it, the model reads the first paragraphs that fit, whatever they say. One LSTM reads the title, another one reads a paragraph. The title becomes one vector: the largest value of each dimension over its words. This vector is joined to every word of the
-paragraph. The result is reduced in the same way, and a logistic regression gives the score. The paper gives no reason for the maximum. Measured: where one word decides, a mean drowns it. In the task *named*, rankers that differ in nothing else put the named paragraph first in 100 / 100 / 100% of unseen clusters (a maximum) and 100 / 100 / 100% (a mean) with paragraphs of three words, in 100 / 88 / 77% and 22 / 22 / 23% with 61 words (three seeds; guessing gives 20%). On papers (part 3) a mean loses 2.4 points of recall [0.4, 5.0].
+paragraph. The result is reduced in the same way, and a logistic regression gives the score.
 
 $$\{u_{t1},\dots\}=\mathrm{lstm}_t(\{w_{t1},\dots\})\tag{1}$$
 
@@ -342,6 +342,13 @@ $$\hat p=\mathrm{maxpool}(\{p_1,\dots\})\tag{5}$$
 $$s=\sigma(W_2\hat p)\tag{6}$$
 
 The ranker learns, by cross entropy, the **ROUGE-2 recall** of the paragraph: the share of the summary's bigrams that the paragraph has.
+
+**Why a maximum?** The paper does not say. Where one word decides, as in the task *named*, a mean drowns it in a long paragraph. Below, for three seeds, is how often the named one of five paragraphs comes first (guessing: 20%). On papers (part 3) a mean loses 2.4 points of recall [0.4, 5.0].
+
+| pooling in (3) and (5) | paragraphs of 3 words | of 61 words |
+|---|---|---|
+| the maximum | 100 / 100 / 100% | 100 / 88 / 77% |
+| the mean | 100 / 100 / 100% | 22 / 22 / 23% |
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
