@@ -32,6 +32,13 @@ def naive_coverage(module, queries, keys, mask, coverage):
     return alpha
 
 
+def test_vectors_of_coverage_begin_as_those_of_a_linear_layer():
+    """Uniform, within one over the root of the width."""
+    module = CoverageAttention(query=4, key=3, width=400)
+    for vector in (module.coverage, module.v):
+        assert 0.045 < vector.abs().max() <= 0.05 and abs(vector.mean()) < 0.01
+
+
 @pytest.mark.parametrize("hypotheses", [1, 3])
 def test_coverage_scan_is_the_equation_and_so_are_its_gradients(hypotheses):
     torch.manual_seed(0)

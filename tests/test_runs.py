@@ -364,6 +364,8 @@ def test_a_misspelt_field(broken, part, right, wrong):
         (("options", "lower"), "no", 'lower must be bool, not "no"'),
         (("options", "summary_tokens"), True, "summary_tokens must be"),
         (("decode", "beam"), [], "beam must be int, not []"),
+        (("decode", "beam"), True, "beam must be int, not true"),
+        (("decode", "beam"), 2**40, "beam must be int, finite and below 2^31, not 1099511627776"),
         (("decode", "length_penalty"), "x", 'length_penalty must be float, not "x"'),
         (("decode", "forbidden"), 3, "forbidden must be"),
         (("decode", "forbidden"), ["a"], "forbidden must be"),
