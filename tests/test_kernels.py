@@ -306,6 +306,17 @@ def test_the_memory_scan_is_the_loop(dtype, close):
         assert torch.allclose(a, b, rtol=0, atol=close)
 
 
+@pytest.mark.parametrize("words", [3, kernels.LANES, kernels.LANES + 44])
+def test_the_largest_of_a_row_is_one_of_its_scores(words):
+    """Where first score and last bias are high, and their sum would be higher than any."""
+    scores, bias = np.zeros((2, words)), np.zeros(words)
+    scores[:, 0], bias[0], scores[:, -1], bias[-1] = 900, -900, -901, 900
+    largest, sums, right = np.empty(2), np.empty(2), np.empty(2)
+    kernels.exponentials(scores, bias, np.array([0, words - 1]), largest, sums, right)
+    assert largest.tolist() == [0, 0] and right.tolist() == [0, -1]
+    assert sums == pytest.approx(words - 1 + math.exp(-1))
+
+
 def test_gradients_that_are_made_once_say_so():
     model = Mem2Mem(Mem2MemConfig(50, embedding=6, hidden=8, bottleneck=5, slots=3, compression=4))
     memory = torch.randn(2, 3, 8, requires_grad=True)

@@ -104,7 +104,10 @@ TESTS = {  # what pytest is told: tests that belong to a module, without those t
 }
 # Mutants that do what the module does: {module: {part of the changed line: why}}.
 EQUIVALENT: dict[str, dict[str, str]] = {
-    "lib/evaluation/metrics.py": {"maxsize=2<<17": "a cache of another size"},
+    "lib/evaluation/metrics.py": {
+        "maxsize=2<<17": "a cache of another size",
+        "maxsize= 1**17": "a cache of another size",
+    },
     "lib/evaluation/bootstrap.py": {"@dataclass(frozen=False": "nothing assigns to its fields"},
     "lib/data/characters.py": {
         "range(0xE0000, 918015)": "U+E01FF is no character",
@@ -112,15 +115,25 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "range( 57343, 0x20000)": "U+DFFF is half of one",
         "code - 0:": "neighbours stand one by one in place of a range",
     },
-    "lib/layers/coverage.py": {"compiled(inputs[ -1])": "all inputs are of one type, on one device"},
-    "lib/runs/search.py": {"batch.unknown), default= -1": "no batch is without documents"},
+    "lib/layers/pointer.py": {"(features)[0][..., -1], torch.inf": "only its shape counts"},
+    "lib/layers/coverage.py": {
+        "compiled(inputs[ -1])": "all inputs are of one type, on one device",
+        "keys.shape[2] ** queries.shape[1]": "documents are cut into other groups",
+    },
+    "lib/runs/search.py": {
+        "batch.unknown), default= -1": "no batch is without documents",
+        "gather(1, place)[:, -1]": "there is one column",
+        "@dataclass(frozen=False": "nothing assigns to its fields",
+    },
     "lib/data/prepared.py": {
         "@dataclass(frozen=False": "nothing assigns to its fields",
         "max(lengths[name], default= 1)": "a split without documents has no ids",
+        "CHUNK = 255": "chunks of another size make the same corpus",
     },
     "lib/papers/paper.py": {"@dataclass(frozen=False": "nothing assigns to its fields"},
     "lib/runs/loop.py": {
         "made: bool = True": "its only caller says which",
+        "self.rank <= 0": "no rank is below 0",
         "SGD(model.parameters(), **common, fused=False": "the same numbers to the bit, in more calls",
     },
     "lib/layers/kernels.py": {"range( 0, LANES)": "the first is compared with itself"},
