@@ -1263,7 +1263,7 @@ pd.DataFrame({**here, **published_4}, index=pd.Index(sizes_4, name="|Y|"))
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-**What to see.** Time grows with the vocabulary, here and on the paper's Titan X. Copying costs little: here a few percent at most, in the paper 6 to 11%. There 2,000 words with copying write 4.2 times as fast
+**What to see.** Time grows with the vocabulary, here and on the paper's Titan X. Copying costs little: here up to 7%, in the paper 6 to 11%. There 2,000 words with copying write 4.2 times as fast
 as 69,000 without it (0.084 and 0.356 s).
 
 # 5. The paper's claims, and what was found
