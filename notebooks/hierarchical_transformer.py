@@ -208,7 +208,8 @@ The paper's other idea is a ranker, (1) to (6). In the smaller task it can put t
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-ranked = {row: shares(measures["right"]) for row, measures in named.items() if "right" in measures}
+written = {row: found["right"] for row, found in named.items() if "right" in found}
+ranked = {row: shares(right) for row, right in written.items()}
 pd.DataFrame({"named: summaries right": ranked})
 
 # %% [markdown] slideshow={"slide_type": "notes"}
