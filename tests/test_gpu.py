@@ -311,26 +311,32 @@ def test_a_command_that_fails_is_found(monkeypatch):
     assert not found["ok"] and found["command"].startswith("-m lib.train read_again") and "nothing" in found["said"]
 
 
-FEW = (
-    "equality/read_again/abs *", "resume/read_again", "commands/read_again", "generation/read_again", "processes/*",
-    "step/read_again/*", "lengths/*", "kernels/read_again",
-)  # fmt: skip
+def on_the_pretend_device(folder, *pieces: str) -> tuple[dict, str]:
+    """Results and texts of pieces that ran to their end, and once more: then nothing is left to do."""
+    command = ("-m", "tests.gpu", "run", *pieces, "--device", "pretend", "--folder", str(folder))
+    done = in_a_process(*command)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads((folder / "pretend" / "results.json").read_text(encoding="utf-8"))
+    text = (folder / "pretend" / "results.md").read_text(encoding="utf-8")
+    assert not results["failed"] and not results["not done"]
+    assert text in done.stdout and "Nothing failed." in text
+    again = in_a_process(*command)
+    assert again.returncode == 0 and "to do" not in again.stdout and text in again.stdout
+    return results, text
 
 
 def test_make_gpu_on_the_pretend_device(tmp_path):
-    """A few pieces to their end, and once more: then nothing is left to do."""
-    command = ("-m", "tests.gpu", "run", *FEW, "--device", "pretend", "--folder", str(tmp_path))
-    done = in_a_process(*command)
-    assert done.returncode == 0, done.stdout + done.stderr
-    results = json.loads((tmp_path / "pretend" / "results.json").read_text(encoding="utf-8"))
-    assert not results["failed"] and not results["not done"] and len(results["pieces"]) == 13
-    assert results["kinds"]["resume"]["read_again"]["resumed"] == 0
+    results, text = on_the_pretend_device(tmp_path, "equality/read_again/abs *", "step/read_again/*")
+    assert len(results["pieces"]) == 5 and "| read_again/bf16 | no autocast |" in text
     step = results["kinds"]["step"]["read_again/float32"]
     assert step["planned_gb"] > 0.3 and 5 < step["loss"] < 12 and step["documents"] == 8
-    text = (tmp_path / "pretend" / "results.md").read_text(encoding="utf-8")
-    assert text in done.stdout and "Nothing failed." in text and "| read_again/bf16 | no autocast |" in text
-    again = in_a_process(*command)
-    assert again.returncode == 0 and "to do" not in again.stdout and text in again.stdout
+
+
+@pytest.mark.long
+def test_the_other_kinds_of_pieces_on_the_pretend_device(tmp_path):
+    kinds = "resume/read_again", "commands/read_again", "generation/read_again", "processes/*", "lengths/*"
+    results, _ = on_the_pretend_device(tmp_path, *kinds, "kernels/read_again")
+    assert len(results["pieces"]) == 8 and results["kinds"]["resume"]["read_again"]["resumed"] == 0
 
 
 @pytest.mark.long
