@@ -295,7 +295,7 @@ def test_summaries_of_any_system_are_scored(corpus, tmp_path, capsys):
     score.main(["summaries", str(tmp_path / "theirs.jsonl"), "--dataset", str(corpus), "--output", str(output)])
     lines = capsys.readouterr().out.splitlines()
     assert any("summaries, in percent: numbers not in the text 50.00 [" in line for line in lines)
-    assert any("reference, in percent: numbers not in the text 0.00" in line for line in lines)
+    assert any("reference, in percent: numbers not in the text 0.00;" in line for line in lines)
     scores = json.loads(output.read_text(encoding="utf-8"))
     assert scores["parts"]["summaries"]["support"]["numbers"] == [[i % 2 == 0, 1] for i in range(12)]
     assert scores["parts"]["summaries"]["support"]["carried"] == [[2, 2]] * 12

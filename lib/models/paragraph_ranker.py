@@ -23,9 +23,7 @@ class ParagraphRankerConfig(Checked):
     embedding: int = 256  # not stated
     hidden: int = 256
     dropout: Share = 0.2  # before every linear layer
-    pooling: Pooling = (
-        "max"  # of states to one vector; "mean" and "last" (the state of the last word): not the paper's
-    )
+    pooling: Pooling = "max"  # of states; not the paper's: "mean", and "last", the state of the last word
 
 
 class ParagraphRanker(nn.Module):

@@ -140,10 +140,8 @@ def wrapped(text: str) -> str:
     return textwrap.fill(text, 88)
 
 
-PIECE = re.compile(
-    r"\[[+\-−\d., ]+\]|p (?:&lt; )?(?=\d)|\d (?:ms|s|h|GB|%)(?!\w)|\d+(?: / \d+)+%"
-)  # of a cell, without line breaks
-UNIT = re.compile(r"(?<=\d) (?:ms|s|h|GB|%)(?!\w)")
+UNIT = r"(?<=\d) (?:ms|s|h|GB|%)(?!\w)"  # behind a number
+PIECE = re.compile(rf"\[[+\-−\d., ]+\]|p (?:&lt; )?(?=\d)|{UNIT}|\d+(?: / \d+)+%")  # of a cell, without line breaks
 LONG_NAME = re.compile(r"(?<=<tr>)(\s*)<th>(?=[^<]{16})")  # of a row: not squeezed into a column of single words
 
 
@@ -160,7 +158,7 @@ def table_html(frame: pd.DataFrame) -> str:
 
 def _is_text(cell: str) -> bool:
     """Whether it is none of: a number with its unit, an interval, "p < 0.01", nothing."""
-    return bool(re.search("[A-Za-z]{2}", UNIT.sub("", cell))) or bool(cell.strip() and not re.search(r"\d", cell))
+    return bool(re.search("[A-Za-z]{2}", re.sub(UNIT, "", cell))) or bool(cell.strip() and not re.search(r"\d", cell))
 
 
 def show_tables() -> None:
