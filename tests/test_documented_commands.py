@@ -105,6 +105,7 @@ SMALL = (
         quick=True,
     ),
     Rule(r"^python -m tests\.tools\.disturbed_texts$", r"\g<0> --documents 1"),
+    Rule(r"^python -m tests\.tools\.mutants.*", r"\g<0> --minutes 0.01 lib/data/characters.py"),
     Rule(r"^snakemake (?!.*kept=1)(?!-n)", "snakemake -n "),
     Rule(r"--executor slurm", "--executor dryrun"),
     # pages
@@ -159,7 +160,7 @@ GIVEN = {
     "class": documented.course,
 }
 IN_DATA = ("sumpubmed", "reuters")  # by hand in the folder `data`
-EXTRAS = {"snakemake": "tables", "nbgrader": "class"}  # of programs that not everybody has
+EXTRAS = {"snakemake": "tables", "nbgrader": "class", "cosmic-ray": "mutants"}  # of programs that not everybody has
 
 
 def small(command: str) -> tuple[str, bool, list[Rule]]:
@@ -228,7 +229,8 @@ def run(command: str, checkout: Path, shelf: Path) -> None:
 
 def check(command: str, checkout: Path, shelf: Path) -> None:
     made = small(command)[0]
-    programs = {*made.split(), *(["nbgrader"] if "class" in given(made) else [])}  # which makes the class
+    behind = {"nbgrader": "class" in given(made), "cosmic-ray": "tests.tools.mutants" in made}  # programs not named
+    programs = {*made.split(), *(program for program, used in behind.items() if used)}
     for program, extra in EXTRAS.items():
         if program in programs and shutil.which(program, path=str(BIN)) is None:
             pytest.skip(f"needs the extra `{extra}`")

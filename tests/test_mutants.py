@@ -1,6 +1,7 @@
 """How mutants are counted, and that their table is of the modules and tests that there are."""
 
 import json
+from itertools import islice
 
 import pytest
 
@@ -41,3 +42,24 @@ def test_what_a_type_is_said_to_be_is_no_place():
     source = "def f(x: int | None, y=1 | 2) -> str | None: ..."
     places = sorted(mutants._annotations(source))
     assert [source[begin:end] for (_, begin), (_, end) in places] == ["int | None", "str | None"]
+
+
+def test_mutants_are_drawn():
+    """Each is another, has one changed line, and is drawn again by the same seed."""
+    pytest.importorskip("cosmic_ray", reason="needs the extra `mutants`")
+    module = "lib/evaluation/bootstrap.py"
+    first, again, other = (list(islice(mutants.drawn(module, seed), 8)) for seed in (1, 1, 2))
+    assert first == again != other and len({mutant.text for mutant in first}) == 8
+    source = (project_root() / module).read_text(encoding="utf-8").splitlines()
+    for mutant in first:
+        differ = [i for i, (was, now) in enumerate(zip(source, mutant.text.splitlines()), start=1) if was != now]
+        assert differ == [mutant.line] and source[mutant.line - 1].strip() == mutant.was != mutant.now
+
+
+def test_without_their_package_one_line_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setattr(mutants, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit):
+        mutants.main(["--minutes", "0"])
+    assert capsys.readouterr().err.endswith(
+        'error: the changes are those of cosmic-ray: pip install -c constraints.txt -e ".[mutants]"\n'
+    )

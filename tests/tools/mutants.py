@@ -1,7 +1,7 @@
 """Mutants: would the tests notice a fault? The same number of small changes, drawn at random, is made in each of the
 modules below, one at a time in a copy of the project, and the tests that belong to the module are run.
 
-    pip install cosmic-ray                         # the changes are its operators' (8.7); else nothing needs it
+    pip install -c constraints.txt -e ".[mutants]"  # cosmic-ray: the changes are its operators'
     python -m tests.tools.mutants                  # 15 of each module: an hour or two
     python -m tests.tools.mutants --minutes 20     # as many of them as come in this time
     python -m tests.tools.mutants --each 5 --seed 7 lib/data/words.py
@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import islice, takewhile
 from pathlib import Path
 
@@ -327,6 +328,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, default=math.inf, help="then no other mutant is begun")
     parser.add_argument("--keep", action="store_true", help="put the counts into docs/robustness.md")
     args = parser.parse_args(arguments)
+    if find_spec("cosmic_ray") is None:
+        parser.error('the changes are those of cosmic-ray: pip install -c constraints.txt -e ".[mutants]"')
     for package in ("hypothesis", "pandas", "rouge_score.rouge_scorer", "scipy.stats", "torch"):
         import_module(package)  # once, not in each of the processes that are forked
     results = run(args.modules or list(TESTS), args.seed, args.each, args.minutes)
