@@ -121,3 +121,12 @@ def test_few_documents_have_no_interval(count, said):
         assert drawn[1] < drawn[0] < drawn[2] and against.is_real
     assert str(interval(values, unit="rating")) == shown.replace("document", "rating")
     assert not paired_bootstrap(np.arange(20.0), np.arange(20.0)[::-1]).is_real
+
+
+@pytest.mark.parametrize("size", [0.1, 1.0, 100.0])
+def test_a_difference_is_real_where_its_interval_leaves_out_0(size):
+    """Whatever it is a difference of: shares, points, tokens."""
+    around = size * np.tile([1.0, -1.0], 10)
+    assert not paired_bootstrap(np.zeros(20), around).is_real
+    for shift in (-0.9 * size, 0.9 * size):
+        assert paired_bootstrap(np.zeros(20), around + shift).is_real

@@ -162,6 +162,33 @@ def test_log_prob_is_the_distribution_at_the_target(pointer):
     assert torch.allclose(module.log_prob(output, target), expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("joint", [False, True])
+def test_scores_over_the_vocabulary_are_in_the_type_of_autocast(joint, monkeypatch):
+    """And the loss is as exact as they are: of weights and features that are rounded to bfloat16, in float32."""
+    torch.manual_seed(3)
+    features, weight, bias, target = (
+        torch.randn(5, 6),
+        torch.randn(9, 6),
+        torch.randn(9),
+        torch.tensor([0, 3, 3, 8, 1]),
+    )
+    weights, copied, copies = torch.rand(5), torch.randn(5), torch.randn(5) + 2
+    types, mm = [], torch.mm
+    monkeypatch.setattr(torch, "mm", lambda a, b, **out: types.append((a.dtype, b.dtype)) or mm(a, b, **out))
+
+    def loss(x, w):
+        if joint:
+            return joint_nll(x, w, bias, target, copied, copies, weights)
+        return softmax_nll(x, w, bias, target, weights)
+
+    exact = loss(features, weight)
+    with torch.autocast("cpu", torch.bfloat16):
+        rough = loss(features, weight)
+    assert types == [(torch.float32,) * 2, (torch.bfloat16,) * 2] and rough.dtype == torch.float32
+    rounded = loss(features.bfloat16().float(), weight.bfloat16().float())
+    assert abs(rough - rounded) < 0.02 and rough != exact
+
+
 def test_the_best_words_without_kernels(pointer):
     module, output = pointer
     best = module.mixture(at(output, 0)).best

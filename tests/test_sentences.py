@@ -44,6 +44,20 @@ def test_sentences(text, count):
     assert len(split_sentences(text)) == count
 
 
+@pytest.mark.parametrize("stopped", ["some , i . e", "moss , e . g"])
+def test_letters_that_stops_set_apart_are_one_abbreviation(stopped):
+    assert len(split_sentences(f"we know {stopped} . The moss is old .")) == 1
+    assert len(split_sentences("we know vitamin . The moss is old .")) == 2
+
+
+def test_a_line_goes_on_in_the_next_unless_it_ends_a_sentence():
+    """Where few lines begin with small letters: each is asked by itself."""
+    apart = ["The moss is old.", "p53 is a gene.", "Rivers are long.", "Stones are hard.", "Winds are cold."]
+    assert split_sentences("\n".join(apart)) == apart
+    cut = [*apart[:3], "Stones that nobody", "has seen are hard.", *apart[4:]]
+    assert split_sentences("\n".join(cut)) == [*apart[:3], "Stones that nobody has seen are hard.", apart[4]]
+
+
 def test_splitting_loses_nothing():
     text = 'A "b." C (d. E) f.  G\nH... I? J'
     assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())

@@ -2,11 +2,13 @@
 
 import json
 from argparse import Namespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+import lib
 import lib.windows
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
@@ -15,6 +17,7 @@ from lib.data.vocabulary import EOS, SLIDE
 from lib.evaluation.links import MEASURES, SentenceLists, copied_from, rank_of
 from lib.evaluation.repetition import log_prob_after
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from lib.models.windowed import count_windows
 from lib.pages.measured import over_seeds
 from lib.runs.search import DecodeConfig
 from lib.system.errors import InputError
@@ -29,6 +32,33 @@ def test_symbols_in_a_row_are_one_slide():
     assert jumps_of([7, SLIDE, SLIDE, SLIDE, 8, 9, SLIDE, 7]) == [3, 1]
     assert jumps_of([SLIDE, 7, SLIDE, SLIDE]) == [1, 2]
     assert jumps_of([SLIDE, 8, 9]) == [1] and jumps_of([7, 8]) == []
+
+
+def test_slides_over_whole_papers(monkeypatch):
+    """Shortest texts first, in groups; of each group as many words are written as its longest text has windows,
+    where a summary in training had its share for each window."""
+    run, groups = lib.load(trained_folder("windowed")), []
+    window, stride = run.model.config.window, run.model.config.stride
+    options = replace(run.options, source_tokens=window + 2 * stride, summary_tokens=20)
+    run = replace(run, encoder=replace(run.encoder, options=options), decode=DecodeConfig(max_length=25))
+    papers = [Document(str(n), "", [""], [[" ".join(["moss"] * n)]], ["moss ."]) for n in (2000, 50, 90, 1000)]
+
+    def written(model, texts, decode):
+        groups.append(([len(text.source) for text in texts], decode.max_length))
+        return [Namespace(ids=[7, *[SLIDE] * (len(text.source) // 60), 8, SLIDE, 9]) for text in texts]
+
+    monkeypatch.setattr(lib.windows, "TOGETHER", 2)
+    monkeypatch.setattr(lib.windows, "batches", lambda model, texts, size, vocabulary: texts)
+    monkeypatch.setattr(lib.windows, "written", written)
+    slides = lib.windows.slides(run, papers, Namespace())
+    lengths = sorted(length for texts, _ in groups for length in texts)
+    counts = [int(count_windows(length, window, stride)) for length in lengths]
+    assert [length for texts, _ in groups for length in texts] == lengths and len(groups) == 2
+    assert [most for _, most in groups] == [max(25, 20 // 3 * count) for count in (counts[1], counts[3])]
+    assert slides["windows"] == counts and slides["slides"] == [[n // 60, 1] if n >= 60 else [1] for n in lengths]
+    assert slides["windows moved on by"] == [n // 60 + 1 for n in lengths]
+    assert slides["slide 1"]["papers"] == 4 and slides["slide 1"]["sizes"] == [j[0] for j in slides["slides"]]
+    assert slides["slide 2"]["papers"] == 3 and slides["slide 3"]["papers"] == 0
 
 
 TEXT = EncodedDocument.of("a", np.arange(10, 20), [3, 5, 2], [10, 11, EOS], ["zebra"])

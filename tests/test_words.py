@@ -278,6 +278,15 @@ def test_a_word_in_three_lines_is_whole():
     assert clean("The state-\nof-the-\nart is old.") == "The state-of-the-art is old."
 
 
+def test_a_hyphen_before_a_usual_second_part_stays():
+    """Unless what stands before it is a prefix, or too short for a word."""
+    assert clean("a drug-\ninduced, size-\nbased map") == "a drug-induced, size-based map"
+    assert clean("a de-\nbased, un-\nlinked, in-\nduced map") == "a debased, unlinked, induced map"
+    assert (
+        clean("an over-\npriced, under-\nvalued, super-\nscale map") == "an overpriced, undervalued, superscale map"
+    )
+
+
 def test_a_hyphen_behind_a_digit_stays():
     assert clean("the p5-\nspan") == "the p5-span" and clean("the 5p-\nspan") == "the 5pspan"
 

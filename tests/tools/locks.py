@@ -17,7 +17,7 @@ from lib.system.command_line import command_parser
 from lib.system.files import project_root, write_whole
 
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-apple-darwin", "x86_64-pc-windows-msvc")
-NO_WHEELS = ("connection-pool", "rouge-score", "yattag")  # published as source alone; no compiler is needed to build them
+NO_WHEELS = ("connection-pool", "rouge-score", "yattag")  # published as source alone; none needs a compiler
 CLASSIFIER = "Programming Language :: Python :: "
 HEADER = """\
 # Exact versions with hashes of all that the project and all of its extras need, on Linux, macOS and Windows, with

@@ -65,7 +65,7 @@ TESTS = {  # what pytest is told: tests that belong to a module, without those t
         "tests/test_words.py",
         SCORES,
         "-k",
-        "metrics or rouge or recall or letters",
+        "metrics or rouge or recall or letters or repetition",
     ),
     "lib/evaluation/bootstrap.py": ("tests/test_bootstrap.py", SCORES, "-k", "bootstrap or interval or paired"),
     "lib/data/sentences.py": ("tests/test_sentences.py", f"{DATA}::test_sentences_are_the_text", "-k", "not time"),
@@ -115,6 +115,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "range( 917503, 0xE0200)": "U+DFFFF is no character",
         "range( 57343, 0x20000)": "U+DFFF is half of one",
         "code - 0:": "neighbours stand one by one in place of a range",
+        "ranges[- 0][1]": "neighbours stand one by one in place of a range",
+        "range( 917505, 0xE0200)": "U+E0000 is no character",
     },
     "lib/layers/pointer.py": {"(features)[0][..., -1], torch.inf": "only its shape counts"},
     "lib/layers/coverage.py": {
@@ -124,7 +126,13 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "lib/runs/search.py": {
         "batch.unknown), default= -1": "no batch is without documents",
         "gather(1, place)[:, -1]": "there is one column",
+        "batch_size: int = 17": "batches of another size",
         "@dataclass(frozen=False": "nothing assigns to its fields",
+    },
+    "lib/windows.py": {"sizes, before = [], 1": "no symbol has the id 0 or 1"},
+    "lib/models/windowed.py": {
+        "int(windows.min()) % stride": "more words are looked at, those before the windows with weight 0",
+        "behind > -1": "the only window of a text has no end that counts",
     },
     "lib/data/prepared.py": {
         "@dataclass(frozen=False": "nothing assigns to its fields",
