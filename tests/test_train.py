@@ -437,6 +437,40 @@ def test_command_line_with_two_processes(two_processes):
     assert len([*(two_processes.folder / "cache").glob("*/prepared.json")]) == 1
 
 
+class InOneProcess(torch.nn.Module):
+    """As PyTorch's `DistributedDataParallel`, with nobody to exchange gradients with."""
+
+    def __init__(self, module, device_ids=None):
+        super().__init__()
+        self.module, self.no_sync = module, nullcontext
+
+    def forward(self, batch):
+        return self.module(batch)
+
+
+def test_only_the_first_of_several_processes_writes(planted_corpus, tmp_path, monkeypatch):
+    config, said = replace(CONFIG, steps=4, validate_every=2, keep_best=2), []
+    monkeypatch.setattr(training, "DistributedDataParallel", InOneProcess)
+    monkeypatch.setattr(training, "evaluate_loss", lambda *_: {"loss": 1.0})
+    monkeypatch.setattr(training.dist, "all_reduce", lambda values: values.mul_(2))
+    monkeypatch.setattr(torch.distributed, "barrier", lambda: None)
+    monkeypatch.setattr(training.dist, "broadcast_object_list", lambda values, src: said.append((values, src)))
+    for rank in (0, 1):
+        folder = tmp_path / str(rank)
+        folder.mkdir()
+        loop = training._Loop(MEM2MEM, model(), planted_corpus, config, folder, rank, 2, torch.device("cpu"), False)
+        loop.start(False)
+        loop.run()
+        assert loop.step == 4 and isinstance(loop.model, Mem2Mem)
+    assert [*(tmp_path / "1").iterdir()] == []
+    first = {path.name for path in (tmp_path / "0").iterdir()}
+    weights = {f"{name}.safetensors" for name in ("last", "best", "best-2", "best-4")}
+    assert first >= {*weights, "config.json", "metrics.jsonl"}
+    assert [m["split"] for m in read_metrics(tmp_path / "0")] == ["train", "train", "val", "train", "train", "val"]
+    assert training._agreed(True, 1) is True and said == []
+    assert training._agreed(False, 2) is False and said == [([False], 0)], "what the first one says"
+
+
 def test_processes_share_out_the_parts_of_a_batch():
     """None has parts larger than a process alone, nor more of them than it takes."""
     batch = np.arange(105)

@@ -40,25 +40,25 @@ def test_slides_over_whole_papers(monkeypatch):
     run, groups = lib.load(trained_folder("windowed")), []
     window, stride = run.model.config.window, run.model.config.stride
     options = replace(run.options, source_tokens=window + 2 * stride, summary_tokens=20)
-    run = replace(run, encoder=replace(run.encoder, options=options), decode=DecodeConfig(max_length=25))
-    papers = [Document(str(n), "", [""], [[" ".join(["moss"] * n)]], ["moss ."]) for n in (2000, 50, 90, 1000)]
+    run = replace(run, encoder=replace(run.encoder, options=options), decode=DecodeConfig(max_length=10))
+    papers = [Document(str(n), "", [""], [[" ".join(["moss"] * n)]], ["moss ."]) for n in (2000, 50, 90, 1000, 500)]
 
     def written(model, texts, decode):
         groups.append(([len(text.source) for text in texts], decode.max_length))
         return [Namespace(ids=[7, *[SLIDE] * (len(text.source) // 60), 8, SLIDE, 9]) for text in texts]
 
-    monkeypatch.setattr(lib.windows, "TOGETHER", 2)
+    monkeypatch.setattr(lib.windows, "TOGETHER", 3)
     monkeypatch.setattr(lib.windows, "batches", lambda model, texts, size, vocabulary: texts)
     monkeypatch.setattr(lib.windows, "written", written)
     slides = lib.windows.slides(run, papers, Namespace())
     lengths = sorted(length for texts, _ in groups for length in texts)
     counts = [int(count_windows(length, window, stride)) for length in lengths]
     assert [length for texts, _ in groups for length in texts] == lengths and len(groups) == 2
-    assert [most for _, most in groups] == [max(25, 20 // 3 * count) for count in (counts[1], counts[3])]
+    assert [most for _, most in groups] == [20 // 3 * count for count in (counts[2], counts[4])] == [12, 36]
     assert slides["windows"] == counts and slides["slides"] == [[n // 60, 1] if n >= 60 else [1] for n in lengths]
     assert slides["windows moved on by"] == [n // 60 + 1 for n in lengths]
-    assert slides["slide 1"]["papers"] == 4 and slides["slide 1"]["sizes"] == [j[0] for j in slides["slides"]]
-    assert slides["slide 2"]["papers"] == 3 and slides["slide 3"]["papers"] == 0
+    assert slides["slide 1"]["papers"] == 5 and slides["slide 1"]["sizes"] == [j[0] for j in slides["slides"]]
+    assert slides["slide 2"]["papers"] == 4 and slides["slide 3"]["papers"] == 0
 
 
 TEXT = EncodedDocument.of("a", np.arange(10, 20), [3, 5, 2], [10, 11, EOS], ["zebra"])

@@ -99,7 +99,7 @@ TESTS = {  # what pytest is told: tests that belong to a module, without those t
         "tests/test_threads.py",
         "tests/test_train.py",
         "-k",
-        f"{SLOW} or second_process",
+        f"{SLOW} or second_process or several_processes or processes_give",
     ),
     "lib/layers/kernels.py": ("tests/test_kernels.py", LAYERS[1], "-k", "not nowhere_double"),
 }
@@ -144,6 +144,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "made: bool = True": "its only caller says which",
         "self.rank <= 0": "no rank is below 0",
         "SGD(model.parameters(), **common, fused=False": "the same numbers to the bit, in more calls",
+        "zero_grad(set_to_none=False": "every parameter has a gradient in every update",
     },
     "lib/layers/kernels.py": {"range( 0, LANES)": "the first is compared with itself"},
 }
