@@ -106,7 +106,9 @@ def shown_on(name):
 
 def test_what_is_said_of_the_trained_toy_is_what_its_cells_show():
     said, shown = shown_on("mem2mem")
-    lost = {name: float(re.search(rf">{name} .*?\+([\d.]+)", shown, re.DOTALL)[1]) for name in ("α", "β", "no copying")}
+    lost = {
+        name: float(re.search(rf">{name} .*?\+([\d.]+)", shown, re.DOTALL)[1]) for name in ("α", "β", "no copying")
+    }
     assert f"With α uniform words lose {lost['α']:.1f} nats each, with β uniform {lost['β']:.1f} (" in said
     assert f"Without copying this model loses {lost['no copying']:.0f} nats a word" in said
     left = [float(share) for share in re.findall(r"slot 1: ([\d.]+) left", shown)]
