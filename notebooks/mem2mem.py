@@ -1241,7 +1241,7 @@ r"""
 well the heads have chosen. Both causes of part 1 are there. Copying and attention lead past the memory: without copying 1.4 nats are lost. And the plain gate overwrites it: after
 one written word half of what was handed over is left, after a hundred 3%. So when slot 5 is read most, as at every step from 71 on (Figure 7, right; slot 6 at 16 of the 18 steps before), the sentence that it held is nearly gone; ψ shows which slot is read, not what. And two slots hardly differ, even before anything is written (a cosine of 0.97), so it matters little which of them is read.
 
-Yet the decoder depends on *writing*: without it, 1.6 nats a word are lost. It uses the memory as a second recurrent state. (11) cannot prevent this: it never sees $\mathbf M_D$.
+Yet the decoder depends on *writing*: without it, 1.6 nats a word are lost. It has learned with a memory that changes at every word; what it notes there, this change does not say, and (11) has no say in it: it never sees $\mathbf M_D$.
 Attention does say what counts: in the summaries that the model writes, sentences ranked by the sum of γ over their words agree with those by erasing each to 0.77 [0.75, 0.79] (1: the same order).
 
 **[Watch it write](../docs/live.md)**: the same model in your browser, without Python. Step through a summary of your own text word by word, erase a slot or a sentence, and see what changes.
