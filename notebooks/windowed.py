@@ -1301,7 +1301,7 @@ r"""
 **What to take home**
 
 * Where each step needs one window alone, a model that learned to slide reads texts of any length.
-* Where the training texts reward it, the model learns their layout instead: introduction, jump, conclusion.
+* On papers the model jumps from introduction to conclusion, more than its references do.
 * Look at which windows are passed over before you trust a score.
 """
 
