@@ -94,8 +94,8 @@ planted_steps(toy, document)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** All words are right, copied from the right places. The slots fade: after one written word about 60% of what they held is left, after five words about an eighth, after ten next to nothing. And the memory is not needed: with that of
-**another** text in its place, no word becomes less probable. The same holds of the model that comes with this project, which was trained on papers. **Nothing that its encoder compresses helps it to write.** This page shows why,
+**What to see.** All words are right, copied from the right places. The slots fade: after one written word about 60% of what they held is left, after five words a tenth, after ten next to nothing. And the memory is not needed: with that of
+**another** text in its place, the words become no less probable. The same holds of the model that comes with this project, which was trained on papers. **Nothing that its encoder compresses helps it to write.** This page shows why,
 and a case in which a memory of this kind works. (This is the fourth of five seeds, one of the two with which all words are right; with the others 49 to 80% are.)
 
 **When you have read this page** you can say what each of the paper's 17 equations computes, what a readable memory needs, when a memory matters to the words, and what a trained model of this kind writes.
@@ -227,7 +227,7 @@ figures.show(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** With both terms the heads find all marked sentences with every seed (one is chosen twice, since there are four heads). With neither the memory is no blur: the
+**What to see.** With both terms the heads find all marked sentences with every seed (one is chosen twice, since there are four heads). With neither they spread over the plain sentences: the
 heads have 0.00 of their weight on marked sentences, which they avoid. $\mathcal L^{(read)}$ alone puts them on marked sentences, but nothing
 keeps two heads from choosing the same one, and with every seed one of the three is missed. $\mathcal L^{(comp)}$ alone makes heads sharp, on other sentences: with two seeds no
 head is on a marked sentence, with three a quarter of them, as by chance.
@@ -243,7 +243,7 @@ three write gates: the paper's plain one, the same with a bias of 3 at the start
 
 <details><summary>Predict: what does another document's memory cost the words, with all ways open and with the memory alone?</summary>
 
-With all ways open nothing, whatever the gate. Alone it costs 6.6 to 7.8 nats a word, if the memory is never written; with the plain gate nothing, because nothing is learned.
+With all ways open nothing, whatever the gate. Alone it costs 6.6 to 7.8 nats a word, if the memory is never written; with the plain gate nothing with four seeds, 0.25 with one, because hardly anything is learned.
 
 </details>
 """
@@ -584,7 +584,7 @@ The number $k$ of a slot is in none of the three, only its content. Two equal sl
 
 <details><summary>Predict: a gate keeps 60% of a slot at every word. How much is left of it after five words? Is the slot still similar to what it was?</summary>
 
-$0.6^5=8\%$; the gates of the model above differ a little from word to word, and leave about an eighth. After four words the slots have nothing in common any more with what was handed over: a cosine of about 0.
+$0.6^5=8\%$; the gates of the model above differ a little from word to word, and leave 10%. After four words the slots have nothing in common any more with what was handed over: a cosine of about 0.
 
 </details>
 """
@@ -662,7 +662,7 @@ r"""
 ## (16), (17), (3) Attention to words and to sentences, multiplied
 
 $h^{(m)}_t$ attends twice: to all words of the document ($\alpha$, with a coverage term that tells how much attention each
-word has had) and to its sentences ($\beta$). The weight of a word is multiplied by that of its sentence $sen(i)$, and the products are normalised ($\gamma$). With either attention uniform, words lose 1.5 or 1.6 nats each (table at the end of this part); without coverage they lose nothing here.
+word has had) and to its sentences ($\beta$). The weight of a word is multiplied by that of its sentence $sen(i)$, and the products are normalised ($\gamma$). With α uniform words lose 1.6 nats each, with β uniform 1.3 (table at the end of this part); without coverage they lose nothing here.
 The paper writes $w_c$ for two vectors: for the one that coverage is multiplied with, here $w_{cov}$, and for that of the context in (13).
 
 $$cov_t=\sum_{t'<t}\alpha_{t'}\tag{16}$$
@@ -726,7 +726,7 @@ checks.line(
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary>Predict: before word 6, three words share 0.85 of α. Which three? And why are the two attentions multiplied?</summary>
+<details><summary>Predict: before word 6, three words share three quarters of α. Which three? And why are the two attentions multiplied?</summary>
 
 The first words of the three marked sentences: α knows which word of a sentence is due, but not in which sentence. β knows the sentence and nothing of its words. Their product is a single word.
 
@@ -753,7 +753,7 @@ figures.show(
 r"""
 ## (13) to (15) Generate or copy
 
-$P_g$, over the vocabulary, cannot name a word that the vocabulary lacks; $P_c$, which gives each word of the document the attention on all its places, cannot end a summary. A switch mixes the two. (Without copying this model loses 50 nats a word: its $P_g$ has learned nothing but the end.)
+$P_g$, over the vocabulary, cannot name a word that the vocabulary lacks; $P_c$, which gives each word of the document the attention on all its places, cannot end a summary. A switch mixes the two. (Without copying this model loses 48 nats a word: its $P_g$ has learned nothing but the end.)
 $P_g$ goes through a bottleneck, which the paper does not describe; [its 14.7M parameters](../docs/papers/mem2mem.md#parameters) are reached only with one of 128.
 
 $$P_g=\mathrm{softmax}\big(V(V'[h^{(m)}_t;c_t]+b)+b'\big)$$
@@ -1068,7 +1068,7 @@ half an hour: the heads are sharp and apart early on. The read loss first rises:
 
 ## Two summaries
 
-Beam search writes them, with trigram blocking (no three words in a row twice), which the paper does not mention, and plainly. The shipped model has to write at least 240 symbols, since the summaries that it was trained on were cut, and it has hardly ever seen one end.
+Beam search writes them with trigram blocking (no three words in a row twice), which the paper does not mention; the scores below are also without it. [number] stands for a number, as in the corpus. The shipped model has to write at least 240 symbols, since the summaries that it was trained on were cut, and it has hardly ever seen one end.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -1097,7 +1097,7 @@ r"""
 
 ## Scores
 
-ROUGE F1 in percent on 50 papers, with a 95% bootstrap interval over documents; every summary is cut to 200 words. **R-Lsum** is the summary-level R-L, with one sentence a line; the sentence-level R-L is half of it (44.5 and 20.9 on [Start here](start_here.ipynb)).
+ROUGE F1 in percent on 50 papers, with a 95% bootstrap interval over documents; every summary is cut to 200 words. **R-Lsum** is the summary-level R-L, with one sentence a line; the sentence-level R-L is far lower (30.7 and 20.3 for one summary on [Start here](start_here.ipynb)).
 *Repeated* is the share of a summary's trigrams that have occurred in it before; *copied* is the share of its 5-grams that stand in the article. *Memory heads* are the sentences on which the heads of $\mathbf A$ are strongest, as in the paper's Table 3; *Random* chooses as many by chance from the same
 shortened text. The oracle sees the reference.
 
@@ -1241,8 +1241,8 @@ r"""
 well the heads have chosen. Both causes of part 1 are there. Copying and attention lead past the memory: without copying 1.4 nats are lost. And the plain gate overwrites it: after
 one written word half of what was handed over is left, after a hundred 3%. So when slot 5 is read most, as at every step from 71 on (Figure 7, right; slot 6 at 16 of the 18 steps before), the sentence that it held is nearly gone; ψ shows which slot is read, not what. And two slots hardly differ, even before anything is written (a cosine of 0.97), so it matters little which of them is read.
 
-Yet the decoder depends on *writing*: without it, 1.6 nats a word are lost. It uses the memory as a second recurrent state. (11) cannot prevent this: it never sees $\mathbf M_D$.
-The attention to sentences does say what counts: in the summaries that the model writes, its ranks agree with those by erasing each sentence to 0.77 [0.75, 0.79] (1: the same order).
+Yet the decoder depends on *writing*: without it, 1.6 nats a word are lost. It has learned with a memory that changes at every word; what it notes there, this change does not say, and (11) has no say in it: it never sees $\mathbf M_D$.
+Attention does say what counts: in the summaries that the model writes, sentences ranked by the sum of γ over their words agree with those by erasing each to 0.77 [0.75, 0.79] (1: the same order).
 
 **[Watch it write](../docs/live.md)**: the same model in your browser, without Python. Step through a summary of your own text word by word, erase a slot or a sentence, and see what changes.
 """

@@ -158,7 +158,7 @@ show_model("windowed")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-The last symbol written enters an LSTM that runs through the whole summary (6). If it is $\rightarrow$, the window slides (7). The decoder's state is compared with the
+The last word or symbol written enters an LSTM that runs through the whole summary (6). If it is $\rightarrow$, the window slides (7). The decoder's state is compared with the
 encoder's states (5) inside the window only (8), (9). What it attends to and the state give a distribution over the vocabulary, in which $\rightarrow$ is one of the words (10), (11). A switch mixes it with copying words of the window (12).
 Words, windows and steps are counted from 1.
 
@@ -308,14 +308,14 @@ task_table(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Without sliding the first fact is written again and again. Copying alone (without generating) writes the first fact as well, and never an arrow; generating alone (without copying) writes arrows and no fact. With attention to the whole text not even the first fact is written: at the first step nearly all attention is on the first words of facts, but it is spread over all six. The model has learned what a fact looks like. Only the window says which one is next.
+**What to see.** Without sliding the first fact is written again and again. Copying alone (without generating) writes the first fact as well, and never an arrow; generating alone (without copying) writes arrows and no fact. With attention to the whole text not even the first fact is written: at the first step nearly all attention is on the first words of facts, but it is spread over several of them. The model has learned what a fact looks like. Only the window says which one is next.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 2. The equations, one by one
 
-The article is paraphrased, never quoted. It numbers no equations: **(1)** to **(14)** are this page's numbers. (1), (4), (7) and (14) come from the code, (14) from that of the later paper. Functions named after an equation, like `eq09_context`, are written to be
+The article is paraphrased, never quoted. It numbers no equations: **(1)** to **(14)** are this page's numbers. (1), (4), (7) and (14) come from the code; (14) belongs to the later paper. Functions named after an equation, like `eq09_context`, are written to be
 read: one document, no batch, no padding. The page uses them on the model and the text above. The green line says how far they agree with the library `lib` in double precision; a model of random weights, in a padded batch of texts of different lengths, is compared as well. A difference stops the page.
 """
 
@@ -439,9 +439,9 @@ checks.line(
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-How good are such links on papers? 122 sentences in the abstracts of 48 papers share five words or more in a row with one sentence of the text alone: they were copied from it. The table has how often that sentence is linked (*first*), and how often it is among the three most similar (*first three*), in percent of the 122 with intervals over papers; *difference* is to the sums (`python -m lib.windows`).
+How good are such links on papers? 122 sentences in the abstracts of 48 papers share a run of five words and marks or more with one sentence of the text alone. It is taken for their *source*; words in common are what counts see, so this test favours counts. The table has how often the source is linked (*first*), and how often it is among the three most similar (*first three*), in percent of the 122 with intervals over papers; *difference* is to the sums (`python -m lib.windows`).
 
-<details><summary>Predict: which links more of the copied sentences to their source, sums of trained vectors or word counts?</summary>
+<details><summary>Predict: which links more of these sentences to their source, sums of trained vectors or word counts?</summary>
 
 Counts do: sums of vectors lose which word it was.
 
@@ -455,10 +455,10 @@ papers_table("links", ["first", "difference", "first three"]).rename(
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 first_paper = of_papers("links")["first paper"]
-copies = ", ".join(f"row {i + 1} from column {j + 1}" for i, j in first_paper["copies"])
+sources = ", ".join(f"{j + 1} of row {i + 1}" for i, j in first_paper["copies"])
 caption = (
     "(3) on a real paper, with the embeddings of the shipped run, and tf-idf in its place."
-    f" Rows: sentences of the abstract; columns: of the text; triangles: {copies} was copied."
+    f" Rows: sentences of the abstract; columns: of the text; triangles: sources, {sources}."
 )
 marked_columns = sorted({source for _, source in first_paper["copies"]})
 panels = [
@@ -466,7 +466,7 @@ panels = [
     for how, title in (("sums", "sums"), ("tf-idf", "tf-idf"))
 ]
 figures.show(
-    attention_maps, caption, panels=panels, top=1.0, rows="sentence of the abstract", columns="sentence of the text",
+    attention_maps, caption, panels=panels, top=1.0, label="cosine", rows="sentence of the abstract", columns="sentence of the text",
 )  # fmt: skip
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -488,14 +488,14 @@ def as_text(ids):
 
 Passages([
     ("row 1", as_text(of_abstract[row])),
-    ("copied from", as_text(of_text[source_row])),
+    ("its source", as_text(of_text[source_row])),
     ("linked by sums", as_text(of_text[int(np.argmax(first_paper["sums"][row]))])),
     ("linked by tf-idf", as_text(of_text[int(np.argmax(first_paper["tf-idf"][row]))])),
 ])  # fmt: skip
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Sums of the run's embeddings link 55% of the copied sentences to their source, tf-idf 70%. The author's means are worse. Without what all sums have in common (*centred*), or with more weight for rare words (*by rarity*), nothing is gained. Counts bring 66%. In the picture the sums give the sentence that rows 1 and 3 were copied from the ranks 9 and 13 of 40.
+**What to see.** Sums of the run's embeddings link 55% of the sentences to their source, tf-idf 70%. The author's means are worse. Without what all sums have in common (*centred*), or with more weight for rare words (*by rarity*), nothing is gained. Counts bring 66%. In the picture the sums give the sources of rows 1 and 3 the ranks 9 and 12 of 40; but what row 1 shares with its source is a common phrase.
 """
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -668,7 +668,7 @@ $$e_{tj}=s_t^\top h_j\tag{8}$$
 
 $$\alpha_{tj}=\frac{\exp e_{tj}}{\sum_l\exp e_{tl}},\qquad c_t=\sum_j\alpha_{tj}h_j,\qquad j,l\in F_{w_t}\tag{9}$$
 
-Without the window not one fact is written (part 1): the attention of the first step is spread over all facts of the text.
+Without the window not one fact is written (part 1): the attention of the first step is spread over several facts of the text.
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -1096,7 +1096,7 @@ Training and validation loss fall together. A demo run learns its hundred papers
 
 ## A reference with its symbols, and a summary
 
-The reference of one test paper is marked (2) to (4) with vectors that are learned from the training documents of `dataset`: a few papers, while the shipped run had 31,077. The summary is written with beam search and trigram blocking: no three words in a row are written twice. Symbols are
+The reference of one test paper is marked (2) to (4) with vectors that are learned from the training documents of `dataset`: a few papers, where the shipped run had 20,000. The summary is written with beam search and trigram blocking: no three words in a row are written twice. Symbols are
 shown here, and removed before scoring. `<dig>` stands for a number, as in the corpus that the run has learned from; [UNK] for a word that the vocabulary lacks.
 """
 
@@ -1174,7 +1174,7 @@ references also pass over a window (400 training papers).
 What do the words rest on? Parts of the run are changed while it reads its own summaries of 50 papers (`python -m lib.intervene`). Without copying a word loses 1.90 nats [1.80, 2.01], with the last section first 1.11 [0.88, 1.35].
 Attention ranks the sentences nearly as the gradient does (rank agreement 0.92 [0.90, 0.93]), but hardly as erasing them does (0.18 [0.10, 0.26]).
 
-## It needs the conclusion, and needs it last
+## It needs the conclusion, best at the end
 
 ROUGE F1 in percent with a seeded 95% bootstrap interval over documents. Lead and LexRank choose sentences of the full paper; the oracle sees the reference. All
 summaries are cut to the same number of words. *Repeated* is the share of a summary's trigrams that it has written before, *copied* the share of its 5-grams that stand in the text.
@@ -1205,7 +1205,7 @@ here have more and shorter sections, of which the model reads 520 words each unt
 
 <details><summary>Predict: must the conclusion be read, or must it be last?</summary>
 
-Both count, by about 3.5 points of R-1 each.
+Both count: it is worth about 3.5 points of R-1 that it is read, and as much that it is last and not in the middle.
 
 </details>
 """
@@ -1215,7 +1215,7 @@ papers_table("orders", ["R-1", "difference", "compared with"])
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Where the conclusion comes first, so that it is surely read, R-1 rises from 37.9 to 41.3. Last, as in the articles that the model has learned from, it gives 43.5, in the middle 40.0. So it counts that a conclusion is read, and where it stands. LexRank still scores higher.
+**What to see.** Where the conclusion comes first, so that it is surely read, R-1 rises from 37.9 to 41.3. Last, as in the articles that the model has learned from, it gives 43.5, in the middle 40.0. So it counts that a conclusion is read, and where it stands; that last is better than first is not certain (+2.14 [-0.29, +4.47]). LexRank still scores higher.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -1293,7 +1293,7 @@ r"""
 | attention to all of that text is better still | not seen | +0.3 [-0.2, +0.9] R-1 |
 | sliding carries over to texts of any length | holds on facts alone | all facts of 300 windows; papers: 41 of 50 summaries without a word between the first and the last window |
 | windows are better than chunks | not seen | papers: chunks +3.9 [+2.4, +5.4] R-1; facts: chunks that overlap lose none |
-| similarity shows where a reference was written from | suggested | 55% [46, 64] of copied sentences are linked to their source |
+| similarity shows where a reference was written from | suggested | 55% [46, 64] of 122 sentences are linked to their source |
 | windows make long texts affordable | suggested | streamed: 0.5 GB for a million words |
 
 [`docs/papers/windowed.md`](../docs/papers/windowed.md) has the published table beside ours, all deviations from the sources with their reasons, and where each equation is in `lib`. In the released code the window never slides in training; whether that holds for the published rows nobody can tell.
@@ -1301,7 +1301,7 @@ r"""
 **What to take home**
 
 * Where each step needs one window alone, a model that learned to slide reads texts of any length.
-* Where the training texts reward it, the model learns their layout instead: introduction, jump, conclusion.
+* On papers the model jumps from introduction to conclusion, more than its references do.
 * Look at which windows are passed over before you trust a score.
 """
 

@@ -14,6 +14,8 @@ from lib.evaluation import slots
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.pages import mem2mem
 from lib.pages.mem2mem import greedy_words, grid_panels, paper_weights, planted_steps, planted_words
+from lib.system.files import project_root
+from tests.test_project import PAGES, notebook
 
 
 def small_model():
@@ -92,3 +94,36 @@ def test_the_usual_place_of_a_head():
     row = slots._usual_place(as_read, whole)
     assert row["sentence of its section"] == "1 from the end" and row["of section"] == "1 (33%), 2 (67%)"
     assert (row["papers"], row["nothing cut off"]) == pytest.approx((2 / 3, 1 / 3))
+
+
+def shown_on(name):
+    """Markdown of a page, and what its cells print, as it was executed."""
+    cells = notebook(next(page for page in PAGES if page.stem == name))["cells"]
+    said = " ".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    data = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
+    return re.sub(r"\s+", " ", said), "\n".join("".join(d.get("text/html", d.get("text/plain", ""))) for d in data)
+
+
+def test_what_is_said_of_the_trained_toy_is_what_its_cells_show():
+    said, shown = shown_on("mem2mem")
+    lost = {
+        name: float(re.search(rf">{name} .*?\+([\d.]+)", shown, re.DOTALL)[1]) for name in ("α", "β", "no copying")
+    }
+    assert f"With α uniform words lose {lost['α']:.1f} nats each, with β uniform {lost['β']:.1f} (" in said
+    assert f"Without copying this model loses {lost['no copying']:.0f} nats a word" in said
+    left = [float(share) for share in re.findall(r"slot 1: ([\d.]+) left", shown)]
+    assert len(left) == 16 and f"{left[1]:.1f} {left[5]:.1f}" == "0.6 0.1"
+    assert "after one written word about 60% of what they held is left, after five words a tenth" in said
+    alpha = float(re.search(r"the place of 36: coverage [\d.]+, α ([\d.]+)", shown)[1])
+    assert abs(3 * alpha - 0.75) < 0.03 and "three words share three quarters of α" in said
+    read = re.search(r"cosine of ([\d.]+) with it; what is really read, by \(7\), of (-?[\d.]+)\.(?=<|\s|$)", shown)
+    document = (project_root() / "docs" / "papers" / "mem2mem.md").read_text(encoding="utf-8")
+    assert f"have a cosine of {read[1]} with the state of the sentence that is attended to" in document
+    assert f"what (7) reads has one of {read[2]}." in document
+
+
+def test_the_two_kinds_of_rouge_l_are_those_of_the_first_page():
+    _, shown = shown_on("start_here")
+    row = re.search(r"Mem2Mem, trigram blocking</th>(.*?)</tr>", shown, re.DOTALL)[1]
+    *_, summary_level, sentence_level = re.findall(r"[\d.]+(?=</td>)", row)
+    assert f"({summary_level} and {sentence_level} for one summary on [Start here]" in shown_on("mem2mem")[0]

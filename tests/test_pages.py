@@ -317,6 +317,14 @@ def test_gradients_by_name():
     assert gradients(model, 3 * model(torch.tensor([[1.0, 2.0]])).sum())["weight"].tolist() == [[3.0, 6.0]]
 
 
+@pytest.mark.parametrize("top", [0.0, 1.0])
+def test_a_colour_bar_says_what_the_shades_are(top):
+    for label, changes in (("weight", {}), ("cosine", {"label": "cosine"})):
+        figure = attention_maps(panels=PANELS, rows="slot", columns="step", top=top, **changes)
+        bars = [ax.get_ylabel() for ax in figure.axes[len(PANELS) :]]
+        assert bars and set(bars) == {label}
+
+
 def test_maximum_attention_counts_from_one():
     (ax, _) = maximum_attention(places=[0, 5], weights=[1.0, 0.5], windows=[0, 1], words=6, window=3, stride=3).axes
     assert ax.collections[0].get_offsets().tolist() == [[1, 1], [6, 2]]

@@ -45,7 +45,7 @@ class SentenceLists:
         )
 
     def similarities(self, vectors: np.ndarray, aggregate: str = "sum") -> np.ndarray:
-        """(9), (10): [S, L]."""
+        """(2), (3): [S, L]."""
         summary, source = ((np.concatenate(s), np.array([len(x) for x in s])) for s in (self.reference, self.source))
         return similarities(summary, source, vectors, aggregate)
 

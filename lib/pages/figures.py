@@ -143,14 +143,16 @@ NUMBER = {"ha": "center", "va": "center", "fontsize": SIZE - 2}
 
 
 def attention_maps(
-    panels: list[dict], rows: str, columns: str, across: int = 2, top: float = 0.0, size: float = 4.6
-) -> Figure:
+    panels: list[dict], rows: str, columns: str, across: int = 2, top: float = 0.0, size: float = 4.6,
+    label: str = "weight",
+) -> Figure:  # fmt: skip
     """Several attention maps, axes numbered from 1; each panel is {"title", "weights"} and perhaps "marked" columns
     and a name of its own for the "columns".
 
     Args:
         top: weights [rows, columns] are shades from 0 to this, with one colour bar; 0: each panel has its own.
         size: inches of a panel's width.
+        label: what the shades are, at the colour bar.
     """
     down = -(-len(panels) // across)
     height = 0.9 + 0.26 * max(len(p["weights"]) for p in panels)
@@ -161,9 +163,9 @@ def attention_maps(
         image = _attention_map(ax, panel["weights"], panel["title"], rows, named, panel.get("marked", ()), highest)
         _number_columns(ax, np.shape(panel["weights"])[1], most=min(12, round(2.6 * size)))
         if not top:
-            figure.colorbar(image, ax=ax, label="weight", shrink=0.9)
+            figure.colorbar(image, ax=ax, label=label, shrink=0.9)
     if top:
-        figure.colorbar(image, ax=axes, label="weight", shrink=0.9)
+        figure.colorbar(image, ax=axes, label=label, shrink=0.9)
     return figure
 
 
