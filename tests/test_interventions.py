@@ -18,7 +18,7 @@ from lib.models.copying_transformer import CopyingTransformer, CopyingTransforme
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.system.files import trained_folder
-from tests.conftest import RAGGED, VOCAB, double, tiny_model
+from tests.conftest import RAGGED, VOCAB, double, tiny_model, without_kernels
 
 FOUR = [*RAGGED, replace(RAGGED[0], id="d", source=RAGGED[0].source[::-1].copy())]
 SIZES = {"width": 8, "heads": 2, "inner": 8, "local_layers": 1, "global_layers": 2, "dropout": 0.0}
@@ -70,7 +70,7 @@ def test_changes_that_change_nothing():
     with torch.no_grad():
         model.read_output.weight[:, 6:] = 0  # what is read of the memory reaches nothing
     own = log_probs(model, FOUR)
-    for name in ("another memory", "slots averaged", "memory erased", "never written"):
+    for name in ("another memory", "slots averaged", "memory erased", "never written", *WRITTEN):
         assert np.allclose(log_probs(model, FOUR, changes[name]), own, rtol=0, atol=1e-12), name
 
 
@@ -86,6 +86,46 @@ def test_another_memory_is_that_of_the_next_document():
         changed = log_probs(model, documents, changes_of(model)["another memory"], size)
         assert changed[0] == pytest.approx(expected, abs=1e-12)
     assert abs(expected - log_probs(model, documents)[0]) > 1e-4
+
+
+WRITTEN = "written beside another text", "written with other words"
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_document_that_reads_the_memory_that_it_writes_is_as_it_was(name):
+    for config in ({}, {"score": "dot"}, {"start": "zeros", "lambda_comp": 0, "lambda_read": 0}):
+        model = tiny_model(**config)
+        twice = [FOUR[0], replace(FOUR[0], id="again")]
+        own, changed = log_probs(model, twice), log_probs(model, twice, changes_of(model)[name])
+        assert np.allclose(changed, own, rtol=0, atol=1e-12)
+        assert abs(log_probs(model, FOUR, changes_of(model)[name]) - log_probs(model, FOUR)).max() > 1e-2
+
+
+def test_what_is_written_counts_for_nothing_where_the_memory_keeps_everything():
+    model = tiny_model(gate_bias=3.0)
+    model.write_hidden.bias.data[: model.config.hidden] = 60
+    for size in (1, 3, 16):
+        of_text, of_words, handed_over, own = (
+            log_probs(model, FOUR, changes_of(model)[name], size) for name in (*WRITTEN, "another memory", "nothing")
+        )
+        assert np.allclose(of_text, handed_over, rtol=0, atol=1e-12)
+        assert np.allclose(of_words, own, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_memory_is_read_at_the_word_for_which_it_was_written(name, monkeypatch):
+    """Of a shorter reference the last one, too. Here it is put in place of what the decoder would write itself."""
+    model, alone = tiny_model(), [make_batch([d], VOCAB) for d in FOUR]
+    changed = log_probs(model, FOUR, changes_of(model)[name])
+    for i, (batch, other) in enumerate(zip(alone, [*alone[1:], alone[0]])):
+        text, words = (other, batch) if name == WRITTEN[0] else (batch, other)
+        counts = range(1, words.target.shape[1] + 1)
+        written = [model.decode(words.target_input[:, :n], model.encode(text))[1].memory for n in counts]
+        following = iter([*written[1:], *written[-1:] * 9])
+        with monkeypatch.context() as patch, without_kernels():
+            patch.setattr(model, "write", lambda *_: next(following))  # noqa: B023
+            output, _ = model.decode(batch.target_input, replace(model.encode(batch), memory=written[0]))
+        assert changed[i] == pytest.approx(model.log_prob(output, batch.target, None).mean().item(), abs=1e-12)
 
 
 def test_no_coverage_is_a_weight_of_zero():

@@ -352,6 +352,30 @@ def test_numbers_of_interventions_stand_on_the_page_as_they_were_measured(page):
     assert f"lose {another:.3f} nats a word, with all slots alike {averaged:.3f}" in page
     assert f"without copying {lost['no copying']:.1f} nats are lost" in page
     assert f"without it, {lost['never written']:.1f} nats a word are lost" in page
+    assert f"beside another paper's text costs {lost['written beside another text']:.3f}." in page
+    assert f"beside this text costs {lost['written with other words']:.2f}." in page
+
+
+def test_numbers_of_interventions_stand_in_the_findings_as_they_were_measured(documents):
+    lost = {
+        row["change"]: (-row["difference"], -row["high"], -row["low"])
+        for row in kept("interventions_mem2mem")["changes"]
+    }
+    another, averaged = (
+        "{:.3f} [{:.3f}, {:.3f}]".format(*lost[name]) for name in ("another memory", "slots averaged")
+    )
+    assert (
+        f"the references lose {another.replace(' [', ' nats a word [')} with the memory of another paper" in documents
+    )
+    assert f"and {averaged} with all slots alike" in documents
+    assert (
+        f"without copying they lose {lost['no copying'][0]:.2f}, with a memory that is never written "
+        f"{lost['never written'][0]:.2f}" in documents
+    )
+    of_text = "{:.3f} [{:.3f}, {:.3f}]".format(*lost["written beside another text"])
+    of_words = "{:.2f} [{:.2f}, {:.2f}]".format(*lost["written with other words"])
+    assert f"have written beside another paper's text, they lose {of_text};" in documents
+    assert f"have written beside this text costs {of_words}." in documents
 
 
 def test_what_is_said_of_the_slots_that_are_read(page, documents):

@@ -32,16 +32,24 @@ from lib.system.errors import InputError
 NEVER = 1e4  # score of a switch that always generates: its sigmoid is 1 in all precisions
 
 
+def _log_p(model: Any, batch: Batch, state: Any, _: Any) -> Tensor:
+    output, _ = model.decode(batch.target_input, state)
+    return model.log_prob(output, batch.target, state)
+
+
 @dataclass(frozen=True)
 class Change:
-    """A change of texts, of encoded documents, of a model for a while, or of what its encoder made of a batch."""
+    """A change of texts, of encoded documents, of a model for a while, of what its encoder made of a batch, or of how
+    a batch is decoded. The last two may call for the documents which follow, as a batch and what the encoder makes of
+    it."""
 
     what: str  # one line for people
     text: Callable[[Document], Document] | None = None  # before it is encoded
     document: Callable[[EncodedDocument], EncodedDocument] | None = None
     model: Callable[[Any], AbstractContextManager] = nullcontext
-    # of a batch, and what gives that of the documents which follow
-    state: Callable[[Any, Callable[[], Any]], Any] | None = None
+    state: Callable[[Any, Callable[[], tuple[Batch, Any]]], Any] | None = None
+    # log-probabilities of the references' words, [B, T]
+    log_p: Callable[[Any, Batch, Any, Callable[[], tuple[Batch, Any]]], Tensor] = _log_p
     only_known: bool = False  # words that the vocabulary does not have do not count, with the change and without
 
 
@@ -55,26 +63,28 @@ def log_probs(
 ) -> np.ndarray:  # fmt: skip
     """Log-probability of each document's reference, in nats a word: [documents].
 
-    A change of the state may use the encoder's state of other documents: each has that of the document which follows
-    it, the last one that of the first. only_known: words that the vocabulary does not have do not count. process: one
-    of those that share the batches; each has the values of all.
+    A change may use other documents: each that which follows it, the last one the first. only_known: words that the
+    vocabulary does not have do not count. process: one of those that share the batches; each has the values of all.
 
     Raises ValueError where a document's reference has no word that counts.
     """
     model.eval()
     size, rows = model.config.vocab_size, []
     device = next(model.parameters()).device
+
+    def encoded(some: list[EncodedDocument]) -> tuple[Batch, Any]:
+        batch = make_batch(some, size).to(device)
+        return batch, model.encode(batch)
+
     with change.model(model):
         for start in process.share(range(0, len(documents), batch_size)):
-            changed = [with_change(d, change) for d in documents[start : start + batch_size]]
-            batch = make_batch(changed, size).to(device)
-            state = model.encode(batch)
+            own = documents[start : start + batch_size]
+            following = partial(encoded, [documents[(start + i + 1) % len(documents)] for i in range(len(own))])
+            batch, state = encoded([with_change(document, change) for document in own])
             if change.state:
-                following = [documents[(start + i + 1) % len(documents)] for i in range(len(batch))]
-                state = change.state(state, lambda: model.encode(make_batch(following, size).to(device)))  # noqa: B023
-            output, _ = model.decode(batch.target_input, state)
+                state = change.state(state, following)
             counted = known_words(batch, size) if only_known or change.only_known else batch.target_mask
-            log_p = model.log_prob(output, batch.target, state).masked_fill(~counted, 0)
+            log_p = change.log_p(model, batch, state, following).masked_fill(~counted, 0)
             rows.append(mean_over_words(log_p, counted).double().cpu().numpy())
     values = np.concatenate(process.gather(rows))
     if np.isnan(values).any():
@@ -97,7 +107,7 @@ def changes_of(model: Summarizer) -> dict[str, Change]:
     changes = {"nothing": NOTHING, **TEXTS, "first unit erased": ERASED}
     if isinstance(model, Mem2Mem):
         changes |= MEMORY if model.extracts else {}
-        changes |= {"never written": NEVER_WRITTEN} if model.config.write else {}
+        changes |= WRITING if model.config.write else {}
     if any(isinstance(module, CoverageAttention) for module in model.modules()):
         changes["no coverage"] = Change("coverage has no weight in the attention to words", model=_without_coverage)
     if isinstance(model, PointerModel) and getattr(model.config, "copy", True):
@@ -157,7 +167,7 @@ def _memory(change: Callable[[Tensor], Tensor]) -> Callable[[Any, Any], Any]:
 MEMORY = {
     "another memory": Change(
         "the memory of the document that follows",
-        state=lambda state, following: replace(state, memory=following().memory),
+        state=lambda state, following: replace(state, memory=following()[1].memory),
     ),
     "slots averaged": Change(
         "every slot is the mean of all", state=_memory(lambda m: m.mean(1, keepdim=True).expand_as(m))
@@ -189,7 +199,49 @@ def _configured(**changes: Any) -> Callable[[Any], AbstractContextManager]:
     return lambda model: _with(model, config=replace(model.config, **changes))
 
 
-NEVER_WRITTEN = Change("the memory stays as it was handed over", model=_configured(write=False))
+_unwritten = _configured(write=False)
+
+
+def _written(model: Mem2Mem, tokens: Tensor, state: Any) -> Tensor:
+    """M_D as it is read at each of some words [B, T] that the decoder is fed: [B, T, r, d]."""
+    memories = []
+    for t in range(tokens.shape[1]):
+        _, state = model.decode(tokens[:, t : t + 1], state)
+        memories.append(state.memory)
+    return torch.stack(memories, 1)
+
+
+def _reading(model: Mem2Mem, batch: Batch, state: Any, memories: Tensor, mask: Tensor) -> Tensor:
+    """Log-probabilities [B, T] of a batch's words where the decoder writes nothing and reads `memories` [B, T', r, d]:
+    at each word that of the same place, and the last one of `mask` [B, T'] where there are fewer."""
+    rows, last, log_p = torch.arange(len(batch), device=mask.device), mask.sum(1) - 1, []
+    with _unwritten(model):
+        for t in range(batch.target.shape[1]):
+            state = replace(state, memory=memories[rows, last.clamp(max=t)])
+            output, state = model.decode(batch.target_input[:, t : t + 1], state)
+            log_p.append(model.log_prob(output, batch.target[:, t : t + 1], state))
+    return torch.cat(log_p, 1)
+
+
+def _of_another_text(model: Mem2Mem, batch: Batch, state: Any, following: Callable[[], tuple[Batch, Any]]) -> Tensor:
+    _, other = following()
+    return _reading(model, batch, state, _written(model, batch.target_input, other), batch.target_mask)
+
+
+def _of_other_words(model: Mem2Mem, batch: Batch, state: Any, following: Callable[[], tuple[Batch, Any]]) -> Tensor:
+    others, _ = following()
+    return _reading(model, batch, state, _written(model, others.target_input, state), others.target_mask)
+
+
+WRITING = {
+    "never written": Change("the memory stays as it was handed over", model=_unwritten),
+    "written beside another text": Change(
+        "at each word the memory that the same words write beside the next document's text", log_p=_of_another_text
+    ),
+    "written with other words": Change(
+        "at each word the memory that the next document's summary writes beside this text", log_p=_of_other_words
+    ),
+}
 
 # ------------------------------------------------------------------------------------------ attention and copying
 

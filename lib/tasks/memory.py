@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.synthetic import planted_at, planted_sentences
-from lib.evaluation.interventions import MEMORY, NEVER_WRITTEN, NOTHING, log_probs
+from lib.evaluation.interventions import MEMORY, NOTHING, WRITING, log_probs
 from lib.evaluation.slots import slots_after
 from lib.layers.pointer import Generator
 from lib.models.hred import HREDState
@@ -94,7 +94,7 @@ def memory_scores(model: Mem2Mem, documents: list[EncodedDocument]) -> dict[str,
     seen = model.seen(output, state)
     changes = {"nll": NOTHING, "nll, another": MEMORY["another memory"], "nll, averaged": MEMORY["slots averaged"]}
     if model.config.write:
-        changes["nll, not written"] = NEVER_WRITTEN
+        changes["nll, not written"] = WRITING["never written"]
     left = slots_after(model, batch, (1, 5, 10, 15))
     return {
         **{name: -float(log_probs(model, documents, change).mean()) for name, change in changes.items()},

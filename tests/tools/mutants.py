@@ -129,7 +129,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "batch_size: int = 17": "batches of another size",
         "@dataclass(frozen=False": "nothing assigns to its fields",
     },
-    "lib/windows.py": {"sizes, before = [], 1": "no symbol has the id 0 or 1"},
+    "lib/windows.py": {"sizes, before = [], 1": "[SLIDE] has another id"},
     "lib/models/windowed.py": {
         "int(windows.min()) % stride": "more words are looked at, those before the windows with weight 0",
         "behind > -1": "the only window of a text has no end that counts",
