@@ -212,8 +212,8 @@ def _written(model: Mem2Mem, tokens: Tensor, state: Any) -> Tensor:
 
 
 def _reading(model: Mem2Mem, batch: Batch, state: Any, memories: Tensor, mask: Tensor) -> Tensor:
-    """Log-probabilities [B, T] of a batch's words where the decoder writes nothing and reads memories [B, T', r, d]: at
-    each word that of the same place, and the last one of `mask` [B, T'] where there are fewer."""
+    """Log-probabilities [B, T] of a batch's words where the decoder writes nothing and reads memories [B, T', r, d]:
+    at each word that of the same place, and the last one of `mask` [B, T'] where there are fewer."""
     rows, last, log_p = torch.arange(len(batch), device=mask.device), mask.sum(1) - 1, []
     with _unwritten(model):
         for t in range(batch.target.shape[1]):
