@@ -1228,13 +1228,8 @@ pd.DataFrame({"what is changed": what, "lost": text}, index=there)
 if as_they_are:  # what the encoder hands over is not used; what the decoder writes is
     assert max(lost["another memory"].high, lost["slots averaged"].high) < 0.02
     assert lost["written beside another text"].high < 0.02
-    assert (
-        min(
-            lost[part].low
-            for part in ("never written", "written with other words", "no copying")
-        )
-        > 1
-    )
+    needed = "never written", "written with other words", "no copying"
+    assert min(lost[part].low for part in needed) > 1
 WRITTEN = (0, 1, 5, 20, 50, 100)
 long_ones = [d for d in encoded if len(d.target) > max(WRITTEN) + 1]
 fading = pd.DataFrame()
