@@ -136,6 +136,8 @@ def test_what_is_lost_after_training_on_is_kept():
     for when in ("before", "after"):
         assert says(layers, of["layers cut", when])
         assert all(says(graphs, of[f"graph={kind}", when]) for kind in ("discourse", "similarity"))
+    page = (project_root() / "notebooks" / "hierarchical_transformer.py").read_text(encoding="utf-8")
+    assert all(says(page, of["layers cut", when]) for when in ("before", "after")), "both of the same shorter clusters"
     assert says(CLAIMS, of["layers cut", "after"]) and says(CLAIMS, of["graph=discourse", "after"])
     own = [np.subtract(r["after"], r["before"]) for r in numbers["results"] if r["row"] == retrain.UNCHANGED]
     assert f"the unchanged model gains {np.mean(own):.3f}" in layers
