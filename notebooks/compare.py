@@ -318,7 +318,7 @@ or goes straight to its methods. Read-Again, made for news dispatches of 1987, t
 # 5. What to take home
 
 * **How a model writes is worth 6 to 14 points of R-1.** The same weights, plain beam search and trigram blocking: 39.1 and 45.5 (Mem2Mem), 29.5 and 38.5 (windowed), 15.5 and 28.7 (hierarchical), 24.8 and 39.0 (with copying).
-* **Copying is worth as much or more**: 10 points for the hierarchical transformer (28.7 and 39.0), and 27 to 30 for Read-Again's headlines, which learn from few dispatches. Neither decides whether what is said is true.
+* **Copying is worth as much or more**: 10 points for the hierarchical transformer (28.7 and 39.0), and 27 to 30 for Read-Again's headlines, learned from few dispatches. Neither decides whether what is said is true.
 * **The papers' other ideas are worth a point or two of ROUGE at these sizes, or nothing**, less than 30 papers can see. The tables of each paper, on more documents, have:
 
 | idea | R-1 [95%] | measured on |
