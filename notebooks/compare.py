@@ -140,7 +140,7 @@ r"""
 *training* is what the run took: of the shipped runs, hours on one core (*HT + copying*: on two). *Only to be copied* are words of the text that are not in the vocabulary: the model can write them only by copying. A vocabulary of pieces, parts of words, leaves no such words. Read-Again has learned from news and writes headlines of seven words, so it is in part 4 and not in the
 tables of scores: a score against an abstract says nothing about a headline ([its page](read_again.ipynb) compares it on its own task).
 
-# 2. The way of writing is worth more than any model's idea
+# 2. The way of writing is worth more than most of the models' ideas
 
 Every summary is cut to at most the same number of words (column *words*: some end earlier) and scored by ROUGE $F_1$ in percent, with 95% bootstrap intervals over documents. **R-Lsum** is the summary-level R-L. *repeated* is the share of a summary's trigrams (three words or marks in a row) that it has said before, *copied* the share of its 5-grams that stand in the paper, and *a summary* the time of beam search for one document.
 
@@ -173,7 +173,7 @@ parts = score_systems(systems, texts, options, longest)
 r"""
 <details><summary>Predict: the same weights write once by plain beam search and once with trigram blocking. How many points of R-1 lie between the two?</summary>
 
-6 to 14, more than between most models.
+6 to 14, as many as between most of these models.
 
 </details>
 """
@@ -214,8 +214,8 @@ figures.show(
 
 # %% [markdown]
 r"""
-**What to see in Figure 1.** None of the models has learned from these papers. With trigram blocking Mem2Mem is level with LexRank, and both are far above Lead. The windowed model is seven points below Mem2Mem, although on the corpus that both have learned from it is only a point below (48.2 and 49.1 R-1): in these papers it seldom reads the conclusion, and not where it expects it
-([its page](windowed.ipynb) changes the order of sections). The hierarchical transformer has learned from as many papers, but it is eight and a half points below Lead: nothing in it copies, and it takes little from the text. With copying, which is ours and not the paper's (*HT + copying*), it is level with Lead here, and eight points above Lead on the corpus that it has learned from.
+**What to see in Figure 1.** None of the models has learned from these papers. With trigram blocking Mem2Mem is not told apart from LexRank (part 3), and both are far above Lead. The windowed model is seven points below Mem2Mem, although on the corpus that both have learned from it is only a point below (48.2 and 49.1 R-1): in these papers it seldom reads the conclusion, and not where it expects it
+([its page](windowed.ipynb) changes the order of sections). The hierarchical transformer has learned from as many papers, but it is eight and a half points below Lead: nothing in it copies, and it takes little from the text. With copying, which is ours and not the paper's (*HT + copying*), it is not told apart from Lead here, and eight points above Lead on the corpus that it has learned from.
 
 Why is *repeated* 3% for the hierarchical transformer, although trigram blocking allows no trigram twice? It writes pieces, and blocking is of pieces, while the column counts words and marks. `2)` is one piece, but a number and a bracket. No trigram of its pieces is there twice; of 6,442 trigrams of words and marks 213 are, 193 of them in three of the 30 summaries, which go on in lists such as *2) 2) 3)*.
 
@@ -239,7 +239,7 @@ pd.DataFrame.from_dict(support, orient="index")[columns]
 
 # %% [markdown]
 r"""
-**What to see.** By ROUGE the windowed model and *HT + copying* are equal (R-1 38.5 and 39.0). By their numbers they are not: every number that the windowed model writes stands in its paper, but 16.9% [11.4, 22.8] of those of *HT + copying* do not. It spells numbers in pieces, and the windowed model copies them whole. The abstracts have 6.8% [2.1, 12.7], such as numbers of tables (on 99 papers 15.6%, as many as *HT + copying* with 15.2%: [more](../docs/reproduce.md#what-is-not-in-the-text)).
+**What to see.** By ROUGE the windowed model and *HT + copying* are not told apart (R-1 38.5 and 39.0). By their numbers they are: every number that the windowed model writes stands in its paper, but 16.9% [11.4, 22.8] of those of *HT + copying* do not. It spells numbers in pieces, and the windowed model copies them whole. The abstracts have 6.8% [2.1, 12.7], such as numbers of tables (on 99 papers 15.6%, as many as *HT + copying* with 15.2%: [more](../docs/reproduce.md#what-is-not-in-the-text)).
 Mem2Mem writes no number of its own on these 30 papers either (on 99: 0.9%), which does not make the numbers right: in its summary of the first paper of part 4 (further on than is shown there) it gives the age of the participants as 60 to 83 degrees (*60–83°C*). Without copying, 28% [9, 60] of the names and 64% [60, 68] of the word pairs that the hierarchical transformer writes are not in the paper.
 
 # 3. Which differences are real
@@ -277,7 +277,7 @@ pd.DataFrame({"difference, R-1": without})
 
 # %% [markdown]
 r"""
-**What to see.** Below the matrix stand the four of 21 differences that have no star. A missing star does not mean that two systems are equal, only that 30 papers do not tell them apart: a difference of two points or less is hard to see on so few. And if there were no difference at all, one of 21 would have a star by luck.
+**What to see.** Below the matrix stand the four of 21 differences that have no star. A missing star does not mean that two systems are equal, only that 30 papers do not tell them apart: a difference of two points or less is hard to see on so few. And if there were no difference at all, about one of 21 would have a star by luck.
 
 There is one seed for each model, so a star says that these two *runs* differ on documents like these. To know whether the two *models* differ, one needs several runs of each. For the rows of one paper,
 `snakemake -c2 mem2mem_table2` makes three runs of each row and draws seeds as well as documents. With `preset` and `seed` this page trains other runs of all four.
@@ -318,12 +318,12 @@ or goes straight to its methods. Read-Again, made for news dispatches of 1987, t
 # 5. What to take home
 
 * **How a model writes is worth 6 to 14 points of R-1.** The same weights, plain beam search and trigram blocking: 39.1 and 45.5 (Mem2Mem), 29.5 and 38.5 (windowed), 15.5 and 28.7 (hierarchical), 24.8 and 39.0 (with copying).
-* **Copying is worth ten points**: 28.7 without and 39.0 with it, for the hierarchical transformer; 27 to 30 in Read-Again's headlines. Neither decides whether what is said is true.
-* **The papers' own ideas are worth a point or two of ROUGE at these sizes, or nothing**, less than 30 papers can see. The tables of each paper, on more documents, have:
+* **Copying is worth as much or more**: 10 points for the hierarchical transformer (28.7 and 39.0), and 27 to 30 for Read-Again's headlines, learned from few dispatches. Neither decides whether what is said is true.
+* **The papers' other ideas are worth a point or two of ROUGE at these sizes, or nothing**, less than 30 papers can see. The tables of each paper, on more documents, have:
 
 | idea | R-1 [95%] | measured on |
 |---|---|---|
-| more text through windows than without | +0.8 to +2.5 | 200 papers, three pairs |
+| more text through windows than without | +0.8 [+0.1, +1.5] to +2.5 [+1.4, +3.6] | 200 papers, three pairs and seeds |
 | reading again | +0.8 [+0.3, +1.3]; with a small vocabulary -0.3 [-0.9, +0.4] | 1,106 dispatches |
 | a memory | +0.1 [-0.8, +0.9] | 200 papers, three seeds |
 | global layers over paragraphs | +0.8 [+0.2, +1.5]; at the shipped size +0.2 [-0.7, +1.3] | 200 papers |

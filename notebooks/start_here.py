@@ -81,7 +81,7 @@ Passages([
 r"""
 **What to see.** An **extractive** summary consists of sentences of the text. **Lead** takes the first ones, **LexRank** (Erkan and Radev 2004) the most central ones, those that are similar to many others. Both learn nothing, and what they say is as true as
 the paper. An **abstractive** summary is written word by word. The abstract is one, and so is the summary by Mem2Mem, one of the four papers' models, trained on papers like this one. Its first sentence is copied from the paper, word for word. Its second
-begins as abstracts do and is wrong: it joins the participants and the public repository of the paper, which have nothing to do with each other. **What does not work**: the sentences of such a model are fluent and not reliable, and that holds for all models of these pages.
+begins as abstracts do and is wrong: it joins the participants and the public repository of the paper, which have nothing to do with each other. **What does not work**: what such a model writes is not reliable, and that holds for all models of these pages.
 
 Why can such a model copy, what makes it repeat itself, how is a summary scored, and when is one system better than another? This page answers that with a model small enough to look at. This is its picture:
 """
@@ -339,11 +339,14 @@ checks.close(
 first, second = alpha[1].topk(2).indices.tolist()
 a, b = scores[1, first].item(), scores[1, second].item()
 others = (scores[1] - a).exp().sum().item() - 1 - math.exp(b - a)
+h_dog, dog = h[source_words.index("dog")], all_words.index("dog")
+P_dog = [generate(s_t, h_dog, *of_words)[1][dog].item() for s_t in s]
 checks.line(
     f"Step 2 by hand: word {first + 1}, {source_words[first]}, has the score {a:.2f}, and word {second + 1}, "
     f"{source_words[second]}, the second score {b:.2f}. Divided by e^{a:.2f}, the sum in (4) is "
     f"1 + e^{b - a:.2f} + {others:.3f} (the others), and the weight of {source_words[first]} is "
-    f"1 / {1 + math.exp(b - a) + others:.3f} = {alpha[1, first]:.3f}."
+    f"1 / {1 + math.exp(b - a) + others:.3f} = {alpha[1, first]:.3f}. "
+    f"With all weight on dog, P(dog) is {P_dog[1]:.2f} here, and {P_dog[4]:.2f} at step 5."
 )
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -365,7 +368,7 @@ figures.show(word_maps, caption, "start_attention", panels=[panel], top=1.0)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see in Figure 1.** A row is a step, and sums to 1. For *zebra*, *saw* and *cat* nearly all weight is on one word each, in reverse order: that is how a model reverses a sentence. Nobody has told it which word belongs to which. The rows of *the* and of [EOS] are spread out, and the row of the full stop lies on the two animals that are [UNK].
+**What to see in Figure 1.** A row is a step, and sums to 1. For *zebra*, *saw* and *cat* nearly all weight is on one word each, in reverse order. Nobody has told it which word belongs to which. The weight decides: moved to *dog*, it makes the model write *dog* there (the line above; so it is with two other seeds). The rows of *the* and of [EOS] are spread out, and the row of the full stop lies on the two animals that are [UNK].
 At *zebra* the plain model looks at the right word and still has to write [UNK]: it knows *where* the word is, but not *which* word it is.
 """
 
@@ -1071,7 +1074,7 @@ checks.line(
 r"""
 **What to see.** On the real summary, R-L is 20.3 and R-Lsum is 30.7: taking one for the other is a larger error than most differences between models. The tables of CNN/DailyMail, arXiv and PubMed mean **R-Lsum**; so do the pages here, unless they say R-L. In a table of long summaries an R-L near R-1 is R-Lsum; one far below R-1 is R-L.
 
-In the third row the wrong animal saw the other, and still R-1 is 100. ROUGE counts words. It does not judge truth, and it rewards length while the summary is shorter than the reference, as section 7 shows.
+In the third row the wrong animal saw the other, and still R-1 is 100. ROUGE counts words. It does not judge truth, and it may reward length alone, as section 7 shows.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -1289,7 +1292,7 @@ r"""
 | $c_t$ | $c_t$ | $c_t$ | $c_t$ | | context |
 | $p_t$ | $p_t$ | $p_t$ | one softmax over $g_w$ and $k_i$ | copies nothing | generate or copy |
 
-Three letters that change their meaning: $\alpha_i$ is the importance of a word in Read-Again, $z^k_t$ the write gate in Mem2Mem, and $c_i$ what a paragraph has gathered in the hierarchical transformer.
+Letters with another meaning elsewhere: $\alpha_i$ is the importance of a word in Read-Again, and $c_i$ what a paragraph has gathered in the hierarchical transformer.
 
 </details>
 

@@ -9,7 +9,7 @@ import torch
 
 import lib
 from lib import intervene
-from lib.data.batch import EncodedDocument, make_batch
+from lib.data.batch import EncodedDocument, make_batch, rows_of
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.vocabulary import UNK
@@ -237,6 +237,19 @@ def test_no_paragraph_positions_are_those_of_a_model_without():
     without.load_state_dict(model.state_dict())
     changed = log_probs(model, FOUR, changes_of(model)["no paragraph positions"])
     assert np.array_equal(changed, log_probs(without, FOUR))
+
+
+def test_paragraphs_backwards_are_the_same_paragraphs_after_the_title():
+    change = changes_of(transformer())["paragraphs backwards"]
+    whole = replace(FOUR[0], graph=np.arange(9, dtype=np.float32), source_ids=FOUR[0].source)
+    turned = change.document(whole)
+    title, one, two = (row.tolist() for row in rows_of(whole))
+    assert [row.tolist() for row in rows_of(turned)] == [title, two, one]
+    assert turned.source_ids.tolist() == turned.source.tolist()
+    assert turned.graph.tolist() == [0, 2, 1, 6, 8, 7, 3, 5, 4]
+    model, without = transformer(), transformer(paragraph_positions=False)
+    assert not np.allclose(log_probs(model, FOUR), log_probs(model, FOUR, change)), "positions know the order"
+    assert np.allclose(log_probs(without, FOUR), log_probs(without, FOUR, change), rtol=0, atol=1e-12)
 
 
 def test_an_erased_unit_is_one_that_never_was():

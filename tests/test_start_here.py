@@ -3,7 +3,10 @@
 import math
 import re
 
+import pytest
+
 from lib.data.corpora import load_corpus
+from lib.pages.checks import Checks
 from lib.pages.runs import unseen_papers
 from lib.system.files import project_root
 from tests.test_project import PAGES, notebook
@@ -76,3 +79,20 @@ def test_the_ratio_decides_between_lengths():
     wins = [((12 + o) / (6 + o)) ** exponent > needed for exponent, o in rules]
     assert wins == [True, True, False, False] and f"{needed:.3f}" == "1.457"
     assert any("1.457 times as much" in text and "for both offsets" in text for text in TEXTS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3))
+def test_weight_that_is_moved_to_another_animal_makes_the_plain_model_write_it(seed):
+    """What the text says of Figure 1, by the page's own cells."""
+    names: dict = {"seed": seed}
+    imports = next(code for code in CODE if "from lib.pages.checks import Checks" in code)
+    exec("\n".join(line for line in imports.splitlines() if line.startswith(("import", "from"))), names)
+    for beginning in ("VERBS = ", "def tell", "def story_of", "def learned", "def states_of"):
+        (code,) = (code for code in CODE if code.startswith(beginning))
+        exec(code.replace("plain, pointer = learned(copy=False), learned(copy=True)", ""), names)
+    exec(re.search(r"^def with_unknown.*?\n\n\n", "\n".join(CODE), re.DOTALL | re.MULTILINE)[0], names)  # type: ignore[index]
+    (comparison,) = (code for code in CODE if "P_dog = " in code)
+    names |= {"plain": names["learned"](copy=False), "checks": Checks()}
+    exec(comparison, names)
+    assert min(names["P_dog"][1], names["P_dog"][4]) > 0.9

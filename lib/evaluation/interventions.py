@@ -150,6 +150,20 @@ def without_unit(document: EncodedDocument, unit: int = 0) -> EncodedDocument:
     return replace(left, graph=np.delete(np.delete(square, unit, 0), unit, 1).ravel())
 
 
+def paragraphs_backwards(document: EncodedDocument) -> EncodedDocument:
+    """The same paragraphs in the opposite order after the first, the title. (With sections in the opposite order,
+    which are cut afterwards, others may be read.)"""
+    lengths = document.sentence_lengths
+    order, places = [0, *range(len(lengths) - 1, 0, -1)], np.split(np.arange(lengths.sum()), lengths.cumsum()[:-1])
+    moved = np.concatenate([places[i] for i in order])
+    own = None if document.source_ids is None else document.source_ids[moved]
+    backwards = replace(document, source=document.source[moved], source_ids=own, sentence_lengths=lengths[order])
+    if document.graph is None:
+        return backwards
+    square = document.graph.reshape(len(lengths), len(lengths))
+    return replace(backwards, graph=square[np.ix_(order, order)].ravel())
+
+
 ERASED = Change("the first sentence or paragraph is not there", document=without_unit, only_known=True)
 TEXTS = {
     "last section first": Change("the last section comes first", text=_last_first, only_known=True),
@@ -347,6 +361,9 @@ def _between_paragraphs(model: HierarchicalTransformer) -> dict[str, Change]:
             )
             for i in layers
         }
+    changes["paragraphs backwards"] = Change(
+        "the paragraphs that are read in the opposite order, the first at its place", document=paragraphs_backwards
+    )
     if model.config.paragraph_positions:
         changes["no paragraph positions"] = Change(
             "pieces have no number of their paragraph", model=_configured(paragraph_positions=False)

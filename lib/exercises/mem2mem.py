@@ -155,7 +155,7 @@ def more_than_half_a_nat() -> Iterator[Case]:
     for number, name in enumerate(("another memory", "never written", "no copying")):
         change = changes_of(model)[name]
         lost = [(log_probs(model, t) - log_probs(model, t, change)).mean() > 0.5 for t in (firsts, texts)]
-        yield Case(name, (), [bool(x) for x in lost], of=lambda result, number=number: result[number])
+        yield Case(name, (), [int(x) for x in lost], of=lambda result, number=number: result[number])
 
 
 MEMORIES = {
@@ -174,4 +174,4 @@ def same_probabilities() -> Iterator[Case]:
         other = replace(state, memory=change(state.memory))
         changed = model.log_prob(model.decode(batch.target_input, other)[0], batch.target, other)
         equal = torch.allclose(own, changed, rtol=0, atol=1e-9)
-        yield Case(what, (), equal, of=lambda result, number=number: result[number])
+        yield Case(what, (), int(equal), of=lambda result, number=number: result[number])

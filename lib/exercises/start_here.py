@@ -153,7 +153,7 @@ def still_possible() -> Iterator[Case]:
     model, output, state = _of_text(source, -ALWAYS)
     P = model.distribution(output, state, extra=2)[0]
     for what, summary in (("three words", [6, 7, 13]), ("all words", [*range(4, 14)])):
-        yield Case(what, (source, summary), [bool(P[word] > 0) for word in [*summary, EOS]])
+        yield Case(what, (source, summary), [int(P[word] > 0) for word in [*summary, EOS]])
 
 
 @PAGE.exercise(9, points=3)
@@ -164,7 +164,7 @@ def shown_by_intervals() -> Iterator[Case]:
     for number, (what, scores) in enumerate((("as they are", second), ("sorted by mistake", np.sort(second)))):
         apart = [scores[random.integers(0, 60, (2000, 60))].mean(1) for scores in (first, scores)]
         low, high = np.percentile(apart[1] - apart[0], [2.5, 97.5])
-        real = [bool(paired_bootstrap(first, scores).is_real), bool(low > 0 or high < 0)]
+        real = [int(paired_bootstrap(first, scores).is_real), int(low > 0 or high < 0)]
         yield Case(what, (), real, of=lambda result, number=number: result[2 * number : 2 * number + 2])
 
 

@@ -112,7 +112,7 @@ def same_when_streamed() -> Iterator[Case]:
         moved = torch.tensor([[SLIDE] * window])
         states = streamed.decode(moved, streamed.encode(batch))[1].held.states[0]
         whole = state.words[0, window * STRIDE : window * STRIDE + WINDOW]
-        equal = [torch.allclose(a, b) for a, b in zip(states.chunk(2, 1), whole.chunk(2, 1))]
+        equal = [int(torch.allclose(a, b)) for a, b in zip(states.chunk(2, 1), whole.chunk(2, 1))]
         yield Case(what, (), equal, of=lambda result, part=part: result[part])
 
 

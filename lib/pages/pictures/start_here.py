@@ -26,7 +26,7 @@ PICTURE = ModelPicture(
         Arrow("word states", "attention", (3, 4, 5), "", plain=True, **DOWN),
         Arrow("attention", "copy", (7,), "", **BACK),
         Arrow("words", "copy", (7,), "", plain=True, **DOWN),
-        Arrow("attention", "generate, switch", (6, 8), "$d$"),
+        Arrow("attention", "generate, switch", (6, 8), ""),
         Arrow("decoder state", "generate, switch", (6, 8), "$V$", **BACK),
         Arrow("copy", "next word", (9,), "", ("bottom", 0.5), ("left", 0.5)),
         Arrow("generate, switch", "next word", (9,), "", ("bottom", 0.5), ("right", 0.5), plain=True),
