@@ -6,8 +6,9 @@
 A part that --output already holds is not measured again.
 
 slides: papers are read whole; how many windows the first, second, third ... slide moves on by, where one slide is all
-symbols in a row. chunks: what is read is cut into as many chunks as it has windows, each is summarized alone in an
-equal share of the words, and the parts are put together. orders: papers are cut to introduction, second section and
+symbols in a row. references: how much of them comes from the windows between the first and the last, linked as in
+training. chunks: what is read is cut into as many chunks as it has windows, each is summarized alone in an equal
+share of the words, and the parts are put together. orders: papers are cut to introduction, second section and
 conclusion, and these change their order. links: of reference sentences that share a run of words with a single
 sentence of the text, which rank each similarity gives to that sentence. Word vectors are the run's embeddings; with
 --vectors-of CORPUS also what is learned on its training documents, as references are marked with.
@@ -28,10 +29,11 @@ from lib.data.documents import Document
 from lib.data.sections import choose_sections
 from lib.data.split import Split
 from lib.data.vocabulary import SLIDE
-from lib.data.word_vectors import learn_vectors
+from lib.data.word_vectors import learn_vectors, target_sentences
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.links import MEASURES, OF_WORDS, Measure, SentenceLists, by_sums, by_tfidf, rank_of
 from lib.models.windowed import Windowed, count_windows
+from lib.papers.windowed.windows import link
 from lib.results.scores import score_systems
 from lib.runs.run import Run
 from lib.runs.search import batches, written
@@ -115,6 +117,24 @@ def jumps_of(ids: Sequence[int]) -> list[int]:
             sizes = [*sizes[:-1], sizes[-1] + 1] if before == SLIDE else [*sizes, 1]
         before = i
     return sizes
+
+
+def references(run: Run, documents: Sequence[Document], args: Namespace) -> dict:
+    """From which windows references are written, each sentence linked as in training: the share of their words that
+    comes from the windows between the first and the last of a text, with a 95% interval over papers, and how many
+    references have none from there. Texts of two windows are left out."""
+    (about, vectors), box = list(_vectors(run, args).items())[-1], _box(run)
+    between = []
+    for document in run.encode(documents):
+        lengths, count = target_sentences(document, run.options.lower), count_windows(len(document.source), *box)
+        if count > 2:
+            windows = link(document, lengths, vectors, run.options)
+            between.append((lengths[(windows > 0) & (windows < count - 1)].sum(), lengths.sum()))
+    words, of = np.array(between, dtype=float).reshape(-1, 2).T
+    return {
+        "vectors": about, "papers": len(words), "no word between": int((words == 0).sum()),
+        "words between": str(interval(100 * words, weights=of)) if len(words) else "",
+    }  # fmt: skip
 
 
 # ----------------------------------------------------------------------------------------------------------- chunks
@@ -227,13 +247,7 @@ def reordered(document: Document, order: Sequence[int]) -> Document:
 def links(run: Run, documents: Sequence[Document], args: Namespace) -> dict[str, dict]:
     """Ranks that each similarity gives to the sentence that a reference sentence was copied from, with the run's
     embeddings as word vectors, and with vectors learned on `args.vectors_of`; the similarities of the first paper."""
-    vectors = {"embeddings of the run": run.model.embedding.weight.detach().double().cpu().numpy().copy()}
-    vectors["embeddings of the run"][: SLIDE + 1] = 0
-    if args.vectors_of:
-        corpus = load_corpus(args.vectors_of, errors="skip")
-        learned = Split.of(text for document in corpus.split("train", LEARNED_ON) for text in run.encode([document]))
-        name = f"learned on {len(learned):,} documents of {Path(corpus.name).name}"
-        vectors[name] = learn_vectors(learned, len(run.vocabulary))
+    vectors = _vectors(run, args)
     texts = [SentenceLists.of(document, run.options.lower) for document in run.encode(documents)]
     rows = {}
     for about, values in vectors.items():
@@ -244,6 +258,19 @@ def links(run: Run, documents: Sequence[Document], args: Namespace) -> dict[str,
     maps = {"sums": by_sums(texts[0], values), "tf-idf": by_tfidf(texts[0], values)}
     first = {name: np.round(similar, 3).tolist() for name, similar in maps.items()}
     return {**rows, "first paper": {"vectors": about, **first, "copies": list(texts[0].copies)}}
+
+
+def _vectors(run: Run, args: Namespace) -> dict[str, np.ndarray]:
+    """Word vectors [V, d] by what they are: the run's embeddings, and those learned on `args.vectors_of`."""
+    embeddings = run.model.embedding.weight.detach().double().cpu().numpy().copy()
+    embeddings[: SLIDE + 1] = 0
+    vectors = {"embeddings of the run": embeddings}
+    if args.vectors_of:
+        corpus = load_corpus(args.vectors_of, errors="skip")
+        learned = Split.of(text for document in corpus.split("train", LEARNED_ON) for text in run.encode([document]))
+        name = f"learned on {len(learned):,} documents of {Path(corpus.name).name}"
+        vectors[name] = learn_vectors(learned, len(run.vocabulary))
+    return vectors
 
 
 def with_differences(rows: dict[str, dict]) -> dict[str, dict]:
@@ -283,7 +310,7 @@ def _ranked(measure: Measure, texts: Sequence[SentenceLists], vectors: np.ndarra
 
 
 PARTS: dict[str, Callable[[Run, Sequence[Document], Namespace], dict]] = {
-    "slides": slides, "chunks": chunks, "orders": orders, "links": links,
+    "slides": slides, "references": references, "chunks": chunks, "orders": orders, "links": links,
 }  # fmt: skip
 
 

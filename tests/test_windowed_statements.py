@@ -150,6 +150,16 @@ def test_an_overlap_is_enough_for_chunks():
     assert not any(sum(rows[f"twice of {n}"]) for rows in (chunks, overlapping, windows) for n in (4, 12))
 
 
+def test_references_have_words_of_the_windows_between():
+    references = numbers("windowed_papers")["references"]
+    mean, low, high = (f"{float(number):.0f}" for number in re.findall(r"[\d.]+", references["words between"]))
+    count, papers = references["no word between"], references["papers"]
+    said(f"they have {mean}% [{low}, {high}], and only {count} of {papers} have no word from there", PAGE)
+    said(f"where {count} of the {papers} references have nothing from there", DOC)
+    said(f"all together {mean}% of their words [{low}, {high}]", DOC)
+    assert references["vectors"] == "learned on 3,000 documents of sumpubmed"
+
+
 @pytest.mark.parametrize("change, unit", [("no copying", " nats"), ("last section first", "")])
 def test_what_the_words_rest_on(change, unit):
     (row,) = [row for row in numbers("interventions_windowed")["changes"] if row["change"] == change]

@@ -61,6 +61,31 @@ def test_slides_over_whole_papers(monkeypatch):
     assert slides["slide 2"]["papers"] == 4 and slides["slide 3"]["papers"] == 0
 
 
+def test_words_of_references_from_the_windows_between(monkeypatch):
+    """Those of sentences that are linked to no first and no last window; texts of two windows have none between."""
+    window, stride = 10, 5
+    texts = [Namespace(source=range(length), windows=windows) for length, windows in (
+        (20, [0, 1, 2]), (25, [0, 0, 3]), (30, [1, 3, 4]), (15, [0, 1, 1]),
+    )]  # fmt: skip
+    run = Namespace(
+        model=Namespace(config=Namespace(window=window, stride=stride)), options=Namespace(lower=True),
+        encode=lambda documents: texts,
+    )  # fmt: skip
+    monkeypatch.setattr(lib.windows, "_vectors", lambda *_: {"of the run": None, "learned": "vectors"})
+    monkeypatch.setattr(lib.windows, "target_sentences", lambda document, lower: np.array([3, 4, 5]))
+    used = []
+    monkeypatch.setattr(
+        lib.windows, "link", lambda text, lengths, vectors, options: used.append(vectors) or np.array(text.windows)
+    )
+    assert lib.windows.references(run, [], Namespace()) == {
+        "vectors": "learned", "papers": 3, "no word between": 1,
+        "words between": f"{100 * (4 + 0 + 7) / 36:.2f} (no interval: 3 documents)",
+    }  # fmt: skip
+    assert used == ["vectors"] * 3
+    texts[:] = texts[3:]
+    assert lib.windows.references(run, [], Namespace())["papers"] == 0
+
+
 TEXT = EncodedDocument.of("a", np.arange(10, 20), [3, 5, 2], [10, 11, EOS], ["zebra"])
 
 
