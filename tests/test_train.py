@@ -765,6 +765,17 @@ def test_adams_betas_and_epsilon():
     assert group["betas"] == (0.9, 0.998) and group["eps"] == 1e-9
 
 
+def test_what_a_stopped_run_has_saved_is_said(planted_corpus, tmp_path):
+    """Nothing where there is nothing, or nothing that can be read."""
+    assert training.progress_of(tmp_path) == ""
+    train(MEM2MEM, model(), planted_corpus, replace(CONFIG, steps=3), tmp_path, progress=False)
+    assert training.progress_of(tmp_path) == (
+        f"{tmp_path} holds step 3: the same command with --resume goes on from there."
+    )
+    (tmp_path / "last.safetensors").write_bytes(b"cut")
+    assert training.progress_of(tmp_path) == ""
+
+
 def test_a_second_process_waits_for_the_first(planted_corpus, tmp_path):
     """Whoever trains the same run later finds it finished, or goes on with what a killed one left."""
     lock = FileLock(tmp_path / ".lock")
