@@ -9,7 +9,9 @@
 
 One row a change: log-probability in nats a word, and by how much the change moves it, with the 95% interval of a
 paired bootstrap over documents. Where the interval holds 0 it is not seen that the part does anything. Without names
-of changes all that the model has the parts for are made. They are explained in `lib.evaluation.interventions`.
+of changes all that the model has the parts for are made. They are explained in `lib.evaluation.interventions`. With
+changes after which a word could not be copied any more, only words of the vocabulary count, before the change too: so
+the log-probabilities of two rows are not always of the same words, and the differences are what to compare.
 
 --attention asks instead whether attention says which sentences or paragraphs a text rests on: how far its ranks agree
 with those by erasing each, and by the gradient (`lib.evaluation.importance`).
@@ -104,8 +106,9 @@ def _intervene(args: Namespace, process: Process) -> None:
         deque(made, 0)
         return
     rows = []
-    print(f"{head}\n|{' --- |' * (head.count('|') - 1)}")
     for row in made:
+        if not rows:  # not before an error
+            print(f"{head}\n|{' --- |' * (head.count('|') - 1)}")
         print(line.format(**row), flush=True)
         rows.append(row)
     if args.output:

@@ -248,7 +248,7 @@ def remarks(run: Run, summary: Summary, left_out: int = 0) -> list[str]:
     length, least = sum(map(len, summary.source)), run.decode.min_length
     if length < least and not isinstance(run.model, Extractor):
         unit = "pieces" if run.in_pieces else "words and marks"
-        lines.append(f"{length} {unit} read are fewer than a summary has ({least}): this one is no longer")
+        lines.append(f"{length} {unit} read are fewer than a summary has ({least}): this one has at most as many")
     if reading.unknown > STRANGE:
         lines.append(
             f"{reading.unknown:.0%} of the words read are unknown to the model: this is no text as those of "

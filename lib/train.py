@@ -37,11 +37,12 @@ _WHERE = (
     'words are set apart by spaces says so in corpus.json: {"tokenised": true}'
 )
 Dataset = Annotated[str, tyro.conf.arg(help=_WHERE)]
+PaperName = Annotated[str, tyro.conf.arg(help=f"whose model is trained: {', '.join(PAPERS)}", metavar="PAPER")]
 
 
 @dataclass(frozen=True)
 class Command(Checked):
-    paper: Positional[str]  # whose model is trained
+    paper: Positional[PaperName]
     output: str  # the run's folder
     dataset: Dataset = ""
     preset: str = "paper"  # sizes, training and decoding, of which other arguments change single fields

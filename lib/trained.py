@@ -3,6 +3,8 @@
     python -m lib.trained keep runs/mem2mem              # into trained/mem2mem: all that lib.load needs
     python -m lib.trained score mem2mem                  # into trained/mem2mem/table.json, and where it is shown
 
+The run that stands there is replaced, if it is of the same corpus and preset; another one with --replace alone.
+
 A run is scored twice, with plain beam search and with trigram blocking, beside Lead and LexRank of as many words.
 """
 
@@ -25,7 +27,7 @@ from lib.results.kept import render
 from lib.results.numbers import ANY_TABLE, table_numbers
 from lib.results.scores import about, cut, score_systems
 from lib.results.text import markdown
-from lib.runs.folder import weights_of
+from lib.runs.folder import read_config, weights_of
 from lib.runs.run import Run
 from lib.runs.search import DecodeConfig, summarize
 from lib.system.command_line import command_parser, plain_errors
@@ -35,21 +37,27 @@ from lib.system.files import check_replaces, trained_folder, write_json, write_w
 MOST_BYTES = 12_000_000  # of a run's weights
 
 
-def keep_run(folder: Path) -> Path:
+def keep_run(folder: Path, any_run: bool = False) -> Path:
     """Copy what using a run takes, its weights in 16 bits (float16).
 
-    Raises RunError for a folder without a run, a run of a variant that is not kept, or weights that are too large for
-    the repository.
+    any_run: replace a run of another corpus or preset too. Raises RunError where one would be replaced, for a folder
+    without a run, a run of a variant that is not kept, or weights that are too large for the repository.
     """
     run = lib.load(folder, device="cpu")
     names = {variant: name for name, variant in PAPERS[run.config["paper"]].kept_runs.items()}
     if run.config["variant"] not in names:
-        raise RunError(f"{folder}: a run of {run.config['variant']}; the project keeps those of {', '.join(names)}")
+        raise RunError(
+            f"{folder}: a run of {run.config['variant']}; the project keeps those of {', '.join(names) or 'none'}"
+        )
     weights = weights_of(run.model)
     content = save({name: _half(value) for name, value in weights.items()}, {"meta": json.dumps({"step": run.step})})
     if len(content) > MOST_BYTES:
         raise RunError(f"{folder}: {len(content) / 1e6:.1f} MB of weights in 16 bits, {MOST_BYTES / 1e6:.0f} at most")
     to = trained_folder(names[run.config["variant"]])
+    if (to / "config.json").exists() and not any_run:
+        here, there = (f"preset {c['preset']} on {c['corpus']}" for c in (run.config, read_config(to)))
+        if here != there:
+            raise RunError(f"{to} holds a run of {there}, and {folder} one of {here}: --replace puts it there")
     write_whole(to / "best.safetensors", content)
     write_json(to / "config.json", {**run.config, "weights": "best"})
     write_whole(to / "metrics.jsonl", "".join(json.dumps(m) + "\n" for m in run.metrics))
@@ -119,6 +127,7 @@ def main(arguments: list[str] | None = None) -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     keep = commands.add_parser("keep", help="a run, in 16 bits, under its name")
     keep.add_argument("folder", type=Path, help="that lib.train wrote")
+    keep.add_argument("--replace", action="store_true", help="a run of another corpus or preset too")
     scored = commands.add_parser("score", help="the table of a kept run")
     scored.add_argument("name", help="of its folder")
     scored.add_argument("--dataset", default="", help="by default the corpus that it was trained on")
@@ -127,7 +136,7 @@ def main(arguments: list[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     with plain_errors():
         if args.command == "keep":
-            print(keep_run(args.folder))
+            print(keep_run(args.folder, args.replace))
             return
         if args.output:
             check_replaces(args.output, "table", ANY_TABLE)

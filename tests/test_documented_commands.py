@@ -227,12 +227,16 @@ def run(command: str, checkout: Path, shelf: Path) -> None:
     assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}"
 
 
+def programs_of(command: str) -> set[str]:
+    """The words of a command, and the programs that it calls without naming them."""
+    behind = {"nbgrader": "class" in given(command), "cosmic-ray": "tests.tools.mutants" in command}
+    return {*command.split(), *(program for program, used in behind.items() if used)}
+
+
 def check(command: str, checkout: Path, shelf: Path) -> None:
     made = small(command)[0]
-    behind = {"nbgrader": "class" in given(made), "cosmic-ray": "tests.tools.mutants" in made}  # programs not named
-    programs = {*made.split(), *(program for program, used in behind.items() if used)}
     for program, extra in EXTRAS.items():
-        if program in programs and shutil.which(program, path=str(BIN)) is None:
+        if program in programs_of(made) and shutil.which(program, path=str(BIN)) is None:
             pytest.skip(f"needs the extra `{extra}`")
     for name in given(made):
         put(name, shelf, checkout)
@@ -317,7 +321,7 @@ def test_every_rule_and_every_file_is_for_a_command():
     made = [small(command)[0] for command in COMMANDS]
     read = {name for command in made for name in given(command)}
     assert sorted(set(GIVEN) - read) == []
-    assert sorted(set(EXTRAS) - {word for command in made for word in command.split()}) == []
+    assert sorted(set(EXTRAS) - set().union(*map(programs_of, made))) == []
 
 
 def test_what_a_text_tells_to_type_is_found():

@@ -210,8 +210,8 @@ def test_no_cell_is_a_formula_and_none_is_lost(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("7", "id, summary and reference are needed"),
-        ("null", "id, summary and reference are needed"),
+        ("7", "id and summary are needed"),
+        ("null", "id and summary are needed"),
         ('["a"]', None),
         ('{"id": null, "summary": "a", "reference": "b"}', "id must be a text or a whole number, not null"),
         ('{"id": ["x"], "summary": "a", "reference": "b"}', 'not ["x"]'),
@@ -234,6 +234,19 @@ def test_records_that_are_no_summaries(tmp_path, folder, line, message):
     with pytest.raises(SystemExit, match=rf"^error: .*bad\.jsonl, line 2: .*{re.escape(message or '')}") as stopped:
         main(["sheet", str(tmp_path / "n"), f"a={good}", f"b={bad}", "--documents", "2"])
     assert "\n" not in str(stopped.value.code) and not (tmp_path / "n").exists()
+
+
+def test_summaries_of_another_system_have_no_references(tmp_path):
+    """They are those of the files that have them; one at least."""
+    write(tmp_path / "ours.jsonl", [["Ours."]] * 6, [["The reference."]] * 6, sources=[["The document."]] * 6)
+    lines = [json.dumps({"id": i, "summary": "Theirs."}) for i in IDS]
+    (tmp_path / "theirs.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    theirs = tmp_path / "theirs.jsonl"
+    main(["sheet", str(tmp_path / "r"), f"a={tmp_path / 'ours.jsonl'}", f"b={theirs}", "--documents", "2"])
+    assert {row["reference"] for row in rows_in(tmp_path / "r" / "ratings.csv")} == {"The reference."}
+    with pytest.raises(SystemExit, match="no file has a reference"):
+        main(["sheet", str(tmp_path / "n"), f"a={theirs}", f"b={theirs}", "--documents", "2"])
+    assert not (tmp_path / "n").exists()
 
 
 def test_ids_that_are_numbers(tmp_path):
@@ -343,7 +356,7 @@ def test_other_mistakes_are_named(folder, tmp_path):
     (tmp_path / "wrong.jsonl").write_text(
         '{"id": "x", "summary": "y", "reference": "z"}\n{"id": 1}\n', encoding="utf-8"
     )
-    with pytest.raises(RatingError, match="line 2: id, summary and reference"):
+    with pytest.raises(RatingError, match="line 2: id and summary are needed"):
         read_summaries(tmp_path / "wrong.jsonl")
     fill(folder / "questions.csv", lambda row: {"question": "?", "answer": "!"})
     main(["answers", str(folder)])

@@ -119,9 +119,11 @@ def test_the_command_says_what_is_left_of_the_memory_and_where_its_heads_are(tmp
     assert found[3]["mean"] == pytest.approx(usual_places(run.model, run.encoder, documents)["papers"].mean())
 
 
-def test_of_a_model_without_a_memory_the_command_says_so():
+def test_of_a_model_without_a_memory_the_command_says_so(capsys):
+    """And nothing else: no head of a table."""
     with pytest.raises(SystemExit, match="only Mem2Mem has a memory that its encoder hands over"):
         intervene.main([str(trained_folder("read_again")), "--memory", "--dataset", "pmc-sample"])
+    assert capsys.readouterr().out == ""
 
 
 def test_precision_recall_and_weight_on_the_marked_sentences():

@@ -257,7 +257,7 @@ def test_a_text_shorter_than_a_summary(run, tmp_path, capsys):
     lines, found = said(run, capsys, tmp_path, "Hello quixotic folk.")
     assert lines == [
         "a.md: read all of 3 words",
-        "a.md: 4 words and marks read are fewer than a summary has (20): this one is no longer",
+        "a.md: 4 words and marks read are fewer than a summary has (20): this one has at most as many",
         "a.md: 100% of the words read are unknown to the model: this is no text as those of records, and its summary "
         "cannot be trusted",
     ]

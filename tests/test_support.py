@@ -293,7 +293,9 @@ def write_lines(path, records):
 def test_summaries_of_any_system_are_scored(corpus, tmp_path, capsys):
     output = tmp_path / "scores.json"
     score.main(["summaries", str(tmp_path / "theirs.jsonl"), "--dataset", str(corpus), "--output", str(output)])
-    lines = capsys.readouterr().out.splitlines()
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert "scores are of" not in printed.err
     assert any("summaries, in percent: numbers not in the text 50.00 [" in line for line in lines)
     assert any("reference, in percent: numbers not in the text 0.00;" in line for line in lines)
     scores = json.loads(output.read_text(encoding="utf-8"))
@@ -303,11 +305,13 @@ def test_summaries_of_any_system_are_scored(corpus, tmp_path, capsys):
     assert np.allclose(scores["parts"]["reference"]["rouge"], 100) and len(scores["ids"]) == 12
 
 
-def test_a_summary_that_is_one_text_is_split(corpus, tmp_path):
+def test_a_summary_that_is_one_text_is_split(corpus, tmp_path, capsys):
+    """And that the other documents have none is said."""
     write_lines(tmp_path / "text.jsonl", [{"id": "d1", "summary": "They slept well. We saw 1 rats."}])
     output = tmp_path / "scores.json"
     score.main(["summaries", str(tmp_path / "text.jsonl"), "--dataset", str(corpus), "--output", str(output)])
     scores = json.loads(output.read_text(encoding="utf-8"))
+    assert "text.jsonl: scores are of 1 of 12 test documents\n" in capsys.readouterr().err
     assert scores["ids"] == ["d1"] and scores["parts"]["summaries"]["support"]["carried"] == [[2, 2]]
 
 

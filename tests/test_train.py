@@ -1003,3 +1003,10 @@ def test_a_paper_is_trained_on_its_own_corpus(name, capsys):
         parse([*given, "--help"])
     told = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert re.search(rf"by default the paper's own\. .{{0,200}}\(default: {PAPERS[name].dataset}\)", told)
+
+
+def test_the_help_names_the_papers(capsys):
+    with pytest.raises(SystemExit):
+        parse(["--help"])
+    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert f"PAPER whose model is trained: {', '.join(PAPERS)} (required)" in told

@@ -67,6 +67,20 @@ def test_what_is_too_large_for_the_repository_is_refused(runs, kept_in, monkeypa
         trained.main(["keep", str(kept_in)])
 
 
+def test_a_run_of_another_corpus_or_preset_is_not_replaced(runs, kept_in):
+    """A demo in place of a shipped run, whose card and scores would stay."""
+    for _ in range(2):  # the same one again
+        trained.main(["keep", str(runs / "windowed")])
+    path = kept_in / "windowed" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"preset": "medium"}), encoding="utf-8")
+    before = path.read_bytes()
+    with pytest.raises(SystemExit, match=r"holds a run of preset medium on aclsum, and .* demo on aclsum: --replace"):
+        trained.main(["keep", str(runs / "windowed")])
+    assert path.read_bytes() == before
+    trained.main(["keep", str(runs / "windowed"), "--replace"])
+    assert json.loads(path.read_text(encoding="utf-8"))["preset"] == "demo"
+
+
 def test_the_table_of_a_kept_run(runs, kept_in, monkeypatch):
     trained.main(["keep", str(runs / "windowed")])
     monkeypatch.setitem(PAPERS, "windowed", replace(PAPERS["windowed"], kept=Kept("aclsum", 20, 20, 3)))

@@ -11,8 +11,9 @@ Mem2Mem's Table 5, and which of three summaries is best and which worst by infor
 reference, written by a person; `answers` puts each beside one system's summary, for people who have not seen the
 reference (`answers.html`, `answers.csv`): `mark` says 1 for a right answer, 0.5 for a partly right one, 0 otherwise.
 Several people save forms under their names (`form-anna.csv`), or fill in copies of the sheets (`ratings-anna.csv`).
-Which summary is whose stands in `key.json` alone. `scores` gives means with intervals, Krippendorff's alpha, an
-analysis of variance and Tukey's test.
+Summaries are JSON lines of {id, summary}, as of any system; one file at least has references and documents, as those
+that `lib.score run` writes. Which summary is whose stands in `key.json` alone. `scores` gives means with intervals,
+Krippendorff's alpha, an analysis of variance and Tukey's test.
 """
 
 from argparse import Namespace

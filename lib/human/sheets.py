@@ -59,7 +59,8 @@ def write_summaries(
 
 
 def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
-    """Lines of a file of summaries, by id. Raises RatingError with file and line."""
+    """Lines of a file of summaries, by id; of title, reference and source what there is. Raises RatingError with file
+    and line."""
     return _by_id(path, _record)
 
 
@@ -89,7 +90,7 @@ def _by_id(path: str | Path, read: Callable[[Any, str], tuple[str, Any]]) -> dic
 
 def _record(record: Any, where: str) -> tuple[str, dict[str, str]]:
     """The id of a line of a file of summaries, and its texts as strings. Raises RatingError."""
-    name = _id(record, ("id", "summary", "reference"), where)
+    name = _id(record, ("id", "summary"), where)
     checked = {"id": name, "source": _text(record, "source", where, "\n")}
     return name, checked | {key: _text(record, key, where) for key in ("corpus", "title", "summary", "reference")}
 
@@ -141,8 +142,8 @@ def write_sheets(
     each of `criteria`; `best_worst.csv` one for every three summaries of a document (of two systems: for both);
     `form.html` shows each summary once and asks the same. `documents` has the texts where the files hold them.
     `questions.csv` is for whoever reads the references. Raises RatingError when there are fewer than two systems or
-    than one document, too many of either, no criteria or one that is named as another column, or sheets are there
-    already; CorpusError where texts that may not be published would be.
+    than one document, too many of either, no file with references, no criteria or one that is named as another
+    column, or sheets are there already; CorpusError where texts that may not be published would be.
     """
     folder = Path(folder)
     if documents < 1 or seed < 0:
@@ -160,6 +161,8 @@ def write_sheets(
         raise RatingError(
             f"{len(systems)} systems share {len(shared)} documents: two systems and {documents} documents are needed"
         )
+    if not any(system[name]["reference"].strip() for system in systems.values() for name in shared):
+        raise RatingError("no file has a reference: those that python -m lib.score run writes have them")
     for corpus in {row["corpus"] for system in systems.values() for row in system.values() if "corpus" in row}:
         check_unpublished(folder / "form.html", corpus)
     random = np.random.default_rng(seed)
