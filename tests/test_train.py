@@ -765,6 +765,20 @@ def test_adams_betas_and_epsilon():
     assert group["betas"] == (0.9, 0.998) and group["eps"] == 1e-9
 
 
+def test_weights_of_another_vocabulary_are_refused(planted_corpus, tmp_path):
+    """Where the model knows its own; weights alone, without config.json, say nothing of theirs."""
+    train(MEM2MEM, model(), planted_corpus, replace(CONFIG, steps=1), tmp_path, progress=False)
+    network = model(4)
+    network.encoder_digest = planted_corpus.encoder.digest()
+    load_weights(network, tmp_path, "last")
+    network.encoder_digest = "0123456789abcdef"
+    said = r"was trained with the vocabulary .*, and the model was built .* 0123456789abcdef"
+    with pytest.raises(RunError, match=said):
+        load_weights(network, tmp_path, "last")
+    (tmp_path / "config.json").unlink()
+    load_weights(network, tmp_path, "last")
+
+
 def test_what_a_stopped_run_has_saved_is_said(planted_corpus, tmp_path):
     """Nothing where there is nothing, or nothing that can be read."""
     assert training.progress_of(tmp_path) == ""
