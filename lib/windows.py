@@ -28,12 +28,11 @@ from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.sections import choose_sections
 from lib.data.split import Split
-from lib.data.vocabulary import SLIDE
-from lib.data.word_vectors import learn_vectors, target_sentences
+from lib.data.vocabulary import EOS, SLIDE
+from lib.data.word_vectors import learn_vectors
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.links import MEASURES, OF_WORDS, Measure, SentenceLists, by_sums, by_tfidf, rank_of
 from lib.models.windowed import Windowed, count_windows
-from lib.papers.windowed.windows import link
 from lib.results.scores import score_systems
 from lib.runs.run import Run
 from lib.runs.search import batches, written
@@ -126,10 +125,10 @@ def references(run: Run, documents: Sequence[Document], args: Namespace) -> dict
     (about, vectors), box = list(_vectors(run, args).items())[-1], _box(run)
     between = []
     for document in run.encode(documents):
-        lengths, count = target_sentences(document, run.options.lower), count_windows(len(document.source), *box)
+        count, target = count_windows(len(document.source), *box), run.options.mark(document, vectors).target
+        windows = np.cumsum(target == SLIDE)[(target != SLIDE) & (target != EOS)]  # of each word
         if count > 2:
-            windows = link(document, lengths, vectors, run.options)
-            between.append((lengths[(windows > 0) & (windows < count - 1)].sum(), lengths.sum()))
+            between.append((((windows > 0) & (windows < count - 1)).sum(), len(windows)))
     words, of = np.array(between, dtype=float).reshape(-1, 2).T
     return {
         "vectors": about, "papers": len(words), "no word between": int((words == 0).sum()),

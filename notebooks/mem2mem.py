@@ -1215,8 +1215,8 @@ It does not use it: another paper's memory costs 0.006 nats a word. A memory tha
 # %% slideshow={"slide_type": "subslide"}
 changes = changes_of(summarizer) if has_memory else {}
 parts = (
-    "another memory", "slots averaged", "never written", "written beside another text", "written with other words",
-    "no coverage", "no copying",
+    "another memory", "slots averaged", "never written", "written beside another text",
+    "written with other words", "no coverage", "no copying",
 )  # fmt: skip
 there = [part for part in parts if part in changes]
 lost = {part: lost_by(summarizer, encoded, changes[part]) for part in there}

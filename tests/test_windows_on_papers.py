@@ -62,26 +62,23 @@ def test_slides_over_whole_papers(monkeypatch):
 
 
 def test_words_of_references_from_the_windows_between(monkeypatch):
-    """Those of sentences that are linked to no first and no last window; texts of two windows have none between."""
-    window, stride = 10, 5
-    texts = [Namespace(source=range(length), windows=windows) for length, windows in (
-        (20, [0, 1, 2]), (25, [0, 0, 3]), (30, [1, 3, 4]), (15, [0, 1, 1]),
-    )]  # fmt: skip
-    run = Namespace(
-        model=Namespace(config=Namespace(window=window, stride=stride)), options=Namespace(lower=True),
-        encode=lambda documents: texts,
-    )  # fmt: skip
-    monkeypatch.setattr(lib.windows, "_vectors", lambda *_: {"of the run": None, "learned": "vectors"})
-    monkeypatch.setattr(lib.windows, "target_sentences", lambda document, lower: np.array([3, 4, 5]))
+    """Those after one symbol or more that are not of the last window; texts of two windows have none between."""
+    targets = [
+        [7, 7, SLIDE, 8, SLIDE, 9, EOS],
+        [7, 8, SLIDE, SLIDE, SLIDE, 9, EOS],
+        [SLIDE, 7, 7, 7, SLIDE, SLIDE, 8],
+    ]
+    texts = [Namespace(source=range(n), target=np.array(t)) for n, t in zip((20, 25, 30, 15), [*targets, targets[0]])]
     used = []
-    monkeypatch.setattr(
-        lib.windows, "link", lambda text, lengths, vectors, options: used.append(vectors) or np.array(text.windows)
-    )
+    options = Namespace(mark=lambda text, vectors: used.append(vectors) or text)
+    model = Namespace(config=Namespace(window=10, stride=5))
+    run = Namespace(model=model, options=options, encode=lambda documents: texts)
+    monkeypatch.setattr(lib.windows, "_vectors", lambda *_: {"of the run": None, "learned": "vectors"})
     assert lib.windows.references(run, [], Namespace()) == {
         "vectors": "learned", "papers": 3, "no word between": 1,
-        "words between": f"{100 * (4 + 0 + 7) / 36:.2f} (no interval: 3 documents)",
+        "words between": f"{100 * (1 + 0 + 4) / (4 + 3 + 4):.2f} (no interval: 3 documents)",
     }  # fmt: skip
-    assert used == ["vectors"] * 3
+    assert used == ["vectors"] * 4
     texts[:] = texts[3:]
     assert lib.windows.references(run, [], Namespace())["papers"] == 0
 

@@ -6,6 +6,7 @@ like it, and [SLIDE] is put wherever the linked sentences lie in a later window.
 
 import sys
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -62,6 +63,12 @@ class ArticleOptions(WordOptions):
         """Whether [SLIDE] stands in the summaries."""
         return self.window is not None and self.marks
 
+    def mark(self, document: EncodedDocument, vectors: np.ndarray) -> EncodedDocument:
+        """A document with [SLIDE] in its target where its sentences are linked to a later window; vectors: of words,
+        [V, width]. Raises InputError where there is no window."""
+        lengths = target_sentences(document, self.lower)
+        return mark_transitions(document, lengths, link(document, lengths, vectors, self))
+
     def prepare(
         self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True, **keep
     ) -> PreparedCorpus:
@@ -84,7 +91,7 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
     """The window that each summary sentence was written from, never an earlier one than the sentence before: [S].
 
     lengths: [S] of `target_sentences`. A sentence without a known word is linked to the first source sentence.
-    Raises ValueError for options without a window.
+    Raises InputError for options without a window.
     """
     if options.window is None or options.stride is None:
         raise InputError("sentences are linked to windows, and these options have none")
@@ -108,15 +115,9 @@ def mark_transitions(document: EncodedDocument, lengths: np.ndarray, windows: Ar
 def with_transitions(plain: PreparedCorpus, options: ArticleOptions, parts: Path) -> PreparedCorpus:
     """A corpus with [SLIDE] in the summaries of every split, in files of `parts`; word vectors are read, or learned
     from "train"."""
-    vectors = vectors_for(plain, options)
-
-    def marked(document: EncodedDocument) -> EncodedDocument:
-        lengths = target_sentences(document, options.lower)
-        return mark_transitions(document, lengths, link(document, lengths, vectors, options))
-
-    splits = {}
+    splits, mark = {}, partial(options.mark, vectors=vectors_for(plain, options))
     for name, split in plain.splits.items():
-        splits[name] = Split.write(parts, name, map(marked, split), len(plain.vocabulary) + split.longest)
+        splits[name] = Split.write(parts, name, map(mark, split), len(plain.vocabulary) + split.longest)
     return replace(plain, encoder=replace(plain.encoder, options=options), splits=splits)
 
 
