@@ -104,6 +104,7 @@ def test_a_page_with_all_its_parameters(page, manuals, tmp_path):
     }
     shown = text_of(papermill(page, tmp_path, **given))
     assert "trained here, on 24 documents, 3 steps" in shown
+    assert "Empty DataFrame" not in shown, "a table that has no row for these texts"
     config = json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))
     assert (config["variant"], config["preset"]) == (given["variant"], given["preset"])
     assert (config["train"]["seed"], config["train"]["steps"]) == (7, 3)
