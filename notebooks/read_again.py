@@ -1172,7 +1172,7 @@ if shipped:
         every |= neighbours(document)
     unknown_names = ["norbalt", "tessera", "velmora", "kestrel", "ostervik", "abidjan"]
     named = {word: {"nearest words of Y": every[word]} for word in unknown_names}
-pd.DataFrame.from_dict(named, orient="index")
+pd.DataFrame.from_dict(named, orient="index") if named else None
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
