@@ -325,6 +325,7 @@ def on_the_pretend_device(folder, *pieces: str) -> tuple[dict, str]:
     return results, text
 
 
+@pytest.mark.long
 def test_make_gpu_on_the_pretend_device(tmp_path):
     results, text = on_the_pretend_device(tmp_path, "equality/read_again/abs *", "step/read_again/*")
     assert len(results["pieces"]) == 5 and "| read_again/bf16 | no autocast |" in text

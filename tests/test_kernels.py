@@ -357,12 +357,14 @@ def compiled_code():
     return found
 
 
+@pytest.mark.long
 def test_single_precision_is_nowhere_double(compiled_code):
     """A number without a type in a kernel would make what it touches a double, and half as fast."""
     for (name, _), code in compiled_code.items():
         assert "fpext" not in code, name
 
 
+@pytest.mark.long
 def test_a_kernel_is_one_function(compiled_code):
     """Of a function that it calls, a process that compiles takes the copy compiled for itself, one that loads what
     was kept the copy within the kernel: they round otherwise."""
