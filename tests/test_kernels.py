@@ -377,6 +377,7 @@ def test_a_kernel_is_one_function(compiled_code):
 WHOLE_ARRAYS = {"additive_backward", "memory_read_backward", "memory_write"}
 
 
+@pytest.mark.long
 def test_no_bit_depends_on_where_the_arrays_lie(compiled_code):
     """LLVM would write each loop twice, and choose by the places of the arrays in memory, were it not told that they
     are apart: short arrays that lie close together would take the loop that rounds otherwise."""
