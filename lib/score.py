@@ -151,14 +151,16 @@ def _summaries(args: Namespace, *_: Any) -> dict:
     """Scores of a file of summaries, on the documents of the split that it has."""
     by_id = read_summary_sentences(args.file)
     corpus = Path(_scored(args))
-    every = list(corpus_for(args.dataset, args.errors, args.test).split(args.split, args.limit))
-    documents = list(islice((d for d in every if d.id in by_id), args.documents))
+    split = corpus_for(args.dataset, args.errors, args.test).split(args.split, args.limit)
+    every = (document if document.id in by_id else None for document in split)  # others are counted, not held
+    read = list(every) if args.documents is None else list(islice(filter(None, every), args.documents))
+    documents = [document for document in read if document]
     if args.documents is None and (unknown := by_id.keys() - {d.id for d in documents}):
         raise InputError(f"{args.file}: {corpus.name} has no {args.split} document {min(unknown)!r}")
     if not documents:
         raise InputError(f"{args.file}: no summary of a {args.split} document of {corpus.name}")
-    if args.documents is None and len(documents) < len(every):
-        print(f"{args.file}: scores are of {len(documents)} of {len(every)} {args.split} documents", file=sys.stderr)
+    if len(documents) < len(read):
+        print(f"{args.file}: scores are of {len(documents)} of {len(read)} {args.split} documents", file=sys.stderr)
     return score_summaries([by_id[d.id] for d in documents], documents, args.split, args.file.stem, corpus.name)
 
 
