@@ -32,7 +32,11 @@ from lib.system.errors import InputError
 NEVER = 1e4  # score of a switch that always generates: its sigmoid is 1 in all precisions
 
 
-def _log_p(model: Any, batch: Batch, state: Any, _: Any) -> Tensor:
+# gives the documents which follow those of a batch, and what the encoder makes of them
+Following = Callable[[], tuple[Batch, Any]]
+
+
+def _log_p(model: Any, batch: Batch, state: Any, _: Following) -> Tensor:
     output, _ = model.decode(batch.target_input, state)
     return model.log_prob(output, batch.target, state)
 
@@ -40,16 +44,15 @@ def _log_p(model: Any, batch: Batch, state: Any, _: Any) -> Tensor:
 @dataclass(frozen=True)
 class Change:
     """A change of texts, of encoded documents, of a model for a while, of what its encoder made of a batch, or of how
-    a batch is decoded. The last two may call for the documents which follow, as a batch and what the encoder makes of
-    it."""
+    a batch is decoded. The last two may ask for the documents which follow."""
 
     what: str  # one line for people
     text: Callable[[Document], Document] | None = None  # before it is encoded
     document: Callable[[EncodedDocument], EncodedDocument] | None = None
     model: Callable[[Any], AbstractContextManager] = nullcontext
-    state: Callable[[Any, Callable[[], tuple[Batch, Any]]], Any] | None = None
+    state: Callable[[Any, Following], Any] | None = None
     # log-probabilities of the references' words, [B, T]
-    log_p: Callable[[Any, Batch, Any, Callable[[], tuple[Batch, Any]]], Tensor] = _log_p
+    log_p: Callable[[Any, Batch, Any, Following], Tensor] = _log_p
     only_known: bool = False  # words that the vocabulary does not have do not count, with the change and without
 
 
@@ -136,32 +139,29 @@ def _backwards(document: Document) -> Document:
     return _order(document, range(len(document.sections))[::-1])
 
 
-def without_unit(document: EncodedDocument, unit: int = 0) -> EncodedDocument:
-    """A document without one of its units (sentences or paragraphs); one that has no other stays."""
+def with_units(document: EncodedDocument, order: Sequence[int]) -> EncodedDocument:
+    """A document of these of its units (sentences or paragraphs) alone, in this order."""
     lengths = document.sentence_lengths
-    if len(lengths) < 2:
-        return document
-    stays = np.repeat(np.arange(len(lengths)) != unit, lengths)
-    own = None if document.source_ids is None else document.source_ids[stays]
-    left = replace(document, source=document.source[stays], source_ids=own, sentence_lengths=np.delete(lengths, unit))
+    places = np.split(np.arange(lengths.sum()), lengths.cumsum()[:-1])
+    moved = np.concatenate([places[i] for i in order])
+    own = None if document.source_ids is None else document.source_ids[moved]
+    changed = replace(document, source=document.source[moved], source_ids=own, sentence_lengths=lengths[[*order]])
     if document.graph is None:
-        return left
+        return changed
     square = document.graph.reshape(len(lengths), len(lengths))
-    return replace(left, graph=np.delete(np.delete(square, unit, 0), unit, 1).ravel())
+    return replace(changed, graph=square[np.ix_(order, order)].ravel())
+
+
+def without_unit(document: EncodedDocument, unit: int = 0) -> EncodedDocument:
+    """A document without one of its units; one that has no other stays."""
+    others = [i for i in range(len(document.sentence_lengths)) if i != unit]
+    return with_units(document, others) if others else document
 
 
 def paragraphs_backwards(document: EncodedDocument) -> EncodedDocument:
     """The same paragraphs in the opposite order after the first, the title. (With sections in the opposite order,
     which are cut afterwards, others may be read.)"""
-    lengths = document.sentence_lengths
-    order, places = [0, *range(len(lengths) - 1, 0, -1)], np.split(np.arange(lengths.sum()), lengths.cumsum()[:-1])
-    moved = np.concatenate([places[i] for i in order])
-    own = None if document.source_ids is None else document.source_ids[moved]
-    backwards = replace(document, source=document.source[moved], source_ids=own, sentence_lengths=lengths[order])
-    if document.graph is None:
-        return backwards
-    square = document.graph.reshape(len(lengths), len(lengths))
-    return replace(backwards, graph=square[np.ix_(order, order)].ravel())
+    return with_units(document, [0, *range(len(document.sentence_lengths) - 1, 0, -1)])
 
 
 ERASED = Change("the first sentence or paragraph is not there", document=without_unit, only_known=True)
@@ -237,12 +237,12 @@ def _reading(model: Mem2Mem, batch: Batch, state: Any, memories: Tensor, mask: T
     return torch.cat(log_p, 1)
 
 
-def _of_another_text(model: Mem2Mem, batch: Batch, state: Any, following: Callable[[], tuple[Batch, Any]]) -> Tensor:
+def _of_another_text(model: Mem2Mem, batch: Batch, state: Any, following: Following) -> Tensor:
     _, other = following()
     return _reading(model, batch, state, _written(model, batch.target_input, other), batch.target_mask)
 
 
-def _of_other_words(model: Mem2Mem, batch: Batch, state: Any, following: Callable[[], tuple[Batch, Any]]) -> Tensor:
+def _of_other_words(model: Mem2Mem, batch: Batch, state: Any, following: Following) -> Tensor:
     others, _ = following()
     return _reading(model, batch, state, _written(model, others.target_input, state), others.target_mask)
 
