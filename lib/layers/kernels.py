@@ -15,6 +15,8 @@ in the user's cache, or in a temporary folder, which is said.
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -713,6 +715,28 @@ def dropped_softmax_backward(scores, seen, draws, least, factor, tops, sums, d_w
 def compiled(values: Tensor) -> bool:
     """Whether there are compiled kernels for numbers of this kind."""
     return values.device.type == "cpu" and values.dtype in (torch.float32, torch.float64)
+
+
+def triton_runs(values: Tensor) -> bool:
+    """Whether `lib.layers.gpu_kernels` computes numbers of this kind: float32 on a GPU that has Triton."""
+    return values.device.type == "cuda" and values.dtype == torch.float32 and _has_triton(values.device)
+
+
+@cache
+def _has_triton(device: torch.device) -> bool:
+    """Whether Triton compiles for a GPU; if not, say so once."""
+    major, minor = torch.cuda.get_device_capability(device)
+    if find_spec("triton") is None:
+        say_once(
+            "Triton is not installed: Mem2Mem's loops run on the GPU word by word, which takes several times as long"
+        )
+        return False
+    if major < 8:
+        say_once(
+            f"Triton's kernels need compute capability 8.0, and this GPU has {major}.{minor}: loops run word by word"
+        )
+        return False
+    return True
 
 
 def arrays(*tensors: Tensor | None) -> list:
