@@ -34,13 +34,15 @@ def assert_close(ours, exact):
         assert (a.double() - b).abs().max() <= 2e-5 * b.abs().max(), number
 
 
-def test_coverage_of_several_blocks():
-    """More words than a softmax takes at once, documents that end inside a block, at its first word, and at once."""
+def test_coverage_of_several_blocks(monkeypatch):
+    """Blocks of 4 and 8 words, and documents that end inside a block, at its first word, and at once."""
     from lib.layers import gpu_kernels
 
+    monkeypatch.setattr(gpu_kernels, "TILE", 4 * 32)
+    monkeypatch.setattr(gpu_kernels, "WORDS", 8)
     torch.manual_seed(0)
-    lengths = torch.tensor([gpu_kernels.WORDS + 9, gpu_kernels.WORDS + 1, 0])
-    mask = torch.arange(int(lengths.max())) < lengths[:, None]
+    lengths = torch.tensor([21, 9, 0])
+    mask = torch.arange(21) < lengths[:, None]
     shapes = (3, 2, 3, 24), (3, mask.shape[1], 24), (24,), (24,), (3, 2, mask.shape[1])
     inputs = [torch.randn(shape, dtype=torch.float64) for shape in shapes]
     inputs[4] = inputs[4].abs() * mask[:, None]
@@ -95,8 +97,8 @@ for name, sizes in {
     "coverage_scores_backward": {"BM": gpu.WORDS, "num_warps": gpu.COVERAGE_WARPS},
     "coverage_keys_backward": gpu.coverage_sizes(width, sums=3),
     "coverage_queries_backward": gpu.coverage_sizes(width),
-    "memory_forward": gpu.memory_sizes(10, width),
-    "memory_backward": gpu.memory_sizes(10, width),
+    "memory_forward": {"R2": 16, "D2": width, "B": gpu.BLOCK, "num_warps": gpu.MEMORY_WARPS},
+    "memory_backward": {"R2": 16, "D2": width, "B": gpu.BLOCK, "num_warps": gpu.MEMORY_WARPS},
 }.items():
     found[name] = used(getattr(gpu, name), capability, **sizes)
 print(json.dumps(found))

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 
 # Sizes of blocks, chosen by compiling for sm_80 and sm_90: at a width of 256 no kernel needs local memory.
 TILE = 8192  # numbers of a tanh that a program computes at once
@@ -34,6 +35,11 @@ def launch(kernel: Any, programs: tuple[int, ...], *arguments: Any, **sizes: int
 def _power_of_two(size: int) -> int:
     """The least power of two that is not less than `size`, as Triton wants the sizes of blocks."""
     return 1 << (size - 1).bit_length()
+
+
+@triton.jit
+def _load(places, inside):
+    return tl.load(places, mask=inside, other=0.0)
 
 
 @triton.jit
@@ -58,19 +64,19 @@ def coverage_forward(
     length = tl.load(lengths + b)
     a = tl.arange(0, A2)
     width = a < A
-    w_all = tl.load(w + a, mask=width, other=0.0)
-    v_all = tl.load(v + a, mask=width, other=0.0)
+    w_all = _load(w + a, width)
+    v_all = _load(v + a, width)
     for t in range(T):
         at = (row * T + t) * N
-        query = tl.load(q + (row * T + t) * A + a, mask=width, other=0.0)
+        query = _load(q + (row * T + t) * A + a, width)
         top = -float("inf")
         total = 0.0
         for start in range(0, length, BN):
             n = start + tl.arange(0, BN)
             inside = n < length
             block = inside[:, None] & width[None, :]
-            keys = tl.load(k + (b * N + n[:, None]) * A + a[None, :], mask=block, other=0.0)
-            c = tl.load(cov + row * N + n, mask=inside, other=0.0)
+            keys = _load(k + (b * N + n[:, None]) * A + a[None, :], block)
+            c = _load(cov + row * N + n, inside)
             # score = v^T tanh(W_e h + W_d h_t + w_cov cov_t)   (17)
             h = _tanh(keys + query[None, :] + c[:, None] * w_all[None, :])
             score = tl.where(inside, tl.sum(h * v_all[None, :], 1), -float("inf"))
@@ -87,7 +93,7 @@ def coverage_forward(
             p = tl.exp(tl.load(alpha + at + n, mask=inside, other=-float("inf")) - top) / total
             tl.store(alpha + at + n, p, mask=inside)
             # cov_{t+1} = cov_t + alpha_t   (16)
-            c = tl.load(cov + row * N + n, mask=inside, other=0.0)
+            c = _load(cov + row * N + n, inside)
             tl.store(cov + row * N + n, c + p, mask=inside)
         tl.debug_barrier()
 
@@ -107,17 +113,17 @@ def coverage_scores_backward(alpha, d_alpha, slope, d_score, d_cov, lengths, K, 
         for start in range(0, length, BM):
             n = start + tl.arange(0, BM)
             inside = n < length
-            total = tl.load(d_alpha + at + n, mask=inside, other=0.0)
-            total += tl.load(d_cov + row * N + n, mask=inside, other=0.0)
-            mean += tl.sum(tl.load(alpha + at + n, mask=inside, other=0.0) * total, 0)
+            total = _load(d_alpha + at + n, inside)
+            total += _load(d_cov + row * N + n, inside)
+            mean += tl.sum(_load(alpha + at + n, inside) * total, 0)
         for start in range(0, length, BM):
             n = start + tl.arange(0, BM)
             inside = n < length
-            d_c = tl.load(d_cov + row * N + n, mask=inside, other=0.0)
-            total = tl.load(d_alpha + at + n, mask=inside, other=0.0) + d_c
-            ds = tl.load(alpha + at + n, mask=inside, other=0.0) * (total - mean)
+            d_c = _load(d_cov + row * N + n, inside)
+            total = _load(d_alpha + at + n, inside) + d_c
+            ds = _load(alpha + at + n, inside) * (total - mean)
             tl.store(d_score + at + n, ds, mask=inside)
-            d_c += ds * tl.load(slope + at + n, mask=inside, other=0.0)
+            d_c += ds * _load(slope + at + n, inside)
             tl.store(d_cov + row * N + n, d_c, mask=inside)
         tl.debug_barrier()
 
@@ -139,18 +145,18 @@ def coverage_keys_backward(
     inside = n < length
     place = (b * N + n[:, None]) * A + a[None, :]
     here = inside[:, None] & width[None, :]
-    keys = tl.load(k + place, mask=here, other=0.0)
-    w_all = tl.load(w + a, mask=width, other=0.0)
-    v_all = tl.load(v + a, mask=width, other=0.0)
+    keys = _load(k + place, here)
+    w_all = _load(w + a, width)
+    v_all = _load(v + a, width)
     sum_k = tl.zeros([BN, A2], tl.float32)
     sum_w = tl.zeros([BN, A2], tl.float32)
     sum_v = tl.zeros([BN, A2], tl.float32)
     steps = tl.where(block * BN < length, K * T, 0)
     for step in range(steps):
         at = b * K * T + step
-        query = tl.load(q + at * A + a, mask=width, other=0.0)
-        c = tl.load(before + at * N + n, mask=inside, other=0.0)[:, None]
-        ds = tl.load(d_score + at * N + n, mask=inside, other=0.0)[:, None]
+        query = _load(q + at * A + a, width)
+        c = _load(before + at * N + n, inside)[:, None]
+        ds = _load(d_score + at * N + n, inside)[:, None]
         # score = v^T h with h = tanh(x), so d_v = sum d_score h and d_x = d_score v (1 - h^2)
         h = _tanh(keys + query[None, :] + c * w_all[None, :])
         part = ds * (1 - h * h)
@@ -172,19 +178,19 @@ def coverage_queries_backward(
     b = at // (K * T)
     a = tl.arange(0, A2)
     width = a < A
-    w_all = tl.load(w + a, mask=width, other=0.0)
-    query = tl.load(q + at * A + a, mask=width, other=0.0)
+    w_all = _load(w + a, width)
+    query = _load(q + at * A + a, width)
     length = tl.load(lengths + b)
     sum_q = tl.zeros([BN, A2], tl.float32)
     for start in range(0, length, BN):
         n = start + tl.arange(0, BN)
         inside = n < length
         block = inside[:, None] & width[None, :]
-        keys = tl.load(k + (b * N + n[:, None]) * A + a[None, :], mask=block, other=0.0)
-        c = tl.load(before + at * N + n, mask=inside, other=0.0)
+        keys = _load(k + (b * N + n[:, None]) * A + a[None, :], block)
+        c = _load(before + at * N + n, inside)
         h = _tanh(keys + query[None, :] + c[:, None] * w_all[None, :])
-        sum_q += tl.load(d_score + at * N + n, mask=inside, other=0.0)[:, None] * (1 - h * h)
-    d_query = tl.sum(sum_q, 0) * tl.load(v + a, mask=width, other=0.0)
+        sum_q += _load(d_score + at * N + n, inside)[:, None] * (1 - h * h)
+    d_query = tl.sum(sum_q, 0) * _load(v + a, width)
     tl.store(d_q + at * A + a, d_query, mask=width)
 
 
@@ -243,14 +249,12 @@ def memory_forward(
 ):  # fmt: skip
     """Equations 7 to 10, as `lib.layers.memory` scans them. A program is a row.
 
-    memories [T, R, r, d], of which the first is given; made [T, R, r, A + 2d]: the score's tanh, and the gate and
-    update that lead to the next memory; queries [T, R, A]; hidden [T, R, 2d]; weight [A + 2d, d], of key, gate and
-    update; from_read [2d, d]; psi [T, R, r]; reads [T, R, d].
+    memories [T, R, r, d], of which the first is given; made [T, R, r, A + 2d]: a memory's products with the weights
+    of key, gate and update, which become the score's tanh and the gate and update of the next memory; queries
+    [T, R, A]; hidden [T, R, 2d]; weight [A + 2d, d]; from_read [2d, d]; psi [T, R, r]; reads [T, R, d].
     """
     row = tl.program_id(0).to(tl.int64)
-    j = tl.arange(0, R2)
-    i = tl.arange(0, D2)
-    slots = j < r
+    slot = tl.arange(0, R2)[:, None]
     W = A + 2 * d
     for t in range(T):
         now = t * R + row
@@ -258,58 +262,55 @@ def memory_forward(
             last = now - R
             for n0 in range(0, d, B):
                 n = n0 + tl.arange(0, B)
-                z = tl.zeros([R2, B], tl.float32)
-                u = tl.zeros([R2, B], tl.float32)
-                z_all = tl.load(hidden + now * 2 * d + n, mask=n < d, other=0.0)
-                u_all = tl.load(hidden + now * 2 * d + d + n, mask=n < d, other=0.0)
+                z_all = _load(hidden + now * 2 * d + n, n < d)
+                u_all = _load(hidden + now * 2 * d + d + n, n < d)
                 for k0 in range(0, d, B):
                     k = k0 + tl.arange(0, B)
-                    here = slots[:, None] & (k < d)[None, :]
-                    block = (k < d)[:, None] & (n < d)[None, :]
-                    m = tl.load(memories + (last * r + j[:, None]) * d + k[None, :], mask=here, other=0.0)
-                    gate = tl.load(weight + (A + n)[None, :] * d + k[:, None], mask=block, other=0.0)
-                    update = tl.load(weight + (A + d + n)[None, :] * d + k[:, None], mask=block, other=0.0)
-                    z = tl.dot(m, gate, z, input_precision="ieee")
-                    u = tl.dot(m, update, u, input_precision="ieee")
-                    read = tl.load(reads + last * d + k, mask=k < d, other=0.0)[:, None]
-                    gate = tl.load(from_read + n[None, :] * d + k[:, None], mask=block, other=0.0)
-                    update = tl.load(from_read + (d + n)[None, :] * d + k[:, None], mask=block, other=0.0)
-                    z_all += tl.sum(gate * read, 0)
-                    u_all += tl.sum(update * read, 0)
+                    read = _load(reads + last * d + k, k < d)
+                    place = from_read + n[:, None] * d + k[None, :]
+                    inside = (n < d)[:, None] & (k < d)[None, :]
+                    z_all += tl.sum(_load(place, inside) * read[None, :], 1)
+                    u_all += tl.sum(_load(place + d * d, inside) * read[None, :], 1)
+                inside = (slot < r) & (n < d)[None, :]
+                place = made + (last * r + slot) * W + A + n[None, :]
                 # z^k = sigmoid(W_z1 h_{t+1} + W_z2 m_t + W_z3 M_D(k))   (8)
                 # u^k =    tanh(W_u1 h_{t+1} + W_u2 m_t + W_u3 M_D(k))   (9)
-                z = tl.sigmoid(z + z_all[None, :])
-                u = _tanh(u + u_all[None, :])
+                z = tl.sigmoid(_load(place, inside) + z_all[None, :])
+                u = _tanh(_load(place + d, inside) + u_all[None, :])
+                tl.store(place, z, mask=inside)
+                tl.store(place + d, u, mask=inside)
                 # M_D(k) = z^k M_D(k) + (1 - z^k) u^k   (10)
-                here = slots[:, None] & (n < d)[None, :]
-                m = tl.load(memories + (last * r + j[:, None]) * d + n[None, :], mask=here, other=0.0)
-                place = made + (last * r + j[:, None]) * W + A + n[None, :]
-                tl.store(place, z, mask=here)
-                tl.store(place + d, u, mask=here)
-                tl.store(memories + (now * r + j[:, None]) * d + n[None, :], u + z * (m - u), mask=here)
+                m = _load(memories + (last * r + slot) * d + n[None, :], inside)
+                tl.store(memories + (now * r + slot) * d + n[None, :], u + z * (m - u), mask=inside)
             tl.debug_barrier()
+        for n0 in range(0, W, B):
+            n = n0 + tl.arange(0, B)
+            product = tl.zeros([R2, B], tl.float32)
+            for k0 in range(0, d, B):
+                k = k0 + tl.arange(0, B)
+                m = _load(memories + (now * r + slot) * d + k[None, :], (slot < r) & (k < d)[None, :])
+                inside = (k < d)[:, None] & (n < W)[None, :]
+                block = _load(weight + n[None, :] * d + k[:, None], inside)
+                product = tl.dot(m, block, product, input_precision="ieee")
+            tl.store(made + (now * r + slot) * W + n[None, :], product, mask=(slot < r) & (n < W)[None, :])
+        tl.debug_barrier()
         # psi = softmax_k(v^T tanh(W_q h_t + W_k M_D(k))), m_t = sum_k psi^k M_D(k)   (7)
         score = tl.zeros([R2], tl.float32)
         for n0 in range(0, A, B):
             n = n0 + tl.arange(0, B)
-            e = tl.zeros([R2, B], tl.float32)
-            for k0 in range(0, d, B):
-                k = k0 + tl.arange(0, B)
-                here = slots[:, None] & (k < d)[None, :]
-                block = (k < d)[:, None] & (n < A)[None, :]
-                m = tl.load(memories + (now * r + j[:, None]) * d + k[None, :], mask=here, other=0.0)
-                key = tl.load(weight + n[None, :] * d + k[:, None], mask=block, other=0.0)
-                e = tl.dot(m, key, e, input_precision="ieee")
-            e = _tanh(e + tl.load(queries + now * A + n, mask=n < A, other=0.0)[None, :])
-            here = slots[:, None] & (n < A)[None, :]
-            tl.store(made + (now * r + j[:, None]) * W + n[None, :], e, mask=here)
-            score += tl.sum(e * tl.load(v + n, mask=n < A, other=0.0)[None, :], 1)
-        score = tl.where(slots, score, -float("inf"))
+            inside = (slot < r) & (n < A)[None, :]
+            place = made + (now * r + slot) * W + n[None, :]
+            query = _load(queries + now * A + n, n < A)
+            e = _tanh(_load(place, inside) + query[None, :])
+            tl.store(place, e, mask=inside)
+            score += tl.sum(e * _load(v + n, n < A)[None, :], 1)
+        j = tl.arange(0, R2)
+        score = tl.where(j < r, score, -float("inf"))
         p = tl.exp(score - tl.max(score, 0))
         p = p / tl.sum(p, 0)
-        tl.store(psi + now * r + j, p, mask=slots)
-        here = slots[:, None] & (i < d)[None, :]
-        m = tl.load(memories + (now * r + j[:, None]) * d + i[None, :], mask=here, other=0.0)
+        tl.store(psi + now * r + j, p, mask=j < r)
+        i = tl.arange(0, D2)
+        m = _load(memories + (now * r + slot) * d + i[None, :], (slot < r) & (i < d)[None, :])
         tl.store(reads + now * d + i, tl.sum(p[:, None] * m, 0), mask=i < d)
         tl.debug_barrier()
 
@@ -322,84 +323,81 @@ def memory_backward(
     """Gradients of `memory_forward`. A program is a row.
 
     d_memory [R, r, d] is of the last memory and becomes that of the first; made becomes the gradients of the products
-    that it was made of; d_reads is added to; d_v [R, A] and d_hidden [T, R, 2d] start at 0.
+    that it was made of; d_reads is added to; d_v [R, A] starts at 0.
     """
     row = tl.program_id(0).to(tl.int64)
+    slot = tl.arange(0, R2)[:, None]
     j = tl.arange(0, R2)
     i = tl.arange(0, D2)
-    slots = j < r
+    whole = (slot < r) & (i < d)[None, :]
     W = A + 2 * d
     for back in range(T):
-        t = T - 1 - back
-        now = t * R + row
+        now = (T - 1 - back) * R + row
         if back > 0:
             after = now + R
             for n0 in range(0, d, B):
                 n = n0 + tl.arange(0, B)
-                here = slots[:, None] & (n < d)[None, :]
-                place = made + (now * r + j[:, None]) * W + A + n[None, :]
-                d_place = d_memory + (row * r + j[:, None]) * d + n[None, :]
-                z = tl.load(place, mask=here, other=0.0)
-                u = tl.load(place + d, mask=here, other=0.0)
-                m = tl.load(memories + (now * r + j[:, None]) * d + n[None, :], mask=here, other=0.0)
-                dm = tl.load(d_place, mask=here, other=0.0)
+                inside = (slot < r) & (n < d)[None, :]
+                place = made + (now * r + slot) * W + A + n[None, :]
+                d_place = d_memory + (row * r + slot) * d + n[None, :]
+                z = _load(place, inside)
+                u = _load(place + d, inside)
+                m = _load(memories + (now * r + slot) * d + n[None, :], inside)
+                dm = _load(d_place, inside)
                 dz = dm * (m - u) * z * (1 - z)
                 du = dm * (1 - z) * (1 - u * u)
-                tl.store(place, dz, mask=here)
-                tl.store(place + d, du, mask=here)
-                tl.store(d_place, dm * z, mask=here)
+                tl.store(place, dz, mask=inside)
+                tl.store(place + d, du, mask=inside)
+                tl.store(d_place, dm * z, mask=inside)
                 tl.store(d_hidden + after * 2 * d + n, tl.sum(dz, 0), mask=n < d)
                 tl.store(d_hidden + after * 2 * d + d + n, tl.sum(du, 0), mask=n < d)
             tl.debug_barrier()
             for n0 in range(0, d, B):
                 n = n0 + tl.arange(0, B)
-                dr = tl.load(d_reads + now * d + n, mask=n < d, other=0.0)
+                dr = _load(d_reads + now * d + n, n < d)
                 for k0 in range(0, 2 * d, B):
                     k = k0 + tl.arange(0, B)
-                    block = (k < 2 * d)[:, None] & (n < d)[None, :]
-                    both = tl.load(from_read + k[:, None] * d + n[None, :], mask=block, other=0.0)
-                    dr += tl.sum(both * tl.load(d_hidden + after * 2 * d + k, mask=k < 2 * d, other=0.0)[:, None], 0)
+                    inside = (k < 2 * d)[:, None] & (n < d)[None, :]
+                    block = _load(from_read + k[:, None] * d + n[None, :], inside)
+                    dh = _load(d_hidden + after * 2 * d + k, k < 2 * d)
+                    dr += tl.sum(block * dh[:, None], 0)
                 tl.store(d_reads + now * d + n, dr, mask=n < d)
             tl.debug_barrier()
-        whole = slots[:, None] & (i < d)[None, :]
-        d_whole = d_memory + (row * r + j[:, None]) * d + i[None, :]
-        d_read = tl.load(d_reads + now * d + i, mask=i < d, other=0.0)
-        memory = tl.load(memories + (now * r + j[:, None]) * d + i[None, :], mask=whole, other=0.0)
-        p = tl.load(psi + now * r + j, mask=slots, other=0.0)
-        dp = tl.load(d_psi + now * r + j, mask=slots, other=0.0) + tl.sum(memory * d_read[None, :], 1)
+        d_whole = d_memory + (row * r + slot) * d + i[None, :]
+        d_read = _load(d_reads + now * d + i, i < d)
+        memory = _load(memories + (now * r + slot) * d + i[None, :], whole)
+        p = _load(psi + now * r + j, j < r)
+        dp = _load(d_psi + now * r + j, j < r) + tl.sum(memory * d_read[None, :], 1)
         ds = p * (dp - tl.sum(p * dp, 0))
-        tl.store(d_whole, tl.load(d_whole, mask=whole, other=0.0) + p[:, None] * d_read[None, :], mask=whole)
+        tl.store(d_whole, _load(d_whole, whole) + p[:, None] * d_read[None, :], mask=whole)
         for n0 in range(0, A, B):
             n = n0 + tl.arange(0, B)
-            here = slots[:, None] & (n < A)[None, :]
-            place = made + (now * r + j[:, None]) * W + n[None, :]
-            e = tl.load(place, mask=here, other=0.0)
-            dv = tl.load(d_v + row * A + n, mask=n < A, other=0.0)
+            inside = (slot < r) & (n < A)[None, :]
+            place = made + (now * r + slot) * W + n[None, :]
+            e = _load(place, inside)
+            dv = _load(d_v + row * A + n, n < A)
             tl.store(d_v + row * A + n, dv + tl.sum(ds[:, None] * e, 0), mask=n < A)
-            de = ds[:, None] * tl.load(v + n, mask=n < A, other=0.0)[None, :] * (1 - e * e)
-            tl.store(place, de, mask=here)
+            de = ds[:, None] * _load(v + n, n < A)[None, :] * (1 - e * e)
+            tl.store(place, de, mask=inside)
             tl.store(d_queries + now * A + n, tl.sum(de, 0), mask=n < A)
         tl.debug_barrier()
         for n0 in range(0, d, B):
             n = n0 + tl.arange(0, B)
-            here = slots[:, None] & (n < d)[None, :]
-            d_place = d_memory + (row * r + j[:, None]) * d + n[None, :]
-            dm = tl.load(d_place, mask=here, other=0.0)
+            inside = (slot < r) & (n < d)[None, :]
+            d_place = d_memory + (row * r + slot) * d + n[None, :]
+            dm = _load(d_place, inside)
             for k0 in range(0, W, B):
                 k = k0 + tl.arange(0, B)
-                block = slots[:, None] & (k < W)[None, :]
-                g = tl.load(made + (now * r + j[:, None]) * W + k[None, :], mask=block, other=0.0)
-                block = (k < W)[:, None] & (n < d)[None, :]
-                dm = tl.dot(
-                    g,
-                    tl.load(weight + k[:, None] * d + n[None, :], mask=block, other=0.0),
-                    dm,
-                    input_precision="ieee",
-                )
-            tl.store(d_place, dm, mask=here)
+                d_made = _load(made + (now * r + slot) * W + k[None, :], (slot < r) & (k < W)[None, :])
+                block = _load(weight + k[:, None] * d + n[None, :], (k < W)[:, None] & (n < d)[None, :])
+                dm = tl.dot(d_made, block, dm, input_precision="ieee")
+            tl.store(d_place, dm, mask=inside)
         tl.debug_barrier()
 
 
-def memory_sizes(slots: int, width: int) -> dict[str, int]:
-    """Sizes of the blocks of the memory's kernels; a product has 16 rows at least."""
-    return {"R2": max(16, _power_of_two(slots)), "D2": _power_of_two(width), "B": BLOCK, "num_warps": MEMORY_WARPS}
+def scan_memory(kernel: Any, memories: Tensor, made: Tensor, *others: Tensor) -> None:
+    """Start `memory_forward` or `memory_backward`, with a program for each row."""
+    T, R, r, d = memories.shape
+    A = made.shape[3] - 2 * d
+    blocks = {"R2": max(16, _power_of_two(r)), "D2": _power_of_two(d), "B": BLOCK}  # a product has 16 rows at least
+    launch(kernel, (R,), memories, made, *others, T, R, r, d, A, **blocks, num_warps=MEMORY_WARPS)

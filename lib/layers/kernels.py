@@ -745,6 +745,11 @@ def arrays(*tensors: Tensor | None) -> list:
     return [None if x is None else _array(x.detach().contiguous()) for x in tensors]
 
 
+def seen(*tensors: Tensor | None) -> Sequence:
+    """Tensors as the kernels see them, or as they are where there are no kernels for the first."""
+    return arrays(*tensors) if tensors[0] is not None and compiled(tensors[0]) else tensors
+
+
 def _array(x: Tensor) -> np.ndarray:
     return (x.view(torch.int16) if x.dtype == torch.bfloat16 else x).numpy()
 

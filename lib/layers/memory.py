@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from lib.layers.kernels import (
-    arrays,
     compiled,
     memory_read,
     memory_read_backward,
     memory_write,
     memory_write_backward,
+    seen,
     triton_runs,
-)
+)  # fmt: skip
 
 
 def memory_scan(
@@ -53,19 +53,27 @@ class _Scan(torch.autograd.Function):
         (steps, rows, _), (slots, width) = queries.shape, memory.shape[1:]
         made = memory.new_empty(steps, rows, slots, len(weight))
         memories = memory.new_empty(steps, rows, slots, width)
+        memories[0] = memory
         psi = memory.new_empty(steps, rows, slots)
         reads = memory.new_empty(steps, rows, width)
-        memories[0] = memory
+        ctx.made = made
+        ctx.save_for_backward(v, weight, from_read, memories, psi, reads)
         if triton_runs(v):
             from lib.layers import gpu_kernels as gpu
 
-            state = memories, made, queries, from_hidden, v, weight, from_read, psi, reads
-            sizes = steps, rows, slots, width, len(v)
-            gpu.launch(gpu.memory_forward, (rows,), *state, *sizes, **gpu.memory_sizes(slots, width))
-        else:
-            _forward(made, memories, psi, reads, queries, from_hidden, v, weight, from_read)
-        ctx.save_for_backward(v, weight, from_read, memories, psi, reads)
-        ctx.made = made
+            gpu.scan_memory(
+                gpu.memory_forward, memories, made, queries, from_hidden, v, weight, from_read, psi, reads
+            )
+            return psi, reads, memories[-1].clone()
+        read, write = (memory_read, memory_write) if compiled(v) else (_read, _write)
+        shared = torch.empty_like(from_hidden[0])
+        m, p, r, q, w, s, v_ = seen(made, psi, reads, queries, memories, shared, v)
+        for t in range(steps):
+            if t:
+                torch.addmm(from_hidden[t], reads[t - 1], from_read.T, out=shared)
+                write(m[t - 1], s, w[t - 1], w[t])
+            torch.mm(memories[t].flatten(0, 1), weight.T, out=made[t].flatten(0, 1))
+            read(m[t], q[t], v_, w[t], p[t], r[t])
         return psi, reads, memories[-1].clone()
 
     @staticmethod
@@ -75,62 +83,35 @@ class _Scan(torch.autograd.Function):
         made, ctx.made = ctx.made, None
         if made is None:
             raise RuntimeError("memory scan: its gradient is made once; call it again to go backward a second time")
-        (steps, rows, slots, width), A = memories.shape, len(v)
+        (steps, rows), A = psi.shape[:2], len(v)
         made[-1, ..., A:] = 0  # the last memory is not written
         d_memory = d_last.clone(memory_format=torch.contiguous_format)
         d_reads = d_reads.clone(memory_format=torch.contiguous_format)
+        d_psi = d_psi.contiguous()
         d_queries = memories.new_zeros(steps, rows, A)
-        d_hidden = memories.new_zeros(steps, rows, 2 * width)
+        d_hidden = memories.new_zeros(steps, rows, len(from_read))
         if triton_runs(v):
             from lib.layers import gpu_kernels as gpu
 
             d_v = v.new_zeros(rows, A)
-            state = memories, made, v, weight, from_read, psi
-            gradients = d_psi.contiguous(), d_reads, d_memory, d_queries, d_hidden, d_v
-            sizes = steps, rows, slots, width, A
-            gpu.launch(gpu.memory_backward, (rows,), *state, *gradients, *sizes, **gpu.memory_sizes(slots, width))
+            gradients = d_psi, d_reads, d_memory, d_queries, d_hidden, d_v
+            gpu.scan_memory(gpu.memory_backward, memories, made, v, weight, from_read, psi, *gradients)
             d_v = d_v.sum(0)
         else:
             d_v = torch.zeros_like(v)
-            _backward(made, memories, psi, v, weight, from_read, d_psi, d_reads, d_memory, d_queries, d_hidden, d_v)
+            steps_backward = memory_read_backward, memory_write_backward
+            read, write = steps_backward if compiled(v) else (_read_backward, _write_backward)
+            m, p, w, v_, dp, dr, dq, dh = seen(made, psi, memories, v, d_psi, d_reads, d_queries, d_hidden)
+            dm, dv = seen(d_memory, d_v)
+            for t in reversed(range(steps)):
+                if t < steps - 1:
+                    write(m[t], w[t], dm, dh[t + 1])
+                    d_reads[t].addmm_(d_hidden[t + 1], from_read)
+                read(m[t], v_, w[t], p[t], dp[t], dr[t], dq[t], dm, dv)
+                d_memory.flatten(0, 1).addmm_(made[t].flatten(0, 1), weight)
         d_weight = made.flatten(0, 2).T @ memories.flatten(0, 2)
         d_from_read = d_hidden[1:].flatten(0, 1).T @ reads[:-1].flatten(0, 1)
         return d_memory, d_queries, d_hidden, d_v, d_weight, d_from_read
-
-
-def _forward(made, memories, psi, reads, queries, from_hidden, v, weight, from_read) -> None:
-    """Fill made, memories (of which the first is there), psi and reads, step by step."""
-    seen = arrays if compiled(v) else _unchanged
-    read, write = (memory_read, memory_write) if compiled(v) else (_read, _write)
-    shared = torch.empty_like(from_hidden[0])
-    m, w, p, r, q, s, v = seen(made, memories, psi, reads, queries, shared, v)
-    for t in range(len(made)):
-        if t:
-            torch.addmm(from_hidden[t], reads[t - 1], from_read.T, out=shared)
-            write(m[t - 1], s, w[t - 1], w[t])
-        torch.mm(memories[t].flatten(0, 1), weight.T, out=made[t].flatten(0, 1))
-        read(m[t], q[t], v, w[t], p[t], r[t])
-
-
-def _backward(
-    made, memories, psi, v, weight, from_read, d_psi, d_reads, d_memory, d_queries, d_hidden, d_v
-) -> None:  # fmt: skip
-    """Put the gradients of `_forward` into made, d_memory, d_queries, d_hidden and d_v, from the last step."""
-    seen = arrays if compiled(v) else _unchanged
-    read, write = (memory_read_backward, memory_write_backward) if compiled(v) else (_read_backward, _write_backward)
-    m, w, p, v, dp, dr, dm, dq, dh, dv = seen(
-        made, memories, psi, v, d_psi, d_reads, d_memory, d_queries, d_hidden, d_v
-    )
-    for t in reversed(range(len(made))):
-        if t < len(made) - 1:
-            write(m[t], w[t], dm, dh[t + 1])
-            d_reads[t].addmm_(d_hidden[t + 1], from_read)
-        read(m[t], v, w[t], p[t], dp[t], dr[t], dq[t], dm, dv)
-        d_memory.flatten(0, 1).addmm_(made[t].flatten(0, 1), weight)
-
-
-def _unchanged(*tensors: Tensor) -> tuple[Tensor, ...]:
-    return tensors
 
 
 # ------------------------------------------------------- the steps of `lib.layers.kernels`, by PyTorch's operations
