@@ -129,7 +129,7 @@ def test_a_gpu_without_triton_or_too_old_for_it_says_so_once(monkeypatch, capsys
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
     kernels._has_triton.cache_clear()
     assert not kernels._has_triton(device) and not kernels._has_triton(device)
-    assert capsys.readouterr().err.count("compute capability 8.0, and this GPU has 7.5") == 1
+    assert capsys.readouterr().err.count("compute capability 8.0, and it has 7.5") == 1
     monkeypatch.setattr(kernels, "find_spec", lambda name: None)
     kernels._has_triton.cache_clear()
     assert not kernels._has_triton(device) and "Triton is not installed" in capsys.readouterr().err

@@ -725,16 +725,13 @@ def triton_runs(values: Tensor) -> bool:
 @cache
 def _has_triton(device: torch.device) -> bool:
     """Whether Triton compiles for a GPU; if not, say so once."""
+    slow = "Mem2Mem's loops over words start their operations one by one on this GPU"
     major, minor = torch.cuda.get_device_capability(device)
     if find_spec("triton") is None:
-        say_once(
-            "Triton is not installed: Mem2Mem's loops run on the GPU word by word, which takes several times as long"
-        )
+        say_once(f"{slow}: Triton is not installed")
         return False
     if major < 8:
-        say_once(
-            f"Triton's kernels need compute capability 8.0, and this GPU has {major}.{minor}: loops run word by word"
-        )
+        say_once(f"{slow}: Triton's kernels need compute capability 8.0, and it has {major}.{minor}")
         return False
     return True
 
