@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from lib.data.batch import Batch
 from lib.data.vocabulary import UNK
 from lib.layers.attention import Attention, full_precision
+from lib.layers.attentive_lstm import attentive_lstm
 from lib.layers.dropout import Dropout
 from lib.layers.gru import GRU, GatedGRU
 from lib.layers.lstm import LSTM
@@ -186,21 +187,13 @@ class ReadAgain(Summarizer):
         """
         source = per_hypothesis(state.source, len(tokens))
         words = self.dropout(self._embed(tokens, source, state))  # [R, T, e]
-        w, size = self.decoder, self.config.embedding
-        from_words = nn.functional.linear(words, w.weight_ih[:, :size], w.bias_ih + w.bias_hh).unbind(1)
-        hidden, cell = state.hidden, state.cell
-        outputs, attention = [], []
-        for gates in from_words:
-            beta, context = self._attend(hidden, state)
-            gates = gates + context @ w.weight_ih[:, size:].T + hidden @ w.weight_hh.T
-            i, f, g, o = gates.chunk(4, -1)
-            cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
-            hidden = o.sigmoid() * cell.tanh()
-            outputs.append(hidden)
-            attention.append(beta)
-        output = self.dropout(torch.stack(outputs, 1))  # [R, T, d]
-        made = ReadAgainOutput(output, self._copy_scores(output, state), torch.stack(attention, 1), source)
-        return made, replace(state, hidden=hidden, cell=cell)
+        start = state.hidden, state.cell
+        hidden, cell, beta = attentive_lstm(
+            words, start, state.keys, state.words, state.mask, self.attention, self.decoder
+        )
+        output = self.dropout(hidden)  # [R, T, d]
+        made = ReadAgainOutput(output, self._copy_scores(output, state), beta, source)
+        return made, replace(state, hidden=hidden[:, -1], cell=cell)
 
     def _embed(self, tokens: Tensor, source: Tensor, state: ReadAgainState) -> Tensor:
         """Equation 15: words of Y from its table, others from where they first stand in the source: [R, T, e]."""
@@ -212,12 +205,6 @@ class ReadAgain(Summarizer):
         document = per_hypothesis(torch.arange(len(state.source), device=tokens.device), len(tokens))
         copied = state.embedded[document[:, None], same.int().argmax(-1)]  # argmax: the first of the largest
         return copied.where((~known & same.any(-1))[..., None], words)
-
-    def _attend(self, hidden: Tensor, state: ReadAgainState) -> tuple[Tensor, Tensor]:
-        """Equations 13 and 14: beta [R, N] and the context [R, d] of the state before, [R, d]."""
-        queries = per_document(self.attention.project_queries(hidden), len(state.words))  # [B, K, d]
-        beta = self.attention(queries, state.keys, state.mask)  # [B, K, N]
-        return beta.flatten(0, 1), (beta.to(hidden.dtype) @ state.words).flatten(0, 1)
 
     def _copy_scores(self, output: Tensor, state: ReadAgainState) -> Tensor:
         """Equation 16: k [R, T, N]."""
