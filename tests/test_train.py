@@ -471,6 +471,24 @@ def test_only_the_first_of_several_processes_writes(planted_corpus, tmp_path, mo
     assert training._agreed(False, 2) is False and said == [([False], 0)], "what the first one says"
 
 
+def test_a_broken_loss_of_one_process_stops_all(planted_corpus, tmp_path, monkeypatch):
+    """The first by steps: it has broken the weights of the others, whose own losses were finite or came later."""
+    folder, cpu = tmp_path, torch.device("cpu")
+    loop = training._Loop(MEM2MEM, model(), planted_corpus, CONFIG, folder, 0, 2, cpu, False)
+    other: list = [(5, "d5, d6", float("nan"))]
+    monkeypatch.setattr(training.Process, "gather", lambda self, own: [*own, other])
+    for losses in ([1.0, 2.0], [1.0, float("inf")]):
+        loop.unchecked = [training._Loss(4 + 2 * i, ["d1"], torch.tensor(x)) for i, x in enumerate(losses)]
+        with pytest.raises(
+            training.NonFiniteLossError, match="the loss is nan at step 5, documents d5, d6; the last"
+        ):
+            loop._check_unchecked()
+    other.clear()
+    loop.unchecked = [training._Loss(4, ["d1"], torch.tensor(1.0))]
+    loop._check_unchecked()
+    assert loop.unchecked == []
+
+
 def test_processes_share_out_the_parts_of_a_batch():
     """None has parts larger than a process alone, nor more of them than it takes."""
     batch = np.arange(105)

@@ -1,6 +1,7 @@
 """Training: one plain loop, for a page and for the command line (`lib.train`)."""
 
 import json
+import math
 import platform
 import sys
 import time
@@ -204,6 +205,15 @@ class NonFiniteLossError(CompanionError, FloatingPointError):
 
 
 @dataclass(frozen=True)
+class _Loss:
+    """The loss of some documents, on their device."""
+
+    step: int
+    ids: list[str]
+    value: torch.Tensor  # []
+
+
+@dataclass(frozen=True)
 class _Part:
     """Documents of an update that one process computes at once."""
 
@@ -236,6 +246,7 @@ class _Loop:
         self.threads = threads_on(device) if world == 1 else 1
         self.parameters = sum(p.numel() for p in model.parameters())
         self.step, self.best, self.rises = 0, float("inf"), 0
+        self.unchecked: list[_Loss] = []  # on a GPU, of the updates since the last check
 
     # ------------------------------------------------------------------------------------- start and resume
 
@@ -315,15 +326,21 @@ class _Loop:
                 losses = self._step(model, parts)
                 bar.set_description("training", refresh=False)
                 bar.update()
-                if self.step % self.config.log_every == 0 or self.step == self.total:
+                ends = self.step == self.total
+                logs, validates, saves = (
+                    ends or self.step % every == 0
+                    for every in (self.config.log_every, self.validate_every, self.config.save_every)
+                )
+                if logs or validates or saves:
+                    self._check_unchecked()
+                if logs:
                     values = self._mean(losses)
                     bar.set_postfix_str(f"loss {values['loss']:.3f}", refresh=False)
                     seconds = round(time.perf_counter() - started, 3)
                     self._log({"step": self.step, "split": "train", **values, "seconds": seconds})
-                if self.step % self.validate_every == 0 or self.step == self.total:
+                if validates:
                     self._validate()
-                    self._save("last")
-                elif self.step % self.config.save_every == 0:
+                if validates or saves:
                     self._save("last")
         bar.close()
 
@@ -384,12 +401,33 @@ class _Loop:
         batch = (self._batch(documents) if batch is None else batch).to(self.device)
         with self._autocast():
             losses = model(batch)
-        if not torch.isfinite(losses["loss"]):
+        loss = _Loss(self.step + 1, batch.ids, losses["loss"].detach())
+        if self.device.type == "cpu":
+            self._check([loss])
+        else:  # would have to be waited for
+            self.unchecked.append(loss)
+        return losses
+
+    def _check(self, losses: list[_Loss], process: Process = ALONE) -> None:
+        """Raise NonFiniteLossError for the first of some losses, in the order of their steps, that is not finite, in
+        any of the processes that call this together."""
+        values = torch.stack([loss.value for loss in losses]).tolist()
+        broken = [(loss, value) for loss, value in zip(losses, values) if not math.isfinite(value)]
+        own = [(loss.step, ", ".join(loss.ids), value) for loss, value in broken[:1]]
+        found = [first for firsts in process.gather([own]) for first in firsts]
+        if found:
+            step, ids, value = min(found)
             raise NonFiniteLossError(
-                f"the loss is {losses['loss'].item()} at step {self.step + 1}, documents {', '.join(batch.ids)}; "
+                f"the loss is {value} at step {step}, documents {ids}; "
                 f"the last checkpoint in {self.folder} is from before. Try a lower learning rate."
             )
-        return losses
+
+    def _check_unchecked(self) -> None:
+        """Check all losses since the last check. Processes do so together: gradients that are not finite in one of
+        them break the weights of all, and none may save those."""
+        losses, self.unchecked = self.unchecked, []
+        if losses:
+            self._check(losses, Process(self.rank, self.world))
 
     def _autocast(self):
         return torch.autocast(self.device.type, torch.bfloat16) if self.config.bf16 else nullcontext()
