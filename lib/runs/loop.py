@@ -61,6 +61,11 @@ from lib.system.threads import batches_ahead, in_threads, made_ahead, threads_on
 
 # Parameters times source words of a batch from which threads pay: less is mostly Python, which one at a time can run.
 WORTH_SHARING = 2e9
+# Source words of a part of an update, padding counted in, where a run leaves the parts to a CPU: as many as the
+# hierarchical transformer's authors compute at once.
+PART_WORDS = 10_500
+# The share of a GPU's memory that a part may fill: the rest is for fragments, and for a later epoch's longer updates.
+FILLED = 0.8
 
 
 def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
@@ -105,10 +110,10 @@ def train(
         loop = _Loop(recipe, model.to(place), corpus, config, Path(output), rank, world, place, progress)
         try:
             Path(output).mkdir(parents=True, exist_ok=True)
-            with _held(Path(output), rank, world):
+            precision = float32_products(config.matmul_precision)
+            with _held(Path(output), rank, world), precision, attention_of_many_lengths():
                 loop.start(resume)
-                with float32_products(config.matmul_precision), attention_of_many_lengths():
-                    loop.run()
+                loop.run()
         except OSError as error:
             raise RunError(f"{of_the_system(error, output)}. {progress_of(output)}".rstrip()) from error
     return Run(Path(output), loop.record, model, corpus.encoder, recipe.decode)
@@ -247,6 +252,9 @@ class _Loop:
         self.parameters = sum(p.numel() for p in model.parameters())
         self.step, self.best, self.rises = 0, float("inf"), 0
         self.unchecked: list[_Loss] = []  # on a GPU, of the updates since the last check
+        longest = int(corpus["train"].source_lengths.max())
+        words = min(config.batch_tokens or sys.maxsize, self.sampler.batch_size * longest)  # of an update, at most
+        self.parts = config.accumulate or -(-words // PART_WORDS)
 
     # ------------------------------------------------------------------------------------- start and resume
 
@@ -254,15 +262,19 @@ class _Loop:
         torch.manual_seed(self.config.seed)
         check_output(self.folder, resume)
         stored = self.folder / "config.json"
-        if stored.exists():
-            self._check_same(read_config(self.folder))
+        before = read_config(self.folder) if stored.exists() else {}
+        if before:
+            self._check_same(before)
             if (self.folder / "last.safetensors").exists():
                 self._load()
         wait_for_all(self.world)
+        self.record["made_with"] = _made_with(self.model, self.corpus)
+        if self.config.accumulate is None:
+            self._choose_parts(before.get("made_with", {}))
+            self.record["made_with"]["parts"] = self.parts
         if self.rank == 0:
             remove_leftovers(self.folder)
             self.corpus.encoder.save(self.folder)
-            self.record["made_with"] = _made_with(self.model, self.corpus)
             write_json(stored, self.record)
             keep = [m for m in read_metrics(self.folder) if m["step"] <= self.step]
             write_whole(self.folder / "metrics.jsonl", "".join(json.dumps(m) + "\n" for m in keep))
@@ -270,6 +282,50 @@ class _Loop:
             self._save("last")
         wait_for_all(self.world)
         self.rises = self._rises()
+
+    def _choose_parts(self, before: dict) -> None:
+        """Let the device's memory decide in how many parts an update is computed. before: what the run was made with
+        so far."""
+        if self.step == self.total:  # finished: nothing is computed any more
+            self.parts = before.get("parts", self.parts)
+            return
+        if self.device.type == "cuda":
+            self.parts = self._parts_by_memory()
+        if self.progress:
+            print(f"an update is computed in {self.parts} parts; --accumulate takes another number", file=sys.stderr)
+
+    def _parts_by_memory(self) -> int:
+        """The fewest parts of an update that fit into the GPU's memory, the same number in all processes."""
+        memory = torch.cuda.get_device_properties(self.device).total_memory
+        parts = -(-self.parts // self.world) * self.world  # as `_parts` shares them out
+        own = parts_that_fit(*self._measured(parts), parts, memory)
+        return max(Process(self.rank, self.world).gather([own]))
+
+    def _measured(self, parts: int) -> tuple[int, int]:
+        """Bytes of a GPU at the height of the largest of an update's `parts`, and those of them that are there
+        without the part: weights, their gradients and what the optimizer keeps.
+
+        The part is computed, and nothing remains of it. It is of the first epoch's update with the most padded words.
+        """
+        lengths = self.corpus["train"].source_lengths
+
+        def padded(documents: np.ndarray) -> int:
+            return len(documents) * int(lengths[documents].max())
+
+        update = max(self.sampler.epoch(0), key=padded)
+        largest = max(_parts(update, parts, self.rank, self.world), key=padded)
+        torch.cuda.reset_peak_memory_stats(self.device)
+        rest = torch.cuda.memory_allocated(self.device)
+        with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
+            self._backward(self.model.train(), _Part(largest, 1.0, None))
+        peak = torch.cuda.max_memory_allocated(self.device)
+        self.model.zero_grad(set_to_none=True)
+        self.unchecked.clear()
+        torch.cuda.empty_cache()
+        # not there yet: gradients, and two moments of an optimizer that has not made a step
+        weights = sum(p.numel() * p.element_size() for p in self.model.parameters())
+        later = weights if self.optimizer.state else 3 * weights
+        return peak + later, rest + later
 
     def _check_same(self, stored: dict) -> None:
         """A stored run may be continued to more steps, with its corpus in another place; all else must be equal."""
@@ -347,7 +403,7 @@ class _Loop:
     def _update(self, step: int, made: bool = False) -> list[_Part]:
         """What this process computes of an update, with its batches where they are to be `made`."""
         documents = self.sampler.batch(step)
-        parts, whole = _parts(documents, self.config.accumulate, self.rank, self.world), self._size(documents)
+        parts, whole = _parts(documents, self.parts, self.rank, self.world), self._size(documents)
         shares = [self.world * self._size(part) / whole for part in parts]
         return [_Part(*pair, self._batch(pair[0]) if made else None) for pair in zip(parts, shares)]
 
@@ -454,8 +510,8 @@ class _Loop:
 
     def _limits(self) -> tuple[int, int | None]:
         """Documents and source words of a batch in validation, at most: those of a part of one in training."""
-        parts, tokens = self.config.accumulate, self.config.batch_tokens
-        return -(-self.config.batch_size // parts), tokens and tokens // parts
+        tokens = self.config.batch_tokens
+        return -(-self.config.batch_size // self.parts), tokens and tokens // self.parts
 
     def _rises(self) -> int:
         """The number of validations whose loss was higher than that of the one before; the one at the end of a run,
@@ -492,6 +548,18 @@ class _Loop:
         tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
         meta = {"step": self.step, "best": self.best, "loss": loss}
         write_whole(self.folder / f"{which}.safetensors", save(tensors, {"meta": json.dumps(meta)}))
+
+
+def parts_that_fit(peak: int, rest: int, parts: int, memory: int) -> int:
+    """The fewest parts of an update that fit into a share `FILLED` of `memory` bytes, where one of `parts` parts has
+    reached `peak` bytes and `rest` are there without it. What a part needs is in proportion to its size.
+
+    It is rounded up to a power of two, so that a small change of what is measured does not change the run. Where not
+    even the rest fits, the parts stay as many as they are.
+    """
+    room = FILLED * memory - rest
+    least = math.ceil((peak - rest) * parts / room) if room > 0 else parts
+    return 1 << (max(1, least) - 1).bit_length()
 
 
 def _parts(batch: np.ndarray, accumulate: int, rank: int, world: int) -> list[np.ndarray]:
