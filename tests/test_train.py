@@ -228,14 +228,21 @@ def test_parts_of_an_update_follow_from_a_gpus_memory(planted_corpus, tmp_path, 
 def test_a_part_is_measured_and_leaves_nothing(planted_corpus, tmp_path, monkeypatch):
     """The largest part of the update with the most padded words; afterwards the model, the random numbers and the
     losses to be checked are as before."""
-    corpus = replace(planted_corpus, splits={**planted_corpus.splits, "train": Split.of([
-        replace(d, source=d.source[: 3 * (1 + i % 5)], sentence_lengths=d.sentence_lengths[: 1 + i % 5])
-        for i, d in enumerate(planted_corpus["train"])
-    ])})  # fmt: skip
+    texts = [
+        replace(d, source=d.source[:n], sentence_lengths=np.array([n]))
+        for d, n in zip(planted_corpus["train"], [15 - 7 * i % 15 for i in range(20)])
+    ]
+    corpus = replace(planted_corpus, splits={**planted_corpus.splits, "train": Split.of(texts)})
     network = reader()  # with dropout
     loop = training._Loop(READ_AGAIN, network, corpus, CONFIG, tmp_path, 0, 1, torch.device("cpu"), False)
     computed, backward = [], loop._backward
-    monkeypatch.setattr(loop, "_backward", lambda model, part: computed.append(part) or backward(model, part))
+
+    def spy(model, part):
+        computed.append(part)
+        loop.unchecked.append(training._Loss(1, [], torch.tensor(0.0)))  # as on a GPU
+        return backward(model, part)
+
+    monkeypatch.setattr(loop, "_backward", spy)
     for name, value in {"memory_allocated": 1000, "max_memory_allocated": 5000}.items():
         monkeypatch.setattr(torch.cuda, name, lambda device, value=value: value)
     for name in ("reset_peak_memory_stats", "empty_cache"):
@@ -249,6 +256,7 @@ def test_a_part_is_measured_and_leaves_nothing(planted_corpus, tmp_path, monkeyp
     assert len(part.documents) * max(lengths[part.documents]) == max(map(max, widths)) > min(map(max, widths))
     assert all(torch.equal(before[name], p) for name, p in network.state_dict().items())
     assert torch.equal(drawn, torch.get_rng_state()) and all(p.grad is None for p in network.parameters())
+    assert loop.unchecked == []
     loop._step(network, loop._update(0))
     assert loop._measured(2)[1] == 1000 + weights, "the moments are there"
 
