@@ -7,7 +7,6 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import Batch
 from lib.data.vocabulary import UNK
@@ -16,7 +15,8 @@ from lib.layers.attentive_lstm import attentive_lstm
 from lib.layers.dropout import Dropout
 from lib.layers.gru import GRU, GatedGRU
 from lib.layers.lstm import LSTM
-from lib.layers.pointer import DecoderOutput, Mixture, joint_nll, places_of
+from lib.layers.pointer import DecoderOutput, Mixture, at_places, joint_nll
+from lib.layers.sequences import run_ragged
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import Summarizer, target_weights
 from lib.system.errors import InputError
@@ -174,9 +174,10 @@ class ReadAgain(Summarizer):
         again = torch.cat([sentences, first, shared[:, None].expand(-1, first.shape[1], -1)], -1)
         states, last = _run(self.second_read, again, mask)
         words = states.new_zeros(embedded.shape[0] * embedded.shape[1], states.shape[2])
-        words = words.index_copy(0, place[mask], states[mask]).view(*embedded.shape[:2], -1)
-        mean = last.new_zeros(len(counts), last.shape[1]).index_add(0, owner, last) / counts.to(last)[:, None]
-        return words, mean
+        words = words.index_copy(0, place.flatten()[rows.words], states.flatten(0, 1).index_select(0, rows.words))
+        words = words.view(*embedded.shape[:2], -1)
+        sums = last.new_zeros(len(counts), last.shape[1]).index_add(0, owner, last)
+        return words, sums / batch.sentence_mask.sum(1, keepdim=True)
 
     # ---------------------------------------------------------------------------------------------- decoder
 
@@ -199,7 +200,8 @@ class ReadAgain(Summarizer):
         """Equation 15: words of Y from its table, others from where they first stand in the source: [R, T, e]."""
         known = tokens < self.config.vocab_size
         words = self.target_embedding(tokens.where(known, UNK))
-        if state.embedded is None or known.all():
+        # On a CPU the rest is saved where it changes nothing; a GPU would be waited for, to see whether it does.
+        if state.embedded is None or (tokens.device.type == "cpu" and known.all()):
             return words
         same = source[:, None] == tokens[..., None]  # [R, T, N]
         document = per_hypothesis(torch.arange(len(state.source), device=tokens.device), len(tokens))
@@ -239,10 +241,11 @@ class ReadAgain(Summarizer):
 
     def nll(self, output: ReadAgainOutput, batch: Batch, state: ReadAgainState) -> Tensor:
         """Equation 18, as from `log_prob`, with less memory."""
-        layer, at = self.vocabulary, places_of(batch.target_mask)
-        weights, (target, copied) = target_weights(batch, output.copy.dtype), self._copied(output, batch.target)
-        rows = target[at], copied[at], output.copy.logsumexp(-1)[at], weights[at]
-        return joint_nll(output.features[at], layer.weight, layer.bias, *rows)
+        layer, weights = self.vocabulary, target_weights(batch, output.copy.dtype)
+        target, copied = self._copied(output, batch.target)
+        words = output.features, target, copied, output.copy.logsumexp(-1), weights
+        features, *rows = at_places(batch.target_places, *words)
+        return joint_nll(features, layer.weight, layer.bias, *rows)
 
     def mixture(self, output: ReadAgainOutput, state: ReadAgainState) -> Mixture:
         copy, layer = output.copy[:, -1], self.vocabulary
@@ -281,9 +284,7 @@ def _run(rnn: nn.Module, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 def _run_both_ways(rnn: nn.Module, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """States [B, N, d] of which half reads forwards and half backwards, and where each half ends [B, d]."""
-    packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
-    states, last = rnn(packed)
-    states, _ = pad_packed_sequence(states, batch_first=True, total_length=inputs.shape[1])
+    states, last = run_ragged(rnn, inputs, lengths)
     return states, last.transpose(0, 1).flatten(1)
 
 
