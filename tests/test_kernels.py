@@ -15,7 +15,6 @@ from lib.layers.coverage import _CompiledScan, _CoverageScan
 from lib.layers.dropout import Dropout
 from lib.layers.gru import GRU, GatedGRU, gru_scan
 from lib.layers.kernels import _rational_tanh, compiled, for_each_document
-from lib.layers.lstm import LSTM
 from lib.layers.pointer import Mixture, softmax_nll
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 
@@ -190,14 +189,11 @@ def test_additive_scores_are_the_reference():
 # ---------------------------------------------------------------------------------------------------------- GRUs
 
 
-THEIRS = {GRU: torch.nn.GRU, LSTM: torch.nn.LSTM}
-
-
 def outputs_and_gradients(layer, inputs, packed: bool, start=()):
     lengths = torch.tensor([3, 7, 2])
     read = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False) if packed else inputs
-    states, last = layer(read, *([start[0] if isinstance(layer, torch.nn.GRU) else tuple(start)] if start else []))
-    made = [states.data if packed else states, *([last] if torch.is_tensor(last) else last)]
+    states, last = layer(read, *start)
+    made = [states.data if packed else states, last]
     slopes = (torch.linspace(-1, 1, x.numel(), dtype=x.dtype).view_as(x) for x in made)
     total = sum((x * slope).sum() for x, slope in zip(made, slopes))
     return *made, *torch.autograd.grad(total, [inputs, *start, *layer.parameters()])
@@ -206,44 +202,25 @@ def outputs_and_gradients(layer, inputs, packed: bool, start=()):
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("started", [False, True])
-@pytest.mark.parametrize("kind", THEIRS)
-def test_recurrent_layers_are_pytorchs(kind, packed, bidirectional, started):
+def test_a_gru_is_pytorchs(packed, bidirectional, started):
     """States, last states and every gradient; sequences of different lengths in any order when packed."""
     torch.manual_seed(0)
-    ours = kind(5, 4, bidirectional).double()
-    theirs = THEIRS[kind](5, 4, batch_first=True, bidirectional=bidirectional).double()
+    ours = GRU(5, 4, bidirectional).double()
+    theirs = torch.nn.GRU(5, 4, batch_first=True, bidirectional=bidirectional).double()
     theirs.load_state_dict(ours.state_dict())
     inputs = torch.randn(3, 7, 5, dtype=torch.float64, requires_grad=True)
-    first = torch.randn(2, 1 + bidirectional, 3, 4, dtype=torch.float64, requires_grad=True).unbind()
-    start = first[: 2 if kind is LSTM else 1] if started else ()
+    start = [torch.randn(1 + bidirectional, 3, 4, dtype=torch.float64, requires_grad=True)] if started else []
     for a, b in zip(*(outputs_and_gradients(layer, inputs, packed, start) for layer in (ours, theirs)), strict=True):
         assert a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("learns", [False, True])
-def test_an_lstm_reads_the_same_word_by_word(learns):
-    """PyTorch's kernel reads the whole, the compiled one a word."""
+def test_a_sequence_that_is_in_no_batch():
     torch.manual_seed(0)
-    layer, inputs, start = LSTM(5, 4).double(), torch.randn(3, 7, 5).double(), torch.randn(2, 1, 3, 4).double()
-    with torch.set_grad_enabled(learns):
-        states, last = layer(inputs, tuple(start))
-        words, ends = [], tuple(start)
-        for word in inputs.split(1, 1):
-            found, ends = layer(word, ends)
-            words.append(found)
-    for a, b in zip((torch.cat(words, 1), *ends), (states, *last), strict=True):
-        assert torch.allclose(a, b, rtol=0, atol=1e-15)
-
-
-@pytest.mark.parametrize("kind", THEIRS)
-def test_a_sequence_that_is_in_no_batch(kind):
-    torch.manual_seed(0)
-    ours, theirs = kind(5, 4).double(), THEIRS[kind](5, 4, batch_first=True).double()
+    ours, theirs = GRU(5, 4).double(), torch.nn.GRU(5, 4, batch_first=True).double()
     theirs.load_state_dict(ours.state_dict())
     inputs, start = (torch.randn(n, d, dtype=torch.float64) for n, d in ((7, 5), (1, 4)))
-    given = (start, start.flip(1)) if kind is LSTM else start
-    for one, other in ((ours(inputs, given), theirs(inputs, given)), (ours(inputs), theirs(inputs))):
-        for a, b in zip((one[0], *one[1]), (other[0], *other[1]), strict=True):
+    for one, other in ((ours(inputs, start), theirs(inputs, start)), (ours(inputs), theirs(inputs))):
+        for a, b in zip(one, other, strict=True):
             assert a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=1e-13)
 
 
@@ -274,10 +251,9 @@ def test_the_kernels_of_the_gru_are_their_reference(monkeypatch):
         assert torch.allclose(a, b, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("kind", THEIRS)
-def test_recurrent_layers_in_single_precision_are_close(kind):
+def test_a_gru_in_single_precision_is_close():
     torch.manual_seed(0)
-    layer, exact = kind(20, 30, bidirectional=True), kind(20, 30, bidirectional=True).double()
+    layer, exact = GRU(20, 30, bidirectional=True), GRU(20, 30, bidirectional=True).double()
     exact.load_state_dict(layer.state_dict())
     inputs = torch.randn(3, 7, 20, requires_grad=True)
     ours = outputs_and_gradients(layer, inputs, False)
@@ -335,7 +311,7 @@ def compiled_code():
     weights_and_gradients(_CompiledScan, inputs, mask)
     x, alpha = (torch.randn(2, 3, 4, requires_grad=True) for _ in range(2))
     _CompiledScores.apply(x, alpha, x[0, 0], [3, 2]).sum().backward()
-    (GatedGRU(4, 4)(x, alpha) + GRU(4, 4)(x)[0] + LSTM(4, 4)(x[:, :1])[0]).sum().backward()
+    (GatedGRU(4, 4)(x, alpha) + GRU(4, 4)(x)[0]).sum().backward()
     model = Mem2Mem(Mem2MemConfig(50, embedding=6, hidden=8, bottleneck=5, slots=3, compression=4))
     leaves = torch.randn(2, 3, 8), torch.randn(2, 7, 8), torch.randn(2, 7, 16)
     model._fast_scan(*(leaf.requires_grad_() for leaf in leaves))[1].sum().backward()

@@ -13,7 +13,6 @@ from lib.layers.attention import Attention, _AdditiveScores, _CompiledScores
 from lib.layers.coverage import CoverageAttention, _CompiledScan, _CoverageScan
 from lib.layers.dropout import DRAWS, _Dropped, _DroppedSoftmax
 from lib.layers.gru import GRU, GatedGRU
-from lib.layers.lstm import LSTM
 from lib.layers.memory import memory_scan
 from lib.layers.pointer import GenerateOrCopy, Mixture, PointerOutput, joint_nll, softmax_nll
 from lib.layers.transformer import MultiHeadAttention
@@ -153,30 +152,26 @@ def test_attention_inside_rows(numbers, rows):
 
 @holds(
     40, numbers=numbers(), counts=st.lists(st.integers(1, 5), min_size=1, max_size=4),
-    sizes=st.tuples(WIDTHS, WIDTHS), kind=st.sampled_from([GRU, LSTM]),
-    bidirectional=st.booleans(), started=st.booleans(), packed=st.booleans(),
+    sizes=st.tuples(WIDTHS, WIDTHS), bidirectional=st.booleans(), started=st.booleans(), packed=st.booleans(),
 )  # fmt: skip
-def test_recurrent_layers(numbers, counts, sizes, kind, bidirectional, started, packed):
-    """GRU and LSTM: states, last states and all gradients are PyTorch's, of texts of any lengths, packed or not."""
-    theirs_of = torch.nn.GRU if kind is GRU else torch.nn.LSTM
-    ours = numbers.module(kind, *sizes, bidirectional)
+def test_recurrent_layers(numbers, counts, sizes, bidirectional, started, packed):
+    """GRU: states, last states and all gradients are PyTorch's, of texts of any lengths, packed or not."""
+    ours = numbers.module(GRU, *sizes, bidirectional)
     if numbers.kind == "extreme":
         torch.nn.init.normal_(ours.weight_hh_l0, std=3.0)
-    theirs = theirs_of(*sizes, batch_first=True, bidirectional=bidirectional).double()
+    theirs = torch.nn.GRU(*sizes, batch_first=True, bidirectional=bidirectional).double()
     theirs.load_state_dict(ours.state_dict())
     if not packed:
         counts = [max(counts)] * len(counts)
-    inputs, *start = numbers(
-        (len(counts), max(counts), sizes[0]), *[(1 + bidirectional, len(counts), sizes[1])] * (1 + (kind is LSTM))
-    )
-    start = [x.clamp(-1, 1) for x in start]  # no state is larger, and no word adds more to a cell
+    inputs, start = numbers((len(counts), max(counts), sizes[0]), (1 + bidirectional, len(counts), sizes[1]))
+    start = [start.clamp(-1, 1)]  # no state is larger
 
     def read(layer):
-        def states(x, *first):
+        def states(x, first):
             if packed:
                 x = pack_padded_sequence(x, torch.tensor(counts), batch_first=True, enforce_sorted=False)
-            made, last = layer(x, (first if kind is LSTM else first[0]) if started else None)
-            return [made.data if isinstance(made, PackedSequence) else made, *([last] if kind is GRU else last)]
+            made, last = layer(x, first if started else None)
+            return [made.data if isinstance(made, PackedSequence) else made, last]
 
         return states
 

@@ -1,10 +1,11 @@
 """GRUs that are compiled on a CPU: PyTorch's, and one whose update can be held back (Read-Again, 4 and 6)."""
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
 from lib.layers.kernels import compiled, gru_backward, gru_forward, seen
-from lib.layers.sequences import over_steps, slices
 
 
 class GRU(nn.GRU):
@@ -16,16 +17,40 @@ class GRU(nn.GRU):
         super().__init__(inputs, hidden, batch_first=True, bidirectional=bidirectional)
 
     def forward(self, inputs, hx: Tensor | None = None):
-        """States of [B, N, e] or of a packed sequence, and the last ones [directions, B, d]; hx: the first ones."""
+        """States of [B, N, e], [N, e] or of a packed sequence, and the last ones [directions, B, d]; hx: the first
+        ones."""
         if not compiled(self.weight_hh_l0):
             return super().forward(inputs, hx)
-        states, (last,) = over_steps(self, self._read, inputs, () if hx is None else (hx,))
-        return states, last
+        packed = isinstance(inputs, PackedSequence)
+        if not packed and inputs.dim() == 2:  # one sequence, not in a batch
+            states, last = self(inputs[None], None if hx is None else hx[:, None])
+            return states[0], last[:, 0]
+        if packed:
+            words, sizes, order, back = inputs.data, inputs.batch_sizes.tolist(), *inputs[2:]
+        else:
+            words, sizes, order, back = (
+                inputs.transpose(0, 1).flatten(0, 1),
+                [len(inputs)] * inputs.shape[1],
+                None,
+                None,
+            )
+        if hx is None:
+            hx = words.new_zeros(len(self.all_weights), sizes[0], self.hidden_size)
+        directions = [self._read(words, sizes, start, i) for i, start in enumerate(_ordered(hx, order))]
+        states = torch.cat([states for states, _ in directions], -1)
+        last = _ordered(torch.stack([last for _, last in directions]), back)
+        if packed:
+            return PackedSequence(states, inputs.batch_sizes, order, back), last
+        return states.unflatten(0, (len(sizes), sizes[0])).transpose(0, 1), last
 
-    def _read(self, words: Tensor, sizes: list[int], start: list[Tensor], direction: int) -> tuple[Tensor, ...]:
+    def _read(self, words: Tensor, sizes: list[int], start: Tensor, direction: int) -> tuple[Tensor, Tensor]:
         weight_ih, weight, bias_ih, bias = self.all_weights[direction]
         projected = nn.functional.linear(words, weight_ih, bias_ih)  # all words at once: [W, 3d]
-        return gru_scan(projected, None, start[0], weight, bias, sizes, direction == 1)
+        return gru_scan(projected, None, start, weight, bias, sizes, direction == 1)
+
+
+def _ordered(states: Tensor, order: Tensor | None) -> Tensor:
+    return states if order is None else states.index_select(1, order)
 
 
 class GatedGRU(nn.Module):
@@ -65,7 +90,9 @@ def gru_scan(
     """
     with torch.autocast(weight.device.type, enabled=False):
         inputs = (None if x is None else x.to(weight.dtype) for x in (projected, alpha, start))
-        return _Scan.apply(*inputs, weight, bias, slices(sizes, backwards))
+        ends = np.cumsum(sizes).tolist()
+        steps = [slice(end - size, end) for size, end in zip(sizes, ends)]
+        return _Scan.apply(*inputs, weight, bias, steps[::-1] if backwards else steps)
 
 
 class _Scan(torch.autograd.Function):

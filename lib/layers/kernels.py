@@ -363,51 +363,6 @@ def gru_backward(d_states, alpha, previous, activations, d_hidden, d_projected, 
             dg[i], dg[width + i], dg[2 * width + i] = dr[i], dz[i], dn[i] * r[i]
 
 
-@_kernel
-def lstm_forward(projected, before, hidden, cell, previous, activations, states):
-    """One step of n sequences: gates [n, 4d] of the words and of the states before. `hidden` and `cell` [n, d] become
-    the new ones, `states` gets the new hidden one as well; `previous` gets the old one, and `activations` [n, 6, d]
-    i, f, g, o, the old cell and the tanh of the new one."""
-    _apart()
-    for b in range(len(hidden)):
-        width, x, y, h, c, k = hidden.shape[1], projected[b], before[b], hidden[b], cell[b], activations[b]
-        i, f, g, o, old, squashed = k[0], k[1], k[2], k[3], k[4], k[5]
-        for j in range(width):
-            i[j] = _sigmoid(x[j] + y[j])
-        for j in range(width):
-            f[j] = _sigmoid(x[width + j] + y[width + j])
-        for j in range(width):
-            g[j] = _tanh(x[2 * width + j] + y[2 * width + j])
-        for j in range(width):
-            o[j] = _sigmoid(x[3 * width + j] + y[3 * width + j])
-        previous[b], old[:] = h, c
-        for j in range(width):
-            c[j] = f[j] * old[j] + i[j] * g[j]
-            squashed[j] = _tanh(c[j])
-            h[j] = o[j] * squashed[j]
-        states[b] = h
-
-
-@_kernel
-def lstm_backward(d_states, activations, d_hidden, d_cell, d_gates):
-    """Gradients of `lstm_forward`: d_hidden [n, d] is of the new state; d_cell becomes that of the old cell, and
-    d_gates [n, 4d] is written."""
-    _apart()
-    for b in range(len(d_hidden)):
-        width, k, dh, dc, d = d_hidden.shape[1], activations[b], d_hidden[b], d_cell[b], d_gates[b]
-        i, f, g, o, old, squashed = k[0], k[1], k[2], k[3], k[4], k[5]
-        di, df, dg, do = d[:width], d[width : 2 * width], d[2 * width : 3 * width], d[3 * width :]
-        for j in range(width):
-            new = dh[j] + d_states[b, j]
-            do[j] = new * squashed[j] * (o[j] - o[j] * o[j])
-            new *= o[j]
-            new += dc[j] - new * squashed[j] * squashed[j]
-            di[j] = new * g[j] * (i[j] - i[j] * i[j])
-            df[j] = new * old[j] * (f[j] - f[j] * f[j])
-            dg[j] = new * i[j] - new * i[j] * g[j] * g[j]
-            dc[j] = new * f[j]
-
-
 # ---------------------------------------------------------------------------------------------------- vocabulary
 
 LANES = 256  # numbers whose maxima are kept apart, so that looking for the largest becomes vector instructions

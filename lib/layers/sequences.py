@@ -1,6 +1,5 @@
-"""Sequences that a recurrent layer reads step by step, whichever way they come: padded, packed, or one alone."""
+"""Rows of words that a recurrent layer reads without their padding."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,40 +48,3 @@ def run_ragged(layer: nn.Module, values: Tensor, lengths: Tensor, backwards: boo
     outputs, last = layer(packed.sequence(values.flatten(0, 1).index_select(0, packed.words)))
     padded = outputs.data.new_zeros(rows * width, outputs.data.shape[1])
     return padded.index_copy(0, packed.words, outputs.data).unflatten(0, (rows, width)), last
-
-
-def over_steps(
-    layer: nn.RNNBase, read: Callable[..., tuple[Tensor, ...]], inputs: Any, start: Sequence[Tensor]
-) -> tuple[Any, tuple[Tensor, ...]]:
-    """Results of `torch.nn.GRU` and `torch.nn.LSTM` for `inputs`: states in their form, and the last ones.
-
-    inputs: [B, N, e], [N, e], or packed. start: the first states, each [directions, B, d]; none: zeros.
-    read: of the words [W, e], which stand step after step, how many there are at each step, the direction's first
-    states [n, d] and the direction: states [W, d] and the last ones [n, d].
-    """
-    if not isinstance(inputs, PackedSequence) and inputs.dim() == 2:  # one sequence, not in a batch
-        states, last = over_steps(layer, read, inputs[None], [x[:, None] for x in start])
-        return states[0], tuple(x[:, 0] for x in last)
-    if isinstance(inputs, PackedSequence):
-        words, sizes, order, back = inputs.data, inputs.batch_sizes.tolist(), *inputs[2:]
-    else:
-        words, sizes, order, back = inputs.transpose(0, 1).flatten(0, 1), [len(inputs)] * inputs.shape[1], None, None
-    zeros = words.new_zeros(len(layer.all_weights), sizes[0], layer.hidden_size)
-    start = [_ordered(x, order) for x in start] or [zeros] * (2 if layer.mode == "LSTM" else 1)
-    made = [read(words, sizes, [x[i] for x in start], i) for i in range(len(zeros))]
-    states = torch.cat([found for found, *_ in made], -1)
-    last = tuple(_ordered(torch.stack(found), back) for found in zip(*(found for _, *found in made)))
-    if isinstance(inputs, PackedSequence):
-        return PackedSequence(states, inputs.batch_sizes, order, back), last
-    return states.unflatten(0, (len(sizes), sizes[0])).transpose(0, 1), last
-
-
-def _ordered(states: Tensor, order: Tensor | None) -> Tensor:
-    return states if order is None else states.index_select(1, order)
-
-
-def slices(sizes: Sequence[int], backwards: bool = False) -> list[slice]:
-    """Slices of the words of each step; `backwards`: the last step first."""
-    ends = torch.tensor(sizes).cumsum(0).tolist()
-    steps = [slice(end - size, end) for size, end in zip(sizes, ends)]
-    return steps[::-1] if backwards else steps
