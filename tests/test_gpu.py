@@ -199,16 +199,25 @@ case = Small("read_again", "paper", ("gigaword",))
 one = plan.count(case, 1)
 Small.parts = 2
 two = plan.count(case, 1)
-print(one["launches"], two["launches"], two["parts"])
+Small.parts, plan.WORDS_AT_ONCE = None, 2 * case.source  # two documents at once are counted, and four fit
+memory = plan.count(case, 1)
+print(one["launches"], two["launches"], two["parts"], memory["launches"], memory["parts"])
 """
 
 
 def test_parts_of_an_update_are_counted_as_often_as_there_are():
-    """Of four documents in two parts: forward and backward twice, the optimizer once."""
+    """Of four documents in two parts: forward and backward twice, the optimizer once. Where a preset names no parts,
+    all that fit into memory are one."""
     done = in_a_process("-c", PARTS + LEAVING)
     assert done.returncode == 0, done.stderr
-    one, two, parts = map(int, done.stdout.split())
+    one, two, parts, by_memory, parts_by_memory = map(int, done.stdout.split())
     assert parts == 2 and 1.8 * one < two < 2 * one
+    assert parts_by_memory == 1 and by_memory == pytest.approx(one, rel=0.02)
+
+
+def test_as_few_parts_as_fit_into_memory():
+    assert plan.parts_on(peak=30, rest=10, parts=1, memory=100) == 1
+    assert plan.parts_on(peak=30, rest=10, parts=8, memory=100) == 4, "160 bytes in parts of 40, and 10: at most 80"
 
 
 # --------------------------------------------------------------------------------------------------------- pieces

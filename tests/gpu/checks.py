@@ -333,7 +333,9 @@ def results(found: dict[str, dict], planned: dict, device: str) -> dict:
     for name, made in kinds.get("step", {}).items():
         counted = planned["rows"][made["case"]]["by_processes"]["1"]
         precision = name.rpartition("/")[2]
+        known = gpu and precision != "bf16"
         made["planned_gb"] = counted["peak_bytes"] / 1e9
-        made["planned_seconds"] = step_seconds(counted, gpu, precision) if gpu and precision != "bf16" else None
+        made["planned_seconds"] = step_seconds(counted, gpu, precision) if known else None
+        made["floor_seconds"] = counted["work"][gpu][precision] if known else None
     failed = [name for name, made in found.items() if not made["ok"]]
     return {"device": device, "torch": torch.__version__, "failed": failed, "kinds": kinds}

@@ -129,9 +129,9 @@ def of_results(results: dict, left: list[str]) -> str:
 
 def of_measured(results: dict) -> dict[str, Table]:
     """The tables of what a GPU has shown that stand in a text, by their names."""
-    kinds, on = results["kinds"], f"on an {results['device'].removeprefix('NVIDIA ')}"
-    columns = ["float32", "TF32", "bfloat16", "planned", "measured / planned", "the GPU computes", "memory",
-               "planned memory", "whole training"]  # fmt: skip
+    kinds, on = results["kinds"], f"on an {results['device'].removeprefix('NVIDIA ')}{results.get('note', '')}"
+    columns = ["float32", "TF32", "bfloat16", "planned", "measured / planned", "measured / floor", "the GPU computes",
+               "memory", "planned memory", "whole training"]  # fmt: skip
     papers = dict.fromkeys(name.partition("/")[0] for name in kinds["step"])
     lines = {PAPERS[paper].title: _of_paper(paper, kinds) for paper in papers}
     made = {
@@ -152,7 +152,8 @@ def _of_paper(paper: str, kinds: dict[str, dict]) -> list[str]:
     memory = [f"{row[key]:.1f} GB" for key in ("memory_gb", "planned_gb")]
     case = PAPER_CASES[paper]
     hours = f"{case.updates(case.corpora[0]) * measured / 3600:.0f} hours"
-    return [*times, f"{planned:.3f} s", f"{measured / planned:.1f}", busy, *memory, hours]
+    ratios = [f"{measured / planned:.1f}", f"{measured / row['floor_seconds']:.0f}"]
+    return [*times, f"{planned:.3f} s", *ratios, busy, *memory, hours]
 
 
 def _table(title: str, columns: list[str], lines: Mapping[str, list[str]]) -> str:
@@ -210,13 +211,16 @@ def _steps(made: dict[str, dict]) -> str:
     lines = {}
     for name, row in made.items():
         if "left out" in row:
-            lines[name] = [row["left out"], "", "", "", ""]
+            lines[name] = [row["left out"], *[""] * 5]
             continue
-        planned, memory = row["planned_seconds"], row["memory_gb"]
-        beside = [f"{planned:.3f} s", f"{row['seconds'] / planned:.1f}"] if planned else ["", ""]
+        planned, memory, seconds = row["planned_seconds"], row["memory_gb"], row["seconds"]
+        beside = ["", "", ""]
+        if planned:
+            beside = [f"{planned:.3f} s", f"{seconds / planned:.1f}", f"{seconds / row['floor_seconds']:.0f}"]
         used = f"{memory:.1f} GB" if memory else ""
-        lines[name] = [f"{row['seconds']:.3f} s", *beside, used, f"{row['planned_gb']:.1f} GB"]
-    return _table("An update", ["measured", "planned", "measured / planned", "memory", "planned memory"], lines)
+        lines[name] = [f"{seconds:.3f} s", *beside, used, f"{row['planned_gb']:.1f} GB"]
+    columns = ["measured", "planned", "measured / planned", "measured / floor", "memory", "planned memory"]
+    return _table("An update", columns, lines)
 
 
 def _lengths(made: dict[str, dict]) -> str:
