@@ -3,23 +3,28 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import time
 from itertools import count
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from lib.results.kept import kept_table
 from lib.runs import loop
+from lib.runs.folder import load_tensors, read_meta
 from lib.system.errors import InputError
 from lib.system.files import project_root
-from tests.gpu import checks, pieces, plan, tables
-from tests.gpu.__main__ import MEASURED, PLAN
+from tests.gpu import card, checks, pieces, plan, tables
 from tests.gpu.cases import CASES, CORPORA, PAPER_CASES
+from tests.gpu.checks import MEASURED
 from tests.gpu.machines import GPUS, LAUNCH
 from tests.gpu.pieces import chosen, do, do_here, finished, path_of
+from tests.gpu.plan import PLAN
 
 ROOT = project_root()
 
@@ -249,11 +254,54 @@ def test_a_finished_piece_is_not_done_again(tmp_path):
 
 def test_what_has_failed_is_done_again(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(pieces, "_in_a_process", lambda names, device, folder: asked.append(names))
+    monkeypatch.setattr(pieces, "_in_a_process", lambda names, *_: asked.append(names))
     for name, ok in {"step/x": True, "step/y": False}.items():
         do_here([name], {name: lambda device, ok=ok: {"ok": ok}}, "cpu", tmp_path)
     assert do(["step/x", "step/y", "step/z"], "cpu", tmp_path) == ["step/z"], "y has a result, if a bad one"
     assert asked == [["step/y", "step/z"]]
+
+
+def test_no_piece_begins_when_its_time_is_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "_in_a_process", lambda *_: pytest.fail("it was begun"))
+    assert do(["step/x"], "cpu", tmp_path, until=time.monotonic() - 1) == ["step/x"]
+
+
+# ----------------------------------------------------------------------------------------------- a prepared card
+
+
+@pytest.mark.long
+def test_a_training_goes_on_on_another_card(tmp_path, monkeypatch, capsys):
+    """Of a tiny corpus: prepared, trained for some updates, and on from the files that came back."""
+    here, there, out = (tmp_path / name for name in ("here", "there", "out"))
+    monkeypatch.setattr(card, "TRAINED", {"mem2mem": ("--save-every", "2", "--steps", "2")})
+    monkeypatch.setattr(card, "PART", 100_000)
+    card.prepare(here, "pmc-sample", documents=20, held_out=2, preset="demo")
+    shutil.copytree(here, there)
+    assert card.card(here, out, 5, ["train"], "cpu") == [] and "all was reached" in capsys.readouterr().out
+    assert (
+        len(list(out.glob("mem2mem.tar.*"))) > 1 and "| mem2mem, update 2, val |" in (out / "results.md").read_text()
+    )
+
+    shutil.copytree(out, there / "back")
+    monkeypatch.setattr(card, "TRAINED", {"mem2mem": ("--save-every", "2", "--steps", "3")})
+    assert card.card(there, out, 5, ["train"], "cpu") == []
+    assert read_meta(there / "runs" / "mem2mem" / "last.safetensors")["step"] == 3
+    assert card.card(there, out, 0, ["train"], "cpu") == ["the end of mem2mem's training"]
+
+
+def test_what_comes_back_of_a_run_is_its_weights_as_float16(tmp_path):
+    run, out, again = (tmp_path / name for name in ("run", "out", "again"))
+    run.mkdir(), out.mkdir()
+    weights = {"model.w": torch.tensor([[1 / 3, 1.0]])}
+    state = {**weights, "optimizer.0.exp_avg": torch.ones(1, 2), "random": torch.get_rng_state()}
+    save_file(state, run / "last.safetensors", {"meta": json.dumps({"step": 7, "best": 1.0, "loss": None})})
+    (run / "metrics.jsonl").write_text('{"step": 7, "split": "train", "loss": 2.0}\n')
+    card.pack(run, out)
+    card.join(sorted(out.iterdir()), again)
+    joined = load_tensors(again / "last.safetensors")
+    assert joined.keys() == {"model.w", "random"} and read_meta(again / "last.safetensors")["step"] == 7
+    assert torch.equal(joined["model.w"], weights["model.w"].half().float())
+    assert card.last_losses(again)[0]["loss"] == 2.0
 
 
 # --------------------------------------------------------------------------------------------------------- checks

@@ -4,12 +4,13 @@
     python -m tests.gpu run                    # on a GPU: are the models the CPU's, how fast, how much memory
     python -m tests.gpu run --device pretend   # the same pieces, tried without a GPU
     python -m tests.gpu run 'step/*' --list    # what there is
+    python -m tests.gpu prepare --corpus FOLDER        # without a GPU: write what the next command needs
+    python -m tests.gpu card --minutes 9 --out FOLDER  # on a GPU for some minutes, without a network
 
-Both work in pieces, in the folder `runs/gpu`: a run that was stopped goes on where it was. `--keep` writes
+All work in pieces, in the folder `runs/gpu`: a run that was stopped goes on where it was. `--keep` writes
 `tests/gpu/plan.json` or `measured.json`, and the tables of docs/gpu.md.
 """
 
-import json
 import sys
 from pathlib import Path
 
@@ -18,13 +19,15 @@ import torch
 from lib.papers.paper import slug
 from lib.results.kept import render
 from lib.system.command_line import command_parser, plain_errors
+from lib.system.errors import InputError
 from lib.system.files import project_root, write_json, write_whole
-from tests.gpu import checks, plan, tables
+from tests.gpu import card, checks, plan, tables
+from tests.gpu.checks import MEASURED
 from tests.gpu.pieces import chosen, do, do_here, finished
 from tests.gpu.places import DEVICES, called
+from tests.gpu.plan import PLAN
 
 FOLDER = project_root() / "runs" / "gpu"
-PLAN, MEASURED = (Path(__file__).parent / name for name in ("plan.json", "measured.json"))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,9 +40,35 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_argument("--folder", type=Path, default=FOLDER, help="where pieces are written")
         command.add_argument("--list", action="store_true", help="name the pieces, and do nothing")
         command.add_argument("--keep", action="store_true", help="put what was found into the texts")
+    command = commands.add_parser("prepare")
+    command.add_argument("--corpus", required=True, help="a corpus to train on, by name or folder")
+    command.add_argument("--documents", type=int, default=31_000, help="to train on, at most")
+    command.add_argument("--held-out", type=int, default=200, help="documents of each other split, at most")
+    command.add_argument("--preset", default="paper", help="of the models that are trained")
+    command = commands.add_parser("card")
+    command.add_argument("stages", nargs="*", metavar="STAGE", help=f"of {', '.join(card.STAGES)}; by default all")
+    command.add_argument("--minutes", type=float, default=9)
+    command.add_argument("--out", type=Path, required=True, help="where the files are written that are to come back")
+    command.add_argument("--device", choices=DEVICES, default="cuda")
+    for name in ("prepare", "card"):
+        commands.choices[name].add_argument(
+            "--folder", type=Path, default=card.FOLDER, help="what travels to the card"
+        )
     args = parser.parse_args(arguments)
     with plain_errors():
-        return {"plan": _plan, "run": _run, "piece": _piece}[args.command](args)
+        return {"plan": _plan, "run": _run, "piece": _piece, "prepare": _prepare, "card": _card}[args.command](args)
+
+
+def _prepare(args) -> int:
+    card.prepare(args.folder, args.corpus, args.documents, args.held_out, args.preset)
+    return 0
+
+
+def _card(args) -> int:
+    if unknown := set(args.stages) - set(card.STAGES):
+        raise InputError(f"no stage is called {sorted(unknown)[0]!r}; there are {', '.join(card.STAGES)}")
+    card.card(args.folder, args.out, args.minutes, args.stages, args.device)
+    return 0
 
 
 def _piece(args) -> int:
@@ -87,15 +116,12 @@ def _run(args) -> int:
         return 0
     folder = args.folder / slug(called(args.device))
     left = do(names, args.device, folder)
-    found = {name: made for name in names if (made := finished(folder, name))}
-    planned = json.loads(PLAN.read_text(encoding="utf-8"))
-    results = checks.results(found, planned, called(args.device))
-    write_json(folder / "results.json", {**results, "not done": left, "pieces": found})
-    text = tables.of_results(results, left)
+    results, text = tables.report(folder, names, left, called(args.device))
+    write_json(folder / "results.json", results)
     write_whole(folder / "results.md", text)
     print(text)
     if args.keep:
-        write_json(MEASURED, results)
+        write_json(MEASURED, {key: results[key] for key in ("device", "torch", "failed", "kinds")})
         _keep(tables.of_measured(results))
     return 1 if left or results["failed"] else 0
 

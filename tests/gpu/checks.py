@@ -39,6 +39,7 @@ from tests.test_models import Case as Variant
 from tests.test_models import cases
 from tests.tools.bench.measure import clusters
 
+MEASURED = Path(__file__).with_name("measured.json")  # what a GPU has shown, for the texts
 CPU = torch.device("cpu")
 TOLERANCE = {"float64": 1e-8, "float32": 1e-3, "bf16": 0.05}  # of the largest number; of bfloat16 the loss alone
 PRECISIONS = ("float32", "tf32", "bf16")

@@ -25,6 +25,7 @@ from tests.gpu.cases import CASES, CORPORA, PAPER_CASES, Case
 from tests.gpu.machines import GPUS, LAUNCH, Machine, measured_cpu
 from tests.gpu.places import one_update, put_training
 
+PLAN = Path(__file__).with_name("plan.json")  # what was counted, for the texts
 WORLDS = (1, 4, 8)  # processes
 MEMORY = 80_000_000_000  # bytes of both GPUs
 FULL = 0.8  # the share of it that an update may take

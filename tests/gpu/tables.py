@@ -1,16 +1,20 @@
 """Tables of the plan and of what was measured, as numbers and texts that `lib.results.text` writes."""
 
+import json
 from collections.abc import Mapping
 from math import log
+from pathlib import Path
 
 from lib.papers import PAPERS
 from lib.results.text import markdown
 from lib.runs.folder import read_config, read_metrics
 from lib.system.files import trained_folder
+from tests.gpu import checks
 from tests.gpu.cases import PAPER_CASES
 from tests.gpu.checks import PRECISIONS, TOLERANCE
 from tests.gpu.machines import GPUS, LAUNCH
-from tests.gpu.plan import WORLDS, step_seconds
+from tests.gpu.pieces import finished
+from tests.gpu.plan import PLAN, WORLDS, step_seconds
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 1)  # of a training
 PLAN_COMMAND = "python -m tests.gpu plan --keep"
@@ -111,6 +115,13 @@ def _of_cpu(cpu: dict) -> list[str]:
 
 
 # ---------------------------------------------------------------------------------------------- what was measured
+
+
+def report(folder: Path, names: list[str], left: list[str], device: str) -> tuple[dict, str]:
+    """The results of the pieces in a folder, beside the plan, and the same to be read."""
+    found = {name: made for name in names if (made := finished(folder, name))}
+    results = checks.results(found, json.loads(PLAN.read_text(encoding="utf-8")), device)
+    return {**results, "not done": left, "pieces": found}, of_results(results, left)
 
 
 def of_results(results: dict, left: list[str]) -> str:
