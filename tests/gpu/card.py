@@ -2,7 +2,7 @@
 
 `prepare` fills a folder with all that a bare machine needs: PyTorch with CUDA and Triton are there, and no network.
 `card` works there in slices of time, in the order of `STAGES`: models beside the CPU's, seconds of an update now and
-before, and a training at the paper's size. The same command goes on where it stopped, from what it left in the
+before, and trainings at the papers' sizes. The same command goes on where it stopped, from what it left in the
 folder; on another machine, from the files of the call before, in the folder `back`.
 """
 
@@ -16,7 +16,6 @@ import sys
 import tarfile
 import time
 from dataclasses import replace
-from fnmatch import fnmatch
 from pathlib import Path
 
 import torch
@@ -24,70 +23,66 @@ from safetensors.torch import load_file, save, save_file
 
 from lib.data.prepared import PreparedCorpus
 from lib.data.split import Split
-from lib.papers import PAPERS
 from lib.papers.paper import slug
 from lib.results.text import markdown
-from lib.runs.folder import load_tensors, read_meta, read_metrics
+from lib.runs.folder import load_tensors, read_meta
 from lib.system.errors import InputError
 from lib.system.files import project_root, read_numbers, write_json, write_whole
+from lib.train import parse
 from tests.gpu import checks, tables
-from tests.gpu.pieces import do, finished, path_of
+from tests.gpu.pieces import chosen, do, finished, path_of
 from tests.gpu.places import called
 
 FOLDER = project_root() / "runs" / "gpu" / "card"
-MOST = 60 * 2**20  # bytes of the folder, which travels to the card
+MOST = 60  # MiB of the folder, which travels to the card
+HELD_OUT = 200  # documents to validate with, and as many to test with
 PART = 15 * 2**20  # bytes of a file that comes back, at most
 BEFORE = "3fa4523"  # the commit whose seconds are measured beside
-OF_BEFORE = (
-    "pyproject.toml", "lib", "tests/gpu", "tests/tools",
-    *(f"tests/{name}.py" for name in ("__init__", "conftest", "test_models", "test_generate")),
-)  # fmt: skip
-# of the packages that lib.train and lib.score import those that a machine with PyTorch may lack; all are Python only
+OF_BEFORE = "pyproject.toml lib tests/gpu tests/tools tests/__init__.py tests/conftest.py tests/test_models.py"
+OF_BEFORE += " tests/test_generate.py"
+# of the packages that lib.train imports those that a machine with PyTorch may lack; they hold Python code only
 PACKAGES = ("tyro", "docstring-parser", "typeguard", "rouge-score", "nltk", "defusedxml", "platformdirs")
-# paper -> arguments of its training. The ranker of paragraphs would take hours to train: their order is kept instead.
+# Arguments of lib.train. The learned ranking of paragraphs would take hours on a CPU: their order is kept instead.
 TRAINED = {
-    "mem2mem": ("--save-every", "100", "--validate-every", "500"),
-    "hierarchical_transformer": ("--save-every", "25", "--validate-every", "100", "--keep-best", "1"),
+    "mem2mem": "--save-every 100 --validate-every 500",
+    "hierarchical_transformer": "--options.ranking order --save-every 25 --validate-every 100 --keep-best 1",
 }
-OPTIONS = {"hierarchical_transformer": {"ranking": "order"}}
-STAGES = {"checks": 0.35, "seconds": 0.5, "train": 1.0}  # the share of the time that is left then
+# the share of the time that is left then
+STAGES = {"checks": 0.35, "seconds": 0.5, "mem2mem": 0.65, "hierarchical_transformer": 1.0}
 RESERVE = 20  # seconds in which results are written
 NEW = ("equality/mem2mem/*", "equality/read_again/*")  # their kernels are new since BEFORE
-CHECKS = ("lengths/*", "generation/*")
-SECONDS = "step/*/float32"
 
 
 # -------------------------------------------------------------------------------------------- on a machine without
 
 
-def prepare(folder: Path, corpus: str, documents: int, held_out: int, preset: str) -> None:
-    """Write what a card needs; `documents` to train on, evenly spread over the corpus, and `held_out` of each other
-    split."""
+def prepare(folder: Path, corpus: str, documents: int, preset: str) -> None:
+    """Write what a card needs, with at most so many documents to train on."""
     folder.mkdir(parents=True, exist_ok=True)
     if others := [path.name for path in folder.iterdir() if path.name != "back"]:
         raise InputError(f"{folder} holds {others[0]!r}: remove all but `back` to prepare it anew")
-    for paper in TRAINED:
-        setup = PAPERS[paper].setup(preset, options=OPTIONS.get(paper))
-        prepared = shortened(setup.open_corpus(corpus), documents, held_out)
-        prepared.save(folder / paper)
-        with tarfile.open(folder / f"{paper}.tar.xz", "w:xz") as tar:
-            tar.add(folder / paper, ".")
+    for paper, arguments in TRAINED.items():
+        _, setup = parse([paper, "--preset", preset, "--output", "", *arguments.split()])
+        shortened(setup.open_corpus(corpus), documents).save(folder / paper)
+        shutil.make_archive(str(folder / paper), "xztar", folder / paper)
         shutil.rmtree(folder / paper)
-    write_json(folder / "card.json", {"preset": preset})
     copy_packages(folder / "site")
-    archive_before(folder / "before.tar.gz")
-    sizes = {path.name: sum(f.stat().st_size for f in [path, *path.rglob("*")]) for path in sorted(folder.iterdir())}
-    print(*(f"{name}: {size / 2**20:.1f} MiB" for name, size in sizes.items()), sep="\n")
-    if (whole := sum(sizes.values())) > MOST:
-        print(f"{folder} has {whole / 2**20:.0f} MiB, more than {MOST >> 20}: ask for fewer --documents")
+    command = f"git archive --format tar.gz {BEFORE} {OF_BEFORE}"
+    before = subprocess.run(command, shell=True, cwd=project_root(), capture_output=True)
+    if before.returncode:
+        print(f"without the library as it was before: {before.stderr.decode().strip()}")
+    else:
+        write_whole(folder / "before.tar.gz", before.stdout)
+    size = sum(path.stat().st_size for path in folder.rglob("*")) / 2**20
+    print(f"{folder}: {size:.1f} MiB" + ("; ask for fewer --documents" if size > MOST else ""))
 
 
-def shortened(corpus: PreparedCorpus, documents: int, held_out: int) -> PreparedCorpus:
-    """At most so many documents of each split; those for training without their texts, which training does not
-    read."""
+def shortened(corpus: PreparedCorpus, documents: int) -> PreparedCorpus:
+    """Take documents that are evenly spread over each split; those for training without their texts, which training
+    does not read."""
     splits = {}
     for name, split in corpus.splits.items():
-        count = min(len(split), documents if name == "train" else held_out)
+        count = min(len(split), documents if name == "train" else HELD_OUT)
         chosen = [split[i * len(split) // count] for i in range(count)]
         if name == "train":
             chosen = [replace(document, unknown=[], reference=[]) for document in chosen]
@@ -104,22 +99,10 @@ def copy_packages(site: Path) -> None:
                 shutil.copy(str(file.locate()), site / file)
 
 
-def archive_before(path: Path) -> None:
-    command = ["git", "archive", "--format", "tar.gz", "--output", str(path), BEFORE, *OF_BEFORE]
-    try:
-        done = subprocess.run(command, cwd=project_root(), capture_output=True, text=True)
-        reason = done.stderr.strip() if done.returncode else ""
-    except OSError as error:
-        reason = str(error)
-    if reason:
-        path.unlink(missing_ok=True)
-        print(f"without the library as it was before: {reason}")
-
-
 # ------------------------------------------------------------------------------------------------------ on the card
 
 
-def card(folder: Path, out: Path, minutes: float, stages: list[str], device: str) -> list[str]:
+def card(folder: Path, out: Path, minutes: float, stages: list[str], preset: str, device: str) -> list[str]:
     """Do what fits into so many minutes, and write what is to come back to `out`. Returns what was not reached."""
     ends = time.monotonic() + 60 * minutes - RESERVE
     out.mkdir(parents=True, exist_ok=True)
@@ -128,16 +111,18 @@ def card(folder: Path, out: Path, minutes: float, stages: list[str], device: str
     found = folder / slug(called(device))
     restore(folder / "back", found, folder / "runs")
     left = []
-    for stage in stages or STAGES:
+    for stage in stages:
         now = time.monotonic()
         until = now + STAGES[stage] * (ends - now)
-        if stage == "train":
-            left += train(folder, until, device)
-        else:
-            left += (check if stage == "checks" else measure)(folder, found, until, device)
-        report(folder, found, out, left, device)
-    for name in [paper for paper in TRAINED if (folder / "runs" / paper / "last.safetensors").exists()]:
-        pack(folder / "runs" / name, out)
+        if stage == "checks":
+            left += check(found, until, device)
+        elif stage == "seconds":
+            left += measure(found, folder / "before", until, device)
+        elif not train(stage, folder, until, preset, device):
+            left.append(f"the end of {stage}'s training")
+        report(found, out, left, device)
+    for run in (folder / "runs").glob("*"):
+        pack(run, out)
     print(f"not reached: {', '.join(left)}" if left else "all was reached")
     return left
 
@@ -147,69 +132,50 @@ def unpack(path: Path) -> None:
     folder = path.parent / path.name.partition(".")[0]
     if not folder.exists():
         unfinished = folder.with_suffix(".unfinished")
-        with tarfile.open(path) as tar:
-            tar.extractall(unfinished, filter="data")
+        shutil.unpack_archive(path, unfinished, filter="data")
         unfinished.rename(folder)
 
 
-def check(folder: Path, found: Path, until: float, device: str) -> list[str]:
+def check(found: Path, until: float, device: str) -> list[str]:
     """Compare models with the CPU's: those of new kernels, and those that no GPU has been compared with."""
     measured = json.loads(checks.MEASURED.read_text(encoding="utf-8"))
-    names = [name for name in checks.pieces() if name.startswith("equality/")]
     known = {f"equality/{name}" for name in measured["kinds"]["equality"]} - set(measured["failed"])
-    never = [name for name in names if name not in known]
-    new = [name for name in of_patterns(*NEW) if name not in never]
-    return do([*never, *new, *of_patterns(*CHECKS)], device, found, until)
+    never = [name for name in chosen(checks.pieces(), ["equality/*"]) if name not in known]
+    return do(chosen(checks.pieces(), [*never, *NEW, "lengths/*", "generation/*"]), device, found, until)
 
 
-def of_patterns(*patterns: str) -> list[str]:
-    return [name for pattern in patterns for name in checks.pieces() if fnmatch(name, pattern)]
-
-
-def measure(folder: Path, found: Path, until: float, device: str) -> list[str]:
-    """Time updates now, before, where their time goes, and in the other precisions."""
-    now = of_patterns(SECONDS)
-    left = do(now, device, found, until)
-    left += measure_before(now, folder / "before", found / "before", until, device)
-    others = [name for name in of_patterns("kernels/*", "step/*") if name not in now]
-    return left + do(others, device, found, until)
+def measure(found: Path, before: Path, until: float, device: str) -> list[str]:
+    """Time updates now and before, then those in other precisions, and what their kernels take."""
+    now = chosen(checks.pieces(), ["step/*/float32"])
+    do(now, device, found, until)
+    left = measure_before(now, before, found / "before", until, device)
+    return left + do(chosen(checks.pieces(), ["kernels/*", "step/*"]), device, found, until)
 
 
 def measure_before(names: list[str], tree: Path, found: Path, until: float, device: str) -> list[str]:
     """Time updates by the library as it was before, in its own process."""
-    found.mkdir(parents=True, exist_ok=True)
     waiting = [name for name in names if not path_of(found, name).exists()]
     if waiting and tree.exists():
-        command = [sys.executable, "-m", "tests.gpu", "piece", *waiting, "--device", device, "--folder", str(found)]
+        found.mkdir(parents=True, exist_ok=True)
         python_path = os.pathsep.join(filter(None, [str(tree), os.environ.get("PYTHONPATH")]))
-        run_until(until, command, tree, {**os.environ, "PYTHONPATH": python_path})
-    return [f"before/{name}" for name in names if not path_of(found, name).exists()]
+        command = ["tests.gpu", "piece", *waiting, "--device", device, "--folder", str(found)]
+        run_until(until, command, tree, PYTHONPATH=python_path)
+    return [f"before/{name}" for name in waiting if not path_of(found, name).exists()]
 
 
-def train(folder: Path, until: float, device: str) -> list[str]:
-    """Train the papers' models one after the other, the later ones in what time the earlier ones leave."""
-    preset = read_numbers(folder / "card.json", "card", ("preset",))["preset"]
-    left = []
-    for number, (paper, arguments) in enumerate(TRAINED.items(), 1):
-        options = [part for name, value in OPTIONS.get(paper, {}).items() for part in (f"--options.{name}", value)]
-        command = [
-            sys.executable, "-m", "lib.train", paper, "--dataset", str(folder / paper), "--preset", preset, *options,
-            *arguments, "--output", str(folder / "runs" / paper), "--resume", "--device", device,
-        ]  # fmt: skip
-        now = time.monotonic()
-        last = number == len(TRAINED)
-        if not run_until(until if last else now + 2 / 3 * (until - now), command, project_root(), dict(os.environ)):
-            left.append(f"the end of {paper}'s training")
-    return left
+def train(paper: str, folder: Path, until: float, preset: str, device: str) -> bool:
+    """Train a paper's model, or go on. Returns whether it came to its end."""
+    places = ["--dataset", str(folder / paper), "--output", str(folder / "runs" / paper)]
+    arguments = ["--preset", preset, *places, *TRAINED[paper].split(), "--resume", "--device", device]
+    return run_until(until, ["lib.train", paper, *arguments], project_root())
 
 
-def run_until(until: float, command: list[str], place: Path, environment: dict[str, str]) -> bool:
-    """Run a command, and end it when its time is over. Returns whether it came to its own end, without an error."""
-    seconds = until - time.monotonic()
-    if seconds <= 0:
-        return False
+def run_until(until: float, command: list[str], place: Path, **environment: str) -> bool:
+    """Run a module, and end it when its time is over. Returns whether it came to its own end, without an error."""
+    seconds = max(0.1, until - time.monotonic())
+    command = [sys.executable, "-m", *command]
     try:
-        return not subprocess.run(command, cwd=place, env=environment, timeout=seconds).returncode
+        return not subprocess.run(command, cwd=place, env={**os.environ, **environment}, timeout=seconds).returncode
     except subprocess.TimeoutExpired:
         return False
 
@@ -217,45 +183,31 @@ def run_until(until: float, command: list[str], place: Path, environment: dict[s
 # ------------------------------------------------------------------------------------------------- what comes back
 
 
-def report(folder: Path, found: Path, out: Path, left: list[str], device: str) -> None:
-    """Write results.json and results.md: all pieces so far, updates now and before, and losses."""
+def report(found: Path, out: Path, left: list[str], device: str) -> None:
+    """Write results.json and results.md: all pieces so far, and updates before and now."""
     names = [name for name in checks.pieces() if finished(found, name)]
     results, text = tables.report(found, names, left, called(device))
-    before = {
-        name: json.loads(path.read_text()) for name in names if (path := path_of(found / "before", name)).exists()
-    }
+    paths = {name: path_of(found / "before", name) for name in names}
+    before = {name: read_numbers(path, "piece", ("seconds",)) for name, path in paths.items() if path.exists()}
     lines = {
-        name: [f"{old['seconds']:.3f} s", f"{results['pieces'][name]['seconds']:.3f} s"]
-        for name, old in before.items()
+        name: [f"{one['seconds']:.3f} s" for one in (old, results["pieces"][name])] for name, old in before.items()
     }
-    losses = {
-        f"{paper}, update {row['step']:,}, {row['split']}": [f"{row['loss']:.3f}"]
-        for paper in TRAINED
-        for row in last_losses(folder / "runs" / paper)
-    }
-    for title, columns, cells in (
-        ("Updates before and now", ["before", "now"], lines),
-        ("Training", ["loss"], losses),
-    ):
-        if cells:
-            text += f"\n{markdown(tables.table_of('gpu_results', title, columns, cells))}\n"
+    if lines:
+        text += "\n" + markdown(tables.table_of("gpu_results", "Updates", ["before", "now"], lines)) + "\n"
     write_json(out / "results.json", {**results, "before": before})
     write_whole(out / "results.md", text)
 
 
-def last_losses(run: Path) -> list[dict]:
-    """The last training loss and the last validation loss of a run."""
-    metrics = read_metrics(run)
-    return [[row for row in metrics if row["split"] == split][-1] for split in {row["split"]: 0 for row in metrics}]
-
-
 def pack(run: Path, out: Path) -> None:
-    """Write a run in files of at most `PART`, with its last weights as float16.
+    """Write a run's losses, and the run in files of at most `PART` with its last weights as float16.
 
     Adam's moments are not in it, nor the other bits of the weights: a run that goes on from there is no longer the
     run that was not stopped.
     """
     last = run / "last.safetensors"
+    if not last.exists():
+        return
+    shutil.copy(run / "metrics.jsonl", out / f"{run.name}.jsonl")
     weights = {name: value.half() for name, value in load_tensors(last, "model.").items()}
     whole = io.BytesIO()
     with tarfile.open(fileobj=whole, mode="w") as tar:

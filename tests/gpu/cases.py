@@ -34,15 +34,11 @@ _HUB = "training documents: recalled from the Hub's splits, not looked up"
 CORPORA = {
     "arxiv": Lengths(203_037, 4938, 220, f"lengths: Mem2Mem's paper; {_HUB}"),
     "pubmed": Lengths(119_924, 3016, 203, f"lengths: Mem2Mem's paper; {_HUB}"),
-    "newsroom:abstractive": Lengths(
-        331_680, 751, 30, "lengths: Mem2Mem's paper; ours: a third of 995,041 articles is abstractive"
-    ),
+    "newsroom:abstractive": Lengths(331_680, 751, 30, "lengths: Mem2Mem's paper; ours: a third of 995,041 articles"),
     "cnn_dailymail": Lengths(287_113, 781, 56, f"lengths: Mem2Mem's paper; {_HUB}"),
-    "wikihow": Lengths(168_128, 580, 62, "ours: all three recalled from Koupaee and Wang 2018, not looked up"),
+    "wikihow": Lengths(168_128, 580, 62, "ours: recalled from Koupaee and Wang 2018, not looked up"),
     "gigaword": Lengths(3_800_000, 31.3, 8.3, "Read-Again's paper"),
-    "wikisum": Lengths(
-        1_579_360, 25 * 70.1, 139.4, "the transformer's paper; ours: a title is as long as one of the 24 paragraphs"
-    ),
+    "wikisum": Lengths(1_579_360, 25 * 70.1, 139.4, "the transformer's paper; ours: a title as long as a paragraph"),
 }
 
 

@@ -93,24 +93,13 @@ def equality(variant: Variant, device: str) -> dict:
 def computed(model: Any, variant: Variant, device: str, bf16: bool = False) -> dict[str, Tensor]:
     """Losses of a copy of a model, and the gradients of its parameters by their names, on the CPU."""
     model = deepcopy(model)
-    with on(device) as place, no_tf32():
+    with on(device) as place, torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
         model = put(model.train(), place)
         with torch.autocast(place.type, torch.bfloat16, enabled=bf16):
             losses = model(batch_of(*variant.documents).to(place))
         losses["loss"].backward()
         gradients = {f"gradient of {name}": p.grad for name, p in model.named_parameters() if p.grad is not None}
         return {name: value.detach().cpu() for name, value in {**losses, **gradients}.items()}
-
-
-class no_tf32:
-    """Float32 is float32, in cuDNN's recurrent layers too."""
-
-    def __enter__(self):
-        self.before = torch.backends.cudnn.allow_tf32
-        torch.backends.cudnn.allow_tf32 = False
-
-    def __exit__(self, *_):
-        torch.backends.cudnn.allow_tf32 = self.before
 
 
 def difference(ours: dict[str, Tensor], expected: dict[str, Tensor]) -> float:
@@ -242,7 +231,7 @@ def step(case: Case, precision: str, device: str) -> dict:
     """Seconds and memory of an update of a preset at its real size."""
     if precision == "bf16" and device in NO_AUTOCAST:
         return {"case": str(case), "left out": "no autocast", "ok": True}
-    products, attention = float32_products(_products(precision)), attention_of_many_lengths()
+    products, attention = float32_products("high" if precision == "tf32" else "highest"), attention_of_many_lengths()
     with on(device) as place, tempfile.TemporaryDirectory() as folder, products, attention:
         of_case = case.training(place, Path(folder), documents_on(case, place), bf16=precision == "bf16")
         training = put_training(of_case, place)
@@ -263,10 +252,6 @@ def step(case: Case, precision: str, device: str) -> dict:
 def documents_on(case: Case, place: torch.device) -> int:
     """Documents of an update; where no GPU computes, those of one process of eight, since it takes long."""
     return case.batch if place.type == "cuda" else share(case, 8)
-
-
-def _products(precision: str) -> str:
-    return "high" if precision == "tf32" else "highest"
 
 
 def timed(training: loop._Loop, place: torch.device) -> tuple[float, float]:

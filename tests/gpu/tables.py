@@ -18,7 +18,7 @@ from tests.gpu.plan import PLAN, WORLDS, step_seconds
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 1)  # of a training
 PLAN_COMMAND = "python -m tests.gpu plan --keep"
-RUN_COMMAND = "python -m tests.gpu run --keep"
+RUN_COMMAND = "python -m tests.gpu keep runs/gpu/NAME/results.json"
 Table = dict[str, object]
 
 
