@@ -149,7 +149,8 @@ def measure(found: Path, before: Path, until: float, device: str) -> list[str]:
     now = chosen(checks.pieces(), ["step/*/float32"])
     do(now, device, found, until)
     left = measure_before(now, before, found / "before", until, device)
-    return left + do(chosen(checks.pieces(), ["kernels/*", "step/*"]), device, found, until)
+    others = [name for name in checks.pieces() if name.partition("/")[0] in ("kernels", "blocks", "step")]
+    return left + do(others, device, found, until)
 
 
 def measure_before(names: list[str], tree: Path, found: Path, until: float, device: str) -> list[str]:

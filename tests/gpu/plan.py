@@ -62,7 +62,8 @@ def count(case: Case, world: int) -> dict:
         training = put_training(case.training(DEVICE, Path(folder), documents, accumulate=parts), DEVICE)
         moments = make_moments(training.optimizer)
         gc.collect()
-        rest = counts.live
+        before = counts.live
+        rest = before + 4 * training.parameters  # with gradients
         counts.start()
         device.synchronisations.clear()
         peak = 0
@@ -81,7 +82,7 @@ def count(case: Case, world: int) -> dict:
             "parameters": training.parameters,
             "flop": counts.flop, "moved": counts.moved, "launches": counts.launches,
             "synchronisations": parts * device.synchronisations.total(), "optimizer_bytes": moments,
-            "before_bytes": rest,
+            "before_bytes": before,
             "peak_bytes": max(peak, counts.peak), "loss": losses["loss"].item(),
             "most_launched": counts.names.most_common(8),
             "operations": [[*operation, times] for operation, times in counts.operations.items()],

@@ -131,7 +131,7 @@ def of_results(results: dict, left: list[str]) -> str:
         "generation": _generation, "processes": _processes, "step": _steps, "lengths": _lengths, "kernels": _kernels,
     }  # fmt: skip
     parts = [f"# {results['device']}, PyTorch {results['torch']}"]
-    parts += [writers[kind](made) for kind, made in results["kinds"].items()]
+    parts += [writers[kind](made) for kind, made in results["kinds"].items() if kind in writers]
     if left:
         parts.append(f"Not done: {', '.join(left)}. The same command goes on with them.")
     parts.append(f"Failed: {', '.join(results['failed'])}." if results["failed"] else "Nothing failed.")
