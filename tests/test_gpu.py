@@ -263,7 +263,7 @@ def test_a_training_goes_on_on_another_card(tmp_path, monkeypatch, capsys):
     card.prepare(here, "pmc-sample", documents=20, preset="demo")
     shutil.copytree(here, there)
     assert card.card(here, out, 5, ["mem2mem"], "demo", "cpu") == [] and "all was reached" in capsys.readouterr().out
-    assert len(list(out.glob("mem2mem.tar.*"))) > 1 and '"split": "val"' in (out / "mem2mem.jsonl").read_text()
+    assert len(list(out.glob("mem2mem.tar.*"))) > 1 and '"split": "val"' in (out / "mem2mem.jsonl").read_text("utf-8")
 
     shutil.copytree(out, there / "back")
     monkeypatch.setattr(card, "TRAINED", {"mem2mem": "--save-every 2 --steps 3"})
@@ -278,7 +278,7 @@ def test_what_comes_back_of_a_run_is_its_weights_as_float16(tmp_path):
     weights = {"model.w": torch.tensor([[1 / 3, 1.0]])}
     state = {**weights, "optimizer.0.exp_avg": torch.ones(1, 2), "random": torch.get_rng_state()}
     save_file(state, run / "last.safetensors", {"meta": json.dumps({"step": 7, "best": 1.0, "loss": None})})
-    (run / "metrics.jsonl").write_text('{"step": 7, "split": "train", "loss": 2.0}\n')
+    (run / "metrics.jsonl").write_text('{"step": 7, "split": "train", "loss": 2.0}\n', encoding="utf-8")
     card.pack(run, out)
     card.join(sorted(out.glob("*.tar.*")), again)
     joined = load_tensors(again / "last.safetensors")

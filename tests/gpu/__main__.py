@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int | None:
             command.add_argument("--keep", action="store_true", help="put what was counted into the texts")
     command = commands.add_parser("prepare")
     command.add_argument("--corpus", required=True, help="a corpus to train on, by name or folder")
-    command.add_argument("--documents", type=int, default=31_000, help="to train on, at most")
+    command.add_argument("--documents", type=int, default=15_000, help="to train on, at most")
     command = commands.add_parser("keep")
     command.add_argument("results", type=Path, help="results.json of a GPU")
     command = commands.add_parser("card")
