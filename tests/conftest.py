@@ -1,5 +1,6 @@
 """Small corpora and models that many tests use."""
 
+import os
 import re
 import sys
 from collections import Counter
@@ -22,6 +23,11 @@ from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.files import project_root
 
 VOCAB = 12
+
+
+def pytest_configure(config):
+    """Let Triton's kernels be computed by its interpreter; it is asked for when they are imported."""
+    os.environ["TRITON_INTERPRET"] = "1"
 
 
 @pytest.fixture
@@ -111,7 +117,7 @@ def leaves(value):
 
 @contextmanager
 def without_kernels(cached: int = 2**22):
-    """PyTorch alone, as on a GPU; documents in groups of at most `cached` numbers."""
+    """PyTorch alone, as on a GPU without Triton; steps in parts of at most `cached` numbers."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [
             name for name, module in sys.modules.items() if name.startswith("lib.") and hasattr(module, "compiled")

@@ -34,7 +34,7 @@ from lib.papers import PAPERS
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.runs import loop, search
 from lib.runs.config import TrainConfig
-from lib.runs.folder import Recipe, read_metrics
+from lib.runs.folder import Recipe, read_meta, read_metrics
 from lib.runs.run import Run
 from lib.runs.search import DecodeConfig, Hypothesis, beam_search, greedy_search, sample_search
 from lib.system.devices import default_device
@@ -243,6 +243,32 @@ def test_a_run_is_trained_resumed_and_used(optimizer, tmp_path, monkeypatch):
     ours, theirs = ([m["loss"] for m in read_metrics(tmp_path / name)] for name in ("device", "cpu"))
     close(ours, theirs, "losses")
     same_summary(summary, expected)
+
+
+@pytest.mark.parametrize("checks", ["log_every", "validate_every", "save_every"])
+def test_a_loss_that_is_not_finite_is_found_before_it_is_used(checks, tmp_path, monkeypatch):
+    """Before the next log line, validation or checkpoint: the error is the CPU's, and nothing has been written."""
+    case, recipe, step = first(HRED), Recipe("mem2mem", "hred"), loop._Loop._step
+    rare = {"log_every": 100, "validate_every": 100, "save_every": 100, checks: 3}
+    config = TrainConfig(batch_size=4, steps=9, optimizer="sgd", learning_rate=1e30, max_norm=None, **rare)
+    updates = []
+    monkeypatch.setattr(loop._Loop, "_step", lambda *given: updates.append(given) or step(*given))
+
+    def error_in(folder: str) -> str:
+        torch.manual_seed(0)
+        updates.clear()
+        model = case.kind(replace(case.config, vocab_size=20))
+        with pytest.raises(loop.NonFiniteLossError) as raised:
+            loop.train(recipe, model, make_planted_corpus(), config, tmp_path / folder, False, False)
+        assert read_meta(tmp_path / folder / "last.safetensors")["step"] == 0 and not read_metrics(tmp_path / folder)
+        return str(raised.value).replace(folder, "").partition(" at ")[2]
+
+    expected = error_in("cpu")
+    assert expected.startswith("step 2, documents ") and len(updates) == 2
+    with pretend_device():
+        monkeypatch.setattr(loop, "device_named", lambda name: DEVICE)
+        assert error_in("device") == expected
+    assert len(updates) == 3, "looked at every three updates"
 
 
 CHOOSERS = {  # of a paper and variant: the model that chooses what it reads, and the method that does

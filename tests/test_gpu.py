@@ -205,11 +205,6 @@ def test_parts_of_an_update_are_counted_as_often_as_there_are():
     assert parts_by_memory == 1 and by_memory == pytest.approx(one, rel=0.02)
 
 
-def test_as_few_parts_as_fit_into_memory():
-    assert plan.parts_on(peak=30, rest=10, parts=1, memory=100) == 1
-    assert plan.parts_on(peak=30, rest=10, parts=8, memory=100) == 4, "160 bytes in parts of 40, and 10: at most 80"
-
-
 # --------------------------------------------------------------------------------------------------------- pieces
 
 

@@ -20,6 +20,11 @@ from lib.layers.transformer import MultiHeadAttention
 from tests.conftest import barred_ids, without_kernels
 from tests.properties import holds, lengths, mask_of, near, numbers, slopes_for, with_gradients
 
+try:
+    from lib.layers import gpu_kernels
+except ImportError:  # Triton is for Linux
+    gpu_kernels = None
+
 WIDTHS = st.sampled_from([1, 2, 5, 16, 33])
 FEW_STEPS = st.integers(1, 4)
 
@@ -68,6 +73,8 @@ def test_attention_with_coverage(numbers, counts, beams, steps, width):
     near(ours, exact, scale)
     assert not ours[0].masked_select(~mask[:, None, None]).any()
     assert (ours[0].sum(-1) - 1).abs().max() < 1e-5
+    if gpu_kernels and numbers.dtype == torch.float32:
+        near(with_gradients(lambda *x: gpu_kernels.CoverageScan.apply(*x, mask), unread, slopes), exact, scale)
 
 
 @holds(40, numbers=numbers(), counts=lengths(least=0), steps=FEW_STEPS, width=WIDTHS)
@@ -245,6 +252,11 @@ def test_memory(numbers, rows, slots, width, attended, steps):
     exact = with_gradients(memory_by_steps, double(given.values()), slopes)
     scale = 10 * (1 + given["v"].abs().sum().item()) ** 1.5
     near(with_gradients(memory_scan, list(given.values()), slopes), exact, scale)
+    with without_kernels():
+        near(with_gradients(memory_scan, list(given.values()), slopes), exact, scale)
+    if gpu_kernels and numbers.dtype == torch.float32:
+        with mock.patch("lib.layers.memory.triton_runs", lambda values: True):
+            near(with_gradients(memory_scan, list(given.values()), slopes), exact, scale)
 
 
 # ------------------------------------------------------------------------------------------------------- vocabulary

@@ -1,11 +1,15 @@
 """Read-Again and ABS: against torch's own cells, and where copying alone can help."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from lib.data.batch import make_batch
 from lib.data.vocabulary import BOS, EOS, UNK
+from lib.layers.attentive_lstm import attentive_lstm
 from lib.layers.dropout import Dropout
 from lib.layers.gru import GatedGRU, gru_scan
 from lib.models.abs import ABS, ABSConfig
@@ -13,7 +17,7 @@ from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 from lib.papers import PAPERS
 from lib.runs.search import DecodeConfig, greedy_search
 from lib.system.errors import InputError
-from tests.conftest import RAGGED, VOCAB, batch_of, document, double
+from tests.conftest import RAGGED, VOCAB, batch_of, document, double, without_kernels
 
 SIZES = {"source_vocab_size": 20, "embedding": 5, "hidden": 4, "dropout": 0.0, "sentences": 3}
 
@@ -265,3 +269,88 @@ def test_a_step_by_hand(alpha, expected):
     one, nothing = torch.ones(1, 1).double(), torch.zeros(3, 1).double()
     states, _ = gru_scan(gates, alpha * one, one, nothing, nothing[:, 0], [1])
     assert states.item() == pytest.approx(expected, abs=1e-12)
+
+
+def naive_attentive_lstm(words, start, keys, values, mask, attention, lstm):
+    """Equations 12 to 14, word by word, with PyTorch's cell. Shapes are those of `attentive_lstm`."""
+    hidden, cell = start
+    states, weights = [], []
+    for word in words.unbind(1):
+        queries = (hidden @ attention.query.weight.T).unflatten(0, (len(keys), -1))  # [B, K, A]
+        scores = torch.tanh(queries[:, :, None] + keys[:, None]) @ attention.v.weight[0]  # [B, K, N]
+        beta = scores.masked_fill(~mask[:, None], -torch.inf).softmax(-1)
+        context = (beta @ values).flatten(0, 1)
+        hidden, cell = lstm(torch.cat([word, context], -1), (hidden, cell))
+        states.append(hidden)
+        weights.append(beta.flatten(0, 1))
+    return torch.stack(states).transpose(0, 1), cell, torch.stack(weights, 1)  # in memory, too, as `attentive_lstm`
+
+
+def decoded(monkeypatch, scan, hypotheses, steps):
+    """What `decode` returns, and the gradients of every parameter. One document has one word; dropout is on."""
+    monkeypatch.setattr("lib.models.read_again.attentive_lstm", scan)
+    model = tiny(dropout=0.4).train()
+    torch.manual_seed(1)
+    state = model.encode(batch_of(*RAGGED, document([[4]], [5, 3])))
+    state = state.reorder(torch.arange(len(state.words)).repeat_interleave(hypotheses))
+    tokens = torch.randint(4, VOCAB, (len(state.hidden), steps))
+    output, after = model.decode(tokens, state)
+    results = output.features, output.copy.clamp_min(-100), output.attention, after.hidden, after.cell
+    sum((torch.randn(x.shape).double() * x).sum() for x in results).backward()
+    return results, {name: parameter.grad for name, parameter in model.named_parameters()}
+
+
+@pytest.mark.parametrize("hypotheses", [1, 3])
+@pytest.mark.parametrize("steps", [1, 7])
+@pytest.mark.parametrize("kernels", [True, False])
+def test_the_attentive_scan_is_the_loop(hypotheses, steps, kernels, monkeypatch):
+    """Also where the tanh of all words has no room: there are blocks of three words, and one of a single word."""
+    with nullcontext() if kernels else without_kernels():
+        expected, gradients = decoded(monkeypatch, naive_attentive_lstm, hypotheses, steps)
+        rows, _, words = expected[2].shape
+        monkeypatch.setattr("lib.layers.attentive_lstm.ON_A_GPU", 3 * rows * words * SIZES["hidden"])
+        results, found = decoded(monkeypatch, attentive_lstm, hypotheses, steps)
+    for ours, theirs in zip(results, expected):
+        assert torch.allclose(ours, theirs, rtol=0, atol=1e-12)
+    for name, gradient in gradients.items():
+        if gradient is None:
+            assert found[name] is None, name
+        else:
+            assert torch.allclose(found[name], gradient, rtol=0, atol=1e-12), name
+
+
+def test_autocast_does_not_change_the_attentive_scan():
+    """Only the words' part of the gates, which is a product before the loop; here the words are zeros."""
+    torch.manual_seed(0)
+    model = tiny().float()
+    state = model.encode(batch_of())
+    arguments = (state.hidden, state.cell), state.keys, state.words, state.mask, model.attention, model.decoder
+    for bias in (model.decoder.bias_ih, model.decoder.bias_hh):
+        bias.data.fill_(0.125)  # a number of bfloat16, too
+    words = torch.zeros(len(state.words), 3, SIZES["embedding"])
+    expected = attentive_lstm(words, *arguments)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = attentive_lstm(words, *arguments)
+    assert all(torch.equal(a, b) for a, b in zip(found, expected))
+
+
+class Launches(TorchDispatchMode):
+    """Count operations that are a kernel on a GPU."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.count += not func.is_view and not func.__name__.startswith(("empty", "new_empty", "detach"))
+        return func(*args, **(kwargs or {}))
+
+
+def test_launches_of_a_target_word():
+    """A GPU waits for the host to launch its kernels; by autograd they were 69, forward and backward."""
+    model, counts = tiny(), []
+    for steps in (10, 20):
+        state = model.encode(batch_of())
+        with without_kernels(), Launches() as launches:
+            output, _ = model.decode(torch.full((len(state.words), steps), 5), state)
+            (output.features.sum() + output.attention[..., 0].sum()).backward()
+        counts.append(launches.count)
+    assert counts[1] - counts[0] <= 10 * 23

@@ -154,6 +154,126 @@ def test_a_batch_in_parts_is_the_same_batch(planted_corpus, tmp_path):
     assert [m["comp"] for m in whole.metrics] == pytest.approx([m["comp"] for m in parts.metrics], abs=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("peak", "memory", "expected"),
+    [
+        (5, 100, 1),  # 1 at rest, and 4 for each of 16 parts: 1 + 64 in one part, of 80
+        (5, 81.25, 1),  # of 65: just enough
+        (5, 80, 2),
+        (5, 20, 8),  # 64 in 15 at a time would be five parts
+        (20, 10, 64),  # more than was measured: 16 * 19 in 7
+        (5, 1, 16),  # not even what is at rest
+    ],
+)
+def test_parts_that_fit(peak, memory, expected):
+    """Into four fifths of the memory, as a power of two."""
+    assert training.parts_that_fit(peak, 1, 16, memory) == expected
+    assert training.parts_that_fit(peak + 7, 1 + 7, 16, memory + 7 / 0.8) == expected
+
+
+def test_parts_of_a_run_that_leaves_them_to_the_device(planted_corpus, tmp_path, monkeypatch, capsys):
+    """On a CPU by words: 4 times 15 words, at most 20 of them at once, are three parts, and the run is the same as
+    with `accumulate=3`. The number is printed once, and a finished run keeps it."""
+    monkeypatch.setattr(training, "PART_WORDS", 20)
+    free, finished = replace(CONFIG, accumulate=None), tmp_path / "free"
+    own = train(MEM2MEM, model().double(), planted_corpus, free, finished)
+    assert capsys.readouterr().err.count("computed in 3 parts") == 1
+    three = replace(CONFIG, accumulate=3)
+    assert same(
+        own.model, train(MEM2MEM, model().double(), planted_corpus, three, tmp_path / "3", False, False).model
+    )
+    for words in (20, 10**9):  # of which the number would follow now
+        monkeypatch.setattr(training, "PART_WORDS", words)
+        opened = train(MEM2MEM, model().double(), planted_corpus, free, finished, resume=True)
+        assert opened.config["made_with"]["parts"] == 3 and capsys.readouterr().err == ""
+    with pytest.raises(RunError, match=r"train\.accumulate is None there and 3 now"):
+        train(MEM2MEM, model(), planted_corpus, three, finished, resume=True, progress=False)
+
+
+def on_a_gpu(corpus, folder, config, monkeypatch, measured, memory=100, **process):
+    """A run that was started on a GPU of so many bytes, on which one part was measured."""
+    monkeypatch.setattr(training._Loop, "_measured", measured)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(total_memory=memory))
+    folder.mkdir()
+    rank, world = process.get("rank", 0), process.get("world", 1)
+    loop = training._Loop(MEM2MEM, model(), corpus, config, folder, rank, world, torch.device("cpu"), False)
+    loop.device = torch.device("cuda", 0)
+    loop.start(False)
+    return loop
+
+
+def test_parts_of_an_update_follow_from_a_gpus_memory(planted_corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "PART_WORDS", 20)
+    monkeypatch.setattr(torch.distributed, "barrier", lambda: None)
+    asked, free = [], replace(CONFIG, accumulate=None, batch_tokens=60)
+    measured = lambda self, parts: asked.append(parts) or (21, 1)  # noqa: E731
+    given = planted_corpus, tmp_path / "a", free, monkeypatch, measured
+    loop = on_a_gpu(*given, memory=100)
+    assert asked == [3] and loop.parts == 1 and loop._limits() == (4, 60), "3 * 20 + 1 of 80 bytes"
+    assert json.loads((tmp_path / "a" / "config.json").read_text("utf-8"))["made_with"]["parts"] == 1
+    loop = on_a_gpu(planted_corpus, tmp_path / "b", free, monkeypatch, measured, memory=50)
+    assert loop.parts == 2 and len(loop._update(0)) == 2 and loop._limits() == (2, 30)
+
+    def refuse(self, parts):
+        pytest.fail("measured, though the number was given")
+
+    loop = on_a_gpu(planted_corpus, tmp_path / "c", replace(free, accumulate=3), monkeypatch, refuse)
+    assert loop.parts == 3 and len(loop._update(0)) == 3
+    monkeypatch.setattr(training.Process, "gather", lambda self, own: [*own, 4] if self.world > 1 else own)
+    loop = on_a_gpu(planted_corpus, tmp_path / "d", free, monkeypatch, measured, rank=1, world=2)
+    assert loop.parts == 4, "the largest number of all processes"
+    assert asked == [3, 3, 4], "two of each process"
+
+
+def test_a_part_is_measured_and_leaves_nothing(planted_corpus, tmp_path, monkeypatch):
+    """The largest part of the update with the most padded words; afterwards the model, the random numbers and the
+    losses to be checked are as before."""
+    texts = [
+        replace(d, source=d.source[:n], sentence_lengths=np.array([n]))
+        for d, n in zip(planted_corpus["train"], [15 - 7 * i % 15 for i in range(20)])
+    ]
+    corpus = replace(planted_corpus, splits={**planted_corpus.splits, "train": Split.of(texts)})
+    network = reader()  # with dropout
+    loop = training._Loop(READ_AGAIN, network, corpus, CONFIG, tmp_path, 0, 1, torch.device("cpu"), False)
+    computed, backward = [], loop._backward
+
+    def spy(model, part):
+        computed.append(part)
+        loop.unchecked.append(training._Loss(1, [], torch.tensor(0.0)))  # as on a GPU
+        return backward(model, part)
+
+    monkeypatch.setattr(loop, "_backward", spy)
+    for name, value in {"memory_allocated": 1000, "max_memory_allocated": 5000}.items():
+        monkeypatch.setattr(torch.cuda, name, lambda device, value=value: value)
+    for name in ("reset_peak_memory_stats", "empty_cache"):
+        monkeypatch.setattr(torch.cuda, name, lambda *_: None)
+    before, drawn = {name: p.clone() for name, p in network.state_dict().items()}, torch.get_rng_state()
+    weights = 4 * sum(p.numel() for p in network.parameters())
+    assert loop._measured(2) == (5000 + 3 * weights, 1000 + 3 * weights), "gradients, and two moments of Adam"
+    (part,) = computed
+    lengths = corpus["train"].source_lengths
+    widths = [[len(half) * max(lengths[half]) for half in np.array_split(b, 2)] for b in loop.sampler.epoch(0)]
+    assert len(part.documents) * max(lengths[part.documents]) == max(map(max, widths)) > min(map(max, widths))
+    assert all(torch.equal(before[name], p) for name, p in network.state_dict().items())
+    assert torch.equal(drawn, torch.get_rng_state()) and all(p.grad is None for p in network.parameters())
+    assert loop.unchecked == []
+    loop._step(network, loop._update(0))
+    assert loop._measured(2)[1] == 1000 + weights, "the moments are there"
+
+
+def test_presets_leave_the_parts_to_the_device():
+    free = [
+        ("hierarchical_transformer", "paper", None),
+        ("hierarchical_transformer", "code", None),
+        ("mem2mem", "paper", "TLM"),
+    ]
+    for paper, preset, variant in free:
+        chosen = ["--variant", variant] if variant else []
+        command = [paper, "--preset", preset, *chosen, "--output", "x"]
+        assert parse(command)[1].train.accumulate is None
+        assert parse([*command, "--accumulate", "4"])[1].train.accumulate == 4
+
+
 def ragged(corpus):
     """The corpus with summaries of 1 to 5 words."""
     cut = {
@@ -469,6 +589,24 @@ def test_only_the_first_of_several_processes_writes(planted_corpus, tmp_path, mo
     assert [m["split"] for m in read_metrics(tmp_path / "0")] == ["train", "train", "val", "train", "train", "val"]
     assert training._agreed(True, 1) is True and said == []
     assert training._agreed(False, 2) is False and said == [([False], 0)], "what the first one says"
+
+
+def test_a_broken_loss_of_one_process_stops_all(planted_corpus, tmp_path, monkeypatch):
+    """The first by steps: it has broken the weights of the others, whose own losses were finite or came later."""
+    folder, cpu = tmp_path, torch.device("cpu")
+    loop = training._Loop(MEM2MEM, model(), planted_corpus, CONFIG, folder, 0, 2, cpu, False)
+    other: list = [(5, "d5, d6", float("nan"))]
+    monkeypatch.setattr(training.Process, "gather", lambda self, own: [*own, other] if self.world > 1 else own)
+    for losses in ([1.0, 2.0], [1.0, float("inf")]):
+        loop.unchecked = [training._Loss(4 + 2 * i, ["d1"], torch.tensor(x)) for i, x in enumerate(losses)]
+        with pytest.raises(
+            training.NonFiniteLossError, match="the loss is nan at step 5, documents d5, d6; the last"
+        ):
+            loop._check_unchecked()
+    other.clear()
+    loop.unchecked = [training._Loss(4, ["d1"], torch.tensor(1.0))]
+    loop._check_unchecked()
+    assert loop.unchecked == []
 
 
 def test_processes_share_out_the_parts_of_a_batch():

@@ -5,11 +5,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import make_batch
 from lib.data.synthetic import planted_facts
 from lib.data.vocabulary import BOS, EOS, SLIDE, UNK, Vocabulary
-from lib.models.windowed import Windowed, WindowedConfig, reverse, run_ragged
+from lib.layers.sequences import run_ragged
+from lib.models.windowed import Windowed, WindowedConfig, reverse
 from lib.runs.search import DecodeConfig, _Bars, beam_search, summarize
 from lib.tasks.windows import VOCABULARY, small_model
 from tests.conftest import VOCAB, batch_of, document, double
@@ -159,21 +161,26 @@ def test_static_windows_by_hand():
     assert expected[0] == 0 and expected[-1] == 3
 
 
-def test_ragged_runs_equal_packed_ones(monkeypatch):
-    """What a GPU does, and what a CPU does; gradients too."""
+@pytest.mark.parametrize("backwards", [False, True])
+def test_ragged_runs_equal_packed_ones(backwards):
+    """PyTorch's own packing of rows that were turned around before; gradients too."""
     torch.manual_seed(0)
     lstm, lengths = torch.nn.LSTM(4, 3, batch_first=True).double(), torch.tensor([5, 2, 5, 7])
-    values = torch.randn(4, 7, 4).double().requires_grad_()
+    values = torch.randn(4, 9, 4).double().requires_grad_()
+
+    def turned(x):
+        return reverse(x, lengths) if backwards else x
+
+    packed = pack_padded_sequence(turned(values), lengths, batch_first=True, enforce_sorted=False)
+    states, expected_last = lstm(packed)
+    states, _ = pad_packed_sequence(states, batch_first=True, total_length=9)
     results = []
-    for cuda in (False, True):
-        with monkeypatch.context() as patched:
-            patched.setattr(torch.Tensor, "is_cuda", cuda, raising=False)
-            outputs, (hidden, cell) = run_ragged(lstm, values, lengths)
+    for outputs, (hidden, cell) in ((turned(states), expected_last), run_ragged(lstm, values, lengths, backwards)):
         total = (outputs**2).sum() + (hidden * cell).sum()
         results.append((outputs, hidden, cell, *torch.autograd.grad(total, [values, *lstm.parameters()])))
     for a, b in zip(*results):
         assert torch.allclose(a, b, rtol=0, atol=1e-12)
-    assert results[0][0][1, 2:].abs().max() == 0
+    assert results[1][0][1, 2:].abs().max() == 0
     assert reverse(torch.arange(6).view(2, 3, 1), torch.tensor([2, 3]))[..., 0].tolist() == [[1, 0, 2], [5, 4, 3]]
 
 

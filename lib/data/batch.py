@@ -57,6 +57,7 @@ class Batch:
     target_input: Tensor  # [B, T] [BOS] and the reference shifted, extended ids
     target: Tensor  # [B, T] extended ids
     target_mask: Tensor  # [B, T]
+    target_places: Tensor  # [W] places of the target words in the flat [B * T]
     graph: Tensor | None = None  # [B, L, L] weights between paragraphs, 0 where padded
     labels: Tensor | None = None  # [A] of the paragraphs of all documents
     by_words: bool = False  # whether a loss is the mean over all target words, not over the documents' means
@@ -87,27 +88,37 @@ class Batch:
     def sentence_mask(self) -> Tensor:
         """[B, L]"""
         mask = torch.arange(int(self.sentence_counts.max())) < self.sentence_counts[:, None]
-        return _put(mask, self.source.device)
+        return put(mask, self.source.device)
+
+    @cached_property
+    def sentence_numbers(self) -> np.ndarray:
+        """[A] which sentence of its document each is, for all sentences in order; on the CPU."""
+        return np.concatenate([np.arange(len(n)) for n in self.sentence_lengths])
+
+    @cached_property
+    def sentence_starts(self) -> np.ndarray:
+        """[A] places at which the sentences begin in the flat [B * N]; on the CPU."""
+        return _starts(self.sentence_lengths, self.source.shape[1])
 
     @cached_property
     def sentence_of(self) -> Tensor:
         """[B, N] m(i): the sentence of word i; 0 where padded."""
         numbers, _ = _pad([np.repeat(np.arange(len(n)), n) for n in self.sentence_lengths])
-        return _put(numbers, self.source.device)
+        return put(numbers, self.source.device)
 
     @cached_property
     def sentences(self) -> "Sentences":
         """Every sentence as a row of its own."""
         counts = self.sentence_counts
         lengths = torch.from_numpy(np.concatenate(self.sentence_lengths)).long()
-        starts = _starts(self.sentence_lengths, self.source.shape[1])
         step = torch.arange(int(lengths.max()))
         mask = step < lengths[:, None]
         sentences = Sentences(
             owner=torch.repeat_interleave(torch.arange(len(counts)), counts),
-            number=torch.cat([torch.arange(int(n)) for n in counts]),
-            place=torch.from_numpy(starts)[:, None] + step.where(mask, 0),
+            number=torch.from_numpy(self.sentence_numbers),
+            place=torch.from_numpy(self.sentence_starts)[:, None] + step.where(mask, 0),
             mask=mask,
+            words=mask.flatten().nonzero()[:, 0],
         )
         return _moved(sentences, self.source.device)
 
@@ -123,7 +134,7 @@ class Batch:
         """All sentences as one packed sequence."""
         packed = _pack_sentences(self.sentence_lengths, self.source.shape[1], int(self.sentence_counts.max()))
         device = self.source.device
-        return replace(packed, words=_put(packed.words, device), sentences=_put(packed.sentences, device))
+        return replace(packed, words=put(packed.words, device), sentences=put(packed.sentences, device))
 
 
 @dataclass(frozen=True)
@@ -134,6 +145,7 @@ class Sentences:
     number: Tensor  # [A] which of its sentences
     place: Tensor  # [A, J] position of each word in the flat [B * N]; of the first word where padded
     mask: Tensor  # [A, J] true where there is a word
+    words: Tensor  # [W] places of the words in the flat [A * J]
 
 
 @dataclass(frozen=True)
@@ -175,7 +187,7 @@ class Packed:
 
 def _moved(part: Any, device: torch.device | str) -> Any:
     """A dataclass whose tensors are on `device`."""
-    return _each(part, partial(_put, device=device))
+    return _each(part, partial(put, device=device))
 
 
 def _each(part: Any, function: Callable[[Tensor], Tensor]) -> Any:
@@ -185,7 +197,7 @@ def _each(part: Any, function: Callable[[Tensor], Tensor]) -> Any:
     return replace(part, **{name: function(value) for name, value in tensors.items()})
 
 
-def _put(tensor: Tensor, device: torch.device | str) -> Tensor:
+def put(tensor: Tensor, device: torch.device | str) -> Tensor:
     """A tensor on `device`; from the CPU through pinned memory, without which a GPU is waited for."""
     pinned = tensor.device.type == "cpu" != torch.device(device).type
     return (tensor.pin_memory() if pinned else tensor).to(device, non_blocking=True)
@@ -218,6 +230,7 @@ def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:
         target_input=shifted.masked_fill(~target_mask, PAD),
         target=target,
         target_mask=target_mask,
+        target_places=word_places(torch.tensor([len(d.target) for d in documents]), target.shape[1]),
         graph=_squares(graphs) if graphs else None,
         labels=torch.from_numpy(np.concatenate(labels)) if labels else None,
     )
@@ -236,6 +249,11 @@ def _pad(rows: list[np.ndarray]) -> tuple[Tensor, Tensor]:
     return padded, mask
 
 
+def word_places(lengths: Tensor, width: int) -> Tensor:
+    """Places [W] in the flat [B * width] of rows of `lengths` [B] words, all on the CPU."""
+    return (torch.arange(width) < lengths[:, None]).flatten().nonzero()[:, 0]
+
+
 def _squares(graphs: list[np.ndarray]) -> Tensor:
     """Flat square matrices, padded with 0: [B, L, L]."""
     sizes = [math.isqrt(len(g)) for g in graphs]
@@ -252,16 +270,28 @@ def _starts(lengths: list[np.ndarray], width: int) -> np.ndarray:
 
 def _pack_sentences(lengths: list[np.ndarray], width: int, rows: int) -> Packed:
     """Places of the packed sequence's words and sentences in the padded tensors."""
-    starts = _starts(lengths, width)
     places = np.concatenate([b * rows + np.arange(len(n)) for b, n in enumerate(lengths)])
-    flat = np.concatenate(lengths)
-    order = np.argsort(-flat, kind="stable")  # the longest first
-    starts, flat = starts[order], flat[order]
-    steps = np.arange(flat[0])
-    sizes = np.searchsorted(-flat, -steps, side="left")  # sentences longer than `step`
-    words = np.concatenate([starts[:n] + step for step, n in zip(steps, sizes)])
-    sizes = torch.from_numpy(sizes.astype(np.int64))
-    return Packed(torch.from_numpy(words), torch.from_numpy(places[order]), sizes)
+    words, sizes, order = packed_places(_starts(lengths, width), np.concatenate(lengths))
+    return Packed(*map(torch.from_numpy, (words, places[order], sizes)))
+
+
+def packed_places(
+    starts: np.ndarray, lengths: np.ndarray, backwards: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pack rows of words into one sequence: step after step, the longest row first.
+
+    starts, lengths: [rows] of each row, its first place in a flat tensor and its words. backwards: each row from its
+    last word to its first.
+
+    Returns the places [W] of the packed words, how many rows reach each step, and the rows in their packed order.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    starts, lengths = starts[order], lengths[order].astype(np.int64)
+    steps = np.arange(lengths[0])
+    sizes = np.searchsorted(-lengths, -steps, side="left")  # rows that are longer than the number of the step
+    step = np.repeat(steps, sizes)
+    row = np.arange(len(step)) - np.repeat(sizes.cumsum() - sizes, sizes)
+    return starts[row] + (lengths[row] - 1 - step if backwards else step), sizes, order
 
 
 def _ragged(lengths: list[np.ndarray], width: int, least: float = 0.75) -> Ragged:

@@ -1,10 +1,15 @@
-"""Additive attention with coverage (See et al. 2017), for many queries: compiled on a CPU, PyTorch elsewhere."""
+"""Additive attention with coverage (See et al. 2017; Mem2Mem, equations 16 and 17), for many queries.
+
+Compiled on a CPU, one Triton kernel on a GPU that has it, PyTorch elsewhere.
+"""
 
 import torch
 from torch import Tensor, nn
 
-from lib.layers.attention import CACHED, add_weighted_, full_precision, hidden, slope_
-from lib.layers.kernels import arrays, compiled, coverage_backward, coverage_forward, for_each_document
+from lib.layers.attention import CACHED, ON_A_GPU, add_weighted_, full_precision, hidden, slope_
+from lib.layers.kernels import arrays, compiled, coverage_backward, coverage_forward, for_each_document, triton_runs
+
+PADDING = -1e30  # a score whose exponential is 0; finite, so that a document without words has no NaN
 
 
 class CoverageAttention(nn.Module):
@@ -42,9 +47,87 @@ class CoverageAttention(nn.Module):
         """
         inputs = full_precision(self.query(queries), projected, self.coverage, self.v, coverage)
         with torch.autocast(queries.device.type, enabled=False):
-            scan = _CompiledScan if compiled(inputs[0]) else _CoverageScan
-            alpha = scan.apply(*inputs, mask)
+            alpha = _scan_for(inputs[0]).apply(*inputs, mask)
             return alpha, inputs[-1] + alpha.sum(2)
+
+
+def _scan_for(values: Tensor) -> type[torch.autograd.Function]:
+    """The scan that is fastest for numbers of this kind."""
+    if compiled(values):
+        return _CompiledScan
+    if triton_runs(values):
+        from lib.layers import gpu_kernels  # needs Triton
+
+        return gpu_kernels.CoverageScan
+    return _CoverageScan
+
+
+class _CoverageScan(torch.autograd.Function):
+    """Compute alpha of all steps in a loop over the steps, by PyTorch's operations.
+
+    Autograd would store tanh(...) [B, K, T, N, A], which is A times larger than alpha. This function stores only
+    alpha, and computes each tanh again in the backward pass. There, only a recursion over numbers [B, K, N] goes step
+    by step; what has a tanh is computed for many steps at once, so that a GPU gets few and large operations.
+    """
+
+    @staticmethod
+    def forward(ctx, queries, keys, w, v, coverage, mask):
+        alpha = queries.new_empty(queries.shape[2], *coverage.shape)  # time comes first: each step is contiguous
+        padding = torch.zeros_like(mask, dtype=keys.dtype).masked_fill_(~mask, PADDING)
+        padding = padding[:, None].expand_as(coverage).flatten()
+        cov = coverage.clone()
+        for t in range(len(alpha)):
+            # alpha_t = softmax(v^T tanh(W_e h + W_d h_t + w_cov cov_t))   (17)
+            h = hidden(queries[:, :, t], keys, w, cov)  # [B, K, N, A]
+            scores = torch.addmv(padding, h.flatten(0, 2), v).view_as(cov)
+            torch.softmax(scores, -1, out=alpha[t])
+            # cov_{t+1} = cov_t + alpha_t   (16)
+            cov += alpha[t]
+        alpha = alpha.masked_fill_(~mask[:, None], 0).movedim(0, 2)
+        ctx.save_for_backward(queries, keys, w, v, coverage, alpha)
+        return alpha
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, d_alpha):
+        queries, keys, w, v, coverage, alpha = ctx.saved_tensors
+        steps = queries.shape[2]
+        cov = coverage[:, :, None] + alpha.cumsum(2) - alpha  # cov_t of all steps, before alpha_t is added
+        most = CACHED if keys.device.type == "cpu" else ON_A_GPU
+        size = max(1, most // (keys.numel() * queries.shape[1]))
+        parts = [slice(start, start + size) for start in range(0, steps, size)]
+
+        def tanh(at: slice) -> Tensor:
+            return hidden(queries[:, :, at].flatten(1, 2), keys, w, cov[:, :, at].flatten(1, 2))  # [B, K * n, N, A]
+
+        # score = v^T h with h = tanh(x), so d(score) / d(cov) = (1 - h^2)^T (v w).
+        slopes = torch.cat([(slope_(tanh(at)) @ (v * w)).unflatten(1, (*alpha.shape[1:2], -1)) for at in parts], 2)
+
+        # alpha_t reaches the loss directly and through cov_{t+1}; then the gradient of a softmax.
+        d_score = torch.empty_like(alpha.movedim(2, 0))
+        d_coverage = torch.zeros_like(coverage)
+        by_step = zip(d_score, d_alpha.movedim(2, 0), alpha.movedim(2, 0), slopes.movedim(2, 0))
+        for d_scores, d_weights, weights, slope in reversed(list(by_step)):
+            total = d_weights + d_coverage
+            torch.ops.aten._softmax_backward_data.out(total, weights, -1, total.dtype, grad_input=d_scores)
+            d_coverage.addcmul_(d_scores, slope)
+        d_score = d_score.movedim(0, 2)  # [B, K, T, N]
+
+        # x = W_e h_i + W_d h_t + w cov and d_x = d_score v (1 - h^2). The factor v comes after the sums.
+        d_queries = torch.empty_like(queries)
+        d_keys = torch.zeros_like(keys)
+        d_w = torch.zeros_like(w)
+        d_v = torch.zeros_like(v)
+        for at in parts:
+            ds, c = d_score[:, :, at].flatten(1, 2), cov[:, :, at].flatten(1, 2)
+            h = tanh(at)
+            d_v += torch.mv(h.flatten(0, 2).T, ds.flatten())
+            slope = slope_(h)
+            sums = torch.stack([ds, ds * c], dim=2) @ slope  # [B, K * n, 2, A]
+            d_queries[:, :, at] = (sums[:, :, 0] * v).view_as(d_queries[:, :, at])
+            d_w += sums[:, :, 1].sum((0, 1)) * v
+            add_weighted_(d_keys, slope, ds)  # overwrites slope
+        return d_queries, d_keys * v, d_w, d_v, d_coverage, None
 
 
 class _CompiledScan(torch.autograd.Function):
@@ -74,60 +157,3 @@ class _CompiledScan(torch.autograd.Function):
 
         for_each_document(of_document, ctx.lengths)
         return d_queries, d_keys, d_w.sum(0), d_v.sum(0), d_coverage, None
-
-
-def _groups(mask: Tensor, each: int) -> list[tuple[slice, int]]:
-    """Documents to scan together, as slices, and the longest source of each slice, so that padding is not computed.
-
-    mask: [B, N]; each: numbers of a document's tanh for one word.
-    """
-    documents, words = mask.shape
-    if mask.device.type != "cpu":
-        return [(slice(0, documents), words)]
-    size = max(1, CACHED // (words * each))
-    lengths = (mask * torch.arange(1, words + 1)).amax(1).tolist()
-    return [(slice(i, i + size), max(lengths[i : i + size])) for i in range(0, documents, size)]
-
-
-class _CoverageScan(torch.autograd.Function):
-    """Attention with coverage that saves the weights alone: the backward pass computes each tanh [B, K, N, A] again.
-
-    With s = tanh' * v * d_score, every gradient is a product of d_score [N] or s with the matrix 1 - tanh² [N, A].
-    """
-
-    @staticmethod
-    def forward(ctx, queries, keys, w, v, coverage, mask):
-        ctx.groups = _groups(mask, keys.shape[2] * queries.shape[1])
-        alpha = queries.new_zeros(*queries.shape[:3], mask.shape[1])
-        for rows, words in ctx.groups:
-            closed, running = ~mask[rows, None, :words], coverage[rows, :, :words]
-            for t in range(queries.shape[2]):
-                scores = hidden(queries[rows, :, t], keys[rows, :words], w, running) @ v  # [B, K, N]
-                weights = scores.masked_fill_(closed, -torch.inf).softmax(-1)
-                alpha[rows, :, t, :words] = weights
-                running = running + weights
-        ctx.save_for_backward(queries, keys, w, v, coverage, alpha)
-        return alpha
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, d_alpha):
-        queries, keys, w, v, coverage, alpha = ctx.saved_tensors
-        d_queries, d_keys, d_w, d_v, d_coverage = (torch.zeros_like(x) for x in (queries, keys, w, v, coverage))
-        for rows, words in ctx.groups:
-            a, d = alpha[rows, ..., :words], d_alpha[rows, ..., :words]
-            before = coverage[rows, :, None, :words] + a.cumsum(2) - a  # coverage at each step
-            d_cov, d_key = d_coverage[rows, :, :words], torch.zeros_like(keys[rows, :words])
-            for t in reversed(range(queries.shape[2])):
-                total = d[:, :, t] + d_cov
-                d_score = a[:, :, t] * (total - (a[:, :, t] * total).sum(-1, keepdim=True))  # [B, K, N]
-                made = hidden(queries[rows, :, t], keys[rows, :words], w, before[:, :, t])
-                d_v += torch.mv(made.flatten(0, 2).T, d_score.flatten())
-                slope = slope_(made)  # [B, K, N, A]
-                sums = torch.stack([d_score, d_score * before[:, :, t]], dim=2) @ slope  # [B, K, 2, A]
-                d_queries[rows, :, t] = sums[:, :, 0] * v
-                d_w += sums[:, :, 1].sum((0, 1)) * v
-                d_cov += d_score * (slope @ (v * w))
-                add_weighted_(d_key, slope, d_score)
-            d_keys[rows, :words] = d_key * v
-        return d_queries, d_keys, d_w, d_v, d_coverage, None

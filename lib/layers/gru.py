@@ -1,11 +1,9 @@
 """GRUs that are compiled on a CPU: PyTorch's, and one whose update can be held back (Read-Again, 4 and 6)."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor, nn
 
-from lib.layers.kernels import arrays, compiled, gru_backward, gru_forward
+from lib.layers.kernels import compiled, gru_backward, gru_forward, seen
 from lib.layers.sequences import over_steps, slices
 
 
@@ -82,7 +80,7 @@ class _Scan(torch.autograd.Function):
         hidden = start.clone(memory_format=torch.contiguous_format)  # who has not begun, or has ended, keeps its own
         ctx.steps = steps
         step = gru_forward if compiled(weight) else _forward_step
-        x, a, g, h, p, k, s = _seen(projected, alpha, before, hidden, previous, kept, states)
+        x, a, g, h, p, k, s = seen(projected, alpha, before, hidden, previous, kept, states)
         for at in steps:
             n = at.stop - at.start
             torch.addmm(bias, hidden[:n], weight.T, out=before[:n])
@@ -98,18 +96,13 @@ class _Scan(torch.autograd.Function):
         d_alpha = None if alpha is None else alpha.new_empty(alpha.shape)
         d_hidden = d_last.clone(memory_format=torch.contiguous_format)
         step = gru_backward if compiled(weight) else _backward_step
-        d, a, p, k, dh, dx, dg, da = _seen(d_states, alpha, previous, kept, d_hidden, d_projected, d_before, d_alpha)
+        d, a, p, k, dh, dx, dg, da = seen(d_states, alpha, previous, kept, d_hidden, d_projected, d_before, d_alpha)
         for at in reversed(ctx.steps):
             n = at.stop - at.start
             gated = (None, None) if alpha is None else (a[at], da[at])
             step(d[at], gated[0], p[at], k[at], dh[:n], dx[at], dg[at], gated[1])
             d_hidden[:n].addmm_(d_before[at], weight)
         return d_projected, d_alpha, d_hidden, d_before.T @ previous, d_before.sum(0), None
-
-
-def _seen(first: Tensor, *others: Tensor | None) -> Sequence:
-    """Tensors as the kernels see them, or as they are where there are none."""
-    return arrays(first, *others) if compiled(first) else (first, *others)
 
 
 def _forward_step(projected, before, alpha, hidden, previous, activations, states) -> None:

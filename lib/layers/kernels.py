@@ -15,6 +15,8 @@ in the user's cache, or in a temporary folder, which is said.
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -715,10 +717,34 @@ def compiled(values: Tensor) -> bool:
     return values.device.type == "cpu" and values.dtype in (torch.float32, torch.float64)
 
 
+def triton_runs(values: Tensor) -> bool:
+    """Whether `lib.layers.gpu_kernels` computes numbers of this kind: float32 on a GPU that has Triton."""
+    return values.device.type == "cuda" and values.dtype == torch.float32 and _has_triton(values.device)
+
+
+@cache
+def _has_triton(device: torch.device) -> bool:
+    """Whether Triton compiles for a GPU; if not, say so once."""
+    slow = "Mem2Mem's loops over words start their operations one by one on this GPU"
+    major, minor = torch.cuda.get_device_capability(device)
+    if find_spec("triton") is None:
+        say_once(f"{slow}: Triton is not installed")
+        return False
+    if major < 8:
+        say_once(f"{slow}: Triton's kernels need compute capability 8.0, and it has {major}.{minor}")
+        return False
+    return True
+
+
 def arrays(*tensors: Tensor | None) -> list:
     """Tensors as the kernels see them: bfloat16 as its bits, None as it is. One that is not contiguous is copied:
     what a kernel writes must be new memory (`new_empty`; `empty_like` keeps strides)."""
     return [None if x is None else _array(x.detach().contiguous()) for x in tensors]
+
+
+def seen(*tensors: Tensor | None) -> Sequence:
+    """Tensors as the kernels see them, or as they are where there are no kernels for the first."""
+    return arrays(*tensors) if tensors[0] is not None and compiled(tensors[0]) else tensors
 
 
 def _array(x: Tensor) -> np.ndarray:

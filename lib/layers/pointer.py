@@ -131,18 +131,20 @@ class GenerateOrCopy(nn.Module):
         generated = F.logsigmoid(output.switch) + generated.masked_fill(~known, -torch.inf)
         return torch.logaddexp(generated, _log_copied(output, target))
 
-    def nll(self, output: PointerOutput, target: Tensor, weights: Tensor) -> Tensor:
+    def nll(self, output: PointerOutput, target: Tensor, weights: Tensor, places: Tensor | None = None) -> Tensor:
         """The sum of -log P times `weights` [R, T] over the reference words, a scalar.
 
         The same number as from `log_prob`, in a fraction of its memory: the scores of the vocabulary [R, T, V] exist
-        for a few words at a time. Words of weight 0, and those outside the vocabulary, are not scored at all.
+        for a few words at a time. Words of weight 0, and those outside the vocabulary, are not scored at all; on a
+        GPU all words at `places` are (`places_of`).
         """
         copied = _log_copied(output, target)
         known = (target < self.vocabulary.out_features) & (weights > 0)
         only_copied = (weights * ~known * copied).sum()
-        at = places_of(known)
-        rows = output.features[at], target[at], F.logsigmoid(output.switch)[at], copied[at], weights[at]
-        return _vocabulary_nll(self.vocabulary.weight, self.vocabulary.bias, *rows) - only_copied
+        # the share of the words that are scored and not known is in `only_copied`: here their weight is 0
+        words = output.features, target.where(known, -1), F.logsigmoid(output.switch), copied, weights * known
+        features, *rows = at_places(places_of(known, places), *words)
+        return _vocabulary_nll(self.vocabulary.weight, self.vocabulary.bias, features, *rows) - only_copied
 
     def mixture(self, output: PointerOutput) -> Mixture:
         """P of the word after the last position."""
@@ -190,16 +192,26 @@ class Generator(GenerateOrCopy):
     def log_prob(self, output: PointerOutput, target: Tensor) -> Tensor:
         return super().log_prob(output, in_vocabulary(target, self.vocabulary.out_features))
 
-    def nll(self, output: PointerOutput, target: Tensor, weights: Tensor) -> Tensor:
-        target, at = in_vocabulary(target, self.vocabulary.out_features), places_of(weights > 0)
-        rows = output.features[at], self.vocabulary.weight, self.vocabulary.bias
-        return softmax_nll(*rows, target[at], weights[at])
+    def nll(self, output: PointerOutput, target: Tensor, weights: Tensor, places: Tensor | None = None) -> Tensor:
+        target = in_vocabulary(target, self.vocabulary.out_features)
+        features, *rows = at_places(places_of(weights > 0, places), output.features, target, weights)
+        return softmax_nll(features, self.vocabulary.weight, self.vocabulary.bias, *rows)
 
 
-def places_of(mask: Tensor) -> tuple[Tensor, ...]:
-    """Where a mask is true, to index several tensors: a mask as an index would be counted anew for each of them, and
-    in the backward pass, and a GPU is waited for each time."""
-    return mask.nonzero(as_tuple=True)
+def places_of(mask: Tensor, places: Tensor | None = None) -> Tensor:
+    """Places in the flat [R * T] at which a mask [R, T] is true.
+
+    A GPU would have to be waited for to know how many there are. There they are `places`, made on the host with the
+    batch, which hold all of them and perhaps more.
+    """
+    if places is not None and mask.device.type != "cpu":
+        return places
+    return mask.flatten().nonzero()[:, 0]
+
+
+def at_places(places: Tensor, *values: Tensor) -> list[Tensor]:
+    """Values [M, ...] at `places` [M] of each of `values` [R, T, ...]."""
+    return [x.flatten(0, 1).index_select(0, places) for x in values]
 
 
 def _log_copied(output: PointerOutput, target: Tensor) -> Tensor:
@@ -279,8 +291,9 @@ class _VocabularyNLL(torch.autograd.Function):
         g, ctx.gradients = ctx.gradients, None
         if g is None:
             raise RuntimeError("nll: its gradient is made once; call nll again to go backward a second time")
-        for x in (g.weight, g.bias, g.features, g.other, g.copied) if scale != 1 else ():
-            x.mul_(scale)
+        if scale.device.type != "cpu" or scale != 1:  # to see that it is 1, a GPU would be waited for
+            for x in (g.weight, g.bias, g.features, g.other, g.copied):
+                x.mul_(scale)
         return g.weight, g.bias, g.features, None, g.other, g.copied, None, None, None, None
 
 

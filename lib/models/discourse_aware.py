@@ -8,16 +8,17 @@ repeated: padding is attended to nowhere, and a weight stands for the word that 
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from torch.utils.checkpoint import checkpoint
 
-from lib.data.batch import Batch, in_vocabulary
+from lib.data.batch import Batch, in_vocabulary, put
 from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.lstm import LSTM
 from lib.layers.pointer import GenerateOrCopy
+from lib.layers.sequences import packing, run_ragged
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import HierarchicalOutput, PointerModel
 from lib.system.fields import Checked, Even
@@ -83,9 +84,7 @@ class DiscourseAware(PointerModel):
     def encode(self, batch: Batch) -> DiscourseAwareState:
         """Equations 1 to 3."""
         words, sections = self._read_words(batch)
-        packed = pack_padded_sequence(sections, batch.sentence_counts, batch_first=True, enforce_sorted=False)
-        states, (hidden, cell) = self.section_encoder(packed)
-        states, _ = pad_packed_sequence(states, batch_first=True)
+        states, (hidden, cell) = run_ragged(self.section_encoder, sections, batch.sentence_counts)
         return DiscourseAwareState(
             words=words,
             word_keys=self.word_key(words),
@@ -103,23 +102,22 @@ class DiscourseAware(PointerModel):
     def _read_words(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Word states [B, N, d] and section vectors [B, S, d] (equations 1 and 2). In both directions a section
         begins in the state in which the section before it ended."""
-        embedded, all_sections = self.embedding(batch.source), batch.sentences
+        embedded, device = self.embedding(batch.source), batch.source.device
         half, documents = self.config.hidden // 2, len(batch)
+        starts, lengths = batch.sentence_starts, np.concatenate(batch.sentence_lengths)
+        owners = np.repeat(np.arange(documents), batch.sentence_counts.numpy())
         words = embedded.new_zeros(batch.source.numel(), 2 * half)
         vectors = embedded.new_zeros(documents, int(batch.sentence_counts.max()), self.config.hidden)
         hidden = cell = embedded.new_zeros(2, documents, half)
         for number in range(vectors.shape[1]):
-            rows = all_sections.number == number
-            owner, mask = all_sections.owner[rows], all_sections.mask[rows]  # [A], [A, J]
-            place, lengths = all_sections.place[rows], mask.sum(1).cpu()
-            inputs = embedded.flatten(0, 1)[place[:, : int(lengths.max())]]
-            packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
-            states, (last, last_cell) = self.word_encoder(packed, (hidden[:, owner], cell[:, owner]))
-            states, _ = pad_packed_sequence(states, batch_first=True)  # [A, J, d]
+            rows = batch.sentence_numbers == number
+            owner = put(torch.from_numpy(owners[rows]), device)  # [A] documents that have such a section
+            packed = packing(starts[rows], lengths[rows], device)
+            inputs = packed.sequence(embedded.flatten(0, 1).index_select(0, packed.words))
+            states, (last, last_cell) = self.word_encoder(inputs, (hidden[:, owner], cell[:, owner]))
             hidden = hidden.index_copy(1, owner, last.to(hidden.dtype))
             cell = cell.index_copy(1, owner, last_cell.to(cell.dtype))
-            inside = mask[:, : states.shape[1]]
-            words = words.index_copy(0, place[:, : states.shape[1]][inside], states[inside].to(words.dtype))
+            words = words.index_copy(0, packed.words, states.data.to(words.dtype))
             section = torch.relu(self.reduce_section(last.transpose(0, 1).flatten(1)))
             vectors = vectors.index_put((owner, torch.full_like(owner, number)), section.to(vectors.dtype))
         return words.view(*batch.source.shape, -1), vectors

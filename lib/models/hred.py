@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import PAD
@@ -13,6 +13,7 @@ from lib.layers.attention import Attention, Score, full_precision
 from lib.layers.coverage import CoverageAttention
 from lib.layers.gru import GRU
 from lib.layers.pointer import PointerGenerator
+from lib.layers.sequences import run_ragged
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import HierarchicalOutput, PointerModel
 from lib.system.fields import Checked, Even
@@ -95,9 +96,7 @@ class HRED(PointerModel):
 
     def _read_document(self, embedded: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
         """Equation 2: sentence states [B, L, d] and the encoder's final state [B, d]."""
-        packed = pack_padded_sequence(embedded, counts, batch_first=True, enforce_sorted=False)
-        states, last = self.document_encoder(packed)
-        states, _ = pad_packed_sequence(states, batch_first=True)
+        states, last = run_ragged(self.document_encoder, embedded, counts)
         return states, last.transpose(0, 1).flatten(1)
 
     # ---------------------------------------------------------------------------------------------- decoder

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from lib.data.batch import Batch
 from lib.layers.attention import Attention, full_precision, masked_softmax
-from lib.layers.kernels import compiled
 from lib.layers.memory import memory_scan
 from lib.models.decoder_state import HYPOTHESIS, PerHypothesis
 from lib.models.hred import HRED, HREDConfig, HREDState
@@ -96,8 +95,10 @@ class Mem2Mem(HRED):
             from_hidden = self.write_hidden(hidden)  # [R, T, 2d]
             if state.read is not None:
                 memory = self.write(memory, state.read, from_hidden[:, 0])
-            fast = self.read_attention.score == "concat" and hidden.shape[1] > 1 and compiled(memory)
-            psi, reads, memory = (self._compiled_scan if fast else self._scan)(memory, queries, from_hidden)
+            # the fast scan knows the concat score only; a single step has nothing to scan
+            fast = self.read_attention.score == "concat" and hidden.shape[1] > 1
+            scan = self._fast_scan if fast else self._scan
+            psi, reads, memory = scan(memory, queries, from_hidden)
         query = self.read_output(torch.cat([hidden, reads], -1))
         return query, psi, replace(state, memory=memory, read=reads[:, -1])
 
@@ -116,8 +117,8 @@ class Mem2Mem(HRED):
                 made.append(new)
         return torch.cat(psi, 1), torch.cat(reads, 1), memory
 
-    def _compiled_scan(self, memory: Tensor, queries: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The `_scan` by kernels."""
+    def _fast_scan(self, memory: Tensor, queries: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The `_scan` with explicit gradients, by kernels where there are any."""
         read, write = self.read_attention, (self.write_memory.weight, self.write_read.weight)
         return memory_scan(memory, queries, from_hidden, read.v.weight[0], read.key.weight, *write)
 

@@ -7,7 +7,7 @@ from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
-from lib.layers.pointer import places_of
+from lib.layers.pointer import at_places
 from lib.models.summarizer import SoftmaxModel
 
 
@@ -39,10 +39,11 @@ class PieceModel(SoftmaxModel):
         output, _ = self.decode(batch.target_input, state)
         total = nll = self.nll(output, batch, state)
         if self.training:
-            total = self.smoothed(nll, output.features, batch.target, self.weights(output, batch))
+            weights = self.weights(output, batch)
+            total = self.smoothed(nll, output.features, batch.target, weights, batch.target_places)
         return {"loss": total, "nll": nll}
 
-    def smoothed(self, nll: Tensor, features: Tensor, target: Tensor, weights: Tensor) -> Tensor:
+    def smoothed(self, nll: Tensor, features: Tensor, target: Tensor, weights: Tensor, places: Tensor) -> Tensor:
         """The smoothed sum of which `nll` is the plain one (`summed_nll` of the same).
 
         The sum of log P over all pieces is linear in the scores, so that of V numbers only the normaliser is worked
@@ -51,9 +52,8 @@ class PieceModel(SoftmaxModel):
         if not self.config.smoothing:
             return nll
         weight, bias = self.output_layer()
-        at = places_of(weights > 0)
-        features, weights = features[at], weights[at]
-        target = in_vocabulary(target[at], self.config.vocab_size)
+        features, target, weights = at_places(places, features, target, weights)
+        target = in_vocabulary(target, self.config.vocab_size)
         right = (features * self.embedding(target)).sum(-1) + bias[target]
         whole, pad = features @ weight.sum(0) + bias.sum(), features @ weight[PAD] + bias[PAD]
         right, whole, pad = ((weights * scores).sum() for scores in full_precision(right, whole, pad))

@@ -7,15 +7,16 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import Batch
 from lib.data.vocabulary import UNK
 from lib.layers.attention import Attention, full_precision
+from lib.layers.attentive_lstm import attentive_lstm
 from lib.layers.dropout import Dropout
 from lib.layers.gru import GRU, GatedGRU
 from lib.layers.lstm import LSTM
-from lib.layers.pointer import DecoderOutput, Mixture, joint_nll, places_of
+from lib.layers.pointer import DecoderOutput, Mixture, at_places, joint_nll
+from lib.layers.sequences import run_ragged
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import Summarizer, target_weights
 from lib.system.errors import InputError
@@ -173,9 +174,10 @@ class ReadAgain(Summarizer):
         again = torch.cat([sentences, first, shared[:, None].expand(-1, first.shape[1], -1)], -1)
         states, last = _run(self.second_read, again, mask)
         words = states.new_zeros(embedded.shape[0] * embedded.shape[1], states.shape[2])
-        words = words.index_copy(0, place[mask], states[mask]).view(*embedded.shape[:2], -1)
-        mean = last.new_zeros(len(counts), last.shape[1]).index_add(0, owner, last) / counts.to(last)[:, None]
-        return words, mean
+        words = words.index_copy(0, place.flatten()[rows.words], states.flatten(0, 1).index_select(0, rows.words))
+        words = words.view(*embedded.shape[:2], -1)
+        sums = last.new_zeros(len(counts), last.shape[1]).index_add(0, owner, last)
+        return words, sums / batch.sentence_mask.sum(1, keepdim=True)
 
     # ---------------------------------------------------------------------------------------------- decoder
 
@@ -186,38 +188,25 @@ class ReadAgain(Summarizer):
         """
         source = per_hypothesis(state.source, len(tokens))
         words = self.dropout(self._embed(tokens, source, state))  # [R, T, e]
-        w, size = self.decoder, self.config.embedding
-        from_words = nn.functional.linear(words, w.weight_ih[:, :size], w.bias_ih + w.bias_hh).unbind(1)
-        hidden, cell = state.hidden, state.cell
-        outputs, attention = [], []
-        for gates in from_words:
-            beta, context = self._attend(hidden, state)
-            gates = gates + context @ w.weight_ih[:, size:].T + hidden @ w.weight_hh.T
-            i, f, g, o = gates.chunk(4, -1)
-            cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
-            hidden = o.sigmoid() * cell.tanh()
-            outputs.append(hidden)
-            attention.append(beta)
-        output = self.dropout(torch.stack(outputs, 1))  # [R, T, d]
-        made = ReadAgainOutput(output, self._copy_scores(output, state), torch.stack(attention, 1), source)
-        return made, replace(state, hidden=hidden, cell=cell)
+        start = state.hidden, state.cell
+        hidden, cell, beta = attentive_lstm(
+            words, start, state.keys, state.words, state.mask, self.attention, self.decoder
+        )
+        output = self.dropout(hidden)  # [R, T, d]
+        made = ReadAgainOutput(output, self._copy_scores(output, state), beta, source)
+        return made, replace(state, hidden=hidden[:, -1], cell=cell)
 
     def _embed(self, tokens: Tensor, source: Tensor, state: ReadAgainState) -> Tensor:
         """Equation 15: words of Y from its table, others from where they first stand in the source: [R, T, e]."""
         known = tokens < self.config.vocab_size
         words = self.target_embedding(tokens.where(known, UNK))
-        if state.embedded is None or known.all():
+        # On a CPU the rest is saved where it changes nothing; a GPU would be waited for, to see whether it does.
+        if state.embedded is None or (tokens.device.type == "cpu" and known.all()):
             return words
         same = source[:, None] == tokens[..., None]  # [R, T, N]
         document = per_hypothesis(torch.arange(len(state.source), device=tokens.device), len(tokens))
         copied = state.embedded[document[:, None], same.int().argmax(-1)]  # argmax: the first of the largest
         return copied.where((~known & same.any(-1))[..., None], words)
-
-    def _attend(self, hidden: Tensor, state: ReadAgainState) -> tuple[Tensor, Tensor]:
-        """Equations 13 and 14: beta [R, N] and the context [R, d] of the state before, [R, d]."""
-        queries = per_document(self.attention.project_queries(hidden), len(state.words))  # [B, K, d]
-        beta = self.attention(queries, state.keys, state.mask)  # [B, K, N]
-        return beta.flatten(0, 1), (beta.to(hidden.dtype) @ state.words).flatten(0, 1)
 
     def _copy_scores(self, output: Tensor, state: ReadAgainState) -> Tensor:
         """Equation 16: k [R, T, N]."""
@@ -252,10 +241,11 @@ class ReadAgain(Summarizer):
 
     def nll(self, output: ReadAgainOutput, batch: Batch, state: ReadAgainState) -> Tensor:
         """Equation 18, as from `log_prob`, with less memory."""
-        layer, at = self.vocabulary, places_of(batch.target_mask)
-        weights, (target, copied) = target_weights(batch, output.copy.dtype), self._copied(output, batch.target)
-        rows = target[at], copied[at], output.copy.logsumexp(-1)[at], weights[at]
-        return joint_nll(output.features[at], layer.weight, layer.bias, *rows)
+        layer, weights = self.vocabulary, target_weights(batch, output.copy.dtype)
+        target, copied = self._copied(output, batch.target)
+        words = output.features, target, copied, output.copy.logsumexp(-1), weights
+        features, *rows = at_places(batch.target_places, *words)
+        return joint_nll(features, layer.weight, layer.bias, *rows)
 
     def mixture(self, output: ReadAgainOutput, state: ReadAgainState) -> Mixture:
         copy, layer = output.copy[:, -1], self.vocabulary
@@ -294,9 +284,7 @@ def _run(rnn: nn.Module, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 def _run_both_ways(rnn: nn.Module, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """States [B, N, d] of which half reads forwards and half backwards, and where each half ends [B, d]."""
-    packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
-    states, last = rnn(packed)
-    states, _ = pad_packed_sequence(states, batch_first=True, total_length=inputs.shape[1])
+    states, last = run_ragged(rnn, inputs, lengths)
     return states, last.transpose(0, 1).flatten(1)
 
 

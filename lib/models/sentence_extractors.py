@@ -4,16 +4,17 @@ decoder that points to one sentence after the other. The equations are numbered 
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from lib.data.batch import Batch
+from lib.data.batch import Batch, put
 from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.lstm import LSTMStack
+from lib.layers.sequences import packing, run_ragged
 from lib.models.summarizer import Extractor
 from lib.system.fields import Checked, Count, Even, Layers, Share
 
@@ -55,16 +56,13 @@ class SentenceEncoder(nn.Module):
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor, list[tuple[Tensor, Tensor]]]:
         """Sentence embeddings s [B, L, d], sentence states d [B, L, d], and the last states and cells of each layer
         over sentences, [B, d]."""
-        rows = batch.sentences
-        lengths = rows.mask.sum(1).clamp_max(self.longest).cpu()
-        words = self.embedding(batch.source.flatten()[rows.place[:, : int(lengths.max())]])  # [A, J, e]
-        packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
-        embedded = self.words(packed)[1][-1][0]  # [A, d]
+        rows, lengths = batch.sentences, np.concatenate(batch.sentence_lengths).clip(max=self.longest)
+        packed = packing(batch.sentence_starts, lengths, batch.source.device)
+        words = self.embedding(batch.source.flatten()[packed.words])  # [W, e]
+        embedded = self.words(packed.sequence(words))[1][-1][0]  # [A, d]
         padded = embedded.new_zeros(*batch.sentence_mask.shape, embedded.shape[1])
         padded = padded.index_put((rows.owner, rows.number), embedded)
-        packed = pack_padded_sequence(padded, batch.sentence_counts, batch_first=True, enforce_sorted=False)
-        states, last = self.sentences(packed)
-        return padded, pad_packed_sequence(states, batch_first=True)[0], last
+        return padded, *run_ragged(self.sentences, padded, batch.sentence_counts)
 
 
 def _right(batch: Batch) -> Tensor:
@@ -163,19 +161,23 @@ class SentencePointer(Extractor):
         embedded, states, last = self.encoder(batch)
         state, found = self.start(last), []
         previous, rows = torch.zeros_like(embedded[:, 0]), torch.arange(len(chosen), device=states.device)
-        for step in range(max(map(len, chosen)) + 1):
+        lengths = torch.tensor([len(numbers) for numbers in chosen])
+        steps = torch.arange(int(lengths.max()) + 1)[:, None]  # [M + 1, 1]
+        # the last sentence again is the end
+        numbers = torch.tensor([[row[min(int(step), len(row) - 1)] for row in chosen] for step in steps])
+        numbers, counted = (put(x, states.device) for x in (numbers, steps <= lengths))  # [M + 1, B]
+        for now, count in zip(numbers, counted):
             log_p, state = self.step(previous, state, states, batch.sentence_mask)
-            now = torch.tensor([numbers[min(step, len(numbers) - 1)] for numbers in chosen], device=states.device)
-            counted = torch.tensor([step <= len(numbers) for numbers in chosen], device=states.device)
-            found.append(log_p[rows, now].where(counted, 0))
+            found.append(log_p[rows, now].where(count, 0))
             previous = embedded[rows, now]
         return torch.stack(found, 1)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross entropy of the labelled sentences, in document order, and of the end: the mean over documents of the
         mean over steps."""
-        chosen = [row.nonzero().flatten().tolist() for row in _right(batch)]
-        steps = torch.tensor([len(numbers) + 1 for numbers in chosen], device=batch.source.device)
+        labels = _right(batch)
+        chosen = [np.flatnonzero(row).tolist() for row in labels.tolist()]
+        steps = labels.count_nonzero(1) + 1
         value = -(self.log_prob(batch, chosen).sum(1) / steps).mean()
         return {"loss": value, "cross_entropy": value}
 

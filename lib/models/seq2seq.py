@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import PAD
@@ -17,6 +16,7 @@ from lib.layers.attention import Attention, full_precision
 from lib.layers.coverage import CoverageAttention
 from lib.layers.gru import GRU
 from lib.layers.pointer import Generator, PointerGenerator, PointerOutput
+from lib.layers.sequences import run_ragged
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import PointerModel
 from lib.system.fields import Checked, Even
@@ -64,10 +64,7 @@ class Seq2Seq(PointerModel):
         self.pointer: Any = pointer(c.hidden, c.hidden, c.embedding, c.bottleneck, c.vocab_size)
 
     def encode(self, batch: Batch) -> Seq2SeqState:
-        embedded = self.embedding(batch.source)
-        packed = pack_padded_sequence(embedded, batch.source_lengths, batch_first=True, enforce_sorted=False)
-        states, last = self.encoder(packed)
-        words, _ = pad_packed_sequence(states, batch_first=True)
+        words, last = run_ragged(self.encoder, self.embedding(batch.source), batch.source_lengths)
         return Seq2SeqState(
             words=words,
             word_keys=self.word_attention.project(words),

@@ -15,8 +15,8 @@ from lib.layers.pointer import (
     Mixture,
     PointerOutput,
     Shortlist,
+    at_places,
     open_words,
-    places_of,
     softmax_nll,
 )
 
@@ -125,7 +125,8 @@ class PointerModel(Summarizer):
 
     def nll(self, output: PointerOutput, batch: Batch, state: Any) -> Tensor:
         """The `nll` that `log_prob` gives, with less memory."""
-        return self.pointer.nll(output, batch.target, target_weights(batch, output.switch.dtype))
+        weights = target_weights(batch, output.switch.dtype)
+        return self.pointer.nll(output, batch.target, weights, batch.target_places)
 
     def mixture(self, output: PointerOutput, state: Any) -> Mixture:
         return self.pointer.mixture(output)
@@ -174,17 +175,18 @@ class SoftmaxModel(Summarizer):
         return Mixture(features, *self.output_layer(), lambda total: (-total, nothing), nothing.long())
 
     def nll(self, output: DecoderOutput, batch: Batch, state: Any) -> Tensor:
-        return self.summed_nll(output.features, batch.target, self.weights(output, batch))
+        return self.summed_nll(output.features, batch.target, self.weights(output, batch), batch.target_places)
 
     def weights(self, output: DecoderOutput, batch: Batch) -> Tensor:
         """Weights of the words in the mean: [B, T], 0 where there is none."""
         return target_weights(batch, torch.promote_types(output.features.dtype, torch.float32))
 
-    def summed_nll(self, features: Tensor, target: Tensor, weights: Tensor) -> Tensor:
-        """The sum, by `weights` [B, T], of -log P of the target [B, T] for features [B, T, F]."""
-        at = places_of(weights > 0)
-        target = in_vocabulary(target[at], self.config.vocab_size)
-        return softmax_nll(features[at], *self.output_layer(), target, weights[at])
+    def summed_nll(self, features: Tensor, target: Tensor, weights: Tensor, places: Tensor) -> Tensor:
+        """The sum, by `weights` [B, T], of -log P of the target [B, T] for features [B, T, F]; `places`: where the
+        weights are not 0."""
+        features, target, weights = at_places(places, features, target, weights)
+        target = in_vocabulary(target, self.config.vocab_size)
+        return softmax_nll(features, *self.output_layer(), target, weights)
 
 
 def target_weights(batch: Batch, dtype: torch.dtype) -> Tensor:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lib.data.batch import Batch
+from lib.data.batch import Batch, put, word_places
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import FeedForward, attend, attend_both, check_heads, sinusoids
@@ -259,7 +259,7 @@ class TDMCA(PieceModel):
 
     def decode(self, tokens: Tensor, state: TDMCAState) -> tuple[DecoderOutput, TDMCAState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
-        start = int(state.position[0])  # the same for all
+        start = state.past[0][0].shape[1] if state.past else 0  # pieces written, the same for all
         begin = per_hypothesis(state.lengths, len(tokens))[:, None] + start
         places = begin + torch.arange(tokens.shape[1], device=tokens.device)
         x, kept = self.embed(tokens, sinusoids(places, self.config.width)), []
@@ -278,13 +278,15 @@ class TDMCA(PieceModel):
         output, _ = self.decode(batch.target_input, state)
         with torch.no_grad():
             nll = self.nll(output, batch, state)
-        summary = self._share_of_mean(output.features, batch.target, batch.target_mask, batch)
-        features, before = state.features[:, :-1], batch.source_mask[:, 1:]  # type: ignore[index]
-        source = self._share_of_mean(features, batch.source[:, 1:], before, batch)
+        summary = self._share_of_mean(output.features, batch.target, batch.target_mask, batch.target_places, batch)
+        features, target = state.features[:, :-1], batch.source[:, 1:]  # type: ignore[index]
+        places = put(word_places(batch.source_lengths - 1, target.shape[1]), target.device)
+        source = self._share_of_mean(features, target, batch.source_mask[:, 1:], places, batch)
         return {"loss": summary + source, "nll": nll, "source": source}
 
-    def _share_of_mean(self, features: Tensor, target: Tensor, mask: Tensor, batch: Batch) -> Tensor:
+    def _share_of_mean(self, features: Tensor, target: Tensor, mask: Tensor, places: Tensor, batch: Batch) -> Tensor:
         """The share of some pieces [B, n] in the mean smoothed cross entropy of a document's source and summary."""
         pieces = batch.target_mask.sum(1) + batch.source_mask[:, 1:].sum(1)
         weights = mask.to(torch.promote_types(features.dtype, torch.float32)) / (pieces[:, None] * len(batch))
-        return self.smoothed(self.summed_nll(features, target, weights), features, target, weights)
+        nll = self.summed_nll(features, target, weights, places)
+        return self.smoothed(nll, features, target, weights, places)

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lib.data.batch import Batch, in_vocabulary
+from lib.data.batch import Batch, in_vocabulary, put, word_places
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import MultiHeadAttention, attend_both, check_heads
@@ -122,7 +123,7 @@ class TLM(SoftmaxModel):
         return self.output.weight, self.no_bias
 
     def encode(self, batch: Batch) -> TLMState:
-        ids, mask, _ = _rows(batch, first=True)
+        ids, mask, *_ = _rows(batch, first=True)
         x, layers = self._read(ids)
         written = torch.zeros(len(batch), dtype=torch.long, device=ids.device)
         return TLMState(x if self.training else None, mask, tuple(layers), written)
@@ -130,7 +131,9 @@ class TLM(SoftmaxModel):
     def decode(self, tokens: Tensor, state: TLMState) -> tuple[DecoderOutput, TLMState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
         begin = per_hypothesis(state.mask.sum(1), len(tokens)) + state.position
-        x, kept = self._embed(tokens, begin[:, None] + torch.arange(tokens.shape[1], device=tokens.device)), []
+        places = begin[:, None] + torch.arange(tokens.shape[1], device=tokens.device)
+        before = state.past[0][0].shape[2] if state.past else 0
+        x, kept = self._embed(tokens, places, state.mask.shape[1] + before + tokens.shape[1]), []
         for layer, past, source in zip(self.layers, state.past or repeat(None), state.layers):
             x, keys_and_values = layer.extend(x, past, source, state.mask)
             kept.append(keys_and_values)
@@ -139,14 +142,15 @@ class TLM(SoftmaxModel):
 
     def _read(self, ids: Tensor) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
         """Features [n, N, d] of sequences [n, N] from their beginning; keys and values of each layer."""
-        x, layers = self._embed(ids, torch.arange(ids.shape[1], device=ids.device)), []
+        x, layers = self._embed(ids, torch.arange(ids.shape[1], device=ids.device), ids.shape[1]), []
         for layer in self.layers:
             x, kept = layer.read(x)
             layers.append(kept)
         return self.norm(x), layers
 
-    def _embed(self, ids: Tensor, places: Tensor) -> Tensor:
-        if int(places.max()) >= self.config.window:
+    def _embed(self, ids: Tensor, places: Tensor, longest: int) -> Tensor:
+        """longest: pieces of a sequence at most; a GPU is asked for its places only where they may be too many."""
+        if longest > self.config.window <= int(places.max()):
             raise InputError(
                 f"a sequence of {int(places.max()) + 1} pieces does not fit into the model's window of "
                 f"{self.config.window}: write shorter summaries, or prepare the corpus with that window"
@@ -162,30 +166,35 @@ class TLM(SoftmaxModel):
         output, _ = self.decode(batch.target_input, state)
         with torch.no_grad():
             nll = self.nll(output, batch, state)
-        summary = self._share(output.features, batch.target, batch.target_mask, divisors)
-        ids, mask, _ = _rows(batch, first=True)
-        source = self._share(state.features[:, :-1], ids[:, 1:], mask[:, 1:], divisors)  # type: ignore[index]
-        ids, mask, owner = _rows(batch, first=False)
+        summary = self._share(output.features, batch.target, batch.target_mask, batch.target_places, divisors)
+        ids, mask, _, places = _rows(batch, first=True)
+        features = state.features[:, :-1]  # type: ignore[index]
+        source = self._share(features, ids[:, 1:], mask[:, 1:], places, divisors)
+        ids, mask, owner, places = _rows(batch, first=False)
         rest = source.new_zeros(())
         if ids.shape[1] > 1:
-            rest = self._share(self._read(ids[:, :-1])[0], ids[:, 1:], mask[:, 1:], divisors[owner])
+            rest = self._share(self._read(ids[:, :-1])[0], ids[:, 1:], mask[:, 1:], places, divisors[owner])
         return {"loss": summary + source + rest, "nll": nll, "source": source, "rest": rest}
 
-    def _share(self, features: Tensor, target: Tensor, mask: Tensor, divisors: Tensor) -> Tensor:
-        """The share of sequences in the mean over documents: features [n, T, d], target and mask [n, T], divisors
-        [n]."""
+    def _share(self, features: Tensor, target: Tensor, mask: Tensor, places: Tensor, divisors: Tensor) -> Tensor:
+        """The share of sequences in the mean over documents: features [n, T, d], target and mask [n, T], the places
+        of the pieces in the flat [n * T], divisors [n]."""
         kind = torch.promote_types(features.dtype, torch.float32)
-        return self.summed_nll(features, target, mask.to(kind) / divisors[:, None])
+        return self.summed_nll(features, target, mask.to(kind) / divisors[:, None], places)
 
 
-def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Ids and mask [n, N] of the documents' first rows, or of all others; and whose they are [n]."""
-    rows = batch.sentences
-    chosen = (rows.number == 0) == first
-    mask = rows.mask[chosen]
-    longest = int(mask.sum(1).max()) if len(mask) else 0
-    ids = batch.source.flatten()[rows.place[chosen][:, :longest]]
-    return ids, mask[:, :longest], rows.owner[chosen]
+def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Ids and mask [n, N] of the documents' first rows, or of all others; whose they are [n]; and the places in the
+    flat [n * (N - 1)] of all pieces that are predicted, which are all but the first of a row."""
+    # Chosen on the host: a GPU would be waited for to know how many rows there are, and how long they are.
+    rows, device = batch.sentences, batch.source.device
+    chosen = np.flatnonzero((batch.sentence_numbers == 0) == first)
+    lengths = torch.from_numpy(np.concatenate(batch.sentence_lengths)[chosen]).long()
+    longest = int(lengths.max()) if len(lengths) else 0
+    index = put(torch.from_numpy(chosen), device)
+    places = put(word_places(lengths - 1, max(0, longest - 1)), device)
+    ids = batch.source.flatten()[rows.place[index, :longest]]
+    return ids, rows.mask[index, :longest], rows.owner[index], places
 
 
 def _divisors(batch: Batch) -> Tensor:

@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from lib.data.batch import Batch, in_vocabulary
+from lib.data.batch import Batch, in_vocabulary, put
 from lib.data.vocabulary import SLIDE, UNK
 from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.lstm import LSTM
 from lib.layers.pointer import GenerateOrCopy, PointerOutput
+from lib.layers.sequences import run_ragged
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import PointerModel
 from lib.system.errors import InputError
@@ -121,10 +121,12 @@ class Windowed(PointerModel):
 
     def encode(self, batch: Batch) -> WindowedState:
         """The whole text, or the first window of it; the decoder starts where the encoder ended: equation 5."""
+        # The lengths, and what follows from them, are computed on the host: a GPU is not waited for.
         lengths, streamed = batch.source_lengths, self.config.encode == "stream"
-        on_device = lengths.to(batch.source.device)
-        last_window = self._last_window(on_device)
-        static = self.config.windowing == "static"
+        last_window = self._last_window(lengths)
+        ends = self._window_ends(lengths, last_window) if self.config.windowing == "static" else None
+        device = batch.source.device
+        start = torch.zeros(len(batch), dtype=torch.long, device=device)
         size = self.config.window if streamed else batch.source.shape[1]
         embedded = self.embedding(batch.source[:, :size])
         words, hidden, cell = self._read(embedded, lengths.clamp_max(size))  # [B, N, d], or of the first window
@@ -134,14 +136,14 @@ class Windowed(PointerModel):
             held = Held(_padded(words, size), carried[0], carried_cell[0])
         return WindowedState(
             source=batch.source_extended,
-            lengths=on_device,
-            last_window=last_window,
-            window_ends=self._window_ends(on_device, last_window) if static else None,
+            lengths=put(lengths, device),
+            last_window=put(last_window, device),
+            window_ends=None if ends is None else put(ends, device),
             words=None if streamed else words,
             hidden=hidden,
             cell=cell,
-            window=torch.zeros_like(on_device),
-            position=torch.zeros_like(on_device),
+            window=start,
+            position=start,
             held=held,
         )
 
@@ -153,9 +155,9 @@ class Windowed(PointerModel):
     def _read(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Equation 5: states [B, N, d], and the final hidden and cell states [B, d], of words [B, N, E]."""
         forward, last = run_ragged(self.forward_encoder, embedded, lengths)
-        backward, first = run_ragged(self.backward_encoder, reverse(embedded, lengths), lengths)
-        states = torch.cat([forward, reverse(backward, lengths)], -1)
-        hidden, cell = (torch.cat(pair, -1) for pair in zip(last, first))
+        backward, first = run_ragged(self.backward_encoder, embedded, lengths, backwards=True)
+        states = torch.cat([forward, backward], -1)
+        hidden, cell = (torch.cat(pair, -1)[0] for pair in zip(last, first))
         return states, hidden, cell
 
     # ---------------------------------------------------------------------------------------------- decoder
@@ -243,7 +245,8 @@ class Windowed(PointerModel):
             if ahead:
                 held = self._enter(held, now, (windows[:, -1] >= now).nonzero()[:, 0], state)
             here = windows == now[:, None]  # [R, T]
-            if here.any():
+            # On a CPU what nobody reads is saved; a GPU would be waited for, to see whether somebody does.
+            if here.device.type != "cpu" or here.any():
                 place = now[:, None] * stride + torch.arange(size, device=query.device)  # [R, w]
                 seen = here[..., None] & (place < lengths[:, None])[:, None]
                 alpha, context = _attend(query, held.states, seen)
@@ -259,9 +262,9 @@ class Windowed(PointerModel):
         at the window's end.
         """
         c, source, document = self.config, state.source, _documents(state, len(window))
-        key = document[rows] * (int(window.max()) + 1) + window[rows]
-        _, which = key.unique(return_inverse=True)
-        one = torch.empty(int(which.max()) + 1, dtype=torch.long, device=rows.device).scatter_(0, which, rows)
+        key = document[rows] * source.shape[1] + window[rows]  # a text has fewer windows than words
+        keys, which = key.unique(return_inverse=True)
+        one = torch.empty_like(keys).scatter_(0, which, rows)
         place = window[one, None] * c.stride + torch.arange(c.window, device=rows.device)  # [G, w]
         lengths = (state.lengths[document[one]] - window[one] * c.stride).clamp(max=c.window)
         ids = source[document[one, None], place.clamp_max(source.shape[1] - 1)]
@@ -333,17 +336,6 @@ def reverse(values: Tensor, lengths: Tensor) -> Tensor:
     mirrored = lengths.to(values.device)[:, None] - 1 - place
     index = torch.where(mirrored >= 0, mirrored, place)
     return values.gather(1, index[..., None].expand_as(values))
-
-
-def run_ragged(lstm: nn.LSTM, values: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Outputs [B, N, H] (0 after the end) and final states [B, H] of an LSTM over rows of `lengths` [B] words.
-
-    Padding is not computed.
-    """
-    packed = pack_padded_sequence(values, lengths.cpu(), batch_first=True, enforce_sorted=False)
-    outputs, (hidden, cell) = lstm(packed)
-    outputs, _ = pad_packed_sequence(outputs, batch_first=True, total_length=values.shape[1])
-    return outputs, (hidden[0], cell[0])
 
 
 def check_window(window: int | None, stride: int | None) -> None:

@@ -7,13 +7,13 @@ from typing import Annotated
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import SPECIALS, UNK
 from lib.layers.attention import Attention, full_precision
 from lib.layers.gru import GRU
 from lib.layers.pointer import Shortlist
+from lib.layers.sequences import run_ragged
 from lib.models.attentive_rnn import AttentiveRNN, AttentiveState
 from lib.models.decoder_state import per_document, per_hypothesis
 from lib.models.summarizer import AttentiveOutput
@@ -62,10 +62,7 @@ class WordsLVT(AttentiveRNN):
         self.vocabulary = nn.Linear(3 * c.hidden, c.vocab_size)
 
     def encode(self, batch: Batch) -> WordsLVTState:
-        embedded = self.source_embedding(batch.source)
-        packed = pack_padded_sequence(embedded, batch.source_lengths, batch_first=True, enforce_sorted=False)
-        states, last = self.encoder(packed)
-        words, _ = pad_packed_sequence(states, batch_first=True)
+        words, last = run_ragged(self.encoder, self.source_embedding(batch.source), batch.source_lengths)
         start = torch.tanh(self.bridge(last.transpose(0, 1).flatten(1)))
         keys = self.attention.project(words)
         candidates = self._candidates(batch)
@@ -83,7 +80,10 @@ class WordsLVT(AttentiveRNN):
         present &= present.cumsum(1) <= count
         free = count - present.sum(1, keepdim=True)
         chosen = present | (~present & ((~present).cumsum(1) <= free))  # ids are in the order of frequency
-        return chosen.nonzero()[:, 1].view(len(ids), count)
+        # each chosen id to its rank among them, all others behind the last: `nonzero` would wait for a GPU
+        ranks = (chosen.cumsum(1) - 1).masked_fill(~chosen, count)
+        ranked = ranks.new_empty(len(ids), count + 1)
+        return ranked.scatter_(1, ranks, torch.arange(size, device=ids.device).expand_as(ranks))[:, :count]
 
     def look(self, hidden: Tensor, state: WordsLVTState) -> Tensor:
         return self.attention(self.attention.project_queries(hidden), state.keys, state.mask)

@@ -17,7 +17,8 @@ class TrainConfig(Checked):
 
     batch_size: Count = 16  # documents
     batch_tokens: Count | None = None  # at most so many source words in a batch, padding counted in
-    accumulate: Count = 1  # parts in which a batch is computed, to save memory; shared out among processes
+    # parts in which a batch is computed, shared out among processes; None: as few as the device's memory allows
+    accumulate: Count | None = 1
     loss_mean: Literal["documents", "words"] = "documents"  # of an update: of documents' means, or of all its words
     epochs: Count = 15
     steps: Count | None = None  # in place of epochs

@@ -1,6 +1,7 @@
 """Training: one plain loop, for a page and for the command line (`lib.train`)."""
 
 import json
+import math
 import platform
 import sys
 import time
@@ -60,6 +61,11 @@ from lib.system.threads import batches_ahead, in_threads, made_ahead, threads_on
 
 # Parameters times source words of a batch from which threads pay: less is mostly Python, which one at a time can run.
 WORTH_SHARING = 2e9
+# Source words of a part of an update, padding counted in, where a run leaves the parts to a CPU: as many as the
+# hierarchical transformer's authors compute at once.
+PART_WORDS = 10_500
+# The share of a GPU's memory that a part may fill: the rest is for fragments, and for a later epoch's longer updates.
+FILLED = 0.8
 
 
 def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
@@ -104,10 +110,10 @@ def train(
         loop = _Loop(recipe, model.to(place), corpus, config, Path(output), rank, world, place, progress)
         try:
             Path(output).mkdir(parents=True, exist_ok=True)
-            with _held(Path(output), rank, world):
+            precision = float32_products(config.matmul_precision)
+            with _held(Path(output), rank, world), precision, attention_of_many_lengths():
                 loop.start(resume)
-                with float32_products(config.matmul_precision), attention_of_many_lengths():
-                    loop.run()
+                loop.run()
         except OSError as error:
             raise RunError(f"{of_the_system(error, output)}. {progress_of(output)}".rstrip()) from error
     return Run(Path(output), loop.record, model, corpus.encoder, recipe.decode)
@@ -204,6 +210,15 @@ class NonFiniteLossError(CompanionError, FloatingPointError):
 
 
 @dataclass(frozen=True)
+class _Loss:
+    """The loss of some documents, on their device."""
+
+    step: int
+    ids: list[str]
+    value: torch.Tensor  # []
+
+
+@dataclass(frozen=True)
 class _Part:
     """Documents of an update that one process computes at once."""
 
@@ -236,6 +251,10 @@ class _Loop:
         self.threads = threads_on(device) if world == 1 else 1
         self.parameters = sum(p.numel() for p in model.parameters())
         self.step, self.best, self.rises = 0, float("inf"), 0
+        self.unchecked: list[_Loss] = []  # on a GPU, of the updates since the last check
+        longest = int(corpus["train"].source_lengths.max())
+        words = min(config.batch_tokens or sys.maxsize, self.sampler.batch_size * longest)  # of an update, at most
+        self.parts = config.accumulate or -(-words // PART_WORDS)
 
     # ------------------------------------------------------------------------------------- start and resume
 
@@ -243,15 +262,19 @@ class _Loop:
         torch.manual_seed(self.config.seed)
         check_output(self.folder, resume)
         stored = self.folder / "config.json"
-        if stored.exists():
-            self._check_same(read_config(self.folder))
+        before = read_config(self.folder) if stored.exists() else {}
+        if before:
+            self._check_same(before)
             if (self.folder / "last.safetensors").exists():
                 self._load()
         wait_for_all(self.world)
+        self.record["made_with"] = _made_with(self.model, self.corpus)
+        if self.config.accumulate is None:
+            self._choose_parts(before.get("made_with", {}))
+            self.record["made_with"]["parts"] = self.parts
         if self.rank == 0:
             remove_leftovers(self.folder)
             self.corpus.encoder.save(self.folder)
-            self.record["made_with"] = _made_with(self.model, self.corpus)
             write_json(stored, self.record)
             keep = [m for m in read_metrics(self.folder) if m["step"] <= self.step]
             write_whole(self.folder / "metrics.jsonl", "".join(json.dumps(m) + "\n" for m in keep))
@@ -259,6 +282,50 @@ class _Loop:
             self._save("last")
         wait_for_all(self.world)
         self.rises = self._rises()
+
+    def _choose_parts(self, before: dict) -> None:
+        """Let the device's memory decide in how many parts an update is computed. before: what the run was made with
+        so far."""
+        if self.step == self.total:  # finished: nothing is computed any more
+            self.parts = before.get("parts", self.parts)
+            return
+        if self.device.type == "cuda":
+            self.parts = self._parts_by_memory()
+        if self.progress:
+            print(f"an update is computed in {self.parts} parts; --accumulate takes another number", file=sys.stderr)
+
+    def _parts_by_memory(self) -> int:
+        """The fewest parts of an update that fit into the GPU's memory, the same number in all processes."""
+        memory = torch.cuda.get_device_properties(self.device).total_memory
+        parts = -(-self.parts // self.world) * self.world  # as `_parts` shares them out
+        own = parts_that_fit(*self._measured(parts), parts, memory)
+        return max(Process(self.rank, self.world).gather([own]))
+
+    def _measured(self, parts: int) -> tuple[int, int]:
+        """Bytes of a GPU at the height of the largest of an update's `parts`, and those of them that are there
+        without the part: weights, their gradients and what the optimizer keeps.
+
+        The part is computed, and nothing remains of it. It is of the first epoch's update with the most padded words.
+        """
+        lengths = self.corpus["train"].source_lengths
+
+        def padded(documents: np.ndarray) -> int:
+            return len(documents) * int(lengths[documents].max())
+
+        update = max(self.sampler.epoch(0), key=padded)
+        largest = max(_parts(update, parts, self.rank, self.world), key=padded)
+        torch.cuda.reset_peak_memory_stats(self.device)
+        rest = torch.cuda.memory_allocated(self.device)
+        with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
+            self._backward(self.model.train(), _Part(largest, 1.0, None))
+        peak = torch.cuda.max_memory_allocated(self.device)
+        self.model.zero_grad(set_to_none=True)
+        self.unchecked.clear()
+        torch.cuda.empty_cache()
+        # not there yet: gradients, and two moments of an optimizer that has not made a step
+        weights = sum(p.numel() * p.element_size() for p in self.model.parameters())
+        later = weights if self.optimizer.state else 3 * weights
+        return peak + later, rest + later
 
     def _check_same(self, stored: dict) -> None:
         """A stored run may be continued to more steps, with its corpus in another place; all else must be equal."""
@@ -315,22 +382,28 @@ class _Loop:
                 losses = self._step(model, parts)
                 bar.set_description("training", refresh=False)
                 bar.update()
-                if self.step % self.config.log_every == 0 or self.step == self.total:
+                ends = self.step == self.total
+                logs, validates, saves = (
+                    ends or self.step % every == 0
+                    for every in (self.config.log_every, self.validate_every, self.config.save_every)
+                )
+                if logs or validates or saves:
+                    self._check_unchecked()
+                if logs:
                     values = self._mean(losses)
                     bar.set_postfix_str(f"loss {values['loss']:.3f}", refresh=False)
                     seconds = round(time.perf_counter() - started, 3)
                     self._log({"step": self.step, "split": "train", **values, "seconds": seconds})
-                if self.step % self.validate_every == 0 or self.step == self.total:
+                if validates:
                     self._validate()
-                    self._save("last")
-                elif self.step % self.config.save_every == 0:
+                if validates or saves:
                     self._save("last")
         bar.close()
 
     def _update(self, step: int, made: bool = False) -> list[_Part]:
         """What this process computes of an update, with its batches where they are to be `made`."""
         documents = self.sampler.batch(step)
-        parts, whole = _parts(documents, self.config.accumulate, self.rank, self.world), self._size(documents)
+        parts, whole = _parts(documents, self.parts, self.rank, self.world), self._size(documents)
         shares = [self.world * self._size(part) / whole for part in parts]
         return [_Part(*pair, self._batch(pair[0]) if made else None) for pair in zip(parts, shares)]
 
@@ -384,12 +457,33 @@ class _Loop:
         batch = (self._batch(documents) if batch is None else batch).to(self.device)
         with self._autocast():
             losses = model(batch)
-        if not torch.isfinite(losses["loss"]):
+        loss = _Loss(self.step + 1, batch.ids, losses["loss"].detach())
+        if self.device.type == "cpu":
+            self._check([loss])
+        else:  # would have to be waited for
+            self.unchecked.append(loss)
+        return losses
+
+    def _check(self, losses: list[_Loss], process: Process = ALONE) -> None:
+        """Raise NonFiniteLossError for the first of some losses, in the order of their steps, that is not finite, in
+        any of the processes that call this together."""
+        values = torch.stack([loss.value for loss in losses]).tolist()
+        broken = [(loss, value) for loss, value in zip(losses, values) if not math.isfinite(value)]
+        own = [(loss.step, ", ".join(loss.ids), value) for loss, value in broken[:1]]
+        found = [first for firsts in process.gather([own]) for first in firsts]
+        if found:
+            step, ids, value = min(found)
             raise NonFiniteLossError(
-                f"the loss is {losses['loss'].item()} at step {self.step + 1}, documents {', '.join(batch.ids)}; "
+                f"the loss is {value} at step {step}, documents {ids}; "
                 f"the last checkpoint in {self.folder} is from before. Try a lower learning rate."
             )
-        return losses
+
+    def _check_unchecked(self) -> None:
+        """Check all losses since the last check. Processes do so together: gradients that are not finite in one of
+        them break the weights of all, and none may save those."""
+        losses, self.unchecked = self.unchecked, []
+        if losses:
+            self._check(losses, Process(self.rank, self.world))
 
     def _autocast(self):
         return torch.autocast(self.device.type, torch.bfloat16) if self.config.bf16 else nullcontext()
@@ -416,8 +510,8 @@ class _Loop:
 
     def _limits(self) -> tuple[int, int | None]:
         """Documents and source words of a batch in validation, at most: those of a part of one in training."""
-        parts, tokens = self.config.accumulate, self.config.batch_tokens
-        return -(-self.config.batch_size // parts), tokens and tokens // parts
+        tokens = self.config.batch_tokens
+        return -(-self.config.batch_size // self.parts), tokens and tokens // self.parts
 
     def _rises(self) -> int:
         """The number of validations whose loss was higher than that of the one before; the one at the end of a run,
@@ -454,6 +548,18 @@ class _Loop:
         tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
         meta = {"step": self.step, "best": self.best, "loss": loss}
         write_whole(self.folder / f"{which}.safetensors", save(tensors, {"meta": json.dumps(meta)}))
+
+
+def parts_that_fit(peak: int, rest: int, parts: int, memory: int) -> int:
+    """The fewest parts of an update that fit into a share `FILLED` of `memory` bytes, where one of `parts` parts has
+    reached `peak` bytes and `rest` are there without it. What a part needs is in proportion to its size.
+
+    It is rounded up to a power of two, so that a small change of what is measured does not change the run. Where not
+    even the rest fits, the parts stay as many as they are.
+    """
+    room = FILLED * memory - rest
+    least = math.ceil((peak - rest) * parts / room) if room > 0 else parts
+    return 1 << (max(1, least) - 1).bit_length()
 
 
 def _parts(batch: np.ndarray, accumulate: int, rank: int, world: int) -> list[np.ndarray]:

@@ -8,7 +8,9 @@
 An operation that gives a view of a tensor costs nothing; each other is one launch, which reads its arguments from the
 GPU's memory and writes its results there. Floating-point operations are those of matrix products, attention and
 recurrent layers (`torch.utils.flop_counter` has the first two); what is done number by number is bound by memory.
-cuDNN's recurrent layers are a launch for all words, and one for each step.
+cuDNN's recurrent layers are a launch for all words, and one for each step. The library's Triton kernels are one
+launch each, and read and write each argument once: what they read again at every word is in a cache. Counting does
+not compute them: their results are 0.
 """
 
 import weakref
@@ -23,7 +25,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
-from tests.tools.pretend_device import Backward, Device, _tensors, pretend_device
+from tests.tools.pretend_device import Backward, Device, Launched, _tensors, pretend_device
 
 NO_KERNEL = {
     "empty",
@@ -106,6 +108,8 @@ class Counts:
         self.hold(results)
         if func is F.scaled_dot_product_attention or func == Backward(F.scaled_dot_product_attention):
             self._attention(isinstance(func, Backward), args, kwargs, results)
+        elif isinstance(func, Launched):
+            self.add(func.name, _products(func.name, args), _sizes(args), 1)
         elif isinstance(func, torch._ops.OpOverload):
             self._operation(func, args, kwargs, results)
         else:
@@ -156,6 +160,18 @@ def _recurrence(name: str, args: Sequence[Any]) -> tuple[int, int, list[Tensor]]
     return args[0].shape[0] * args[0].shape[1], args[0].shape[1 if batch_first else 0], weights
 
 
+def _products(name: str, args: Sequence[Any]) -> int:
+    """Floating-point operations in the products of a Triton kernel, from the sizes that follow its tensors."""
+    sizes = [x for x in args if isinstance(x, int)]
+    if name.startswith("memory"):
+        steps, rows, slots, width, attention = sizes
+        return 2 * steps * rows * width * (slots * (attention + 2 * width) + 2 * width)
+    if name == "coverage_scores_backward":
+        return 0
+    alpha = max(x.numel() for x in _tensors(args) if x.dim() == 4)
+    return 2 * alpha * sizes[-1]
+
+
 def _numel(shape: Sequence[int]) -> int:
     return int(torch.Size(shape).numel())
 
@@ -193,5 +209,5 @@ def counted() -> Iterator[tuple[Device, Counts]]:
     """The pretend device, and what is asked of it."""
     with pretend_device() as device:
         counts = Counts()
-        device.watch = counts
+        device.watch, device.computes = counts, False
         yield device, counts

@@ -28,7 +28,6 @@ from tests.gpu.places import one_update, put_training
 PLAN = Path(__file__).with_name("plan.json")  # what was counted, for the texts
 WORLDS = (1, 4, 8)  # processes
 MEMORY = 80_000_000_000  # bytes of both GPUs
-FULL = 0.8  # the share of it that an update may take
 WORDS_AT_ONCE = 32_000  # source words that are counted at once, where a preset does not name the parts of an update
 
 
@@ -70,7 +69,7 @@ def count(case: Case, world: int) -> dict:
 
         def first_is_done() -> None:
             nonlocal parts, peak
-            fitting = parts if asked else parts_on(counts.peak, rest, parts, MEMORY)
+            fitting = parts if asked else loop.parts_that_fit(counts.peak, rest, parts, MEMORY)
             peak, counts.peak = rest + (counts.peak - rest) * parts // fitting, counts.live
             as_parts(counts, parts, fitting)
             parts = fitting
@@ -94,15 +93,6 @@ def parts_to_count(case: Case, documents: int, world: int) -> int:
     if case.setup.train.accumulate:
         return min(documents, -(-case.setup.train.accumulate // world))
     return -(-documents * case.source // WORDS_AT_ONCE)
-
-
-def parts_on(peak: int, rest: int, parts: int, memory: int) -> int:
-    """Parts of an update that fit into a GPU's memory, a power of two, where one of `parts` takes `peak` bytes, of
-    which `rest` are there without it."""
-    fitting = 1
-    while rest + (peak - rest) * parts / fitting > FULL * memory:
-        fitting *= 2
-    return fitting
 
 
 def make_moments(optimizer: torch.optim.Optimizer) -> int:

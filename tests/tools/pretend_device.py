@@ -10,14 +10,17 @@ To import this registers the device with PyTorch for the rest of the process: le
 autocast, or kernels of a real GPU do cannot be seen here.
 """
 
+import os
 import sys
 import sysconfig
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -28,11 +31,13 @@ from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_a
 from torch.utils._pytree import tree_flatten, tree_unflatten
 from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
+from lib.layers import coverage, memory
 from lib.system.files import project_root
 
 # operations of both devices that a GPU has: copies, and what takes lengths from the CPU
 BETWEEN = {"_to_copy", "copy_", "_pack_padded_sequence", "_local_scalar_dense"}
 WAITS = {"_local_scalar_dense", "nonzero", "masked_select", "equal", "_unique2", "unique_consecutive", "unique_dim"}
+RESULTS = {"alpha", "slope", "memories", "made", "psi", "reads"}  # of Triton's kernels, beside gradients
 INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"}
 
 
@@ -114,12 +119,20 @@ class Backward:
     function: Callable
 
 
+@dataclass(frozen=True)
+class Launched:
+    """A kernel of `lib.layers.gpu_kernels`."""
+
+    name: str
+
+
 @dataclass
 class Device:
     """What was seen of a device: how often the host waited for it, by place."""
 
     synchronisations: Counter[str] = field(default_factory=Counter)
     watch: Callable[[Any, Any, Any, Any], None] = lambda func, args, kwargs, results: None
+    computes: bool = True  # whether Triton's kernels are interpreted, which takes long, or all their results are 0
 
     def wait(self) -> None:
         self.synchronisations[place()] += 1
@@ -129,8 +142,35 @@ class Device:
 def pretend_device() -> Iterator[Device]:
     """The device, for as long as this lasts."""
     device = Device()
-    with _Operations(device), _Functions(device):
+    kernels = _triton_kernels(device) if find_spec("triton") else nullcontext()
+    with kernels, _Operations(device), _Functions(device):
         yield device
+
+
+@contextmanager
+def _triton_kernels(device: Device) -> Iterator[None]:
+    """Let the device have Triton's kernels, computed by its interpreter."""
+    os.environ["TRITON_INTERPRET"] = "1"
+    from lib.layers import gpu_kernels
+
+    launch = gpu_kernels.launch
+
+    def launched(kernel: Any, programs: tuple[int, ...], *arguments: Any, **sizes: int) -> None:
+        inner = _inner(arguments)
+        device.watch(Launched(kernel.__name__), inner, sizes, ())
+        if device.computes:
+            launch(kernel, programs, *inner, **sizes)
+            return
+        for name, value in zip(kernel.arg_names, inner):
+            if name.startswith("d_") or name in RESULTS:
+                value.zero_()
+
+    def runs(values: Tensor) -> bool:
+        return isinstance(values, PretendTensor) and values.dtype == torch.float32
+
+    scans = (patch.object(module, "triton_runs", runs) for module in (coverage, memory))
+    with patch.object(gpu_kernels, "launch", launched), next(scans), next(scans):
+        yield
 
 
 def moved(model: Module) -> Any:

@@ -73,8 +73,8 @@ _ARTICLES = ClusterOptions(  # whose paragraphs stand in order
     ranking="order", lower=True,
 )  # fmt: skip
 _ABSTRACTS = DecodeConfig(beam=5, min_length=230, max_length=256, block_ngrams=3, **_WRITTEN)
-# batches: 10,500 pieces on each of 4 GPUs, 4 times before an update, as the authors' code does it
-_BATCHES = {"batch_size": 512, "batch_tokens": 168_000, "accumulate": 16, "validate_every": 10_000, "keep_best": 5}
+# batches: those of the authors' code, which computes 10,500 pieces on each of 4 GPUs, 4 times before an update
+_BATCHES = {"batch_size": 512, "batch_tokens": 168_000, "accumulate": None, "validate_every": 10_000, "keep_best": 5}
 PRESETS = {
     "paper": Preset(
         ClusterOptions(),

@@ -55,7 +55,7 @@ TLM_PRESETS = {
     "paper": Preset(
         SequenceOptions(),
         train=TrainConfig(
-            batch_size=64, accumulate=16, steps=240_000, learning_rate=2.5e-4, warmup=40_000, cosine=200_000,
+            batch_size=64, accumulate=None, steps=240_000, learning_rate=2.5e-4, warmup=40_000, cosine=200_000,
             max_norm=None, validate_every=5_000,
         ),
         decode=DecodeConfig(
