@@ -45,7 +45,7 @@ def code(name: str) -> str:
     """What a piece was made by: the code of the library that it runs, and of the plan's or of the checks'."""
     kind = name.partition("/")[0]
     commands = ["lib.train", "lib.score", "lib.intervene"] if kind == "commands" else []
-    own = ["tests.gpu.counts", "tests.gpu.cases"] if kind in OF_THE_PLAN else ["tests.gpu.checks"]
+    own = ["tests.gpu.plan"] if kind in OF_THE_PLAN else ["tests.gpu.checks"]
     return code_digest(*own, *commands)
 
 
