@@ -89,6 +89,7 @@ SMALL = (
     # training, scoring, and what is made of them
     Rule(r"^sbatch .* --wrap '(.*)'$", r"\1"),
     Rule(r"^python -m tests\.gpu (?:plan|run)( .*)?$", r"\g<0> --list", quick=True),
+    Rule(r"^(?:PYTHON\S+ )?python3? -m (tests\.gpu (?:prepare|card|keep)) .*$", r"python -m \1 --help", quick=True),
     Rule(r"^(.*lib\.train .*) --resume$", r"\1 && \1 --resume"),
     Rule(r"lib\.train (?!.*--help)(?=\w)(\w+)", r"lib.train \1 --limit 4 --batch-size 2 --steps 2"),
     Rule(r"--nproc-per-node \d+", "--nproc-per-node 2"),

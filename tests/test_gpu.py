@@ -3,23 +3,30 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import time
 from itertools import count
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from lib.results.kept import kept_table
+from lib.results.text import markdown
 from lib.runs import loop
+from lib.runs.folder import load_tensors, read_meta
 from lib.system.errors import InputError
 from lib.system.files import project_root
-from tests.gpu import checks, pieces, plan, tables
-from tests.gpu.__main__ import MEASURED, PLAN
+from tests.gpu import card, checks, pieces, plan, tables
+from tests.gpu.__main__ import README
 from tests.gpu.cases import CASES, CORPORA, PAPER_CASES
+from tests.gpu.checks import MEASURED
 from tests.gpu.machines import GPUS, LAUNCH
 from tests.gpu.pieces import chosen, do, do_here, finished, path_of
+from tests.gpu.plan import PLAN
 
 ROOT = project_root()
 
@@ -113,36 +120,19 @@ def test_operations_are_counted():
 
 def test_the_kept_tables_are_the_plans():
     """Made again from `plan.json` and from the losses of the shipped runs: `python -m tests.gpu plan --keep`."""
+    readme = README.read_text(encoding="utf-8")
     for name, table in tables.of_plan(kept_plan()).items():
-        assert kept_table(name) == table, name
+        assert markdown(table) in readme if name in readme else kept_table(name) == table, name
 
 
 def test_the_kept_measurements_are_a_gpus():
-    """Made again from `measured.json`: `python -m tests.gpu run --keep`."""
+    """Made again from `measured.json`: `python -m tests.gpu keep`."""
     measured = json.loads(MEASURED.read_text(encoding="utf-8"))
     for name, table in tables.of_measured(measured).items():
         assert kept_table(name) == table, name
-    text = (ROOT / "docs" / "gpu.md").read_text(encoding="utf-8")
-    (failed,) = measured["failed"]
-    variant = failed.removeprefix("equality/")
-    assert f"{measured['kinds']['equality'][variant]['difference']['float64']:.1e} where 1e-08 is asked for" in text
-    steps = measured["kinds"]["step"].values()
-    assert f"more than {max(row['memory_gb'] for row in steps):.1f} GB" in text
-    assert not any(row["resumed"] for row in measured["kinds"]["resume"].values())
-    assert len(measured["kinds"]["commands"]) == 4 and "for all four papers" in text
 
 
-def test_the_text_names_the_peaks_that_were_used():
-    text = (ROOT / "docs" / "gpu.md").read_text(encoding="utf-8")
-    flop, bandwidth, links = (
-        [f"{value(gpu) * factor:,.{digits}f}".removesuffix(".0") for gpu in GPUS.values()]
-        for value, factor, digits in (
-            (lambda gpu: gpu.flop["float32"], 1e-12, 1), (lambda gpu: gpu.bandwidth, 1e-9, 0),
-            (lambda gpu: 2 * gpu.link, 1e-9, 0),
-        )
-    )  # fmt: skip
-    assert f"{' and '.join(flop)} TFLOPS" in text and f"{' and '.join(bandwidth)} GB/s" in text
-    assert f"{' and '.join(links)} GB/s" in text and f"{1e6 * LAUNCH:g} µs" in text
+def test_the_plan_was_made_with_the_peaks_of_today():
     kept = kept_plan()["machines"]
     assert {name: kept[name]["flop"] for name in GPUS} == {name: gpu.flop for name, gpu in GPUS.items()}
     assert {kept[name]["launch"] for name in GPUS} == {LAUNCH}
@@ -199,16 +189,20 @@ case = Small("read_again", "paper", ("gigaword",))
 one = plan.count(case, 1)
 Small.parts = 2
 two = plan.count(case, 1)
-print(one["launches"], two["launches"], two["parts"])
+Small.parts, plan.WORDS_AT_ONCE = None, 2 * case.source  # two documents at once are counted, and four fit
+memory = plan.count(case, 1)
+print(one["launches"], two["launches"], two["parts"], memory["launches"], memory["parts"])
 """
 
 
 def test_parts_of_an_update_are_counted_as_often_as_there_are():
-    """Of four documents in two parts: forward and backward twice, the optimizer once."""
+    """Of four documents in two parts: forward and backward twice, the optimizer once. Where a preset names no parts,
+    all that fit into memory are one."""
     done = in_a_process("-c", PARTS + LEAVING)
     assert done.returncode == 0, done.stderr
-    one, two, parts = map(int, done.stdout.split())
+    one, two, parts, by_memory, parts_by_memory = map(int, done.stdout.split())
     assert parts == 2 and 1.8 * one < two < 2 * one
+    assert parts_by_memory == 1 and by_memory == pytest.approx(one, rel=0.02)
 
 
 # --------------------------------------------------------------------------------------------------------- pieces
@@ -240,11 +234,51 @@ def test_a_finished_piece_is_not_done_again(tmp_path):
 
 def test_what_has_failed_is_done_again(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(pieces, "_in_a_process", lambda names, device, folder: asked.append(names))
+    monkeypatch.setattr(pieces, "_in_a_process", lambda names, *_: asked.append(names))
     for name, ok in {"step/x": True, "step/y": False}.items():
         do_here([name], {name: lambda device, ok=ok: {"ok": ok}}, "cpu", tmp_path)
     assert do(["step/x", "step/y", "step/z"], "cpu", tmp_path) == ["step/z"], "y has a result, if a bad one"
     assert asked == [["step/y", "step/z"]]
+
+
+def test_no_piece_begins_when_its_time_is_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "_in_a_process", lambda *_: pytest.fail("it was begun"))
+    assert do(["step/x"], "cpu", tmp_path, until=time.monotonic() - 1) == ["step/x"]
+
+
+# ----------------------------------------------------------------------------------------------- a prepared card
+
+
+@pytest.mark.long
+def test_a_training_goes_on_on_another_card(tmp_path, monkeypatch, capsys):
+    """Of a tiny corpus: prepared, trained for some updates, and on from the files that came back."""
+    here, there, out = (tmp_path / name for name in ("here", "there", "out"))
+    monkeypatch.setattr(card, "TRAINED", {"mem2mem": "--save-every 2 --steps 2"})
+    monkeypatch.setattr(card, "PART", 100_000)
+    card.prepare(here, "pmc-sample", documents=20, preset="demo")
+    shutil.copytree(here, there)
+    assert card.card(here, out, 5, ["mem2mem"], "demo", "cpu") == [] and "all was reached" in capsys.readouterr().out
+    assert len(list(out.glob("mem2mem.tar.*"))) > 1 and '"split": "val"' in (out / "mem2mem.jsonl").read_text("utf-8")
+
+    shutil.copytree(out, there / "back")
+    monkeypatch.setattr(card, "TRAINED", {"mem2mem": "--save-every 2 --steps 3"})
+    assert card.card(there, out, 5, ["mem2mem"], "demo", "cpu") == []
+    assert read_meta(there / "runs" / "mem2mem" / "last.safetensors")["step"] == 3
+    assert card.card(there, out, 0, ["mem2mem"], "demo", "cpu") == ["the end of mem2mem's training"]
+
+
+def test_what_comes_back_of_a_run_is_its_weights_as_float16(tmp_path):
+    run, out, again = (tmp_path / name for name in ("run", "out", "again"))
+    run.mkdir(), out.mkdir()
+    weights = {"model.w": torch.tensor([[1 / 3, 1.0]])}
+    state = {**weights, "optimizer.0.exp_avg": torch.ones(1, 2), "random": torch.get_rng_state()}
+    save_file(state, run / "last.safetensors", {"meta": json.dumps({"step": 7, "best": 1.0, "loss": None})})
+    (run / "metrics.jsonl").write_text('{"step": 7, "split": "train", "loss": 2.0}\n', encoding="utf-8")
+    card.pack(run, out)
+    card.join(sorted(out.glob("*.tar.*")), again)
+    joined = load_tensors(again / "last.safetensors")
+    assert joined.keys() == {"model.w", "random"} and read_meta(again / "last.safetensors")["step"] == 7
+    assert torch.equal(joined["model.w"], weights["model.w"].half().float())
 
 
 # --------------------------------------------------------------------------------------------------------- checks

@@ -121,16 +121,6 @@ def test_what_the_shipped_size_says_is_kept():
     assert f"loss of {wide:.3f} after as many steps, and {more}" in TEXT
 
 
-def test_the_gpus_updates_a_second_are_kept():
-    found = on_h100()
-    alone, text = found["alone, updates a second"], (DOCS / "gpu.md").read_text(encoding="utf-8")
-    slow = alone["bfloat16, with cuDNN's attention"]
-    assert f"{slow} updates a second, and {alone['float32']} in float32" in text
-    assert f"bfloat16 was {alone['float32'] / slow:.0f} times slower" in text
-    together = sum(run["updates a second"] for run in found["runs"])
-    assert f"made {together:.0f} updates a second, one alone {alone['float32']:.0f}" in text
-
-
 def test_the_pages_table_of_losses_has_the_kept_numbers():
     """As losses: what the log-probability falls by, the least first in an interval; nothing where a model has no
     such change."""

@@ -4,30 +4,34 @@
     python -m tests.gpu run                    # on a GPU: are the models the CPU's, how fast, how much memory
     python -m tests.gpu run --device pretend   # the same pieces, tried without a GPU
     python -m tests.gpu run 'step/*' --list    # what there is
+    python -m tests.gpu prepare --corpus FOLDER        # without a GPU: write what the next command needs
+    python -m tests.gpu card --minutes 9 --out FOLDER  # on a GPU for some minutes, without a network
+    python -m tests.gpu keep FOLDER/results.json       # put what it has shown into the texts
 
-Both work in pieces, in the folder `runs/gpu`: a run that was stopped goes on where it was. `--keep` writes
-`tests/gpu/plan.json` or `measured.json`, and the tables of docs/gpu.md.
+All work in pieces, in the folder `runs/gpu`: a run that was stopped goes on where it was. `plan --keep` writes
+`tests/gpu/plan.json`, `keep` writes `measured.json`, and both the tables of the texts.
 """
 
-import json
 import sys
 from pathlib import Path
 
 import torch
 
 from lib.papers.paper import slug
-from lib.results.kept import render
+from lib.results import kept
 from lib.system.command_line import command_parser, plain_errors
-from lib.system.files import project_root, write_json, write_whole
-from tests.gpu import checks, plan, tables
+from lib.system.files import project_root, read_numbers, write_json, write_whole
+from tests.gpu import card, checks, plan, tables
+from tests.gpu.checks import MEASURED
 from tests.gpu.pieces import chosen, do, do_here, finished
 from tests.gpu.places import DEVICES, called
+from tests.gpu.plan import PLAN
 
 FOLDER = project_root() / "runs" / "gpu"
-PLAN, MEASURED = (Path(__file__).parent / name for name in ("plan.json", "measured.json"))
+README = Path(__file__).with_name("README.md")
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> int | None:
     parser = command_parser("tests.gpu", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("plan", "run", "piece"):
@@ -36,10 +40,24 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_argument("--device", choices=DEVICES, default="cuda" if name == "run" else "cpu")
         command.add_argument("--folder", type=Path, default=FOLDER, help="where pieces are written")
         command.add_argument("--list", action="store_true", help="name the pieces, and do nothing")
-        command.add_argument("--keep", action="store_true", help="put what was found into the texts")
+        if name == "plan":
+            command.add_argument("--keep", action="store_true", help="put what was counted into the texts")
+    command = commands.add_parser("prepare")
+    command.add_argument("--corpus", required=True, help="a corpus to train on, by name or folder")
+    command.add_argument("--documents", type=int, default=15_000, help="to train on, at most")
+    command = commands.add_parser("keep")
+    command.add_argument("results", type=Path, help="results.json of a GPU")
+    command = commands.add_parser("card")
+    command.add_argument("--stages", nargs="+", choices=card.STAGES, default=list(card.STAGES))
+    command.add_argument("--minutes", type=float, default=9)
+    command.add_argument("--out", type=Path, required=True, help="where the files are written that are to come back")
+    command.add_argument("--device", choices=DEVICES, default="cuda")
+    for name in ("prepare", "card"):
+        commands.choices[name].add_argument("--folder", type=Path, default=card.FOLDER, help="what travels")
+        commands.choices[name].add_argument("--preset", default="paper", help="of the models that are trained")
     args = parser.parse_args(arguments)
     with plain_errors():
-        return {"plan": _plan, "run": _run, "piece": _piece}[args.command](args)
+        return COMMANDS[args.command](args)
 
 
 def _piece(args) -> int:
@@ -67,10 +85,20 @@ def _plan(args) -> int:
 
 
 def _keep(found: dict[str, tables.Table]) -> None:
-    """Tables beside the others that are kept, and in the texts."""
+    """Put tables into the README beside this file, or among those that the project keeps, and in its texts."""
+    text = README.read_text(encoding="utf-8")
+    write_whole(README, kept._rendered(text, found))
     for name, table in found.items():
-        write_json(project_root() / "figures" / f"{name}.json", table)
-    render()
+        if f"<!-- table {name} -->" not in text:
+            write_json(project_root() / "figures" / f"{name}.json", table)
+    kept.render()
+
+
+def _keep_results(args) -> None:
+    keys = ("device", "torch", "failed", "kinds")
+    results = read_numbers(args.results, "results", keys)
+    write_json(MEASURED, {key: results[key] for key in keys})
+    _keep(tables.of_measured(results))
 
 
 def _run(args) -> int:
@@ -87,18 +115,18 @@ def _run(args) -> int:
         return 0
     folder = args.folder / slug(called(args.device))
     left = do(names, args.device, folder)
-    found = {name: made for name in names if (made := finished(folder, name))}
-    planned = json.loads(PLAN.read_text(encoding="utf-8"))
-    results = checks.results(found, planned, called(args.device))
-    write_json(folder / "results.json", {**results, "not done": left, "pieces": found})
-    text = tables.of_results(results, left)
+    results, text = tables.report(folder, names, left, called(args.device))
+    write_json(folder / "results.json", results)
     write_whole(folder / "results.md", text)
     print(text)
-    if args.keep:
-        write_json(MEASURED, results)
-        _keep(tables.of_measured(results))
     return 1 if left or results["failed"] else 0
 
+
+COMMANDS = {
+    "plan": _plan, "run": _run, "piece": _piece, "keep": _keep_results,
+    "prepare": lambda a: card.prepare(a.folder, a.corpus, a.documents, a.preset),
+    "card": lambda a: bool(card.card(a.folder, a.out, a.minutes, a.stages, a.preset, a.device)),
+}  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(main())

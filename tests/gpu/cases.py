@@ -27,18 +27,18 @@ class Lengths:
     training: int
     source: float
     summary: float
-    known: str  # from where
+    known: str  # the source of each number, or "ours" for an assumption
 
 
-# what the papers, or the corpora's own descriptions, say
+_HUB = "training documents: recalled from the Hub's splits, not looked up"
 CORPORA = {
-    "arxiv": Lengths(203_037, 4938, 220, "the paper, and the Hub's splits"),
-    "pubmed": Lengths(119_924, 3016, 203, "the paper, and the Hub's splits"),
-    "newsroom:abstractive": Lengths(331_680, 751, 30, "the paper; a third of 995,041 articles"),
-    "cnn_dailymail": Lengths(287_113, 781, 56, "Mem2Mem's paper, and the Hub's splits"),
-    "wikihow": Lengths(168_128, 580, 62, "Koupaee and Wang 2018"),
-    "gigaword": Lengths(3_800_000, 31.3, 8.3, "the paper"),
-    "wikisum": Lengths(1_579_360, 25 * 70.1, 139.4, "the paper: a title and 24 paragraphs"),
+    "arxiv": Lengths(203_037, 4938, 220, f"lengths: Mem2Mem's paper; {_HUB}"),
+    "pubmed": Lengths(119_924, 3016, 203, f"lengths: Mem2Mem's paper; {_HUB}"),
+    "newsroom:abstractive": Lengths(331_680, 751, 30, "lengths: Mem2Mem's paper; ours: a third of 995,041 articles"),
+    "cnn_dailymail": Lengths(287_113, 781, 56, f"lengths: Mem2Mem's paper; {_HUB}"),
+    "wikihow": Lengths(168_128, 580, 62, "ours: recalled from Koupaee and Wang 2018, not looked up"),
+    "gigaword": Lengths(3_800_000, 31.3, 8.3, "Read-Again's paper"),
+    "wikisum": Lengths(1_579_360, 25 * 70.1, 139.4, "the transformer's paper; ours: a title as long as a paragraph"),
 }
 
 
@@ -98,12 +98,11 @@ class Case:
             return [replace(d, source_ids=i) for d, i in zip(made, ids)]
         return [_sliding(d, options) for d in made] if getattr(options, "window", None) else made
 
-    def training(self, device: torch.device, folder: Path, count: int, world: int = 1, **train) -> loop._Loop:
-        """The training of one process's share of an update of `count` documents, on a device; `train`: fields in
-        place of the preset's. Its model is not moved there yet. Every update is of all documents."""
+    def training(self, device: torch.device, folder: Path, count: int, **train) -> loop._Loop:
+        """The training of a model by updates of `count` documents each, on a device; `train`: fields in place of the
+        preset's. The model is not moved there yet."""
         setup = self.setup
-        whole = {"batch_size": count, "batch_tokens": None, "accumulate": -(-setup.train.accumulate // world)}
-        config = replace(setup.train, **{**whole, **train})
+        config = replace(setup.train, **{"batch_size": count, "batch_tokens": None, **train})
         return training_of(setup, self.documents(count), config, device, folder)
 
 

@@ -39,6 +39,7 @@ from tests.test_models import Case as Variant
 from tests.test_models import cases
 from tests.tools.bench.measure import clusters
 
+MEASURED = Path(__file__).with_name("measured.json")  # what a GPU has shown, for the texts
 CPU = torch.device("cpu")
 TOLERANCE = {"float64": 1e-8, "float32": 1e-3, "bf16": 0.05}  # of the largest number; of bfloat16 the loss alone
 PRECISIONS = ("float32", "tf32", "bf16")
@@ -92,24 +93,13 @@ def equality(variant: Variant, device: str) -> dict:
 def computed(model: Any, variant: Variant, device: str, bf16: bool = False) -> dict[str, Tensor]:
     """Losses of a copy of a model, and the gradients of its parameters by their names, on the CPU."""
     model = deepcopy(model)
-    with on(device) as place, no_tf32():
+    with on(device) as place, torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
         model = put(model.train(), place)
         with torch.autocast(place.type, torch.bfloat16, enabled=bf16):
             losses = model(batch_of(*variant.documents).to(place))
         losses["loss"].backward()
         gradients = {f"gradient of {name}": p.grad for name, p in model.named_parameters() if p.grad is not None}
         return {name: value.detach().cpu() for name, value in {**losses, **gradients}.items()}
-
-
-class no_tf32:
-    """Float32 is float32, in cuDNN's recurrent layers too."""
-
-    def __enter__(self):
-        self.before = torch.backends.cudnn.allow_tf32
-        torch.backends.cudnn.allow_tf32 = False
-
-    def __exit__(self, *_):
-        torch.backends.cudnn.allow_tf32 = self.before
 
 
 def difference(ours: dict[str, Tensor], expected: dict[str, Tensor]) -> float:
@@ -241,7 +231,7 @@ def step(case: Case, precision: str, device: str) -> dict:
     """Seconds and memory of an update of a preset at its real size."""
     if precision == "bf16" and device in NO_AUTOCAST:
         return {"case": str(case), "left out": "no autocast", "ok": True}
-    products, attention = float32_products(_products(precision)), attention_of_many_lengths()
+    products, attention = float32_products("high" if precision == "tf32" else "highest"), attention_of_many_lengths()
     with on(device) as place, tempfile.TemporaryDirectory() as folder, products, attention:
         of_case = case.training(place, Path(folder), documents_on(case, place), bf16=precision == "bf16")
         training = put_training(of_case, place)
@@ -262,10 +252,6 @@ def step(case: Case, precision: str, device: str) -> dict:
 def documents_on(case: Case, place: torch.device) -> int:
     """Documents of an update; where no GPU computes, those of one process of eight, since it takes long."""
     return case.batch if place.type == "cuda" else share(case, 8)
-
-
-def _products(precision: str) -> str:
-    return "high" if precision == "tf32" else "highest"
 
 
 def timed(training: loop._Loop, place: torch.device) -> tuple[float, float]:
@@ -333,7 +319,9 @@ def results(found: dict[str, dict], planned: dict, device: str) -> dict:
     for name, made in kinds.get("step", {}).items():
         counted = planned["rows"][made["case"]]["by_processes"]["1"]
         precision = name.rpartition("/")[2]
+        known = gpu and precision != "bf16"
         made["planned_gb"] = counted["peak_bytes"] / 1e9
-        made["planned_seconds"] = step_seconds(counted, gpu, precision) if gpu and precision != "bf16" else None
+        made["planned_seconds"] = step_seconds(counted, gpu, precision) if known else None
+        made["floor_seconds"] = counted["work"][gpu][precision] if known else None
     failed = [name for name, made in found.items() if not made["ok"]]
     return {"device": device, "torch": torch.__version__, "failed": failed, "kinds": kinds}

@@ -4,6 +4,7 @@ Pieces whose names begin alike (`step/mem2mem/float32`, `step/mem2mem/bf16`) run
 minutes; a piece that was cut off is done by the next run.
 """
 
+import math
 import os
 import subprocess
 import sys
@@ -44,7 +45,7 @@ def code(name: str) -> str:
     """What a piece was made by: the code of the library that it runs, and of the plan's or of the checks'."""
     kind = name.partition("/")[0]
     commands = ["lib.train", "lib.score", "lib.intervene"] if kind == "commands" else []
-    own = ["tests.gpu.counts", "tests.gpu.cases"] if kind in OF_THE_PLAN else ["tests.gpu.checks"]
+    own = ["tests.gpu.plan"] if kind in OF_THE_PLAN else ["tests.gpu.checks"]
     return code_digest(*own, *commands)
 
 
@@ -57,15 +58,16 @@ def finished(folder: Path, name: str) -> dict | None:
     return made if made["code"] == code(name) and made["piece"] == name else None
 
 
-def do(names: list[str], device: str, folder: Path) -> list[str]:
-    """Do what is not finished or has failed, group by group. Returns the names of the pieces that are not there
-    afterwards."""
+def do(names: list[str], device: str, folder: Path, until: float = math.inf) -> list[str]:
+    """Do what is not finished or has failed, group by group, until a time of `time.monotonic`. Returns the names of
+    the pieces that are not there afterwards."""
     folder.mkdir(parents=True, exist_ok=True)
     for group, members in groupby(names, key=lambda name: name.rpartition("/")[0]):
         waiting = [name for name in members if not _is_well(finished(folder, name))]
-        if waiting:
+        limit = min(LIMIT if device == "cuda" else LONGER, until - time.monotonic())
+        if waiting and limit > 0:
             print(f"{group}: {len(waiting)} to do", flush=True)
-            _in_a_process(waiting, device, folder)
+            _in_a_process(waiting, device, folder, limit)
     return [name for name in names if finished(folder, name) is None]
 
 
@@ -73,14 +75,13 @@ def _is_well(made: dict | None) -> bool:
     return made is not None and made.get("ok", True)  # the plan's pieces do not judge
 
 
-def _in_a_process(names: list[str], device: str, folder: Path) -> None:
+def _in_a_process(names: list[str], device: str, folder: Path, limit: float) -> None:
     command = [sys.executable, "-m", "tests.gpu", "piece", *names, "--device", device, "--folder", str(folder)]
-    limit = LIMIT if device == "cuda" else LONGER
     environment = {**os.environ, "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}  # what `resume` needs to be deterministic
     try:
         done = subprocess.run(command, cwd=project_root(), env=environment, timeout=limit)
     except subprocess.TimeoutExpired:
-        print(f"  stopped after {limit} seconds: the same command goes on", flush=True)
+        print(f"  stopped after {limit:.0f} seconds: the same command goes on", flush=True)
         return
     if done.returncode:
         print(f"  ended with status {done.returncode}: see above", flush=True)

@@ -37,6 +37,8 @@ def put_training(training: loop._Loop, place: torch.device) -> loop._Loop:
     """A training whose model is on a device, with an optimizer of what is there."""
     put(training.model, place)
     training.optimizer = loop._optimizer(training.model, training.config)
+    if place.type == "cuda" and training.config.accumulate is None:  # as where a run starts
+        training.parts = training._parts_by_memory()
     return training
 
 

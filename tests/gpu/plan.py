@@ -9,20 +9,26 @@ import gc
 import resource
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 
 from lib.runs import loop
+from lib.system.devices import SHARE
 from tests.conftest import without_kernels
 from tests.gpu.cases import CASES, CORPORA, PAPER_CASES, Case
 from tests.gpu.machines import GPUS, LAUNCH, Machine, measured_cpu
 from tests.gpu.places import one_update, put_training
 
+PLAN = Path(__file__).with_name("plan.json")  # what was counted, for the texts
 WORLDS = (1, 4, 8)  # processes
+MEMORY = 80_000_000_000  # bytes of both GPUs
+WORDS_AT_ONCE = 32_000  # source words that are counted at once, where a preset does not name the parts of an update
 
 
 def pieces() -> dict[str, Callable[[str], dict]]:
@@ -43,45 +49,82 @@ def share(case: Case, world: int) -> int:
 
 
 def count(case: Case, world: int) -> dict:
-    """What one process's part of an update asks of a GPU, counted on the pretend device."""
+    """What one process's part of an update asks of a GPU of `MEMORY`, counted on the pretend device."""
     from tests.gpu.counts import counted
     from tests.tools.pretend_device import DEVICE
 
-    with tempfile.TemporaryDirectory() as folder, counted() as (device, counts):
-        training = put_training(case.training(DEVICE, Path(folder), share(case, world), world), DEVICE)
-        parameters = training.parameters
+    documents = share(case, world)
+    asked = case.setup.train.accumulate
+    parts = parts_to_count(case, documents, world)
+    room = patch("lib.layers.pointer.room_on", lambda device: MEMORY // SHARE)
+    with tempfile.TemporaryDirectory() as folder, counted() as (device, counts), room:
+        training = put_training(case.training(DEVICE, Path(folder), documents, accumulate=parts), DEVICE)
+        moments = make_moments(training.optimizer)
         gc.collect()
         before = counts.live
+        rest = before + 4 * training.parameters  # with gradients
         counts.start()
         device.synchronisations.clear()
-        parts = first_part_alone(training, counts.times)
+        peak = 0
+
+        def first_is_done() -> None:
+            nonlocal parts, peak
+            fitting = parts if asked else loop.parts_that_fit(counts.peak, rest, parts, MEMORY)
+            peak, counts.peak = rest + (counts.peak - rest) * parts // fitting, counts.live
+            as_parts(counts, parts, fitting)
+            parts = fitting
+
+        first_part_alone(training, first_is_done)
         losses = one_update(training)
-        moments = sum(x.numel() * x.element_size() for s in training.optimizer.state.values() for x in s.values())
         return {
-            "documents": share(case, world), "parts": parts, "source": case.source, "target": case.target,
-            "parameters": parameters,
+            "documents": documents, "parts": parts, "source": case.source, "target": case.target,
+            "parameters": training.parameters,
             "flop": counts.flop, "moved": counts.moved, "launches": counts.launches,
             "synchronisations": parts * device.synchronisations.total(), "optimizer_bytes": moments,
             "before_bytes": before,
-            "peak_bytes": counts.peak, "loss": losses["loss"].item(), "most_launched": counts.names.most_common(8),
+            "peak_bytes": max(peak, counts.peak), "loss": losses["loss"].item(),
+            "most_launched": counts.names.most_common(8),
             "operations": [[*operation, times] for operation, times in counts.operations.items()],
         }  # fmt: skip
 
 
-def first_part_alone(training: loop._Loop, after: Callable[[int], None]) -> int:
-    """Let an update compute the first of its parts, which are alike. Returns how many there are, which `after` is
-    told when the first is done."""
+def parts_to_count(case: Case, documents: int, world: int) -> int:
+    """Parts of an update of which one is computed here: the preset's, or as many as this machine has memory for."""
+    if case.setup.train.accumulate:
+        return min(documents, -(-case.setup.train.accumulate // world))
+    return -(-documents * case.source // WORDS_AT_ONCE)
+
+
+def make_moments(optimizer: torch.optim.Optimizer) -> int:
+    """Let an optimizer make what it keeps, in an update by zeros: every later update finds it there. Returns its
+    bytes."""
+    for parameter in (p for group in optimizer.param_groups for p in group["params"]):
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return sum(x.numel() * x.element_size() for s in optimizer.state.values() for x in s.values())
+
+
+def first_part_alone(training: loop._Loop, after: Callable[[], None]) -> None:
+    """Let an update compute the first of its parts, which are alike. `after` is called when it is done."""
     backward, losses = training._backward, []
-    parts = min(training.config.accumulate, len(training.corpus["train"]))
 
     def once(*arguments: Any) -> Any:
         if not losses:
             losses.append(backward(*arguments))
-            after(parts)
+            after()
         return losses[0]
 
     training._backward = once
-    return parts
+
+
+def as_parts(counts: Any, counted: int, parts: int) -> None:
+    """Turn what was counted of one of `counted` parts into all of `parts`: larger ones take no further launches."""
+    operations, larger = Counter(), counted / parts
+    for (flop, moved, launches), times in counts.operations.items():
+        operations[round(flop * larger), round(moved * larger), launches] += parts * times
+    counts.operations = operations
+    counts.names = Counter({name: parts * times for name, times in counts.names.items()})
 
 
 def on_cpu(case: Case, kernels: bool) -> dict:
@@ -90,11 +133,12 @@ def on_cpu(case: Case, kernels: bool) -> dict:
     torch.set_num_threads(1)
     cpu = torch.device("cpu")
     with tempfile.TemporaryDirectory() as folder, nullcontext() if kernels else without_kernels():
-        first = case.training(cpu, Path(folder), 2)
+        first = case.training(cpu, Path(folder), 2, accumulate=1)
         one_update(first)  # compiles
-        training, times = case.training(cpu, Path(folder), case.batch), []
+        parts, times = parts_to_count(case, case.batch, 1), []
+        training = case.training(cpu, Path(folder), case.batch, accumulate=parts)
+        first_part_alone(training, lambda: times.append(time.process_time()))
         started, wall = time.process_time(), time.perf_counter()
-        parts = first_part_alone(training, lambda parts: times.append(time.process_time()))
         losses = one_update(training)
         once = times[0] - started
         return {

@@ -1,20 +1,24 @@
 """Tables of the plan and of what was measured, as numbers and texts that `lib.results.text` writes."""
 
+import json
 from collections.abc import Mapping
 from math import log
+from pathlib import Path
 
 from lib.papers import PAPERS
 from lib.results.text import markdown
 from lib.runs.folder import read_config, read_metrics
 from lib.system.files import trained_folder
+from tests.gpu import checks
 from tests.gpu.cases import PAPER_CASES
 from tests.gpu.checks import PRECISIONS, TOLERANCE
 from tests.gpu.machines import GPUS, LAUNCH
-from tests.gpu.plan import WORLDS, step_seconds
+from tests.gpu.pieces import finished
+from tests.gpu.plan import PLAN, WORLDS, step_seconds
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 1)  # of a training
 PLAN_COMMAND = "python -m tests.gpu plan --keep"
-RUN_COMMAND = "python -m tests.gpu run --keep"
+RUN_COMMAND = "python -m tests.gpu keep runs/gpu/NAME/results.json"
 Table = dict[str, object]
 
 
@@ -113,6 +117,13 @@ def _of_cpu(cpu: dict) -> list[str]:
 # ---------------------------------------------------------------------------------------------- what was measured
 
 
+def report(folder: Path, names: list[str], left: list[str], device: str) -> tuple[dict, str]:
+    """The results of the pieces in a folder, beside the plan, and the same to be read."""
+    found = {name: made for name in names if (made := finished(folder, name))}
+    results = checks.results(found, json.loads(PLAN.read_text(encoding="utf-8")), device)
+    return {**results, "not done": left, "pieces": found}, of_results(results, left)
+
+
 def of_results(results: dict, left: list[str]) -> str:
     """What `run` has found, to be read."""
     writers = {
@@ -120,7 +131,7 @@ def of_results(results: dict, left: list[str]) -> str:
         "generation": _generation, "processes": _processes, "step": _steps, "lengths": _lengths, "kernels": _kernels,
     }  # fmt: skip
     parts = [f"# {results['device']}, PyTorch {results['torch']}"]
-    parts += [writers[kind](made) for kind, made in results["kinds"].items()]
+    parts += [writers[kind](made) for kind, made in results["kinds"].items() if kind in writers]
     if left:
         parts.append(f"Not done: {', '.join(left)}. The same command goes on with them.")
     parts.append(f"Failed: {', '.join(results['failed'])}." if results["failed"] else "Nothing failed.")
@@ -129,9 +140,9 @@ def of_results(results: dict, left: list[str]) -> str:
 
 def of_measured(results: dict) -> dict[str, Table]:
     """The tables of what a GPU has shown that stand in a text, by their names."""
-    kinds, on = results["kinds"], f"on an {results['device'].removeprefix('NVIDIA ')}"
-    columns = ["float32", "TF32", "bfloat16", "planned", "measured / planned", "the GPU computes", "memory",
-               "planned memory", "whole training"]  # fmt: skip
+    kinds, on = results["kinds"], f"on an {results['device'].removeprefix('NVIDIA ')}{results.get('note', '')}"
+    columns = ["float32", "TF32", "bfloat16", "planned", "measured / planned", "measured / floor", "the GPU computes",
+               "memory", "planned memory", "whole training"]  # fmt: skip
     papers = dict.fromkeys(name.partition("/")[0] for name in kinds["step"])
     lines = {PAPERS[paper].title: _of_paper(paper, kinds) for paper in papers}
     made = {
@@ -152,7 +163,8 @@ def _of_paper(paper: str, kinds: dict[str, dict]) -> list[str]:
     memory = [f"{row[key]:.1f} GB" for key in ("memory_gb", "planned_gb")]
     case = PAPER_CASES[paper]
     hours = f"{case.updates(case.corpora[0]) * measured / 3600:.0f} hours"
-    return [*times, f"{planned:.3f} s", f"{measured / planned:.1f}", busy, *memory, hours]
+    ratios = [f"{measured / planned:.1f}", f"{measured / row['floor_seconds']:.0f}"]
+    return [*times, f"{planned:.3f} s", *ratios, busy, *memory, hours]
 
 
 def _table(title: str, columns: list[str], lines: Mapping[str, list[str]]) -> str:
@@ -210,13 +222,16 @@ def _steps(made: dict[str, dict]) -> str:
     lines = {}
     for name, row in made.items():
         if "left out" in row:
-            lines[name] = [row["left out"], "", "", "", ""]
+            lines[name] = [row["left out"], *[""] * 5]
             continue
-        planned, memory = row["planned_seconds"], row["memory_gb"]
-        beside = [f"{planned:.3f} s", f"{row['seconds'] / planned:.1f}"] if planned else ["", ""]
+        planned, memory, seconds = row["planned_seconds"], row["memory_gb"], row["seconds"]
+        beside = ["", "", ""]
+        if planned:
+            beside = [f"{planned:.3f} s", f"{seconds / planned:.1f}", f"{seconds / row['floor_seconds']:.0f}"]
         used = f"{memory:.1f} GB" if memory else ""
-        lines[name] = [f"{row['seconds']:.3f} s", *beside, used, f"{row['planned_gb']:.1f} GB"]
-    return _table("An update", ["measured", "planned", "measured / planned", "memory", "planned memory"], lines)
+        lines[name] = [f"{seconds:.3f} s", *beside, used, f"{row['planned_gb']:.1f} GB"]
+    columns = ["measured", "planned", "measured / planned", "measured / floor", "memory", "planned memory"]
+    return _table("An update", columns, lines)
 
 
 def _lengths(made: dict[str, dict]) -> str:
