@@ -319,12 +319,17 @@ def test_the_attentive_scan_is_the_loop(hypotheses, steps, kernels, monkeypatch)
             assert torch.allclose(found[name], gradient, rtol=0, atol=1e-12), name
 
 
+def scan_arguments(model, state):
+    """All but the words."""
+    return (state.hidden, state.cell), state.keys, state.words, state.mask, model.attention, model.decoder
+
+
 def test_autocast_does_not_change_the_attentive_scan():
     """Only the words' part of the gates, which is a product before the loop; here the words are zeros."""
     torch.manual_seed(0)
     model = tiny().float()
     state = model.encode(batch_of())
-    arguments = (state.hidden, state.cell), state.keys, state.words, state.mask, model.attention, model.decoder
+    arguments = scan_arguments(model, state)
     for bias in (model.decoder.bias_ih, model.decoder.bias_hh):
         bias.data.fill_(0.125)  # a number of bfloat16, too
     words = torch.zeros(len(state.words), 3, SIZES["embedding"])
@@ -347,10 +352,11 @@ class Launches(TorchDispatchMode):
 def test_launches_of_a_target_word():
     """A GPU waits for the host to launch its kernels; by autograd they were 69, forward and backward."""
     model, counts = tiny(), []
+    state = model.encode(batch_of())
     for steps in (10, 20):
-        state = model.encode(batch_of())
+        words = torch.randn(len(state.words), steps, SIZES["embedding"]).double().requires_grad_()
         with without_kernels(), Launches() as launches:
-            output, _ = model.decode(torch.full((len(state.words), steps), 5), state)
-            (output.features.sum() + output.attention[..., 0].sum()).backward()
+            states, _, beta = attentive_lstm(words, *scan_arguments(model, state))
+            torch.autograd.grad(states.sum() + beta[..., 0].sum(), words)
         counts.append(launches.count)
     assert counts[1] - counts[0] <= 10 * 23
