@@ -214,16 +214,6 @@ def test_a_gru_is_pytorchs(packed, bidirectional, started):
         assert a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=1e-13)
 
 
-def test_a_sequence_that_is_in_no_batch():
-    torch.manual_seed(0)
-    ours, theirs = GRU(5, 4).double(), torch.nn.GRU(5, 4, batch_first=True).double()
-    theirs.load_state_dict(ours.state_dict())
-    inputs, start = (torch.randn(n, d, dtype=torch.float64) for n, d in ((7, 5), (1, 4)))
-    for one, other in ((ours(inputs, start), theirs(inputs, start)), (ours(inputs), theirs(inputs))):
-        for a, b in zip(one, other, strict=True):
-            assert a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=1e-13)
-
-
 def test_the_kernels_of_the_gru_are_their_reference(monkeypatch):
     """What a GPU computes, with an update held back and without."""
     torch.manual_seed(0)

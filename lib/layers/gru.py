@@ -19,12 +19,9 @@ class GRU(nn.GRU):
     def forward(self, inputs, hx: Tensor | None = None):
         """States of [B, N, e], [N, e] or of a packed sequence, and the last ones [directions, B, d]; hx: the first
         ones."""
-        if not compiled(self.weight_hh_l0):
-            return super().forward(inputs, hx)
         packed = isinstance(inputs, PackedSequence)
-        if not packed and inputs.dim() == 2:  # one sequence, not in a batch
-            states, last = self(inputs[None], None if hx is None else hx[:, None])
-            return states[0], last[:, 0]
+        if not compiled(self.weight_hh_l0) or (not packed and inputs.dim() == 2):  # the latter is in no batch
+            return super().forward(inputs, hx)
         if packed:
             words, sizes, order, back = inputs.data, inputs.batch_sizes.tolist(), *inputs[2:]
         else:

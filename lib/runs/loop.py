@@ -210,15 +210,6 @@ class NonFiniteLossError(CompanionError, FloatingPointError):
 
 
 @dataclass(frozen=True)
-class _Loss:
-    """The loss of some documents, on their device."""
-
-    step: int
-    ids: list[str]
-    value: torch.Tensor  # []
-
-
-@dataclass(frozen=True)
 class _Part:
     """Documents of an update that one process computes at once."""
 
@@ -251,7 +242,8 @@ class _Loop:
         self.threads = threads_on(device) if world == 1 else 1
         self.parameters = sum(p.numel() for p in model.parameters())
         self.step, self.best, self.rises = 0, float("inf"), 0
-        self.unchecked: list[_Loss] = []  # on a GPU, of the updates since the last check
+        # on a GPU, of the updates since the last check: step, documents, loss
+        self.unchecked: list[tuple[int, str, torch.Tensor]] = []
         longest = int(corpus["train"].source_lengths.max())
         words = min(config.batch_tokens or sys.maxsize, self.sampler.batch_size * longest)  # of an update, at most
         self.parts = config.accumulate or -(-words // PART_WORDS)
@@ -457,20 +449,19 @@ class _Loop:
         batch = (self._batch(documents) if batch is None else batch).to(self.device)
         with self._autocast():
             losses = model(batch)
-        loss = _Loss(self.step + 1, batch.ids, losses["loss"].detach())
+        loss = (self.step + 1, ", ".join(batch.ids), losses["loss"].detach())
         if self.device.type == "cpu":
             self._check([loss])
         else:  # would have to be waited for
             self.unchecked.append(loss)
         return losses
 
-    def _check(self, losses: list[_Loss], process: Process = ALONE) -> None:
+    def _check(self, losses: list[tuple[int, str, torch.Tensor]], process: Process = ALONE) -> None:
         """Raise NonFiniteLossError for the first of some losses, in the order of their steps, that is not finite, in
         any of the processes that call this together."""
-        values = torch.stack([loss.value for loss in losses]).tolist()
-        broken = [(loss, value) for loss, value in zip(losses, values) if not math.isfinite(value)]
-        own = [(loss.step, ", ".join(loss.ids), value) for loss, value in broken[:1]]
-        found = [first for firsts in process.gather([own]) for first in firsts]
+        values = torch.stack([value for *_, value in losses]).tolist()
+        own = [(step, ids, v) for (step, ids, _), v in zip(losses, values) if not math.isfinite(v)]
+        found = [first for firsts in process.gather([own[:1]]) for first in firsts]
         if found:
             step, ids, value = min(found)
             raise NonFiniteLossError(

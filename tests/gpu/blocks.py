@@ -20,7 +20,7 @@ SIZES = {  # names in `lib.layers.gpu_kernels` -> what is tried
 }
 
 
-def blocks(loop: str, device: str) -> dict:
+def by_blocks(loop: str, device: str) -> dict:
     """Milliseconds of a loop's forward and backward pass by sizes of blocks, the least of some; and how far its
     gradients are from those by PyTorch's operations, as a share of the largest."""
     if device != "cuda":

@@ -32,6 +32,7 @@ from lib.runs.folder import Recipe, load_tensors, read_metrics
 from lib.system.devices import attention_of_many_lengths, float32_products
 from lib.system.files import project_root, trained_folder
 from tests.conftest import VOCAB, batch_of
+from tests.gpu import blocks
 from tests.gpu.cases import PAPER_CASES, Case, corpus_of, training_of
 from tests.gpu.places import on, one_update, put, put_training, wait
 from tests.gpu.plan import share, step_seconds
@@ -72,6 +73,8 @@ def pieces() -> dict[str, Callable[[str], dict]]:
         found[f"lengths/{name}"] = lambda device, how=how: of_many_lengths(device, *how)
     for case in PAPER_CASES.values():
         found[f"kernels/{case.paper}"] = lambda device, case=case: slowest_kernels(case, device)
+    for loop_of_mem2mem in blocks.SIZES:
+        found[f"blocks/{loop_of_mem2mem}"] = lambda device, name=loop_of_mem2mem: blocks.by_blocks(name, device)
     return found
 
 

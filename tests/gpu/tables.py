@@ -129,6 +129,7 @@ def of_results(results: dict, left: list[str]) -> str:
     writers = {
         "equality": lambda made: _table(EQUALITY, *_equality(made)), "resume": _resume, "commands": _commands,
         "generation": _generation, "processes": _processes, "step": _steps, "lengths": _lengths, "kernels": _kernels,
+        "blocks": _blocks,
     }  # fmt: skip
     parts = [f"# {results['device']}, PyTorch {results['torch']}"]
     parts += [writers[kind](made) for kind, made in results["kinds"].items() if kind in writers]
@@ -251,3 +252,13 @@ def _kernels(made: dict[str, dict]) -> str:
         for name, (percent, count) in row["percent and count"].items()
     }
     return _table("The slowest kernels of an update", ["percent of the time", "calls"], lines)
+
+
+def _blocks(made: dict[str, dict]) -> str:
+    lines = {
+        f"{loop}: {sizes}": [f"{row[0]:.1f}" if row[0] else row[1], *(f"{apart:.0e}" for apart in row[1:] if row[0])]
+        for loop, piece in made.items()
+        for sizes, row in piece.get("milliseconds", {}).items()
+    }
+    columns = ["milliseconds", "largest difference of a gradient"]
+    return _table("Mem2Mem's loops at the paper's size, by sizes of blocks", columns, lines)
