@@ -217,8 +217,8 @@ def test_parts_of_an_update_follow_from_a_gpus_memory(planted_corpus, tmp_path, 
     def refuse(self, parts):
         pytest.fail("measured, though the number was given")
 
-    loop = on_a_gpu(planted_corpus, tmp_path / "c", replace(free, accumulate=3), monkeypatch, refuse)
-    assert loop.parts == 3 and len(loop._update(0)) == 3
+    loop = on_a_gpu(planted_corpus, tmp_path / "c", replace(free, accumulate=2), monkeypatch, refuse)
+    assert loop.parts == 2 and len(loop._update(0)) == 2
     monkeypatch.setattr(training.Process, "gather", lambda self, own: [*own, 4] if self.world > 1 else own)
     loop = on_a_gpu(planted_corpus, tmp_path / "d", free, monkeypatch, measured, rank=1, world=2)
     assert loop.parts == 4, "the largest number of all processes"
