@@ -65,15 +65,17 @@ class _Scan(torch.autograd.Function):
         sums = from_words.clone(memory_format=torch.contiguous_format)
         gates = torch.empty_like(sums)
         queries = keys.new_empty(*by_document, len(v))
-        scores = keys.new_full((*by_document, keys.shape[1]), -torch.inf).masked_fill_(mask[:, None], 0)
+        scores = keys.new_full((*by_document, keys.shape[1]), -torch.inf)
         beta = torch.empty_like(scores)
         contexts = keys.new_empty(*by_document, values.shape[2])
         lengths = mask.sum(1).tolist() if compiled(keys) else None
+        if lengths is None:  # the kernel overwrites the scores of words
+            scores.masked_fill_(mask[:, None], 0)
         for t in range(steps):
             previous, score, context, total = states[t], scores[t], contexts[t], sums[t]
             # beta_t = softmax_n(v^T tanh(W_q h_{t-1} + k_n))   (13)
             torch.mm(previous, query.T, out=queries[t].view(rows, -1))
-            _add_scores(score, queries[t], keys, v, lengths)
+            _put_scores(score, queries[t], keys, v, lengths)
             weights = torch.softmax(score, -1, out=beta[t])
             # c_t = sum_n beta_tn s_n   (14)
             torch.bmm(weights, values, out=context)
@@ -142,8 +144,8 @@ def _of_documents(values: Tensor) -> Tensor:
     return values.transpose(0, 1).flatten(1, 2)
 
 
-def _add_scores(scores: Tensor, queries: Tensor, keys: Tensor, v: Tensor, lengths: list[int] | None) -> None:
-    """Add v^T tanh(q + k_n) to scores [B, K, N], which are 0 for words and -inf for padding.
+def _put_scores(scores: Tensor, queries: Tensor, keys: Tensor, v: Tensor, lengths: list[int] | None) -> None:
+    """Put v^T tanh(q + k_n) into scores [B, K, N]. Padding stays -inf; PyTorch's operations add to zeros.
 
     queries: [B, K, A]; keys: [B, N, A]; lengths: [B] for the kernel, None for PyTorch's operations.
     """
