@@ -256,7 +256,7 @@ def _kernels(made: dict[str, dict]) -> str:
 
 def _blocks(made: dict[str, dict]) -> str:
     lines = {
-        f"{loop}: {sizes}": [f"{row[0]:.1f}" if row[0] else row[1], *(f"{apart:.0e}" for apart in row[1:] if row[0])]
+        f"{loop}: {sizes}": [f"{row[0]:.1f}" if row[0] else row[1], f"{row[1]:.0e}" if row[0] and row[1:] else ""]
         for loop, piece in made.items()
         for sizes, row in piece.get("milliseconds", {}).items()
     }
