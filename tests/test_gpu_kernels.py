@@ -80,7 +80,7 @@ def used(kernel, capability, num_warps, **sizes):
     types = {name: "i32" if name in INTEGERS else "*fp32" for name in kernel.arg_names}
     types |= {"lengths": "*i64"} if "lengths" in types else {}
     types |= dict.fromkeys(sizes, "constexpr")
-    by_16 = [i for i, name in enumerate(types) if name not in sizes and name not in ("K", "T", "r")]
+    by_16 = [i for i, name in enumerate(types) if name not in sizes and name not in ("K", "T", "N", "R", "r")]
     divisible = {(i,): [["tt.divisibility", 16]] for i in by_16}
     source = ASTSource(kernel, types, constexprs=sizes, attrs=divisible)
     made = triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": num_warps})

@@ -5,7 +5,9 @@ one program computes a document (and hypothesis), and the loop over the target w
 sums: the same run made twice gives the same weights. Everything is float32; what has a tanh is computed again on the
 way back where keeping it would be large.
 
-`lib.layers.kernels.triton_runs` says where these kernels run. `TRITON_INTERPRET=1` computes them on a CPU.
+Triton compiles a kernel anew for sizes that are multiples of 16, and for 1. Lengths are exempt from that: they change
+from batch to batch. `lib.layers.kernels.triton_runs` says where these kernels run; with `TRITON_INTERPRET=1` a CPU
+computes them.
 
 Shapes: B documents, K hypotheses of each, R = B * K rows, T target words, N source words, A attention width, r slots,
 d hidden size. Names with 2 at their end are sizes rounded up to a power of two.
@@ -51,7 +53,7 @@ def _tanh(x):
 # ------------------------------------------------------------------------------------------------------ coverage
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T", "N"])
 def coverage_forward(
     q, k, w, v, cov, alpha, slope, lengths, K, T, N, A, A2: tl.constexpr, BN: tl.constexpr, BM: tl.constexpr
 ):  # fmt: skip
@@ -98,7 +100,7 @@ def coverage_forward(
         tl.debug_barrier()
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T", "N"])
 def coverage_scores_backward(alpha, d_alpha, slope, d_score, d_cov, lengths, K, T, N, BM: tl.constexpr):
     """Gradients d_score [R, T, N] of the scores, the only part that goes from word to word. A program is a row.
 
@@ -128,7 +130,7 @@ def coverage_scores_backward(alpha, d_alpha, slope, d_score, d_cov, lengths, K, 
         tl.debug_barrier()
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T", "N"])
 def coverage_keys_backward(
     q, k, w, v, before, d_score, d_k, d_w, d_v, lengths, K, T, N, A, A2: tl.constexpr, BN: tl.constexpr
 ):  # fmt: skip
@@ -169,7 +171,7 @@ def coverage_keys_backward(
     tl.store(d_v + share, tl.sum(sum_v, 0), mask=width)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T", "N"])
 def coverage_queries_backward(
     q, k, w, v, before, d_score, d_q, lengths, K, T, N, A, A2: tl.constexpr, BN: tl.constexpr
 ):  # fmt: skip
@@ -202,7 +204,8 @@ class CoverageScan(torch.autograd.Function):
         queries, keys, coverage = queries.contiguous(), keys.contiguous(), coverage.contiguous()
         (B, K, T, A), N = queries.shape, keys.shape[1]
         lengths = mask.sum(1)
-        alpha, slope = queries.new_zeros(2, B, K, T, N)
+        alpha = queries.new_zeros(B, K, T, N)
+        slope = torch.empty_like(alpha)
         inputs = queries, keys, w, v, coverage.clone()
         sizes = coverage_sizes(A)
         launch(coverage_forward, (B * K,), *inputs, alpha, slope, lengths, K, T, N, A, **sizes, BM=WORDS)
@@ -224,7 +227,8 @@ class CoverageScan(torch.autograd.Function):
         sizes = coverage_sizes(A, sums=3)
         blocks = -(-N // sizes["BN"])
         d_keys = torch.zeros_like(keys)
-        d_w, d_v = w.new_empty(2, B, blocks, A)
+        d_w = w.new_empty(B, blocks, A)
+        d_v = torch.empty_like(d_w)
         launch(coverage_keys_backward, (B, blocks), *inputs, d_keys, d_w, d_v, lengths, K, T, N, A, **sizes)
 
         d_queries = torch.empty_like(queries)
@@ -242,7 +246,7 @@ def coverage_sizes(width: int, sums: int = 1) -> dict[str, int]:
 # -------------------------------------------------------------------------------------------------------- memory
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T", "R"])
 def memory_forward(
     memories, made, queries, hidden, v, weight, from_read, psi, reads, T, R, r, d, A,
     R2: tl.constexpr, D2: tl.constexpr, B: tl.constexpr,
@@ -315,7 +319,7 @@ def memory_forward(
         tl.debug_barrier()
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T", "R"])
 def memory_backward(
     memories, made, v, weight, from_read, psi, d_psi, d_reads, d_memory, d_queries, d_hidden, d_v, T, R, r, d, A,
     R2: tl.constexpr, D2: tl.constexpr, B: tl.constexpr,
