@@ -19,13 +19,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 from torch.nn import functional as F
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
-from tests.tools.pretend_device import Backward, Device, Launched, _tensors, pretend_device
+from tests.tools.pretend_device import Backward, Device, Launched, PretendTensor, _tensors, pretend_device
 
 NO_KERNEL = {
     "empty",
@@ -207,7 +209,9 @@ def _moved(func: Any, name: str, args: Any, kwargs: Any, results: Any) -> int:
 @contextmanager
 def counted() -> Iterator[tuple[Device, Counts]]:
     """The pretend device, and what is asked of it."""
-    with pretend_device() as device:
+    # of gradients a GPU takes norm and product in one launch for all, where they are of these types
+    many = patch("torch.utils._foreach_utils._foreach_supported_types", [Tensor, Parameter, PretendTensor])
+    with pretend_device() as device, many:
         counts = Counts()
         device.watch, device.computes = counts, False
         yield device, counts
