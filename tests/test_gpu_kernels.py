@@ -93,7 +93,7 @@ def used(kernel, capability, num_warps, **sizes):
 width, capability = 256, int(sys.argv[1])
 found = {}
 for name, sizes in {
-    "coverage_forward": {**gpu.coverage_sizes(width), "BM": gpu.WORDS},
+    "coverage_weights": {**gpu.coverage_sizes(width), "BM": gpu.WORDS},
     "coverage_scores_backward": {"BM": gpu.WORDS, "num_warps": gpu.COVERAGE_WARPS},
     "coverage_keys_backward": gpu.coverage_sizes(width, sums=3),
     "coverage_queries_backward": gpu.coverage_sizes(width),

@@ -239,7 +239,7 @@ def test_a_part_is_measured_and_leaves_nothing(planted_corpus, tmp_path, monkeyp
 
     def spy(model, part):
         computed.append(part)
-        loop.unchecked.append(training._Loss(1, [], torch.tensor(0.0)))  # as on a GPU
+        loop.unchecked.append((1, "", torch.tensor(0.0)))  # as on a GPU
         return backward(model, part)
 
     monkeypatch.setattr(loop, "_backward", spy)
@@ -598,13 +598,13 @@ def test_a_broken_loss_of_one_process_stops_all(planted_corpus, tmp_path, monkey
     other: list = [(5, "d5, d6", float("nan"))]
     monkeypatch.setattr(training.Process, "gather", lambda self, own: [*own, other] if self.world > 1 else own)
     for losses in ([1.0, 2.0], [1.0, float("inf")]):
-        loop.unchecked = [training._Loss(4 + 2 * i, ["d1"], torch.tensor(x)) for i, x in enumerate(losses)]
+        loop.unchecked = [(4 + 2 * i, "d1", torch.tensor(x)) for i, x in enumerate(losses)]
         with pytest.raises(
             training.NonFiniteLossError, match="the loss is nan at step 5, documents d5, d6; the last"
         ):
             loop._check_unchecked()
     other.clear()
-    loop.unchecked = [training._Loss(4, ["d1"], torch.tensor(1.0))]
+    loop.unchecked = [(4, "d1", torch.tensor(1.0))]
     loop._check_unchecked()
     assert loop.unchecked == []
 

@@ -54,7 +54,7 @@ def _tanh(x):
 
 
 @triton.jit(do_not_specialize=["T", "N"])
-def coverage_forward(
+def coverage_weights(
     q, k, w, v, cov, alpha, slope, lengths, K, T, N, A, A2: tl.constexpr, BN: tl.constexpr, BM: tl.constexpr
 ):  # fmt: skip
     """Weights alpha [R, T, N] of queries q [R, T, A] over keys k [B, N, A]. cov [R, N] is changed.
@@ -208,7 +208,7 @@ class CoverageScan(torch.autograd.Function):
         slope = torch.empty_like(alpha)
         inputs = queries, keys, w, v, coverage.clone()
         sizes = coverage_sizes(A)
-        launch(coverage_forward, (B * K,), *inputs, alpha, slope, lengths, K, T, N, A, **sizes, BM=WORDS)
+        launch(coverage_weights, (B * K,), *inputs, alpha, slope, lengths, K, T, N, A, **sizes, BM=WORDS)
         ctx.save_for_backward(queries, keys, w, v, coverage, alpha, slope, lengths)
         return alpha
 

@@ -9,8 +9,8 @@ An operation that gives a view of a tensor costs nothing; each other is one laun
 GPU's memory and writes its results there. Floating-point operations are those of matrix products, attention and
 recurrent layers (`torch.utils.flop_counter` has the first two); what is done number by number is bound by memory.
 cuDNN's recurrent layers are a launch for all words, and one for each step. The library's Triton kernels are one
-launch each, and read and write each argument once: what they read again at every word is in a cache. Counting does
-not compute them: their results are 0.
+launch each; they read keys or weights again at every word, and those with fewer programs than a GPU has
+multiprocessors use that part of it only. Counting does not compute them: their results are 0.
 """
 
 import weakref
@@ -43,6 +43,7 @@ OVERWRITES = {"copy_", "fill_", "zero_", "uniform_", "normal_", "bernoulli_", "r
 PICKS = {"embedding", "index", "index_select", "gather"}
 PUTS = {"index_add_", "index_copy_", "index_put_", "_index_put_impl_", "scatter_", "scatter_add_", "masked_scatter_"}
 VECTORS = {"mv", "addmv", "dot", "addmv_", "vdot"}  # products that no formula of PyTorch's counts
+MULTIPROCESSORS = 132  # of an H100; an A100 has 108
 INNER_SLOPES = 2  # a layer's gradients cost twice its products: by its inputs, and by its weights
 
 
@@ -111,7 +112,10 @@ class Counts:
         if func is F.scaled_dot_product_attention or func == Backward(F.scaled_dot_product_attention):
             self._attention(isinstance(func, Backward), args, kwargs, results)
         elif isinstance(func, Launched):
-            self.add(func.name, _products(func.name, args), _sizes(args), 1)
+            # a program uses one multiprocessor: with fewer programs all takes so much longer
+            longer = max(1, MULTIPROCESSORS // func.programs)
+            moved = _sizes(args) + _read_again(func.name, args)
+            self.add(func.name, longer * _products(func.name, args), longer * moved, 1)
         elif isinstance(func, torch._ops.OpOverload):
             self._operation(func, args, kwargs, results)
         else:
@@ -172,6 +176,16 @@ def _products(name: str, args: Sequence[Any]) -> int:
         return 0
     alpha = max(x.numel() for x in _tensors(args) if x.dim() == 4)
     return 2 * alpha * sizes[-1]
+
+
+def _read_again(name: str, args: Sequence[Any]) -> int:
+    """Bytes that the programs of a Triton kernel read again at every word: weights or keys."""
+    tensors, sizes = _tensors(args), [x for x in args if isinstance(x, int)]
+    if name.startswith("memory"):  # each row reads its weights, the only matrices
+        return (sizes[0] * sizes[1] - 1) * _sizes([x for x in tensors if x.dim() == 2 and x.shape[1] == sizes[3]])
+    if name in ("coverage_weights", "coverage_queries_backward"):
+        return (sizes[0] * sizes[1] - 1) * size_of(tensors[1])
+    return 0
 
 
 def _numel(shape: Sequence[int]) -> int:

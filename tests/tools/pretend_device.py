@@ -10,6 +10,7 @@ To import this registers the device with PyTorch for the rest of the process: le
 autocast, or kernels of a real GPU do cannot be seen here.
 """
 
+import math
 import os
 import sys
 import sysconfig
@@ -121,9 +122,10 @@ class Backward:
 
 @dataclass(frozen=True)
 class Launched:
-    """A kernel of `lib.layers.gpu_kernels`."""
+    """A kernel of `lib.layers.gpu_kernels`, with so many programs."""
 
     name: str
+    programs: int
 
 
 @dataclass
@@ -157,7 +159,7 @@ def _triton_kernels(device: Device) -> Iterator[None]:
 
     def launched(kernel: Any, programs: tuple[int, ...], *arguments: Any, **sizes: int) -> None:
         inner = _inner(arguments)
-        device.watch(Launched(kernel.__name__), inner, sizes, ())
+        device.watch(Launched(kernel.__name__, math.prod(programs)), inner, sizes, ())
         if device.computes:
             launch(kernel, programs, *inner, **sizes)
             return

@@ -5,17 +5,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from lib.layers import attention, coverage, gru, pointer
+from lib.layers import attention, coverage, gru, kernels, memory, pointer
 from lib.layers.attention import masked_softmax
 from lib.layers.dropout import Dropout
-from lib.models import mem2mem
 
 TOGETHER = 128  # sentences
 
 
 def without_kernels(network: nn.Module) -> None:
     """From here on this process computes `network` without compiled loops."""
-    for module in (attention, coverage, gru, pointer, mem2mem):
+    for module in (attention, coverage, gru, kernels, memory, pointer):
         module.compiled = lambda values: False
     if hasattr(network, "sentence_encoder"):
         whole = network.sentence_encoder.forward
