@@ -117,7 +117,7 @@ def leaves(value):
 
 @contextmanager
 def without_kernels(cached: int = 2**22):
-    """PyTorch alone, as on a GPU without Triton; steps in parts of at most `cached` numbers."""
+    """PyTorch's operations only, as on a GPU without Triton; steps in parts of at most `cached` numbers."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [
             name for name, module in sys.modules.items() if name.startswith("lib.") and hasattr(module, "compiled")

@@ -245,7 +245,7 @@ class Windowed(PointerModel):
             if ahead:
                 held = self._enter(held, now, (windows[:, -1] >= now).nonzero()[:, 0], state)
             here = windows == now[:, None]  # [R, T]
-            # On a CPU what nobody reads is saved; a GPU would be waited for, to see whether somebody does.
+            # A CPU skips windows that no row is in. To know that, the host would wait for a GPU.
             if here.device.type != "cpu" or here.any():
                 place = now[:, None] * stride + torch.arange(size, device=query.device)  # [R, w]
                 seen = here[..., None] & (place < lengths[:, None])[:, None]
