@@ -6,7 +6,8 @@ What PyTorch does in a dozen calls, each over all numbers, is one pass here, and
 the first cache. Attention works on one document, and documents are shared out among threads: no number depends on how
 many there are. In float64 tanh and exp are exact, so that the checks of the pages verify the code that trains; in
 float32 they are a rational function and a polynomial, right to 5e-7. Lengths, not masks: no padding is read. PyTorch
-operations that say the same stand where a kernel is called; GPUs and other types take those.
+operations that say the same stand where a kernel is called; other types take those,
+and GPUs where `lib.layers.gpu_kernels` has no kernel.
 
 The first call compiles for some seconds; numba keeps the result beside this file or, where that may not be written,
 in the user's cache, or in a temporary folder, which is said.

@@ -99,8 +99,8 @@ class Case:
         return [_sliding(d, options) for d in made] if getattr(options, "window", None) else made
 
     def training(self, device: torch.device, folder: Path, count: int, **train) -> loop._Loop:
-        """The training of a model by updates of `count` documents each, on a device; `train`: fields in place of the
-        preset's. The model is not moved there yet."""
+        """The training of a model by updates of `count` documents each, on a device; `train`: fields that replace
+        the preset's. The model is not moved there yet."""
         setup = self.setup
         config = replace(setup.train, **{"batch_size": count, "batch_tokens": None, **train})
         return training_of(setup, self.documents(count), config, device, folder)
