@@ -54,10 +54,10 @@ notebooks: $(READY)  ## build the pages from their .py sources and execute them:
 	  --ExecutePreprocessor.record_timing=False $(PAGES:.py=.ipynb)
 
 figures: $(READY)  ## draw the models and ideas, every committed figure again from its numbers, and the tables in docs and the cards
-	$(BIN)/python -m lib.pages.diagrams
-	$(BIN)/python -m lib.pages.four_ideas
-	$(BIN)/python -m lib.pages.figures
-	$(BIN)/python -m lib.make_tables render
+	$(BIN)/python -m companion.pages.diagrams
+	$(BIN)/python -m companion.pages.four_ideas
+	$(BIN)/python -m companion.pages.figures
+	$(BIN)/python -m companion.make_tables render
 
 workflow: $(READY)  ## install Snakemake, which has a command for each table and figure of the papers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,files,tables]"
@@ -73,13 +73,13 @@ $(BOOK): $(READY)
 	@touch $@
 
 book: $(BOOK)  ## build the pages, the texts and the cards into a site that needs no network
-	$(BIN)/sphinx-build -q -E -W --keep-going -c book -d book/_build/doctrees . book/_build/html
-	@mkdir -p book/_build/html/live
-	$(BIN)/python -m lib.summarize trained/mem2mem --live book/_build/html/live/mem2mem.html
-	$(BIN)/python -m lib.summarize trained/windowed --live book/_build/html/live/windowed.html
-	$(BIN)/python -m lib.summarize trained/read_again --live book/_build/html/live/read_again.html
-	$(BIN)/python -m lib.solve towns --live book/_build/html/live/towns.html
-	@echo "The book: book/_build/html/index.html (a browser opens the file; search works there too)"
+	$(BIN)/sphinx-build -q -E -W --keep-going -c companion/site -d companion/site/_build/doctrees . companion/site/_build/html
+	@mkdir -p companion/site/_build/html/live
+	$(BIN)/python -m companion.live trained/mem2mem companion/site/_build/html/live/mem2mem.html
+	$(BIN)/python -m companion.live trained/windowed companion/site/_build/html/live/windowed.html
+	$(BIN)/python -m companion.live trained/read_again companion/site/_build/html/live/read_again.html
+	$(BIN)/python -m companion.live towns companion/site/_build/html/live/towns.html
+	@echo "The book: companion/site/_build/html/index.html (a browser opens the file; search works there too)"
 
 $(CLASS): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,files,class]"
@@ -88,7 +88,7 @@ $(CLASS): $(READY)
 # nbgrader calls a command of its own environment
 class: export PATH := $(abspath $(BIN)):$(PATH)
 class: $(CLASS)  ## build the exercises for students (class/release), with solutions (class/solution), with hidden tests (class/source)
-	$(BIN)/python -m book.class_pages class
+	$(BIN)/python -m companion.site.class_pages class
 	@cd class && for page in $$(ls source); do \
 	  nbgrader generate_assignment $$page --create --force --Application.log_level=WARN \
 	  && nbgrader generate_solution $$page --force --Application.log_level=WARN || exit 1; done
@@ -98,7 +98,7 @@ slides: $(CLASS)  ## build a talk of each page but the comparison, which needs n
 	@packages=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
 	  && cp -R $$packages/sphinx_revealjs/_static/revealjs/dist $$packages/sphinx_revealjs/_static/revealjs/plugin slides/reveal \
 	  && cp $$packages/sphinx-mathjax-offline/static/mathjax/tex-svg-full.js slides/mathjax.js
-	$(BIN)/jupyter nbconvert --to slides --no-input --template talk --TemplateExporter.extra_template_basedirs=book \
+	$(BIN)/jupyter nbconvert --to slides --no-input --template talk --TemplateExporter.extra_template_basedirs=companion/site \
 	  --SlidesExporter.reveal_url_prefix=reveal --output-dir slides $(TALKS)
 
 lint: $(READY)  ## check style and types, and that every page and its source are in step
@@ -109,8 +109,8 @@ lint: $(READY)  ## check style and types, and that every page and its source are
 	  || { echo "$$page and its notebook differ: make notebooks"; exit 1; }; done
 
 publish: $(READY)  ## write where the project is published, REPOSITORY=owner/name, into README (badges) and pages (Colab), and execute them
-	$(BIN)/python book/publish.py "$(REPOSITORY)"
+	$(BIN)/python -m companion.site.publish "$(REPOSITORY)"
 	$(MAKE) notebooks
 
 clean:  ## remove what running made (runs, caches, the book), not the environment
-	rm -rf runs cache book/_build class slides out.ipynb .pytest_cache .ruff_cache
+	rm -rf runs cache companion/site/_build class slides out.ipynb .pytest_cache .ruff_cache

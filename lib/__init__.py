@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def load(folder: str | Path, weights: str = "", device: str | None = None):
-    """A trained run, to be used: `lib.runs.run.Run`, with `model`, `vocabulary`, `options`, `decode`, `metrics` and
+    """A trained run, to be used: `lib.decoding.run.Run`, with `model`, `vocabulary`, `options`, `decode`, `metrics` and
     `summarize`. Nothing but the folder is needed.
 
     Args:

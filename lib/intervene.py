@@ -43,6 +43,8 @@ from lib.data.batch import EncodedDocument
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS, SLIDE_SYMBOL, UNK
+from lib.decoding.run import Run
+from lib.decoding.search import by_length, written
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.hidden_words import MEASURES as NEARER
 from lib.evaluation.hidden_words import nearer_shares
@@ -52,12 +54,10 @@ from lib.evaluation.slots import slots_after, strongest_weights, usual_places
 from lib.models.mem2mem import Mem2Mem
 from lib.models.read_again import ReadAgain
 from lib.models.summarizer import Summarizer
-from lib.runs.run import Run
-from lib.runs.search import by_length, written
 from lib.system.command_line import command_parser, plain_errors
-from lib.system.devices import ALONE, Process, processes
 from lib.system.errors import InputError, one_of
 from lib.system.files import check_replaces, write_json
+from lib.training.devices import ALONE, Process, processes
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -4,8 +4,8 @@
     python -m lib.score baselines mem2mem --preset demo --dataset aclsum --output runs/baselines.json
     python -m lib.score summaries theirs.jsonl --dataset aclsum --output runs/theirs.json
 
-The scores are what tables are made of (`lib.make_tables`). A run's summaries are written beside them, for people to
-judge (`lib.human`): beside scores-200.json in summaries-200.jsonl, beside x.json in x.summaries.jsonl. Such a file of
+The scores are what tables are made of (`companion.make_tables`). A run's summaries are written beside them, for people to
+judge (`companion.human`): beside scores-200.json in summaries-200.jsonl, beside x.json in x.summaries.jsonl. Such a file of
 any system, JSON lines of {id, summary}, is scored by `summaries`.
 
 Besides ROUGE there is what a summary has and its text does not (`lib.evaluation.support`): numbers, names, words and
@@ -31,17 +31,16 @@ import numpy as np
 import lib
 from lib.data.corpora import check_unpublished, learned_from, unseen
 from lib.data.documents import Document
-from lib.human.sheets import read_summary_sentences, write_summaries
+from lib.decoding.run import Run
+from lib.decoding.search import DecodeConfig
+from lib.evaluation.scores import intervals, score_baselines, score_run, score_summaries
+from lib.evaluation.summaries import read_summary_sentences, write_summaries
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import corpus_for
-from lib.results.numbers import intervals
-from lib.results.scores import score_baselines, score_run, score_summaries
-from lib.runs.run import Run
-from lib.runs.search import DecodeConfig
 from lib.system.command_line import command_parser, plain_errors
-from lib.system.devices import Process, processes
 from lib.system.errors import InputError
 from lib.system.files import check_replaces, check_writable, trained_folder, work_folder, write_whole
+from lib.training.devices import Process, processes
 
 DECODED = {"min_length": "words that are written at least", "max_length": "at most", "beam": "width of the search"}
 

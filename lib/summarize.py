@@ -4,7 +4,6 @@
     cat paper.txt | python -m lib.summarize runs/arxiv
     python -m lib.summarize runs/arxiv papers.jsonl more.csv --json > summaries.jsonl
     python -m lib.summarize runs/arxiv paper.md --html paper.html
-    python -m lib.summarize runs/arxiv --live live.html
 
 A text is plain, Markdown, an article in JATS's XML, or with the extra `files` PDF, DOCX or HTML, whatever its name; a
 heading begins a section. JSON lines (.jsonl, .json, or on standard input), .csv and .parquet hold records, with
@@ -13,10 +12,6 @@ side by side: pointing at a word of the summary shows where the model looked, an
 its sentence; numbers, names and words that the text does not have are marked (`lib.evaluation.support`). --against
 puts summaries that another system wrote of the same texts into it: JSON lines of {id, summary}, where the id is the
 name of a text, or lines of --json.
-
---live writes no summary but a page in which the model itself (Mem2Mem, windowed attention, Read-Again) writes in a
-browser, without a network. It offers the texts, or some of the project's own where there are none, and takes what a
-reader pastes. For each word it has the numbers of every equation; the model and the text can be changed.
 
 Summaries are written for people: each word in the form that the text has, [number] for <dig>, without a last sentence
 that is cut. --json has that ("readable") beside the model's own words ("sentences"), which scores are of. Standard
@@ -47,19 +42,18 @@ from lib.data.documents import CorpusError, Document
 from lib.data.files import read_text_file, texts_of
 from lib.data.plain_text import left_out_words
 from lib.data.readers import parse_json, reading, records_reader
+from lib.decoding.run import Run, Summary
+from lib.decoding.shown_support import ShownText, cased_names, spaced
+from lib.decoding.summary_page import ShownDocument, ShownSummary, write_page
+from lib.evaluation.summaries import read_summary_sentences
 from lib.evaluation.support import Names
-from lib.human.sheets import read_summary_sentences
 from lib.models.summarizer import Extractor
 from lib.models.tlm import TLM
 from lib.papers import paper
-from lib.runs.live_page import LivePaper, sample_papers, write_live_page
-from lib.runs.run import Run, Summary
-from lib.runs.shown_support import ShownText, cased_names, spaced
-from lib.runs.summary_page import ShownDocument, ShownSummary, write_page
 from lib.system.command_line import command_parser, plain_errors
-from lib.system.devices import Process, processes
 from lib.system.errors import InputError, printable
 from lib.system.files import check_writable
+from lib.training.devices import Process, processes
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -74,7 +68,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--json", action="store_true", help="a line of JSON for each text, with what was read of it")
     parser.add_argument("--html", type=Path, metavar="OUT", help="write a page that shows where the model looked")
-    parser.add_argument("--live", type=Path, metavar="OUT", help="write a page in which the model writes; no summary")
     parser.add_argument(
         "--against", action="append", default=[], type=Path, metavar="FILE",
         help="summaries of the same texts by another system, for the page of --html; may be given several times",
@@ -94,9 +87,7 @@ AT_ONCE = 64  # documents: where a model looked takes megabytes for each
 def _summarize(args: Namespace, process: Process) -> None:
     if args.against and not args.html:
         raise InputError(f"--against {args.against[0]}: it is shown in the page of --html: name one")
-    _check_page("--html", args.html, args)
-    if args.live:
-        return None if process.rank else _write_live(args)
+    check_page("--html", args.html, (*args.files, *args.against))
     named = list(read_texts(args.files))
     if not named:
         raise CorpusError(f"{', '.join(map(str, args.files))}: there is nothing to summarize")
@@ -126,38 +117,20 @@ def _summarize(args: Namespace, process: Process) -> None:
             others = [(system, by_text[number]) for system, by_text in against]
             shown.append(_shown(run, document, name, summary, notes, known, others))
     if args.html:
-        page = write_page(args.html, _model(run), shown)
+        page = write_page(args.html, model_name(run), shown)
         print(f"{page}: {len(shown)} summaries, and where the model looked", file=sys.stderr)
 
 
-def _check_page(option: str, page: Path | None, args: Namespace) -> None:
+def check_page(option: str, page: Path | None, texts: Sequence[Path]) -> None:
     """Raise InputError for a page that cannot be written, or would take the place of one of the texts."""
     if page is None:
         return
     check_writable(page)
-    if page.exists() and any(path.samefile(page) for path in (*args.files, *args.against)):
+    if page.exists() and any(path.samefile(page) for path in texts):
         raise InputError(f"{option} {page}: one of the texts, and would be replaced. Name another file.")
 
 
-def _write_live(args: Namespace) -> None:
-    if args.html or args.json:
-        raise InputError(f"--live {args.live}: it writes no summary: leave out {'--html' if args.html else '--json'}")
-    _check_page("--live", args.live, args)
-    run = of_length(lib.load(args.run, args.weights, args.device), args.words, args.min_words)
-    named = list(read_texts(args.files)) if args.files else []
-    documents = run.documents([text for _, text in named], [name for name, _ in named])
-    papers = [LivePaper(replace(d, title=d.title or name)) for d, (name, _) in zip(documents, named)]
-    page = write_live_page(args.live, run, _model(run), papers or _offered(run))
-    print(f"{page}: open it in a browser", file=sys.stderr)
-
-
-def _offered(run: Run) -> list[LivePaper]:
-    """Texts that a page offers by itself."""
-    made_up = paper(run.config["paper"]).made_up
-    return [LivePaper(d, "made up, with invented names") for d in made_up()] if made_up else sample_papers()
-
-
-def _model(run: Run) -> str:
+def model_name(run: Run) -> str:
     return f"{paper(run.config['paper']).title}, {run.config['variant']}"
 
 

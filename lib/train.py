@@ -21,16 +21,16 @@ from tyro.conf import OmitArgPrefixes, Positional
 
 from lib.data.catalogue import is_name
 from lib.data.prepared import is_prepared
+from lib.decoding.run import Run
+from lib.decoding.search import DecodeConfig
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import Setup
-from lib.runs.config import TrainConfig
-from lib.runs.loop import check_output, progress_of, train
-from lib.runs.run import Run
-from lib.runs.search import DecodeConfig
 from lib.system.command_line import plain_errors
-from lib.system.devices import default_device, device_named, rank_device
 from lib.system.errors import InputError
 from lib.system.fields import Checked, Count
+from lib.training.config import TrainConfig
+from lib.training.devices import default_device, device_named, rank_device
+from lib.training.loop import check_output, progress_of, train
 
 _WHERE = (
     "a corpus name, a folder of documents or a prepared corpus; by default the paper's own. A folder of text whose "

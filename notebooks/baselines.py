@@ -37,7 +37,7 @@ The letter of an equation says whose it is: P Ptr-Gen, C Cohan and others, S Sub
 seed: int = 0  # of the models' random weights
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-from lib.pages.parameters import check_parameters
+from companion.pages.parameters import check_parameters
 
 check_parameters(globals())
 
@@ -65,8 +65,8 @@ from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.models.t_dmca import TDMCA, CompressedLayer, TDMCAConfig
 from lib.models.tlm import TLM, TLMConfig
 from lib.models.words_lvt import WordsLVT, WordsLVTConfig
-from lib.pages.checks import Checks, gradients
-from lib.pages.diagrams import show_model
+from companion.pages.checks import Checks, gradients
+from companion.pages.diagrams import show_model
 
 torch.set_default_dtype(torch.float64)
 checks = Checks()

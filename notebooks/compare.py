@@ -33,7 +33,7 @@ documents: int = 30  # how many test documents are summarized and scored
 seed: int = 0  # of weights, batches and bootstrap
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-from lib.pages.parameters import check_parameters
+from companion.pages.parameters import check_parameters
 
 check_parameters(globals())
 
@@ -50,15 +50,21 @@ import lib
 from lib.evaluation.bootstrap import interval, no_interval, paired_bootstrap
 from lib.data.corpora import anthology_year, load_corpus
 from lib.evaluation.baselines import lexrank, oracle
-from lib.pages.figures import interval_bars
-from lib.runs.search import summarize
-from lib.human.sheets import write_summaries
-from lib.results.kept import render
-from lib.pages.runs import measured, unseen_papers
-from lib.pages.shown import PageFigures, Passages, clip, figures_folder, show_tables
-from lib.pages.summaries import summary_row, support_row
+from companion.pages.figures import interval_bars
+from lib.decoding.search import summarize
+from companion.human.sheets import write_summaries
+from companion.results.kept import render
+from companion.pages.runs import measured, unseen_papers
+from companion.pages.shown import (
+    PageFigures,
+    Passages,
+    clip,
+    figures_folder,
+    show_tables,
+)
+from companion.pages.summaries import summary_row, support_row
 from lib.papers import PAPERS
-from lib.results.scores import score_systems
+from lib.evaluation.scores import score_systems
 from lib.system.files import trained_folder, work_folder, write_json
 from lib.system.fingerprints import code_digest, digest
 from lib.papers.tables import DECODINGS
@@ -330,7 +336,7 @@ or goes straight to its methods. Read-Again, made for news dispatches of 1987, t
 
 Where a task can be solved in no other way, each idea is needed: the pages' made-up tasks show that. And what a model has learned does not always travel: on its own corpus the windowed model has 48.2, here 38.5.
 
-**Let people judge.** The next cell writes the summaries of every system as lines of JSON. One command draws documents and writes a blinded form for a browser, another one reads the filled form and gives the scores and the agreement of the raters (`python -m lib.human --help`):
+**Let people judge.** The next cell writes the summaries of every system as lines of JSON. One command draws documents and writes a blinded form for a browser, another one reads the filled form and gives the scores and the agreement of the raters (`python -m companion.human --help`):
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -338,8 +344,8 @@ for name in compared:
     path = work_folder() / "summaries" / f"{name}.jsonl"
     write_summaries(path, texts, systems[compared[name]], dataset)
 print("summaries/NAME.jsonl of:", ", ".join(compared))
-print("\npython -m lib.human sheet runs/rating --documents 20 Mem2Mem=FILE ...")
-print("python -m lib.human scores runs/rating")
+print("\npython -m companion.human sheet runs/rating --documents 20 Mem2Mem=FILE ...")
+print("python -m companion.human scores runs/rating")
 
 # %% [markdown]
 r"""
@@ -347,13 +353,13 @@ r"""
 
 Two functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
 something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
-above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
+above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`docs/teaching.md`).
 """
 
 # %%
 import numpy as np
 
-from lib.exercises.compare import check, progress
+from companion.exercises.compare import check, progress
 
 # %% [markdown]
 r"""

@@ -30,7 +30,7 @@ towns_steps: int = 0  # of each model of part 1 (1000: 5 minutes); 0: the shippe
 output: str = ""  # folder of the trained run; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-from lib.pages.parameters import check_parameters
+from companion.pages.parameters import check_parameters
 
 check_parameters(globals())
 
@@ -44,30 +44,35 @@ import torch
 
 from lib.data.batch import EncodedDocument, make_batch, rows_of
 from lib.data.corpora import anthology_year, load_corpus
-from lib.data.towns import FACT_PLACES, TOWN_PIECES, same_town, town_document
+from companion.tasks.town_clusters import (
+    FACT_PLACES,
+    TOWN_PIECES,
+    same_town,
+    town_document,
+)
 from lib.data.vocabulary import BOS, EOS, PAD, SENTENCE_END
 from lib.data.words import bigram_recall
 from lib.evaluation.baselines import lexrank
 from lib.evaluation.bootstrap import paired_bootstrap
 from lib.evaluation.metrics import longest_common_recall, rouge
-from lib.human.sheets import write_summaries
+from companion.human.sheets import write_summaries
 from lib.models.hierarchical_transformer import (
     HierarchicalTransformer,
     HierarchicalTransformerConfig,
 )
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
-from lib.pages.checks import Checks, gradients
-from lib.pages.diagrams import show_folded, show_model
-from lib.pages.figures import lines, word_maps
-from lib.pages.measured import lost_table, task_results
-from lib.pages.runs import (
+from companion.pages.checks import Checks, gradients
+from companion.pages.diagrams import show_folded, show_model
+from companion.pages.figures import lines, word_maps
+from companion.pages.measured import lost_table, task_results
+from companion.pages.runs import (
     loss_figure, nll_by_text, run_facts, run_for_page, train_or_load, unseen_papers,
 )  # fmt: skip
-from lib.pages.shown import (
+from companion.pages.shown import (
     PageFigures, Passages, clip, figures_folder, show_tables,
 )  # fmt: skip
-from lib.pages.summaries import summary_table
-from lib.pages.towns import (
+from companion.pages.summaries import summary_table
+from companion.pages.towns import (
     cuts_table, hops_table, shares, town_frames, town_graphs, towns_table,
 )  # fmt: skip
 from lib.papers import open_run, resolve
@@ -86,14 +91,14 @@ from lib.papers.hierarchical_transformer.ranking import (
     similarity_scores,
 )
 from lib.papers.tables import DECODINGS
-from lib.results.kept import kept_table
-from lib.results.scores import cut
-from lib.results.text import table_frame
-from lib.runs.folder import kept_checkpoints, load_weights
-from lib.runs.loop import evaluate_loss
-from lib.runs.search import summarize
+from companion.results.kept import kept_table
+from lib.evaluation.scores import cut
+from companion.results.text import table_frame
+from lib.training.folder import kept_checkpoints, load_weights
+from lib.training.loop import evaluate_loss
+from lib.decoding.search import summarize
 from lib.system.files import trained_folder, work_folder
-from lib.tasks.towns import open_towns, unseen_towns
+from companion.tasks.towns import open_towns, unseen_towns
 
 shipped = (dataset, preset, variant, steps, study_steps, seed) == (
     "", "", "HT", 0, 0, 0,
@@ -158,7 +163,7 @@ with 262,855 parameters and **without copying**.
 
 ## Global layers know which town is meant
 
-Each row of the table is a model from which one thing is taken, trained like HT: batches of 32 new clusters, Adam at 0.001, 1,000 steps, three seeds (`python -m lib.solve towns`). The facts are those of 200 unseen clusters. A wrong one is *the other town's*, *a minority's* of the snippets about the right town, or stands *nowhere*.
+Each row of the table is a model from which one thing is taken, trained like HT: batches of 32 new clusters, Adam at 0.001, 1,000 steps, three seeds (`python -m companion.solve towns`). The facts are those of 200 unseen clusters. A wrong one is *the other town's*, *a minority's* of the snippets about the right town, or stands *nowhere*.
 
 <details><summary>Predict: how many facts are right without global layers, without local ones, with all paragraphs in one flat row, or with one pooling head? What is written in place of the others?</summary>
 
@@ -185,7 +190,7 @@ for paragraphs in (24, 48):
 r"""
 ## In which layer a model looks at the title is an accident
 
-What is the attention between paragraphs *for*? We cut connections of the trained models, for each seed, and count what is still right. The second column is a smaller task, *named*: the title names one of five paragraphs, and the summary is the two words that stand in it (`python -m lib.solve named`).
+What is the attention between paragraphs *for*? We cut connections of the trained models, for each seed, and count what is still right. The second column is a smaller task, *named*: the title names one of five paragraphs, and the summary is the two words that stand in it (`python -m companion.solve named`).
 
 <details><summary>Predict: which cut costs more, the look at the title in layer 1 or in layer 2?</summary>
 
@@ -726,7 +731,7 @@ checks.line(
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 **Two hops: when a given graph matters.** The title is a name. Four paragraphs each say the alias of a name, and four others each begin with an alias, and the two words after it may be the summary. So the answer's paragraph shares no word with the title: the way leads over another paragraph. The given graph joins
-paragraphs that share a name or an alias. A guess among the four answers is right in 25% (`python -m lib.solve hops`).
+paragraphs that share a name or an alias. A guess among the four answers is right in 25% (`python -m companion.solve hops`).
 
 <details><summary>Predict: how many global layers does it take, with the graph and without?</summary>
 
@@ -1169,7 +1174,7 @@ Passages(written)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-Scores on 200 test papers of the corpus that the shipped models have learned from (`python -m lib.trained score hierarchical_transformer`): ROUGE F1 in percent with a 95% bootstrap interval over papers, every summary cut to 200 words. *Lead* is the first words of the text, *LexRank* picks sentences. *repeated* is the share of trigrams that the summary has had before, in percent.
+Scores on 200 test papers of the corpus that the shipped models have learned from (`python -m companion.trained score hierarchical_transformer`): ROUGE F1 in percent with a 95% bootstrap interval over papers, every summary cut to 200 words. *Lead* is the first words of the text, *LexRank* picks sentences. *repeated* is the share of trigrams that the summary has had before, in percent.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -1341,7 +1346,7 @@ r"""
 
 Ten functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
 something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
-above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
+above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`docs/teaching.md`).
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1349,7 +1354,7 @@ import math
 
 import torch
 
-from lib.exercises.hierarchical_transformer import check, progress
+from companion.exercises.hierarchical_transformer import check, progress
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

@@ -38,7 +38,7 @@ seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-from lib.pages.parameters import check_parameters
+from companion.pages.parameters import check_parameters
 
 check_parameters(globals())
 
@@ -50,29 +50,40 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.pages.checks import Checks, gradients
+from companion.pages.checks import Checks, gradients
 from lib.data.batch import EncodedDocument, in_vocabulary, make_batch
 from lib.data.corpora import anthology_year, load_corpus
-from lib.data.synthetic import planted_at
+from companion.tasks.synthetic import planted_at
 from lib.data.vocabulary import BOS, EOS, UNK
 from lib.evaluation.baselines import lexrank, oracle, random_sentences
 from lib.evaluation.bootstrap import paired_bootstrap
 from lib.evaluation.interventions import changes_of, log_probs
 from lib.evaluation.slots import slots_after, slots_left, usual_places
-from lib.pages.diagrams import show_model
-from lib.pages.figures import attention_maps, lines, shaded_words, word_maps
-from lib.pages.mem2mem import grid_panels, paper_weights, planted_steps, planted_words
+from companion.pages.diagrams import show_model
+from companion.pages.figures import attention_maps, lines, shaded_words, word_maps
+from companion.pages.mem2mem import (
+    grid_panels,
+    paper_weights,
+    planted_steps,
+    planted_words,
+)
 from lib.layers.pointer import PointerOutput
-from lib.runs.search import beam_search, extract, source_sentences, summarize
+from lib.decoding.search import beam_search, extract, source_sentences, summarize
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
 from lib.models.summarizer import Extractor
-from lib.pages.measured import task_table
-from lib.pages.runs import loss_figure, run_facts, run_for_page, unseen_papers
-from lib.pages.shown import PageFigures, Passages, clip, figures_folder, show_tables
-from lib.pages.summaries import summary_table
+from companion.pages.measured import task_table
+from companion.pages.runs import loss_figure, run_facts, run_for_page, unseen_papers
+from companion.pages.shown import (
+    PageFigures,
+    Passages,
+    clip,
+    figures_folder,
+    show_tables,
+)
+from companion.pages.summaries import summary_table
 from lib.papers import resolve
 from lib.papers.tables import DECODINGS
-from lib.tasks.memory import GATES, MemoryAlone, learn_planted, unseen_documents
+from companion.tasks.memory import GATES, MemoryAlone, learn_planted, unseen_documents
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "+read", 0, 0)
 dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")
@@ -151,7 +162,7 @@ Nobody tells the memory of the model above which sentences matter. Its four slot
 say what a good memory is. $\mathcal L^{(comp)}$ (6), with weight $\lambda_1$, wants each head on one sentence and no two heads on the same one. $\mathcal L^{(read)}$ (11), with
 weight $\lambda_2$, wants what is read from the memory to be what the decoder attends to in the text.
 
-The same model was trained with 25 pairs of weights (`python -m lib.solve memory`). For 200 unseen documents, **recall** is the share of the marked sentences on
+The same model was trained with 25 pairs of weights (`python -m companion.solve memory`). For 200 unseen documents, **recall** is the share of the marked sentences on
 which some head is strongest; **precision** is the share of marked sentences among those on which some head is strongest; **sharpness** is a head's weight on its strongest sentence; **nll** is the loss of the words.
 
 <details><summary>Predict: for which weights does the memory hold all marked sentences? Are these also the best for the words?</summary>
@@ -1285,13 +1296,13 @@ r"""
 
 Ten functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
 something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
-above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
+above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`docs/teaching.md`).
 """
 
 # %% slideshow={"slide_type": "skip"}
 import torch
 
-from lib.exercises.mem2mem import check, progress
+from companion.exercises.mem2mem import check, progress
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

@@ -27,7 +27,7 @@ seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-from lib.pages.parameters import check_parameters
+from companion.pages.parameters import check_parameters
 
 check_parameters(globals())
 
@@ -44,29 +44,35 @@ from lib.data.documents import Document
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import BOS, EOS, UNK, Vocabulary
 from lib.evaluation.hidden_words import nearest
-from lib.evaluation.word_dependence import interaction, reach
+from companion.studies.word_dependence import interaction, reach
 from lib.layers.gru import GatedGRU, gru_scan
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
-from lib.pages.checks import Checks, gradients
-from lib.pages.diagrams import show_model
-from lib.pages.figures import lines, shaded_words, word_maps
-from lib.pages.measured import task_results
-from lib.pages.runs import loss_figure, run_facts, run_for_page
-from lib.pages.shown import PageFigures, Passages, clip, figures_folder, show_tables
-from lib.pages.steps import Step, best_words, decoding_frames
-from lib.pages.summaries import summary_table
+from companion.pages.checks import Checks, gradients
+from companion.pages.diagrams import show_model
+from companion.pages.figures import lines, shaded_words, word_maps
+from companion.pages.measured import task_results
+from companion.pages.runs import loss_figure, run_facts, run_for_page
+from companion.pages.shown import (
+    PageFigures,
+    Passages,
+    clip,
+    figures_folder,
+    show_tables,
+)
+from companion.pages.steps import Step, best_words, decoding_frames
+from companion.pages.summaries import summary_table
 from lib.papers import resolve
 from lib.papers.read_again.headlines import HeadlineOptions
 from lib.papers.read_again.made_up import made_up_dispatches
-from lib.results.kept import kept_table
-from lib.results.text import pairs_frame, table_frame
-from lib.runs.search import DecodeConfig, beam_search, summarize
+from companion.results.kept import kept_table
+from companion.results.text import pairs_frame, table_frame
+from lib.decoding.search import DecodeConfig, beam_search, summarize
 from lib.system.files import project_root, work_folder, write_whole
-from lib.tasks.short_news import (
+from companion.tasks.short_news import (
     RATE, SIX, WRITTEN, dispatch, dispatch_batches, dispatches, headlines, reader,
     share_right,
 )  # fmt: skip
-from lib.tasks.task import learn
+from companion.tasks.task import learn
 
 asked = dataset, preset, variant, steps, seed
 shipped = asked == ("", "", "read-again lstm + copy", 0, 0)
@@ -210,7 +216,7 @@ for name, model in shares.items():
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** Without copying the decoder has no name to write. With copying the small model writes names that it has never met. Over three seeds (`python -m lib.solve short_news`) every row that copies has at least 99.8% of unseen headlines right, without copying it is 0. Nothing else is needed: a model that reads once learns the task too, and so do one without attention and one whose decoder reads each copied name as [UNK], not as (15) has it.
+**What to see.** Without copying the decoder has no name to write. With copying the small model writes names that it has never met. Over three seeds (`python -m companion.solve short_news`) every row that copies has at least 99.8% of unseen headlines right, without copying it is 0. Nothing else is needed: a model that reads once learns the task too, and so do one without attention and one whose decoder reads each copied name as [UNK], not as (15) has it.
 
 One decoding step after the other: the darker a word of the text, the more the decoder attends to it. Below, the words most probably generated, copied, and both together, $P$; in brackets how much of the probability each way has. No switch decides on that, see (17).
 
@@ -325,7 +331,7 @@ pd.DataFrame({"right words of 100, by seed": by_seed})
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** With the last state alone (`python -m lib.solve read_twice`), reading once is right in 67, 65, 56 of 100, a bidirectional encoder in 85, 81, 80, reading again in 74, 90, 84. So the
+**What to see.** With the last state alone (`python -m companion.solve read_twice`), reading once is right in 67, 65, 56 of 100, a bidirectional encoder in 85, 81, 80, reading again in 74, 90, 84. So the
 second read is above one read, but not above a bidirectional encoder.
 With **all states** in sight, reading once is right in 100, 100, 100 of 100. **This may be why the gain on Reuters (part 4) is small**: there the decoder attends to all states (14), so it knows the whole text in any case; a second read only adds that each state knows it. This is a
 hypothesis: a made-up task can support it, not show it for Reuters.
@@ -1078,7 +1084,7 @@ r"""
 
 ## Scores of the shipped model
 
-ROUGE F1 in percent on 1,106 test dispatches of Reuters, all later than those that it learned from, with 95% bootstrap intervals over documents (`python -m lib.trained score read_again`). *Lead (8 words)*: the first eight words of the text; *repeated*: trigrams that a headline says twice; *trigram blocking* forbids them.
+ROUGE F1 in percent on 1,106 test dispatches of Reuters, all later than those that it learned from, with 95% bootstrap intervals over documents (`python -m companion.trained score read_again`). *Lead (8 words)*: the first eight words of the text; *repeated*: trigrams that a headline says twice; *trigram blocking* forbids them.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -1298,13 +1304,13 @@ r"""
 
 Ten functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
 something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
-above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
+above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`docs/teaching.md`).
 """
 
 # %% slideshow={"slide_type": "skip"}
 import torch
 
-from lib.exercises.read_again import check, progress
+from companion.exercises.read_again import check, progress
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1656,7 +1662,7 @@ Both words are read as [UNK], but at different places: their states differ, and 
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**10.** In the planted task of `lib.data.synthetic` a text here has four sentences of six words each. One sentence is marked, and its words are the headline. A model with copying and one without train for 30 steps. Predict which one has the smaller loss (18), `"copying"` or `"without"`, in two cases: all words are in $Y$; $Y$ has nothing but symbols and marks, so that the model without copying is asked for [UNK]. (3 points, 5 minutes)
+**10.** In the planted task of `companion.tasks.synthetic` a text here has four sentences of six words each. One sentence is marked, and its words are the headline. A model with copying and one without train for 30 steps. Predict which one has the smaller loss (18), `"copying"` or `"without"`, in two cases: all words are in $Y$; $Y$ has nothing but symbols and marks, so that the model without copying is asked for [UNK]. (3 points, 5 minutes)
 """
 
 
@@ -1693,7 +1699,7 @@ progress()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**To go on with, without a check.** Change `KINDS` and `WORDS` of `lib/tasks/read_twice.py`: how many words can the last state of a GRU of 16 numbers hold?
+**To go on with, without a check.** Change `KINDS` and `WORDS` of `companion/tasks/read_twice.py`: how many words can the last state of a GRU of 16 numbers hold?
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}

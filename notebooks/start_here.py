@@ -17,7 +17,7 @@ This page is for somebody who can read PyTorch and has never met summarization. 
 seed: int = 0  # of weights, stories and bootstrap
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-from lib.pages.parameters import check_parameters
+from companion.pages.parameters import check_parameters
 
 check_parameters(globals())
 
@@ -38,23 +38,35 @@ from lib.data.corpora import load_corpus
 from lib.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from lib.evaluation.baselines import lexrank
 from lib.evaluation.bootstrap import interval, paired_bootstrap
-from lib.evaluation.links import SentenceLists
+from companion.studies.links import SentenceLists
 from lib.evaluation.metrics import repeated_ngrams, rouge
-from lib.evaluation.repetition import log_prob_after
+from companion.studies.repetition import log_prob_after
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from lib.pages.checks import Checks
-from lib.pages.diagrams import show_model
-from lib.pages.figures import beam_tree, dot_plots, histograms, number_grid, word_maps
-from lib.pages.live_pointer import LivePointer
-from lib.pages.measured import task_table
-from lib.pages.shown import PageFigures, Passages, clip, figures_folder, show_tables
-from lib.pages.steps import decoding_frames, pointer_steps
+from companion.pages.checks import Checks
+from companion.pages.diagrams import show_model
+from companion.pages.figures import (
+    beam_tree,
+    dot_plots,
+    histograms,
+    number_grid,
+    word_maps,
+)
+from companion.live.pointer import LivePointer
+from companion.pages.measured import task_table
+from companion.pages.shown import (
+    PageFigures,
+    Passages,
+    clip,
+    figures_folder,
+    show_tables,
+)
+from companion.pages.steps import decoding_frames, pointer_steps
 from lib.papers.tables import DECODINGS
-from lib.results.scores import cut
-from lib.runs.config import TrainConfig
-from lib.runs.search import DecodeConfig, beam_search
+from lib.evaluation.scores import cut
+from lib.training.config import TrainConfig
+from lib.decoding.search import DecodeConfig, beam_search
 from lib.system.files import trained_folder
-from lib.tasks.task import learn
+from companion.tasks.task import learn
 
 figures = PageFigures(figures_folder())
 checks = Checks()
@@ -546,7 +558,7 @@ checks.line(f"The loss is the mean of the last row: {losses.mean():.4f}.")
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 Teacher forcing is blamed for **exposure bias**: a model meets its own mistakes for the first time when it is used, and one slip might lead to the next. Does it? A pointer-generator like ours copies three marked sentences out of twelve, and one word that it is fed is wrong. Another one was fed one wrong word in five in training.
-`python -m lib.solve slips` trains both with three seeds; a cell has their mean, with the least and the largest.
+`python -m companion.solve slips` trains both with three seeds; a cell has their mean, with the least and the largest.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -625,7 +637,7 @@ figures.show(beam_tree, caption, "start_beam", columns=columns, steps="step")
 r"""
 **What to see in Figure 3.** Greedy search takes *zebra* (0.50) and can only come to 0.30. With two hypotheses *cat* stays in the beam, and $0.4\cdot0.9=0.36$ is found. *dog* was dropped at step 1, and nothing that follows from it is ever looked at: a beam can miss the best summary, too.
 
-The function below does this with our models and shares two details with `lib.runs.search.beam_search`. It looks at the $2K$ best extensions, because up to $K$ of them may be ends and $K$ open ones must be left. And it stops when $K$ hypotheses have ended and no open one ranks higher than the worst of these $K$. The rank is (12) below.
+The function below does this with our models and shares two details with `lib.decoding.search.beam_search`. It looks at the $2K$ best extensions, because up to $K$ of them may be ends and $K$ open ones must be left. And it stops when $K$ hypotheses have ended and no open one ranks higher than the worst of these $K$. The rank is (12) below.
 """
 
 
@@ -1336,7 +1348,7 @@ r"""
 
 Ten functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
 something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
-above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
+above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`docs/teaching.md`).
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1344,7 +1356,7 @@ import numpy as np
 import torch
 
 from lib.data.vocabulary import EOS
-from lib.exercises.start_here import check, progress
+from companion.exercises.start_here import check, progress
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1702,7 +1714,7 @@ Paired, the differences count, and one point is many times $1/\sqrt{60}\approx0.
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**10.** In the planted task of `lib.data.synthetic` a text has three sentences of random words, one of them begins with a mark, and the summary is the rest of that sentence. All these words are now **outside** the vocabulary. A plain model and a pointer-generator train for 30 steps. Which of the two has the smaller loss (10) at the end? And which one gives the summary's own words the larger probability? (3 points, 5 minutes)
+**10.** In the planted task of `companion.tasks.synthetic` a text has three sentences of random words, one of them begins with a mark, and the summary is the rest of that sentence. All these words are now **outside** the vocabulary. A plain model and a pointer-generator train for 30 steps. Which of the two has the smaller loss (10) at the end? And which one gives the summary's own words the larger probability? (3 points, 5 minutes)
 """
 
 

@@ -32,7 +32,7 @@ seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the trained run; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-from lib.pages.parameters import check_parameters
+from companion.pages.parameters import check_parameters
 
 check_parameters(globals())
 
@@ -48,20 +48,26 @@ from lib.data.batch import make_batch
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import TextEncoder
-from lib.data.synthetic import FACT, planted_facts
+from companion.tasks.synthetic import FACT, planted_facts
 from lib.data.vocabulary import BOS, EOS, SLIDE, SLIDE_SYMBOL, UNK, Vocabulary
 from lib.data.word_vectors import similarities, target_sentences
 from lib.evaluation.baselines import lexrank, oracle
 from lib.layers.pointer import PointerOutput
 from lib.models.windowed import Windowed, WindowedConfig, count_windows, window_of
-from lib.pages.checks import Checks, gradients
-from lib.pages.diagrams import show_model
-from lib.pages.figures import attention_maps, lines, maximum_attention
-from lib.pages.measured import of_papers, papers_table, task_table
-from lib.pages.runs import loss_figure, run_facts, run_for_page, unseen_papers
-from lib.pages.shown import PageFigures, Passages, clip, figures_folder, show_tables
-from lib.pages.steps import decoding_frames, pointer_steps
-from lib.pages.summaries import summary_table
+from companion.pages.checks import Checks, gradients
+from companion.pages.diagrams import show_model
+from companion.pages.figures import attention_maps, lines, maximum_attention
+from companion.pages.measured import of_papers, papers_table, task_table
+from companion.pages.runs import loss_figure, run_facts, run_for_page, unseen_papers
+from companion.pages.shown import (
+    PageFigures,
+    Passages,
+    clip,
+    figures_folder,
+    show_tables,
+)
+from companion.pages.steps import decoding_frames, pointer_steps
+from companion.pages.summaries import summary_table
 from lib.papers import open_run, resolve
 from lib.papers.windowed.windows import (
     ArticleOptions,
@@ -69,9 +75,9 @@ from lib.papers.windowed.windows import (
     mark_transitions,
     vectors_for,
 )
-from lib.runs.search import DecodeConfig, batches, beam_search, written
+from lib.decoding.search import DecodeConfig, batches, beam_search, written
 from lib.system.files import project_root, read_numbers, trained_folder
-from lib.tasks.windows import (
+from companion.tasks.windows import (
     LEFT_OUT, READINGS, STRIDE, TESTED, VOCABULARY, WINDOW, learn_facts,
 )  # fmt: skip
 
@@ -189,7 +195,7 @@ r"""
 
 The texts are like the one above: windows of 20 words that slide by 16, each with one fact where no other window sees it. Models train on texts of two to six
 windows and then read texts of up to 300. *Standard* attends to everything and writes no symbol; it has three times the training. *Streamed* encodes each window when it is entered (part 2).
-The table has the share of facts that are written, each in its place (`python -m lib.solve windows`).
+The table has the share of facts that are written, each in its place (`python -m companion.solve windows`).
 
 <details><summary>Predict: what will models that learned from two to six windows do on 300?</summary>
 
@@ -291,7 +297,7 @@ for part, take_away in LEFT_OUT.items():
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-The table has the same for 50 texts of six windows, and what the decoder attends to at its first step (`python -m lib.solve windows`).
+The table has the same for 50 texts of six windows, and what the decoder attends to at its first step (`python -m companion.solve windows`).
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -439,7 +445,7 @@ checks.line(
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-How good are such links on papers? 122 sentences in the abstracts of 48 papers share a run of five words and marks or more with one sentence of the text alone. It is taken for their *source*; words in common are what counts see, so this test favours counts. The table has how often the source is linked (*first*), and how often it is among the three most similar (*first three*), in percent of the 122 with intervals over papers; *difference* is to the sums (`python -m lib.windows`).
+How good are such links on papers? 122 sentences in the abstracts of 48 papers share a run of five words and marks or more with one sentence of the text alone. It is taken for their *source*; words in common are what counts see, so this test favours counts. The table has how often the source is linked (*first*), and how often it is among the three most similar (*first three*), in percent of the 122 with intervals over papers; *difference* is to the sums (`python -m companion.studies.windows`).
 
 <details><summary>Predict: which links more of these sentences to their source, sums of trained vectors or word counts?</summary>
 
@@ -1169,7 +1175,7 @@ shares.rename(lambda i: f"window {i + 1}").to_frame().T.round(2)
 r"""
 **What to see.** In four of five summaries nothing is written from the windows between the first and the last, and over all summaries
 these windows have less than a tenth of the words. Of the references of the same papers, linked to windows as in training, they have 44% [35, 54], and only 9 of 50 have
-no word from there (`python -m lib.windows`).
+no word from there (`python -m companion.studies.windows`).
 
 What do the words rest on? Parts of the run are changed while it reads its own summaries of 50 papers (`python -m lib.intervene`). Without copying a word loses 1.90 nats [1.80, 2.01], with the last section first 1.11 [0.88, 1.35].
 Attention ranks the sentences nearly as the gradient does (rank agreement 0.92 [0.90, 0.93]), but hardly as erasing them does (0.18 [0.10, 0.26]).
@@ -1201,7 +1207,7 @@ table[["R-1", "R-2", "R-Lsum", "repeated", "copied"]]
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 **Why is the shipped run so much worse here than on its own corpus**, where it has 48.2 R-1 and LexRank 45.4 ([its card](../trained/windowed/README.md))? An article of that corpus has three sections, so its last window is its conclusion. The papers
-here have more and shorter sections, of which the model reads 520 words each until it has 1,540: in 47 of 50 it never sees the conclusion. In the next table the same papers are cut to introduction, second section and conclusion, in three orders (`python -m lib.windows`).
+here have more and shorter sections, of which the model reads 520 words each until it has 1,540: in 47 of 50 it never sees the conclusion. In the next table the same papers are cut to introduction, second section and conclusion, in three orders (`python -m companion.studies.windows`).
 
 <details><summary>Predict: must the conclusion be read, or must it be last?</summary>
 
@@ -1222,7 +1228,7 @@ r"""
 r"""
 ## Chunks are better than windows on papers
 
-The same words are cut into as many chunks as they have windows, and each chunk is summarized alone by the shipped run in an equal share of the words (`python -m lib.windows`). *Difference* is to windows, with its interval; *repeated* is the share of the trigrams that the summary has written before.
+The same words are cut into as many chunks as they have windows, and each chunk is summarized alone by the shipped run in an equal share of the words (`python -m companion.studies.windows`). *Difference* is to windows, with its interval; *repeated* is the share of the trigrams that the summary has written before.
 
 <details><summary>Predict: the windows were learned, chunks were not. Which summaries share more words with the abstracts?</summary>
 
@@ -1279,7 +1285,7 @@ figures.show(maximum_attention, caption, "windowed_long", **path, **box)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** The window slides further than any text in training allowed, but not window by window. In 50 papers read whole (`python -m lib.windows`), 87% of the 213 slides are by two or three windows at once; the first is by 2.74 [2.58, 2.88] in the mean, the fifth by 2.13 [1.87, 2.39].
+**What to see.** The window slides further than any text in training allowed, but not window by window. In 50 papers read whole (`python -m companion.studies.windows`), 87% of the 213 slides are by two or three windows at once; the first is by 2.74 [2.58, 2.88] in the mean, the fifth by 2.13 [1.87, 2.39].
 Words come from 41% of the windows, and 26 papers are read to their last window.
 """
 
@@ -1311,7 +1317,7 @@ r"""
 
 Nine functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
 something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
-above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`teaching.md`).
+above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`docs/teaching.md`).
 """
 
 # %% slideshow={"slide_type": "skip"}
@@ -1319,7 +1325,7 @@ import numpy as np
 import torch
 
 from lib.data.vocabulary import SLIDE
-from lib.exercises.windowed import check, progress
+from companion.exercises.windowed import check, progress
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 
+from companion.tasks.synthetic import planted_sentences
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.split import Split
-from lib.data.synthetic import planted_sentences
 from lib.data.vocabulary import SPECIALS, Vocabulary
 from lib.layers.dropout import Dropout
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig

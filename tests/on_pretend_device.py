@@ -25,6 +25,9 @@ from lib.data.corpora import Corpus
 from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.split import Split
 from lib.data.vocabulary import SPECIALS, Vocabulary
+from lib.decoding import search
+from lib.decoding.run import Run
+from lib.decoding.search import DecodeConfig, Hypothesis, beam_search, greedy_search, sample_search
 from lib.evaluation.interventions import changes_of, log_probs
 from lib.models.hred import HRED
 from lib.models.paragraph_ranker import ParagraphRanker
@@ -32,13 +35,11 @@ from lib.models.sentence_extractors import SentencePointer
 from lib.models.summarizer import Summarizer
 from lib.papers import PAPERS
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.runs import loop, search
-from lib.runs.config import TrainConfig
-from lib.runs.folder import Recipe, read_meta, read_metrics
-from lib.runs.run import Run
-from lib.runs.search import DecodeConfig, Hypothesis, beam_search, greedy_search, sample_search
-from lib.system.devices import default_device
 from lib.system.files import trained_folder
+from lib.training import loop
+from lib.training.config import TrainConfig
+from lib.training.devices import default_device
+from lib.training.folder import Recipe, read_meta, read_metrics
 from tests.conftest import VOCAB, batch_of, make_planted_corpus, same_document
 from tests.test_models import CONCERNED, Case, cases
 from tests.test_runs import RECORD, tiny

@@ -6,11 +6,11 @@ from torch import nn
 
 from lib.data.batch import in_vocabulary
 from lib.data.vocabulary import BOS, EOS, PAD, UNK
+from lib.decoding.search import DecodeConfig, beam_search
 from lib.layers.pointer import Shortlist, softmax_nll
 from lib.models.ras import RAS, RASConfig
 from lib.models.words_lvt import WordsLVT, WordsLVTConfig
 from lib.papers import resolve
-from lib.runs.search import DecodeConfig, beam_search
 from tests.conftest import RAGGED, VOCAB, barred_ids, batch_of, document, double, same_gradients
 
 LVT = {"source_vocab_size": 20, "embedding": 3, "hidden": 4}

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from lib.human.__main__ import main
-from lib.runs.summary_page import write_page
+from companion.human.__main__ import main
+from lib.decoding.summary_page import write_page
 from tests.test_book import SITE, contents
 from tests.test_summary_page import clusters, memory, windowed
 from tests.tools.axe import needs_axe, themed, violations

@@ -17,12 +17,12 @@ import yaml
 from lib.system.files import project_root
 
 ROOT = project_root()
-SITE = ROOT / "book" / "_build" / "html"
+SITE = ROOT / "companion" / "site" / "_build" / "html"
 
 
 def contents():
     """Files of the book's contents, without suffix."""
-    toc = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8"))
+    toc = yaml.safe_load((ROOT / "companion" / "site" / "_toc.yml").read_text(encoding="utf-8"))
     return [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
 
 
@@ -46,7 +46,7 @@ def test_numbers_in_the_text_lead_to_their_equations():
     document += nodes.title("", "The gate (1)")
     document += nodes.paragraph("", "As (1), (S2) and (3) say")
     document[-1] += nodes.literal("", "f(1)")
-    runpy.run_path(str(ROOT / "book" / "references.py"))["link_equations"](document)
+    runpy.run_path(str(ROOT / "companion" / "site" / "references.py"))["link_equations"](document)
     equation, title, paragraph = document.children
     assert equation["ids"] == ["equation-1", "equation-s2"]
     links = [(link.astext(), link["refid"]) for link in document.findall(nodes.reference)]
@@ -60,7 +60,7 @@ def published(tmp_path):
     (tmp_path / "notebooks").mkdir()
     for path in (ROOT / "README.md", *(ROOT / "notebooks").glob("*.py")):
         shutil.copy(path, tmp_path / path.relative_to(ROOT))
-    publish = runpy.run_path(str(ROOT / "book" / "publish.py"))["publish"]
+    publish = runpy.run_path(str(ROOT / "companion" / "site" / "publish.py"))["publish"]
     for name in ("first/home", "some-body/long.texts"):
         publish(name, tmp_path)
     with pytest.raises(ValueError, match=r"'https://github\.com/a/b' is not owner/name"):

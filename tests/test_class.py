@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from book.class_pages import answers_of, exercises_of, for_class, main, write_config, write_exercises
+from companion.site.class_pages import answers_of, exercises_of, for_class, main, write_config, write_exercises
 from lib.system.files import project_root
 from tests.test_project import PAGES as EVERY_PAGE
 from tests.test_project import notebook
@@ -40,7 +40,7 @@ def kind(cell):
 @pytest.mark.parametrize("page", TAUGHT, ids=lambda page: page.stem)
 def test_a_page_has_exercises_of_three_levels(page):
     cells = exercises_of(notebook(page))
-    known = import_module(f"lib.exercises.{page.stem}").PAGE.known
+    known = import_module(f"companion.exercises.{page.stem}").PAGE.known
     assert 8 <= len(known) <= 10
     texts = [source(cell) for cell in cells if cell["cell_type"] == "markdown"]
     levels = [line for text in texts for line in text.splitlines() if line.startswith("## ")]
@@ -66,7 +66,7 @@ def test_an_exercise_has_a_hint_and_a_solution_in_folds(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_class_gets_every_answer_and_check(page):
     cells = for_class(notebook(page), page.stem)["cells"]
-    known = import_module(f"lib.exercises.{page.stem}").PAGE.known
+    known = import_module(f"companion.exercises.{page.stem}").PAGE.known
     ids = [f"{page.stem}-{number}{part}" for number in sorted(known) for part in ("", "-check")]
     marked = [cell["metadata"]["nbgrader"] for cell in cells if kind(cell) and "-setup" not in grade_id(cell)]
     assert [marks["grade_id"] for marks in marked] == ids
@@ -96,8 +96,8 @@ def test_a_page_is_a_talk_of_twenty_to_thirty_slides(page):
 
 
 def plans():
-    """Of each page, the equations that its plan in teaching.md shows."""
-    text = (ROOT / "teaching.md").read_text(encoding="utf-8").partition("## Slides")[0]
+    """Of each page, the equations that its plan in docs/teaching.md shows."""
+    text = (ROOT / "docs/teaching.md").read_text(encoding="utf-8").partition("## Slides")[0]
     for name, plan in re.findall(r"^### (.+)\n((?:(?!###).*\n)*)", text, re.MULTILINE):
         shown = [row.split("|")[2] for row in plan.splitlines() if row.startswith("|")]
         spans = re.findall(r"\((\d+)\)(?: to \((\d+)\))?", " ".join(shown))
@@ -165,10 +165,10 @@ def test_a_page_with_other_words_for_its_readers_is_refused():
         cells = [{"cell_type": "markdown", "metadata": {}, "source": [line]} for line in ("# Title", text)]
         return {"cells": cells}
 
-    text = "# 6. Exercises\n\nTen.\nHints and solutions are folded\nall. (`teaching.md`)."
+    text = "# 6. Exercises\n\nTen.\nHints and solutions are folded\nall. (`docs/teaching.md`)."
     (made,) = for_class(page(text), "windowed")["cells"]
     assert source(made).startswith("# Exercises: Title\n\n") and source(made).endswith("\n\nTen.\n")
-    for other in ("# 6. Exercises", "# 6. Exercises\n\nTen. Unfold an answer to see it (`teaching.md`)."):
+    for other in ("# 6. Exercises", "# 6. Exercises\n\nTen. Unfold an answer to see it (`docs/teaching.md`)."):
         with pytest.raises(ValueError, match='windowed: its exercises begin with no "Hints and solutions'):
             for_class(page(other), "windowed")
 
@@ -206,7 +206,7 @@ def test_a_class_that_cannot_be_written_is_one_line(tmp_path, capsys):
 
 def test_a_talk_keeps_the_proportions_of_a_figure():
     """A figure has a width of its own; where its height is held back, it is fitted into what is left."""
-    styles = (ROOT / "book" / "talk" / "index.html.j2").read_text(encoding="utf-8")
+    styles = (ROOT / "companion" / "site" / "talk" / "index.html.j2").read_text(encoding="utf-8")
     limited = [rule for rule in re.findall(r"\bimg[^{}]*\{([^}]*)\}", styles) if "max-height" in rule]
     assert limited and all("object-fit: contain" in rule for rule in limited)
 

@@ -10,15 +10,16 @@ import pytest
 import sentencepiece
 import torch
 
+from companion.tasks.synthetic import planted_clusters
 from lib.data.batch import make_batch, rows_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, to_document
 from lib.data.piece_corpora import learn_pieces
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus
-from lib.data.synthetic import planted_clusters
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, SPECIALS, TITLE_END
 from lib.data.words import bigram_recall
+from lib.decoding.search import summarize
 from lib.papers import PAPERS, resolve
 from lib.papers.hierarchical_transformer.clusters import clusters, encode_wide
 from lib.papers.hierarchical_transformer.graphs import (
@@ -38,9 +39,8 @@ from lib.papers.hierarchical_transformer.ranking import (
     similarity_scores,
     words_of_rows,
 )
-from lib.runs.folder import kept_checkpoints, load_weights
-from lib.runs.loop import train
-from lib.runs.search import summarize
+from lib.training.folder import kept_checkpoints, load_weights
+from lib.training.loop import train
 from tests.conftest import document, same_document
 
 SENTENCE = "the cat dog bird fish horse sat ran flew swam on under over a mat tree river hill and then again"

@@ -11,22 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from lib import corpora, make_tables, score, summarize, train, trained
+from companion import make_tables, trained
+from companion.human.sheets import RatingError
+from companion.pages import diagrams, figures
+from lib import corpora, score, summarize, train
 from lib.__main__ import main as list_commands
 from lib.data.corpora import Corpus
 from lib.data.documents import CorpusError
-from lib.human.sheets import RatingError
 from lib.models.mem2mem import Mem2Mem
-from lib.pages import diagrams, figures
 from lib.papers import resolve
 from lib.papers.paper import Setup
-from lib.runs.folder import load_weights, read_meta
-from lib.runs.loop import NonFiniteLossError
-from lib.runs.loop import train as train_model
 from lib.system.command_line import plain_errors
-from lib.system.devices import device_named
 from lib.system.errors import InputError, RunError
 from lib.system.files import of_the_system, project_root
+from lib.training.devices import device_named
+from lib.training.folder import load_weights, read_meta
+from lib.training.loop import NonFiniteLossError
+from lib.training.loop import train as train_model
 
 DEMO = ["mem2mem", "--preset", "demo", "--limit", "3", "--steps", "2"]
 
@@ -226,7 +227,7 @@ def test_the_commands_are_listed(capsys):
 def test_light_commands_start_no_torch():
     """Nor what else takes seconds to import and is not needed to begin."""
     heavy = "{'torch', 'numba', 'scipy', 'pandas', 'matplotlib'}"
-    light = "lib.__main__, lib.system.command_line, lib.corpora, lib.human.__main__, book.class_pages"
+    light = "lib.__main__, lib.system.command_line, lib.corpora, companion.human.__main__, companion.site.class_pages"
     code = f"import sys, {light}; sys.exit(', '.join({heavy} & sys.modules.keys()) or None)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=project_root())
     assert (run.returncode, run.stderr) == (0, "")
@@ -299,7 +300,7 @@ def test_a_model_for_another_corpus_does_not_take_a_runs_weights(tmp_path):
 def test_the_cost_of_a_command_that_ends_itself(tmp_path, end, status):
     """Kept where it succeeded; its exit status is handed on."""
     (tmp_path / "ends.py").write_text(f"import sys\nsys.exit({end})\n", encoding="utf-8")
-    command = [sys.executable, "-m", "lib.pages.process_cost", str(tmp_path / "cost.json"), "ends"]
+    command = [sys.executable, "-m", "companion.pages.process_cost", str(tmp_path / "cost.json"), "ends"]
     paths = os.pathsep.join([str(project_root()), str(tmp_path)])
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, cwd=tmp_path)
     assert done.returncode == status and (tmp_path / "cost.json").exists() == (status == 0)
@@ -307,7 +308,13 @@ def test_the_cost_of_a_command_that_ends_itself(tmp_path, end, status):
 
 @pytest.mark.parametrize(
     "module",
-    ["lib.pages.diagrams", "lib.pages.four_ideas", "lib.pages.figures", "book.class_pages", "tests.tools.bench"],
+    [
+        "companion.pages.diagrams",
+        "companion.pages.four_ideas",
+        "companion.pages.figures",
+        "companion.site.class_pages",
+        "tests.tools.bench",
+    ],
 )
 def test_help_and_unknown_options_write_nothing(tmp_path, module):
     command = [sys.executable, "-m", module]
@@ -330,6 +337,6 @@ for name in commands.split():
 
 
 def test_commands_need_the_library_alone():
-    """All but `lib.show_runs`, which draws, run where no extra is installed: on a cluster, say."""
+    """All but `companion.show_runs`, which draws, run where no extra is installed: on a cluster, say."""
     done = subprocess.run([sys.executable, "-c", WITHOUT_EXTRAS], capture_output=True, text=True, cwd=project_root())
     assert done.returncode == 0, done.stderr

@@ -14,14 +14,24 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path
 from matplotlib.transforms import Bbox
 
+from companion.pages.diagrams import (
+    COLOURS,
+    GREY,
+    PALE,
+    draw_models,
+    model_picture,
+    route,
+    show_folded,
+    show_model,
+    svg,
+)
+from companion.pages.four_ideas import ALT, PANELS, ideas_picture
+from companion.pages.pictures import COMPARED, FIRST, MODELS, PICTURES
+from companion.pages.pictures.hierarchical_transformer import BLOCK, LOCAL, SOURCE, STRIDE, SUMMARY, WHOLE
+from companion.pages.pictures.mem2mem import ABSTRACT, ATTENTION, EXTRACT, INTRODUCTION, PIECES, REST
+from companion.pages.pictures.picture import KINDS, Arrow, Box, equation_numbers
 from lib.models.t_dmca import CompressedLayer, LocalLayer, TDMCAConfig
 from lib.models.tlm import CausalLayer, TLMConfig
-from lib.pages.diagrams import COLOURS, GREY, PALE, draw_models, model_picture, route, show_folded, show_model, svg
-from lib.pages.four_ideas import ALT, PANELS, ideas_picture
-from lib.pages.pictures import COMPARED, FIRST, MODELS, PICTURES
-from lib.pages.pictures.hierarchical_transformer import BLOCK, LOCAL, SOURCE, STRIDE, SUMMARY, WHOLE
-from lib.pages.pictures.mem2mem import ABSTRACT, ATTENTION, EXTRACT, INTRODUCTION, PIECES, REST
-from lib.pages.pictures.picture import KINDS, Arrow, Box, equation_numbers
 from lib.papers import PAPERS
 from lib.system.files import project_root
 

@@ -76,7 +76,7 @@ SMALL = (
     Rule(r"lib\.train \.\.\.", "lib.train mem2mem --preset demo --output runs/demo"),
     Rule(r"lib\.train PAPER --preset PRESET", "lib.train mem2mem --preset demo"),
     Rule(r"lib\.(pages\.)?(corpora|figures) FOLDER", r"lib.\1\2 my/\2"),
-    Rule(r"lib\.human (answers|scores) FOLDER", r"lib.human \1 runs/rating"),
+    Rule(r"lib\.human (answers|scores) FOLDER", r"companion.human \1 runs/rating"),
     Rule(
         r"table \.\.\. --add-to \S+",
         "table mem2mem_table2 --corpus aclsum --output U.json --add-to T.scores.json.gz ...",
@@ -96,7 +96,7 @@ SMALL = (
     Rule(r"lib\.(score run|trained score|show_runs \w+) .*", r"\g<0> --documents 1"),
     Rule(r"lib\.score summaries .*", r"\g<0> --documents 1"),
     Rule(r"lib\.intervene .*", r"\g<0> --documents 2"),
-    Rule(r"lib\.solve memory( --output \S+)?$", r'lib.solve memory "all ways, both, plain gate" --seeds 0\1'),
+    Rule(r"lib\.solve memory( --output \S+)?$", r'companion.solve memory "all ways, both, plain gate" --seeds 0\1'),
     Rule(r"(lib\.solve .* --seeds \d+)(?: \d+)+", r"\1"),
     Rule(r"lib\.retrain .*", r"\g<0> --documents 2 --steps 1 --seeds 0"),
     Rule(r"lib\.score baselines .*", r"\g<0> --limit 4 --documents 1"),
@@ -278,7 +278,7 @@ def test_a_command_of_the_library_has_its_options(command, monkeypatch):
 
 def understood(module: str, arguments: list[str]) -> None:
     """Raises SystemExit with another status than 0 where it is not."""
-    name = "lib.human.__main__" if module == "human" else f"lib.{module}"
+    name = "companion.human.__main__" if module == "human" else f"lib.{module}"
     command = importlib.import_module(name)
     try:
         if module == "train":

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from book.class_pages import answers_of, exercises_of
+from companion.exercises.exercise import Case, Exercises
+from companion.site.class_pages import answers_of, exercises_of
 from lib.data.vocabulary import EOS
-from lib.exercises.exercise import Case, Exercises
 from tests.test_project import PAGES, notebook
 
 NAMES = [page.stem for page in PAGES if page.stem != "baselines"]  # which has none
@@ -138,7 +138,7 @@ def test_progress_is_that_of_the_last_check(capsys):
 def of_page(request):
     """The exercises of a page: those of its module, its cells, the answers in them."""
     cells = exercises_of(notebook(next(page for page in PAGES if page.stem == request.param)))
-    return import_module(f"lib.exercises.{request.param}").PAGE, cells, answers_of(cells)
+    return import_module(f"companion.exercises.{request.param}").PAGE, cells, answers_of(cells)
 
 
 def test_a_page_has_a_stub_a_check_and_a_solution_of_each_exercise(of_page):
@@ -443,7 +443,7 @@ WRONG = {
 @pytest.mark.parametrize(("page", "number"), WRONG, ids=[f"{page}-{number}" for page, number in WRONG])
 def test_what_looks_right_and_is_not_earns_less_than_every_point(page, number, capsys):
     """By what it gives. A function fails in the cases that a class may see as well."""
-    exercises = import_module(f"lib.exercises.{page}").PAGE
+    exercises = import_module(f"companion.exercises.{page}").PAGE
     for wrong in WRONG[page, number]:
         predicted = isinstance(wrong, list)
         function = (lambda wrong=wrong: wrong) if predicted else wrong

@@ -17,8 +17,8 @@ from lib.papers.mem2mem.extracts import (
     summary_sentences,
     train_pointer,
 )
-from lib.runs.folder import load_weights, read_metrics
 from lib.system.files import cache_dir
+from lib.training.folder import load_weights, read_metrics
 
 TEXT = ["Ten Cats were shown fish .", "Most Cats ate it .", "Dogs were not shown any .", "Why is not known ."]
 LONG, SHORT = ["Cats ate fish .", "Dogs did not .", "Zxz .", "Why ?"], ["Cats ate fish ."]  # z and x are in no text

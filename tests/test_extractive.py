@@ -8,6 +8,7 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.tfidf import sparse_tfidf, tfidf
 from lib.data.vocabulary import Vocabulary
+from lib.decoding.search import extract, source_sentences
 from lib.evaluation.baselines import (
     _along_cosines,
     _along_edges,
@@ -20,7 +21,6 @@ from lib.evaluation.baselines import (
 )
 from lib.evaluation.metrics import rouge
 from lib.models.mem2mem import memory_sentences
-from lib.runs.search import extract, source_sentences
 from tests.conftest import RAGGED, VOCAB, tiny_model
 
 TEXT = [

@@ -7,8 +7,7 @@ import torch
 
 from lib.data.batch import in_vocabulary
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
-from lib.layers.pointer import Mixture, open_words
-from lib.runs.search import (
+from lib.decoding.search import (
     DecodeConfig,
     NoProbabilityError,
     beam_search,
@@ -17,6 +16,7 @@ from lib.runs.search import (
     sample_search,
     summarize,
 )
+from lib.layers.pointer import Mixture, open_words
 from lib.system.errors import InputError
 from tests.conftest import RAGGED, VOCAB, barred_ids, batch_of, document, tiny_model
 

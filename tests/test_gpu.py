@@ -14,12 +14,12 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from lib.results.kept import kept_table
-from lib.results.text import markdown
-from lib.runs import loop
-from lib.runs.folder import load_tensors, read_meta
+from companion.results.kept import kept_table
+from companion.results.text import markdown
 from lib.system.errors import InputError
 from lib.system.files import project_root
+from lib.training import loop
+from lib.training.folder import load_tensors, read_meta
 from tests.gpu import card, checks, pieces, plan, tables
 from tests.gpu.__main__ import README
 from tests.gpu.cases import CASES, CORPORA, PAPER_CASES

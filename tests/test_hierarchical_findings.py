@@ -6,13 +6,13 @@ from itertools import islice
 
 import numpy as np
 
-from lib import retrain
+from companion.pages.measured import lost_table
+from companion.pages.runs import unseen_papers
+from companion.studies import retrain
 from lib.data.batch import rows_of
 from lib.data.corpora import load_corpus
 from lib.data.options import words_of
 from lib.evaluation.interventions import TEXTS
-from lib.pages.measured import lost_table
-from lib.pages.runs import unseen_papers
 from lib.papers import open_run, resolve
 from lib.papers.hierarchical_transformer.graphs import capitalised_names, discourse_graph, similarity_graph
 from lib.system.files import project_root, read_numbers, trained_folder

@@ -11,10 +11,11 @@ import subprocess
 import numpy as np
 import pytest
 
+from companion.human.__main__ import main
+from companion.human.ratings import BEST_WORST, QUESTIONS, Rating, agreement, by_system, compare_systems, read_ratings
+from companion.human.sheets import CRITERIA, RatingError, read_rows
 from lib.data.documents import Document
-from lib.human.__main__ import main
-from lib.human.ratings import BEST_WORST, QUESTIONS, Rating, agreement, by_system, compare_systems, read_ratings
-from lib.human.sheets import CRITERIA, RatingError, read_rows, read_summaries, write_summaries
+from lib.evaluation.summaries import read_summaries, write_summaries
 
 IDS = [f"d{i}" for i in range(6)]
 SYSTEMS = ("good", "fair", "poor", "bad")
@@ -356,7 +357,7 @@ def test_other_mistakes_are_named(folder, tmp_path):
     (tmp_path / "wrong.jsonl").write_text(
         '{"id": "x", "summary": "y", "reference": "z"}\n{"id": 1}\n', encoding="utf-8"
     )
-    with pytest.raises(RatingError, match="line 2: id and summary are needed"):
+    with pytest.raises(InputError, match="line 2: id and summary are needed"):
         read_summaries(tmp_path / "wrong.jsonl")
     fill(folder / "questions.csv", lambda row: {"question": "?", "answer": "!"})
     main(["answers", str(folder)])

@@ -15,6 +15,7 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.pieces import Pieces
 from lib.data.vocabulary import BOS, EOS, PARAGRAPH_END, SENTENCE_END
+from lib.decoding.search import choices
 from lib.models.sentence_extractors import SentencePointer
 from lib.models.tlm import TLM, TLMConfig
 from lib.papers import PAPERS, resolve
@@ -23,7 +24,6 @@ from lib.papers.mem2mem.extracts import (
     encode_sequence,
     right_sentences,
 )
-from lib.runs.search import choices
 from tests.conftest import VOCAB, batch_of, document, double, dropped_in_a_loss, same_document, same_gradients
 
 SIZES = {"width": 8, "heads": 2, "inner": 10, "layers": 2, "window": 20, "dropout": 0.0}

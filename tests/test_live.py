@@ -14,23 +14,8 @@ import pytest
 import torch
 
 import lib
-from lib.data import characters, plain_text, sentences, words
-from lib.data.batch import make_batch
-from lib.data.characters import lowered
-from lib.data.corpora import load_corpus
-from lib.data.documents import Document
-from lib.data.plain_text import parse_text
-from lib.data.sentences import group_words, split_sentences
-from lib.data.vocabulary import EOS
-from lib.data.words import tokenize
-from lib.evaluation.interventions import Change, changes_of, log_probs, without_unit
-from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
-from lib.pages import diagrams
-from lib.pages.diagrams import live_picture
-from lib.pages.pictures import PICTURES
-from lib.papers.mem2mem.sections import CohanOptions
-from lib.runs import live_page
-from lib.runs.live_page import (
+from companion.live import page as live_page
+from companion.live.page import (
     LARGEST,
     LIVE,
     TEXT,
@@ -42,7 +27,22 @@ from lib.runs.live_page import (
     text_rules,
     write_live_page,
 )
-from lib.runs.search import DecodeConfig
+from companion.pages import diagrams
+from companion.pages.diagrams import live_picture
+from companion.pages.pictures import PICTURES
+from lib.data import characters, plain_text, sentences, words
+from lib.data.batch import make_batch
+from lib.data.characters import lowered
+from lib.data.corpora import load_corpus
+from lib.data.documents import Document
+from lib.data.plain_text import parse_text
+from lib.data.sentences import group_words, split_sentences
+from lib.data.vocabulary import EOS
+from lib.data.words import tokenize
+from lib.decoding.search import DecodeConfig
+from lib.evaluation.interventions import Change, changes_of, log_probs, without_unit
+from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
+from lib.papers.mem2mem.sections import CohanOptions
 from lib.summarize import main
 from lib.system.errors import InputError
 from lib.system.files import project_root
@@ -713,7 +713,7 @@ def test_axe_finds_nothing(page, theme):
 
 def test_an_installed_library_has_the_files_of_the_page():
     project = tomllib.loads((project_root() / "pyproject.toml").read_text(encoding="utf-8"))
-    patterns = project["tool"]["setuptools"]["package-data"]["lib.runs"]
+    patterns = project["tool"]["setuptools"]["package-data"]["companion.live"]
     files = {path.relative_to(LIVE.parent).as_posix() for path in LIVE.iterdir()}
     assert {name for name in files if any(fnmatch(name, pattern) for pattern in patterns)} == files and len(
         files

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 import torch
 
+from companion.live.page import scripts
+from companion.live.pointer import MISSING, SCRIPTS, LivePointer
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import BOS, EOS, SPECIALS, Vocabulary
+from lib.decoding.search import DecodeConfig, beam_search, greedy_search
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from lib.pages.live_pointer import MISSING, SCRIPTS, LivePointer
-from lib.runs.live_page import scripts
-from lib.runs.search import DecodeConfig, beam_search, greedy_search
 from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double
 from tests.test_live import HOSTILE
@@ -63,7 +63,7 @@ def committed():
 
 
 def unpacked(packed: dict) -> dict[str, torch.Tensor]:
-    """Weights of 16 bits as `lib.runs.live_page.packed` wrote them."""
+    """Weights of 16 bits as `companion.live.page.packed` wrote them."""
     planes = np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), np.uint8).reshape(2, -1)
     numbers = torch.from_numpy(planes.T.copy().view("<f2").ravel().astype("f8"))
     parts = numbers.split([math.prod(shape) for shape in packed["shapes"].values()])

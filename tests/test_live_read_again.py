@@ -8,10 +8,12 @@ import pytest
 import torch
 
 import lib
+from companion.live.page import LivePaper, live_data, scripts, scripts_of, text_rules, write_live_page
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.corpora import Corpus, load_corpus
 from lib.data.plain_text import parse_text
 from lib.data.vocabulary import EOS, UNK
+from lib.decoding.search import DecodeConfig
 from lib.evaluation.hidden_words import nearest
 from lib.evaluation.importance import by_erasure
 from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs, without_unit
@@ -19,11 +21,9 @@ from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.papers import resolve
 from lib.papers.read_again.headlines import HeadlineOptions
 from lib.papers.read_again.made_up import made_up_dispatches
-from lib.runs.live_page import LivePaper, live_data, scripts, scripts_of, text_rules, write_live_page
-from lib.runs.loop import train
-from lib.runs.search import DecodeConfig
 from lib.system.errors import InputError
 from lib.system.files import project_root
+from lib.training.loop import train
 from tests.conftest import RAGGED, VOCAB, double
 from tests.test_read_again import SIZES
 from tests.test_summarize import RECORDS

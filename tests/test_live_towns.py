@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 import torch
 
-import lib.solve
+import companion.solve
+from companion.live.page import LIVE, scripts
+from companion.live.towns import SCRIPTS, model_data, towns_data
+from companion.pages.diagrams import live_picture
+from companion.pages.towns import town_writing
+from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, town_cluster, town_document
+from companion.tasks.towns import SHIPPED, batch_of, kind_of, open_towns, rows_about, unseen_towns, write_towns
 from lib.data.batch import EncodedDocument, make_batch
-from lib.data.towns import FACT_PLACES, TOWN_PIECES, town_cluster, town_document
 from lib.data.vocabulary import EOS
+from lib.decoding.search import DecodeConfig, beam_search, greedy_search
 from lib.evaluation.interventions import Change, changes_of, decoder_sees, log_probs, without_unit
-from lib.pages.diagrams import live_picture
-from lib.pages.towns import town_writing
-from lib.runs.live_page import LIVE, scripts
-from lib.runs.search import DecodeConfig, beam_search, greedy_search
-from lib.tasks.towns import SHIPPED, batch_of, kind_of, open_towns, rows_about, unseen_towns, write_towns
-from lib.tasks.towns_page import SCRIPTS, model_data, towns_data
 from tests.tools.axe import needs_axe
 from tests.tools.devtools import Browser
 from tests.tools.live import (
@@ -253,7 +253,7 @@ STEP = FACT_PLACES[1]
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     path = tmp_path_factory.mktemp("live") / "towns.html"
-    lib.solve.main(["towns", "--live", str(path)])
+    companion.solve.main(["towns", "--live", str(path)])
     return path
 
 
@@ -276,12 +276,12 @@ def test_the_page_is_one_small_file_that_loads_nothing(page):
 )
 def test_what_makes_no_page_is_one_line(tmp_path, arguments, message):
     with pytest.raises(SystemExit, match=f"^error: .*{message}$"):
-        lib.solve.main([*arguments, "--live", str(tmp_path / "page.html")])
+        companion.solve.main([*arguments, "--live", str(tmp_path / "page.html")])
     assert not list(tmp_path.iterdir())
 
 
 def test_the_picture_is_the_one_of_the_pages():
-    """Boxes, arrows and the equations that light them; to draw it again: lib.pages.diagrams.live_picture."""
+    """Boxes, arrows and the equations that light them; to draw it again: companion.pages.diagrams.live_picture."""
     ours = (LIVE / "hierarchical_transformer.svg").read_text(encoding="utf-8")
     ids = [re.findall(r'id="(p\d+-[^"]*)"', text) for text in (ours, live_picture("hierarchical_transformer"))]
     assert ids[0] == ids[1] and len(set(ids[0])) == len(ids[0]) > 40

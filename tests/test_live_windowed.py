@@ -10,18 +10,18 @@ import pytest
 import torch
 
 import lib
+from companion.live.page import LivePaper, live_data, scripts, scripts_of, text_rules, write_live_page
 from lib.data.batch import make_batch
 from lib.data.corpora import Corpus, load_corpus
 from lib.data.plain_text import parse_text
 from lib.data.vocabulary import EOS, SLIDE
+from lib.decoding.search import DecodeConfig
 from lib.evaluation.interventions import NOTHING, TEXTS, Change, changes_of, log_probs, without_unit
 from lib.models.windowed import Windowed, WindowedConfig, count_windows
 from lib.papers import resolve
 from lib.papers.windowed.windows import ArticleOptions
-from lib.runs.live_page import LivePaper, live_data, scripts, scripts_of, text_rules, write_live_page
-from lib.runs.loop import train
-from lib.runs.search import DecodeConfig
 from lib.system.files import project_root
+from lib.training.loop import train
 from tests.conftest import VOCAB, double
 from tests.test_summarize import RECORDS
 from tests.test_summarize import TEXT as PAPER

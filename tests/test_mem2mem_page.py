@@ -1,4 +1,4 @@
-"""What the Mem2Mem page shows of its small models and of a run (`lib.pages.mem2mem`)."""
+"""What the Mem2Mem page shows of its small models and of a run (`companion.pages.mem2mem`)."""
 
 import re
 from dataclasses import replace
@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
+from companion.pages import mem2mem
+from companion.pages.mem2mem import greedy_words, grid_panels, paper_weights, planted_steps, planted_words
+from companion.tasks.synthetic import planted_sentences
 from lib.data.batch import make_batch
-from lib.data.synthetic import planted_sentences
 from lib.data.vocabulary import EOS
 from lib.evaluation import slots
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
-from lib.pages import mem2mem
-from lib.pages.mem2mem import greedy_words, grid_panels, paper_weights, planted_steps, planted_words
 from lib.system.files import project_root
 from tests.test_project import PAGES, notebook
 

@@ -1,4 +1,4 @@
-"""The task of `lib.tasks.memory`: its model that knows of a text by the memory alone, and its measures."""
+"""The task of `companion.tasks.memory`: its model that knows of a text by the memory alone, and its measures."""
 
 import json
 import math
@@ -9,16 +9,8 @@ import pytest
 import torch
 
 import lib
-from lib import intervene
-from lib.data.batch import make_batch
-from lib.data.corpora import load_corpus, unseen
-from lib.data.synthetic import planted_at, planted_sentences
-from lib.data.vocabulary import EOS
-from lib.evaluation.slots import slots_after, slots_left, usual_places
-from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
-from lib.pages.measured import over_seeds
-from lib.system.files import project_root, trained_folder
-from lib.tasks.memory import (
+from companion.pages.measured import over_seeds
+from companion.tasks.memory import (
     COMP_WEIGHTS,
     GRID,
     LOSSES,
@@ -28,7 +20,15 @@ from lib.tasks.memory import (
     reads_scores,
     words_right,
 )
-from lib.tasks.task import by_row
+from companion.tasks.synthetic import planted_at, planted_sentences
+from companion.tasks.task import by_row
+from lib import intervene
+from lib.data.batch import make_batch
+from lib.data.corpora import load_corpus, unseen
+from lib.data.vocabulary import EOS
+from lib.evaluation.slots import slots_after, slots_left, usual_places
+from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
+from lib.system.files import project_root, trained_folder
 
 SIZES = {"embedding": 6, "hidden": 6, "bottleneck": 5, "slots": 3, "compression": 4}
 

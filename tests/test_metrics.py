@@ -8,8 +8,8 @@ from rouge_score.rouge_scorer import RougeScorer
 from lib.data.documents import Document
 from lib.evaluation.measures import METRICS
 from lib.evaluation.metrics import copied_ngrams, limited_recall, longest_common_recall, rouge, rouge_in_one_line
+from lib.evaluation.scores import ALL_LETTERS, _setting, score_systems
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.results.scores import ALL_LETTERS, _setting, score_systems
 from lib.system.files import project_root
 from tests.tools.official_rouge import extracts, papers, without_stems
 

@@ -9,11 +9,11 @@ import pytest
 from datasets import load_dataset
 from huggingface_hub import DatasetCard, ModelCard
 
+from companion.results import cards as model_cards
+from companion.results import kept as kept_tables
+from companion.results.cards import cards, with_front_matter
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS
-from lib.results import cards as model_cards
-from lib.results import kept as kept_tables
-from lib.results.cards import cards, with_front_matter
 from lib.system.files import project_root
 
 ROOT = project_root()
@@ -31,7 +31,7 @@ def test_every_run_and_the_sample_have_a_card():
 
 @pytest.mark.parametrize("card", cards(), ids=name_of)
 def test_a_card_has_the_front_matter_of_its_folder(card):
-    """Committed as `python -m lib.make_tables render` writes it, once, and before the card's heading."""
+    """Committed as `python -m companion.make_tables render` writes it, once, and before the card's heading."""
     text = card.read_text(encoding="utf-8")
     assert with_front_matter(text, card.parent) == text, "run: make figures"
     assert text.count("\n---\n") == 1 and re.search(r"\A---\n.*?\n---\n\n# \S", text, re.DOTALL)

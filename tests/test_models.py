@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from lib.data.vocabulary import BOS, EOS, SLIDE, UNK
+from lib.decoding.search import DecodeConfig, beam_search, greedy_search
 from lib.models.abs import ABS
 from lib.models.copying_transformer import CopyingTransformer
 from lib.models.decoder_state import _hypotheses
@@ -32,9 +33,8 @@ from lib.models.windowed import Windowed
 from lib.models.words_lvt import WordsLVT
 from lib.papers import PAPERS
 from lib.papers.paper import Paper
-from lib.runs.folder import load_tensors, made_from, put_weights, weights_of
-from lib.runs.search import DecodeConfig, beam_search, greedy_search
 from lib.system.fields import field_names
+from lib.training.folder import load_tensors, made_from, put_weights, weights_of
 from tests.conftest import VOCAB, batch_of, document, double, leaves, same_gradients, without_kernels
 from tests.test_generate import search_by_definition
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 import lib
+from companion.pages.parameters import check_parameters
 from lib import corpora, summarize
-from lib.pages.parameters import check_parameters
+from lib.decoding.readable import Readable
+from lib.decoding.reading import Reading
+from lib.decoding.run import Run, Summary
+from lib.decoding.search import DecodeConfig
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.runs.readable import Readable
-from lib.runs.reading import Reading
-from lib.runs.run import Run, Summary
-from lib.runs.search import DecodeConfig
 from lib.system.files import (
     cache_dir,
     cached,
@@ -399,7 +399,7 @@ def test_what_a_command_takes_where_there_is_no_module_for_resources(tmp_path):
     """Windows has none: the command is measured on a system whose /proc says it, without asking for the module."""
     code = (
         "import sys; sys.modules['resource'] = None; "
-        "from lib.pages.process_cost import peak_memory; print(peak_memory())"
+        "from companion.pages.process_cost import peak_memory; print(peak_memory())"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=project_root(), capture_output=True, encoding="utf-8")
     if not Path("/proc/self/status").exists():

@@ -11,11 +11,8 @@ import pytest
 import torch
 from matplotlib.colors import to_rgb
 
-from lib.data.corpora import load_corpus
-from lib.data.documents import Document
-from lib.evaluation.metrics import repeated_ngrams
-from lib.pages.checks import CheckError, Checks, gradients
-from lib.pages.figures import (
+from companion.pages.checks import CheckError, Checks, gradients
+from companion.pages.figures import (
     PLOTS,
     attention_maps,
     beam_tree,
@@ -33,23 +30,26 @@ from lib.pages.figures import (
     use_style,
     word_maps,
 )
-from lib.pages.parameters import ParameterError, check_parameters
-from lib.pages.runs import (
+from companion.pages.parameters import ParameterError, check_parameters
+from companion.pages.runs import (
     measured,
     nll_by_text,
     run_facts,
     unseen_papers,
     validation_losses,
 )  # fmt: skip
-from lib.pages.shown import ShownSource, clip, figures_folder, show_source
-from lib.pages.summaries import summary_table
+from companion.pages.shown import ShownSource, clip, figures_folder, show_source
+from companion.pages.summaries import summary_table
+from companion.tasks.task import learn
+from lib.data.corpora import load_corpus
+from lib.data.documents import Document
+from lib.decoding.search import batches, written
+from lib.evaluation.metrics import repeated_ngrams
+from lib.evaluation.scores import score_systems
 from lib.papers import open_run
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.results.scores import score_systems
-from lib.runs.search import batches, written
 from lib.system.files import project_root, trained_folder, write_whole
 from lib.system.threads import torch_threads
-from lib.tasks.task import learn
 from tests.conftest import batch_of, tiny_model
 
 DECLARED = 'dataset: str = "aclsum"  # which\nsteps: int = 0\nrate: float = 0.1\nfast: bool = False'
@@ -267,7 +267,9 @@ def test_a_figure_of_an_unknown_plot_is_named(tmp_path):
 
 def test_every_committed_figure_can_be_drawn_again_and_nothing_of_it_is_cut(tmp_path, monkeypatch):
     figures, cut = project_root() / "figures", []
-    monkeypatch.setattr("lib.pages.figures.finished", lambda figure: cut.append(cut_off(figure)) or finished(figure))
+    monkeypatch.setattr(
+        "companion.pages.figures.finished", lambda figure: cut.append(cut_off(figure)) or finished(figure)
+    )
     for path in figures.glob("*.json"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     drawn = redraw(tmp_path)

@@ -16,11 +16,13 @@ from torch import nn
 from torch.nn import functional as F
 
 import lib
-from lib import data, make_tables, models, score, summarize
+from companion import make_tables
+from lib import data, models, score, summarize
 from lib import train as train_command
 from lib.data.catalogue import HUB
 from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import Document
+from lib.decoding.search import extract
 from lib.evaluation.measures import MEASURES
 from lib.models.hred import HRED
 from lib.models.summarizer import Extractor
@@ -32,11 +34,10 @@ from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.paper import Paper, Preset, Variant, _tell_once
 from lib.papers.tables import RunSpec, Table, baseline, trained
 from lib.papers.windowed.windows import ArticleOptions
-from lib.runs.config import TrainConfig
-from lib.runs.loop import train
-from lib.runs.search import extract
 from lib.system.errors import InputError
 from lib.system.fields import field_names
+from lib.training.config import TrainConfig
+from lib.training.loop import train
 from tests.conftest import same_document
 from tests.test_summary_page import data_in
 

@@ -6,10 +6,12 @@ import subprocess
 
 import pytest
 
-from lib import score, show_runs
+from companion import show_runs
+from companion.human.sheets import write_sheets
+from lib import score
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
-from lib.human.sheets import read_summaries, write_sheets, write_summaries
+from lib.evaluation.summaries import read_summaries, write_summaries
 from lib.papers import PAPERS, resolve
 from lib.system.files import project_root, trained_folder, would_be_published
 

@@ -19,15 +19,15 @@ import lib
 from lib import intervene, score, summarize
 from lib.data.corpora import Corpus
 from lib.data.vocabulary import SPECIALS, Vocabulary
+from lib.decoding.run import Run
+from lib.decoding.search import DecodeConfig, by_length, extract, written
 from lib.evaluation.interventions import changes_of, log_probs
 from lib.papers import resolve
-from lib.runs.folder import read_metrics
-from lib.runs.loop import evaluate_loss, train
-from lib.runs.run import Run
-from lib.runs.search import DecodeConfig, by_length, extract, written
-from lib.system.devices import Process, default_device, device_named, processes, room_on
 from lib.system.files import project_root
 from lib.system.threads import torch_threads
+from lib.training.devices import Process, default_device, device_named, processes, room_on
+from lib.training.folder import read_metrics
+from lib.training.loop import evaluate_loss, train
 from tests.conftest import RAGGED, VOCAB, batch_of, make_planted_corpus, tiny_model
 from tests.test_summarize import RECORDS
 from tests.test_train import CONFIG, MEM2MEM, model
@@ -81,7 +81,7 @@ def trained_with(ahead: int, folder: Path) -> Path:
     """The folder of a run whose processes have so many updates made in the background."""
     config = replace(CONFIG, steps=5, batch_size=7, accumulate=3, validate_every=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lib.runs.loop.batches_ahead", lambda device: ahead)
+        patch.setattr("lib.training.loop.batches_ahead", lambda device: ahead)
         return train(MEM2MEM, model(), make_planted_corpus(), config, folder, progress=False, device="cpu").folder
 
 

@@ -20,11 +20,11 @@ from jupytext.cli import jupytext
 from pygments.lexers import PythonLexer
 from pygments.token import Token
 
+from companion.results.kept import shown_in
 from conftest import LONGEST, pytest_collection_modifyitems
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import SPLITS
 from lib.papers import PAPERS
-from lib.results.kept import shown_in
 from lib.system.files import project_root
 
 ROOT = project_root()
@@ -212,7 +212,7 @@ def test_only_figures_need_what_pages_need():
 
 
 def test_drawing_needs_no_models():
-    code = "import sys; sys.modules['torch'] = None; import lib.pages.figures"
+    code = "import sys; sys.modules['torch'] = None; import companion.pages.figures"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
@@ -321,7 +321,7 @@ def test_a_papers_name_stands_in_its_own_files():
             for alias in n.names
         ]
         assert [word for word in words if name.search(word)] == [], path
-    assert not name.search((ROOT / "workflow" / "Snakefile").read_text(encoding="utf-8"))
+    assert not name.search((ROOT / "companion" / "workflow" / "Snakefile").read_text(encoding="utf-8"))
 
 
 def test_a_name_is_defined_once():
@@ -358,7 +358,7 @@ def test_every_text_is_read_and_written_as_utf8():
     wrong = 'path.read_text()\n(a / "b").write_text("x")\nopen(path)\nopen(path, "w")'
     right = 'path.read_text("utf-8")\na.write_text("x", encoding="utf-8")\nopen(path, "rb")\nbook.open(path)'
     assert [*of_no_encoding(ast.parse(wrong))] == [1, 2, 3, 4] and not [*of_no_encoding(ast.parse(right))]
-    for folder in ("lib", "tests", "book", "notebooks", "workflow"):
+    for folder in ("lib", "companion", "tests", "notebooks"):
         found = {path.name: [*of_no_encoding(tree)] for path, tree in modules(folder).items()}
         assert not any(found.values()), {name: lines for name, lines in found.items() if lines}
 
@@ -400,7 +400,7 @@ def test_jupyterlab_serves_all_that_pages_link_to():
     assert set(re.findall(r"remove_input_tags=(\S+)", install)) == tags - {"parameters"}
 
 
-@pytest.mark.parametrize("name", [*shown_in(), "teaching.md"])
+@pytest.mark.parametrize("name", [*shown_in(), "docs/teaching.md"])
 def test_tables_and_links_of_a_text(name):
     """Every row of a table has the columns of its head; every picture and file that is linked is there."""
     text = (ROOT / name).read_text(encoding="utf-8")

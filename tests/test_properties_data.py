@@ -23,8 +23,8 @@ from lib.data.sentences import group_words, split_sentences
 from lib.data.split import Split
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SPECIALS, UNK, Vocabulary
 from lib.data.words import counted_words, is_word, split_words, tokenize
+from lib.decoding.readable import Forms, readable
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.runs.readable import Forms, readable
 from tests.conftest import same_document
 from tests.properties import TEXTS, documents, holds, without_space
 

@@ -12,6 +12,7 @@ import torch
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from companion.studies.repetition import log_prob_after
 from lib.data.characters import clean, lowered
 from lib.evaluation.baselines import lead, lexrank, oracle
 from lib.evaluation.bootstrap import interval, paired_bootstrap
@@ -26,7 +27,6 @@ from lib.evaluation.metrics import (
     rouge,
     rouge_in_one_line,
 )
-from lib.evaluation.repetition import log_prob_after
 from lib.evaluation.support import Names, SourceText, support_counts, terms
 from tests.conftest import VOCAB
 from tests.properties import TEXTS, documents, holds

@@ -16,16 +16,16 @@ from torch.nn import functional as F
 
 from lib.data.batch import in_vocabulary, make_batch
 from lib.data.vocabulary import BOS, EOS, PAD, UNK
+from lib.decoding.search import DecodeConfig, Hypothesis, beam_search, greedy_search, sample_search
 from lib.layers.attention import masked_softmax
 from lib.layers.pointer import GenerateOrCopy, PointerOutput
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_hypothesis
 from lib.models.summarizer import PointerModel
-from lib.runs import loop
-from lib.runs.config import TrainConfig
-from lib.runs.folder import Recipe
-from lib.runs.loop import train
-from lib.runs.search import DecodeConfig, Hypothesis, beam_search, greedy_search, sample_search
 from lib.system.errors import InputError
+from lib.training import loop
+from lib.training.config import TrainConfig
+from lib.training.folder import Recipe
+from lib.training.loop import train
 from tests.conftest import make_planted_corpus
 from tests.properties import Numbers, documents, holds, numbers
 from tests.tools.torture_runs import MODELS, contents

@@ -9,13 +9,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from lib.data.batch import make_batch
 from lib.data.vocabulary import BOS, EOS, UNK
+from lib.decoding.search import DecodeConfig, greedy_search
 from lib.layers.attentive_lstm import attentive_lstm
 from lib.layers.dropout import Dropout
 from lib.layers.gru import GatedGRU, gru_scan
 from lib.models.abs import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 from lib.papers import PAPERS
-from lib.runs.search import DecodeConfig, greedy_search
 from lib.system.errors import InputError
 from tests.conftest import RAGGED, VOCAB, batch_of, document, double, without_kernels
 

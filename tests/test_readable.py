@@ -5,8 +5,8 @@ import pytest
 from lib.data.corpora import load_corpus
 from lib.data.options import words_of
 from lib.data.words import tokenize
-from lib.runs.readable import Forms, readable, spaces
-from lib.runs.reading import surfaces
+from lib.decoding.readable import Forms, readable, spaces
+from lib.decoding.reading import surfaces
 
 TEXT = [
     "The CRISPR/Cas9 system cuts DNA in Zm4CL (EU491511).",

@@ -9,7 +9,7 @@ from lib.data.batch import rows_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.options import words_of
-from lib.runs.reading import reading_of, surfaces
+from lib.decoding.reading import reading_of, surfaces
 from lib.system.files import trained_folder
 
 DOCUMENT = Document(

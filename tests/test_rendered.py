@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lib.pages.shown import table_html
+from companion.pages.shown import table_html
 from lib.system.files import project_root
 from tests.test_book import SITE, contents
 from tests.tools.devtools import Browser, chromium
@@ -43,7 +43,7 @@ def test_what_is_too_wide_and_too_faint_is_found(tmp_path):
 
 def test_numbers_end_where_their_heads_end(tmp_path):
     """Texts begin at the left."""
-    style = (project_root() / "book" / "static" / "book.css").read_text(encoding="utf-8")
+    style = (project_root() / "companion" / "site" / "static" / "book.css").read_text(encoding="utf-8")
     page, table = tmp_path / "page.html", table_html(pd.DataFrame({"a": ["1.5 [1, 2]", "text"]}))
     page.write_text(f"<style>{style}</style><div class='cell_output'>{table}</div>", encoding="utf-8")
     with Browser(page) as tab:

@@ -11,19 +11,20 @@ import numpy as np
 import pytest
 
 import lib
-from lib import make_tables, score
+from companion import make_tables
+from companion.results import kept as kept_tables
+from companion.results.kept import kept_table
+from companion.results.numbers import make_table, page_table, table_numbers
+from companion.results.text import markdown, pairs_frame, published_table, setting, table_frame, without_published
+from lib import score
 from lib.data.corpora import Corpus, load_corpus
+from lib.decoding.search import DecodeConfig
 from lib.evaluation.baselines import matches, oracle
 from lib.evaluation.measures import SUPPORT
 from lib.evaluation.metrics import rouge
+from lib.evaluation.scores import ALL_LETTERS, SCORES, read_table_scores, score_run, score_systems
 from lib.papers import PAPERS, page_table_named, resolve, table_named
 from lib.papers.tables import Row, RunSpec, Table, baseline, slug
-from lib.results import kept as kept_tables
-from lib.results.kept import kept_table
-from lib.results.numbers import make_table, page_table, table_numbers
-from lib.results.scores import ALL_LETTERS, SCORES, read_table_scores, score_run, score_systems
-from lib.results.text import markdown, pairs_frame, published_table, setting, table_frame, without_published
-from lib.runs.search import DecodeConfig
 from lib.system.files import project_root
 from lib.train import main as train_main
 
@@ -350,7 +351,9 @@ def test_numbers_of_the_text_stand_in_the_scored_summary(scored, monkeypatch):
     (document,) = Corpus.from_records(
         train=[{"document": "In 1987, 31 ships sailed; 12.5% of 204 sank.", "summary": "x y"}]
     ).split("train")
-    monkeypatch.setattr("lib.results.scores.summarize", lambda *_: [["## ships of ### sank in ####", "#.# % in ##"]])
+    monkeypatch.setattr(
+        "lib.evaluation.scores.summarize", lambda *_: [["## ships of ### sank in ####", "#.# % in ##"]]
+    )
     _, summaries = score_run(lib.load(scored / "hred"), [document], "test", "x", numbers=True)
     assert summaries == [["31 ships of 204 sank in 12.5", "204 % in 31"]]
 
@@ -714,7 +717,7 @@ def test_every_table_of_the_texts_is_that_of_its_numbers():
     changed = [
         str(file) for file, text in kept_tables._texts().items() if kept_tables._rendered(text, tables) != text
     ]
-    assert changed == [], "run: python -m lib.make_tables render"
+    assert changed == [], "run: python -m companion.make_tables render"
 
 
 def test_a_place_may_be_empty(scored, project):
@@ -773,7 +776,7 @@ def test_a_table_without_a_place_is_not_kept(scored, project):
 
 
 def test_every_kept_table_is_shown_as_it_is():
-    """As `python -m lib.make_tables render` writes them."""
+    """As `python -m companion.make_tables render` writes them."""
     texts, tables = kept_tables._texts(), kept_tables.kept_tables()
     for name in tables:
         assert any(kept_tables._place(name).search(text) for text in texts.values()), name

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from lib import retrain
+from companion.studies import retrain
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.system.files import trained_folder
 from tests.conftest import RAGGED, VOCAB, double

@@ -14,13 +14,13 @@ import lib
 from lib import score
 from lib.data.corpora import load_corpus
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL
+from lib.decoding.search import extract, summarize
 from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, resolve
-from lib.runs.folder import load_weights, read_meta
-from lib.runs.loop import train
-from lib.runs.search import extract, summarize
 from lib.system.errors import RunError
 from lib.system.files import cache_dir
+from lib.training.folder import load_weights, read_meta
+from lib.training.loop import train
 from tests.conftest import same_document
 
 # widths of each paper's own model, and sizes of what it reads
@@ -229,9 +229,9 @@ def test_every_variant_opens(paper, tmp_path):
 def test_a_summary_without_a_word(made, monkeypatch):
     """The end at once: what it looked at before each word is of no word, and the other summaries are not lost."""
     run = lib.load(made.folder)
-    found = lib.runs.run.written
+    found = lib.decoding.run.written
     nothing = lambda *given, **how: [replace(best, ids=[]) for best in found(*given, **how)]  # noqa: E731
-    monkeypatch.setattr("lib.runs.run.written", nothing)
+    monkeypatch.setattr("lib.decoding.run.written", nothing)
     summaries = run.summarize(made.texts, attention=True)
     assert [str(summary) for summary in summaries] == [""] * len(made.texts)
     assert all(len(summary.attention["words"]) == 0 and summary.copied == [] for summary in summaries)

@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from lib import show_runs
+from companion import show_runs
+from companion.show_runs import samples, samples_text
 from lib.data.catalogue import MANUAL, is_private
 from lib.data.corpora import load_corpus
+from lib.decoding.readable import Readable
+from lib.decoding.reading import Reading
+from lib.decoding.run import Summary
 from lib.papers import PAPERS, made_of_runs_named
-from lib.runs.readable import Readable
-from lib.runs.reading import Reading
-from lib.runs.run import Summary
-from lib.show_runs import samples, samples_text
 from lib.system.files import project_root
 from lib.train import main as train_main
 

@@ -13,11 +13,11 @@ import torch
 from IPython.core.interactiveshell import InteractiveShell
 from PIL import Image
 
-from lib.pages.alt_texts import alt_text
-from lib.pages.figures import PLOTS, attention_maps, beam_tree, number_grid, rounded, word_maps
-from lib.pages.frames import Frames
-from lib.pages.shown import PageFigures, Passages, picture, show_tables, table_html
-from lib.pages.steps import CELL, WHITE, Step, best_words, decoding_frames
+from companion.pages.alt_texts import alt_text
+from companion.pages.figures import PLOTS, attention_maps, beam_tree, number_grid, rounded, word_maps
+from companion.pages.frames import Frames
+from companion.pages.shown import PageFigures, Passages, picture, show_tables, table_html
+from companion.pages.steps import CELL, WHITE, Step, best_words, decoding_frames
 from lib.system.files import project_root
 from tests.test_pages import DRAWN
 
@@ -177,7 +177,7 @@ def test_frames_without_style_sheets():
 def test_frames_of_an_executed_page_are_the_same_each_time():
     """In a process of its own, as a page is executed; with two that are alike, of which each keeps its buttons."""
     code = (
-        "from lib.pages.frames import Frames; make = lambda text: Frames({'a': ['0']}, {('0',): text}, ('0',))\n"
+        "from companion.pages.frames import Frames; make = lambda text: Frames({'a': ['0']}, {('0',): text}, ('0',))\n"
         "for text in ('one', 'one', 'two'): print(make(text)._repr_html_())"
     )
     once, again = (
@@ -194,7 +194,7 @@ def test_a_reader_gets_sliders_and_a_page_that_is_executed_frames(served, kind, 
     if served:
         monkeypatch.setenv("JPY_SESSION_NAME", "page.ipynb")
     seen = []
-    monkeypatch.setattr("lib.pages.frames.display", seen.append)
+    monkeypatch.setattr("companion.pages.frames.display", seen.append)
     FRAMES._ipython_display_()
     assert [type(shown).__name__ for shown in seen] == [kind]
 

@@ -137,7 +137,7 @@ def test_what_is_shown_of_a_kept_run(workplace):
     (workplace / "trained").symlink_to(ROOT / "trained")
     given = ["--config", "kept=1", "dataset=pmc-sample", "documents=1"]
     listed = snakemake(workplace, "-n", "-p", "mem2mem_figure3", "mem2mem_figure4", "windowed_text", *given)
-    assert "rule train:" not in listed and "lib.show_runs samples windowed_text" in listed
+    assert "rule train:" not in listed and "companion.show_runs samples windowed_text" in listed
     assert "Mem2Mem=trained/mem2mem --output runs/tables/pmc-sample-kept/mem2mem_figure3.png" in listed
     snakemake(workplace, "read_again_table5", *given)
     made = workplace / "runs" / "tables" / "pmc-sample-kept" / "read_again_table5.json"

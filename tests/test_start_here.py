@@ -5,9 +5,9 @@ import re
 
 import pytest
 
+from companion.pages.checks import Checks
+from companion.pages.runs import unseen_papers
 from lib.data.corpora import load_corpus
-from lib.pages.checks import Checks
-from lib.pages.runs import unseen_papers
 from lib.system.files import project_root
 from tests.test_project import PAGES, notebook
 
@@ -86,7 +86,7 @@ def test_the_ratio_decides_between_lengths():
 def test_weight_that_is_moved_to_another_animal_makes_the_plain_model_write_it(seed):
     """What the text says of Figure 1, by the page's own cells."""
     names: dict = {"seed": seed}
-    imports = next(code for code in CODE if "from lib.pages.checks import Checks" in code)
+    imports = next(code for code in CODE if "from companion.pages.checks import Checks" in code)
     exec("\n".join(line for line in imports.splitlines() if line.startswith(("import", "from"))), names)
     for beginning in ("VERBS = ", "def tell", "def story_of", "def learned", "def states_of"):
         (code,) = (code for code in CODE if code.startswith(beginning))

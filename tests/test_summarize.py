@@ -10,8 +10,8 @@ import pytest
 import lib
 from lib.data.corpora import Corpus
 from lib.papers import resolve
-from lib.runs.loop import train
 from lib.summarize import main, read_texts
+from lib.training.loop import train
 from tests.test_summary_page import data_in
 
 TEXT = """# Reading long papers

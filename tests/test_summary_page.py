@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lib.runs.summary_page import ShownDocument, ShownSummary, write_page
+from lib.decoding.summary_page import ShownDocument, ShownSummary, write_page
 
 SOURCE = [["The", " cat", " sat", "."], [" A", " dog", " barked", "."], [" It", " rained", "."]]  # 11 words
 SUMMARY = [["Cat", " sat", "."], [" Dog", " barked", "."]]

@@ -7,15 +7,15 @@ from random import Random
 import numpy as np
 import pytest
 
+from companion.make_tables import main as make_tables
 from lib import score
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
+from lib.decoding.reading import Reading
+from lib.decoding.shown_support import TITLE, ShownText, cased_names
 from lib.evaluation.measures import MEASURES, SUPPORT
+from lib.evaluation.scores import intervals
 from lib.evaluation.support import Names, SourceText, names_of, not_in_text, source_of, support_counts, terms
-from lib.make_tables import main as make_tables
-from lib.results.numbers import intervals
-from lib.runs.reading import Reading
-from lib.runs.shown_support import TITLE, ShownText, cased_names
 
 TEXT = [
     "We measured the sleep of 1,635 nurses in Lisbon.",

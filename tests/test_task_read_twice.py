@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from lib.data.batch import make_batch
-from lib.data.vocabulary import EOS
-from lib.models.read_again import ReadAgainConfig
-from lib.system.files import project_root
-from lib.tasks.read_twice import (
+from companion.tasks.read_twice import (
     FIRST_WORD,
     KINDS,
     NUMBERS,
@@ -22,7 +18,11 @@ from lib.tasks.read_twice import (
     LastStateAlone,
     words_between_numbers,
 )
-from lib.tasks.task import by_row
+from companion.tasks.task import by_row
+from lib.data.batch import make_batch
+from lib.data.vocabulary import EOS
+from lib.models.read_again import ReadAgainConfig
+from lib.system.files import project_root
 from tests.conftest import double
 
 TEXTS = words_between_numbers(400, seed=0)

@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from lib.data.batch import make_batch
-from lib.data.vocabulary import EOS, UNK
-from lib.models.read_again import ReadAgain
-from lib.system.files import project_root
-from lib.tasks.short_news import (
+from companion.tasks.short_news import (
     NAMES,
     READ,
     SIX,
@@ -26,7 +22,11 @@ from lib.tasks.short_news import (
     reader,
     share_right,
 )
-from lib.tasks.task import by_row
+from companion.tasks.task import by_row
+from lib.data.batch import make_batch
+from lib.data.vocabulary import EOS, UNK
+from lib.models.read_again import ReadAgain
+from lib.system.files import project_root
 
 
 def words_of(document):
@@ -85,7 +85,7 @@ def test_shares_are_of_whole_headlines(monkeypatch):
     documents = [dispatch(*parts) for parts in SIX]
     written = [document.reference[0] for document in documents]
     written[2], written[4] = "velmora to buy", ""
-    monkeypatch.setattr("lib.tasks.short_news.headlines", lambda model, given: written)
+    monkeypatch.setattr("companion.tasks.short_news.headlines", lambda model, given: written)
     assert share_right(reader(0, "gru"), documents) == pytest.approx(4 / 6)
 
 

@@ -1,11 +1,11 @@
-"""`lib.solve`: rows and seeds of a made-up task, kept and gone on with."""
+"""`companion.solve`: rows and seeds of a made-up task, kept and gone on with."""
 
 import json
 
 import pytest
 
-import lib.solve
-from lib.tasks.task import Task, by_row
+import companion.solve
+from companion.tasks.task import Task, by_row
 
 
 @pytest.fixture
@@ -17,12 +17,12 @@ def trained(monkeypatch):
         return lambda seed: calls.append((name, seed)) or {"right": seed / 10, "kind": name}
 
     task = Task("a task", {"a": row("a"), "b": row("b")}, seeds=(0, 1))
-    monkeypatch.setattr(lib.solve, "tasks", lambda: {"known": task, "other": task})
+    monkeypatch.setattr(companion.solve, "tasks", lambda: {"known": task, "other": task})
     return calls
 
 
 def test_all_rows_and_seeds_are_in_the_table(trained, capsys):
-    lib.solve.main(["known"])
+    companion.solve.main(["known"])
     assert trained == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "| row | seed | right | kind |"
@@ -31,8 +31,8 @@ def test_all_rows_and_seeds_are_in_the_table(trained, capsys):
 
 def test_what_a_file_holds_is_not_trained_again(trained, tmp_path):
     output = tmp_path / "known.json"
-    lib.solve.main(["known", "b", "--seeds", "1", "--output", str(output)])
-    lib.solve.main(["known", "--output", str(output)])
+    companion.solve.main(["known", "b", "--seeds", "1", "--output", str(output)])
+    companion.solve.main(["known", "--output", str(output)])
     assert trained == [("b", 1), ("a", 0), ("a", 1), ("b", 0)]
     held = json.loads(output.read_text("utf-8"))
     assert held["task"] == "known"
@@ -48,10 +48,10 @@ def test_what_was_trained_is_kept_when_a_later_row_fails(trained, tmp_path, monk
     def fails(seed):
         raise RuntimeError("a fault")
 
-    task = Task("a task", {"a": lib.solve.tasks()["known"].rows["a"], "b": fails})
-    monkeypatch.setattr(lib.solve, "tasks", lambda: {"known": task})
+    task = Task("a task", {"a": companion.solve.tasks()["known"].rows["a"], "b": fails})
+    monkeypatch.setattr(companion.solve, "tasks", lambda: {"known": task})
     with pytest.raises(RuntimeError, match="a fault"):
-        lib.solve.main(["known", "--seeds", "3", "--output", str(output)])
+        companion.solve.main(["known", "--seeds", "3", "--output", str(output)])
     assert [(r["row"], r["seed"]) for r in json.loads(output.read_text("utf-8"))["results"]] == [("a", 3)]
 
 
@@ -61,13 +61,13 @@ def test_what_was_trained_is_kept_when_a_later_row_fails(trained, tmp_path, monk
 )
 def test_a_wrong_name_is_one_line(trained, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
-    lib.solve.main(["known", "--output", "known.json"])
+    companion.solve.main(["known", "--output", "known.json"])
     with pytest.raises(SystemExit) as stopped:
-        lib.solve.main(arguments)
+        companion.solve.main(arguments)
     assert str(stopped.value).startswith("error: ") and message in str(stopped.value)
 
 
 def test_every_task_is_listed(capsys):
-    lib.solve.main(["--list"])
+    companion.solve.main(["--list"])
     names = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")]
-    assert names == list(lib.tasks.tasks())
+    assert names == list(companion.tasks.tasks())

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from lib.data.batch import rows_of
-from lib.data.hops import ALIASES, NAMES, hop_cluster, hop_document, shared_names
-from lib.data.towns import (
+from companion.pages.measured import task_results
+from companion.pages.towns import cuts_table, hops_table, shares, town_frames, town_writing, towns_table
+from companion.tasks import hops, named, towns
+from companion.tasks.hop_clusters import ALIASES, NAMES, hop_cluster, hop_document, shared_names
+from companion.tasks.town_clusters import (
     FACT_PLACES,
     FACTS,
     PHRASES,
@@ -19,12 +21,10 @@ from lib.data.towns import (
     town_cluster,
     town_document,
 )  # fmt: skip
+from lib.data.batch import rows_of
 from lib.data.vocabulary import EOS, PARAGRAPH_END, TITLE_END
 from lib.evaluation.interventions import changes_of, decoder_sees
-from lib.pages.measured import task_results
-from lib.pages.towns import cuts_table, hops_table, shares, town_frames, town_writing, towns_table
 from lib.system.files import project_root, read_numbers
-from lib.tasks import hops, named, towns
 
 CLUSTERS = towns.unseen_towns(50)
 

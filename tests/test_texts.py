@@ -8,7 +8,7 @@ import re
 import pytest
 
 import lib
-from lib.results.kept import shown_in
+from companion.results.kept import shown_in
 from lib.system.files import project_root
 
 TEXTS = [project_root() / name for name in shown_in()]

@@ -17,12 +17,12 @@ from lib.data.batching import BucketSampler
 from lib.data.split import Split
 from lib.layers.dropout import Dropout, random_numbers
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
-from lib.runs import loop
-from lib.runs.config import TrainConfig
-from lib.runs.folder import Recipe, read_metrics
-from lib.runs.loop import _Loop, train
 from lib.system.errors import InputError
 from lib.system.threads import batches_ahead, in_threads, made_ahead, torch_threads
+from lib.training import loop
+from lib.training.config import TrainConfig
+from lib.training.folder import Recipe, read_metrics
+from lib.training.loop import _Loop, train
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -100,7 +100,7 @@ def test_documents_shared_out_give_the_same_losses_and_weights(planted_corpus, t
 
 
 def test_dropout_in_threads_comes_back_with_the_seed(planted_corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("lib.runs.loop.WORTH_SHARING", 0)
+    monkeypatch.setattr("lib.training.loop.WORTH_SHARING", 0)
     (_, first), (_, again), (_, other) = (
         losses_and_weights(planted_corpus, tmp_path / name, 3, dropout=0.5, seed=seed)
         for name, seed in (("a", 1), ("b", 1), ("c", 2))
@@ -109,7 +109,7 @@ def test_dropout_in_threads_comes_back_with_the_seed(planted_corpus, tmp_path, m
 
 
 def test_small_steps_are_not_shared_out(planted_corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("lib.runs.loop.backward_in_threads", lambda *_: pytest.fail("shared out"))
+    monkeypatch.setattr("lib.training.loop.backward_in_threads", lambda *_: pytest.fail("shared out"))
     losses_and_weights(planted_corpus, tmp_path / "small", 2)
 
 
@@ -168,7 +168,7 @@ def test_what_is_made_ahead_ends_when_it_is_closed():
 def ahead(monkeypatch):
     """Batches of a CPU's training are made in the background as those of a GPU's."""
     assert batches_ahead(torch.device("cpu")) == 0
-    monkeypatch.setattr("lib.runs.loop.batches_ahead", lambda device: batches_ahead(torch.device("cuda")))
+    monkeypatch.setattr("lib.training.loop.batches_ahead", lambda device: batches_ahead(torch.device("cuda")))
 
 
 def training_of(corpus, folder, dropout=0.5, **config):
@@ -184,7 +184,7 @@ def test_batches_made_ahead_change_no_number(planted_corpus, tmp_path, request, 
     expected = training_of(planted_corpus, tmp_path / "in turn", **config)
     request.getfixturevalue("ahead")
     made, make = [], make_batch
-    monkeypatch.setattr("lib.runs.loop.make_batch", lambda *a: made.append(threading.get_ident()) or make(*a))
+    monkeypatch.setattr("lib.training.loop.make_batch", lambda *a: made.append(threading.get_ident()) or make(*a))
     assert training_of(planted_corpus, tmp_path / "ahead", **config) == expected
     assert len(made) == 7 * config.get("accumulate", 2) and threading.get_ident() not in made
     assert not in_background()

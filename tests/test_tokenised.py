@@ -12,11 +12,11 @@ from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import CorpusError, to_document
 from lib.data.prepared import PreparedCorpus
 from lib.data.words import looks_tokenised
+from lib.evaluation.scores import score_systems
 from lib.papers.hierarchical_transformer.clusters import ParagraphOptions
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.read_again.headlines import HeadlineOptions, fits
 from lib.papers.windowed.windows import ArticleOptions, target_sentences
-from lib.results.scores import score_systems
 
 TEXT = "the drought-hit u.s. state lost 12% of its maize , officials of the ministry said late on friday ."
 TITLE = "drought-hit state lost its maize"

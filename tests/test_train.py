@@ -27,13 +27,13 @@ from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.models.tlm import TLM, TLMConfig
 from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers import PAPERS, resolve
-from lib.runs import loop as training
-from lib.runs.config import TrainConfig
-from lib.runs.folder import Recipe, kept_checkpoints, load_tensors, load_weights, read_meta, read_metrics
-from lib.runs.loop import _optimizer, check_output, train
 from lib.system.errors import RunError
 from lib.system.files import project_root
 from lib.train import main, parse
+from lib.training import loop as training
+from lib.training.config import TrainConfig
+from lib.training.folder import Recipe, kept_checkpoints, load_tensors, load_weights, read_meta, read_metrics
+from lib.training.loop import _optimizer, check_output, train
 from tests.conftest import make_planted_corpus
 
 MEM2MEM, WINDOWED = Recipe("mem2mem", "+read"), Recipe("windowed", "dynamic")
@@ -443,8 +443,8 @@ from pathlib import Path
 import numpy as np
 from lib.data.prepared import PreparedCorpus
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.system.devices import processes
-from lib.runs.loop import train
+from lib.training.devices import processes
+from lib.training.loop import train
 from lib.train import main
 from tests.test_train import BY_WORDS, CONFIG, MEM2MEM, READ_AGAIN, UNEVEN, model, ragged, reader
 corpus, out = PreparedCorpus.load(sys.argv[1], CohanOptions), Path(sys.argv[2])

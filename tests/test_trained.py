@@ -10,13 +10,14 @@ import torch
 from safetensors.torch import load_file
 
 import lib
-from lib import summarize, trained
+from companion import trained
+from lib import summarize
 from lib.data.documents import Document
+from lib.decoding.run import Run
 from lib.evaluation.metrics import repeated_ngrams
+from lib.evaluation.scores import cut, score_systems
 from lib.papers import PAPERS
 from lib.papers.tables import Kept
-from lib.results.scores import cut, score_systems
-from lib.runs.run import Run
 from lib.system.files import project_root
 from lib.train import main as train_main
 
@@ -90,7 +91,7 @@ def test_the_table_of_a_kept_run(runs, kept_in, monkeypatch):
     own = ["Windowed, plain beam search", "Windowed, trigram blocking"]
     assert list(rows) == [*own, "Lead (20 words)", "LexRank (sentences, 20 words)", "References"]
     assert numbers["documents"] == 3 and numbers["corpus"] == "aclsum" and numbers["columns"][-1] == "distinct"
-    assert numbers["command"] == "python -m lib.trained score windowed"
+    assert numbers["command"] == "python -m companion.trained score windowed"
     assert rows["Windowed, trigram blocking"]["scores"]["repeated"]["mean"] == 0
     assert rows["Lead (20 words)"]["words"] == 20 and rows["LexRank (sentences, 20 words)"]["words"] <= 20
     assert set(rows["References"]["scores"]) == {"repeated", "distinct"}

@@ -12,12 +12,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import lib
+from companion.human.sheets import _as_given, _as_text
 from lib.data.vocabulary import Vocabulary
-from lib.human.sheets import _as_given, _as_text
-from lib.runs.folder import read_metrics
 from lib.system.command_line import plain_errors
 from lib.system.errors import CompanionError, InputError, RunError
 from lib.system.files import parse_strict, read_numbers, write_whole
+from lib.training.folder import read_metrics
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pipes, devices and limits as Linux has them")
 if sys.platform == "linux":

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from companion.tasks.synthetic import planted_facts
+from companion.tasks.windows import VOCABULARY, small_model
 from lib.data.batch import make_batch
-from lib.data.synthetic import planted_facts
 from lib.data.vocabulary import BOS, EOS, SLIDE, UNK, Vocabulary
+from lib.decoding.search import DecodeConfig, _Bars, beam_search, summarize
 from lib.layers.sequences import run_ragged
 from lib.models.windowed import Windowed, WindowedConfig, reverse
-from lib.runs.search import DecodeConfig, _Bars, beam_search, summarize
-from lib.tasks.windows import VOCABULARY, small_model
 from tests.conftest import VOCAB, batch_of, document, double
 
 SIZES = {"embedding": 5, "hidden": 3, "window": 4, "stride": 3, "budget": 6, "longest": 11}

@@ -6,12 +6,12 @@ import re
 import numpy as np
 import pytest
 
+from companion.pages.measured import over_seeds
+from companion.studies.links import rank_of
+from companion.tasks.task import by_row
+from companion.tasks.windows import LEFT_OUT
 from lib.evaluation.bootstrap import paired_bootstrap
-from lib.evaluation.links import rank_of
-from lib.pages.measured import over_seeds
 from lib.system.files import project_root
-from lib.tasks.task import by_row
-from lib.tasks.windows import LEFT_OUT
 
 ROOT = project_root()
 

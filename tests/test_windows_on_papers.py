@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 import torch
 
+import companion.studies.windows
 import lib
-import lib.windows
+from companion.pages.measured import over_seeds
+from companion.studies.links import MEASURES, SentenceLists, copied_from, rank_of
+from companion.studies.repetition import log_prob_after
+from companion.studies.windows import ORDERS, chunks_of, equal_cuts, jumps_of, reordered, sentence_cuts
+from companion.tasks import slips, windows
+from companion.tasks.synthetic import FACT, planted_facts
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
-from lib.data.synthetic import FACT, planted_facts
 from lib.data.vocabulary import EOS, SLIDE
-from lib.evaluation.links import MEASURES, SentenceLists, copied_from, rank_of
-from lib.evaluation.repetition import log_prob_after
+from lib.decoding.search import DecodeConfig
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.models.windowed import count_windows
-from lib.pages.measured import over_seeds
-from lib.runs.search import DecodeConfig
 from lib.system.errors import InputError
 from lib.system.files import trained_folder
-from lib.tasks import slips, windows
-from lib.windows import ORDERS, chunks_of, equal_cuts, jumps_of, reordered, sentence_cuts
 
 # ------------------------------------------------------------------------------------------------------------ papers
 
@@ -47,10 +47,10 @@ def test_slides_over_whole_papers(monkeypatch):
         groups.append(([len(text.source) for text in texts], decode.max_length))
         return [Namespace(ids=[7, *[SLIDE] * (len(text.source) // 60), 8, SLIDE, 9]) for text in texts]
 
-    monkeypatch.setattr(lib.windows, "TOGETHER", 3)
-    monkeypatch.setattr(lib.windows, "batches", lambda model, texts, size, vocabulary: texts)
-    monkeypatch.setattr(lib.windows, "written", written)
-    slides = lib.windows.slides(run, papers, Namespace())
+    monkeypatch.setattr(companion.studies.windows, "TOGETHER", 3)
+    monkeypatch.setattr(companion.studies.windows, "batches", lambda model, texts, size, vocabulary: texts)
+    monkeypatch.setattr(companion.studies.windows, "written", written)
+    slides = companion.studies.windows.slides(run, papers, Namespace())
     lengths = sorted(length for texts, _ in groups for length in texts)
     counts = [int(count_windows(length, window, stride)) for length in lengths]
     assert [length for texts, _ in groups for length in texts] == lengths and len(groups) == 2
@@ -73,14 +73,14 @@ def test_words_of_references_from_the_windows_between(monkeypatch):
     options = Namespace(mark=lambda text, vectors: used.append(vectors) or text)
     model = Namespace(config=Namespace(window=10, stride=5))
     run = Namespace(model=model, options=options, encode=lambda documents: texts)
-    monkeypatch.setattr(lib.windows, "_vectors", lambda *_: {"of the run": None, "learned": "vectors"})
-    assert lib.windows.references(run, [], Namespace()) == {
+    monkeypatch.setattr(companion.studies.windows, "_vectors", lambda *_: {"of the run": None, "learned": "vectors"})
+    assert companion.studies.windows.references(run, [], Namespace()) == {
         "vectors": "learned", "papers": 3, "no word between": 1,
         "words between": f"{100 * (1 + 0 + 4) / (4 + 3 + 4):.2f} (no interval: 3 documents)",
     }  # fmt: skip
     assert used == ["vectors"] * 4
     texts[:] = texts[3:]
-    assert lib.windows.references(run, [], Namespace())["papers"] == 0
+    assert companion.studies.windows.references(run, [], Namespace())["papers"] == 0
 
 
 TEXT = EncodedDocument.of("a", np.arange(10, 20), [3, 5, 2], [10, 11, EOS], ["zebra"])
@@ -103,18 +103,20 @@ def test_where_a_text_is_cut():
 
 @pytest.mark.parametrize(("count", "first_words"), [(1, [10]), (2, [10, 15]), (4, [10, 17])])
 def test_the_first_and_the_last_chunk(count, first_words):
-    parts = lib.windows.CHUNKS["first and last chunk"](TEXT, count)
+    parts = companion.studies.windows.CHUNKS["first and last chunk"](TEXT, count)
     assert [part.source[0] for part in parts] == first_words and parts[-1].source[-1] == 19
 
 
 def test_a_chunk_is_summarized_in_its_share_of_the_words(monkeypatch):
     """At least as many words, rounded up, and at most, rounded down."""
     decoded = []
-    monkeypatch.setattr(lib.windows, "batches", lambda *_: [])
-    monkeypatch.setattr(lib.windows, "written", lambda model, texts, config: decoded.append(config) or [])
+    monkeypatch.setattr(companion.studies.windows, "batches", lambda *_: [])
+    monkeypatch.setattr(
+        companion.studies.windows, "written", lambda model, texts, config: decoded.append(config) or []
+    )
     run = Namespace(model=None, vocabulary=None, decode=DecodeConfig(min_length=35, max_length=100))
     for share in (1, 3):
-        assert lib.windows._summaries(run, [], share) == []
+        assert companion.studies.windows._summaries(run, [], share) == []
     assert [(config.min_length, config.max_length) for config in decoded] == [(35, 100), (12, 33)]
 
 
@@ -157,7 +159,7 @@ def test_by_rarity_a_word_that_every_sentence_has_counts_for_nothing():
 
 
 def test_ranks_of_links_over_papers(sentences):
-    row = lib.windows._ranked(MEASURES["tf-idf"], [sentences] * 12, np.eye(20))
+    row = companion.studies.windows._ranked(MEASURES["tf-idf"], [sentences] * 12, np.eye(20))
     assert row["sentences"] == row["papers"] == 12 and row["first"] == "100.00"
     assert row["words, true"] == row["words, linked"] == 5 and row["rank"] == "1.00"
 
@@ -165,7 +167,7 @@ def test_ranks_of_links_over_papers(sentences):
 def test_a_link_is_to_the_most_similar_sentence():
     """Of five sentences of 1 to 5 words, the second is most similar to each of four that were copied."""
     text = Namespace(source=[[0] * n for n in range(1, 6)], copies=[(0, 1), (1, 0), (2, 3), (3, 4)])
-    row = lib.windows._ranked(lambda *_: np.array([[4, 5, 3, 2, 1]] * 4), [text] * 10, np.eye(1))
+    row = companion.studies.windows._ranked(lambda *_: np.array([[4, 5, 3, 2, 1]] * 4), [text] * 10, np.eye(1))
     assert row["by paper"] == [[1, 2, 1 + 2 + 4 + 5, 4]] * 10
     assert row["first"].startswith("25.00") and row["first three"].startswith("50.00")
     assert (row["words, linked"], row["words, true"], row["words, all"]) == (2, 3, 3)
@@ -174,7 +176,7 @@ def test_a_link_is_to_the_most_similar_sentence():
 
 def test_shares_of_links_differ_in_points():
     right, wrong = ({"by paper": [[hits, 0, 0, 2]] * 12} for hits in (2, 1))
-    rows = lib.windows.with_differences({"a": right, "b": wrong, "c": dict(right)})
+    rows = companion.studies.windows.with_differences({"a": right, "b": wrong, "c": dict(right)})
     assert [rows[name]["difference"] for name in "abc"] == [
         "", "-50.00 [-50.00, -50.00], p < 0.01", "+0.00 [+0.00, +0.00], p 1.00",
     ]  # fmt: skip
@@ -200,16 +202,18 @@ def test_three_sections_in_another_order(name, names):
 
 def test_an_order_needs_papers_with_three_sections():
     with pytest.raises(InputError, match="orders: at least two papers with three sections are needed"):
-        lib.windows.orders(None, [PAPER], Namespace())
+        companion.studies.windows.orders(None, [PAPER], Namespace())
 
 
 def test_papers_in_every_order_are_scored_together(monkeypatch):
     """Those with three sections, as they are and in each order."""
     short = Document("q", "", NAMES[:2], PAPER.sections[:2], ["s ."])
-    monkeypatch.setattr(lib.windows, "_summaries", lambda run, papers: [paper.section_names[0] for paper in papers])
-    monkeypatch.setattr(lib.windows, "_scored", lambda systems, papers, run, against: (systems, papers))
+    monkeypatch.setattr(
+        companion.studies.windows, "_summaries", lambda run, papers: [paper.section_names[0] for paper in papers]
+    )
+    monkeypatch.setattr(companion.studies.windows, "_scored", lambda systems, papers, run, against: (systems, papers))
     run = Namespace(encode=lambda papers: papers)
-    systems, papers = lib.windows.orders(run, [PAPER, short, PAPER, PAPER], Namespace())
+    systems, papers = companion.studies.windows.orders(run, [PAPER, short, PAPER, PAPER], Namespace())
     assert papers == [PAPER] * 3 and systems == {
         "as they are": ["intro"] * 3, "conclusion first": ["conclusion"] * 3,
         "conclusion in the middle": ["intro"] * 3, "conclusion last": ["intro"] * 3,
@@ -219,8 +223,8 @@ def test_papers_in_every_order_are_scored_together(monkeypatch):
 def test_a_difference_is_from_the_system_that_it_stands_against(monkeypatch):
     scores = {"a": 10.0, "b": 12.0, "c": 11.0}
     parts = {name: {"rouge": [[value] * 3] * 12, "repeated": [(0, 5)], "words": 9} for name, value in scores.items()}
-    monkeypatch.setattr(lib.windows, "score_systems", lambda *_: parts)
-    rows = lib.windows._scored({}, [], lib.load(trained_folder("windowed")), {"b": "a", "c": "b"})
+    monkeypatch.setattr(companion.studies.windows, "score_systems", lambda *_: parts)
+    rows = companion.studies.windows._scored({}, [], lib.load(trained_folder("windowed")), {"b": "a", "c": "b"})
     assert [rows[name]["difference"].split()[0] for name in "bc"] == ["+2.00", "-1.00"]
     assert rows["a"]["difference"] == rows["a"]["compared with"] == "" and rows["c"]["compared with"] == "b"
 
@@ -235,23 +239,23 @@ def test_a_difference_is_from_the_system_that_it_stands_against(monkeypatch):
 )
 def test_what_cannot_be_measured_is_one_line(run, arguments, message):
     with pytest.raises(SystemExit) as stopped:
-        lib.windows.main([f"trained/{run}", *arguments, "--dataset", "pmc-sample"])
+        companion.studies.windows.main([f"trained/{run}", *arguments, "--dataset", "pmc-sample"])
     assert str(stopped.value).startswith("error: ") and message in str(stopped.value)
 
 
 def test_a_part_that_is_there_is_not_measured_again(tmp_path, monkeypatch, capsys):
     calls = []
     parts = {name: lambda *_, name=name: calls.append(name) or {"n": 1} for name in ("slides", "links")}
-    monkeypatch.setattr(lib.windows, "PARTS", parts)
-    monkeypatch.setattr(lib.windows, "unseen", lambda *_: [None, None])
+    monkeypatch.setattr(companion.studies.windows, "PARTS", parts)
+    monkeypatch.setattr(companion.studies.windows, "unseen", lambda *_: [None, None])
     output = str(tmp_path / "papers.json")
-    lib.windows.main(["trained/windowed", "links", "--dataset", "pmc-sample", "--output", output])
-    lib.windows.main(["trained/windowed", "--dataset", "pmc-sample", "--output", output])
+    companion.studies.windows.main(["trained/windowed", "links", "--dataset", "pmc-sample", "--output", output])
+    companion.studies.windows.main(["trained/windowed", "--dataset", "pmc-sample", "--output", output])
     assert calls == ["links", "slides"]
     held = json.loads((tmp_path / "papers.json").read_text("utf-8"))
     assert held["links"] == held["slides"] == {"n": 1} and held["corpus"] == "pmc-sample"
     with pytest.raises(SystemExit, match=r"papers\.json is of another run, corpus or number of documents"):
-        lib.windows.main(["trained/windowed", "links", "--dataset", "docstrings", "--output", output])
+        companion.studies.windows.main(["trained/windowed", "links", "--dataset", "docstrings", "--output", output])
 
 
 # ------------------------------------------------------------------------------------------------------------- tasks

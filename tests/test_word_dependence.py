@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from companion.studies.word_dependence import embeddings_of, encoder_states, interaction, reach
 from lib.data.batch import EncodedDocument
 from lib.data.vocabulary import EOS
-from lib.evaluation.word_dependence import embeddings_of, encoder_states, interaction, reach
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from tests.conftest import double
 

@@ -26,8 +26,8 @@ from lib.models.hierarchical_transformer import HierarchicalTransformer
 from lib.models.mem2mem import Mem2Mem
 from lib.models.read_again import ReadAgain
 from lib.models.summarizer import PointerModel, Summarizer, mean_over_words
-from lib.system.devices import ALONE, Process
 from lib.system.errors import InputError
+from lib.training.devices import ALONE, Process
 
 NEVER = 1e4  # score of a switch that always generates: its sigmoid is 1 in all precisions
 

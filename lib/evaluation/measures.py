@@ -12,7 +12,7 @@ METRICS = {"R-1": "rouge1", "R-2": "rouge2", "R-Lsum": "rougeLsum"}
 
 @dataclass(frozen=True)
 class Measure:
-    """Columns of a table, made of a system's scores (`lib.results.scores.score_systems`)."""
+    """Columns of a table, made of a system's scores (`lib.evaluation.scores.score_systems`)."""
 
     columns: tuple[str, ...]
     numbers: Callable[[dict], np.ndarray]  # values and weights of their mean: [2, columns, documents]

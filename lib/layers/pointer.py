@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from lib.data.batch import in_vocabulary
 from lib.layers.attention import full_precision
 from lib.layers.kernels import LANES, arrays, best_extensions, compiled, exponentials, peaks, scale_exponentials
-from lib.system.devices import room_on
+from lib.training.devices import room_on
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ import torch
 from safetensors import SafetensorError
 
 from lib.data.prepared import TextEncoder
+from lib.decoding.run import Run
+from lib.decoding.search import DecodeConfig
 from lib.papers import hierarchical_transformer, mem2mem, read_again, windowed
 from lib.papers.paper import Paper, Setup
 from lib.papers.tables import PageTable, RunFigure, Samples, Table
-from lib.runs.folder import check_weights, load_weights, made_from, read_config
-from lib.runs.run import Run
-from lib.runs.search import DecodeConfig
-from lib.system.devices import device_named
 from lib.system.errors import InputError, RunError, one_of
+from lib.training.devices import device_named
+from lib.training.folder import check_weights, load_weights, made_from, read_config
 
 PAPERS: dict[str, Paper] = {
     module.PAPER.name: module.PAPER for module in (mem2mem, windowed, read_again, hierarchical_transformer)

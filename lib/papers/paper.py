@@ -15,13 +15,13 @@ from lib.data.corpora import Corpus, check_unpublished, load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus, is_prepared
+from lib.decoding.search import DecodeConfig
 from lib.evaluation.baselines import baselines, lead
 from lib.papers.tables import Kept, PageTable, RunFigure, RunSpec, Samples, Table, slug
-from lib.runs.config import TrainConfig
-from lib.runs.folder import Recipe
-from lib.runs.search import DecodeConfig
 from lib.system.errors import InputError, did_you_mean, one_of
 from lib.system.fields import field_names
+from lib.training.config import TrainConfig
+from lib.training.folder import Recipe
 
 
 @dataclass(frozen=True)

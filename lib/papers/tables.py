@@ -93,13 +93,13 @@ class RunFigure:
 
     title: str
     rows: tuple[Row, ...]
-    attention: str  # of `lib.show_runs.MAPS`
+    attention: str  # of `companion.show_runs.MAPS`
     documents: int = 1
 
 
 @dataclass(frozen=True)
 class Kept:
-    """The trained run of a paper that the project keeps (`lib.trained`), and how it is scored."""
+    """The trained run of a paper that the project keeps (`companion.trained`), and how it is scored."""
 
     dataset: str  # that it was trained on
     words: int  # of Lead and LexRank

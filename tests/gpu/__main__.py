@@ -17,8 +17,8 @@ from pathlib import Path
 
 import torch
 
+from companion.results import kept
 from lib.papers.paper import slug
-from lib.results import kept
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.files import project_root, read_numbers, write_json, write_whole
 from tests.gpu import card, checks, plan, tables

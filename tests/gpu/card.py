@@ -21,14 +21,14 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save, save_file
 
+from companion.results.text import markdown
 from lib.data.prepared import PreparedCorpus
 from lib.data.split import Split
 from lib.papers.paper import slug
-from lib.results.text import markdown
-from lib.runs.folder import load_tensors, read_meta
 from lib.system.errors import InputError
 from lib.system.files import project_root, read_numbers, write_json, write_whole
 from lib.train import parse
+from lib.training.folder import load_tensors, read_meta
 from tests.gpu import checks, tables
 from tests.gpu.pieces import chosen, do, finished, path_of
 from tests.gpu.places import called

@@ -15,8 +15,8 @@ from lib.data.split import Split
 from lib.data.vocabulary import SLIDE, SPECIALS, Vocabulary
 from lib.papers import PAPERS
 from lib.papers.paper import Setup
-from lib.runs import loop
-from lib.runs.config import TrainConfig
+from lib.training import loop
+from lib.training.config import TrainConfig
 from tests.tools.bench.measure import clusters, documents
 
 

@@ -26,11 +26,11 @@ import lib
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.papers import PAPERS
-from lib.runs import loop
-from lib.runs.config import TrainConfig
-from lib.runs.folder import Recipe, load_tensors, read_metrics
-from lib.system.devices import attention_of_many_lengths, float32_products
 from lib.system.files import project_root, trained_folder
+from lib.training import loop
+from lib.training.config import TrainConfig
+from lib.training.devices import attention_of_many_lengths, float32_products
+from lib.training.folder import Recipe, load_tensors, read_metrics
 from tests.conftest import VOCAB, batch_of
 from tests.gpu import blocks
 from tests.gpu.cases import PAPER_CASES, Case, corpus_of, training_of

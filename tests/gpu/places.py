@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from lib.runs import loop
+from lib.training import loop
 
 DEVICES = ("cuda", "cpu", "pretend")
 

@@ -18,8 +18,8 @@ from unittest.mock import patch
 
 import torch
 
-from lib.runs import loop
-from lib.system.devices import SHARE
+from lib.training import loop
+from lib.training.devices import SHARE
 from tests.conftest import without_kernels
 from tests.gpu.cases import CASES, CORPORA, PAPER_CASES, Case
 from tests.gpu.machines import GPUS, LAUNCH, Machine, measured_cpu

@@ -1,14 +1,14 @@
-"""Tables of the plan and of what was measured, as numbers and texts that `lib.results.text` writes."""
+"""Tables of the plan and of what was measured, as numbers and texts that `companion.results.text` writes."""
 
 import json
 from collections.abc import Mapping
 from math import log
 from pathlib import Path
 
+from companion.results.text import markdown
 from lib.papers import PAPERS
-from lib.results.text import markdown
-from lib.runs.folder import read_config, read_metrics
 from lib.system.files import trained_folder
+from lib.training.folder import read_config, read_metrics
 from tests.gpu import checks
 from tests.gpu.cases import PAPER_CASES
 from tests.gpu.checks import PRECISIONS, TOLERANCE

@@ -1,7 +1,7 @@
 """What axe-core finds on pages as headless Chromium shows them: what keeps people from reading or using them.
 
-    python -m tests.tools.axe book/_build/html/README.html
-    python -m tests.tools.axe book/_build/html/notebooks/*.html --theme dark
+    python -m tests.tools.axe companion/site/_build/html/README.html
+    python -m tests.tools.axe companion/site/_build/html/notebooks/*.html --theme dark
 
 Needs Chromium, and axe-core, which the extra `dev` brings. One line a violation: page, rule, HTML, what is wrong.
 """

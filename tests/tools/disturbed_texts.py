@@ -20,8 +20,8 @@ import lib
 from lib.data.characters import clean
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import SPLITS, Document, to_document
+from lib.decoding.search import summarize
 from lib.evaluation.metrics import rouge
-from lib.runs.search import summarize
 
 _LONG = re.compile(r"(?<![\w-])[a-z]{8,}(?![\w-])")
 _LIGATURES = {"ffi": "ﬃ", "ffl": "ﬄ", "ff": "ﬀ", "fi": "ﬁ", "fl": "ﬂ"}

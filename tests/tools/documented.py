@@ -272,7 +272,7 @@ def scores(seed: int) -> Callable[[Path], None]:
 
 
 def table_scores(path: Path) -> None:
-    from lib import make_tables
+    from companion import make_tables
 
     scores(0)(path.parent / "first.json")
     made = ["--corpus", "aclsum", "--output", str(path.parent / path.name.replace(".scores.json.gz", ".json"))]
@@ -313,8 +313,8 @@ def support_table(path: Path) -> None:
 
 def rating(folder: Path) -> None:
     """Sheets that people have filled in."""
-    from lib.human.__main__ import main
-    from lib.human.sheets import CRITERIA
+    from companion.human.__main__ import main
+    from companion.human.sheets import CRITERIA
     from tests.test_human import fill
 
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -328,7 +328,7 @@ def rating(folder: Path) -> None:
 
 def course(folder: Path) -> None:
     """A class whose page is called PAGE: handed out, handed in by STUDENT, graded; and a download to collect."""
-    from book.class_pages import for_class, write_config
+    from companion.site.class_pages import for_class, write_config
 
     page = json.loads((ROOT / "notebooks" / "hierarchical_transformer.ipynb").read_text(encoding="utf-8"))
     (folder / "source" / "PAGE").mkdir(parents=True)

@@ -12,12 +12,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from companion.live.page import live_data, scripts_of
 from lib.data.batch import EncodedDocument, make_batch, rows_of
 from lib.data.plain_text import parse_text
 from lib.data.vocabulary import EOS, SLIDE_SYMBOL, Vocabulary
+from lib.decoding.search import DecodeConfig, Hypothesis, beam_search
 from lib.evaluation.interventions import Change, log_probs
-from lib.runs.live_page import live_data, scripts_of
-from lib.runs.search import DecodeConfig, Hypothesis, beam_search
 from tests.conftest import VOCAB
 from tests.tools.axe import violations
 from tests.tools.devtools import Browser, chromium

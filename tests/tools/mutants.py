@@ -79,8 +79,8 @@ TESTS = {  # what pytest is told: tests that belong to a module, without those t
     "lib/data/characters.py": ("tests/test_words.py", f"{DATA}::test_cleaned_texts", "-k", "not in_time"),
     "lib/layers/pointer.py": (*LAYERS, "tests/test_attentive_rnn.py", "-k", "layers or shortlist"),
     "lib/layers/coverage.py": LAYERS,
-    "lib/runs/search.py": ("tests/test_generate.py", "tests/test_properties_runs.py", "-k", "not resumed"),
-    "lib/windows.py": ("tests/test_windows_on_papers.py",),
+    "lib/decoding/search.py": ("tests/test_generate.py", "tests/test_properties_runs.py", "-k", "not resumed"),
+    "companion/studies/windows.py": ("tests/test_windows_on_papers.py",),
     "lib/models/windowed.py": (
         "tests/test_windowed.py",
         "tests/test_windows.py",
@@ -88,14 +88,14 @@ TESTS = {  # what pytest is told: tests that belong to a module, without those t
     ),
     "lib/data/prepared.py": ("tests/test_data.py", "-k", "not workers and not killed"),
     "lib/papers/paper.py": ("tests/test_papers.py", "tests/test_results.py", "-k", "papers and not fifth or of_runs"),
-    "lib/runs/folder.py": (
+    "lib/training/folder.py": (
         "tests/test_runs.py",
         "tests/test_train.py",
         "tests/test_untrusted.py",
         "-k",
         f"{SLOW} and not untrusted or values_of_a_config",
     ),
-    "lib/runs/loop.py": (
+    "lib/training/loop.py": (
         "tests/test_threads.py",
         "tests/test_train.py",
         "-k",
@@ -123,13 +123,13 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "compiled(inputs[ -1])": "all inputs are of one type, on one device",
         "keys.shape[2] ** queries.shape[1]": "documents are cut into other groups",
     },
-    "lib/runs/search.py": {
+    "lib/decoding/search.py": {
         "batch.unknown), default= -1": "no batch is without documents",
         "gather(1, place)[:, -1]": "there is one column",
         "batch_size: int = 17": "batches of another size",
         "@dataclass(frozen=False": "nothing assigns to its fields",
     },
-    "lib/windows.py": {"sizes, before = [], 1": "[SLIDE] has another id"},
+    "companion/studies/windows.py": {"sizes, before = [], 1": "[SLIDE] has another id"},
     "lib/models/windowed.py": {
         "int(windows.min()) % stride": "more words are looked at, those before the windows with weight 0",
         "behind > -1": "the only window of a text has no end that counts",
@@ -140,7 +140,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "CHUNK = 255": "chunks of another size make the same corpus",
     },
     "lib/papers/paper.py": {"@dataclass(frozen=False": "nothing assigns to its fields"},
-    "lib/runs/loop.py": {
+    "lib/training/loop.py": {
         "made: bool = True": "its only caller says which",
         "self.rank <= 0": "no rank is below 0",
         "SGD(model.parameters(), **common, fused=False": "the same numbers to the bit, in more calls",
@@ -349,7 +349,7 @@ def main(arguments: list[str] | None = None) -> None:
     if args.keep:
         command = f"python -m tests.tools.mutants --each {args.each} --seed {args.seed}"
         write_json(ROOT / "figures" / "mutants_table.json", {**TABLE, "command": command, "lines": lines})
-        import_module("lib.results.kept").render()
+        import_module("companion.results.kept").render()
 
 
 if __name__ == "__main__":

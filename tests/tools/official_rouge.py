@@ -22,14 +22,14 @@ from rouge_score.rouge_scorer import RougeScorer
 import lib
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
+from lib.decoding.search import summarize
 from lib.evaluation.baselines import lexrank
 from lib.evaluation.bootstrap import interval
 from lib.evaluation.measures import METRICS
 from lib.evaluation.metrics import rouge
+from lib.evaluation.scores import cut
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.tables import DECODINGS
-from lib.results.scores import cut
-from lib.runs.search import summarize
 from lib.system.files import project_root, trained_folder, write_json
 
 WORDS, DOCUMENTS = 200, 50

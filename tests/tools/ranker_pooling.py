@@ -21,9 +21,9 @@ from lib.evaluation.metrics import longest_common_recall
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig, Pooling
 from lib.papers import resolve
 from lib.papers.hierarchical_transformer.ranking import best_paragraphs, learned_scores, ranker_training
-from lib.runs.folder import load_weights
-from lib.runs.loop import Recipe, train
 from lib.system.files import project_root, write_json
+from lib.training.folder import load_weights
+from lib.training.loop import Recipe, train
 
 CORPUS, SEEDS, FIRST = "aclsum:paragraphs", (0, 1, 2), 5
 

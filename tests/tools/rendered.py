@@ -1,7 +1,7 @@
 """Pages of the book as a browser shows them: what is wider than its column, or as faint as what is behind it.
 
-    python -m tests.tools.rendered book/_build/html/notebooks/mem2mem.html
-    python -m tests.tools.rendered book/_build/html/notebooks/*.html --width 400 --theme dark
+    python -m tests.tools.rendered companion/site/_build/html/notebooks/mem2mem.html
+    python -m tests.tools.rendered companion/site/_build/html/notebooks/*.html --width 400 --theme dark
 
 Needs Chromium (Debian's package `chromium`). One line a problem.
 """

@@ -28,11 +28,11 @@ import torch
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from companion.results.kept import render
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS, CorpusError, Document
 from lib.data.pieces import Pieces
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.results.kept import render
 from lib.system.files import project_root, write_json
 
 OPTIONS = CohanOptions(section_tokens=20, vocab_size=50)

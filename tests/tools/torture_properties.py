@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from importlib import import_module
 
-from lib.results.kept import render
+from companion.results.kept import render
 from lib.system.files import project_root, write_json
 from tests.properties import Property
 

@@ -30,10 +30,10 @@ import torch
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
-from lib.runs.config import TrainConfig
-from lib.runs.folder import Recipe
-from lib.runs.loop import train
 from lib.system.errors import RunError
+from lib.training.config import TrainConfig
+from lib.training.folder import Recipe
+from lib.training.loop import train
 from tests.conftest import make_planted_corpus
 from tests.tools.torture import report
 

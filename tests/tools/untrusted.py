@@ -39,23 +39,24 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import lib
-from lib import intervene, score, show_runs, summarize
+from companion import show_runs
+from companion.human import __main__ as human
+from companion.human.sheets import FORMULA, read_rows
+from lib import intervene, score, summarize
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.vocabulary import Vocabulary
-from lib.human import __main__ as human
-from lib.human.sheets import FORMULA, read_rows
+from lib.decoding.search import DecodeConfig
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
 from lib.papers import PAPERS
 from lib.papers.hierarchical_transformer.ranking import ClusterOptions
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.read_again.headlines import HeadlineOptions
 from lib.papers.windowed.windows import ArticleOptions
-from lib.runs.config import TrainConfig
-from lib.runs.folder import Recipe, run_config, weights_of
-from lib.runs.search import DecodeConfig
 from lib.system.errors import CompanionError, printable
 from lib.system.files import write_json
+from lib.training.config import TrainConfig
+from lib.training.folder import Recipe, run_config, weights_of
 from tests.conftest import make_planted_corpus
 from tests.tools import torture
 from tests.tools.torture import report
@@ -362,7 +363,7 @@ def _intervene(run: Path) -> None:
 OPENS = {
     "lib.load": _load,
     "lib.summarize": _summarize,
-    "lib.show_runs": _show,
+    "companion.show_runs": _show,
     "lib.score": _score,
     "lib.intervene": _intervene,
 }
@@ -473,14 +474,14 @@ def _watch(event: str, arguments: tuple, outside: str, events: list[str]) -> Non
 # ------------------------------------------------------------------------------------------------------------ kinds
 
 
-WAYS = ["lib.load", "lib.load", "lib.summarize", "lib.summarize", "lib.score", "lib.intervene", "lib.show_runs"]
+WAYS = ["lib.load", "lib.load", "lib.summarize", "lib.summarize", "lib.score", "lib.intervene", "companion.show_runs"]
 
 
 def try_run(random: Random, place: Path, damage: str, opens: str | None = None, paper: str | None = None) -> str:
     """A damaged run, opened in one way."""
     surroundings(place)
     opens = opens or ("lib.score" if damage == "traps" else random.choice(WAYS))
-    paper = paper or ("mem2mem" if opens == "lib.show_runs" else random.choice(list(encoders())))
+    paper = paper or ("mem2mem" if opens == "companion.show_runs" else random.choice(list(encoders())))
     run = place / "run"
     shutil.copytree(good_runs() / paper, run)
     DAMAGES[damage](random, run)

@@ -8,6 +8,7 @@ from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import BOS, PAD, PARAGRAPH_END, TITLE_END, UNK
+from lib.decoding.search import DecodeConfig, source_sentences
 from lib.evaluation.baselines import counted_in, lexrank
 from lib.models.copying_transformer import CopyingTransformer
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
@@ -15,8 +16,7 @@ from lib.models.t_dmca import TDMCA, TDMCAConfig
 from lib.papers.hierarchical_transformer.ranking import ORDER_UNKNOWN, ClusterOptions
 from lib.papers.paper import Paper, Preset, Variant
 from lib.papers.tables import Kept, PageTable, Row, Samples, Table, against, baseline, trained
-from lib.runs.config import TrainConfig
-from lib.runs.search import DecodeConfig, source_sentences
+from lib.training.config import TrainConfig
 
 _FLAT = {"local_layers": 6, "global_layers": 0, "paragraph_positions": False}
 

@@ -18,6 +18,7 @@ from lib.data.options import words_of
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus
 from lib.data.split import Split
 from lib.data.vocabulary import PARAGRAPH_END, Vocabulary
+from lib.decoding.run import Run
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
 from lib.papers.hierarchical_transformer.clusters import (
     ParagraphOptions,
@@ -28,14 +29,13 @@ from lib.papers.hierarchical_transformer.graphs import (
     similarity_graph,
     title_similarity,
 )
-from lib.runs.config import TrainConfig
-from lib.runs.folder import chooser_model
-from lib.runs.loop import train_in_cache
-from lib.runs.run import Run
-from lib.system.devices import device_named
 from lib.system.errors import InputError
 from lib.system.fields import Count, as_kind
 from lib.system.files import write_whole
+from lib.training.config import TrainConfig
+from lib.training.devices import device_named
+from lib.training.folder import chooser_model
+from lib.training.loop import train_in_cache
 
 # what is not known of a corpus such as WikiSum's shards
 ORDER_UNKNOWN = "its paragraphs come ranked: neither the order in which they stood nor their pages are known"

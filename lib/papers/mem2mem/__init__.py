@@ -7,6 +7,7 @@ from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import BOS, PAD, PARAGRAPH_END, TITLE_END, UNK
+from lib.decoding.search import DecodeConfig
 from lib.evaluation.baselines import counted_in, matches, oracle
 from lib.models.discourse_aware import DiscourseAware
 from lib.models.hred import HRED
@@ -22,8 +23,7 @@ from lib.papers.mem2mem.extracts import (
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.paper import Paper, Preset, Variant, text_baselines
 from lib.papers.tables import Kept, RunFigure, Samples, Table, against, baseline, trained
-from lib.runs.config import TrainConfig
-from lib.runs.search import DecodeConfig
+from lib.training.config import TrainConfig
 
 
 def _extractor(pieces: int, size: int, **train) -> Preset:

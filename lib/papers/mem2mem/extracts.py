@@ -21,15 +21,15 @@ from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, check_splits, code_of, watched
 from lib.data.sections import choose_sections
 from lib.data.vocabulary import CLUSTER_SYMBOLS, PARAGRAPH_END, UNK, Vocabulary
+from lib.decoding.search import batches, choices
 from lib.evaluation.baselines import matches
 from lib.models.sentence_extractors import SentencePointer, SentencePointerConfig
-from lib.runs.config import TrainConfig
-from lib.runs.folder import chooser_model
-from lib.runs.loop import train_in_cache
-from lib.runs.search import batches, choices
-from lib.system.devices import device_named
 from lib.system.errors import InputError
 from lib.system.fields import Count, Layers, Natural, Share, as_kind
+from lib.training.config import TrainConfig
+from lib.training.devices import device_named
+from lib.training.folder import chooser_model
+from lib.training.loop import train_in_cache
 
 
 @dataclass(frozen=True)

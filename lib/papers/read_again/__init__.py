@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from lib.decoding.search import DecodeConfig
 from lib.models.abs import ABS
 from lib.models.ras import RAS
 from lib.models.read_again import ENCODERS, ReadAgain
@@ -10,8 +11,7 @@ from lib.papers.paper import Paper, Preset, Variant, at_least
 from lib.papers.read_again.headlines import FIRST_SENTENCES, HeadlineOptions
 from lib.papers.read_again.made_up import made_up_dispatches
 from lib.papers.tables import Kept, PageTable, Row, RunFigure, Samples, Table, baseline, trained
-from lib.runs.config import TrainConfig
-from lib.runs.search import DecodeConfig
+from lib.training.config import TrainConfig
 
 
 def _variant(encoder: str, copy: bool) -> Variant:

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from functools import partial
 
+from lib.decoding.search import DecodeConfig
 from lib.models.windowed import Windowed
 from lib.papers.paper import Paper, Preset, Variant
 from lib.papers.tables import Kept, RunFigure, Samples, Table, baseline, trained
 from lib.papers.windowed.windows import ArticleOptions, start_from_vectors
-from lib.runs.config import TrainConfig
-from lib.runs.search import DecodeConfig
 from lib.system.errors import InputError
+from lib.training.config import TrainConfig
 
 
 def _needed(window: int | None) -> int:

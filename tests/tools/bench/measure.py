@@ -25,18 +25,18 @@ from lib.data.documents import SPLITS
 from lib.data.prepared import encode
 from lib.data.split import Split
 from lib.data.vocabulary import Vocabulary
+from lib.decoding.search import DecodeConfig, beam_search, written
 from lib.layers.gru import GatedGRU
 from lib.models.hierarchical_transformer import HierarchicalTransformerConfig
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.windowed import Windowed, WindowedConfig, count_windows
 from lib.papers import PAPERS
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.runs import loop as training
-from lib.runs.config import TrainConfig
-from lib.runs.folder import Recipe
-from lib.runs.loop import backward_in_threads
-from lib.runs.search import DecodeConfig, beam_search, written
 from lib.system.threads import torch_threads
+from lib.training import loop as training
+from lib.training.config import TrainConfig
+from lib.training.folder import Recipe
+from lib.training.loop import backward_in_threads
 from tests.tools.bench.before import without_compiled_dropout, without_kernels
 from tests.tools.bench.textbook import (
     PointerGeneratorLSTM,

@@ -1,0 +1,177 @@
+"""Exercises of the page on Mem2Mem."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from math import atanh, log
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from companion.exercises.exercise import Case, Exercises
+from companion.tasks.synthetic import planted_sentences
+from companion.tasks.task import learn
+from lib.data.batch import make_batch
+from lib.evaluation.interventions import changes_of, log_probs
+from lib.evaluation.metrics import copied_ngrams
+from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
+
+VOCABULARY = 20
+PAGE = Exercises()
+check, grade, progress = PAGE.check, PAGE.grade, PAGE.progress
+
+
+def small_mem2mem(width: int = 8, **changes) -> Mem2Mem:
+    """With random weights."""
+    torch.manual_seed(0)
+    sizes = {"embedding": width, "hidden": width, "bottleneck": 8, "slots": 3}
+    return Mem2Mem(Mem2MemConfig(VOCABULARY, **{**sizes, "compression": width, **changes}))
+
+
+@cache
+def _of_two_texts() -> tuple:
+    """A model whose attention is not uniform, texts of five and of three sentences, their encoding and the decoder's
+    output."""
+    model = small_mem2mem().double().requires_grad_(False)
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.7)
+    texts = [planted_sentences(1, 0, sentences, 4, 1, VOCABULARY)[0] for sentences in (5, 3)]
+    batch = make_batch(texts, VOCABULARY)
+    state = model.encode(batch)
+    return model, batch, state, model.decode(batch.target_input, state)[0]
+
+
+@PAGE.exercise(1, points=2)
+def both_attentions() -> Iterator[Case]:
+    _, batch, _, output = _of_two_texts()
+    for b, what in ((1, "a text of 12 words, and 8 of padding"), (0, "a text of 20 words")):
+        yield Case(what, (output.alpha[b], output.sentences[b], batch.sentence_of[b]), output.copy[b])
+
+
+@PAGE.exercise(2, points=2)
+def reads_of_memory() -> Iterator[Case]:
+    model, batch, state, _ = _of_two_texts()
+    hidden, _ = model.decoder(model.embedding(batch.target_input), state.hidden[None])
+    for steps, b in ((3, 0), (2, 1), (hidden.shape[1], 0), (1, 1)):
+        reads = [model.condition(hidden[:, : t + 1], state)[2].read[b] for t in range(steps)]
+        yield Case(f"{steps} steps", (state.memory[b], hidden[b, :steps], *_parts(model)), torch.stack(reads))
+
+
+def _parts(model: Mem2Mem) -> tuple[Callable, Callable]:
+    """What reads a memory, and what makes gate and update, of one text."""
+
+    def read(h: Tensor, M: Tensor) -> Tensor:
+        return model.read(model.read_attention.project_queries(h[None, None]), M[None])[1][0, 0]
+
+    def gate_and_update(h: Tensor, m: Tensor, M: Tensor) -> list[Tensor]:
+        return [x[0] for x in model.gate_and_update(M[None], m[None], model.write_hidden(h)[None])]
+
+    return read, gate_and_update
+
+
+@PAGE.exercise(3, points=2, shown=3)
+def copied_share() -> Iterator[Case]:
+    letters = [*"azatcsaq"], [*"tcsazatzstc"]
+    words = ["the", "cat", "ran"], ["the", "cats", "sat", "and", "the", "cow", "ran"]
+    for n, (summary, source) in ((1, letters), (1, words), (2, letters), (2, words), (3, letters), (5, letters)):
+        case = f"{n}-grams of {len(summary)} words"
+        yield Case(case, (summary, source, n), copied_ngrams([summary], [source], (n,))[n])
+
+
+@PAGE.exercise(4, points=3)
+def loss_of_sharp_heads() -> Iterator[Case]:
+    for on in ([1, 1, 3, 3, 3], [4, 0, 2], [0] * 6, [7], [5, 2, 5, 2]):
+        A = F.one_hot(torch.tensor(on), 8).double()
+        yield Case(f"heads on {on}", (on,), compression_loss(A[None])[0])
+
+
+@PAGE.exercise(5, points=3)
+def gradient_of_compression() -> Iterator[Case]:
+    generator = torch.manual_seed(0)
+    for r, sentences in ((3, 5), (6, 2), (1, 4)):
+        A = torch.rand(r, sentences, generator=generator).double().requires_grad_()
+        (slope,) = torch.autograd.grad(compression_loss(A[None]).sum(), A)
+        yield Case(f"A of {r} x {sentences}", (A.detach(),), slope)
+
+
+@PAGE.exercise(6, points=3)
+def push_on_the_gate() -> Iterator[Case]:
+    for q, M, u in ((0.4, 1.5, -0.2), (-2.0, 0.3, 0.9), (20.0, 1.0, -1.0), (0.0, 0.5, 0.5)):
+        score = torch.tensor(q).double().requires_grad_()
+        z = score.sigmoid()
+        (slope,) = torch.autograd.grad(z * M + (1 - z) * u, score)
+        yield Case(f"a gate at {z.item():.2f}", (z.item(), M, u), slope)
+
+
+@PAGE.exercise(7, points=3)
+def slot_after() -> Iterator[Case]:
+    for k, z, M, u in ((3, 0.5, 2.0, 0.4), (10, 0.9, -1.0, 0.7), (1, 0.2, 0.5, -0.5), (0, 0.3, 0.8, 0.1)):
+        yield Case(f"{k} words, gates at {z}", (k, z, M, u), _written(k, z, M, u))
+
+
+@torch.no_grad()
+def _written(k: int, z: float, content: float, u: float) -> Tensor:
+    """A number of a slot after k words, by a model whose gates are at z and whose updates are u, whatever is read."""
+    model = small_mem2mem(gate_bias=log(z / (1 - z))).double()
+    for layer in (model.write_hidden, model.write_read, model.write_memory):
+        layer.weight.zero_()
+    model.write_hidden.bias[8:] = atanh(u)
+    memory, nothing = torch.full((1, 3, 8), content).double(), torch.zeros(1, 8).double()
+    for _ in range(k):
+        memory = model.write(memory, nothing, model.write_hidden(nothing))
+    return memory[0, 0, 0]
+
+
+@cache
+def _learned(steps: int, sentences: int, planted: int, learning_rate: float, comp: float, read: float) -> Mem2Mem:
+    """After some steps on new texts."""
+    model = small_mem2mem(24, lambda_comp=comp, lambda_read=read)
+    texts = (planted_sentences(16, step, sentences, 4, planted, VOCABULARY) for step in range(steps))
+    return learn(model, (make_batch(of_step, VOCABULARY) for of_step in texts), learning_rate)
+
+
+def _weight_and_loss(comp: float, read: float) -> tuple[float, float]:
+    """The mean weight of a head on its strongest sentence, and the loss of the words, after 30 steps."""
+    model = _learned(30, 6, 2, 5e-3, comp, read).requires_grad_(False)
+    batch = make_batch(planted_sentences(16, 30, 6, 4, 2, VOCABULARY), VOCABULARY)
+    state = model.encode(batch)
+    weights, _ = model.compress(state.sentences, state.sentence_mask)
+    return weights.max(2).values.mean().item(), model.loss(batch)["nll"].item()
+
+
+@PAGE.exercise(8, points=3)
+def with_heavy_regulariser() -> Iterator[Case]:
+    without = _weight_and_loss(0.0, 0.0)
+    for number, what, (comp, read) in ((0, "the weight", (1.0, 0.0)), (1, "the words", (0.0, 3.0))):
+        larger = "larger" if _weight_and_loss(comp, read)[number] > without[number] else "smaller"
+        yield Case(what, (), larger, of=lambda result, number=number: result[number])
+
+
+@PAGE.exercise(9, points=3)
+def more_than_half_a_nat() -> Iterator[Case]:
+    model, texts = _learned(60, 4, 1, 1e-2, 0.01, 0.1), planted_sentences(64, 60, 4, 4, 1, VOCABULARY)
+    firsts = [replace(text, target=text.target[:1]) for text in texts]
+    for number, name in enumerate(("another memory", "never written", "no copying")):
+        change = changes_of(model)[name]
+        lost = [(log_probs(model, t) - log_probs(model, t, change)).mean() > 0.5 for t in (firsts, texts)]
+        yield Case(name, (), [int(x) for x in lost], of=lambda result, number=number: result[number])
+
+
+MEMORIES = {
+    "slots in another order": lambda M: M[:, [2, 0, 1]],
+    "one slot twice": lambda M: M[:, [0, 1, 2, 2]],
+    "each slot twice": lambda M: M[:, [0, 1, 2, 0, 1, 2]],
+    "all slots their mean": lambda M: M.mean(1, keepdim=True).expand_as(M).contiguous(),
+}
+
+
+@PAGE.exercise(10, points=3)
+def same_probabilities() -> Iterator[Case]:
+    model, batch, state, output = _of_two_texts()
+    own = model.log_prob(output, batch.target, state)
+    for number, (what, change) in enumerate(MEMORIES.items()):
+        other = replace(state, memory=change(state.memory))
+        changed = model.log_prob(model.decode(batch.target_input, other)[0], batch.target, other)
+        equal = torch.allclose(own, changed, rtol=0, atol=1e-9)
+        yield Case(what, (), int(equal), of=lambda result, number=number: result[number])

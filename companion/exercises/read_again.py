@@ -1,0 +1,180 @@
+"""Exercises of the page on Read-Again."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from operator import itemgetter
+
+import torch
+from torch import Tensor, nn
+
+from companion.exercises.exercise import Case, Exercises
+from companion.tasks.synthetic import planted_sentences
+from companion.tasks.task import learn
+from lib.data.batch import Batch, EncodedDocument, make_batch
+from lib.data.vocabulary import BOS, EOS
+from lib.models.read_again import ReadAgain, ReadAgainConfig
+
+KNOWN = 12  # words of both vocabularies; ids from here on are unknown words
+PAGE = Exercises()
+check, grade, progress = PAGE.check, PAGE.grade, PAGE.progress
+
+
+def small_reader(seed: int = 0, **changes) -> ReadAgain:
+    """With random weights; both tables have 12 rows where nothing else is said."""
+    torch.manual_seed(seed)
+    sizes = {"vocab_size": KNOWN, "source_vocab_size": KNOWN, "embedding": 4, "hidden": 5, "dropout": 0.0}
+    return ReadAgain(ReadAgainConfig(**{**sizes, **changes})).requires_grad_(False)
+
+
+def _texts(*texts: list[int]) -> Batch:
+    return make_batch([EncodedDocument.of("", text, [len(text)], [EOS]) for text in texts], KNOWN)
+
+
+@PAGE.exercise(1, points=2)
+def importance_in_a_batch() -> Iterator[Case]:
+    reader = small_reader(encoder="read-again gru")
+    parts = reader.importance_word, reader.importance_text, reader.importance_input
+    weights = *(part.weight for part in parts), reader.importance_word.bias
+    for texts in (([4, 7, 10, 5, 8, 6], [9, 4, 5]), ([5, 5, 8], [7, 11, 6, 4, 9, 5, 8], [6])):
+        batch, mask = _texts(*texts), _texts(*texts).source_mask
+        x, state = reader.source_embedding(batch.source), reader.encode(batch)
+        what = f"texts of {', '.join(str(len(text)) for text in texts)} words"
+        arguments = reader.first_read(x)[0], x, mask, *weights
+        yield Case(what, arguments, state.importance[mask], of=itemgetter(mask))  # type: ignore[index]
+
+
+@PAGE.exercise(2, points=2)
+def weights_of_reads() -> Iterator[Case]:
+    for e, d, sentences in ((4, 5, 2), (16, 32, 3), (7, 3, 4)):
+        sizes = {"embedding": e, "hidden": d, "sentences": sentences}
+        reader, option = (small_reader(encoder=name, **sizes) for name in ("read-again lstm", "option 1"))
+        reads = reader.first_read, reader.second_read, option.second_read
+        counts = [sum(p.numel() for p in read.parameters()) for read in reads]
+        yield Case(f"e = {e}, d = {d}, {sentences} sentences", (e, d, sentences), counts)
+
+
+@PAGE.exercise(3, points=2, shown=2)
+def shared_softmax() -> Iterator[Case]:
+    reader, text = small_reader(), [4, 7, 12, 5, 12, 6, 7]
+    batch = _texts(text)
+    state = reader.encode(batch)
+    output, _ = reader.decode(torch.tensor([[BOS]]), state)
+    g, k = reader.generate(output.features)[0, 0], output.copy[0, 0]
+    names = {12: "not in Y, at two places", 5: "in Y, at one place", 8: "in Y alone", 7: "in Y, at two places"}
+    for word, what in names.items():
+        P = reader.log_prob(output, torch.tensor([[word]]), state).exp()
+        yield Case(f"word {word}, {what}", (word, g, k, text), P[0, 0])
+
+
+@PAGE.exercise(4, points=3)
+def share_of_each_word() -> Iterator[Case]:
+    torch.manual_seed(0)
+    for what, n, lowest in (("5 words", 5, 0.0), ("6 words, some α below 0", 6, -1.0), ("2 words", 2, 0.0)):
+        alpha, z = lowest + (1 - lowest) * torch.rand(n), torch.rand(n)
+        shares = torch.zeros(n)
+        for i, candidate in enumerate(torch.eye(n)):
+            shares = (1 - alpha[i] * z[i]) * shares + alpha[i] * z[i] * candidate
+        yield Case(what, (alpha, z), shares)
+
+
+@PAGE.exercise(5, points=3, shown=3)
+def state_after() -> Iterator[Case]:
+    def state(n: int, alpha: float, u: float) -> float:
+        h = 0.0
+        for _ in range(n):
+            h = (1 - alpha) * h + alpha * u
+        return h
+
+    for n, alpha, u in ((5, 0.3, 0.8), (20, -0.5, 0.1), (50, 0.0, 0.9), (3, 1.0, 0.7), (4, -0.01, -0.5)):
+        grows = abs(state(10_000, alpha, u)) > 1e6
+        yield Case(f"{n} words, α = {alpha}, u = {u}", (n, alpha, u), [state(n, alpha, u), int(grows)])
+
+
+@PAGE.exercise(6, points=3)
+def push_on_the_copy_scores() -> Iterator[Case]:
+    torch.manual_seed(0)
+    for what, here in (("two places", [1, 0, 1]), ("two of five places", [0, 1, 0, 0, 1]), ("every place", [1, 1])):
+        g, k, places = torch.randn(6), torch.randn(len(here), requires_grad=True), torch.tensor(here).float()
+        log_P = (k.exp() @ places).log() - torch.cat([g, k]).logsumexp(0)
+        yield Case(what, (g, k.detach(), places), torch.autograd.grad(log_P, k)[0])
+
+
+@cache
+def _largest_state(importance: str, seed: int) -> float:
+    reader = small_reader(seed, encoder="read-again gru", importance=importance, hidden=32)
+    return reader.encode(_texts([4 + i % 8 for i in range(60)])).words.abs().max().item()
+
+
+@PAGE.exercise(7, points=3)
+def tanh_or_sigmoid() -> Iterator[Case]:
+    largest = {name: [_largest_state(name, seed) for seed in range(5)] for name in ("tanh", "sigmoid")}
+    yield Case("the larger one", (), max(largest, key=lambda name: sum(largest[name])), of=itemgetter(0))
+    for number, (name, states) in enumerate(largest.items(), start=1):
+        yield Case(f"larger than 1 with {name}", (), int(max(states) > 1), of=itemgetter(number))
+
+
+def _meet(states: Callable[[Tensor], Tensor]) -> bool:
+    """Whether words 3 and 8 of nine, both changed, change the state of word 5 by more than the sum of what each does.
+
+    states: of words [4, 9] to [4, 9, d].
+    """
+    texts = torch.arange(9).repeat(4, 1) % 4 + 4
+    texts[:, 2], texts[:, 7] = torch.tensor([4, 9, 4, 9]), torch.tensor([6, 6, 11, 11])
+    neither, one, other, both = states(texts)[:, 4]
+    return bool((both - one - other + neither).abs().max() > 1e-12)
+
+
+@PAGE.exercise(8, points=3)
+def never_meet() -> Iterator[Case]:
+    def of_reader(encoder: str) -> Callable[[Tensor], Tensor]:
+        reader = small_reader(encoder=encoder).double()
+        return lambda texts: reader.encode(_texts(*texts.tolist())).words
+
+    def of_both_sides(layers: int) -> Callable[[Tensor], Tensor]:
+        torch.manual_seed(0)
+        table = torch.randn(KNOWN, 4).double()
+        gru = nn.GRU(4, 5, layers, batch_first=True, bidirectional=True).double()
+        return lambda texts: gru(table[texts])[0]
+
+    encoders = {
+        "one read": of_reader("gru"),
+        "bidirectional": of_both_sides(1),
+        "two bidirectional layers": of_both_sides(2),
+        "read again": of_reader("read-again gru"),
+    }
+    for number, (name, states) in enumerate(encoders.items()):
+        yield Case(name, (), int(not _meet(states)), of=itemgetter(number))
+
+
+@PAGE.exercise(9, points=3)
+def next_word_changes() -> Iterator[Case]:
+    text = _texts([4, 12, 7, 13, 6])
+
+    def changes(one: int, other: int, copy: bool = True) -> bool:
+        reader = small_reader(copy=copy)
+        fed = (reader.decode(torch.tensor([[BOS, word]]), reader.encode(text))[0] for word in (one, other))
+        first, second = (output.features[0, 1] for output in fed)
+        return not torch.allclose(first, second)
+
+    truth = {
+        "both in the text": changes(12, 13),
+        "neither in the text": changes(14, 15),
+        "without copying": changes(12, 13, copy=False),
+    }
+    for number, (what, value) in enumerate(truth.items()):
+        yield Case(what, (), int(value), of=itemgetter(number))
+
+
+@cache
+def _planted_loss(copy: bool, size: int) -> float:
+    sizes = {"embedding": 16, "hidden": 16, "copy": copy, "vocab_size": size, "source_vocab_size": size}
+    reader = small_reader(**sizes).requires_grad_()
+    *batches, last = (make_batch(planted_sentences(16, i, 4, 6, 1, 30), size) for i in range(31))
+    return learn(reader, iter(batches), 1e-2).loss(last)["loss"].item()
+
+
+@PAGE.exercise(10, points=3)
+def smaller_loss() -> Iterator[Case]:
+    for number, (what, size) in enumerate((("all words in Y", 30), ("no word in Y", 6))):
+        smaller = "copying" if _planted_loss(True, size) < _planted_loss(False, size) else "without"
+        yield Case(what, (), smaller, of=itemgetter(number))

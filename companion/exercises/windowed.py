@@ -1,0 +1,131 @@
+"""Exercises of the page on windowed attention."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from companion.exercises.exercise import Case, Exercises
+from companion.tasks.synthetic import planted_facts
+from companion.tasks.task import learn
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.vocabulary import EOS, SLIDE
+from lib.models.windowed import Windowed, WindowedConfig, count_windows
+from lib.papers.windowed.windows import mark_transitions
+
+WINDOW, STRIDE = 8, 6
+PAGE = Exercises()
+check, grade, progress = PAGE.check, PAGE.grade, PAGE.progress
+
+
+def small_windowed(vocab_size: int = 30, width: int = 6, **changes) -> Windowed:
+    """With random weights."""
+    torch.manual_seed(0)
+    sizes = {"embedding": width, "hidden": width, "window": WINDOW, "stride": STRIDE}
+    return Windowed(WindowedConfig(vocab_size, **{**sizes, **changes}))
+
+
+def _of_three_windows() -> tuple:
+    """A model, a text of three windows, its encoding and the decoder's output."""
+    facts = planted_facts(1, 0, windows=3, window=WINDOW, step=STRIDE, words=2, vocab_size=30)
+    batch = make_batch(facts, 30)
+    model = small_windowed().double().requires_grad_(False)
+    state = model.encode(batch)
+    return model, batch, state, model.decode(batch.target_input, state)[0]
+
+
+@PAGE.exercise(1, points=2, shown=2)
+def seen_twice() -> Iterator[Case]:
+    for words, ws, ss in ((14, 8, 6), (15, 8, 6), (8, 8, 6), (21, 8, 6), (1160, 400, 380), (33, 10, 10)):
+        seen = np.zeros(words, dtype=int)
+        for w in range(count_windows(words, ws, ss)):
+            seen[w * ss : w * ss + ws] += 1
+        yield Case(f"{words} words, windows of {ws} by {ss}", (words, ws, ss), int((seen == 2).sum()))
+
+
+@PAGE.exercise(2, points=2, shown=2)
+def windows_of_words() -> Iterator[Case]:
+    for windows in ([0, 0, 1], [1, 1, 2], [0, 2, 2], [3, 3, 5]):  # of three sentences
+        document = EncodedDocument.of("", [9], [1], [10, 11, 12, 13])
+        marked = mark_transitions(document, np.array([1, 2, 1]), windows).target.tolist()
+        first, second, third = (window + 1 for window in windows)  # a page counts from 1
+        yield Case(f"sentences of the windows {[first, second, third]}", (marked,), [first, second, second, third])
+
+
+@PAGE.exercise(3, points=2)
+def attention_in_window() -> Iterator[Case]:
+    model, batch, state, output = _of_three_windows()
+    first = state.hidden[None], state.cell[None]
+    s, h = model.decoder(model.embedding(batch.target_input), first)[0][0], state.words[0]
+    for t in (0, 2, 3, len(s) - 1):
+        yield Case(f"step {t}", (s[t], h, int(output.windows[0, t]) + 1, WINDOW, STRIDE), output.copy[0, t])
+
+
+@PAGE.exercise(4, points=2, shown=2)
+def words_in_reach() -> Iterator[Case]:
+    model, batch, state, _ = _of_three_windows()
+    words = batch.source.shape[1]
+    for ids in ([9, 10, SLIDE, 11], [9, 9], [SLIDE] * 5, [9, SLIDE, SLIDE, 10], [9, 10, 11, SLIDE]):
+        weights = model.decode(torch.tensor([ids]), state)[0].copy[0].sum(0)
+        sizes = (words, WINDOW, STRIDE)
+        yield Case(f"{ids.count(SLIDE)} symbols, {words} words", (ids, *sizes), int(weights.nonzero().max()) + 1)
+
+
+@PAGE.exercise(5, points=3)
+def push_on_the_scores() -> Iterator[Case]:
+    e = torch.randn(6, generator=torch.manual_seed(0)).double()
+    for what, here in (("two places", [0, 1, 0, 0, 1, 0]), ("one place", [0, 0, 0, 1, 0, 0])):
+        places, scores = torch.tensor(here).double(), (3 * e).requires_grad_()
+        alpha = scores.softmax(0)
+        (slope,) = torch.autograd.grad((alpha @ places).log(), scores)
+        yield Case(what, (alpha.detach(), places), slope)
+
+
+@PAGE.exercise(6, points=3, shown=2)
+def end_of_window() -> Iterator[Case]:
+    for n, budget in ((4, 100), (3, 100), (7, 50)):
+        words = WINDOW + (n - 1) * STRIDE
+        static = {"windowing": "static", "steepness": 0.0, "longest": words, "budget": budget}
+        batch = make_batch([EncodedDocument.of("", [9] * words, [words], [EOS])], 30)
+        ends = small_windowed(**static).encode(batch).window_ends
+        assert ends is not None, "static windows have them"
+        for i in range(n):
+            yield Case(f"window {i + 1} of {n}, {budget} words", (i + 1, n, budget), ends[0, i])
+
+
+@PAGE.exercise(7, points=3)
+def slope_of_the_switch() -> Iterator[Case]:
+    for score, generate, copy in ((0.3, 0.1, 0.5), (-1.0, 0.4, 0.0), (2.0, 0.2, 0.2)):
+        logit = torch.tensor(score).double().requires_grad_()
+        p = logit.sigmoid()
+        (slope,) = torch.autograd.grad((p * generate + (1 - p) * copy).log(), logit)
+        yield Case(f"P_g {generate}, P_c {copy}", (p.item(), generate, copy), slope)
+
+
+@PAGE.exercise(8, points=3)
+def same_when_streamed() -> Iterator[Case]:
+    model, batch, state, _ = _of_three_windows()
+    streamed = Windowed(replace(model.config, encode="stream")).double()
+    streamed.load_state_dict(model.state_dict())
+    for what, window, part in (("window 2", 1, slice(2)), ("the last window", 2, slice(2, 4))):
+        moved = torch.tensor([[SLIDE] * window])
+        states = streamed.decode(moved, streamed.encode(batch))[1].held.states[0]
+        whole = state.words[0, window * STRIDE : window * STRIDE + WINDOW]
+        equal = [int(torch.allclose(a, b)) for a, b in zip(states.chunk(2, 1), whole.chunk(2, 1))]
+        yield Case(what, (), equal, of=lambda result, part=part: result[part])
+
+
+def _loss_of_facts(window: int | None, stride: int | None) -> float:
+    model = small_windowed(20, width=24, window=window, stride=stride)
+    box = {"windows": 3, "window": 10, "step": 8, "words": 2, "vocab_size": 20}
+    *batches, last = (make_batch(planted_facts(32, i, **box), 20) for i in range(51))
+    return learn(model, iter(batches), 1e-2).loss(last)["nll"].item()
+
+
+@PAGE.exercise(9, points=3)
+def smaller_loss_of_facts() -> Iterator[Case]:
+    standard = _loss_of_facts(None, None)
+    for number, (what, sizes) in enumerate((("windows of 10", (10, 8)), ("windows of 3", (3, 3)))):
+        smaller = "window" if _loss_of_facts(*sizes) < standard else "standard"
+        yield Case(what, (), smaller, of=lambda result, number=number: result[number])

@@ -1,0 +1,61 @@
+"""Write a page in which a trained model writes in a browser, without a network.
+
+    python -m companion.live trained/mem2mem live.html
+    python -m companion.live trained/mem2mem live.html paper.md notes.txt
+    python -m companion.live towns towns.html
+
+The model is the run of Mem2Mem, of windowed attention or of Read-Again; `towns` are the two shipped models of the
+hierarchical transformer's synthetic task. The page offers the given texts, or some of the project's own, and takes
+what a reader pastes. For each word it shows the numbers of every equation; the model and the text can be changed.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import lib
+from companion.live.page import LivePaper, sample_papers, write_live_page
+from lib.decoding.run import Run
+from lib.papers import paper
+from lib.summarize import check_page, model_name, of_length, read_texts
+from lib.system.command_line import command_parser, plain_errors
+from lib.system.errors import InputError
+from lib.system.files import check_writable
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("companion.live", __doc__)
+    parser.add_argument("run", type=Path, help="the folder of a run, which lib.train wrote, or towns")
+    parser.add_argument("page", type=Path, help="the HTML file to write")
+    parser.add_argument("files", nargs="*", type=Path, help="texts that the page offers, as lib.summarize takes them")
+    parser.add_argument("--words", type=int, metavar="N", help="at most so many words (pieces) in a summary")
+    parser.add_argument("--min-words", type=int, metavar="N", help="at least so many; by default the run's number")
+    parser.add_argument("--weights", default="", help="best, last, best-STEP or average; by default the run's own")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        if str(args.run) == "towns":
+            if args.files or args.words or args.min_words or args.weights:
+                raise InputError("towns: this page takes no texts and no options")
+            from companion.tasks.towns import write_live_towns
+
+            check_writable(args.page)
+            print(f"{write_live_towns(args.page)}: open it in a browser", file=sys.stderr)
+        else:
+            check_page("PAGE", args.page, args.files)
+            run = of_length(lib.load(args.run, args.weights, "cpu"), args.words, args.min_words)
+            named = list(read_texts(args.files)) if args.files else []
+            documents = run.documents([text for _, text in named], [name for name, _ in named])
+            papers = [LivePaper(replace(d, title=d.title or name)) for d, (name, _) in zip(documents, named)]
+            page = write_live_page(args.page, run, model_name(run), papers or _offered(run))
+            print(f"{page}: open it in a browser", file=sys.stderr)
+
+
+def _offered(run: Run) -> list[LivePaper]:
+    """Texts that a page offers by itself."""
+    made_up = paper(run.config["paper"]).made_up
+    return [LivePaper(d, "made up, with invented names") for d in made_up()] if made_up else sample_papers()
+
+
+if __name__ == "__main__":
+    main()

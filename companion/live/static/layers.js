@@ -1,0 +1,361 @@
+/* Layers of the models, forward only, as `lib.layers` has them.
+ *
+ * Arrays are flat and typed, row by row: W [n, m] has n rows of m numbers. A weight is {data, shape}. K rows stand for
+ * K hypotheses of one step, so that a weight is read once for four of them.
+ */
+
+/** W x (+ b) of K rows: weight W [n, m], rows [K, m], bias [n]; the result is [K, n]. */
+function linear(weight, rows, K, bias = null) {
+  const [n, m] = weight.shape, made = new Float32Array(K * n), { run, W, x, bias: b, out } = productOf(m);
+  b.fill(0);
+  for (let first = 0; first < K; first += 4) {
+    const group = Math.min(4, K - first);
+    for (let k = 0; k < group; k++) for (let j = 0; j < m; j++) x[4 * j + k] = rows[(first + k) * m + j];
+    for (let i = 0; i < n; i += ROWS) {
+      const count = Math.min(ROWS, n - i);
+      W.set(weight.data.subarray(i * m, (i + count) * m));
+      if (bias) b.set(bias.data.subarray(i, i + count));
+      run(count);
+      for (let k = 0; k < group; k++)
+        for (let r = 0, at = (first + k) * n + i; r < count; r++, at++) made[at] = out[4 * r + k];
+    }
+  }
+  return made;
+}
+
+const sigmoid = x => 1 / (1 + Math.exp(-x));
+
+/** tanh x, right to 2e-8, by x P(x²) / Q(x²): the function of `lib.layers.kernels`. */
+function tanh(number) {
+  const x = number < -9 ? -9 : number > 9 ? 9 : number, y = x * x;
+  const above = (((1.3354700868838644e-8 * y + 2.060911321023788e-5) * y + 0.0034955900866167275) * y
+    + 0.13381027304648785) * y + 0.9999999794465799;
+  const below = (((7.77657518572533e-7 * y + 0.0003285637971079889) * y + 0.02587698970925746) * y
+    + 0.46714342896527256) * y + 1;
+  return x * above / below;
+}
+
+/** The sigmoid by that tanh: for gates, which may be 0 where the exact one is below 1e-8. */
+const gate = x => 0.5 + 0.5 * tanh(0.5 * x);
+
+/** Softmax of scores[from] to scores[to - 1], in their place. */
+function softmax(scores, from = 0, to = scores.length) {
+  let largest = -Infinity, total = 0;
+  for (let i = from; i < to; i++) if (scores[i] > largest) largest = scores[i];
+  for (let i = from; i < to; i++) total += scores[i] = Math.exp(scores[i] - largest);
+  for (let i = from; i < to; i++) scores[i] /= total;
+  return scores;
+}
+
+/** Rows of typed arrays of one length, one after the other. */
+function stacked(rows) {
+  const width = rows[0].length, out = new Float32Array(rows.length * width);
+  rows.forEach((row, k) => out.set(row, k * width));
+  return out;
+}
+
+/** Row k of rows [K, width], not copied. */
+const row = (rows, width, k) => rows.subarray(k * width, (k + 1) * width);
+
+/** Embedded words [K, e] of K ids: those beyond the vocabulary, which only copies have, are read as [UNK]. */
+function embed({ data, shape: [size, width] }, tokens) {
+  return stacked(tokens.map(id => row(data, width, id < size ? id : UNK)));
+}
+
+/** Two arrays [K, a] and [K, b] side by side: [K, a + b]. */
+function beside(left, right, K) {
+  const a = left.length / K, b = right.length / K, out = new Float32Array(K * (a + b));
+  for (let k = 0; k < K; k++) {
+    out.set(row(left, a, k), k * (a + b));
+    out.set(row(right, b, k), k * (a + b) + a);
+  }
+  return out;
+}
+
+// ------------------------------------------------------------------------------------------------------------- GRU
+
+/** New states [K, d] of PyTorch's GRU. input: W_i x + b_i, [K, 3d]; before: W_h h + b_h, [K, 3d]; hidden: h [K, d].
+ *  alpha: shares [K, d] of the update that are made (`lib.layers.gru.GatedGRU`), or all of it. */
+function gruGates(input, before, hidden, K, alpha = null) {
+  const d = hidden.length / K, out = new Float32Array(K * d);
+  for (let k = 0; k < K; k++) {
+    for (let i = 0, g = 3 * d * k, at = d * k; i < d; i++, g++, at++) {
+      const r = gate(input[g] + before[g]), z = gate(input[g + d] + before[g + d]);
+      const n = tanh(input[g + 2 * d] + r * before[g + 2 * d]);
+      out[at] = hidden[at] + (alpha ? alpha[at] : 1) * (1 - z) * (n - hidden[at]);
+    }
+  }
+  return out;
+}
+
+/** One step of a GRU: inputs [K, e] and states [K, d] to new states [K, d]. suffix: "" or "_reverse". */
+function gruStep(weights, name, inputs, hidden, K, suffix = "") {
+  const of = (part, side) => weights[`${name}.${part}_${side}_l0${suffix}`];
+  const input = linear(of("weight", "ih"), inputs, K, of("bias", "ih"));
+  return gruGates(input, linear(of("weight", "hh"), hidden, K, of("bias", "hh")), hidden, K);
+}
+
+/** A GRU over n inputs [n, e] from zeros: states [n, d], and the last one [d]. alpha: shares of the updates [n, d]. */
+function gruStates(weights, name, inputs, n, alpha = null) {
+  const of = part => weights[`${name}.${part}_l0`], d = of("weight_hh").shape[1], states = new Float32Array(n * d);
+  const projected = linear(of("weight_ih"), inputs, n, of("bias_ih"));
+  let last = new Float32Array(d);
+  for (let i = 0; i < n; i++) {
+    const before = linear(of("weight_hh"), last, 1, of("bias_hh"));
+    last = gruGates(row(projected, 3 * d, i), before, last, 1, alpha && row(alpha, d, i));
+    states.set(last, i * d);
+  }
+  return { states, last };
+}
+
+/** A GRU in both directions over n inputs [n, e]: states [n, d], and the last forward and first backward one [d]. */
+function bidirectional(weights, name, inputs, n) {
+  const half = weights[`${name}.weight_hh_l0`].shape[1], states = new Float32Array(2 * half * n);
+  ["", "_reverse"].forEach((suffix, side) => {
+    const of = part => weights[`${name}.${part}_l0${suffix}`];
+    const projected = linear(of("weight_ih"), inputs, n, of("bias_ih"));  // all inputs at once
+    let hidden = new Float32Array(half);
+    for (let t = 0; t < n; t++) {
+      const i = side ? n - 1 - t : t;
+      const before = linear(of("weight_hh"), hidden, 1, of("bias_hh"));
+      hidden = gruGates(row(projected, 3 * half, i), before, hidden, 1);
+      states.set(hidden, (2 * i + side) * half);
+    }
+  });
+  const last = states.slice(2 * half * (n - 1), 2 * half * n);
+  last.set(states.subarray(half, 2 * half), half);
+  return { states, last };
+}
+
+// ------------------------------------------------------------------------------------------------------------ LSTM
+
+/** New states and cells [K, d] of PyTorch's LSTM. input: W_i x + b_i, before: W_h h + b_h, [K, 4d]; cell [K, d]. */
+function lstmGates(input, before, cell, K) {
+  const d = cell.length / K, hidden = new Float32Array(K * d), next = new Float32Array(K * d);
+  for (let k = 0; k < K; k++) {
+    for (let j = 0, g = 4 * d * k, at = d * k; j < d; j++, g++, at++) {
+      const i = gate(input[g] + before[g]), f = gate(input[g + d] + before[g + d]);
+      const c = tanh(input[g + 2 * d] + before[g + 2 * d]), o = gate(input[g + 3 * d] + before[g + 3 * d]);
+      next[at] = f * cell[at] + i * c;
+      hidden[at] = o * tanh(next[at]);
+    }
+  }
+  return { hidden, cell: next };
+}
+
+/** One step of an LSTM: inputs [K, e], states and cells [K, d] to new ones. layer: "_l0", or "" of an LSTMCell. */
+function lstmStep(weights, name, inputs, hidden, cell, K, layer = "_l0") {
+  const of = part => weights[`${name}.${part}${layer}`];
+  const input = linear(of("weight_ih"), inputs, K, of("bias_ih"));
+  return lstmGates(input, linear(of("weight_hh"), hidden, K, of("bias_hh")), cell, K);
+}
+
+/** An LSTM over n inputs [n, e], from a state {hidden, cell} [d], by default zeros: states [n, d], and the last state.
+ *  A stop after every 32 words. back: from the last input to the first. */
+function* lstm(weights, name, inputs, n, start = null, back = false) {
+  const of = part => weights[`${name}.${part}_l0`], d = of("weight_hh").shape[1], e = inputs.length / n;
+  const states = new Float32Array(n * d);
+  let last = start ?? { hidden: new Float32Array(d), cell: new Float32Array(d) };
+  for (let from = 0; from < n; from += 32) {
+    const to = Math.min(n, from + 32), first = back ? n - to : from;
+    const projected = linear(of("weight_ih"), inputs.subarray(first * e, (first + to - from) * e), to - from, of("bias_ih"));
+    for (let t = from; t < to; t++) {
+      const i = back ? n - 1 - t : t;
+      const before = linear(of("weight_hh"), last.hidden, 1, of("bias_hh"));
+      last = lstmGates(row(projected, 4 * d, i - first), before, last.cell, 1);
+      states.set(last.hidden, i * d);
+    }
+    yield first;
+  }
+  return { states, last };
+}
+
+/** Two states {hidden, cell} as one. */
+const besideStates = (left, right) =>
+  ({ hidden: beside(left.hidden, right.hidden, 1), cell: beside(left.cell, right.cell, 1) });
+
+/** What a generator with stops makes, without the stops. */
+function drained(generator) {
+  for (;;) {
+    const { value, done } = generator.next();
+    if (done) return value;
+  }
+}
+
+const meanSize = numbers => numbers.reduce((sum, x) => sum + Math.abs(x), 0) / numbers.length;
+
+// ------------------------------------------------------------------------------------------------------- attention
+
+/** v tanh(k_i + q (+ w c_i)) of one query [A] and n keys [n, A], into out from `at` on. w, c: of coverage (17). */
+function additiveScores(query, keys, n, v, out, at = 0, w = null, coverage = null) {
+  const A = query.length, q = Float64Array.from(query), weight = Float64Array.from(v);
+  const slope = w ? Float64Array.from(w) : new Float64Array(A);
+  for (let i = 0, k = 0; i < n; i++) {
+    const c = coverage ? coverage[i] : 0;
+    let score = 0;
+    for (let j = 0; j < A; j++, k++) score += weight[j] * tanh(keys[k] + q[j] + slope[j] * c);
+    out[at + i] = score;
+  }
+  return out;
+}
+
+/** Luong's attention (`lib.layers.attention.Attention`): a score of "concat", "general" or "dot". */
+class Attention {
+  constructor(weights, name, score) {
+    this.score = score;
+    this.query = weights[`${name}.query.weight`];
+    this.key = weights[`${name}.key.weight`];
+    this.v = weights[`${name}.v.weight`]?.data;
+  }
+
+  /** Projected keys [n, A] of keys [n, d]: made once. */
+  keys(values, n) { return this.score === "dot" ? values : linear(this.key, values, n); }
+
+  queries(rows, K) { return this.score === "concat" ? linear(this.query, rows, K) : rows; }
+
+  /** Weights [n] of one projected query over n projected keys. */
+  weights(query, keys, n) {
+    const scores = new Float64Array(n), A = query.length;
+    if (this.score === "concat") additiveScores(query, keys, n, this.v, scores);
+    else for (let i = 0; i < n; i++) for (let j = 0; j < A; j++) scores[i] += query[j] * keys[i * A + j];
+    return softmax(scores);
+  }
+}
+
+/** Attention with coverage, (16) and (17) (`lib.layers.coverage.CoverageAttention`). */
+class CoverageAttention {
+  constructor(weights, name) {
+    this.query = weights[`${name}.query.weight`];
+    this.key = weights[`${name}.key.weight`];
+    this.v = weights[`${name}.v`].data;
+    this.w = weights[`${name}.coverage`].data;
+  }
+
+  keys(values, n) { return linear(this.key, values, n); }
+
+  queries(rows, K) { return linear(this.query, rows, K); }
+
+  /** Weights [n] of one projected query; covered: whether coverage has its weight. */
+  weights(query, keys, n, coverage, covered = true) {
+    const scores = additiveScores(query, keys, n, this.v, new Float64Array(n), 0, covered ? this.w : null, coverage);
+    return softmax(scores);
+  }
+}
+
+/** The sum of rows [n, d] by weights [n]: [d]. */
+function weightedSum(weights, rows, d) {
+  const out = new Float64Array(d), n = weights.length, weight = new Float64Array(n + 3);  // four rows at a time
+  weight.set(weights);
+  for (let i = 0; i < n; i += 4) {
+    const a = i * d, b = i + 1 < n ? a + d : a, c = i + 2 < n ? b + d : a, e = i + 3 < n ? c + d : a;
+    const [v, w, x, y] = [weight[i], weight[i + 1], weight[i + 2], weight[i + 3]];
+    for (let j = 0; j < d; j++) out[j] += v * rows[a + j] + w * rows[b + j] + x * rows[c + j] + y * rows[e + j];
+  }
+  return Float32Array.from(out);
+}
+
+// ---------------------------------------------------------------------------------------------- generate or copy
+
+/** The generate-or-copy distribution, (13) to (15) (`lib.layers.pointer.PointerGenerator`). */
+class PointerGenerator {
+  constructor(weights, name) {
+    for (const part of ["bottleneck", "switch", "vocabulary"]) {
+      this[part] = weights[`${name}.${part}.weight`];
+      this[`${part}Bias`] = weights[`${name}.${part}.bias`];
+    }
+    this.size = this.vocabulary.shape[0];
+  }
+
+  /** Features [K, F] of P_g and the switch p [K], of states, contexts and embedded words [K, .]. */
+  read(states, contexts, embedded, K) {
+    const features = linear(this.bottleneck, beside(states, contexts, K), K, this.bottleneckBias);
+    const all = beside(beside(contexts, states, K), embedded, K);
+    return { features, generate: Array.from(linear(this.switch, all, K, this.switchBias), sigmoid) };
+  }
+
+  /** P_g [K, V] of features [K, F]. */
+  generated(features, K) {
+    const p = linear(this.vocabulary, features, K, this.vocabularyBias);
+    for (let k = 0; k < K; k++) softmax(p, k * this.size, (k + 1) * this.size);
+    return p;
+  }
+
+  /** P [V + extra] of each output {generate, gamma}, which gets its `shown` words of the largest P_g, P_c and P. */
+  distributions(outputs, features, document, shown = 0) {
+    const generated = this.generated(features, outputs.length);
+    return outputs.map((output, k) => {
+      const own = row(generated, this.size, k), { generate, gamma } = output;
+      const p = mixed(own, generate, gamma, document.source, document.extra);
+      if (shown) output.best = bestWords(own, gamma, p, document.source, shown);
+      return p;
+    });
+  }
+}
+
+/** {generated, copied, mixed}: `shown` pairs [id, P] each, of P_g [V], of copies by their weights [N], and of P. */
+function bestWords(generated, weights, p, source, shown) {
+  const copied = new Map();
+  source.forEach((id, i) => copied.set(id, (copied.get(id) ?? 0) + weights[i]));
+  const copies = [...copied].sort((a, b) => b[1] - a[1]).slice(0, shown);
+  const pairs = numbers => largest(numbers, shown).map(id => [id, numbers[id]]);
+  return { generated: pairs(generated), copied: copies, mixed: pairs(p) };
+}
+
+/** P [V + extra], (14) and (15): P_g [V] by the switch, and the weights of copies [N] at the words `source` [N]. */
+function mixed(generated, generate, copies, source, extra) {
+  const p = new Float64Array(generated.length + extra);
+  for (let i = 0; i < generated.length; i++) p[i] = generate * generated[i];
+  for (let i = 0; i < source.length; i++) p[source[i]] += (1 - generate) * copies[i];
+  return p;
+}
+
+/** Places of the k largest numbers above 0, the largest first; of equal ones the first. */
+function largest(numbers, k) {
+  const places = [];
+  let least = 0;
+  for (let i = 0; i < numbers.length; i++) {
+    const x = numbers[i];
+    if (!(x > least)) continue;
+    let at = places.length;
+    while (at > 0 && numbers[places[at - 1]] < x) at--;
+    places.splice(at, 0, i);
+    if (places.length > k) places.pop();
+    if (places.length === k) least = numbers[places[k - 1]];
+  }
+  return places;
+}
+
+// ---------------------------------------------------------------------------------------------------------- weights
+
+/** Weights by name, {data, shape}, as `companion.live.page.packed` wrote them. */
+async function unpacked({ shapes, bits, data }) {
+  const letters = atob(data), zipped = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i++) zipped[i] = letters.charCodeAt(i);
+  const stream = new Blob([zipped]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const planes = new Uint8Array(await new Response(stream).arrayBuffer()), n = planes.length / (bits / 8);
+  const all = bits === 16 ? fromHalves(planes, n) : fromSingles(planes, n), weights = {};
+  let at = 0;
+  for (const [name, shape] of Object.entries(shapes)) {
+    const count = shape.reduce((a, b) => a * b, 1);
+    weights[name] = { data: all.subarray(at, at += count), shape };
+  }
+  return weights;
+}
+
+/** n numbers of 16 bits; the first bytes of all stand before the second ones. */
+function fromHalves(planes, n) {
+  const out = new Float32Array(n), bits = new Uint32Array(out.buffer);
+  for (let i = 0; i < n; i++) {
+    const high = planes[n + i], fraction = (high & 3) << 8 | planes[i], exponent = high >> 2 & 31;
+    if (exponent) bits[i] = (high & 128) << 24 | exponent + 112 << 23 | fraction << 13;
+    else out[i] = (high & 128 ? -fraction : fraction) * 2 ** -24;
+  }
+  return out;
+}
+
+function fromSingles(planes, n) {
+  const out = new Float32Array(n), bits = new Uint32Array(out.buffer);
+  for (let i = 0; i < n; i++)
+    bits[i] = planes[i] | planes[n + i] << 8 | planes[2 * n + i] << 16 | planes[3 * n + i] << 24;
+  return out;
+}

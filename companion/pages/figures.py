@@ -1,0 +1,480 @@
+"""The plots of the pages, in one style, each saved with all that it was drawn from.
+
+    python -m companion.pages.figures            # draw every figure in figures/ again, from its numbers
+    python -m companion.pages.figures FOLDER
+
+A figure NAME.png has a NAME.json beside it: the name of a function of this file, and its arguments.
+"""
+
+import io
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib.cm
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from lib.system.command_line import command_parser, plain_errors
+from lib.system.errors import InputError
+from lib.system.files import project_root, read_numbers, write_whole
+
+SIZE = 10  # of all letters
+MOST_CELLS = 1_000
+SHARP = 2  # pixels of a file for each that a browser shows
+STYLE = {
+    "figure.dpi": 96,  # CSS pixels an inch
+    "savefig.dpi": SHARP * 96,
+    "font.size": SIZE,
+    **dict.fromkeys(("axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), SIZE),
+    "legend.fontsize": SIZE,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.constrained_layout.use": True,
+}
+
+
+def use_style() -> None:
+    plt.rcParams.update(STYLE)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+Cell = tuple[int, int, int, int, str]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure as it is shown.
+
+    picture: PNG, of twice the pixels that it is shown with.
+    cells: of its heat maps: left, top, width and height in thousandths of the figure, and what a reader is told of
+        one, the names of its row and column, and its value; none where there are more than `MOST_CELLS`.
+    """
+
+    picture: bytes
+    cells: Sequence[Cell]
+
+
+def draw(plot: Callable[..., Figure], name: str, folder: str | Path, caption: str = "", **data) -> Drawn:
+    """Draw a figure from `data`, rounded to four digits, and write NAME.png and NAME.json.
+
+    Args:
+        plot: a function of this file.
+        caption: saved in the JSON file; the picture has none.
+        data: its arguments, in what JSON can hold, or tensors and arrays.
+    """
+    data = rounded(data)
+    content = json.dumps({"plot": plot.__name__, "caption": caption, **data}, ensure_ascii=False) + "\n"
+    drawn = finished(plot(**data))
+    # numbers first: a picture without them is taken for another's (`check_replaces`)
+    write_whole(Path(folder) / f"{name}.json", content)
+    write_whole(Path(folder) / f"{name}.png", drawn.picture)
+    return drawn
+
+
+def redraw(folder: str | Path) -> list[str]:
+    """Draw every figure of a folder from its numbers alone. Returns their names.
+
+    Raises OSError where there is no such folder, and ValueError for a file that is no JSON object or a plot that is
+    not in this file.
+    """
+    use_style()
+    drawn = []
+    for path in sorted(path for path in Path(folder).iterdir() if path.suffix == ".json"):
+        data = read_numbers(path, "figure or table", needed=())
+        if "plot" not in data:  # a table
+            continue
+        if data["plot"] not in PLOTS:
+            raise InputError(
+                f"{path}: no plot {data['plot']!r} in companion.pages.figures; there are {', '.join(PLOTS)}"
+            )
+        data.pop("caption", "")
+        write_whole(path.with_suffix(".png"), finished(PLOTS[data.pop("plot")](**data)).picture)
+        drawn.append(path.stem)
+    return drawn
+
+
+def finished(figure: Figure) -> Drawn:
+    """A figure as it is shown, and closed."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", metadata={"Software": None})
+    plt.close(figure)
+    maps = [(ax, np.asarray(image.get_array())) for ax in figure.axes for image in ax.images]
+    few = sum(values.size for _, values in maps) <= MOST_CELLS
+    return Drawn(buffer.getvalue(), [cell for ax, values in maps for cell in _cells(ax, values)] if few else ())
+
+
+def _cells(ax: Axes, values: np.ndarray) -> Iterator[Cell]:
+    to_figure = ax.transData + ax.figure.transFigure.inverted()
+    rows, columns = (_names(axis, count) for axis, count in zip((ax.yaxis, ax.xaxis), values.shape))
+    for (i, j), value in np.ndenumerate(values):
+        (left, top), (right, bottom) = to_figure.transform([(j - 0.5, i - 0.5), (j + 0.5, i + 0.5)])
+        edges = (round(1000 * share) for share in (left, 1 - top, right - left, top - bottom))
+        yield *edges, f"{rows[i]}, {columns[j]}: {value:.3g}"
+
+
+def _names(axis: Axis, count: int) -> list[str]:
+    """Of a heat map's rows or columns; a number, from 1, where there is no name."""
+    named = {round(place): label.get_text() for place, label in zip(axis.get_ticklocs(), axis.get_ticklabels())}
+    return [named.get(n) or str(n + 1) for n in range(count)]
+
+
+def rounded(value: Any) -> Any:
+    """Numbers with four digits, tensors and arrays as lists."""
+    if isinstance(value, dict):
+        return {str(k): rounded(v) for k, v in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [rounded(v) for v in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+# ----------------------------------------------------------------------------------------------------- the plots
+
+PALEST = (
+    0.2  # a colour bar goes at least this far: smaller differences of weights are pale, not stretched to the darkest
+)
+NUMBER = {"ha": "center", "va": "center", "fontsize": SIZE - 2}
+
+
+def attention_maps(
+    panels: list[dict], rows: str, columns: str, across: int = 2, top: float = 0.0, size: float = 4.6,
+    label: str = "weight",
+) -> Figure:  # fmt: skip
+    """Several attention maps, axes numbered from 1; each panel is {"title", "weights"} and perhaps "marked" columns
+    and a name of its own for the "columns".
+
+    Args:
+        top: weights [rows, columns] are shades from 0 to this, with one colour bar; 0: each panel has its own.
+        size: inches of a panel's width.
+        label: what the shades are, at the colour bar.
+    """
+    down = -(-len(panels) // across)
+    height = 0.9 + 0.26 * max(len(p["weights"]) for p in panels)
+    figure, axes = plt.subplots(down, across, figsize=(size * across, height * down), squeeze=False)
+    for ax, panel in zip(axes.flat, panels):
+        named = panel.get("columns", columns)
+        highest = top or max(PALEST, np.asarray(panel["weights"]).max())
+        image = _attention_map(ax, panel["weights"], panel["title"], rows, named, panel.get("marked", ()), highest)
+        _number_columns(ax, np.shape(panel["weights"])[1], most=min(12, round(2.6 * size)))
+        if not top:
+            figure.colorbar(image, ax=ax, label=label, shrink=0.9)
+    if top:
+        figure.colorbar(image, ax=axes, label=label, shrink=0.9)
+    return figure
+
+
+def _attention_map(ax: Axes, weights, title: str, rows: str, columns: str, marked, top: float):
+    """Columns in `marked` get a triangle below."""
+    weights = np.asarray(weights)
+    image = ax.imshow(weights, cmap="Blues", vmin=0, vmax=top, aspect="auto", interpolation="nearest")
+    ax.set(title=title, xlabel=columns, ylabel=rows, yticks=range(len(weights)))
+    ax.set_yticklabels(map(str, range(1, len(weights) + 1)))
+    for column in marked:
+        ax.plot(column, len(weights) - 0.42, "^", color="tab:red", markersize=7, clip_on=False)
+    return image
+
+
+def _number_columns(ax: Axes, count: int, most: int) -> None:
+    """Number the columns from 1; at most so many have a number."""
+    step = max(1, -(-count // most))
+    ax.set_xticks(range(0, count, step), map(str, range(1, count + 1, step)))
+
+
+def loss_curves(metrics: list[dict], hours: float = 0.0, halved: Sequence[float] = ()) -> Figure:
+    """Every loss term over the steps, training as a line and validation, where it has the term, as points. A term
+    that falls to less than a hundredth has a logarithmic axis.
+
+    hours: that all steps took, to be shown in place of them.
+    halved: steps after which the learning rate is halved, dotted lines.
+    """
+    last = metrics[-1]["step"]
+    unit, time = ("hours", hours) if hours >= 1 else ("minutes", 60 * hours)
+    label, pace = (f"{unit} ({last:,} steps)", time / last) if hours else ("step", 1)
+    terms = loss_terms(metrics)
+    figure, axes = plt.subplots(1, len(terms), figsize=(max(4.4, 3.4 * len(terms)), 2.6), squeeze=False)
+    for ax, (term, splits) in zip(axes.flat, terms.items()):
+        for split, (steps, values) in splits.items():
+            style = "-" if split == "train" else "o--"
+            ax.plot([pace * step for step in steps], values, style, label=split, markersize=4)
+        for step in halved:
+            ax.axvline(pace * step, color="0.6", linestyle=":", linewidth=1)
+        ax.set(title=term, xlabel=label)
+        every = [value for _, values in splits.values() for value in values]
+        if 0 < 100 * min(every) < max(every):
+            ax.set_yscale("log")
+        elif ax.get_ylim()[0] < 0.2 * ax.get_ylim()[1]:  # nothing is lost when the axis begins at 0
+            ax.set_ylim(bottom=0)
+    axes[0, 0].legend(frameon=False)
+    return figure
+
+
+def loss_terms(metrics: list[dict]) -> dict[str, dict[str, tuple[list, list]]]:
+    """{term: {split: (steps, values)}} of a run's losses, without the weighted sum of all."""
+    terms = {}
+    for term in [k for k in metrics[0] if k not in ("step", "split", "seconds", "loss")]:
+        by_split = {split: [m for m in metrics if m["split"] == split and term in m] for split in ("train", "val")}
+        terms[term] = {
+            s: ([m["step"] for m in logged], [m[term] for m in logged]) for s, logged in by_split.items() if logged
+        }
+    return terms
+
+
+def lines(panels: list[dict], width: float = 5.0) -> Figure:
+    """Lines side by side; each panel is {"series": {name: [x, y]}, "xlabel", "ylabel"} and perhaps "xscale",
+    "yscale", "dashed" names, "ticks" of x, "zero": whether y begins there, and "spread": {name: [low, high]}, what
+    repeated measurements gave at each x."""
+    figure, axes = plt.subplots(1, len(panels), figsize=(width * len(panels), 3.1), squeeze=False)
+    for ax, panel in zip(axes.flat, panels):
+        for name, (x, y) in panel["series"].items():
+            (line,) = ax.plot(x, y, "o--" if name in panel.get("dashed", ()) else "o-", label=name)
+            if name in panel.get("spread", {}):
+                low, high = panel["spread"][name]
+                ax.vlines(x, low, high, color=line.get_color(), linewidth=5, alpha=0.35)
+        ax.set(xlabel=panel["xlabel"], ylabel=panel["ylabel"])
+        ax.set(xscale=panel.get("xscale", "linear"), yscale=panel.get("yscale", "linear"))
+        if panel.get("zero"):
+            ax.set_ylim(bottom=0)
+        if "ticks" in panel:
+            ax.set_xticks(panel["ticks"])
+    axes[0, 0].legend(frameon=False)
+    return figure
+
+
+LETTER = 0.602 * SIZE / 72  # inches of a letter of the monospaced font
+
+
+def shaded_words(panels: list[dict], label: str, across: int = 84) -> Figure:
+    """Texts whose words have shades, from the least weight of all to the largest; each panel is {"title", "words",
+    "weights"}. across: letters of a line."""
+    every = [weight for panel in panels for weight in panel["weights"]]
+    shade = matplotlib.cm.ScalarMappable(Normalize(min(every), max(every)), "Blues")
+    texts, row = [], 0.0
+    for panel in panels:
+        texts.append((row, 0, panel["title"], "none"))
+        column, row = 0, row + 1.3
+        for word, weight in zip(panel["words"], panel["weights"]):
+            if column and column + len(word) > across:
+                column, row = 0, row + 1.3
+            texts.append((row, column, word, shade.to_rgba(weight)))
+            column += len(word) + 1
+        row += 2
+    width, height = across * LETTER, 0.19 * row
+    figure = plt.figure(figsize=(width + 1.2, height), layout="none")
+    ax = figure.add_axes((0.1 / (width + 1.2), 0, width / (width + 1.2), 1))
+    ax.set(xlim=(0, across), ylim=(row - 1, -1))
+    ax.axis("off")
+    for row, column, word, colour in texts:
+        dark = colour != "none" and sum(colour[:3]) < 1.65
+        ax.text(
+            column, row, word, family="monospace", weight="bold" if colour == "none" else "normal", va="center",
+            color="white" if dark else "black", bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.5},
+        )  # fmt: skip
+    bar = figure.add_axes(((width + 0.4) / (width + 1.2), 0.15, 0.12 / (width + 1.2), 0.7))
+    figure.colorbar(shade, cax=bar, label=label)
+    return figure
+
+
+def word_maps(
+    panels: list[dict], across: int = 0, top: float = 0.0, label: str = "weight", zeros: bool = False
+) -> Figure:
+    """Small matrices with a name at every row and column; each panel is {"title", "values" [rows, columns], "rows",
+    "columns"}, the last two lists of names, and perhaps "xlabel" and "ylabel".
+
+    Args:
+        across: panels side by side; 0: all.
+        top: shades from 0 to this, with one colour bar that has the `label`; 0: each panel has its own shades, and
+            numbers inside.
+        zeros: a number that is 0 is written too; otherwise its cell stays empty, as outside a window.
+    """
+    across = across or len(panels)
+    down, shapes = -(-len(panels) // across), [np.shape(panel["values"]) for panel in panels]
+    step = 0.26 if top else 0.42
+    widths = [max(1.1 + step * n, 0.8 + 0.09 * len(panel["title"])) for panel, (_, n) in zip(panels, shapes)]
+    widths = [max(widths[column::across]) for column in range(across)]
+    size = (sum(widths) + (1 if top else 0), down * (1.5 + 0.28 * max(rows for rows, _ in shapes)))
+    figure, axes = plt.subplots(down, across, figsize=size, squeeze=False, gridspec_kw={"width_ratios": widths})
+    for ax, panel in zip(axes.flat, panels):
+        image = _word_map(ax, np.asarray(panel["values"]), top, zeros)
+        ax.set_xticks(range(len(panel["columns"])), panel["columns"], rotation=90)
+        ax.set_yticks(range(len(panel["rows"])), panel["rows"])
+        ax.set(title=panel["title"], xlabel=panel.get("xlabel", ""), ylabel=panel.get("ylabel", ""))
+    if top:
+        figure.colorbar(image, ax=axes, label=label, fraction=0.06)
+    return figure
+
+
+def _word_map(ax: Axes, values: np.ndarray, top: float, zeros: bool):
+    largest, signed = top or np.abs(values).max(), values.min() < 0
+    colours = {"cmap": "RdBu", "vmin": -largest} if signed else {"cmap": "Blues", "vmin": 0}
+    image = ax.imshow(values, **colours, vmax=largest, aspect="auto", interpolation="nearest")
+    for (i, j), value in np.ndenumerate([] if top else values):
+        number = f"{value:.2f}".replace("0.", ".") if value or zeros else ""
+        ax.text(j, i, number, color="white" if abs(value) > 0.6 * largest else "black", **NUMBER)
+    return image
+
+
+def maximum_attention(
+    places: list[int], weights: list[float], windows: list[int], words: int, window: int, stride: int
+) -> Figure:
+    """The source word with the largest weight for every word that was written, and in grey the window it was in.
+
+    places, weights, windows: of each word written; `windows` are numbers of windows of `window` words, `stride`
+    apart.
+    """
+    figure, ax = plt.subplots(figsize=(7, 3.6))
+    steps = range(1, len(places) + 1)  # words and steps are counted from 1, as on the pages
+    for t, w in zip(steps, windows):
+        ax.barh(t, min(window, words - w * stride), left=float(w * stride) + 0.5, height=1, color="0.9")
+    points = ax.scatter(
+        [place + 1 for place in places], steps, c=weights, cmap="Blues", s=14, vmin=0, vmax=1,
+        edgecolors="tab:blue", linewidths=0.4,
+    )  # fmt: skip
+    ax.set(xlabel="word of the source", ylabel="word of the summary")
+    ax.set(xlim=(0.5, words + 0.5), ylim=(len(places) + 0.5, 0.5))
+    figure.colorbar(points, ax=ax, label="weight")
+    return figure
+
+
+def interval_bars(series: dict[str, dict[str, list[float]]], xlabel: str) -> Figure:
+    """Means with their intervals, {series: {row: [mean, low, high]}}: a colour for each series, the first row on top,
+    and beside each other in a row what several series have there."""
+    rows = list(dict.fromkeys(name for named in series.values() for name in named))
+    figure, ax = plt.subplots(figsize=(8, 1.1 + 0.42 * len(rows)))
+    having = {name: [label for label, named in series.items() if name in named] for name in rows}
+    for label, named in series.items():
+        means, low, high = np.array(list(named.values())).T
+        beside = [having[name].index(label) - (len(having[name]) - 1) / 2 for name in named]
+        places = [rows.index(name) + 0.3 * offset for name, offset in zip(named, beside)]
+        ax.errorbar(means, places, xerr=[means - low, high - means], fmt="o", markersize=5, capsize=3, label=label)
+    ax.set(xlabel=xlabel, yticks=range(len(rows)), ylim=(len(rows) - 0.5, -0.5))
+    ax.set_yticklabels(rows)
+    ax.grid(axis="x", color="0.9")
+    ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(series))
+    return figure
+
+
+def histograms(panels: list[dict]) -> Figure:
+    """Outlines of histograms side by side; each panel is {"edges", "counts": {name: of each bin}, "xlabel"} and
+    perhaps "mark", where a line stands."""
+    figure, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 3.1), squeeze=False)
+    for ax, panel in zip(axes.flat, panels):
+        for name, counts in panel["counts"].items():
+            ax.stairs(counts, panel["edges"], label=name, fill=True, alpha=0.45)
+        if "mark" in panel:
+            ax.axvline(panel["mark"], color="black", linewidth=0.8)
+        ax.set(xlabel=panel["xlabel"])
+        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(0, 1.22), ncols=2)
+    axes[0, 0].set_ylabel("resamples")
+    return figure
+
+
+def dot_plots(panels: list[dict], unit: str) -> Figure:
+    """Two places of a text that are equal as a dot; each panel is {"title", "pairs", "length"}: [first, second] from
+    1 on, in a text of `length` units."""
+    figure, axes = plt.subplots(1, len(panels), figsize=(4.2 * len(panels), 4), squeeze=False)
+    for ax, panel in zip(axes.flat, panels):
+        ax.plot([1, panel["length"]], [1, panel["length"]], color="0.8", linewidth=0.8)
+        ax.plot(*zip(*panel["pairs"]), ".", color="tab:blue", markersize=3) if panel["pairs"] else None
+        ax.set(title=panel["title"], xlabel=unit, xlim=(0, panel["length"] + 1), ylim=(panel["length"] + 1, 0))
+        ax.set_aspect("equal")
+    axes[0, 0].set_ylabel(f"same {unit}")
+    return figure
+
+
+CHOSEN, PALE = "#cfe3f2", "#909090"  # the fill of what is chosen; the lines and letters of what is not
+
+
+def beam_tree(columns: list[list[dict]], steps: str = "step") -> Figure:
+    """Hypotheses of a beam search, a column for each step, the first one for the empty hypothesis.
+
+    columns: of nodes {"word", "value"}, with "parent", the place of the node before it in its column, and "beam":
+        whether the search goes on with it, which is drawn dark.
+    """
+    rows = _tree_rows(columns)
+    size = 2.0 * len(columns), 0.5 + 0.55 * max(map(max, rows))
+    figure, ax = plt.subplots(figsize=(size[0], size[1] + 0.7))
+    for x, column in enumerate(columns):
+        for node, y in zip(column, rows[x], strict=True):
+            dark = node["beam"]
+            if x:
+                ends = [x - 1, x], [rows[x - 1][node["parent"]], y]
+                ax.plot(*ends, color="tab:blue" if dark else PALE, linewidth=2 if dark else 0.8, zorder=1)
+            look = {"boxstyle": "round", "facecolor": CHOSEN if dark else "white"}
+            look |= {"edgecolor": "tab:blue" if dark else PALE, "linestyle": "solid" if dark else "dashed"}
+            text = f"{node['word']}  {node['value']:.2f}"
+            ax.text(x, y, text, ha="center", va="center", bbox=look, color="black" if dark else "#5f5f5f", zorder=2)
+    ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(max(map(max, rows)) + 0.6, -0.6), xlabel=steps, yticks=[])
+    ax.set_xticks(range(len(columns)))
+    ax.spines["left"].set_visible(False)
+    return figure
+
+
+def _tree_rows(columns: list[list[dict]]) -> list[list[float]]:
+    """Row of each node: a leaf has the next free one, another node stands in the middle of what follows from it."""
+    rows, free = [[0.0] * len(column) for column in columns], itertools.count()
+
+    def place(x: int, n: int) -> float:
+        following = columns[x + 1] if x + 1 < len(columns) else []
+        below = [place(x + 1, m) for m, node in enumerate(following) if node["parent"] == n]
+        rows[x][n] = float((below[0] + below[-1]) / 2 if below else next(free))
+        return rows[x][n]
+
+    for n in range(len(columns[0])):
+        place(0, n)
+    return rows
+
+
+def number_grid(
+    values: list[list[int]], rows: list[str], columns: list[str], path: list[list[int]], hits: list[list[int]],
+    xlabel: str, ylabel: str,
+) -> Figure:  # fmt: skip
+    """Whole numbers in a grid with a name at every row and column; cells of a path through it are shaded, and hits
+    among them dark. path, hits: [row, column] from 0 on."""
+    figure, ax = plt.subplots(figsize=(1.4 + 0.62 * len(columns), 1.0 + 0.4 * len(rows)))
+    shades = np.zeros((len(rows), len(columns)))
+    for cells, shade in ((path, 0.25), (hits, 0.8)):
+        for i, j in cells:
+            shades[i, j] = shade
+    ax.imshow(shades, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    for (i, j), shade in np.ndenumerate(shades):
+        ax.text(j, i, str(values[i][j]), color="white" if shade > 0.5 else "black", ha="center", va="center")
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    return figure
+
+
+PLOTS = {
+    plot.__name__: plot
+    for plot in (
+        attention_maps, loss_curves, lines, shaded_words, word_maps, maximum_attention,
+        interval_bars, histograms, dot_plots, beam_tree, number_grid,
+    )
+}  # fmt: skip
+
+
+def drawing_command(
+    name: str, docstring: str | None, draw: Callable[[Path], Iterable[str]], arguments: list[str] | None
+) -> None:
+    """Run a command that draws files into a folder, by default `figures`, and prints their names."""
+    parser = command_parser(name, docstring)
+    parser.add_argument("folder", nargs="?", default=project_root() / "figures", type=Path, help="or figures/")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        print(*draw(args.folder), sep="\n")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    drawing_command("companion.pages.figures", __doc__, redraw, arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Tables of what commands measured and the project keeps in `figures`: small models on made-up tasks over several
+seeds, and the windowed run on papers."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from companion.tasks.task import by_row
+from lib.system.files import project_root, read_numbers
+
+
+def task_results(name: str) -> dict[str, dict[str, list]]:
+    """The committed results of a task, `by_row`."""
+    path = project_root() / "figures" / f"task_{name}.json"
+    return by_row(read_numbers(path, "results of a task", ("task", "results"))["results"])
+
+
+def task_table(name: str, columns: Mapping[str, str], rows: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """Results of `companion.solve NAME`: the mean over seeds of each measure, with the least and the largest where they
+    differ. columns, rows: {name in the table: measure or row}; by default all rows. Nothing where a row does not have
+    a measure."""
+    table = task_results(name)
+    cells = {
+        label: {column: over_seeds(table[row].get(measure, [])) for column, measure in columns.items()}
+        for label, row in (rows or dict(zip(table, table))).items()
+        if row in table
+    }
+    return pd.DataFrame.from_dict(cells, orient="index")
+
+
+def over_seeds(values: Sequence[float]) -> str:
+    """The mean, and the least and the largest where they differ."""
+    if not len(values):
+        return ""
+    mean, low, high = (f"{f(values):.2f}" for f in (np.mean, np.min, np.max))
+    return mean if low == high else f"{mean} [{low}, {high}]"
+
+
+def lost_table(runs: Mapping[str, str], changes: Mapping[str, str]) -> pd.DataFrame:
+    """What references lose in shipped models that are changed (`lib.intervene`): nats a piece or word, with an
+    interval over documents. Nothing where a model has no such change.
+
+    Args:
+        runs: the NAME of figures/interventions_NAME.json by the name of its column.
+        changes: as `lib.intervene` names them, by the names of their rows.
+    """
+    columns = {}
+    for column, name in runs.items():
+        path = project_root() / "figures" / f"interventions_{name}.json"
+        measured = {row["change"]: row for row in read_numbers(path, "interventions", ("changes",))["changes"]}
+        columns[column] = {row: _loss(measured[change]) for row, change in changes.items() if change in measured}
+    return pd.DataFrame(columns, index=list(changes)).fillna("")
+
+
+def _loss(row: Mapping[str, float]) -> str:
+    mean, low, high = (f"{-row[key]:.3f}".replace("-0.000", "0.000") for key in ("difference", "high", "low"))
+    return f"{mean} [{low}, {high}]"
+
+
+def of_papers(part: str) -> dict[str, dict]:
+    """A part of what `companion.studies.windows` measured on papers."""
+    return read_numbers(project_root() / "figures" / "windowed_papers.json", "how papers are read", [part])[part]
+
+
+def papers_table(part: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Those rows of `of_papers` that have the columns."""
+    rows = {name: row for name, row in of_papers(part).items() if isinstance(row, dict) and {*columns} <= {*row}}
+    return pd.DataFrame.from_dict(
+        {name: {column: row[column] for column in columns} for name, row in rows.items()}, orient="index"
+    )

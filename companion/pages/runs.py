@@ -1,0 +1,128 @@
+"""The runs of a page: trained, opened and described; and small models and measurements."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pandas as pd
+from torch import nn
+
+from companion.pages.figures import loss_curves
+from companion.pages.shown import PageFigures, Passages, ShownFigure
+from lib.data.catalogue import IN_BOTH
+from lib.data.corpora import Corpus, unseen
+from lib.data.documents import Document
+from lib.data.prepared import PreparedCorpus, code_of
+from lib.decoding.run import Run
+from lib.papers import open_run
+from lib.papers.paper import Setup
+from lib.system.files import project_root, trained_folder, work_folder
+from lib.system.fingerprints import digest
+from lib.training.folder import determining, run_config
+from lib.training.loop import evaluate_loss, train
+
+
+def unseen_papers(corpus: Corpus, most: int | None = None) -> list[Document]:
+    """The first test documents of a corpus, without those that kept runs have learned from."""
+    return unseen(corpus, "test", [other for _, other in IN_BOTH], most, tell=False)
+
+
+def train_or_load(
+    setup: Setup, model: nn.Module, corpus: PreparedCorpus, output: str = "", progress: bool = False
+) -> Run:
+    """Train as `python -m lib.train` does, or load the result if it is there: the same configuration, data and code.
+
+    The run is saved in `output`, or in a folder of the `work_folder` named after all that determines it.
+    """
+    code = code_of(train, type(model))
+    made_of = digest([determining(run_config(setup.recipe, model, corpus, setup.train)), code])
+    folder = output or work_folder() / f"{setup.paper.name}-{made_of}"
+    return train(setup.recipe, model, corpus, setup.train, folder, resume=True, progress=progress)
+
+
+def run_for_page(
+    setup: Setup, corpus: Corpus, kept: bool, output: str = "", progress: bool = False
+) -> tuple[Run, str]:
+    """A run to show, its best weights loaded, and a sentence on where it comes from: the shipped one if `kept`,
+    otherwise one that is trained on the corpus here."""
+    if kept:
+        run = open_run(trained_folder(setup.paper.name))
+        training, documents = run.config["train"], run.config["documents"]["train"]
+        return run, (
+            f"shipped with the project, trained on {documents:,} documents of {run.config['corpus']}, batches "
+            f"of {training['batch_size']}, {run.step:,} steps, {60 * run.hours:.0f} minutes on one core"
+        )
+    prepared = setup.prepare(corpus, progress=progress)
+    run = open_run(train_or_load(setup, setup.build(prepared), prepared, output, progress).folder)
+    return run, f"trained here, on {len(prepared['train']):,} documents, {run.step:,} steps; {prepared.report}"
+
+
+def run_facts(run: Run, origin: str) -> Passages:
+    """Facts of a run: its model's size, where it comes from (`run_for_page`), how it prepares a text."""
+    values = {field.name: getattr(run.options, field.name) for field in fields(run.options)}
+    options = ", ".join(f"{name} {value}" for name, value in values.items() if value != "")
+    size = f"{sum(p.numel() for p in run.model.parameters()):,} parameters, {len(run.vocabulary):,} symbols"
+    return Passages([("model", f"{run.config['variant']}: {size}"), ("run", origin), ("options", options)])
+
+
+def validation_losses(run: Run, rows: int = 8) -> pd.DataFrame:
+    """Losses on the validation documents, of about so many steps."""
+    losses = pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split").set_index("step")
+    if list(losses) == ["loss", "nll"]:  # the one is the other
+        losses = losses[["nll"]]
+    return losses.iloc[:: max(1, len(losses) // rows)].round(3)
+
+
+def loss_figure(figures: PageFigures, name: str, run: Run, is_shipped: bool) -> ShownFigure:
+    """The losses of a run, over its hours if it is shipped."""
+    losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics]
+    caption = (
+        f"Losses of {run.config['variant']} on {run.config['documents']['train']:,} training documents: of single "
+        "batches (line) and on all validation documents (points)."
+    )
+    if halved := _halvings(run):
+        caption += " At a dotted line the learning rate is halved."
+    hours = run.hours if is_shipped else 0.0
+    return figures.show(loss_curves, caption, name, metrics=losses, hours=hours, halved=halved)
+
+
+def _halvings(run: Run) -> list[float]:
+    """Steps after which the learning rate is halved, of a run that has done all its epochs."""
+    after, epochs = (run.config["train"][name] for name in ("halve_after", "epochs"))
+    if after is None or run.config["train"]["steps"] is not None:
+        return []
+    return [run.step * epoch / epochs for epoch in range(after, epochs)]
+
+
+def nll_by_text(run: Run, documents: Sequence[Document]) -> pd.Series:
+    """Mean -log P of a word (piece) of the references, given their own texts, and given each the text of the next
+    document: what the exchange costs is what a model takes from the text."""
+    following = [*documents[1:], *documents[:1]]
+    others = [
+        replace(document, title=other.title, sections=other.sections, section_names=other.section_names)
+        for document, other in zip(documents, following)
+    ]
+    encoded = {"its own": run.encode(documents), "the next one's": run.encode(others)}
+    nll = {name: evaluate_loss(run.model, split, 8, len(run.vocabulary))["nll"] for name, split in encoded.items()}
+    return pd.Series(nll, name="nll")
+
+
+def measured(folder: Path, name: str, *command: str, threads: int | None = None) -> dict[str, float]:
+    """Run `python -m COMMAND` in a process of its own; its `seconds` and its largest memory, `gb`.
+
+    Saved in NAME.json of `folder`: what was measured once is not done again. It may use as many `threads`. Raises
+    RuntimeError with what the command wrote when it fails.
+    """
+    path = folder / f"{name}.json"
+    if path.exists():
+        return json.loads(path.read_text(encoding="utf-8"))
+    environment = {**os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
+    whole = [sys.executable, "-m", "companion.pages.process_cost", str(path), *command]
+    run = subprocess.run(whole, cwd=project_root(), env=environment, capture_output=True, encoding="utf-8")
+    if run.returncode:
+        raise RuntimeError(f"python -m {' '.join(command)} failed:\n{run.stdout[-1000:]}{run.stderr[-2000:]}")
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,172 @@
+"""Steps of a decoder, one frame each: the text as dark as it is attended to, the most probable words, the switch, and
+what a model has besides (slots, a window, paragraphs)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from itertools import accumulate, groupby, pairwise
+from operator import itemgetter
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from companion.pages.frames import Frames
+from lib.layers.pointer import GenerateOrCopy, PointerOutput
+
+BLUE, ORANGE, GREY = "0, 102, 168", "#b8440a", "#5f6b76"
+WHITE = "background: #fff; color: #14181e"  # what a page draws stands on white in every theme, the rows of tables too
+PAPER = f"{WHITE}; max-width: 56rem"
+CELL = "padding: 0.2rem 0.6rem; text-align: left"  # a widget's table has no style of its own
+Best = Sequence[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a decoder does before it writes one word.
+
+    word: what it writes.
+    attention: a number from 0 to 1 for each word of the text [N].
+    best: the most probable words of each distribution, by its name (`best_words`).
+    switch: the probability of generating; None where a model has no switch.
+    view: the first word that the decoder sees, and the one after the last; None: the whole text.
+    slots: of a memory, how much of each is left and how much of the reading it gets.
+    """
+
+    word: str
+    attention: Sequence[float]
+    best: Mapping[str, Best] = field(default_factory=dict)
+    switch: float | None = None
+    view: tuple[int, int] | None = None
+    slots: Sequence[tuple[float, float]] = ()
+
+
+def best_words(probabilities: Tensor, words: Sequence[str], count: int = 3) -> Best:
+    """The most probable words of a distribution [V] with their probabilities, the largest first."""
+    values, ids = probabilities.detach().topk(count)
+    return [(words[int(i)], float(p)) for i, p in zip(ids, values)]
+
+
+@torch.no_grad()
+def pointer_steps(
+    pointer: GenerateOrCopy,
+    output: PointerOutput,
+    ids: Iterable[int],
+    words: Sequence[str],
+    names: Sequence[str] = ("P_g", "P_c", "P"),
+) -> list[Step]:
+    """The steps of a model that generates or copies, of what its decoder gives for one document.
+
+    Args:
+        ids: what is written [T].
+        words: one for each id, those that can only be copied after the vocabulary.
+        names: of the distributions by generating, by copying, and by both.
+    """
+    generated = pointer.vocabulary(output.features[0]).softmax(-1)
+    generated = F.pad(generated, (0, len(words) - generated.shape[1]))
+    copied = torch.zeros_like(generated).index_add(1, output.source[0], output.copy[0])
+    p = output.switch[0].sigmoid()[:, None]
+    parts = dict(zip(names, (generated, copied, p * generated + (1 - p) * copied)))
+    return [
+        Step(
+            words[word],
+            output.copy[0, t].tolist(),
+            {name: best_words(P[t], words) for name, P in parts.items()},
+            p[t].item(),
+        )
+        for t, word in enumerate(ids)
+    ]
+
+
+def decoding_frames(
+    text: Sequence[Sequence[str]],
+    steps: Sequence[Step],
+    names: Sequence[str] = (),
+    beside: Mapping[str, Sequence[str]] | None = None,
+    first: int = 1,
+) -> Frames:
+    """A frame for each step, numbered from 1.
+
+    Args:
+        text: its lines (sentences, paragraphs, or one), each a list of words.
+        names: one for each line; none without.
+        beside: words that others write at the same steps, by their names.
+        first: the step that is seen first, or the last one where there are fewer.
+    """
+    frames, own = {}, [step.word for step in steps]
+    for t, step in enumerate(steps):
+        parts = [
+            _shaded(text, names, step),
+            _written("written", own, t),
+            *(_written(name, words, t) for name, words in (beside or {}).items()),
+            _distributions(step),
+            _slots(step.slots),
+        ]
+        frames[(str(t + 1),)] = f'<div style="{PAPER}; padding: 0.3rem 0.6rem">{"".join(parts)}</div>'
+    return Frames({"step": [number for (number,) in frames]}, frames, (str(min(first, len(steps))),))
+
+
+def _written(name: str, words: Sequence[str], t: int) -> str:
+    """The words before a step, and its own in colour."""
+    before, now = " ".join(map(escape, words[:t])), "".join(map(escape, words[t : t + 1]))
+    return f'<p style="margin: 0.5rem 0">{escape(name)}: {before} <b style="color: {ORANGE}">{now}</b></p>'
+
+
+def _shaded(text: Sequence[Sequence[str]], names: Sequence[str], step: Step) -> str:
+    words = [word for line in text for word in line]
+    first, end = step.view or (0, len(words))
+    looks = [(weight, first <= j < end) for j, weight in enumerate(step.attention)]
+    pairs = list(zip(words, looks, strict=True))
+    lines = [_line(pairs[a:b], bool(step.view)) for a, b in pairwise(accumulate(map(len, text), initial=0))]
+    named = [f'<span style="color: {GREY}">{escape(name)}</span> ' for name in names] or [""] * len(lines)
+    return f'<div style="line-height: 1.8">{"<br>".join(map("".join, zip(named, lines, strict=True)))}</div>'
+
+
+def _line(pairs: Sequence[tuple[str, tuple[float, bool]]], framed: bool) -> str:
+    """Words of a line; neighbours that look the same are one piece."""
+    pieces = [(" ".join(word for word, _ in run), *look) for look, run in groupby(pairs, key=itemgetter(1))]
+    return " ".join(_word(words, weight, seen, framed) for words, weight, seen in pieces)
+
+
+def _word(word: str, weight: float, seen: bool, framed: bool) -> str:
+    if not seen:
+        return f'<span style="color: {GREY}">{escape(word)}</span>'
+    look = [f"background: rgba({BLUE}, {weight:.2f})"] if weight >= 0.005 else []
+    look += [f"color: {_ink(weight)}"] if weight > 0.5 else []
+    look += [f"border-bottom: 3px solid {ORANGE}"] if framed else []
+    return f'<span style="{"; ".join(look)}">{escape(word)}</span>' if look else escape(word)
+
+
+def _ink(weight: float) -> str:
+    """The colour of words on blue of so much weight: black or white, with a contrast of at least 4.5 (WCAG 1.4.3)."""
+    return "#fff" if weight >= 0.86 else "#000"
+
+
+def _distributions(step: Step) -> str:
+    rows = [
+        f'<tr style="{WHITE}"><td style="{CELL}">{escape(name)}</td>'
+        + "".join(f'<td style="{CELL}">{escape(word)} {probability:.2f}</td>' for word, probability in best)
+        + "</tr>"
+        for name, best in step.best.items()
+    ]
+    if step.switch is not None:
+        share = f"{step.switch:.2f}"
+        generates = f'<td colspan="3" style="{CELL}">{_bar(step.switch)} generates with {share}</td>'
+        rows.append(f'<tr style="{WHITE}"><td style="{CELL}">switch</td>{generates}</tr>')
+    return f'<table style="{PAPER}">{"".join(rows)}</table>' if rows else ""
+
+
+def _slots(slots: Sequence[tuple[float, float]]) -> str:
+    """Boxes as dark as what is left of a slot; below, how much it is read."""
+    boxes = "".join(
+        f'<td style="{CELL}; background: rgba({BLUE}, {left:.2f}); color: {_ink(left)}">'
+        f"slot {k + 1}: {left:.2f} left<br>{_bar(read, '4rem')} read {read:.2f}</td>"
+        for k, (left, read) in enumerate(slots)
+    )
+    return f'<table style="{PAPER}"><tr style="{WHITE}">{boxes}</tr></table>' if slots else ""
+
+
+def _bar(share: float, width: str = "8rem") -> str:
+    """A bar of which a share is filled."""
+    filled = f'<span style="display: block; height: 100%; width: {share:.0%}; background: {ORANGE}"></span>'
+    return f'<span style="display: inline-block; height: 0.7em; width: {width}; background: #ddd">{filled}</span>'

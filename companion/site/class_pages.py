@@ -1,0 +1,175 @@
+"""`python -m companion.site.class_pages FOLDER`: the exercises of each page as a notebook of its own, solutions and hidden
+tests inside, in the format and the folders of nbgrader: FOLDER/source/PAGE/PAGE.ipynb, and
+FOLDER/nbgrader_config.py, which stays as it is where there is one."""
+
+import argparse
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from lib.system.command_line import plain_errors
+from lib.system.errors import InputError
+from lib.system.files import project_root, write_whole
+
+# What a page says to its readers alone, and not to a class.
+FOR_READERS = re.compile(r"\s*Hints and solutions are folded\b.*?\(`teaching\.md`\)\.", re.DOTALL)
+UNWRITTEN = "    raise NotImplementedError"
+STUB = re.compile(rf"(?P<head>def (?P<name>\w+)\(.*?\):\n).*\n{UNWRITTEN}", re.DOTALL)
+CHECK = re.compile(r"check\((?P<number>\d+), (?P<name>\w+)\)")
+SOLUTION = re.compile(r"<summary>Solution</summary>\n\n```python\n(.*?)```", re.DOTALL)
+CONFIG = r"""# nbgrader's settings for this class. `make class` writes them where there are none: change them freely.
+c = get_config()  # noqa: F821
+
+# Checks and set-up cells that a student deleted are put back before grading.
+c.OverwriteCells.add_missing_cells = True
+
+# `nbgrader zip_collect`: how Moodle names what was handed in. Other systems need another expression.
+c.FileNameCollectorPlugin.named_regexp = (
+    r"(?P<last_name>.*?)_(?P<student_id>\d+)_assignsubmission_file_(?P<file_id>.+)"
+)
+"""
+
+
+def exercises_of(page: dict) -> list[dict]:
+    """The cells of a page from its heading "N. Exercises" up to the next heading of that level, without outputs. They
+    stand on nothing that comes before them. Raises ValueError when a page has no such heading."""
+    starts = [number for number, cell in enumerate(page["cells"]) if _heading(cell).endswith(". Exercises")]
+    if len(starts) != 1:
+        raise InputError(f"one heading 'N. Exercises' is needed, {len(starts)} found")
+    cells = page["cells"][starts[0] :]
+    end = next((number for number, cell in enumerate(cells) if number and _heading(cell)), len(cells))
+    return [cell | ({"outputs": [], "execution_count": None} if "outputs" in cell else {}) for cell in cells[:end]]
+
+
+def _heading(cell: dict) -> str:
+    """The heading of the first level that a cell begins with, or nothing."""
+    first = _text(cell).partition("\n")[0]
+    return first.removeprefix("# ") if cell["cell_type"] == "markdown" and first.startswith("# ") else ""
+
+
+def _text(cell: dict) -> str:
+    return "".join(cell["source"])
+
+
+def for_class(page: dict, name: str) -> dict:
+    """The exercises of a page, called `name`, as a notebook that stands by itself, with marks of nbgrader."""
+    title = next(filter(None, map(_heading, page["cells"])))
+    first, *others = exercises_of(page)
+    return {**page, "cells": [_opening(first, name, title), *_marked(others, name)]}
+
+
+def _opening(cell: dict, name: str, title: str) -> dict:
+    """The first cell: it names the page, and leaves out what is said to the page's readers alone. Raises ValueError
+    when the page does not say it in the words that are known."""
+    text, cut = FOR_READERS.subn("", _text(cell).partition("\n")[2].strip())
+    if cut != 1:
+        raise InputError(
+            f'{name}: its exercises begin with no "Hints and solutions are folded. ... (`docs/teaching.md`)."'
+        )
+    beside = f"Equations and sections are those of the page `notebooks/{name}.ipynb`; have it open beside this."
+    return {**cell, "source": f"# Exercises: {title}\n\n{beside}\n\n{text}\n"}
+
+
+def _marked(cells: list[dict], name: str) -> Iterator[dict]:
+    """Cells as a class gets them: an answer holds its solution, between marks, and a check hidden tests. Folds and
+    the progress of a reader are left out."""
+    points = {
+        number: asked.points for number, asked in import_module(f"companion.exercises.{name}").PAGE.known.items()
+    }
+    answers = {answer.function: answer for answer in answers_of(cells)}
+    for cell in cells:
+        text = _text(cell)
+        if cell["cell_type"] == "markdown":
+            if not text.startswith("<details>"):
+                yield cell
+        elif stub := STUB.fullmatch(text):
+            yield _graded(
+                cell, answers[stub["name"]].written(), f"{name}-{answers[stub['name']].number}", solution=True
+            )
+        elif check := CHECK.fullmatch(text):
+            number, call = int(check["number"]), f'grade({check["number"]}, globals().get("{check["name"]}")'
+            code = f"{call}, shown=True)\n### BEGIN HIDDEN TESTS\n{call})\n### END HIDDEN TESTS"
+            yield _graded(cell, code, f"{name}-{number}-check", grade=True, points=points[number])
+        elif text != "progress()":
+            yield _graded(cell, text.replace("import check, progress", "import grade"), f"{name}-setup", grade=True)
+
+
+@dataclass(frozen=True)
+class Answer:
+    number: int
+    function: str
+    stub: str  # ends with `raise NotImplementedError`
+    solution: str
+
+    def written(self) -> str:
+        """The stub with the solution in it, between nbgrader's marks."""
+        body = self.solution.partition("\n")[2]
+        return self.stub.replace(UNWRITTEN, f"    ### BEGIN SOLUTION\n{body}\n    ### END SOLUTION")
+
+
+def answers_of(cells: list[dict]) -> list[Answer]:
+    """The exercises among the cells of a page: the stub of a function, its check, a fold with the solution. Raises
+    ValueError where they do not follow each other."""
+    found = []
+    for cell, check, fold in zip(cells, cells[1:], cells[2:]):
+        if stub := STUB.fullmatch(_text(cell)):
+            call, solution = CHECK.fullmatch(_text(check)), SOLUTION.search(_text(fold))
+            if not (call and solution and stub["name"] == call["name"] and solution[1].startswith(stub["head"])):
+                raise InputError(f"{stub['name']}: after its stub come its check, and a fold with its solution")
+            found.append(Answer(int(call["number"]), stub["name"], _text(cell), solution[1].rstrip()))
+    return found
+
+
+def _graded(cell: dict, code: str, name: str, solution: bool = False, grade: bool = False, points: int = 0) -> dict:
+    """A cell with nbgrader's marks. Set-up cells are checks of 0 points: of the cells that a student deleted, it puts
+    back checks alone."""
+    known = {
+        "schema_version": 3,
+        "grade_id": name,
+        "grade": grade,
+        "solution": solution,
+        "locked": grade,
+        "task": False,
+    }
+    marks = known | ({"points": points} if grade else {})
+    return {**cell, "source": code, "metadata": {**cell["metadata"], "nbgrader": marks}}
+
+
+def write_exercises(folder: Path) -> list[str]:
+    """A notebook for each page that has exercises to be graded, in `folder`; the names of the pages."""
+    written = []
+    for path in sorted((project_root() / "notebooks").glob("*.ipynb")):
+        page = json.loads(path.read_text(encoding="utf-8"))
+        if not find_spec(f"companion.exercises.{path.stem}"):
+            continue
+        made = for_class(page, path.stem)
+        write_whole(folder / path.stem / path.name, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
+        written.append(path.stem)
+    return written
+
+
+def write_config(folder: Path) -> str:
+    """nbgrader's settings in `folder`, where there are none: a teacher's own are kept. What became of them."""
+    path = folder / "nbgrader_config.py"
+    if not path.exists():
+        write_whole(path, CONFIG)
+        return f"settings in {path}"
+    kept = "as they were" if path.read_text(encoding="utf-8") == CONFIG else "your own, kept"
+    return f"settings in {path}: {kept}"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m companion.site.class_pages", description=__doc__)
+    parser.add_argument("folder", type=Path, help="the class: where notebooks and settings are written")
+    folder = parser.parse_args(arguments).folder
+    with plain_errors():
+        print("exercises of", *write_exercises(folder / "source"))
+        print(write_config(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""The book: the pages as they were executed, the texts and the README as one static site, made by `make book`."""
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from docutils import nodes
+
+sys.path.insert(0, str(Path(__file__).parent))
+from references import link_equations
+
+project = "Neural summarization of long texts"
+html_title = project
+extensions = ["myst_nb", "sphinx_external_toc"]
+external_toc_path = "companion/site/_toc.yml"
+external_toc_exclude_missing = True  # what the contents do not name is no part of the book
+exclude_patterns = [".*", "companion", "cache", "data", "runs"]
+
+nb_execution_mode = "off"
+nb_merge_streams = True
+nb_code_prompt_show, nb_code_prompt_hide = "Show the code", "Hide the code"
+nb_ipywidgets_js = {}  # would come from a CDN
+myst_enable_extensions = ["amsmath", "dollarmath"]
+myst_heading_anchors = 3
+
+html_theme = "sphinx_book_theme"
+html_theme_options = {"footer_content_items": "", "navbar_persistent": "", "show_toc_level": 2}
+html_context = {"default_mode": "light"}  # figures are drawn for it
+html_static_path = ["static"]
+html_css_files = ["book.css"]
+html_js_files = ["book.js"]
+
+# The repository, owner/name: GitHub's workflows say it themselves. Write it here for links to it, to Binder and to
+# Colab in a book that is built elsewhere.
+repository = os.environ.get("GITHUB_REPOSITORY", "")
+if repository:
+    html_theme_options |= {
+        "repository_url": f"https://github.com/{repository}",
+        "repository_branch": os.environ.get("GITHUB_REF_NAME", "main"),
+        "use_repository_button": True,
+        "launch_buttons": {
+            "binderhub_url": "https://mybinder.org",
+            "colab_url": "https://colab.research.google.com",
+            "notebook_interface": "jupyterlab",
+        },
+    }
+
+# MathJax in the form of one file, fonts and extensions inside: it is loaded from file:// as well.
+mathjax = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax" / "tex-svg-full.js"
+html_static_path.append(str(mathjax))
+mathjax_path = mathjax.name
+
+
+def keep_equations(app, doctree):
+    r"""Equations as they stand on the page: Sphinx would wrap lines in split, which refuses \tag, and count them."""
+    for equation in doctree.findall(nodes.math_block):
+        equation.children = [nodes.Text(rf"\[{equation.astext()}\]")]
+        equation["no-wrap"], equation["number"], equation["classes"] = True, None, []
+
+
+def name_remote_pictures(app, doctree):
+    """A picture of another host, such as a badge, is its text: the book fetches nothing."""
+    for picture in list(doctree.findall(nodes.image)):
+        if "://" in picture["uri"]:
+            picture.replace_self(nodes.Text(picture["alt"]))
+
+
+def name_folds(app, page, template, context, doctree):
+    """A fold is called what is written on it, for screen readers too (WCAG 2.5.3)."""
+    if "body" in context:
+        context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
+
+
+def name_corners(app, page, template, context, doctree):
+    """The corner of a table that heads nothing is a cell, and no header without a name (WCAG 1.3.1)."""
+    if "body" in context:
+        for corner in ('<th class="head"><p></p></th>', "<th></th>"):  # of Markdown, of pandas
+            context["body"] = context["body"].replace(corner, "<td></td>")
+
+
+def setup(app):
+    app.connect("html-page-context", name_folds)
+    app.connect("html-page-context", name_corners)
+    app.connect("doctree-read", lambda _, doctree: link_equations(doctree))
+    app.connect("doctree-read", keep_equations)
+    app.connect("doctree-read", name_remote_pictures)

@@ -1,0 +1,1 @@
+"""Measurements whose results the texts quote."""

@@ -1,0 +1,12 @@
+"""Made-up tasks whose right answer is known: each module trains small models on one, and has it as TASK."""
+
+import pkgutil
+from importlib import import_module
+
+from companion.tasks.task import Task
+
+
+def tasks() -> dict[str, Task]:
+    """All tasks by name. Importing one imports the models that it trains."""
+    modules = {name: import_module(f"companion.tasks.{name}") for _, name, _ in pkgutil.iter_modules(__path__)}
+    return {name: module.TASK for name, module in modules.items() if hasattr(module, "TASK")}

@@ -1,0 +1,168 @@
+"""When a memory matters: planted sentences, with all ways from the text to the summary open, and with the memory as
+the only one."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from companion.tasks.synthetic import planted_at, planted_sentences
+from companion.tasks.task import Task, learn
+from lib.data.batch import Batch, EncodedDocument, make_batch
+from lib.evaluation.interventions import MEMORY, NOTHING, WRITING, log_probs
+from lib.evaluation.slots import slots_after
+from lib.layers.pointer import Generator
+from lib.models.hred import HREDState
+from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, Mem2MemState, memory_sentences
+
+VOCABULARY = 100
+WORDS_OF_A_SENTENCE = 5  # of the summary
+LOSSES = {  # lambda_comp, lambda_read
+    "neither": (0.0, 0.0),
+    "the paper's": (1e-4, 1e-2),
+    "both": (0.01, 0.1),
+    "no L(comp)": (0.0, 0.1),
+    "no L(read)": (0.01, 0.0),
+}
+COMP_WEIGHTS, READ_WEIGHTS = (0.0, 1e-4, 1e-3, 0.01, 0.1), (0.0, 1e-3, 0.01, 0.1, 1.0)  # of the grid
+GATES = {"plain gate": {}, "gate +3": {"gate_bias": 3.0}, "never written": {"write": False}}
+
+
+def losses_name(comp: float, read: float) -> str:
+    """The name of a pair of weights in rows: that of `LOSSES`, or the weights."""
+    return next((name for name, pair in LOSSES.items() if pair == (comp, read)), f"{comp:g}, {read:g}")
+
+
+GRID = {losses_name(comp, read): (comp, read) for comp in COMP_WEIGHTS for read in READ_WEIGHTS}
+
+
+class MemoryAlone(Mem2Mem):
+    """Mem2Mem whose decoder knows of the text by its memory alone: its first state and all contexts are zeros, and no
+    word is copied. Words and sentences are still attended to, for the read loss (11)."""
+
+    def __init__(self, config: Mem2MemConfig):
+        super().__init__(config)
+        c = config
+        self.pointer = Generator(c.hidden, c.hidden, c.embedding, c.bottleneck, c.vocab_size)
+
+    def encode(self, batch: Batch) -> Mem2MemState:
+        state = super().encode(batch)
+        return replace(state, hidden=torch.zeros_like(state.hidden))
+
+    def _attend(self, query: Tensor, state: HREDState) -> tuple[Tensor, ...]:
+        *weights, context, coverage = super()._attend(query, state)
+        return *weights, torch.zeros_like(context), coverage
+
+
+STEPS = {Mem2Mem: 250, MemoryAlone: 600}
+
+
+def learn_planted(kind: type[Mem2Mem], losses: str, gate: str, seed: int) -> tuple[Mem2Mem, dict[int, float]]:
+    """A small model of a kind that has learned the task with weights of `GRID`, and its read loss (11) before steps 0
+    and 60."""
+    torch.manual_seed(seed)
+    comp, read = GRID[losses]
+    config = Mem2MemConfig(
+        VOCABULARY, embedding=64, hidden=64, bottleneck=32, slots=4, compression=64, lambda_comp=comp,
+        lambda_read=read, **GATES[gate],
+    )  # fmt: skip
+    model, read_losses = kind(config), {}
+
+    def batches() -> Iterator[Batch]:
+        for step in range(STEPS[kind]):
+            batch = make_batch(planted_sentences(16, 1000 + step, vocab_size=VOCABULARY), VOCABULARY)
+            if step in (0, 60):
+                read_losses[step] = model.loss(batch)["read"].item()
+            yield batch
+
+    return learn(model, batches(), learning_rate=4e-3), read_losses
+
+
+def unseen_documents() -> list[EncodedDocument]:
+    return planted_sentences(200, seed=1, vocab_size=VOCABULARY)
+
+
+@torch.no_grad()
+def memory_scores(model: Mem2Mem, documents: list[EncodedDocument]) -> dict[str, float]:
+    """What a model says of documents, and what it has in its memory: means over documents, by name."""
+    batch = make_batch(documents, model.config.vocab_size)
+    state = model.encode(batch)
+    output, _ = model.decode(batch.target_input, state)
+    seen = model.seen(output, state)
+    changes = {"nll": NOTHING, "nll, another": MEMORY["another memory"], "nll, averaged": MEMORY["slots averaged"]}
+    if model.config.write:
+        changes["nll, not written"] = WRITING["never written"]
+    left = slots_after(model, batch, (1, 5, 10, 15))
+    return {
+        **{name: -float(log_probs(model, documents, change).mean()) for name, change in changes.items()},
+        "words right": words_right(model, batch),
+        **{f"left {n}": share for n, share in zip((1, 5, 10, 15), left["left"].tolist())},
+        **heads_scores(seen["heads"], documents),
+        **{f"L({name})": loss.item() for name, (_, loss) in model.regularisers(output, batch, state).items()},
+        **reads_scores(seen["slots"], seen["heads"], documents),
+    }
+
+
+def heads_scores(attention: Tensor, documents: list[EncodedDocument]) -> dict[str, float]:
+    """Of write attention A [B, r, L]: "precision" and "recall" of the sentences on which a head is strongest, the
+    mean weight of a head "on marked" sentences, and on its "strongest"."""
+    chosen = [set(row) for row in memory_sentences(attention)]
+    marked = [planted_at(document) for document in documents]
+    hits = [len(c.intersection(m)) for c, m in zip(chosen, marked)]
+    on_marked = [weights[:, places].sum(1).mean().item() for weights, places in zip(attention, marked)]
+    return {
+        "precision": float(np.mean([h / len(c) for h, c in zip(hits, chosen)])),
+        "recall": float(np.mean([h / len(m) for h, m in zip(hits, marked)])),
+        "on marked": float(np.mean(on_marked)),
+        "strongest": attention.max(-1).values.mean().item(),
+    }
+
+
+def reads_scores(psi: Tensor, attention: Tensor, documents: list[EncodedDocument]) -> dict[str, float]:
+    """Of read attention psi [B, T, r]: the mean weight of the slot that is read most, for each sentence of the
+    summary ("psi 1", ...); and how much of what is read was gathered from the sentence that is being written ("read
+    from")."""
+    by_sentence = psi[:, :-1].unflatten(1, (-1, WORDS_OF_A_SENTENCE))  # [B, sentences, words, r]
+    strongest = by_sentence.mean(2).max(-1).values.mean(0).tolist()
+    places = torch.tensor([planted_at(document) for document in documents])  # [B, sentences]
+    gathered = attention.gather(2, places[:, None].expand(-1, attention.shape[1], -1))  # [B, r, sentences]
+    read_from = (by_sentence * gathered.transpose(1, 2)[:, :, None]).sum(-1).mean().item()
+    return {**{f"psi {n}": value for n, value in enumerate(strongest, 1)}, "read from": read_from}
+
+
+@torch.no_grad()
+def words_right(model: Mem2Mem, batch: Batch) -> float:
+    """The share of the references' words, without the end, that are the most probable after the words before them."""
+    state, right = model.encode(batch), []
+    for t in range(batch.target.shape[1] - 1):
+        output, state = model.decode(batch.target_input[:, t : t + 1], state)
+        best = model.pointer.distribution(output, 0).argmax(1)
+        right.append((best == batch.target[:, t]).double().mean().item())
+    return float(np.mean(right))
+
+
+def solved(kind: type[Mem2Mem], losses: str, gate: str, seed: int) -> dict[str, float]:
+    model, read_losses = learn_planted(kind, losses, gate, seed)
+    scores = memory_scores(model, unseen_documents())
+    scores |= {f"L(read) {step}": loss for step, loss in read_losses.items()}
+    return {name: round(score, 4) for name, score in scores.items()}
+
+
+ROWS = {
+    **{f"memory alone, both, {gate}": partial(solved, MemoryAlone, "both", gate) for gate in GATES},
+    **{
+        f"all ways, {losses}, {gate}": partial(solved, Mem2Mem, losses, gate)
+        for losses in LOSSES
+        for gate in (GATES if losses in ("neither", "the paper's", "both") else ("plain gate",))
+    },
+    **{f"memory alone, neither, {gate}": partial(solved, MemoryAlone, "neither", gate) for gate in GATES},
+    **{
+        f"all ways, {losses}, plain gate": partial(solved, Mem2Mem, losses, "plain gate")
+        for losses in GRID
+        if losses not in LOSSES
+    },
+}
+TASK = Task("when a memory matters: planted sentences, all ways open or the memory alone", ROWS, (0, 1, 2, 3, 4))

@@ -1,0 +1,253 @@
+"""Facts in a long text: read through windows that slide, by attention to everything, or in chunks that are summarized
+one by one and put together."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from companion.tasks.synthetic import FACT, planted_facts
+from companion.tasks.task import Task, learn
+from lib.data.batch import Batch, EncodedDocument, make_batch
+from lib.data.vocabulary import EOS, SLIDE
+from lib.decoding.search import DecodeConfig, beam_search
+from lib.models.windowed import Windowed, WindowedConfig, WindowedState, count_windows
+
+VOCABULARY, WINDOW, STRIDE, WORDS = 60, 20, 16, 4  # ids; words of a window, from one to the next, of a fact
+TESTED = {2: 50, 6: 50, 12: 50, 300: 5}  # windows of a text: how many texts of that length are read
+BATCH, RATE = 16, 5e-3
+
+
+def small_model(seed: int, encode: Literal["whole", "stream"] = "whole", window: int | None = WINDOW) -> Windowed:
+    """A model of width 64 with random weights; without a window it attends to everything."""
+    torch.manual_seed(seed)
+    stride = window and STRIDE
+    return Windowed(WindowedConfig(VOCABULARY, 32, 32, window=window, stride=stride, encode=encode))
+
+
+def written_for(model: Windowed, documents: Sequence[EncodedDocument], longest: int) -> list[list[int]]:
+    """What a beam of two writes of each document: ids without [EOS]."""
+    config = DecodeConfig(beam=2, min_length=0, max_length=longest)
+    return [best.ids for best, *_ in beam_search(model.eval(), make_batch(documents, VOCABULARY), config)]
+
+
+# ------------------------------------------------------------------------------------- longer texts than in training
+
+
+def learn_facts(mode: str, seed: int) -> Windowed:
+    """A model that has learned from new texts of two to six windows at every step: "standard" attends to everything
+    and has three times the steps, "windows" encodes the whole text, "streamed" each window when it is entered."""
+    standard = mode == "standard"
+    model = small_model(seed, "stream" if mode == "streamed" else "whole", None if standard else WINDOW)
+    made = (planted_facts(BATCH, 1000 * (seed + 1) + i, 2 + i % 5) for i in range(600 if standard else 200))
+    batches = (make_batch([_unmarked(d) for d in docs] if standard else docs, VOCABULARY) for docs in made)
+    return learn(model, batches, RATE)
+
+
+def _unmarked(document: EncodedDocument) -> EncodedDocument:
+    return replace(document, target=document.target[document.target != SLIDE])
+
+
+def _by_length(mode: str, seed: int) -> dict[str, float]:
+    """Share of the facts that are written, each in its place, at each length; of the symbols precision and recall."""
+    model, measures = learn_facts(mode, seed), {}
+    for windows, count in TESTED.items():
+        documents = planted_facts(count, 1, windows)
+        texts = written_for(model, documents, 6 * windows)
+        pairs = [(facts_in_place(ids, mode), facts_in_place(d.target[:-1])) for ids, d in zip(texts, documents)]
+        measures[f"facts of {windows}"] = float(np.mean([a == b for x, y in pairs for a, b in _longest_of(x, y)]))
+        if mode != "standard":
+            moves = [(_moves(ids), _moves(d.target[:-1])) for ids, d in zip(texts, documents)]
+            right = sum(len(ours & theirs) for ours, theirs in moves)
+            measures[f"precision of {windows}"] = right / max(1, sum(len(ours) for ours, _ in moves))
+            measures[f"recall of {windows}"] = right / sum(len(theirs) for _, theirs in moves)
+    return measures
+
+
+def facts_in_place(ids: Sequence[int] | np.ndarray, mode: str = "") -> list[list[int]]:
+    """[fact, ...] of a summary: what stands between the symbols, or in a standard model's every four words."""
+    if mode == "standard":
+        return [list(ids[i : i + WORDS]) for i in range(0, len(ids), WORDS)]
+    parts = np.split(np.array(ids), np.flatnonzero(np.array(ids) == SLIDE))
+    return [part[part != SLIDE].tolist() for part in parts]
+
+
+def _longest_of(found: list, true: list) -> list[tuple]:
+    """Each true fact beside what stands in its place."""
+    return list(zip([*found, *[None] * len(true)], true))
+
+
+def _moves(ids: Sequence[int] | np.ndarray) -> set[int]:
+    """After how many words each symbol stands."""
+    places = np.flatnonzero(np.array(ids) == SLIDE).tolist()
+    return {place - number for number, place in enumerate(places)}
+
+
+# ---------------------------------------------------------------------------------------------- parts left out
+
+
+class _SeesAll(Windowed):
+    """Attention to the whole text. Windows are counted, so that symbols can be written."""
+
+    def _last_window(self, lengths: Tensor) -> Tensor:
+        return count_windows(lengths, WINDOW, STRIDE) - 1
+
+
+class _Stays(Windowed):
+    """The window never leaves the beginning of the text, whatever is written."""
+
+    def _windows(self, tokens: Tensor, state: WindowedState) -> Tensor:
+        return torch.zeros_like(tokens)
+
+
+def _with_weights(model: Windowed, of: Windowed) -> Windowed:
+    model.load_state_dict(of.state_dict())
+    return model
+
+
+def _with_switch(of: Windowed, score: float) -> Windowed:
+    weights, model = of.state_dict(), Windowed(of.config)
+    weight, bias = (weights[f"pointer.switch.{name}"] for name in ("weight", "bias"))
+    fixed = {"pointer.switch.weight": torch.zeros_like(weight), "pointer.switch.bias": torch.full_like(bias, score)}
+    model.load_state_dict({**weights, **fixed})
+    return model
+
+
+LEFT_OUT: dict[str, Callable[[Windowed], Windowed]] = {
+    "nothing": lambda model: model,
+    "window": lambda model: _with_weights(_SeesAll(replace(model.config, window=None, stride=None)), model),
+    "sliding": lambda model: _with_weights(_Stays(model.config), model),
+    "copying": lambda model: _with_switch(model, 50.0),
+    "generating": lambda model: _with_switch(model, -50.0),
+}
+
+
+_trained = cache(partial(learn_facts, "windows"))  # every part is taken from the same model
+
+
+def _without(part: str, seed: int) -> dict[str, float]:
+    """Without one of its parts: the share of the facts that a trained model with windows writes in their places, of
+    the texts whose first fact it writes, and of those in which it writes a symbol; of the attention at the first step
+    what all first words of facts have, and the largest weight."""
+    model, documents = LEFT_OUT[part](_trained(seed)), planted_facts(50, 1, 6)
+    texts = written_for(model, documents, 36)
+    pairs = [(facts_in_place(ids), facts_in_place(d.target[:-1])) for ids, d in zip(texts, documents)]
+    return {
+        "facts of 6": float(np.mean([a == b for x, y in pairs for a, b in _longest_of(x, y)])),
+        "first fact": float(np.mean([ids[:WORDS] == facts[0] for ids, (_, facts) in zip(texts, pairs)])),
+        "texts with symbols": float(np.mean([SLIDE in ids for ids in texts])),
+        **_first_look(model, documents),
+    }
+
+
+@torch.no_grad()
+def _first_look(model: Windowed, documents: Sequence[EncodedDocument]) -> dict[str, float]:
+    batch = make_batch(documents, VOCABULARY)  # texts of one length
+    output, _ = model.decode(batch.target_input[:, :1], model.encode(batch))
+    weights, begins = output.copy[:, 0], (batch.source == FACT).roll(1, 1).gather(1, output.places)
+    return {
+        "first look, facts": weights.where(begins, 0.0).sum(1).mean().item(),
+        "first look, largest": weights.amax(1).mean().item(),
+    }
+
+
+# ------------------------------------------------------------------------------------------- chunks against windows
+
+
+@dataclass(frozen=True)
+class FactText:
+    source: np.ndarray  # [words]
+    starts: list[int]  # where each fact's FACT stands, in order
+    facts: list[tuple[int, ...]]
+
+
+def fact_text(random: np.random.Generator, windows: int) -> FactText:
+    """A text with a fact for each window, which may begin at any word that the next window does not have."""
+    source = random.integers(FACT + 1, VOCABULARY, WINDOW + (windows - 1) * STRIDE)
+    starts, facts = [], random.integers(FACT + 1, VOCABULARY, (windows, WORDS)).tolist()
+    for begin, fact in zip(range(0, windows * STRIDE, STRIDE), facts):
+        free = starts[-1] + WORDS + 1 if starts else 0  # no fact lies inside the one before
+        start = max(free, begin + int(random.integers(STRIDE)))
+        source[start : start + WORDS + 1] = [FACT, *fact]
+        starts.append(start)
+    return FactText(source.astype(np.int32), starts, [tuple(fact) for fact in facts])
+
+
+def in_windows(text: FactText) -> list[EncodedDocument]:
+    """The whole text, with a symbol between the facts of its summary."""
+    target = [word for fact in text.facts for word in (SLIDE, *fact)][1:]
+    return [EncodedDocument.of("", text.source, [len(text.source)], [*target, EOS])]
+
+
+def in_chunks(text: FactText, stride: int) -> list[EncodedDocument]:
+    """Chunks as long as a window, each `stride` words after the one before; the summary of a chunk has the facts that
+    begin before the next one and are whole in it."""
+    chunks = []
+    for begin in range(0, stride * count_windows(len(text.source), WINDOW, stride), stride):
+        chunk = text.source[begin : begin + WINDOW]
+        inside = [
+            fact for start, fact in zip(text.starts, text.facts)
+            if begin <= start < begin + stride and start + WORDS < begin + len(chunk)
+        ]  # fmt: skip
+        chunks.append(EncodedDocument.of("", chunk, [len(chunk)], [*(w for fact in inside for w in fact), EOS]))
+    return chunks
+
+
+READINGS: dict[str, Callable[[FactText], list[EncodedDocument]]] = {
+    "windows": in_windows,
+    "chunks": partial(in_chunks, stride=WINDOW),
+    "overlapping chunks": partial(in_chunks, stride=STRIDE),
+}
+STEPS = 400
+
+
+def _texts(seed: int, count: int, windows: int) -> list[FactText]:
+    random = np.random.default_rng(seed)
+    return [fact_text(random, windows) for _ in range(count)]
+
+
+def _learned(reading: str, seed: int) -> Windowed:
+    def batches() -> Iterator[Batch]:
+        for i in range(STEPS):
+            texts = _texts(1000 * (seed + 1) + i, BATCH, 2 + i % 5)
+            yield make_batch([part for text in texts for part in READINGS[reading](text)], VOCABULARY)
+
+    return learn(small_model(seed, window=WINDOW if reading == "windows" else None), batches(), RATE)
+
+
+def _told(model: Windowed, texts: Sequence[FactText], reading: str, longest: int) -> list[tuple[list, list]]:
+    """(facts that are written, facts that are wanted) of each text."""
+    parts = [READINGS[reading](text) for text in texts]
+    words = iter(written_for(model, [part for of_text in parts for part in of_text], longest))
+    mode = "" if reading == "windows" else "standard"
+    ours = [[tuple(fact) for _ in of_text for fact in facts_in_place(next(words), mode) if fact] for of_text in parts]
+    return [(facts, text.facts) for facts, text in zip(ours, texts)]
+
+
+def _read(reading: str, seed: int) -> dict[str, float]:
+    """Of new texts of 4 and of 12 windows: the share of the facts that are written, of what is written that is no
+    fact, and that was written before."""
+    model, measures = _learned(reading, seed), {}
+    for windows in (4, 12):
+        told = _told(model, _texts(1, 100, windows), reading, 6 * windows)
+        said = max(1, sum(len(ours) for ours, _ in told))
+        measures |= {
+            f"facts of {windows}": sum(len(set(a) & set(b)) for a, b in told) / sum(len(b) for _, b in told),
+            f"no facts of {windows}": sum(fact not in b for a, b in told for fact in a) / said,
+            f"twice of {windows}": sum(len(a) - len(set(a)) for a, _ in told) / said,
+        }
+    return measures
+
+
+TASK = Task(
+    "facts of a long text: windows that slide, attention to everything, chunks put together",
+    {
+        **{mode: partial(_by_length, mode) for mode in ("standard", "windows", "streamed")},
+        **{f"facts anywhere, {reading}": partial(_read, reading) for reading in READINGS},
+        **{f"windows without {part}": partial(_without, part) for part in LEFT_OUT},
+    },
+)

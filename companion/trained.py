@@ -1,0 +1,157 @@
+"""Trained runs that the project keeps, in `trained`: weights in 16 bits, losses, vocabulary, scores, a card.
+
+    python -m companion.trained keep runs/mem2mem              # into trained/mem2mem: all that lib.load needs
+    python -m companion.trained score mem2mem                  # into trained/mem2mem/table.json, and where it is shown
+
+The run that stands there is replaced, if it is of the same corpus and preset; another one with --replace alone.
+
+A run is scored twice, with plain beam search and with trigram blocking, beside Lead and LexRank of as many words.
+"""
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from safetensors.torch import save
+
+import lib
+from companion.results.kept import render
+from companion.results.numbers import ANY_TABLE, table_numbers
+from companion.results.text import markdown
+from lib.data.corpora import load_corpus, unseen
+from lib.data.documents import Document
+from lib.decoding.run import Run
+from lib.decoding.search import DecodeConfig, summarize
+from lib.evaluation.baselines import counted_in, lexrank
+from lib.evaluation.scores import about, cut, score_systems
+from lib.papers import PAPERS
+from lib.papers.tables import DECODINGS, Kept, Row, RunSpec, Table
+from lib.system.command_line import command_parser, plain_errors
+from lib.system.errors import RunError, one_of
+from lib.system.files import check_replaces, trained_folder, write_json, write_whole
+from lib.training.folder import read_config, weights_of
+
+MOST_BYTES = 12_000_000  # of a run's weights
+
+
+def keep_run(folder: Path, any_run: bool = False) -> Path:
+    """Copy what using a run takes, its weights in 16 bits (float16).
+
+    any_run: replace a run of another corpus or preset too. Raises RunError where one would be replaced, for a folder
+    without a run, a run of a variant that is not kept, or weights that are too large for the repository.
+    """
+    run = lib.load(folder, device="cpu")
+    names = {variant: name for name, variant in PAPERS[run.config["paper"]].kept_runs.items()}
+    if run.config["variant"] not in names:
+        raise RunError(
+            f"{folder}: a run of {run.config['variant']}; the project keeps those of {', '.join(names) or 'none'}"
+        )
+    weights = weights_of(run.model)
+    content = save({name: _half(value) for name, value in weights.items()}, {"meta": json.dumps({"step": run.step})})
+    if len(content) > MOST_BYTES:
+        raise RunError(f"{folder}: {len(content) / 1e6:.1f} MB of weights in 16 bits, {MOST_BYTES / 1e6:.0f} at most")
+    to = trained_folder(names[run.config["variant"]])
+    if (to / "config.json").exists() and not any_run:
+        here, there = (f"preset {c['preset']} on {c['corpus']}" for c in (run.config, read_config(to)))
+        if here != there:
+            raise RunError(f"{to} holds a run of {there}, and {folder} one of {here}: --replace puts it there")
+    write_whole(to / "best.safetensors", content)
+    write_json(to / "config.json", {**run.config, "weights": "best"})
+    write_whole(to / "metrics.jsonl", "".join(json.dumps(m) + "\n" for m in run.metrics))
+    run.encoder.save(to)
+    return to
+
+
+def _half(value: torch.Tensor) -> torch.Tensor:
+    return value.half().contiguous() if value.is_floating_point() else value.contiguous()
+
+
+# -------------------------------------------------------------------------------------------------------- scores
+
+
+def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
+    """The table of a kept run, by its folder's name, on test documents of a corpus: by default those of its own.
+
+    Raises ValueError for a run that is not kept, RunError where the folder holds none.
+    """
+    runs = {folder: (paper, paper.kept) for paper in PAPERS.values() if paper.kept for folder in paper.kept_runs}
+    paper, scoring = runs[one_of(name, runs, "trained run")]
+    run, count = lib.load(trained_folder(name)), documents or scoring.documents
+    texts = unseen(load_corpus(dataset or scoring.dataset), "test", [run.config["corpus"]], count)
+    title = paper.title_of(paper.kept_runs[name])
+    systems = dict(_systems(title, scoring, run, texts))
+    parts = score_systems(systems, texts, run.options, scoring.cut)
+    scores = {**about(run, dataset or scoring.dataset, texts, "test"), "parts": parts}
+    command = [
+        "python",
+        "-m",
+        "companion.trained",
+        "score",
+        name,
+        *(["--dataset", scores["corpus"]] if dataset else []),
+    ]
+    table = table_of(title, systems)
+    numbers = table_numbers(
+        table, {label: [scores] for label in systems}, scores["corpus"], run.config["preset"], shlex.join(command)
+    )
+    for metric in ("R-1", "R-2", "R-Lsum"):
+        del numbers["rows"][-1]["scores"][metric]  # of the references against themselves
+    return {"table": "trained", **numbers, "hours": round(run.hours, 2)}
+
+
+def table_of(title: str, systems) -> Table:
+    """The table of a trained run: the model's rows first, the references last."""
+    plain, ruled, *others, references = systems
+    rows = [Row(label, run=RunSpec(), part=label) for label in (plain, ruled)]
+    rows += [Row(label, part=label) for label in (*others, references)]
+    pairs = [(other, of_model) for of_model in (plain, ruled) for other in others] + [(plain, ruled)]
+    return Table(f"{title}, the trained run", tuple(rows), tuple(pairs), measure="repetition")
+
+
+def _systems(title: str, scoring: Kept, run: Run, texts: list[Document]) -> Iterator[tuple[str, list[list[str]]]]:
+    """Summaries of each system, by name."""
+    encoded = run.encode(texts)
+    for how, size in DECODINGS.items():
+        decode: DecodeConfig = replace(run.decode, block_ngrams=size)
+        yield f"{title}, {how}", summarize(run.model, encoded, run.vocabulary, decode)
+    leads = [cut(d.sentences, scoring.words, run.options, d.tokenised) for d in texts]
+    yield f"Lead ({scoring.words} words)", leads
+    if scoring.cut is not None:  # a headline is no choice of sentences
+        letters = counted_in(texts)
+        central = [lexrank(d.sentences, scoring.words, all_letters=letters) for d in texts]
+        yield f"LexRank (sentences, {scoring.words} words)", central
+    yield "References", [d.summary for d in texts]
+
+
+# -------------------------------------------------------------------------------------------------- command line
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = command_parser("companion.trained", __doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    keep = commands.add_parser("keep", help="a run, in 16 bits, under its name")
+    keep.add_argument("folder", type=Path, help="that lib.train wrote")
+    keep.add_argument("--replace", action="store_true", help="a run of another corpus or preset too")
+    scored = commands.add_parser("score", help="the table of a kept run")
+    scored.add_argument("name", help="of its folder")
+    scored.add_argument("--dataset", default="", help="by default the corpus that it was trained on")
+    scored.add_argument("--documents", type=int, help="the first so many; by default 200")
+    scored.add_argument("--output", type=Path, help="by default table.json beside the run")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        if args.command == "keep":
+            print(keep_run(args.folder, args.replace))
+            return
+        if args.output:
+            check_replaces(args.output, "table", ANY_TABLE)
+        numbers = score(args.name, args.dataset, args.documents)
+        write_json(args.output or trained_folder(args.name) / "table.json", numbers)
+        render()
+        print(markdown(numbers))
+
+
+if __name__ == "__main__":
+    main()

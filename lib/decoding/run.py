@@ -1,0 +1,254 @@
+"""A trained run in use: the summaries that it writes, and where it looked."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from lib.data.batch import Batch, EncodedDocument, make_batch, rows_of
+from lib.data.documents import Document, to_document
+from lib.data.piece_corpora import cased
+from lib.data.pieces import Pieces
+from lib.data.plain_text import parse_text
+from lib.data.prepared import TextEncoder
+from lib.data.vocabulary import BOS, SPECIALS, UNK
+from lib.data.words import is_word
+from lib.decoding.readable import Forms, Readable, readable
+from lib.decoding.reading import Reading, reading_of
+from lib.decoding.search import (
+    DecodeConfig,
+    Hypothesis,
+    NoProbabilityError,
+    by_length,
+    choices,
+    source_sentences,
+    written,
+)
+from lib.models.summarizer import Extractor
+from lib.system.errors import InputError, RunError
+from lib.training.devices import ALONE, Process, default_device
+from lib.training.folder import read_metrics
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A summary that a run wrote, what it read, and where it looked. `str` gives its text for people.
+
+    T words of the summary, N words of the source in L sentences (or paragraphs), as the model reads them.
+    """
+
+    sentences: list[str]  # in the model's own words, which scores are of
+    score: float  # log P of the summary, normalised as the search ranks
+    tokens: list[list[str]]  # words or pieces of each sentence, T in all, with the space that stands before each
+    source: list[list[str]]  # of each sentence that was read, likewise
+    copied: list[bool]  # [T] whether a word was rather copied than generated; empty where that was not asked for
+    attention: dict[str, np.ndarray] = field(default_factory=dict)  # by name, where it was asked for
+    readable: Readable = field(kw_only=True)  # the same for people: T tokens
+    reading: Reading = field(kw_only=True)  # what was read of the text: N tokens in L rows
+
+    @property
+    def text(self) -> str:
+        """The summary for people."""
+        return " ".join(self.readable.sentences)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass
+class Run:
+    """A trained model, all that it needs, and the folder where it is saved."""
+
+    folder: Path
+    config: dict  # config.json
+    model: Any  # a `Summarizer`, or an `Extractor`
+    encoder: TextEncoder
+    decode: DecodeConfig = DecodeConfig()
+
+    @property
+    def vocabulary(self):
+        return self.encoder.vocabulary
+
+    @property
+    def options(self):
+        return self.encoder.options
+
+    @cached_property
+    def metrics(self) -> list[dict]:
+        """Logged values: training losses (`split` "train") and validation losses ("val"), by step."""
+        return read_metrics(self.folder)
+
+    @property
+    def step(self) -> int:
+        return max((m["step"] for m in self.metrics), default=0)
+
+    @property
+    def hours(self) -> float:
+        """Hours of training, at the median time of a step: pauses do not count."""
+        logged = [m for m in self.metrics if "seconds" in m]
+        pairs = [(a, b) for a, b in pairwise(logged) if a["step"] != b["step"]]
+        paces = [(b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in pairs]
+        paces = [pace for pace in paces if pace > 0]  # where it was resumed the clock begins again
+        return self.step * float(np.median(paces)) / 3600 if paces else 0.0
+
+    def encode(self, documents: Iterable[Document]) -> list[EncodedDocument]:
+        """Documents in ids, as those that the run was trained on. What chooses what is read computes where the
+        model does."""
+        with default_device(next(self.model.parameters()).device):
+            return self.encoder.encode(documents)
+
+    def documents(self, texts: Iterable[str | dict | Document], names: Sequence[str] = ()) -> list[Document]:
+        """Texts, with or without references, as documents. A string may be plain text or Markdown.
+
+        Raises ValueError for a text without a sentence, naming it.
+        """
+        if isinstance(texts, str | dict):
+            raise InputError("texts are given as a list: [text]")
+        documents = []
+        for number, text in enumerate(texts):
+            name = names[number] if number < len(names) else f"text {number + 1}"
+            try:
+                documents.append(self._document(text, name))
+            except InputError as reason:
+                raise InputError(f"{name}: {reason}") from None
+        return documents
+
+    def _document(self, text: str | dict | Document, name: str) -> Document:
+        if isinstance(text, Document):
+            return text
+        if isinstance(text, str):
+            return parse_text(text, name, paragraphs=self.options.of_paragraphs)
+        if not isinstance(text, dict):
+            raise InputError(f"a text is a string, a record or a document, not {type(text).__name__}")
+        return to_document({"id": name, **text}, reference=False)
+
+    def summarize(
+        self, texts: Iterable[str | dict | Document], attention: bool = False, batch_size: int = 16, names=(),
+        progress: Callable[[list], Iterable] = iter, process: Process = ALONE,
+    ) -> list[Summary]:  # fmt: skip
+        """A summary of each text: strings, records with sections or paragraphs, or documents.
+
+        attention: with what the model attended to, by name (`Summarizer.attention_weights`); of an `Extractor`
+        there is none. A text that is shorter than the shortest summary has one that is at most as long as it is.
+        process: one of those that share the work, such as `processes` gives; each has all summaries.
+        Raises ValueError for a text that holds nothing to read, RunError where no word has a probability.
+        """
+        originals = self.documents(texts, names)
+        documents = self.encode(originals)
+        try:
+            return self._summaries(originals, documents, attention, (self.vocabulary, batch_size, progress), process)
+        except NoProbabilityError as error:
+            raise RunError(f"{self.folder}: {error}") from None
+
+    def _summaries(self, originals, documents, attention: bool, how: tuple, process: Process) -> list[Summary]:
+        """Of texts and the same in ids. how: what `by_length` takes further."""
+        if isinstance(self.model, Extractor):
+            chosen = by_length(partial(choices, self.model, process=process), self.model, documents, *how)
+            return [self._extract(*each) for each in zip(originals, documents, chosen)]
+        hypotheses: dict[int, Hypothesis] = {}
+        rules = list(map(self.decode_for, documents))
+        for rule in dict.fromkeys(rules):
+            places = [place for place, own in enumerate(rules) if own == rule]
+            write = partial(written, self.model, config=rule, process=process)
+            hypotheses |= zip(places, by_length(write, self.model, [documents[i] for i in places], *how))
+        own = process.share(enumerate(zip(originals, documents)))
+        return process.gather(self._summary(*pair, hypotheses[place], attention) for place, pair in own)
+
+    def decode_for(self, document: EncodedDocument) -> DecodeConfig:
+        """The run's search; of a text that is shorter than the shortest summary, for one at most as long as it is."""
+        if (length := len(document.source)) >= self.decode.min_length:
+            return self.decode
+        return replace(self.decode, min_length=0, max_length=length)
+
+    def _summary(self, text: Document, document: EncodedDocument, best: Hypothesis, attention: bool) -> Summary:
+        ids = best.ids
+        seen = self._attention(document, ids) if attention else {}
+        places = [t for t, i in enumerate(ids) if i not in self.model.control_symbols]
+        words, vocabulary = [ids[t] for t in places], self.vocabulary
+        groups = vocabulary.by_sentence(words, document.unknown)
+        word_places = [places[place] for group in groups for place in group]
+        seen = {name: value if name in PER_DOCUMENT else value[word_places] for name, value in seen.items()}
+        cut = len(ids) >= self.decode_for(document).max_length
+        tokens = [vocabulary.tokens([words[place] for place in group], document.unknown) for group in groups]
+        return Summary(
+            sentences=vocabulary.sentences(words, document.unknown),
+            score=best.score,
+            tokens=tokens,
+            source=self._source(document),
+            copied=(seen["generate"] < 0.5).tolist() if "generate" in seen else [],
+            attention=seen,
+            readable=readable(tokens, self._forms(text), self.in_pieces, cut),
+            reading=self.reading(text, document),
+        )
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether the model writes pieces of words."""
+        return isinstance(self.vocabulary, Pieces)
+
+    def _forms(self, text: Document) -> Forms:
+        words = partial(self.options.words, tokenised=text.tokenised)
+        return Forms(text.sentences, words, self.options.lower)
+
+    def readable(self, text: Document, sentences: Sequence[str]) -> list[str]:
+        """A summary of a text, in sentences of the model's words, for people."""
+        spaced = self.in_pieces
+        tokens = [[sentence] if spaced else [f" {word}" for word in sentence.split()] for sentence in sentences]
+        return readable(tokens, self._forms(text), spaced).sentences
+
+    def reading(self, text: Document, document: EncodedDocument) -> Reading:
+        """What is read of a text. document: the same, in ids."""
+        rows, tokens_of = self._source(document), partial(self._tokens_of, tokenised=text.tokenised)
+        return reading_of(text, rows, tokens_of, self._unknown(rows), with_title=self.options.of_paragraphs)
+
+    def _tokens_of(self, sentence: str, tokenised: bool) -> list[str]:
+        if not self.in_pieces:
+            return [f" {word}" for word in self.options.words(sentence, tokenised)]
+        (ids,) = self.vocabulary.encode(cased([sentence], self.options))
+        return self.vocabulary.tokens(ids.tolist())
+
+    def _unknown(self, rows: list[list[str]]) -> float:
+        """The share of words that are not in the vocabulary, or take more than `FAMILIAR` pieces."""
+        known = self.encoder.source_vocabulary or self.vocabulary
+        tokens = [token for row in rows for token in row if is_word(token)]
+        if not self.in_pieces:
+            strange = [token.strip() not in known for token in tokens]
+        else:
+            words: list[list[str]] = [[]]
+            for token in tokens:
+                words += [[]] * token.startswith(" ")
+                words[-1] = [*words[-1], token]
+            strange = [SPECIALS[UNK] in word or len(word) > FAMILIAR for word in words if word]
+        return sum(strange) / max(1, len(strange))
+
+    def _source(self, document: EncodedDocument) -> list[list[str]]:
+        """Words of each sentence of the source."""
+        return [self.vocabulary.tokens(row.tolist(), document.unknown) for row in rows_of(document)]
+
+    def _extract(self, text: Document, document: EncodedDocument, chosen: list[int]) -> Summary:
+        """Sentences as they stand in the source; there is no other summary that they could be."""
+        texts, source = source_sentences(document, self.vocabulary), self._source(document)
+        reading = self.reading(text, document)
+        rows = [reading.rows[i] for i in chosen]
+        extract = Readable(["".join(row).strip() for row in rows], rows)
+        own = [texts[i] for i in chosen], 0.0, [source[i] for i in chosen], source
+        return Summary(*own, [], readable=extract, reading=reading)
+
+    @torch.no_grad()
+    def _attention(self, document: EncodedDocument, ids: list[int]) -> dict[str, np.ndarray]:
+        """Weights while the model reads its own summary: what it looked at before it wrote each symbol, and before
+        the end of one that is empty."""
+        device = next(self.model.parameters()).device
+        batch: Batch = make_batch([document], len(self.vocabulary)).to(device)
+        tokens = torch.tensor([[BOS, *ids[:-1]]], device=device)
+        seen = self.model.attention_weights(tokens, self.model.encode(batch))
+        return {name: value[0].float().cpu().numpy() for name, value in seen.items()}
+
+
+FAMILIAR = 2  # pieces of a word that the model knows, at most
+PER_DOCUMENT = ("heads", "importance", "windows")  # attention that is not of a word of the summary
