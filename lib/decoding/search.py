@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar
 from zlib import crc32
 
 import torch
+from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -17,20 +18,20 @@ from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from lib.layers.kernels import compiled
 from lib.models.summarizer import Extractor, Summarizer
 from lib.system.errors import CompanionError, InputError
-from lib.system.fields import Checked, Count, Natural, Positive, Rule
+from lib.system.fields import Natural, Positive, checked
 from lib.system.threads import in_threads, threads_on
 from lib.training.devices import ALONE, Process
 
 Score = TypeVar("Score", float, Tensor)
 
 
-Beam = Annotated[Count, Rule("at most 1,000", lambda n: n <= 1_000)]  # a row of a batch each
-Length = Annotated[Count, Rule("at most 100,000", lambda n: n <= 100_000)]
-Exponent = Annotated[float, Rule("from -9 to 9", lambda p: -9 <= p <= 9)]
+Beam = Annotated[int, Field(ge=1, le=1_000)]  # a row of a batch each
+Length = Annotated[int, Field(ge=1, le=100_000)]
+Exponent = Annotated[float, Field(ge=-9, le=9)]
 
 
-@dataclass(frozen=True)
-class DecodeConfig(Checked):
+@checked
+class DecodeConfig:
     """Beam search, or sampling. Lengths count words without [EOS], and symbols that steer the model.
 
     Raises ValueError for numbers that no search can use.
@@ -42,14 +43,11 @@ class DecodeConfig(Checked):
     length_penalty: Exponent = 1.0  # p: hypotheses are ranked by log P / ((length + offset) / (1 + offset))^p
     length_offset: Natural = 0  # 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016
     block_ngrams: Natural = 0  # no n-gram of this size twice; 0: anything goes
-    forbidden: tuple[int, ...] = (PAD, UNK, BOS)  # words that are never written; ids that no word has do nothing
+    forbidden: tuple[Natural, ...] = (PAD, UNK, BOS)  # words that are never written; ids that no word has do nothing
     sample: Natural = 0  # each word is drawn from so many of the most probable ones, in place of a beam; 0: none is
     temperature: Positive = 1.0  # of what is drawn: P^(1 / temperature)
 
     def __post_init__(self):
-        super().__post_init__()
-        if min(self.forbidden, default=0) < 0:
-            raise InputError(f"forbidden {min(self.forbidden)}: ids of words are 0 or more")
         if self.min_length > self.max_length:
             raise InputError(f"min_length {self.min_length} must be at most max_length, {self.max_length}")
 

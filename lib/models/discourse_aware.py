@@ -21,11 +21,11 @@ from lib.layers.pointer import GenerateOrCopy
 from lib.layers.sequences import packing, run_ragged
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import HierarchicalOutput, PointerModel
-from lib.system.fields import Checked, Even
+from lib.system.fields import Even, checked
 
 
-@dataclass(frozen=True)
-class DiscourseAwareConfig(Checked):
+@checked
+class DiscourseAwareConfig:
     """Sizes as for the other models of Mem2Mem's tables. `hidden` is the decoder's width and the encoders' in both
     directions."""
 

@@ -16,11 +16,11 @@ from lib.layers.pointer import PointerGenerator
 from lib.layers.sequences import run_ragged
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import HierarchicalOutput, PointerModel
-from lib.system.fields import Checked, Even
+from lib.system.fields import Even, checked
 
 
-@dataclass(frozen=True)
-class HREDConfig(Checked):
+@checked
+class HREDConfig:
     """Sizes of the paper (appendix A.2). `hidden` is the decoder's width and the encoders' in both directions."""
 
     vocab_size: int = 50_000

@@ -13,10 +13,10 @@ from lib.models.decoder_state import HYPOTHESIS, PerHypothesis
 from lib.models.hred import HRED, HREDConfig, HREDState
 from lib.models.summarizer import HierarchicalOutput, mean_over_words
 from lib.system.errors import InputError
-from lib.system.fields import Count, Weight
+from lib.system.fields import Count, Weight, checked
 
 
-@dataclass(frozen=True)
+@checked
 class Mem2MemConfig(HREDConfig):
     """HRED's sizes and the memory's (appendix A.2)."""
 
@@ -29,7 +29,6 @@ class Mem2MemConfig(HREDConfig):
     lambda_read: Weight = 1e-2
 
     def __post_init__(self):
-        super().__post_init__()
         if self.start == "zeros" and (self.lambda_comp or self.lambda_read):
             raise InputError(
                 "a memory that starts from zeros has no encoder memory: lambda_comp, lambda_read must be 0"

@@ -16,11 +16,11 @@ from lib.layers.dropout import Dropout
 from lib.layers.lstm import LSTMStack
 from lib.layers.sequences import packing, run_ragged
 from lib.models.summarizer import Extractor
-from lib.system.fields import Checked, Count, Even, Layers, Share
+from lib.system.fields import Count, Even, Layers, Share, checked
 
 
-@dataclass(frozen=True)
-class SentenceExtractorConfig(Checked):
+@checked
+class SentenceExtractorConfig:
     """Sizes of the paper. `hidden` is the decoder's width and the encoders' in both directions: the dot products of
     equation S4 need them to be equal."""
 
@@ -32,12 +32,12 @@ class SentenceExtractorConfig(Checked):
     longest: Count = 35  # pieces of a sentence that are read; it is extracted whole
 
 
-@dataclass(frozen=True)
+@checked
 class SentenceClassifierConfig(SentenceExtractorConfig):
     summary_sentences: int | None = None  # that are chosen; None: as many as summaries of the training documents have
 
 
-@dataclass(frozen=True)
+@checked
 class SentencePointerConfig(SentenceExtractorConfig):
     beam: int = 4
 

@@ -18,11 +18,11 @@ from lib.layers.transformer import MultiHeadAttention, attend_both, check_heads
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
 from lib.models.summarizer import SoftmaxModel
 from lib.system.errors import InputError
-from lib.system.fields import Checked, Count, Layers, Share
+from lib.system.fields import Count, Layers, Share, checked
 
 
-@dataclass(frozen=True)
-class TLMConfig(Checked):
+@checked
+class TLMConfig:
     """Sizes of the paper."""
 
     vocab_size: int = 50_257
@@ -35,7 +35,6 @@ class TLMConfig(Checked):
     tied: bool = False  # whether pieces are scored by their embeddings; the 220M parameters are without
 
     def __post_init__(self):
-        super().__post_init__()
         check_heads(self.width, self.heads)
 
 

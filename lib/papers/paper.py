@@ -18,7 +18,7 @@ from lib.data.prepared import PreparedCorpus, is_prepared
 from lib.decoding.search import DecodeConfig
 from lib.evaluation.baselines import baselines, lead
 from lib.papers.tables import Kept, PageTable, RunFigure, RunSpec, Samples, Table, slug
-from lib.system.errors import InputError, did_you_mean, one_of
+from lib.system.errors import InputError, one_of
 from lib.system.fields import field_names
 from lib.training.config import TrainConfig
 from lib.training.folder import Recipe
@@ -131,18 +131,26 @@ class Paper:
         """
         chosen = self.presets[one_of(preset, self.presets, "preset")]
         name = one_of(variant or chosen.variant or self.usual, self.variants, "variant")
-        model, changes = self.variants[name], _given(options or {})
+        model = self.variants[name]
         if model.presets:
             chosen = model.presets[one_of(preset, model.presets, f"preset of {name}")]
-        _known(f"{self.name}: options", set(changes), field_names(self.options_class(name)))
-        _known(f"{self.name}: training", set(train), field_names(TrainConfig))
+        changes = {option: value for option, value in (options or {}).items() if value is not None}
         for option, value in model.options.items():
             if option not in changes:
                 changes[option] = value(getattr(chosen.options, option)) if callable(value) else value
-        training = replace(chosen.train, **{**model.train.get(preset, {}), **_given(train)})
-        config = {**chosen.config, **model.config}
+        training = {
+            **model.train.get(preset, {}),
+            **{key: value for key, value in train.items() if value is not None},
+        }
         return Setup(
-            self, preset, name, replace(chosen.options, **changes), config, training, chosen.decode, chosen.documents
+            paper=self,
+            preset=preset,
+            variant=name,
+            options=replace(chosen.options, **changes),
+            config={**chosen.config, **model.config},
+            train=replace(chosen.train, **training),
+            decode=chosen.decode,
+            documents=chosen.documents,
         )
 
 
@@ -262,12 +270,3 @@ def _told(corpus: PreparedCorpus) -> PreparedCorpus:
 @cache
 def _tell_once(text: str) -> None:
     print(text, file=sys.stderr)
-
-
-def _known(where: str, names: set[str], known: set[str]) -> None:
-    for name in sorted(names - known):
-        raise InputError(f"{where} has no field {name!r}{did_you_mean(name, known)}")
-
-
-def _given(values: Mapping) -> dict:
-    return {key: value for key, value in values.items() if value is not None}
