@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
@@ -22,7 +23,7 @@ from lib.papers.mem2mem.extracts import (
 )
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.paper import Paper, Preset, Variant, text_baselines
-from lib.papers.tables import Kept, RunFigure, Samples, Table, against, baseline, trained
+from lib.papers.tables import read_results
 from lib.training.config import TrainConfig
 
 
@@ -161,131 +162,13 @@ def mem2mem_baselines(
     return {**text_baselines(documents, encoded, prepared), "oracle-10": ten, "labelled": labelled}
 
 
-def _papers(*scores: tuple[float, float, float]) -> dict:
-    return dict(zip(("pubmed", "arxiv", "newsroom"), scores))
-
-
-# extraction that sees the reference; in the last row two sentences for each of the reference's
-_GOLD = {"pubmed": (47.76, 20.36, 39.19), "arxiv": (44.25, 18.17, 35.33)}
-_SEEING = (
-    baseline("Oracle (sentences, as many as help)", "oracle"),
-    baseline("Oracle (10 sentences)", "oracle-10"),
-    baseline("Gold Ext (two sentences for each)", "labelled", **_GOLD),
-)
-_AS_REFERENCES = "(sentences, as training references)"
-_LEAD = {"pubmed": (37.45, 14.19, 34.07), "arxiv": (35.52, 10.33, 31.44)}
-TABLES = {
-    "mem2mem_table1": Table(
-        "Mem2Mem, Table 1: systems",
-        (
-            baseline("Lead (10 sentences)", "lead-10", **_LEAD),
-            baseline("Lead (3 sentences)", "lead-3", newsroom=(13.7, 2.4, 11.2)),
-            trained("Sent-CLF", "Sent-CLF",
-                 published=_papers((45.01, 19.91, 41.16), (34.01, 8.71, 30.31), (15.4, 2.7, 12.8))),
-            trained("Sent-PTR", "Sent-PTR",
-                 published=_papers((43.30, 17.92, 39.47), (42.32, 15.63, 38.06), (15.9, 2.8, 13.0))),
-            trained("Attn-Seq2Seq", "attn-seq2seq",
-                 published=_papers((31.55, 8.52, 27.38), (29.3, 6.00, 25.56), (6.21, 1.07, 5.68))),
-            trained("Ptr-Gen-Seq2Seq", "ptr-gen-seq2seq",
-                 published=_papers((35.86, 10.22, 29.69), (32.06, 9.04, 25.16), (14.66, 2.26, 11.44))),
-            trained("Discourse-aware", "discourse-aware",
-                 published=_papers((38.93, 15.37, 35.21), (35.80, 11.05, 31.80))),
-            trained("TLM, abstractive", "TLM",
-                 published=_papers((37.06, 11.69, 34.27), (39.65, 12.15, 35.76), (20.40, 6.90, 17.10))),
-            trained("TLM, hybrid", "TLM + extracts",
-                 published=_papers((42.13, 16.27, 39.21), (41.62, 14.69, 38.03), (20.10, 6.50, 16.60))),
-            trained("Mem2Mem", "+read",
-                 published=_papers((42.06, 16.56, 38.11), (41.81, 14.99, 37.24), (20.00, 6.60, 16.80))),
-        ),
-        against("Mem2Mem", "Lead (10 sentences)", "Sent-CLF", "Sent-PTR", "Attn-Seq2Seq", "Ptr-Gen-Seq2Seq",
-                "Discourse-aware", "TLM, abstractive", "TLM, hybrid"),
-        decodings=True,
-    ),
-    "mem2mem_table2": Table(
-        "Mem2Mem, Table 2: one part after the other",
-        tuple(
-            trained(label, label, published={"pubmed": scores})
-            for label, scores in {
-                "hred": (40.02, 15.82, 36.28), "+encoder memory": (40.62, 15.89, 36.85),
-                "+decoder memory": (40.51, 15.9, 36.64), "+transfer": (41.27, 16.24, 37.38),
-                "+comp": (41.82, 16.51, 37.76), "+read": (42.06, 16.56, 38.11),
-            }.items()
-        ),
-        (("hred", "+encoder memory"), ("hred", "+decoder memory"), ("+decoder memory", "+transfer"),
-         ("+transfer", "+comp"), ("+comp", "+read"), ("hred", "+read")),
-        decodings=True,
-    ),
-    "mem2mem_table3": Table(
-        "Mem2Mem, Table 3: extraction without labels",
-        (
-            baseline("Lead (10 sentences)", "lead-10", **_LEAD),
-            baseline(f"Lead {_AS_REFERENCES}", "lead"),
-            baseline(f"LexRank {_AS_REFERENCES}", "lexrank",
-                     pubmed=(39.19, 13.89, 34.59), arxiv=(33.85, 10.73, 28.99)),
-            trained("Mem2Mem's heads", "+read", "extracts",
-                 published={"pubmed": (41.77, 16.20, 37.81), "arxiv": (41.76, 14.95, 37.22)}),
-            *_SEEING,
-        ),
-        against("Mem2Mem's heads", "Lead (10 sentences)", f"Lead {_AS_REFERENCES}",
-                f"LexRank {_AS_REFERENCES}"),
-    ),
-    "mem2mem_table3_gold": Table(
-        "Mem2Mem, Table 3's Gold Ext: extraction that sees the reference, by its length",
-        _SEEING,
-        against("Oracle (sentences, as many as help)", "Oracle (10 sentences)", "Gold Ext (two sentences for each)"),
-    ),
-    "mem2mem_table4": Table(
-        "Mem2Mem, Table 4: percent of n-grams that stand in the source",
-        (
-            baseline("Reference", "reference", pubmed=(12.4, 3.2, 1.3, 0.9)),
-            trained("HRED", "hred", published={"pubmed": (38.1, 26.0, 17.4, 13.4)}),
-            trained("TLM, hybrid", "TLM + extracts", published={"pubmed": (24.7, 10.8, 7.0, 4.1)}),
-            trained("Mem2Mem", "+read", published={"pubmed": (28.3, 19.2, 17.6, 10.7)}),
-        ),
-        against("Mem2Mem", "HRED"),
-        measure="copied",
-    ),
-}  # fmt: skip
-
-
-def _run(label: str, variant: str):
-    return trained(label, variant, published={})
-
-
-_FULL = _run("Mem2Mem", "+read")
-SAMPLES = {
-    "mem2mem_table6": Samples(
-        "Mem2Mem, Table 6: references and what the systems write",
-        (_run("HRED", "hred"), _run("TLM, hybrid", "TLM + extracts"), _FULL),
-    )
-}
-# without L(comp) there is a row of Table 2 that has not L(read) either, and no other
-RUN_FIGURES = {
-    "mem2mem_figure3": RunFigure(
-        "Write attention A of test papers, one row a memory head",
-        (_FULL, _run("neither regulariser", "+transfer")),
-        "heads",
-    ),
-    "mem2mem_figure4": RunFigure(
-        "Read attention ψ, one column a word of the summary", (_FULL, _run("no L(read)", "+comp")), "slots"
-    ),
-}
-
 PAPER = Paper(
-    "mem2mem",
-    "Mem2Mem",
-    VARIANTS,
-    "+read",
-    PRESETS,
+    name="mem2mem",
+    title="Mem2Mem",
+    variants=VARIANTS,
+    usual="+read",
+    presets=PRESETS,
     dataset="aclsum",
     baselines=mem2mem_baselines,
-    tables=TABLES,
-    figures={
-        "mem2mem_figure2": "mem2mem_real_memory",
-        "mem2mem_figure3_planted": "mem2mem_write_attention",
-        "mem2mem_figure4_planted": "mem2mem_write_attention",
-    },
-    samples=SAMPLES,
-    run_figures=RUN_FIGURES,
-    kept=Kept("sumpubmed", words=200, cut=200),
+    **vars(read_results(Path(__file__).parent)),
 )

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from lib.decoding.search import DecodeConfig
 from lib.models.windowed import Windowed
 from lib.papers.paper import Paper, Preset, Variant
-from lib.papers.tables import Kept, RunFigure, Samples, Table, baseline, trained
+from lib.papers.tables import read_results
 from lib.papers.windowed.windows import ArticleOptions, start_from_vectors
 from lib.system.errors import InputError
 from lib.training.config import TrainConfig
@@ -111,53 +112,12 @@ PRESETS = {
     **{f"small {name}": _small_row(row) for name, row in ROWS.items()},
 }
 
-_CNN = {"CD_I": (38.23, 16.88, 35.43), "CD_II": (37.08, 16.27, 34.28)}
-_WIKI = {
-    "WIKI_I": (22.84, 7.89, 22.38),
-    "WIKI_II": (26.15, 8.63, 25.48),
-    "WIKI_III": (27.54, 9.59, 26.85),
-    "WIKI_IV": (27.23, 9.51, 26.49),
-    "WIKI_V": (29.19, 10.14, 28.46),
-}
-TABLE = Table(
-    "Windowed attention, the article's table (validation set)",
-    (
-        baseline("Lead (3 sentences)", "lead-3", cnn_dailymail=(40.68, 17.76, 36.87), wikihow=(24.24, 5.31, 21.86)),
-        *(trained(k, k, published={"cnn_dailymail": v}, preset_row=True) for k, v in _CNN.items()),
-        *(trained(k, k, published={"wikihow": v}, preset_row=True) for k, v in _WIKI.items()),
-    ),
-    (
-        ("CD_I", "CD_II"),
-        ("WIKI_I", "WIKI_II"),
-        ("WIKI_III", "WIKI_IV"),
-        ("WIKI_III", "WIKI_V"),
-        ("WIKI_IV", "WIKI_V"),
-    ),
-    split_name="val",
-    decodings=True,
-)
-
-_STANDARD, _WINDOWED = (
-    trained(label, name, published={}, preset_row=True)
-    for label, name in (("standard", "CD_I"), ("windows", "CD_II"))
-)
-SAMPLES = {
-    "windowed_text": Samples("Windowed attention: what both models write of a text", (_STANDARD, _WINDOWED), 1)
-}
-RUN_FIGURES = {  # the article's pictures have no numbers: these are theirs in order
-    "windowed_figure1": RunFigure("Maximum attention, standard model", (_STANDARD,), "largest"),
-    "windowed_figure2": RunFigure("Maximum attention, windows", (_WINDOWED,), "largest"),
-}
-
 PAPER = Paper(
-    "windowed",
-    "Windowed",
-    VARIANTS,
-    "dynamic",
-    PRESETS,
+    name="windowed",
+    title="Windowed",
+    variants=VARIANTS,
+    usual="dynamic",
+    presets=PRESETS,
     dataset="aclsum",
-    tables={"windowed_table": TABLE},
-    samples=SAMPLES,
-    run_figures=RUN_FIGURES,
-    kept=Kept("sumpubmed", words=200, cut=200),
+    **vars(read_results(Path(__file__).parent)),
 )
