@@ -1,5 +1,6 @@
 """A paper as data: variants of models and presets of their sizes. A paper's folder exports one `PAPER`."""
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -52,6 +53,29 @@ class Preset:
     train: TrainConfig = TrainConfig()
     decode: DecodeConfig = DecodeConfig()
     documents: int | None = None  # at most so many of each split
+
+
+def read_presets(path: Path, options: type[Options]) -> dict[str, Preset]:
+    """Read presets from a TOML file: fields that differ from the defaults, or from the preset named `base`."""
+    presets: dict[str, Preset] = {}
+    for name, record in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        base = presets[record["base"]] if "base" in record else Preset(options())
+        parts = {part: _fields(record.get(part, {})) for part in ("options", "model", "train", "decode")}
+        presets[name] = Preset(
+            options=replace(base.options, **parts["options"]),
+            config={**base.config, **parts["model"]},
+            variant=record.get("variant", base.variant),
+            train=replace(base.train, **parts["train"]),
+            decode=replace(base.decode, **parts["decode"]),
+            documents=record.get("documents", base.documents),
+        )
+    return presets
+
+
+def _fields(record: dict[str, Any]) -> dict[str, Any]:
+    """Values of TOML as fields have them: "none" for None, which TOML lacks, and tuples."""
+    values = {name: None if value == "none" else value for name, value in record.items()}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
 def text_baselines(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from lib.system.errors import CompanionError
-from lib.system.files import check_ours, of_the_system
+from lib.system.files import of_the_system
 
 INTERRUPTED = 130  # the exit status after Ctrl-C, as shells have it
 
@@ -38,7 +38,6 @@ def plain_errors(stopped: Callable[[], str] = lambda: "") -> Iterator[None]:
         if isinstance(stream, io.TextIOWrapper):  # a summary may have characters that the system's encoding lacks
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        check_ours()
         yield
     except OSError as error:
         sys.exit(f"error: {of_the_system(error)}")

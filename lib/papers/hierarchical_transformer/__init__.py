@@ -7,16 +7,14 @@ from pathlib import Path
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
-from lib.data.vocabulary import BOS, PAD, PARAGRAPH_END, TITLE_END, UNK
-from lib.decoding.search import DecodeConfig, source_sentences
+from lib.decoding.search import source_sentences
 from lib.evaluation.baselines import counted_in, lexrank
 from lib.models.copying_transformer import CopyingTransformer
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.models.t_dmca import TDMCA, TDMCAConfig
 from lib.papers.hierarchical_transformer.ranking import ClusterOptions
-from lib.papers.paper import Paper, Preset, Variant
+from lib.papers.paper import Paper, Variant, read_presets
 from lib.papers.tables import read_results
-from lib.training.config import TrainConfig
 
 _FLAT = {"local_layers": 6, "global_layers": 0, "paragraph_positions": False}
 
@@ -65,72 +63,9 @@ _SHORT = {f"FT {pieces}": pieces for pieces in (150, 300)}
 VARIANTS |= {name: replace(_flat(pieces), config={**_FLAT, "local_layers": 4}) for name, pieces in _SHORT.items()}
 VARIANTS |= {f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer) for name in (*_COPYING, *_SHORT)}
 
-_WRITTEN = {"length_penalty": 0.4, "length_offset": 5, "forbidden": (PAD, UNK, BOS, TITLE_END, PARAGRAPH_END)}
-_NOAM = {"warmup": 8_000, "beta2": 0.998, "max_norm": None}
-_CODE = {**_NOAM, "epsilon": 1e-9}  # of which the paper does not speak
-_ARTICLES = ClusterOptions(  # whose paragraphs stand in order
-    paragraphs=22, paragraph_tokens=110, paragraph_words=70, section_words=520, summary_tokens=256, vocab_size=8_000,
-    ranking="order", lower=True,
-)  # fmt: skip
-_ABSTRACTS = DecodeConfig(beam=5, min_length=230, max_length=256, block_ngrams=3, **_WRITTEN)
-# batches: those of the authors' code, which computes 10,500 pieces on each of 4 GPUs, 4 times before an update
-_BATCHES = {"batch_size": 512, "batch_tokens": 168_000, "accumulate": None, "validate_every": 10_000, "keep_best": 5}
-PRESETS = {
-    "paper": Preset(
-        ClusterOptions(),
-        {"form": "paper", "local_layers": 5},
-        train=TrainConfig(**_BATCHES, steps=500_000, learning_rate=_noam(2), **_NOAM),
-        decode=DecodeConfig(beam=5, min_length=0, max_length=400, **_WRITTEN),
-    ),
-    "code": Preset(
-        ClusterOptions(),
-        train=TrainConfig(**_BATCHES, loss_mean="words", steps=1_000_000, learning_rate=_noam(3), **_CODE),
-        decode=DecodeConfig(beam=5, min_length=20, max_length=400, **_WRITTEN),
-    ),
-    "demo": Preset(
-        ClusterOptions(
-            paragraphs=12, paragraph_tokens=60, summary_tokens=160, vocab_size=2_000, ranker_width=64,
-            ranker_steps=300, ranker_batch=2, ranker_rate=0.05,
-        ),
-        {"width": 64, "heads": 4, "inner": 128, "local_layers": 2, "dropout": 0.2},
-        train=TrainConfig(
-            batch_size=8, steps=240, learning_rate=0.2, validate_every=20, keep_best=5, **{**_CODE, "warmup": 100}
-        ),
-        decode=DecodeConfig(beam=5, min_length=60, max_length=160, block_ngrams=3, **_WRITTEN),
-        documents=100,
-    ),
-    # for a trained run
-    "medium": Preset(
-        _ARTICLES,
-        {"width": 128, "heads": 4, "inner": 512, "local_layers": 3},
-        train=TrainConfig(
-            batch_size=16, epochs=3, learning_rate=0.08, validate_every=500, save_every=250, log_every=50, bf16=True,
-            **{**_CODE, "warmup": 1_000},
-        ),
-        decode=_ABSTRACTS,
-    ),
-    # for the rows of a table
-    "small": Preset(
-        replace(_ARTICLES, paragraphs=12),
-        {"width": 64, "heads": 4, "inner": 256, "local_layers": 3},
-        train=TrainConfig(
-            batch_size=16, steps=2_000, learning_rate=0.05, validate_every=500, log_every=50, bf16=True,
-            **{**_CODE, "warmup": 400},
-        ),
-        decode=_ABSTRACTS,
-    ),
-    # for the rows of a table in minutes: a few sentences of each section, and the beginning of the abstract
-    "short": Preset(
-        replace(_ARTICLES, paragraphs=7, paragraph_tokens=60, paragraph_words=40, section_words=56,
-                summary_tokens=48, vocab_size=3_000),
-        {"width": 64, "heads": 4, "inner": 128, "local_layers": 2},
-        train=TrainConfig(
-            batch_size=8, steps=600, learning_rate=0.05, validate_every=200, log_every=50,
-            **{**_CODE, "warmup": 100},
-        ),
-        decode=replace(_ABSTRACTS, min_length=40, max_length=48),
-    ),
-}  # fmt: skip
+
+FOLDER = Path(__file__).parent
+PRESETS = read_presets(FOLDER / "presets.toml", ClusterOptions)
 
 
 def cluster_baselines(
@@ -156,5 +91,5 @@ PAPER = Paper(
     presets=PRESETS,
     dataset="aclsum:paragraphs",
     baselines=cluster_baselines,
-    **vars(read_results(Path(__file__).parent)),
+    **vars(read_results(FOLDER)),
 )
