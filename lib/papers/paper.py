@@ -55,7 +55,7 @@ class Preset:
     documents: int | None = None  # at most so many of each split
 
 
-def read_presets(path: Path, options: type[Options]) -> dict[str, Preset]:
+def read_presets(path: Path, options: Callable[[], Options]) -> dict[str, Preset]:
     """Read presets from a TOML file: fields that differ from the defaults, or from the preset named `base`."""
     presets: dict[str, Preset] = {}
     for name, record in tomllib.loads(path.read_text(encoding="utf-8")).items():
