@@ -54,7 +54,7 @@ def lowered(text: str) -> str:
 _LINE_END = regex.compile(r"[-\u2010][ \t]*\r?\n")
 _COMPOUND = regex.compile(r"[^\W_]+(?:[-\u2010][^\W_]+)*")
 _CUT_WORD = regex.compile(
-    r"(?<![-\u2010\w])(?P<before>[^\W_]+(?:[-\u2010][^\W_]+)*)(?P<hyphen>[-\u2010])[ \t]*\r?\n[ \t]*(?P<after>[^\W_]+)"
+    rf"(?<![-\u2010\w])(?P<before>{_COMPOUND.pattern})(?P<hyphen>[-\u2010])[ \t]*\r?\n[ \t]*(?P<after>[^\W_]+)"
 )
 
 
