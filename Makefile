@@ -8,7 +8,7 @@ PAGES := $(wildcard notebooks/*.py)
 TALKS := $(filter-out notebooks/baselines.ipynb notebooks/compare.ipynb,$(PAGES:.py=.ipynb))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lock torture lab notebooks figures workflow bench gpu book class slides publish lint clean
+.PHONY: help run test check lock lab notebooks figures workflow bench gpu book class slides publish lint clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -38,12 +38,6 @@ check: $(READY)  ## run what takes long: every page with parameters by papermill
 lock: $(READY)  ## check that all pins can be installed, and write requirements.lock again (asks the package index)
 	$(BIN)/python -m tests.tools.locks
 	$(BIN)/python -m tests.tools.locks make
-
-torture: $(READY)  ## 25 minutes of damaged files and folders, kills, full disks and generated examples: counts of what became of them
-	$(BIN)/python -m tests.tools.torture --minutes 10
-	$(BIN)/python -m tests.tools.torture_runs --minutes 5
-	$(BIN)/python -m tests.tools.untrusted --minutes 5
-	$(BIN)/python -m tests.tools.torture_properties --minutes 5
 
 lab: $(READY)  ## open the pages in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir=. notebooks/start_here.ipynb
