@@ -79,9 +79,9 @@ def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[Liv
     texts = [_paper(paper, run.options) for paper in papers]
     for bits in (32, 16):
         page = live_page("page", title, name, code, {**live_data(run, bits), "papers": texts})
-        if len(page) <= MAX_BYTES:
+        if (size := len(page.encode())) <= MAX_BYTES:
             return write_whole(path, page)
-    raise InputError(f"{run.folder}: the page would have {len(page) / 1e6:.0f} MB, more than {MAX_BYTES / 1e6:.0f}")
+    raise InputError(f"{run.folder}: the page would have {size / 1e6:.0f} MB, more than {MAX_BYTES / 1e6:.0f}")
 
 
 def live_page(
@@ -140,7 +140,7 @@ def own_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def packed(tensors: Mapping[str, torch.Tensor], bits: int) -> dict[str, Any]:
-    """Tensors for the scripts: shapes, and all numbers in base64, in 16 bits where that loses nothing or `bits` is 16."""
+    """Tensors for the scripts: shapes, and all numbers in base64, in 16 bits if `bits` is 16 or nothing is lost."""
     numbers = np.concatenate([tensor.detach().cpu().float().numpy().ravel() for tensor in tensors.values()])
     half = numbers.astype("<f2")
     exact = bool((half.astype("<f4") == numbers).all())

@@ -1,7 +1,7 @@
 """The pictures of the models, drawn by hand in `companion/pages/models` and shown on pages.
 
-A picture is an SVG file whose look is in `models.css`. Each part (a box or an arrow) is a group that names the equations
-which compute it: data-equations="8 9 10". A page and a live page highlight the parts of an equation by that name.
+A picture is an SVG file whose look is in `models.css`. Each part (a box or an arrow) is a group that names the
+equations which compute it: data-equations="8 9 10". Pages and live pages highlight the parts of an equation by it.
 """
 
 import base64
