@@ -476,7 +476,7 @@ def test_answers_in_a_browser(folder):
 
 def sheets_in(form):
     page = form.read_text(encoding="utf-8")
-    return json.loads(re.search(r'id="sheets">(.*?)</script>', page, re.DOTALL)[1])
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
 
 
 def test_other_sheets_begin_empty(tmp_path, folder):

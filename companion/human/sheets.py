@@ -13,6 +13,7 @@ import numpy as np
 
 from lib.data.corpora import check_unpublished
 from lib.data.readers import delimiter_of
+from lib.decoding.html_page import html_page
 from lib.system.errors import InputError
 from lib.system.files import write_json, write_whole
 from lib.system.fingerprints import digest
@@ -214,9 +215,7 @@ def _as_given(cell: str) -> str:
 
 
 def _write_form(path: Path, title: str, sheets: dict) -> None:
-    """Write `form.html` beside this file, with the sheets in it: one page, nothing is loaded from anywhere. A browser
-    keeps what was filled in under the sheets' digest, so that others in their place begin empty."""
-    page = Path(__file__).with_name("form.html").read_text(encoding="utf-8")
-    data = json.dumps({**sheets, "digest": digest(sheets)}, ensure_ascii=False)
-    data = data.replace("<", "\\u003c")  # no text is taken for markup
-    write_whole(path, page.replace("TITLE", title).replace("SHEETS", data, 1))
+    """Write a form with the sheets in it, from `form.html` beside this file. A browser keeps what was filled in under
+    the sheets' digest, so that others in their place begin empty."""
+    form = Path(__file__).with_name("form.html")
+    write_whole(path, html_page(form, {**sheets, "digest": digest(sheets)}, TITLE=title))
