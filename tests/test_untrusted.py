@@ -12,7 +12,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import lib
-from companion.human.sheets import _as_given, _as_text
 from lib.data.vocabulary import Vocabulary
 from lib.system.command_line import plain_errors
 from lib.system.errors import CompanionError, InputError, RunError
@@ -301,16 +300,3 @@ def test_an_error_is_one_line_that_a_terminal_does_not_obey():
     with pytest.raises(SystemExit) as error, plain_errors():
         raise InputError("a\nb\x1b[31m\x9bc\td")
     assert error.value.code == r"error: a b\x1b[31m\x9bc" + "\td"
-
-
-@pytest.mark.parametrize("cell", ["a;=1+1", "a\n@x", ";\t;-1", "'=1", "a;'+1", "x;＝1\r\n-2"])
-def test_no_part_of_a_cell_is_a_formula(cell):
-    """Whatever mark of a country's spreadsheet sets cells apart."""
-    text = _as_text(cell)
-    parts = text.replace("\n", ";").replace("\r", ";").replace("\t", ";").split(";")
-    assert not [part for part in parts if part.startswith(("=", "+", "-", "@", "＝"))] and _as_given(text) == cell
-
-
-def test_what_is_no_formula_stays():
-    for text in ("a - b; c", "it's", "1 = 1", "a,-b", ""):
-        assert _as_text(text) == text == _as_given(text)

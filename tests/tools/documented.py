@@ -314,16 +314,15 @@ def support_table(path: Path) -> None:
 def rating(folder: Path) -> None:
     """Sheets that people have filled in."""
     from companion.human.__main__ import main
-    from companion.human.sheets import CRITERIA
-    from tests.test_human import fill
+    from tests.test_human import all_ratings, save_form, write_questions
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     systems = {name: folder.parent / f"{name}.jsonl" for name in ("HT", "FT", "Lead")}
     for path in systems.values():
         summaries(path)
     main(["sheet", str(folder), "--documents", "3", *(f"{name}={path}" for name, path in systems.items())])
-    fill(folder / "questions.csv", lambda row: {"question": f"What of {row['document']}?", "answer": "a pump"})
-    fill(folder / "ratings.csv", lambda row: dict.fromkeys(CRITERIA, str(1 + len(row["summary"]) % 5)))
+    write_questions(folder)
+    save_form(folder, "anna", all_ratings(folder, dict(zip(systems, (5, 3, 2)))))
 
 
 def course(folder: Path) -> None:

@@ -12,12 +12,10 @@ the counts into docs/robustness.md. `tests/test_untrusted.py` tries some of each
 
 import argparse
 import contextlib
-import csv
 import faulthandler
 import io
 import json
 import os
-import re
 import resource
 import select
 import shutil
@@ -40,8 +38,6 @@ from safetensors.torch import load_file, save_file
 
 import lib
 from companion import show_runs
-from companion.human import __main__ as human
-from companion.human.sheets import FORMULA, read_rows
 from lib import intervene, score, summarize
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder
@@ -509,87 +505,9 @@ def try_corpus(random: Random, place: Path) -> str:
     return alone(place, lambda: torture.outcomes(str(place / "texts")))
 
 
-HOSTILE = (
-    "=cmd|' /C calc'!A0", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "a;=1+1", "a\n=1+1", "a\t@x", "'=1", "''=1",
-    "\uff1d1", "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!--<script>", "\x1b]0;x\x07",
-    "\0", "\x7f", "\u2028", "\u202e", '"', '","=1', "SHEETS", "TITLE", "{{", "\ud800", "..", "/etc/passwd",
-    "x" * 40_000, "plain text",
-)  # fmt: skip
-
-
-def try_ratings(random: Random, place: Path) -> str:
-    """Summaries of two systems with anything in every field: the sheets hold no formula and no markup, and lose
-    nothing; ratings with anything in them are read or refused."""
-    surroundings(place)
-
-    def words() -> Any:
-        chosen = random.choice(HOSTILE)
-        return (
-            random.choice([chosen, chosen, [chosen, random.choice(HOSTILE)], *ODD[:6]])
-            if random.random() < 0.3
-            else chosen
-        )
-
-    ids = [random.choice(HOSTILE) if random.random() < 0.2 else f"d{n}" for n in range(2)]
-    for name in "ab":
-        rows = [
-            {"id": i, **{key: words() for key in ("title", "summary", "reference", "source", "corpus")}} for i in ids
-        ]
-        (place / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    seed = random.random()
-    return alone(place, lambda: _rate(Random(seed), place))
-
-
-def _rate(random: Random, place: Path) -> None:
-    folder = place / "rating"
-    human.main(
-        [
-            "sheet",
-            str(folder),
-            "--documents",
-            "1",
-            f"A={place / 'a.jsonl'}",
-            f"{random.choice('Bb=')}B={place / 'b.jsonl'}",
-        ]
-    )
-    check_sheets(folder)
-    for name in ("questions.csv", "ratings.csv", "best_worst.csv"):
-        path = folder / name
-        rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
-        for row in rows:
-            for column in row.keys() - {"item", "document", *(("letter",) if random.random() < 0.9 else ())}:
-                row[column] = random.choice([*HOSTILE[:-2], "3", "A", "B"]) if random.random() < 0.5 else row[column]
-        out = io.StringIO()
-        writer = csv.DictWriter(out, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-        path.write_bytes(out.getvalue().encode("utf-8", "surrogatepass"))
-    human.main(["answers", str(folder)])
-    check_sheets(folder, only="answers")
-    human.main(["scores", str(folder)])
-
-
-def check_sheets(folder: Path, only: str = "") -> None:
-    """AssertionError for a cell that a spreadsheet takes for a formula, whatever sets its cells apart, and for markup
-    that a text brought into a form."""
-    for path in folder.glob(f"{only}*.csv"):
-        text = path.read_text(encoding="utf-8")
-        cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
-        for cell in cells:
-            parts = re.split("[;\t\r\n]", cell)
-            assert not [part for part in parts if part.startswith(FORMULA)], f"{path}: {cell!r}"
-        list(read_rows(path, ("document",) if "document" in cells else ("item",)))
-    for path in folder.glob(f"{only}*.html"):
-        page = path.read_text(encoding="utf-8")
-        assert page.count("<script") == page.count("</script") == 2 and "onerror=" not in re.sub(
-            r"\\u003c[^>]*", "", page
-        )
-
-
 TRIES: dict[str, Callable[[Random, Path], str]] = {
     **{f"runs: {name}": (lambda random, place, name=name: try_run(random, place, name)) for name in DAMAGES},
     "corpora: pipes, devices, links": try_corpus,
-    "ratings and summaries": try_ratings,
 }
 
 
