@@ -143,7 +143,7 @@ def _equal(result: Any, expected: Any, tolerance: float) -> bool:
     if isinstance(expected, str | bool):
         if isinstance(result, Tensor | np.ndarray | np.generic) and result.ndim == 0:
             result = result.item()  # a comparison of NumPy or torch is True or False as well
-        return type(result) is type(expected) and result == expected
+        return type(result) is type(expected) and bool(result == expected)
     if isinstance(expected, list) and any(isinstance(value, str | bool) for value in expected):
         same = isinstance(result, list | tuple) and len(result) == len(expected)
         return same and all(_equal(a, b, tolerance) for a, b in zip(result, expected))
@@ -155,7 +155,7 @@ def _equal(result: Any, expected: Any, tolerance: float) -> bool:
     if result.shape != expected.shape:
         return False
     bound = tolerance * max(1.0, expected.abs().max().item() if expected.numel() else 0.0)
-    return torch.allclose(result, expected, rtol=0.0, atol=bound)
+    return bool(torch.allclose(result, expected, rtol=0.0, atol=bound))
 
 
 def _numbers(value: Any) -> Tensor:

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import krippendorff
 import numpy as np
@@ -29,7 +30,8 @@ def read_ratings(folder: str | Path) -> pd.DataFrame:
         table = read_csv(path, ("sheet", "item", "field", "value"))
         if table.duplicated(["sheet", "item", "field"]).any():
             raise InputError(f"{path}: something is filled in twice")
-        for (sheet, item), values in table.groupby(["sheet", "item"], sort=False):
+        groups: Any = table.groupby(["sheet", "item"], sort=False)
+        for (sheet, item), values in groups:
             given = dict(zip(values["field"], values["value"]))
             try:
                 judged = [*_JUDGEMENTS[sheet](key, item, given)]
@@ -65,7 +67,7 @@ _JUDGEMENTS = {"ratings": _criteria, "best_worst": _best_worst, "answers": _mark
 
 def by_system(ratings: pd.DataFrame, criterion: str) -> dict[str, list[float]]:
     """Values of every unit by system: the mean of the people who rated it."""
-    chosen = ratings[ratings["criterion"] == criterion]
+    chosen: Any = ratings[ratings["criterion"] == criterion]
     means = chosen.groupby(["system", "unit"], sort=False)["value"].mean()
     return {str(system): of_system.tolist() for system, of_system in means.groupby(level="system", sort=False)}
 
@@ -117,7 +119,7 @@ def report(folder: str | Path) -> str:
             continue
         alpha = agreement(ratings, criterion)
         agreed = "needs two raters" if alpha is None else f"{alpha:.2f}"
-        raters = ratings[ratings["criterion"] == criterion]["rater"].nunique()
+        raters = len(set(ratings["rater"][ratings["criterion"] == criterion]))
         head = f"{criterion} ({raters} raters, Krippendorff's alpha {agreed}; analysis of variance: p = {p:.2g})"
         parts.append(f"{head}\n{means}\n\n{pairs.round(4)}")
     return "\n\n".join(parts)

@@ -128,7 +128,8 @@ def read_csv(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     try:
         with open(path, encoding="utf-8-sig") as file:
             separator = max(",;\t", key=file.readline().count)
-        return pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig")[list(columns)]
+        table = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        return table.loc[:, list(columns)]
     except (ValueError, KeyError) as error:  # pandas has a ValueError for what is no CSV
         raise InputError(
             f"{path}: a CSV file in UTF-8 with columns {', '.join(columns)} is needed ({error})"
