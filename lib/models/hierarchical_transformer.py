@@ -231,7 +231,9 @@ class HierarchicalTransformer(PieceModel):
         """Attention weights of the last decoder layer, the mean over its heads."""
         seen: list[Tensor] = []
         last = self.decoder_layers[-1].source_attention
-        hook = last.register_forward_pre_hook(lambda layer, inputs: seen.append(layer.weights(*inputs)))
+        hook = last.register_forward_pre_hook(
+            lambda layer, inputs: seen.append(layer.forward(*inputs, return_weights=True))
+        )
         try:
             self.decode(tokens, state)
         finally:

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch
 from lib.layers.dropout import Dropout
-from lib.layers.lstm import LSTM
+from lib.layers.sequences import LSTM
 from lib.system.fields import Checked, Share
 
 Pooling = Literal["max", "mean", "last"]

@@ -7,18 +7,18 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from lib.data.batch import Batch
+from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import UNK
 from lib.layers.attention import Attention, full_precision
 from lib.layers.attentive_lstm import attentive_lstm
 from lib.layers.dropout import Dropout
 from lib.layers.gru import GRU, GatedGRU
-from lib.layers.lstm import LSTM
-from lib.layers.pointer import DecoderOutput, Mixture, at_places, joint_nll
-from lib.layers.sequences import run_ragged
+from lib.layers.pointer import DecoderOutput, target_scores
+from lib.layers.sequences import LSTM, run_packed
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
-from lib.models.summarizer import Summarizer, target_weights
+from lib.models.summarizer import Summarizer
 from lib.system.errors import InputError
 from lib.system.fields import Checked, Count, Share
 
@@ -219,47 +219,32 @@ class ReadAgain(Summarizer):
 
     # ------------------------------------------------------------------------------------------ probabilities
 
-    def generate(self, features: Tensor) -> Tensor:
-        """g, scores of the vocabulary: [..., d] -> [..., Y]."""
-        return full_precision(self.vocabulary(features))[0]
-
-    def _copied(self, output: ReadAgainOutput, target: Tensor) -> tuple[Tensor, Tensor]:
-        """The target, -1 where it can only be copied (without copying, [UNK]), and the log of the summed exponentials
-        of its copies: [R, T] each."""
-        known = target < self.config.vocab_size
+    def log_prob(
+        self, output: ReadAgainOutput, target: Tensor, state: ReadAgainState, places: Tensor | None = None
+    ) -> Tensor:
+        """Compute log P (17) of the target words [R, T] (extended ids). Without copying, unknown words are [UNK]."""
         if not self.config.copy:
-            target, known = target.where(known, UNK), torch.ones_like(known)
+            target = in_vocabulary(target, self.config.vocab_size)
+        known = target < self.config.vocab_size
+        layer = self.vocabulary
+        score, normaliser = target_scores(output.features, layer.weight, layer.bias, target.where(known, 0), places)
+        # P(w) = (exp g_w + sum_{i: x_i = w} exp k_i) / (sum_v exp g_v + sum_i exp k_i)   (17)
         same = output.source[:, None] == target[..., None]  # [R, T, N]
-        return target.where(known, -1), output.copy.masked_fill(~same, LOWEST).logsumexp(-1)
+        copied = output.copy.masked_fill(~same, LOWEST).logsumexp(-1)
+        either = torch.logaddexp(score.masked_fill(~known, LOWEST), copied)
+        return either - torch.logaddexp(normaliser, output.copy.logsumexp(-1))
 
-    def log_prob(self, output: ReadAgainOutput, target: Tensor, state: ReadAgainState) -> Tensor:
-        """Equation 17: log P of the target words [R, T] (extended ids). Without copying, unknown words are [UNK]."""
-        scores, (target, copied) = self.generate(output.features), self._copied(output, target)
-        generated = scores.gather(-1, target.clamp_min(0)[..., None]).squeeze(-1).masked_fill(target < 0, LOWEST)
-        normaliser = torch.logaddexp(scores.logsumexp(-1), output.copy.logsumexp(-1))
-        return torch.logaddexp(generated, copied) - normaliser
-
-    def nll(self, output: ReadAgainOutput, batch: Batch, state: ReadAgainState) -> Tensor:
-        """Equation 18, as from `log_prob`, with less memory."""
-        layer, weights = self.vocabulary, target_weights(batch, output.copy.dtype)
-        target, copied = self._copied(output, batch.target)
-        words = output.features, target, copied, output.copy.logsumexp(-1), weights
-        features, *rows = at_places(batch.target_places, *words)
-        return joint_nll(features, layer.weight, layer.bias, *rows)
-
-    def mixture(self, output: ReadAgainOutput, state: ReadAgainState) -> Mixture:
-        copy, layer = output.copy[:, -1], self.vocabulary
-
-        def shares(total: Tensor) -> tuple[Tensor, Tensor]:
-            normaliser = torch.logaddexp(total, copy.logsumexp(-1))
-            return -normaliser, (copy - normaliser[:, None]).exp()
-
-        return Mixture(output.features[:, -1], layer.weight, layer.bias, shares, output.source)
+    def distribution(self, output: ReadAgainOutput, state: ReadAgainState, extra: int) -> Tensor:
+        scores = full_precision(self.vocabulary(output.features[:, -1]))[0]
+        copies = output.copy[:, -1]
+        p = torch.cat([scores, copies], 1).softmax(1)  # one softmax over words and copies
+        generated, copied = p.split([scores.shape[1], copies.shape[1]], 1)
+        return F.pad(generated, (0, extra)).scatter_add(1, output.source, copied)
 
     def seen(self, output: ReadAgainOutput, state: ReadAgainState) -> dict[str, Tensor]:
         """Weights of every model, and "importance" [B, N] of a GRU that reads again, the mean of alpha."""
         copies = output.copy.logsumexp(-1)
-        generate = torch.sigmoid(self.generate(output.features).logsumexp(-1) - copies)
+        generate = torch.sigmoid(full_precision(self.vocabulary(output.features))[0].logsumexp(-1) - copies)
         importance = {} if state.importance is None else {"importance": state.importance.mean(-1)}
         return {"words": output.attention, "generate": generate, **importance}
 
@@ -284,7 +269,7 @@ def _run(rnn: nn.Module, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 def _run_both_ways(rnn: nn.Module, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """States [B, N, d] of which half reads forwards and half backwards, and where each half ends [B, d]."""
-    states, last = run_ragged(rnn, inputs, lengths)
+    states, last = run_packed(rnn, inputs, lengths)
     return states, last.transpose(0, 1).flatten(1)
 
 
