@@ -59,7 +59,7 @@ def shared_softmax() -> Iterator[Case]:
     batch = _texts(text)
     state = reader.encode(batch)
     output, _ = reader.decode(torch.tensor([[BOS]]), state)
-    g, k = reader.vocabulary(output.features)[0, 0], output.copy[0, 0]
+    g, k = reader.generate(output.features)[0, 0], output.copy[0, 0]
     names = {12: "not in Y, at two places", 5: "in Y, at one place", 8: "in Y alone", 7: "in Y, at two places"}
     for word, what in names.items():
         P = reader.log_prob(output, torch.tensor([[word]]), state).exp()

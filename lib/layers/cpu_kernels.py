@@ -1,16 +1,17 @@
 """Kernels for a CPU, compiled by numba: additive attention (with coverage or without), the gates of GRUs, and
 Mem2Mem's memory.
 
-What PyTorch does in a dozen operations, each over all numbers, is one pass here. Attention works on one document at a
-time, and the documents are divided among threads, so that no number depends on how many threads there are. Lengths
-take the place of masks: padding is not read. In float64 the tanh is exact; in float32 it is a rational function, right
-to 5e-7. Beside each kernel's call are PyTorch's operations that compute the same. They serve all other types and
-devices, where `lib.layers.gpu_kernels` has no kernel.
+What PyTorch does in a dozen operations, each over all numbers, is one pass here. Attention works on one document at
+a time, and the documents are divided among threads, so that no number depends on how many threads there are. Lengths
+take the place of masks: padding is not read. In float64 the tanh is exact; in float32 it is a rational function,
+right to 5e-7. Beside each kernel's call are PyTorch's operations that compute the same. They serve all other types
+and devices, where `lib.layers.gpu_kernels` has no kernel.
 
 The first call compiles for some seconds; numba saves the result beside this file or in the user's cache.
 """
 
 import math
+import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -23,7 +24,6 @@ from numba import njit, types
 from numba.extending import overload
 from torch import Tensor
 
-from lib.system.files import say_once
 from lib.system.threads import in_threads
 
 # Sums of float32 may be taken in any order, so that loops become vector instructions. The order is fixed at compile
@@ -388,16 +388,15 @@ def triton_runs(values: Tensor) -> bool:
 
 @cache
 def _has_triton(device: torch.device) -> bool:
-    """Return whether Triton compiles for a GPU; if not, say so once."""
-    slow = "Mem2Mem's loops over words start their operations one by one on this GPU"
-    major, minor = torch.cuda.get_device_capability(device)
-    if find_spec("triton") is None:
-        say_once(f"{slow}: Triton is not installed")
-        return False
-    if major < 8:
-        say_once(f"{slow}: Triton's kernels need compute capability 8.0, and it has {major}.{minor}")
-        return False
-    return True
+    """Return whether Triton compiles for a GPU; if not, warn once."""
+    if find_spec("triton") is not None and torch.cuda.get_device_capability(device) >= (8, 0):
+        return True
+    warnings.warn(
+        "Mem2Mem's loops over words start their operations one by one on this GPU: kernels need Triton, and compute "
+        "capability 8.0",
+        stacklevel=2,
+    )
+    return False
 
 
 def arrays(*tensors: Tensor | None) -> list:

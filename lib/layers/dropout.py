@@ -1,4 +1,4 @@
-"""Dropout with random numbers of a thread's own, so that threads that share a training step can repeat their draws."""
+"""Dropout whose random numbers are a thread's own, so that threads that share a training step repeat their draws."""
 
 import threading
 from collections.abc import Iterator

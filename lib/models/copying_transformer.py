@@ -55,8 +55,9 @@ class CopyingTransformer(PointerModel, HierarchicalTransformer):
         for layer in (self.copy_attention.key, self.switch):
             nn.init.xavier_uniform_(layer.weight)
 
-    # Pieces are scored by their embeddings, as in the model without copying.
-    output_layer = HierarchicalTransformer.output_layer
+    def output_layer(self) -> tuple[Tensor, Tensor]:
+        """Score pieces by their embeddings, as the model without copying does."""
+        return self.embedding.weight, self.bias
 
     def encode(self, batch: Batch, graph: Tensor | None = None) -> CopyingTransformerState:
         state = super().encode(batch, graph)

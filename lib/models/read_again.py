@@ -18,7 +18,7 @@ from lib.layers.gru import GRU, GatedGRU
 from lib.layers.pointer import DecoderOutput, target_scores
 from lib.layers.sequences import LSTM, run_packed
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
-from lib.models.summarizer import Summarizer
+from lib.models.summarizer import Summarizer, Tap
 from lib.system.errors import InputError
 from lib.system.fields import Checked, Count, Share
 
@@ -101,6 +101,10 @@ class ReadAgain(Summarizer):
             self.word = nn.Linear(d, e)  # W_c, b_c
             self.copy_query = nn.Linear(d, e, bias=False)  # W_k
         self.dropout = Dropout(c.dropout)
+        self.text = Tap()  # h_n of the first read, in the second one
+        self.alpha = Tap()  # importance (5)
+        self.copied_word = Tap()  # p_i, read after a copied word (15)
+        self.copy_scores = Tap()  # k (16)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -142,9 +146,10 @@ class ReadAgain(Summarizer):
         first, text = _run(self.first_read, embedded, mask)  # equations 1 to 3, 7
         if self.config.encoder in READS_ONCE:
             return first, text, None
-        first, text = self.dropout(first), self.dropout(text)
+        first = self.dropout(first)
+        text = self.text(self.dropout(text))
         if self.config.encoder == "read-again gru":
-            importance = self._importance(first, text, embedded)
+            importance = self.alpha(self._importance(first, text, embedded), mask)
             states = self.second_read(embedded, importance.expand_as(first))
             return states, _last(states, mask), importance
         again = torch.cat([embedded, first, text[:, None].expand_as(first)], -1)  # equation 8
@@ -206,6 +211,7 @@ class ReadAgain(Summarizer):
         same = source[:, None] == tokens[..., None]  # [R, T, N]
         document = per_hypothesis(torch.arange(len(state.source), device=tokens.device), len(tokens))
         copied = state.embedded[document[:, None], same.int().argmax(-1)]  # argmax: the first of the largest
+        copied = self.copied_word(copied)
         return copied.where((~known & same.any(-1))[..., None], words)
 
     def _copy_scores(self, output: Tensor, state: ReadAgainState) -> Tensor:
@@ -215,9 +221,14 @@ class ReadAgain(Summarizer):
             return full_precision(output.new_full((rows, steps, state.source.shape[1]), LOWEST))[0]
         queries = per_document(self.copy_query(output), len(state.source)).flatten(1, 2)  # [B, K * T, e]
         (scores,) = full_precision(queries @ state.embedded.transpose(1, 2))
-        return scores.masked_fill(~state.mask[:, None], LOWEST).view(rows, steps, -1)
+        scores = scores.masked_fill(~state.mask[:, None], LOWEST).view(rows, steps, -1)
+        return self.copy_scores(scores)
 
     # ------------------------------------------------------------------------------------------ probabilities
+
+    def generate(self, features: Tensor) -> Tensor:
+        """Compute g, the scores of the vocabulary: [..., d] -> [..., Y]."""
+        return full_precision(self.vocabulary(features))[0]
 
     def log_prob(
         self, output: ReadAgainOutput, target: Tensor, state: ReadAgainState, places: Tensor | None = None
@@ -235,7 +246,7 @@ class ReadAgain(Summarizer):
         return either - torch.logaddexp(normaliser, output.copy.logsumexp(-1))
 
     def distribution(self, output: ReadAgainOutput, state: ReadAgainState, extra: int) -> Tensor:
-        scores = full_precision(self.vocabulary(output.features[:, -1]))[0]
+        scores = self.generate(output.features[:, -1])
         copies = output.copy[:, -1]
         p = torch.cat([scores, copies], 1).softmax(1)  # one softmax over words and copies
         generated, copied = p.split([scores.shape[1], copies.shape[1]], 1)
@@ -244,7 +255,7 @@ class ReadAgain(Summarizer):
     def seen(self, output: ReadAgainOutput, state: ReadAgainState) -> dict[str, Tensor]:
         """Weights of every model, and "importance" [B, N] of a GRU that reads again, the mean of alpha."""
         copies = output.copy.logsumexp(-1)
-        generate = torch.sigmoid(full_precision(self.vocabulary(output.features))[0].logsumexp(-1) - copies)
+        generate = torch.sigmoid(self.generate(output.features).logsumexp(-1) - copies)
         importance = {} if state.importance is None else {"importance": state.importance.mean(-1)}
         return {"words": output.attention, "generate": generate, **importance}
 

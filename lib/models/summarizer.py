@@ -19,6 +19,14 @@ from lib.layers.pointer import (
 )
 
 
+class Tap(nn.Module):
+    """A named value of a model, which a forward hook can replace (`lib.evaluation.interventions`)."""
+
+    def forward(self, value: Tensor, *context: Any) -> Tensor:
+        """Return the value. context: what a hook needs to know."""
+        return value
+
+
 class Summarizer(nn.Module):
     """A model that writes: `encode`, `decode`, and what turns a decoder's output into probabilities.
 

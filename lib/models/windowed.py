@@ -94,6 +94,7 @@ class Windowed(PointerModel):
     """
 
     Config = WindowedConfig
+    pointer: TiedPointer
     control_symbols = frozenset({SLIDE})  # what it writes that is no word of the summary
 
     def __init__(self, config: WindowedConfig):
@@ -232,7 +233,7 @@ class Windowed(PointerModel):
         size, stride = self.config.window, self.config.stride
         first, held = state.window, state.held
         lengths = per_hypothesis(state.lengths, len(query))
-        alphas, contexts, places = [], 0, []
+        alphas, contexts, places = [], torch.zeros_like(query), []
         for ahead in range(int((windows[:, -1] - first).max()) + 1):
             now = first + ahead
             if ahead:
