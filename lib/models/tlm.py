@@ -178,8 +178,8 @@ class TLM(SoftmaxModel):
     def _share(self, features: Tensor, target: Tensor, mask: Tensor, places: Tensor, divisors: Tensor) -> Tensor:
         """The share of sequences in the mean over documents: features [n, T, d], target and mask [n, T], the places
         of the pieces in the flat [n * T], divisors [n]."""
-        kind = torch.promote_types(features.dtype, torch.float32)
-        return self.summed_nll(features, target, mask.to(kind) / divisors[:, None], places)
+        log_p = self.word_log_prob(features, target, places)
+        return -(mask.to(log_p.dtype) / divisors[:, None] * log_p).sum()
 
 
 def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
