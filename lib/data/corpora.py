@@ -39,7 +39,7 @@ from lib.data.text_folders import TEXTS
 from lib.data.words import looks_tokenised
 from lib.system.errors import did_you_mean
 from lib.system.files import of_the_system, project_root, would_be_published
-from lib.system.fingerprints import contents_digest, digest
+from lib.system.fingerprints import files_digest, digest
 
 
 def check_unpublished(path: str | Path, corpus: str) -> None:
@@ -413,7 +413,7 @@ def _folder(folder: Path, errors: str, name: str = "", tokenised: bool = False) 
         pieces = shard_pieces(folder) if any(path.suffix == ".pt" for path in paths) else None
         tokenised = _says_tokenised(folder, tokenised)
         says = [SAYS] if tokenised else []
-        identity = digest([contents_digest(folder, inside), pieces and pieces.words, *says])
+        identity = digest([files_digest(folder, inside), pieces and pieces.words, *says])
     except OSError as error:
         raise CorpusError(of_the_system(error, folder)) from None
     records = _as_tokenised(records) if tokenised else records

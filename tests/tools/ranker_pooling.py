@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     demo = resolve("hierarchical_transformer", "demo")
     options, corpus = demo.options, load_corpus(CORPUS, errors="skip")
-    wide = options.of_all.prepare(corpus, demo.documents, progress=False)
+    wide = options.base.prepare(corpus, demo.documents, progress=False)
     test = wide["test"]
     wanted, recalls = [paper.reference for paper in test], {}
     for pooling in get_args(Pooling):
