@@ -19,8 +19,8 @@ from typing import Annotated, Any, Literal
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional
 
-from lib.data.catalogue import is_name
 from lib.data.prepared import is_prepared
+from lib.data.registry import is_name
 from lib.decoding.run import Run
 from lib.decoding.search import DecodeConfig
 from lib.papers import PAPERS, resolve
