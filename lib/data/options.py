@@ -8,9 +8,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar
 
-from lib.data.characters import lowered
+from lib.data.characters import clean, lowered
 from lib.data.documents import Document
-from lib.data.words import split_words, tokenize
+from lib.data.words import split_words, surfaces, tokenize, word_spans
 from lib.system.fields import Checked, Count
 
 
@@ -77,6 +77,11 @@ class Options(Checked, ABC):
     def words(self, sentence: str, tokenised: bool = False) -> list[str]:
         """Words of a sentence of a document, as `words_of` has them."""
         return words_of(sentence, self.lower, tokenised)
+
+    def surfaces(self, sentence: str, tokenised: bool = False) -> list[str]:
+        """Return each of the `words` as the sentence writes it, with the space before it."""
+        text = clean(sentence)
+        return surfaces(text, word_spans(text, tokenised))
 
     def cut(self, sentences: Iterable[str], budget: int, tokenised: bool = False) -> list[list[str]]:
         """Sentences in words until `budget` is used up; the last one may be cut."""

@@ -1,5 +1,6 @@
 """A trained run in use: the summaries that it writes, and where it looked."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -18,8 +19,7 @@ from lib.data.plain_text import parse_text
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import BOS, SPECIALS, UNK
 from lib.data.words import is_word
-from lib.decoding.readable import Forms, Readable, readable
-from lib.decoding.reading import Reading, reading_of
+from lib.decoding.readable import Forms, Readable, Reading, readable, reading_of
 from lib.decoding.search import (
     DecodeConfig,
     Hypothesis,
@@ -192,8 +192,9 @@ class Run:
         return isinstance(self.vocabulary, Pieces)
 
     def _forms(self, text: Document) -> Forms:
-        words = partial(self.options.words, tokenised=text.tokenised)
-        return Forms(text.sentences, words, self.options.lower)
+        words, surfaces = self.options.words, self.options.surfaces
+        pairs = ((words(s, text.tokenised), surfaces(s, text.tokenised)) for s in text.sentences)
+        return Forms(pairs, self.options.lower)
 
     def readable(self, text: Document, sentences: Sequence[str]) -> list[str]:
         """A summary of a text, in sentences of the model's words, for people."""
@@ -206,11 +207,16 @@ class Run:
         rows, tokens_of = self._source(document), partial(self._tokens_of, tokenised=text.tokenised)
         return reading_of(text, rows, tokens_of, self._unknown(rows), with_title=self.options.of_paragraphs)
 
-    def _tokens_of(self, sentence: str, tokenised: bool) -> list[str]:
+    def _tokens_of(self, sentence: str, tokenised: bool) -> tuple[list[str], list[str]]:
+        """Return the tokens of a sentence as the model reads them, and as the sentence writes them."""
         if not self.in_pieces:
-            return [f" {word}" for word in self.options.words(sentence, tokenised)]
-        (ids,) = self.vocabulary.encode(cased([sentence], self.options))
-        return self.vocabulary.tokens(ids.tolist())
+            tokens = [f" {word}" for word in self.options.words(sentence, tokenised)]
+            return tokens, self.options.surfaces(sentence, tokenised)
+        (text,) = cased([sentence], self.options)
+        (ids,) = self.vocabulary.encode([text])
+        original = sentence if len(sentence) == len(text) else text  # rarely, small letters are more characters
+        spans = self.vocabulary.spans(text)
+        return self.vocabulary.tokens(ids.tolist()), [re.sub(r"\s+", " ", original[a:b]) for a, b in spans]
 
     def _unknown(self, rows: list[list[str]]) -> float:
         """The share of words that are not in the vocabulary, or take more than `FAMILIAR` pieces."""
