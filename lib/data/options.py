@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from lib.data.characters import clean, lowered
 from lib.data.documents import Document
 from lib.data.words import split_words, surfaces, tokenize, word_spans
-from lib.system.fields import Checked, Count
+from lib.system.fields import Count, checked
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Example:
         return [word for sentence in self.sentences for word in sentence]
 
 
-@dataclass(frozen=True)
-class Options(Checked, ABC):
+@checked
+class Options(ABC):
     """Sizes of a paper's preprocessing, as values that JSON can hold. They raise ValueError for what cannot be."""
 
     summary_tokens: Count  # [EOS] counted in
@@ -70,7 +70,7 @@ class Options(Checked, ABC):
         encoder: the corpus's `TextEncoder`.
         """
 
-    def check(self, name: str, examples: Iterable[Any]) -> None:
+    def check(self, name: str, examples: Iterable[Any]) -> None:  # noqa: B027
         """Raise CorpusError where a corpus that begins with these training documents (as `example` gives them) is
         none for a model of these options."""
 

@@ -30,7 +30,7 @@ from lib.data.pieces import Pieces
 from lib.data.split import Split
 from lib.data.vocabulary import EOS, UNK, Vocabulary
 from lib.system.errors import InputError
-from lib.system.fields import field_names
+from lib.system.fields import checked, field_names
 from lib.system.files import cached, check_file, locked, remove_leftovers, temporary_beside, write_json, write_whole
 from lib.system.fingerprints import code_digest, digest
 from lib.system.processes import default_workers, in_processes
@@ -221,7 +221,7 @@ def _description(folder: Path) -> dict:
     return description
 
 
-@dataclass(frozen=True)
+@checked
 class WordOptions(Options):
     """Options of models that read and write words: their `example` is an `Example`, and the vocabulary is that of the
     training documents."""

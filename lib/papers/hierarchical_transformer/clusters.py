@@ -21,7 +21,7 @@ from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, check_
 from lib.data.vocabulary import CLUSTER_SYMBOLS, PARAGRAPH_END, TITLE_END
 from lib.data.words import bigram_recall
 from lib.system.errors import InputError
-from lib.system.fields import Count, Share
+from lib.system.fields import Count, Share, checked
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Cluster:
 _IF_RANKED = {"lower": False, "clones": 1.0, "paragraph_words": sys.maxsize}
 
 
-@dataclass(frozen=True)
+@checked
 class ParagraphOptions(Options):
     """Title and all paragraphs of several documents in SentencePiece pieces (Liu and Lapata 2019, section 4)."""
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -30,7 +30,7 @@ from lib.papers.hierarchical_transformer.graphs import (
     title_similarity,
 )
 from lib.system.errors import InputError
-from lib.system.fields import Count, as_kind
+from lib.system.fields import Count, as_kind, checked
 from lib.system.files import write_whole
 from lib.training.config import TrainConfig
 from lib.training.devices import device_named
@@ -41,7 +41,7 @@ from lib.training.loop import train_in_cache
 ORDER_UNKNOWN = "its paragraphs come ranked: neither the order in which they stood nor their pages are known"
 
 
-@dataclass(frozen=True)
+@checked
 class ClusterOptions(ParagraphOptions):
     """The best paragraphs of a cluster, as the models of the paper read them."""
 
@@ -56,7 +56,6 @@ class ClusterOptions(ParagraphOptions):
     flat: bool = False  # one sequence in place of paragraphs
 
     def __post_init__(self):
-        super().__post_init__()
         if self.graph and self.flat:
             raise InputError("a flat sequence has no paragraphs for a graph")
 

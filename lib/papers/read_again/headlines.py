@@ -6,7 +6,7 @@ The encoder knows many words; the decoder writes few, the most frequent ones of 
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from lib.data.prepared import PreparedCorpus, TextEncoder, WordOptions, cached_c
 from lib.data.split import Split
 from lib.data.vocabulary import HOLDS_A_WORD, SPECIALS, UNK, Vocabulary
 from lib.data.words import surfaces, word_spans
-from lib.system.fields import Count
+from lib.system.fields import Count, checked
 
 # Words and marks of agency messages that make a headline unfit (Rush et al. 2015, as published with their code);
 # the first kind is looked for anywhere in the headline, as they do.
@@ -33,7 +33,7 @@ UNKNOWN_WORD = "<unk>"  # as prepared Gigaword writes it
 FIRST_SENTENCES = "its files have the first sentence of each text alone, and this row reads two"
 
 
-@dataclass(frozen=True)
+@checked
 class HeadlineOptions(WordOptions):
     """Gigaword's preparation (Rush et al. 2015), for Read-Again: the first sentences, and a headline."""
 
