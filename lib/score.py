@@ -129,7 +129,7 @@ def _scaled(options: Options, pairs: Iterable[str]) -> Options:
     for name, _, factor in (pair.partition("=") for pair in pairs):
         value = getattr(options, name, None)
         if not isinstance(value, int) or not re.fullmatch(r"\d+(\.\d+|/[1-9]\d*)?", factor):
-            raise InputError(f"--scaled {name}={factor}: a number of {type(options).__name__}, and 2 or 5/3")
+            raise InputError(f"--scaled {name}={factor}: give a number of {type(options).__name__} and 2 or 5/3")
         changes[name] = round(value * Fraction(factor))
     return replace(options, **changes)
 

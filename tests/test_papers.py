@@ -31,8 +31,8 @@ from lib.papers import PAPERS, page_table_named, resolve, table_named
 from lib.papers.mem2mem import mem2mem_baselines
 from lib.papers.mem2mem.extracts import SequenceOptions
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.papers.paper import Paper, Preset, Variant, _tell_once
-from lib.papers.tables import RunSpec, Table, baseline, trained
+from lib.papers.paper import Paper, Preset, Variant
+from lib.papers.tables import RunSpec, Table
 from lib.papers.windowed.windows import ArticleOptions
 from lib.system.errors import InputError
 from lib.system.fields import field_names

@@ -24,7 +24,7 @@ from lib.evaluation.measures import SUPPORT
 from lib.evaluation.metrics import rouge
 from lib.evaluation.scores import ALL_LETTERS, SCORES, read_table_scores, score_run, score_systems
 from lib.papers import PAPERS, page_table_named, resolve, table_named
-from lib.papers.tables import Row, RunSpec, Table, baseline, slug
+from lib.papers.tables import Row, RunSpec, Table, slug
 from lib.system.files import project_root
 from lib.train import main as train_main
 
@@ -815,7 +815,7 @@ def test_a_difference_is_the_second_less_the_first():
         parts = {name: {"rouge": [[value] * 3] * 2, "words": 9} for name, value in r1.items()}
         return {"ids": ["a", "b"], "split": "test", "training documents": 0, "parts": parts}
 
-    table = Table("T", (baseline("low", "low"), baseline("high", "high")), (("low", "high"),))
+    table = Table("T", (Row("low", part="low"), Row("high", part="high")), (("low", "high"),))
     scores = of(low=30.0, high=33.0)
     (pair,) = table_numbers(table, {"low": [scores], "high": [scores]}, "c", "p")["pairs"]
     assert (pair["first"], pair["second"], pair["R-1"]["mean"]) == ("low", "high", 3)

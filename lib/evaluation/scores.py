@@ -38,7 +38,7 @@ from lib.evaluation.metrics import (
 from lib.evaluation.support import names_of, source_of, support_counts
 from lib.models.summarizer import Extractor
 from lib.papers.paper import Setup
-from lib.papers.tables import DECODINGS, Table
+from lib.papers.tables import DECODINGS, Row, Table
 from lib.system.errors import InputError
 from lib.system.files import write_whole
 from lib.training.devices import ALONE, Process
@@ -236,16 +236,18 @@ def intervals(measure: str, part: dict) -> dict[str, Interval]:
 SCORES = ".scores.json.gz"  # the end of the name of a table's scores
 
 
+def row_parts(row: Row, table: Table) -> set[str]:
+    """The parts of a run's or a baseline's scores that a row of a table is made of."""
+    return {row.part, *(DECODINGS if table.decodings and row.part == "summaries" else ())}
+
+
 def write_table_scores(path: Path, table: Table, scored: Mapping[str, Sequence[dict]]) -> Path:
     """Write the scores of each row, by label, of all its seeds: only the parts that the row is made of."""
-    scores_by_label = {}
-    for row in table.rows:
-        if row.label in scored:
-            parts = {row.part, *(DECODINGS if table.decodings and row.part == "summaries" else ())}
-            scores_by_label[row.label] = [
-                scores | {"parts": {name: part for name, part in scores["parts"].items() if name in parts}}
-                for scores in scored[row.label]
-            ]
+    parts = {row.label: row_parts(row, table) for row in table.rows}
+    scores_by_label = {
+        label: [s | {"parts": {k: v for k, v in s["parts"].items() if k in parts[label]}} for s in every]
+        for label, every in scored.items()
+    }
     text = json.dumps(scores_by_label, ensure_ascii=False, separators=(",", ":"))
     return write_whole(path, gzip.compress(text.encode(), mtime=0))
 
