@@ -47,9 +47,7 @@ notebooks: $(READY)  ## build the pages from their .py sources and execute them:
 	COMPANION_FIGURES=$(CURDIR)/figures $(BIN)/jupyter nbconvert --to notebook --execute --inplace \
 	  --ExecutePreprocessor.record_timing=False $(PAGES:.py=.ipynb)
 
-figures: $(READY)  ## draw the models and ideas, every committed figure again from its numbers, and the tables in docs and the cards
-	$(BIN)/python -m companion.pages.diagrams
-	$(BIN)/python -m companion.pages.four_ideas
+figures: $(READY)  ## draw every committed figure again from its numbers, and the tables in docs and the cards
 	$(BIN)/python -m companion.pages.figures
 	$(BIN)/python -m companion.make_tables render
 

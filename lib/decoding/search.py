@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from lib.data.batch import Batch, EncodedDocument, rows_of
 from lib.data.batching import in_order
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
-from lib.layers.kernels import compiled
+from lib.layers.pointer import bar_words
 from lib.models.summarizer import Extractor, Summarizer
 from lib.system.errors import CompanionError, InputError
 from lib.system.fields import Natural, Positive, checked
@@ -118,9 +118,6 @@ class _Search:
         self.extra = max(map(len, batch.unknown), default=0)
         self.config = config.among(model.config.vocab_size + self.extra)
         self.bars = _Bars(self.config, model.control_symbols, self.device)
-        weight = next(model.parameters())
-        size = len(batch) * config.beam, model.config.vocab_size
-        self.memory = weight.new_empty(size) if compiled(weight) else None
         self.documents = list(range(len(batch)))  # which document each row of beams is
         self.ended: list[list[Hypothesis]] = [[] for _ in self.documents]
         rows = torch.arange(len(batch), device=self.device)
@@ -135,7 +132,7 @@ class _Search:
         output, self.state = self.model.decode(inputs, self.state)
         k = 2 * self.config.beam  # of 2K candidates at most K end, so that K open ones are left
         rows = self.tokens.flatten(0, 1)
-        log_p, words = _best_words(self.model, output, self.state, rows, self.bars, k, self.extra, self.memory)
+        log_p, words = _best_words(self.model, output, self.state, rows, self.bars, k, self.extra)
         total = self.log_prob[..., None] + log_p.unflatten(0, self.log_prob.shape)  # [D, K, 2K]
         values, places = total.flatten(1).topk(k, dim=1)
         parents = places // log_p.shape[1]
@@ -187,21 +184,18 @@ def _best_words(
     bars: "_Bars",
     k: int,
     extra: int,
-    memory: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """log P and ids, [R, k] each, of the k best words that may follow `tokens` [R, length] ([BOS] first).
 
-    extra: copy ids; memory: for the scores, as `Mixture.best` takes it. -inf where there are fewer words.
+    extra: copy ids. -inf where there are fewer words.
     """
     if tokens.shape[1] > bars.config.max_length:  # only [EOS] is left, however improbable
         words = torch.full_like(tokens[:, :1], EOS).expand(-1, k).contiguous()
         log_p = model.log_prob(output, words[:, :1], state)
         return F.pad(log_p, (0, k - 1), value=-torch.inf), words
-    barred = bars.after(tokens)
-    impossible = model.impossible(output, state)
-    if impossible is not None:
-        barred = torch.cat([barred, impossible], 1)
-    return model.mixture(output, state).best(k, barred, extra, memory)
+    p = bar_words(model.distribution(output, state, extra + 1), bars.after(tokens))
+    values, words = p.topk(min(k, p.shape[1]), 1)
+    return values.log(), words
 
 
 class _Bars:

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch
 from lib.layers.dropout import Dropout
-from lib.layers.lstm import LSTM
+from lib.layers.sequences import LSTM
 from lib.system.fields import Share, checked
 
 Pooling = Literal["max", "mean", "last"]
