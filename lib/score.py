@@ -140,9 +140,10 @@ def _summaries(args: Namespace, output: Path, _process: Process) -> dict:
     by_id = read_summary_sentences(args.file)
     corpus = Path(_scored(args))
     split = corpus_for(args.dataset, args.errors, args.test).split(args.split, args.limit)
-    size = 0  # of the split
+    size = 0  # of the part of the split that was read
     documents = []
-    for size, document in enumerate(split, 1):
+    for document in split:
+        size += 1
         if document.id in by_id:
             documents.append(document)
         if len(documents) == args.documents:

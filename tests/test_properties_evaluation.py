@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from companion.studies.repetition import log_prob_after
 from lib.evaluation.baselines import lexrank, oracle
 from lib.evaluation.bootstrap import interval, paired_bootstrap
-from lib.evaluation.interventions import Change, _with, changes_of, log_probs
+from lib.evaluation.interventions import Change, changes_of, log_probs
 from lib.evaluation.metrics import (
     copied_ngrams,
     distinct,
@@ -272,7 +273,7 @@ def in_the_padding(word: int) -> Change:
             )
             return encode(replace(batch, source=source, source_extended=extended), *more)
 
-        return _with(model, encode=encoded)
+        return patch.object(model, "encode", encoded)
 
     return Change("another word in the padding", model=change)
 

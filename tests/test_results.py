@@ -15,6 +15,7 @@ from companion import make_tables
 from companion.results import kept as kept_tables
 from companion.results.kept import kept_table
 from companion.results.numbers import make_table, page_table, table_numbers
+from companion.results.scores_file import SCORES, read_table_scores
 from companion.results.text import markdown, pairs_frame, published_table, setting, table_frame, without_published
 from lib import score
 from lib.data.corpora import Corpus, load_corpus
@@ -22,7 +23,7 @@ from lib.decoding.search import DecodeConfig
 from lib.evaluation.baselines import matches, oracle
 from lib.evaluation.measures import SUPPORT
 from lib.evaluation.metrics import rouge
-from lib.evaluation.scores import ALL_LETTERS, SCORES, read_table_scores, score_run, score_systems
+from lib.evaluation.scores import ALL_LETTERS, score_run, score_systems
 from lib.papers import PAPERS, page_table_named, resolve, table_named
 from lib.papers.tables import Row, RunSpec, Table, slug
 from lib.system.files import project_root
