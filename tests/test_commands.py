@@ -327,7 +327,7 @@ def test_help_and_unknown_options_write_nothing(tmp_path, module):
 
 WITHOUT_EXTRAS = """
 import importlib, sys
-extras = ("matplotlib", "IPython", "ipywidgets", "jupytext", "nbconvert", "papermill", "pygments", "bs4", "lxml",
+extras = ("matplotlib", "IPython", "jupytext", "nbconvert", "papermill", "pygments", "bs4", "lxml",
           "docx", "pdfminer", "spacy", "snakemake", "pytest", "hypothesis", "yaml")
 sys.modules |= dict.fromkeys(extras)
 commands = "corpora intervene make_tables retrain score solve summarize train trained windows"
