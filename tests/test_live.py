@@ -20,13 +20,11 @@ from companion.live.page import (
     MAX_BYTES,
     LivePaper,
     model_scripts,
-    packed,
     sample_papers,
     scripts,
     write_live_page,
 )
 from lib.data.batch import make_batch
-from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS, SLIDE, SLIDE_SYMBOL
 from lib.decoding.search import DecodeConfig
@@ -270,17 +268,6 @@ def test_what_a_step_shows_is_what_the_model_computes(node, name, changes):
 
 
 @needs_node
-@pytest.mark.parametrize("half", [True, False])
-def test_weights_come_back_as_they_are(node, half):
-    numbers = torch.tensor([0.0, -1.5, 6e-8, -2e-5, 65504.0, 1 / 3]).reshape(2, 3)
-    numbers = numbers.half().float() if half else numbers
-    given = packed({"a": numbers, "b": numbers[0]}, 32)
-    body = "const w = await unpacked(data.packed); return [...w.a.data, ...w.b.data, w.a.shape];"
-    assert node(scripts(*LAYERS), body, packed=given) == [*numbers.flatten().tolist(), *numbers[0].tolist(), [2, 3]]
-    assert (given["bits"], given["rounded"]) == (16 if half else 32, False)
-
-
-@needs_node
 @pytest.mark.parametrize("name", CASES)
 def test_the_shipped_run_reads_and_writes_the_same(node, name, tmp_path):
     """Its page's papers are read as the library reads them, with its own options and with others."""
@@ -511,9 +498,3 @@ def test_everybody_can_use_the_page(live, theme):
         assert dark == (theme == "dark")
         if theme == "light":
             tab.check_keyboard()
-
-
-def test_papers_have_their_sources():
-    papers = sample_papers()
-    assert len(papers) == 5 and all("CC-BY" in p.source and "https://doi.org" in p.source for p in papers)
-    assert {p.document.id for p in papers} <= {document.id for document in load_corpus("pmc-sample").split("test")}

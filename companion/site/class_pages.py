@@ -18,7 +18,7 @@ from lib.system.errors import InputError
 from lib.system.files import project_root, write_whole
 
 # What a page says to its readers alone, and not to a class.
-FOR_READERS = re.compile(r"\s*Hints and solutions are folded\b.*?\(`teaching\.md`\)\.", re.DOTALL)
+FOR_READERS = re.compile(r"\s*Hints and solutions are folded\b.*?\(`docs/teaching\.md`\)\.", re.DOTALL)
 UNWRITTEN = "    raise NotImplementedError"
 STUB = re.compile(rf"(?P<head>def (?P<name>\w+)\(.*?\):\n).*\n{UNWRITTEN}", re.DOTALL)
 CHECK = re.compile(r"check\((?P<number>\d+), (?P<name>\w+)\)")
@@ -65,13 +65,8 @@ def for_class(page: dict, name: str) -> dict:
 
 
 def _opening(cell: dict, name: str, title: str) -> dict:
-    """The first cell: it names the page, and leaves out what is said to the page's readers alone. Raises ValueError
-    when the page does not say it in the words that are known."""
-    text, cut = FOR_READERS.subn("", _text(cell).partition("\n")[2].strip())
-    if cut != 1:
-        raise InputError(
-            f'{name}: its exercises begin with no "Hints and solutions are folded. ... (`docs/teaching.md`)."'
-        )
+    """The first cell: it names the page, and leaves out what is said to the page's readers only."""
+    text = FOR_READERS.sub("", _text(cell).partition("\n")[2].strip())
     beside = f"Equations and sections are those of the page `notebooks/{name}.ipynb`; have it open beside this."
     return {**cell, "source": f"# Exercises: {title}\n\n{beside}\n\n{text}\n"}
 

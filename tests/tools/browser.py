@@ -1,13 +1,7 @@
-"""Pages in headless Chromium, driven by Playwright: scripts, keys, what axe-core finds.
-
-    python -m tests.tools.browser companion/site/_build/html/notebooks/*.html --theme dark
-
-prints what axe-core finds on pages of the book: page, rule, HTML, what is wrong. Needs Chromium, and the extra `dev`.
-"""
+"""Pages in headless Chromium, driven by Playwright: scripts, keys, what axe-core finds."""
 
 import shutil
 import time
-from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -105,21 +99,3 @@ def open_page(path: Path, theme: str = "light") -> Iterator[Tab]:
         tab.open(path)
         yield tab
         browser.close()
-
-
-def main() -> None:
-    parser = ArgumentParser(prog="python -m tests.tools.browser", description=__doc__)
-    parser.add_argument("pages", nargs="+", type=Path)
-    parser.add_argument("--theme", choices=("light", "dark"), default="light")
-    args = parser.parse_args()
-    with open_page(args.pages[0], args.theme) as tab:
-        for page in args.pages:
-            tab.open(page)
-            tab.run(f"document.documentElement.dataset.theme = {args.theme!r}")
-            tab.run(AT_REST)
-            for found in tab.violations():
-                print(page, *found, sep="; ", flush=True)
-
-
-if __name__ == "__main__":
-    main()
