@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from companion import make_tables, trained
-from companion.human.sheets import RatingError
 from companion.pages import diagrams, figures
 from lib import corpora, score, summarize, train
 from lib.__main__ import main as list_commands
@@ -190,7 +189,7 @@ def test_ctrl_c_in_a_short_command(monkeypatch, capsys, module):
     assert stopped.value.code == 130 and capsys.readouterr().err == "stopped.\n"
 
 
-@pytest.mark.parametrize("kind", [InputError, CorpusError, RatingError, RunError, NonFiniteLossError])
+@pytest.mark.parametrize("kind", [InputError, CorpusError, RunError, NonFiniteLossError])
 def test_errors_are_one_line(kind):
     with pytest.raises(SystemExit, match=r"^error: so$"), plain_errors():
         raise kind("so")
@@ -227,7 +226,7 @@ def test_the_commands_are_listed(capsys):
 def test_light_commands_start_no_torch():
     """Nor what else takes seconds to import and is not needed to begin."""
     heavy = "{'torch', 'numba', 'scipy', 'pandas', 'matplotlib'}"
-    light = "lib.__main__, lib.system.command_line, lib.corpora, companion.human.__main__, companion.site.class_pages"
+    light = "lib.__main__, lib.system.command_line, lib.corpora, companion.site.class_pages"
     code = f"import sys, {light}; sys.exit(', '.join({heavy} & sys.modules.keys()) or None)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=project_root())
     assert (run.returncode, run.stderr) == (0, "")
