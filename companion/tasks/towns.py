@@ -78,9 +78,8 @@ def train_towns(row: str, seed: int, steps: int = 0) -> tuple[HierarchicalTransf
             if step and step % (STEPS // 2) == 0:
                 shares = facts_written(model, row)
                 model.train()
-                on_the_way.update(
-                    {f"{k} after {step}": v for k, v in shares.items() if k == "right" or step == STEPS}
-                )
+                kinds = shares if step == STEPS else ["right"]
+                on_the_way.update({f"{kind} after {step}": shares[kind] for kind in kinds})
             random = np.random.default_rng([seed, step])
             yield batch_of([town_cluster(random) for _ in range(BATCH)], row)
 
