@@ -17,9 +17,9 @@ import numpy as np
 
 import lib
 from companion.pages.figures import attention_maps, draw, maximum_attention, shaded_words, use_style
-from lib.data.catalogue import is_private
 from lib.data.corpora import check_unpublished, load_corpus, unseen
 from lib.data.documents import Document
+from lib.data.registry import is_private
 from lib.decoding.run import Run, Summary
 from lib.evaluation.baselines import lead
 from lib.papers import made_of_runs_named

@@ -9,6 +9,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
+from companion.pages.four_ideas import ALT, PANELS, ideas_picture
+from companion.pages.pictures import COMPARED, FIRST, MODELS, PICTURES
+from companion.pages.pictures.hierarchical_transformer import BLOCK, LOCAL, SOURCE, STRIDE, SUMMARY, WHOLE
+from companion.pages.pictures.mem2mem import ABSTRACT, ATTENTION, EXTRACT, INTRODUCTION, PIECES, REST
+from companion.pages.pictures.picture import KINDS, Arrow, Box, equation_numbers
 from matplotlib.colors import to_rgb
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path
@@ -25,11 +30,6 @@ from companion.pages.diagrams import (
     show_model,
     svg,
 )
-from companion.pages.four_ideas import ALT, PANELS, ideas_picture
-from companion.pages.pictures import COMPARED, FIRST, MODELS, PICTURES
-from companion.pages.pictures.hierarchical_transformer import BLOCK, LOCAL, SOURCE, STRIDE, SUMMARY, WHOLE
-from companion.pages.pictures.mem2mem import ABSTRACT, ATTENTION, EXTRACT, INTRODUCTION, PIECES, REST
-from companion.pages.pictures.picture import KINDS, Arrow, Box, equation_numbers
 from lib.models.t_dmca import CompressedLayer, LocalLayer, TDMCAConfig
 from lib.models.tlm import CausalLayer, TLMConfig
 from lib.papers import PAPERS

@@ -14,8 +14,7 @@ from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import EOS, UNK
 from lib.data.words import with_numbers
 from lib.evaluation.metrics import limited_recall
-from lib.papers import resolve
-from lib.papers.read_again import TABLES
+from lib.papers import PAPERS, resolve
 from lib.papers.read_again.headlines import HeadlineOptions, fits
 from lib.system.errors import InputError
 from lib.system.files import project_root
@@ -153,7 +152,7 @@ def test_first_sentences_alone_are_said_where_two_are_asked_for(folder, capsys):
     assert "no training text has a second sentence, and 2 are to be read" in capsys.readouterr().err
     resolve("read_again", "small").open_corpus(str(folder), progress=False)
     assert "second sentence" not in capsys.readouterr().err
-    rows = {row.label: row for row in TABLES["read_again_table1"].rows}
+    rows = {row.label: row for row in PAPERS["read_again"].tables["read_again_table1"].rows}
     for name in ("Option 1 + copy, 15K", "Option 2 + copy, 15K"):
         assert "first sentence" in rows[name].reason("gigaword") and not rows[name].reason("reuters")
     assert not rows["GRU, 15K"].reason("gigaword")

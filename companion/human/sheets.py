@@ -1,6 +1,5 @@
 """Blinded forms for people to judge summaries with: HTML files that need nothing else, and the key to them."""
 
-import json
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from lib.data.corpora import check_unpublished
+from lib.decoding.html_page import html_page
 from lib.system.errors import InputError
 from lib.system.files import read_numbers, write_json, write_whole
 from lib.system.fingerprints import digest
@@ -139,7 +139,5 @@ def read_csv(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
 def _write_form(path: Path, title: str, content: dict) -> None:
     """Write form.html beside this file with the content in it. A browser stores what was filled in under the
     content's digest, so that another form in its place begins empty."""
-    page = Path(__file__).with_name("form.html").read_text(encoding="utf-8")
-    data = json.dumps({**content, "digest": digest(content)}, ensure_ascii=False)
-    data = data.replace("<", "\\u003c")  # no text is taken for markup
-    write_whole(path, page.replace("TITLE", title).replace("SHEETS", data, 1))
+    form = Path(__file__).with_name("form.html")
+    write_whole(path, html_page(form, {**content, "digest": digest(content)}, TITLE=title))

@@ -4,7 +4,6 @@ import ast
 import builtins
 
 from lib.system.errors import InputError, did_you_mean
-from lib.system.files import check_ours
 
 
 class ParameterError(InputError):
@@ -19,9 +18,7 @@ def check_parameters(namespace: dict) -> None:
 
     Raises:
         ParameterError: an unknown name, with the nearest known one; a value of the wrong type; a negative number.
-        InputError: another `lib` is in the way.
     """
-    check_ours()
     cells = [cell for cell in namespace.get("In", []) if cell.strip()]
     declared_at = max((i for i, cell in enumerate(cells) if _declared(cell)), default=None)
     if declared_at is None:

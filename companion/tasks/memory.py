@@ -14,7 +14,7 @@ from companion.tasks.task import Task, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.evaluation.interventions import MEMORY, NOTHING, WRITING, log_probs
 from lib.evaluation.slots import slots_after
-from lib.layers.pointer import Generator
+from lib.layers.pointer import PointerGenerator
 from lib.models.hred import HREDState
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, Mem2MemState, memory_sentences
 
@@ -47,7 +47,7 @@ class MemoryAlone(Mem2Mem):
     def __init__(self, config: Mem2MemConfig):
         super().__init__(config)
         c = config
-        self.pointer = Generator(c.hidden, c.hidden, c.embedding, c.bottleneck, c.vocab_size)
+        self.pointer = PointerGenerator(2 * c.hidden, None, c.bottleneck, c.vocab_size)
 
     def encode(self, batch: Batch) -> Mem2MemState:
         state = super().encode(batch)
@@ -138,7 +138,7 @@ def words_right(model: Mem2Mem, batch: Batch) -> float:
     state, right = model.encode(batch), []
     for t in range(batch.target.shape[1] - 1):
         output, state = model.decode(batch.target_input[:, t : t + 1], state)
-        best = model.pointer.distribution(output, 0).argmax(1)
+        best = model.distribution(output, state, 0).argmax(1)
         right.append((best == batch.target[:, t]).double().mean().item())
     return float(np.mean(right))
 

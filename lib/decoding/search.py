@@ -8,29 +8,30 @@ from typing import Annotated, Any, TypeVar
 from zlib import crc32
 
 import torch
+from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
 from lib.data.batch import Batch, EncodedDocument, rows_of
 from lib.data.batching import in_order
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
-from lib.layers.kernels import compiled
+from lib.layers.pointer import bar_words
 from lib.models.summarizer import Extractor, Summarizer
 from lib.system.errors import CompanionError, InputError
-from lib.system.fields import Checked, Count, Natural, Positive, Rule
+from lib.system.fields import Natural, Positive, checked
 from lib.system.threads import in_threads, threads_on
 from lib.training.devices import ALONE, Process
 
 Score = TypeVar("Score", float, Tensor)
 
 
-Beam = Annotated[Count, Rule("at most 1,000", lambda n: n <= 1_000)]  # a row of a batch each
-Length = Annotated[Count, Rule("at most 100,000", lambda n: n <= 100_000)]
-Exponent = Annotated[float, Rule("from -9 to 9", lambda p: -9 <= p <= 9)]
+Beam = Annotated[int, Field(ge=1, le=1_000)]  # a row of a batch each
+Length = Annotated[int, Field(ge=1, le=100_000)]
+Exponent = Annotated[float, Field(ge=-9, le=9)]
 
 
-@dataclass(frozen=True)
-class DecodeConfig(Checked):
+@checked
+class DecodeConfig:
     """Beam search, or sampling. Lengths count words without [EOS], and symbols that steer the model.
 
     Raises ValueError for numbers that no search can use.
@@ -42,14 +43,11 @@ class DecodeConfig(Checked):
     length_penalty: Exponent = 1.0  # p: hypotheses are ranked by log P / ((length + offset) / (1 + offset))^p
     length_offset: Natural = 0  # 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016
     block_ngrams: Natural = 0  # no n-gram of this size twice; 0: anything goes
-    forbidden: tuple[int, ...] = (PAD, UNK, BOS)  # words that are never written; ids that no word has do nothing
+    forbidden: tuple[Natural, ...] = (PAD, UNK, BOS)  # words that are never written; ids that no word has do nothing
     sample: Natural = 0  # each word is drawn from so many of the most probable ones, in place of a beam; 0: none is
     temperature: Positive = 1.0  # of what is drawn: P^(1 / temperature)
 
     def __post_init__(self):
-        super().__post_init__()
-        if min(self.forbidden, default=0) < 0:
-            raise InputError(f"forbidden {min(self.forbidden)}: ids of words are 0 or more")
         if self.min_length > self.max_length:
             raise InputError(f"min_length {self.min_length} must be at most max_length, {self.max_length}")
 
@@ -120,9 +118,6 @@ class _Search:
         self.extra = max(map(len, batch.unknown), default=0)
         self.config = config.among(model.config.vocab_size + self.extra)
         self.bars = _Bars(self.config, model.control_symbols, self.device)
-        weight = next(model.parameters())
-        size = len(batch) * config.beam, model.config.vocab_size
-        self.memory = weight.new_empty(size) if compiled(weight) else None
         self.documents = list(range(len(batch)))  # which document each row of beams is
         self.ended: list[list[Hypothesis]] = [[] for _ in self.documents]
         rows = torch.arange(len(batch), device=self.device)
@@ -137,7 +132,7 @@ class _Search:
         output, self.state = self.model.decode(inputs, self.state)
         k = 2 * self.config.beam  # of 2K candidates at most K end, so that K open ones are left
         rows = self.tokens.flatten(0, 1)
-        log_p, words = _best_words(self.model, output, self.state, rows, self.bars, k, self.extra, self.memory)
+        log_p, words = _best_words(self.model, output, self.state, rows, self.bars, k, self.extra)
         total = self.log_prob[..., None] + log_p.unflatten(0, self.log_prob.shape)  # [D, K, 2K]
         values, places = total.flatten(1).topk(k, dim=1)
         parents = places // log_p.shape[1]
@@ -189,21 +184,18 @@ def _best_words(
     bars: "_Bars",
     k: int,
     extra: int,
-    memory: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """log P and ids, [R, k] each, of the k best words that may follow `tokens` [R, length] ([BOS] first).
 
-    extra: copy ids; memory: for the scores, as `Mixture.best` takes it. -inf where there are fewer words.
+    extra: copy ids. -inf where there are fewer words.
     """
     if tokens.shape[1] > bars.config.max_length:  # only [EOS] is left, however improbable
         words = torch.full_like(tokens[:, :1], EOS).expand(-1, k).contiguous()
         log_p = model.log_prob(output, words[:, :1], state)
         return F.pad(log_p, (0, k - 1), value=-torch.inf), words
-    barred = bars.after(tokens)
-    impossible = model.impossible(output, state)
-    if impossible is not None:
-        barred = torch.cat([barred, impossible], 1)
-    return model.mixture(output, state).best(k, barred, extra, memory)
+    p = bar_words(model.distribution(output, state, extra + 1), bars.after(tokens))
+    values, words = p.topk(min(k, p.shape[1]), 1)
+    return values.log(), words
 
 
 class _Bars:

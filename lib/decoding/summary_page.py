@@ -1,6 +1,5 @@
 """One self-contained HTML page with texts and their summaries side by side, and where the model looked."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from lib.data.sentences import split_sentences
+from lib.decoding.html_page import html_page
 from lib.evaluation.support import SourceText
 from lib.system.files import write_whole
 
@@ -60,12 +60,8 @@ def write_page(path: str | Path, model: str, documents: Sequence[ShownDocument])
     most 60; the rest show as 0. All numbers are rounded to 3 digits. Of what was not read there are at most 10,000
     words. The address may name a document and a word to open at, from 0: page.html#0.5.
     """
-    page = Path(__file__).with_name("summary_page.html").read_text(encoding="utf-8")
-    whole = {"model": model, "alone": SourceText.ALONE, "documents": [_record(d) for d in documents]}
-    data = json.dumps(whole, separators=(",", ":"))
-    for sign in "<>&":  # no text can end the script or begin a comment; json has escaped all that is not ASCII
-        data = data.replace(sign, f"\\u{ord(sign):04x}")
-    return write_whole(path, page.replace("DATA", data, 1))
+    data = {"model": model, "alone": SourceText.ALONE, "documents": [_record(d) for d in documents]}
+    return write_whole(path, html_page(Path(__file__).with_name("summary_page.html"), data))
 
 
 def _record(document: ShownDocument) -> dict[str, object]:
