@@ -7,7 +7,7 @@
     python -m companion.make_tables keep T.json          # into figures/, and docs or a card
     python -m companion.make_tables render               # docs and the cards again, from kept tables
 
-`companion/workflow/Snakefile` makes the runs and the scores (`lib.evaluation.scores`) and calls these. The scores of
+`workflow/Snakefile` makes the runs and the scores (`lib.evaluation.scores`) and calls these. The scores of
 a table are written beside it. Numbers: `companion.results.numbers`; as text: `companion.results.text`; in
 the project's texts: `companion.results.kept`.
 """
