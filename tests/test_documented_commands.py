@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from lib import train
-from lib.data.catalogue import HUB
+from lib.data.registry import CORPORA
 from lib.papers import PAPERS, resolve
 from tests.test_whole_pages import parameters_of
 from tests.tools import documented
@@ -242,7 +242,7 @@ def check(command: str, checkout: Path, shelf: Path) -> None:
     for name in given(made):
         put(name, shelf, checkout)
     # without a network: a folder in place of a corpus of the Hub
-    made = re.sub(rf"(dataset[ =])({'|'.join(HUB)})(?![\w-])", r"\1./\2", made)
+    made = re.sub(rf"(dataset[ =])({'|'.join(name for name, spec in CORPORA.items() if spec.hub)})(?![\w-])", r"\1./\2", made)
     run(made, checkout, shelf)
 
 

@@ -8,7 +8,7 @@ import pytest
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS, CorpusError
 from lib.data.jats import jats_article, jats_articles
-from lib.data.releases import _share
+from lib.data.releases import split_by_name
 from lib.system.errors import InputError
 
 
@@ -231,7 +231,7 @@ def test_a_file_of_many_articles_is_a_corpus(tmp_path):
 def test_a_corpus_of_which_all_is_left_out_says_why(tmp_path):
     (tmp_path / "one.xml").write_text(long_article(1, words=9), encoding="utf-8")
     with pytest.raises(CorpusError, match=r"none of 1 records can be used; left out: 1 body of fewer than 500 words"):
-        list(load_corpus(tmp_path).split(_share("PMC1")))
+        list(load_corpus(tmp_path).split(split_by_name("PMC1")))
 
 
 def test_what_stands_beside_the_text_is_there_to_be_counted():

@@ -19,7 +19,7 @@ import lib
 from companion import make_tables
 from lib import data, models, score, summarize
 from lib import train as train_command
-from lib.data.catalogue import HUB
+from lib.data.registry import CORPORA
 from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import Document
 from lib.decoding.search import extract
@@ -207,7 +207,7 @@ def test_training_says_what_is_known_of_a_copy(capsys):
     """That the Hub's arXiv has no sections, so that Mem2Mem reads something else than the paper's texts."""
     pair = {"document": "A text. Two.", "summary": "One."}
     corpus = Corpus.from_records("arxiv", train=[pair], val=[pair], test=[pair])
-    corpus.note = HUB["arxiv"].note
+    corpus.note = CORPORA["arxiv"].note
     _tell_once.cache_clear()
     resolve("mem2mem", "demo").prepare(corpus, progress=False)
     told = capsys.readouterr().err

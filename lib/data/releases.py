@@ -217,8 +217,10 @@ def _tidy(text: str) -> str:
 
 @corpus("scisummnet")
 def read_scisummnet(folder: Path, split_name: str) -> Records:
-    """The sections of a paper's XML; its abstract, cleaned by hand, is in a file. Left out: an abstract of fewer than 30
-    words, a body of fewer than 500."""
+    """The sections of a paper's XML; its abstract, cleaned by hand, is in a file.
+
+    Left out: an abstract of fewer than 30 words, a body of fewer than 500.
+    """
     splits = held_out("scisummnet")
     inside = folder / "data" / "Training-Set-2019" / "Task2" / "From-ScisummNet-2019"
     papers = inside if inside.is_dir() else folder

@@ -192,9 +192,9 @@ def wikisum(folder: Path) -> None:
 
 
 def sumpubmed(folder: Path) -> None:
-    from lib.data.releases import _listed
+    from lib.data.releases import held_out
 
-    listed = _listed("sumpubmed")
+    listed = held_out("sumpubmed")
     ids = {split: [name for name, of in listed.items() if of == split] for split in ("val", "test")}
     ids["train"] = [name for name in (f"sumpubmed-{n}" for n in range(1, 1000)) if name not in listed]
     for kind in ("text", "abstract"):
