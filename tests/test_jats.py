@@ -221,7 +221,7 @@ def test_a_file_of_many_articles_is_a_corpus(tmp_path):
     ]
     whole = "".join([*(long_article(n) for n in range(30)), *short])
     (tmp_path / "many.nxml.gz").write_bytes(gzip.compress(f"<pmc-articleset>{whole}</pmc-articleset>".encode()))
-    corpus = load_corpus(tmp_path)
+    corpus = load_corpus(f"pmc:{tmp_path}")
     assert {d.id for s in SPLITS for d in corpus.split(s)} == {f"PMC{n}" for n in range(30)}
     assert not corpus.skipped and corpus.report() == (
         "left out: 3 of 33 (1 abstract of fewer than 30 words, 1 body of fewer than 500 words, 1 no abstract)."
@@ -230,8 +230,8 @@ def test_a_file_of_many_articles_is_a_corpus(tmp_path):
 
 def test_a_corpus_of_which_all_is_left_out_says_why(tmp_path):
     (tmp_path / "one.xml").write_text(long_article(1, words=9), encoding="utf-8")
-    with pytest.raises(CorpusError, match=r"none of 1 records can be used; left out: 1 body of fewer than 500 words"):
-        list(load_corpus(tmp_path).split(split_by_name("PMC1")))
+    with pytest.raises(CorpusError, match=r"no record of .* can be used: 1 body of fewer than 500 words"):
+        list(load_corpus(f"pmc:{tmp_path}").split(split_by_name("PMC1")))
 
 
 def test_what_stands_beside_the_text_is_there_to_be_counted():

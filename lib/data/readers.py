@@ -137,7 +137,7 @@ def articles_of(articles: list[str]) -> dict:
 def text_pairs(folder: Path) -> list[tuple[Path, Path]]:
     """`NAME.txt`, or another file that holds a text, each with its `NAME.summary.txt` or `.md`."""
     pairs = []
-    for summary in sorted([*folder.glob("*.summary.txt"), *folder.glob("*.summary.md")]):
+    for summary in sorted([*folder.glob("[!.]*.summary.txt"), *folder.glob("[!.]*.summary.md")]):
         name = summary.name.removesuffix(f".summary{summary.suffix}")
         pairs += [(text, summary) for ending in ENDINGS if (text := folder / f"{name}{ending}").is_file()][:1]
     return pairs
