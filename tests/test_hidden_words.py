@@ -13,7 +13,6 @@ from lib.data.vocabulary import EOS, SPECIALS, UNK
 from lib.evaluation.bootstrap import paired_bootstrap
 from lib.evaluation.hidden_words import MEASURES, nearer_shares, nearest
 from lib.models.read_again import ReadAgain, ReadAgainConfig
-from lib.system.errors import InputError
 from lib.system.files import project_root, read_numbers, trained_folder
 from tests.conftest import VOCAB, double
 
@@ -57,13 +56,6 @@ def test_shares_are_those_of_each_word_hidden_alone():
     assert len(expected) == len(MEASURES)
 
 
-def test_frequent_words_are_not_hidden():
-    reader = model()
-    every = nearer_shares(reader, TEXT, frequent=0)
-    assert nearer_shares(reader, TEXT, frequent=2)[:2].tolist() == every[:2, 1:].tolist(), "5 is among them"
-    assert nearer_shares(reader, TEXT, frequent=3).shape == (3, 0), "one word alone"
-
-
 def test_a_word_whose_embedding_is_that_of_its_context_is_the_nearest():
     reader = model()
     hidden = embedded(reader, [7, UNK, UNK, 7, UNK, 9])[2]
@@ -71,11 +63,6 @@ def test_a_word_whose_embedding_is_that_of_its_context_is_the_nearest():
         reader.target_embedding.weight[6] = 2 * hidden
     assert nearer_shares(reader, TEXT, frequent=0)[1, 1] == 0
     assert nearest(reader, hidden[None], 2)[0][0] == 6
-
-
-def test_a_model_that_copies_nothing_has_no_embeddings_from_context():
-    with pytest.raises(InputError, match="copies no words"):
-        nearer_shares(model(copy=False), TEXT)
 
 
 def test_the_command_has_a_row_for_each_measure(tmp_path, capsys):

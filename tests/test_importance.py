@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from lib.data.batch import make_batch
-from lib.evaluation.importance import by_attention, by_erasure, by_gradient, rank_agreement, source_embedding
+from lib.evaluation.importance import by_erasure, by_gradient, rank_agreement, source_embedding
 from lib.evaluation.interventions import known_words, log_probs
 from lib.models.windowed import Windowed, WindowedConfig
 from lib.system.files import project_root
@@ -52,12 +52,6 @@ def test_the_gradient_is_the_slope_by_a_words_size(name):
     assert max(expected) > 1e-4
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_attention_adds_up_to_the_words_of_the_reference(name):
-    weights = by_attention(ALL[name](), DOCUMENT)
-    assert weights.shape == (3,) and weights.sum() == pytest.approx(len(DOCUMENT.target), abs=1e-9)
-
-
 def test_erasure_is_what_is_lost():
     model = tiny_model()
     lost = by_erasure(model, DOCUMENT)
@@ -67,17 +61,6 @@ def test_erasure_is_what_is_lost():
     whole, erased = log_probs(model, [DOCUMENT, without], only_known=True)
     assert lost[1] == pytest.approx(whole - erased, abs=1e-12)
     assert lost.shape == (3,)
-
-
-def test_a_unit_that_nothing_reads_has_no_importance():
-    """A model whose decoder neither attends nor starts from the text."""
-    model = tiny_model()
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if "encoder" in name or "compress" in name:
-                weight.zero_()
-    model.pointer.switch.bias.data.fill_(50.0)  # nothing is copied
-    assert np.allclose(by_gradient(model, DOCUMENT), 0, atol=1e-9)
 
 
 def test_a_stream_is_not_embedded_at_once():

@@ -107,13 +107,6 @@ def test_training_predicts_every_piece_of_a_paper_alike(model):
     same_gradients(model, losses["loss"], loss, 1e-11)
 
 
-def test_without_training_the_summary_alone_counts(model):
-    losses = model.loss(batch_of(*ITEMS))
-    assert losses["loss"] is losses["nll"] and "source" not in losses
-    alone = [document([row.tolist() for row in rows_of(item)[:1]], item.target.tolist()) for item in ITEMS]
-    assert torch.allclose(model.loss(batch_of(*alone))["loss"], losses["loss"], rtol=0, atol=1e-14)
-
-
 def test_what_is_dropped(monkeypatch):
     """Of sources, summaries and the rest of the papers: embeddings, and in both layers the weights of attention and
     what each part gives, as in GPT-2."""
@@ -179,19 +172,6 @@ def test_a_sequence_fits_into_its_window(pieces):
     assert len(cut) > 2 and {len(row) for row in cut[1:-1]} == {13} and 0 < len(cut[-1]) <= 13
     some = rows_of(encode_sequence(article, [3], pieces, replace(narrow, rest_tokens=15), rest=True))
     assert [len(row) for row in some[1:]] == [13, 2]
-
-
-def test_options_are_checked():
-    with pytest.raises(ValueError, match="it must be at least 602"):
-        SequenceOptions(window=601)
-    assert SequenceOptions(window=301, extracts=False).window == 301
-    with pytest.raises(ValueError, match="extract_tokens must be at least 1, not 0"):
-        SequenceOptions(extract_tokens=0)
-    with pytest.raises(ValueError, match="pointer_steps must be at least 1, not 0"):
-        SequenceOptions(pointer_steps=0)
-    with pytest.raises(ValueError, match="rest_tokens must be at least 0, not -1"):
-        SequenceOptions(rest_tokens=-1)
-    assert SequenceOptions(rest_tokens=0).rest_tokens == 0, "nothing of the rest"
 
 
 # ------------------------------------------------------------------------------------------------------ as presets
@@ -273,12 +253,6 @@ def test_every_preset_has_sizes_for_them():
             assert setup.decode.max_length < setup.options.summary_tokens, "what is written has room in the window"
     paper = resolve("mem2mem", "paper", "TLM").model_config()
     assert (paper.layers, paper.width, paper.inner, paper.heads, paper.window) == (20, 768, 3072, 12, 1024)
-
-
-def test_the_abstractive_row_needs_no_pointer():
-    setup = resolve("mem2mem", "demo", "TLM", {"vocab_size": 600})
-    corpus = setup.options.prepare(load_corpus("aclsum"), 3, progress=False)
-    assert corpus.encoder.chooser is None and not any((d.source == PARAGRAPH_END).any() for d in corpus["train"])
 
 
 def test_first_weights_are_gpt_2s():

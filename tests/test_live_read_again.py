@@ -130,7 +130,7 @@ def test_what_a_step_shows_is_what_the_model_sees(node, encoder):
         state = run.model.encode(batch)
         output, after = run.model.decode(torch.tensor([tokens]), state)
         seen = run.model.seen(output, state)
-        mixed = run.model.mixture(output, after).distribution(len(document.unknown))[0]
+        mixed = run.model.distribution(output, after, len(document.unknown))[0]
         scores, copies = run.model.generate(output.features)[0, -1], output.copy[0, -1]
         both = torch.cat([scores, copies]).softmax(0)
     assert np.allclose(found["beta"], seen["words"][0, -1], atol=1e-5)

@@ -150,7 +150,7 @@ def test_what_a_step_shows_is_what_the_model_sees(node):
     with torch.no_grad():
         state = run.model.encode(batch)
         output, _ = run.model.decode(torch.tensor([tokens]), state)
-        mixed = run.model.mixture(output, state).distribution(len(document.unknown))[0]
+        mixed = run.model.distribution(output, state, len(document.unknown))[0]
         seen = run.model.seen(output, state)
         scores = run.model.pointer.vocabulary(output.features[0, -1])
         before = run.model.decode(torch.tensor([tokens[:-1]]), state)[1]

@@ -157,8 +157,8 @@ def test_words_right_are_those_that_the_model_would_write():
     words = []
     for _ in range(6):  # greedily
         batch = make_batch([replace(document, target=np.array([*words, EOS], dtype=np.int32))], 20)
-        output, _ = model.decode(batch.target_input, model.encode(batch))
-        words.append(int(model.pointer.distribution(output, 0).argmax()))
+        output, state = model.decode(batch.target_input, model.encode(batch))
+        words.append(int(model.distribution(output, state, 0).argmax()))
     own = replace(document, target=np.array([*words, EOS], dtype=np.int32))
     wrong = replace(document, target=np.array([*words[:-1], (words[-1] + 1) % 20, EOS], dtype=np.int32))
     right = [words_right(model, make_batch([each], 20)) for each in (own, wrong)]

@@ -18,7 +18,7 @@ from lib.data.batch import in_vocabulary, make_batch
 from lib.data.vocabulary import BOS, EOS, PAD, UNK
 from lib.decoding.search import DecodeConfig, Hypothesis, beam_search, greedy_search, sample_search
 from lib.layers.attention import masked_softmax
-from lib.layers.pointer import GenerateOrCopy, PointerOutput
+from lib.layers.pointer import PointerOutput
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_hypothesis
 from lib.models.summarizer import PointerModel
 from lib.system.errors import InputError
@@ -48,10 +48,11 @@ class Chain(PointerModel):
         """table: [V, V * V] scores; switch: [V * V]; copy: [V, longest source]."""
         super().__init__()
         self.config = Numbered(len(table))
-        self.pointer = GenerateOrCopy()
-        self.pointer.vocabulary = torch.nn.Linear(table.shape[1], len(table), bias=False).to(table.dtype)
-        self.pointer.vocabulary.weight.data = table
+        self.table = torch.nn.Parameter(table)
         self.switch, self.copy, self.control_symbols = switch, copy, control
+
+    def output_layer(self):
+        return self.table, torch.zeros(len(self.table), dtype=self.table.dtype)
 
     def encode(self, batch):
         before = torch.full((len(batch),), BOS)
