@@ -313,7 +313,6 @@ def test_the_cost_of_a_command_that_ends_itself(tmp_path, end, status):
         "companion.pages.four_ideas",
         "companion.pages.figures",
         "companion.site.class_pages",
-        "tests.tools.bench",
     ],
 )
 def test_help_and_unknown_options_write_nothing(tmp_path, module):

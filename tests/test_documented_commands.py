@@ -100,11 +100,6 @@ SMALL = (
     Rule(r"(lib\.solve .* --seeds \d+)(?: \d+)+", r"\1"),
     Rule(r"lib\.retrain .*", r"\g<0> --documents 2 --steps 1 --seeds 0"),
     Rule(r"lib\.score baselines .*", r"\g<0> --limit 4 --documents 1"),
-    Rule(
-        r"^python -m tests\.tools\.bench (\w+)$",
-        r"""python -c "from tests.tools.bench.__main__ import *; work(Path())['\1']" """,
-        quick=True,
-    ),
     Rule(r"^python -m tests\.tools\.disturbed_texts$", r"\g<0> --documents 1"),
     Rule(r"^python -m tests\.tools\.mutants.*", r"\g<0> --minutes 0.01 lib/data/characters.py"),
     Rule(r"^snakemake (?!.*kept=1)(?!-n)", "snakemake -n "),

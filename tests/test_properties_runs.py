@@ -123,7 +123,7 @@ class Definition:
         return self.known[ids]
 
     def _log_p(self, output: PointerOutput) -> list[float]:
-        scores, z = self.model.pointer.vocabulary(output.features)[0, -1], output.switch[0, -1]
+        scores, z = (output.features @ self.model.table.T)[0, -1], output.switch[0, -1]
         extra = len(self.batch.unknown[0])
         generated = F.pad(scores.log_softmax(0) + F.logsigmoid(z), (0, extra), value=-math.inf)
         copied = torch.zeros_like(generated).scatter_add(0, output.source[0], (-z).sigmoid() * output.copy[0, -1])

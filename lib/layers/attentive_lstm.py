@@ -1,16 +1,10 @@
-"""An LSTM that attends to the source before each of its steps (Read-Again, equations 12 to 14).
-
-Shapes: B documents, K hypotheses of each, R = B * K rows, T target words, N source words, A attention width,
-c width of the values, d width of the LSTM.
-"""
+"""An LSTM that attends to the source before each of its steps (Read-Again, equations 12 to 14)."""
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from lib.layers.attention import ON_A_GPU, Attention, hidden, slope_
-from lib.layers.cpu_kernels import additive_backward, additive_forward, arrays, compiled, for_each_document
-
-aten = torch.ops.aten
+from lib.layers.attention import Attention
 
 
 def attentive_lstm(
@@ -22,10 +16,9 @@ def attentive_lstm(
     attention: Attention,
     lstm: nn.LSTMCell,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    r"""Return the states h of all words [R, T, d], the last cell [R, d] and the attention weights beta [R, T, N]:
+    """Return the states h of all words [R, T, d], the last cell [R, d] and the attention weights beta [R, T, N].
 
-    $\beta_t = \mathrm{softmax}_n(v^\top\tanh(W_q h_{t-1} + k_n))$ (13), $c_t = \sum_n \beta_{tn} s_n$ (14), and h_t
-    is the next state of an LSTM that reads the word and c_t. Autocast has an effect on the words' part only.
+    h_t is the next state of an LSTM that reads the word and c_t. Autocast has an effect on the words' part only.
 
     Args:
         words: [R, T, e].
@@ -33,166 +26,27 @@ def attentive_lstm(
         keys: [B, N, A], k, from `attention.project`.
         values: [B, N, c], s.
         mask: [B, N], true for words.
-        attention: with a concat score; it holds W_q and v.
+        attention: with a concat score.
         lstm: of inputs [e + c].
     """
-    query, v = attention.query.weight, attention.v.weight.flatten()
     from_word, from_context = lstm.weight_ih.split([words.shape[2], values.shape[2]], 1)
     # The words' part of all gates is one product.
-    from_words = nn.functional.linear(words, from_word, lstm.bias_ih + lstm.bias_hh).transpose(0, 1)  # [T, R, 4d]
-    with torch.autocast(v.device.type, enabled=False):
-        inputs = [x.to(v.dtype) for x in (from_words, *start, keys, values)]
-        states, cell, beta = _Scan.apply(*inputs, mask, query, v, from_context, lstm.weight_hh)
-    return states.transpose(0, 1), cell, beta.flatten(1, 2).transpose(0, 1)
-
-
-class _Scan(torch.autograd.Function):
-    """The loop over the words, with few launches on a GPU.
-
-    Each word writes into memory of all words, so that gradients of weights and values are one product after the loop.
-    """
-
-    @staticmethod
-    def forward(ctx, from_words, start, start_cell, keys, values, mask, query, v, from_context, from_hidden):
-        keys, values = keys.contiguous(), values.contiguous()
-        steps, rows, width = len(from_words), *start.shape
-        by_document = steps, len(keys), rows // len(keys)  # T, B, K
-        states = start.new_empty(steps + 1, rows, width)  # h_{t-1} of each word, and the last h
-        cells = start.new_empty(steps + 1, rows, width)
-        states[0] = start
-        cells[0] = start_cell
-        squashed = start.new_empty(steps, rows, width)  # tanh of the new cells
-        sums = from_words.clone(memory_format=torch.contiguous_format)
-        gates = torch.empty_like(sums)
-        queries = keys.new_empty(*by_document, len(v))
-        scores = keys.new_full((*by_document, keys.shape[1]), -torch.inf)
-        beta = torch.empty_like(scores)
-        contexts = keys.new_empty(*by_document, values.shape[2])
-        lengths = mask.sum(1).tolist() if compiled(keys) else None
-        if lengths is None:  # the kernel overwrites the scores of words
-            scores.masked_fill_(mask[:, None], 0)
-        for t in range(steps):
-            previous, score, context, total = states[t], scores[t], contexts[t], sums[t]
-            # beta_t = softmax_n(v^T tanh(W_q h_{t-1} + k_n))   (13)
-            torch.mm(previous, query.T, out=queries[t].view(rows, -1))
-            _put_scores(score, queries[t], keys, v, lengths)
-            weights = torch.softmax(score, -1, out=beta[t])
-            # c_t = sum_n beta_tn s_n   (14)
-            torch.bmm(weights, values, out=context)
-
-            total.addmm_(context.view(rows, -1), from_context.T).addmm_(previous, from_hidden.T)
-            # One launch computes the sigmoid of all four; g, the third, is a tanh instead.
-            i, f, g, o = torch.sigmoid(total, out=gates[t]).chunk(4, -1)
-            torch.tanh(total[:, 2 * width : 3 * width], out=g)
-            # cell_t = f cell_{t-1} + i g and h_t = o tanh(cell_t)
-            cell = torch.mul(f, cells[t], out=cells[t + 1]).addcmul_(i, g)
-            torch.mul(o, torch.tanh(cell, out=squashed[t]), out=states[t + 1])
-        ctx.lengths = lengths
-        given = keys, values, query, v, from_context, from_hidden
-        ctx.save_for_backward(*given, queries, beta, contexts, gates, cells, squashed, states)
-        return states[1:], cells[-1], beta
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, d_states, d_last_cell, d_beta):
-        keys, values, query, v, from_context, from_hidden, *computed = ctx.saved_tensors
-        queries, beta, contexts, gates, cells, squashed, states = computed
-        steps, rows, width = squashed.shape
-        # The derivatives of cell_t by cell_{t-1} and by the sums in i, f and g, and those of h_t by the sum in o and
-        # by cell_t, need no gradient: they are computed for all words at once.
-        i, f, g, o = gates.chunk(4, -1)
-        by_i, by_f = aten.sigmoid_backward(g, i), aten.sigmoid_backward(cells[:-1], f)
-        of_cell = torch.stack([f, by_i, by_f, aten.tanh_backward(i, g)], 2)  # [T, R, 4, d]
-        by_o = aten.sigmoid_backward(squashed, o)
-        by_cell = aten.tanh_backward(o, squashed)
-
-        d_steps = squashed.new_empty(steps + 1, rows, 5, width)  # of cell_{t-1} and of the sums in i, f, g, o
-        d_steps[-1, :, 0] = d_last_cell
-        d_sums = d_steps[:-1, :, 1:].flatten(2)  # a view, [T, R, 4d]
-        d_hidden = torch.zeros_like(states)
-        d_hidden[1:] = d_states
-        d_contexts = torch.empty_like(contexts)
-        d_beta = d_beta.clone(memory_format=torch.contiguous_format)
-        d_scores = torch.empty_like(beta)
-        kind = _ScoreGradients if ctx.lengths is None else _CompiledScoreGradients
-        scores = kind(queries, keys, v, d_scores, ctx.lengths)
-        for t in reversed(range(steps)):
-            # cell_t reaches the loss through later words and through h_t = o tanh(cell_t).
-            d_cell = d_steps[t + 1, :, 0].addcmul_(d_hidden[t + 1], by_cell[t])
-            torch.mul(d_cell[:, None], of_cell[t], out=d_steps[t, :, :4])
-            torch.mul(d_hidden[t + 1], by_o[t], out=d_steps[t, :, 4])
-
-            # c_t = sum_n beta_tn s_n, and beta_t is a softmax.
-            torch.mm(d_sums[t], from_context, out=d_contexts[t].view(rows, -1))
-            d_beta[t].baddbmm_(d_contexts[t], values.transpose(1, 2))
-            aten._softmax_backward_data.out(d_beta[t], beta[t], -1, beta.dtype, grad_input=d_scores[t])
-            scores.add_word(t)
-            # h_{t-1} reaches the loss directly, through the gates and through the query.
-            d_hidden[t].addmm_(d_sums[t], from_hidden).addmm_(scores.d_queries[t].view(rows, -1), query)
-
-        previous, d_of_rows = states[:-1].flatten(0, 1), d_sums.flatten(0, 1)
-        d_values = _of_documents(beta).transpose(1, 2) @ _of_documents(d_contexts)
-        d_query = scores.d_queries.view(steps * rows, -1).T @ previous
-        d_from_context = d_of_rows.T @ contexts.view(steps * rows, -1)
-        d_starts = d_hidden[0], d_steps[0, :, 0]
-        d_weights = d_query, scores.d_v.sum(0), d_from_context, d_of_rows.T @ previous
-        return d_sums, *d_starts, scores.d_keys, d_values, None, *d_weights
-
-
-def _of_documents(values: Tensor) -> Tensor:
-    """[T, B, K, ...] -> [B, T * K, ...]."""
-    return values.transpose(0, 1).flatten(1, 2)
-
-
-def _put_scores(scores: Tensor, queries: Tensor, keys: Tensor, v: Tensor, lengths: list[int] | None) -> None:
-    """Put v^T tanh(q + k_n) into scores [B, K, N]. Padding stays -inf; PyTorch's operations add to zeros.
-
-    queries: [B, K, A]; keys: [B, N, A]; lengths: [B] for the kernel, None for PyTorch's operations.
-    """
-    if lengths is None:
-        scores.view(-1).addmv_(hidden(queries, keys).flatten(0, 2), v)
-    else:
-        s, q, k, v_ = arrays(scores, queries, keys, v)
-        for_each_document(lambda b, n: additive_forward(q[b], k[b, :n], v_, s[b]), lengths)
-
-
-class _ScoreGradients:
-    """Gradients of the scores, word by word from the last to the first, by PyTorch's operations.
-
-    The queries of all words are known by now. Therefore the tanh [t, B, K, N, A] of many words is computed at once,
-    as many as `ON_A_GPU` allows, and one launch is left for each word.
-    """
-
-    def __init__(self, queries: Tensor, keys: Tensor, v: Tensor, d_scores: Tensor, lengths: list[int] | None):
-        self.queries, self.keys, self.v, self.d_scores, self.lengths = queries, keys, v, d_scores, lengths
-        self.d_queries = queries.new_zeros(queries.shape)
-        self.d_keys = keys.new_zeros(keys.shape)
-        self.d_v = v.new_zeros(len(keys), len(v))  # a row for each document: the sum has one order
-        self.words = range(0)  # whose tanh and slope are there
-
-    def add_word(self, t: int) -> None:
-        """Add what d_scores[t] [B, K, N] contributes."""
-        if t not in self.words:
-            size = max(1, ON_A_GPU // (self.d_scores[t].numel() * len(self.v)))
-            self.words = range(max(0, t + 1 - size), t + 1)
-            self.tanh = (self.keys[:, None] + self.queries[self.words.start : t + 1].unsqueeze(3)).tanh_()
-            # score = v^T tanh(q + k), so its slope by q and by k is v (1 - tanh^2).
-            self.slope = slope_(self.tanh.clone()).mul_(self.v)
-        d_score, slope = self.d_scores[t].flatten(0, 1), self.slope[t - self.words.start].flatten(0, 1)
-        torch.bmm(d_score[:, None], slope, out=self.d_queries[t].flatten(0, 1)[:, None])
-        if t == self.words.start:
-            d_scores = self.d_scores[t : self.words.stop]
-            self.d_v[0].addmv_(self.tanh.flatten(0, 3).T, d_scores.flatten())
-            self.d_keys += self.slope.mul_(d_scores.unsqueeze(4)).sum((0, 2))
-            del self.tanh, self.slope  # before the next block needs memory
-
-
-class _CompiledScoreGradients(_ScoreGradients):
-    """The same by a kernel, one document per thread."""
-
-    def add_word(self, t: int) -> None:
-        tensors = self.queries[t], self.keys, self.v, self.d_scores[t], self.d_queries[t], self.d_keys, self.d_v
-        q, k, v, d, dq, dk, dv = arrays(*tensors)
-        for_each_document(
-            lambda b, n: additive_backward(q[b], k[b, :n], v, d[b], dq[b], dk[b, :n], dv[b]), self.lengths or ()
+    gates_of_words = F.linear(words, from_word, lstm.bias_ih + lstm.bias_hh)  # [R, T, 4d]
+    states, weights = [], []
+    with torch.autocast(words.device.type, enabled=False):
+        gates_of_words, hidden, cell, keys, values = (
+            x.to(from_word.dtype) for x in (gates_of_words, *start, keys, values)
         )
+        for from_the_word in gates_of_words.unbind(1):
+            # beta_t = softmax_n(v^T tanh(W_q h_{t-1} + k_n))   (13)
+            queries = attention.project_queries(hidden).unflatten(0, (len(keys), -1))  # [B, K, A]
+            beta = attention(queries, keys, mask)
+            # c_t = sum_n beta_tn s_n   (14)
+            context = (beta @ values).flatten(0, 1)
+            gates = from_the_word + F.linear(context, from_context) + F.linear(hidden, lstm.weight_hh)
+            i, f, g, o = gates.chunk(4, -1)
+            cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+            hidden = o.sigmoid() * cell.tanh()
+            states.append(hidden)
+            weights.append(beta.flatten(0, 1))
+    return torch.stack(states, 1), cell, torch.stack(weights, 1)

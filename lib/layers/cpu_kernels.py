@@ -40,8 +40,10 @@ def _kernel(function: Callable) -> Any:
 
 @intrinsic
 def _assume_no_overlap(context):
-    """Tell LLVM that the arrays of a kernel do not overlap: otherwise short arrays that lie close together are computed
-    by another loop, which rounds differently."""
+    """Tell LLVM that the arrays of a kernel do not overlap.
+
+    Otherwise short arrays that lie close together are computed by another loop, which rounds differently.
+    """
 
     def generate(context, builder, signature, arguments):
         for argument in builder.function.args:
@@ -421,11 +423,6 @@ def arrays(*tensors: Tensor | None) -> list:
     `empty_like` keeps strides).
     """
     return [None if x is None else x.detach().contiguous().numpy() for x in tensors]
-
-
-def kernel_views(*tensors: Tensor | None) -> Sequence:
-    """Return the tensors as arrays where there are kernels for the first of them, otherwise as they are."""
-    return arrays(*tensors) if compiled(tensors[0]) else tensors
 
 
 def for_each_document(function: Callable[[int, int], None], lengths: Sequence[int]) -> None:

@@ -101,7 +101,7 @@ TESTS = {  # what pytest is told: tests that belong to a module, without those t
         "-k",
         f"{SLOW} or second_process or several_processes or processes_give",
     ),
-    "lib/layers/kernels.py": ("tests/test_kernels.py", LAYERS[1]),
+    "lib/layers/cpu_kernels.py": ("tests/test_layers.py", LAYERS[1]),
 }
 # Mutants that do what the module does: {module: {part of the changed line: why}}.
 EQUIVALENT: dict[str, dict[str, str]] = {
@@ -146,7 +146,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "SGD(model.parameters(), **common, fused=False": "the same numbers to the bit, in more calls",
         "zero_grad(set_to_none=False": "every parameter has a gradient in every update",
     },
-    "lib/layers/kernels.py": {"range( 0, LANES)": "the first is compared with itself"},
 }
 TABLE = {
     "table": "mutants_table",
