@@ -9,7 +9,6 @@ from lib.data.vocabulary import BOS, EOS, PAD, UNK
 from lib.models.ras import RAS, RASConfig
 from lib.models.summarizer import target_weights
 from lib.models.words_lvt import WordsLVT, WordsLVTConfig
-from lib.papers import resolve
 from tests.conftest import RAGGED, VOCAB, batch_of, document, double, same_gradients
 
 LVT = {"source_vocab_size": 20, "embedding": 3, "hidden": 4}
@@ -155,13 +154,3 @@ def test_elsewhere_they_are_those_of_each_document():
     found = model.encode(batch_of()).candidates.tolist()
     assert found == [naive_candidates(9, item) for item in RAGGED]
     assert found[1] == [PAD, UNK, BOS, EOS, 4, 5, 6, 7, 8] and found[2] == [PAD, UNK, BOS, EOS, 4, 5, 6, 7, 9]
-
-
-# ------------------------------------------------------------------------------------------- as presets
-
-
-def test_a_large_vocabulary_is_larger_than_its_candidates():
-    for preset in ("demo", "paper"):
-        for variant, count in (("words-lvt2k", 2_000), ("words-lvt5k", 5_000)):
-            setup = resolve("read_again", preset, variant)
-            assert setup.options.vocab_size >= 4 * count and setup.model_config().candidates == count

@@ -4,16 +4,14 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pytest
 import torch
 
 from lib import intervene
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import EOS, SPECIALS, UNK
-from lib.evaluation.bootstrap import paired_bootstrap
 from lib.evaluation.hidden_words import MEASURES, nearer_shares, nearest
 from lib.models.read_again import ReadAgain, ReadAgainConfig
-from lib.system.files import project_root, read_numbers, trained_folder
+from lib.system.files import trained_folder
 from tests.conftest import VOCAB, double
 
 # 12 is outside Y; 9 is known to the decoder alone; 5 stands twice
@@ -72,23 +70,3 @@ def test_the_command_has_a_row_for_each_measure(tmp_path, capsys):
     rows = json.loads((tmp_path / "h.json").read_text(encoding="utf-8"))["changes"]
     assert [row["change"] for row in rows] == list(MEASURES)
     assert all(0 <= row["mean"] <= 100 and row["words"] > 10 for row in rows)
-
-
-def test_of_another_model_the_command_says_that_it_has_none():
-    with pytest.raises(SystemExit, match="mem2mem has no embeddings from context: only Read-Again has"):
-        intervene.main([str(trained_folder("mem2mem")), "--hidden-words", "--dataset", "pmc-sample"])
-    with pytest.raises(SystemExit, match="--attention, or --hidden-words: not both"):
-        intervene.main(
-            [str(trained_folder("read_again")), "--attention", "--hidden-words", "--dataset", "pmc-sample"]
-        )
-
-
-def test_what_the_papers_text_says_of_hidden_words():
-    """Its shares and the paired difference, from the saved values of the documents."""
-    saved = read_numbers(project_root() / "figures" / "hidden_words_read_again_reuters.json", "record", ("changes",))
-    read, hidden, other = saved["changes"]
-    text = (project_root() / "docs" / "papers" / "read_again.md").read_text(encoding="utf-8")
-    between = paired_bootstrap(hidden["values"], other["values"])
-    for found in (read, hidden, other):
-        assert f"{found['mean']:.2f}% [{found['low']:.2f}, {found['high']:.2f}]" in text
-    assert f"of another hidden word, {between.mean:.1f} more [{between.low:.1f}, {between.high:.1f}]" in text

@@ -72,20 +72,6 @@ def test_changes_that_change_nothing():
         assert np.allclose(log_probs(model, FOUR, changes[name]), own, rtol=0, atol=1e-12), name
 
 
-def test_another_memory_is_that_of_the_next_document():
-    model = tiny_model(write=False)
-    source = np.array([5, 6, 7, 8, 9, 10, 11, 4, 5, 12, 13], dtype=np.int32)
-    documents = [FOUR[0], replace(FOUR[0], id="other", source=source)]
-    memories = [model.encode(make_batch([d], VOCAB)).memory for d in documents]
-    batch = make_batch(documents[:1], VOCAB)
-    output, _ = model.decode(batch.target_input, replace(model.encode(batch), memory=memories[1]))
-    expected = model.log_prob(output, batch.target, None).mean().item()
-    for size in (1, 2):
-        changed = log_probs(model, documents, changes_of(model)["another memory"], size)
-        assert changed[0] == pytest.approx(expected, abs=1e-12)
-    assert abs(expected - log_probs(model, documents)[0]) > 1e-4
-
-
 WRITTEN = "written beside another text", "written with other words"
 
 

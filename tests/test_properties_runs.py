@@ -244,7 +244,7 @@ def search_each(search, model, texts, config) -> list:
 
 
 @holds(
-    120, numbers=numbers("normal", "steps", "steps", "extreme"), texts=documents(WORDS, most=3), config=decodings(),
+    120, numbers=numbers("normal", "steps"), texts=documents(WORDS, most=3), config=decodings(),
     control=CONTROL,
 )  # fmt: skip
 @torch.no_grad()
@@ -265,7 +265,7 @@ def test_beam_search(numbers, texts, config, control):
 
 @holds(
     80,
-    numbers=numbers("normal", "steps", "extreme"),
+    numbers=numbers("normal", "steps"),
     texts=documents(WORDS, most=3),
     config=decodings(),
     control=CONTROL,
@@ -296,7 +296,7 @@ SAMPLES = st.builds(
 
 @holds(
     100,
-    numbers=numbers("normal", "steps", "extreme"),
+    numbers=numbers("normal"),
     texts=documents(WORDS, most=3),
     config=SAMPLES,
     control=CONTROL,

@@ -167,20 +167,6 @@ def test_what_is_generated_is_the_vocabularys_share_of_the_softmax():
     assert (generated - 0.5).abs().max() > 0.1, "where its opposite would be as good, nothing is seen"
 
 
-def test_a_bidirectional_encoder_reads_each_text_alone_both_ways():
-    """PyTorch's own GRU on each text without padding; the decoder starts from where both halves end."""
-    model = tiny(encoder="bidirectional gru")
-    plain = torch.nn.GRU(5, 2, batch_first=True, bidirectional=True).double()
-    plain.load_state_dict(model.first_read.state_dict())
-    batch = batch_of(*RAGGED)
-    state = model.encode(batch)
-    for i, length in enumerate(batch.source_lengths.tolist()):
-        states, last = plain(model.source_embedding(batch.source[i, :length])[None])
-        assert torch.allclose(state.words[i, :length], states[0], rtol=0, atol=1e-12)
-        start = torch.tanh(model.bridge(last[:, 0].flatten()))
-        assert torch.allclose(state.hidden[i], start, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("alpha, expected", [(1.0, 0.4), (0.5, 0.7), (0.0, 1.0), (-0.5, 1.3)])
 def test_a_step_by_hand(alpha, expected):
     """State 1, gate 0.6 (PyTorch's 0.4), proposal 0: the numbers of the page."""
@@ -202,7 +188,7 @@ def naive_attentive_lstm(words, start, keys, values, mask, attention, lstm):
         hidden, cell = lstm(torch.cat([word, context], -1), (hidden, cell))
         states.append(hidden)
         weights.append(beta.flatten(0, 1))
-    return torch.stack(states).transpose(0, 1), cell, torch.stack(weights, 1)  # in memory, too, as `attentive_lstm`
+    return torch.stack(states, 1), cell, torch.stack(weights, 1)
 
 
 def decoded(monkeypatch, scan, hypotheses, steps):
@@ -233,23 +219,3 @@ def test_the_attentive_scan_is_the_loop(hypotheses, steps, kernels, monkeypatch)
             assert found[name] is None, name
         else:
             assert torch.allclose(found[name], gradient, rtol=0, atol=1e-12), name
-
-
-def scan_arguments(model, state):
-    """All but the words."""
-    return (state.hidden, state.cell), state.keys, state.words, state.mask, model.attention, model.decoder
-
-
-def test_autocast_does_not_change_the_attentive_scan():
-    """Only the words' part of the gates, which is a product before the loop; here the words are zeros."""
-    torch.manual_seed(0)
-    model = tiny().float()
-    state = model.encode(batch_of())
-    arguments = scan_arguments(model, state)
-    for bias in (model.decoder.bias_ih, model.decoder.bias_hh):
-        bias.data.fill_(0.125)  # a number of bfloat16, too
-    words = torch.zeros(len(state.words), 3, SIZES["embedding"])
-    expected = attentive_lstm(words, *arguments)
-    with torch.autocast("cpu", torch.bfloat16):
-        found = attentive_lstm(words, *arguments)
-    assert all(torch.equal(a, b) for a, b in zip(found, expected))

@@ -22,7 +22,6 @@ from lib.models.sentence_extractors import (
     SentencePointer,
     SentencePointerConfig,
 )
-from lib.papers import PAPERS, resolve
 from lib.papers.mem2mem.extracts import (
     ExtractOptions,
     encode_sentences,
@@ -181,20 +180,6 @@ def test_the_pointer_finds_the_most_probable_extract(seed):
         assert [score for score, _ in found] == sorted((score for score, _ in found), reverse=True)
 
 
-def test_a_beam_of_one_takes_the_best_of_every_step():
-    model = pointer(beam=1)
-    for item, chosen in zip(ITEMS, model.choose(batch_of(*ITEMS))):
-        taken, n = [], len(item.labels)
-        while True:
-            scores = {i: naive_pointer(model, item, [*taken, i]).detach()[len(taken)] for i in range(n)}
-            allowed = {i: s for i, s in scores.items() if i not in taken[:-1]}
-            best = max(allowed, key=allowed.__getitem__)
-            if taken and best == taken[-1]:
-                break
-            taken.append(best)
-        assert chosen == taken
-
-
 # ------------------------------------------------------------------------------------------------- what they learn
 
 SENTENCES = [
@@ -276,15 +261,3 @@ def test_they_are_scored_and_summarize(run, tmp_path, capsys):
         SystemExit, match="chooses whole sentences: --words and --min-words are for models that write"
     ):
         summarize.main([str(run), str(tmp_path / "a.txt"), "--words", "5"])
-
-
-def test_every_preset_has_sizes_for_them():
-    for name in ("Sent-CLF", "Sent-PTR"):
-        assert PAPERS["mem2mem"].variants[name].presets.keys() == PAPERS["mem2mem"].presets.keys()
-    paper = resolve("mem2mem", "paper", "Sent-PTR")
-    assert (paper.train.batch_size, paper.train.learning_rate, paper.train.weight_decay) == (32, 1e-3, 1e-5)
-    assert paper.options.sentences == 300 and paper.model_config().longest == 35
-    mem2mem, whole = PAPERS["mem2mem"], PAPERS["mem2mem"].variants["Sent-PTR"]
-    lacking = replace(whole, presets={k: v for k, v in whole.presets.items() if k != "small"})
-    with pytest.raises(ValueError, match="unknown preset of Sent-PTR 'small'"):
-        replace(mem2mem, variants={**mem2mem.variants, "Sent-PTR": lacking}).setup("small", "Sent-PTR")

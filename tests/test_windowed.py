@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from lib.data.vocabulary import BOS, EOS, SLIDE, UNK, Vocabulary
-from lib.decoding.search import DecodeConfig, _Bars, beam_search, summarize
+from lib.data.vocabulary import BOS, EOS, SLIDE, UNK
+from lib.decoding.search import DecodeConfig, beam_search
 from lib.models.windowed import Windowed, WindowedConfig
 from tests.conftest import VOCAB, batch_of, document, double
 
@@ -153,27 +153,3 @@ def test_a_word_that_the_window_does_not_have_counts_as_unknown(encode):
     assert loss(SLIDE, 12) == loss(SLIDE, UNK) == loss(SLIDE, 13)
     assert loss(SLIDE, SLIDE, 13) != loss(SLIDE, SLIDE, UNK)
     assert loss(SLIDE, SLIDE, 12) != loss(SLIDE, SLIDE, UNK)
-
-
-def test_symbols_reach_neither_summaries_nor_ngrams():
-    model = tiny()
-    with torch.no_grad():
-        model.pointer.vocabulary.bias[SLIDE] = 40.0
-    vocabulary = Vocabulary(["[SLIDE]", *(f"w{i}" for i in range(VOCAB - 5))])
-    config = DecodeConfig(beam=2, min_length=6, max_length=6)
-    found = beam_search(model, texts(), config)
-    summaries = summarize(model, TEXTS, vocabulary, config)
-    for hypotheses, summary in zip(found, summaries):
-        words = " ".join(summary).split()
-        assert "[SLIDE]" not in words
-        assert len(words) == 6 - hypotheses[0].ids.count(SLIDE)
-    blocking, written = DecodeConfig(block_ngrams=2, min_length=0), torch.tensor([[BOS, 5, SLIDE, 6, 5]])
-    (barred,) = _Bars(blocking, model.control_symbols, written.device).after(written).tolist()
-    assert 6 in barred and SLIDE not in barred and 7 not in barred
-
-
-def test_first_weights():
-    """Embeddings, which are the output's as well, of length 1, and no word is preferred."""
-    model = Windowed(WindowedConfig(30, 6, 4))
-    assert torch.allclose(model.embedding.weight.norm(dim=1), torch.ones(30))
-    assert not model.pointer.vocabulary.bias.any()

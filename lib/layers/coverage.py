@@ -3,6 +3,8 @@
 Shapes: B documents, K hypotheses of each, T target words, N source words, A attention width.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -49,7 +51,7 @@ class CoverageAttention(nn.Module):
             coverage: [B, K, N] before the first step; zeros for a new document.
         """
         inputs = full_precision(self.query(queries), projected, self.coverage, self.v, coverage)
-        scan = coverage_scan
+        scan: Callable[..., Tensor] = coverage_scan
         if compiled(inputs[0]):
             scan = _CompiledScan.apply
         elif triton_runs(inputs[0]):

@@ -38,8 +38,7 @@ def _kernel(function: Callable) -> Any:
         return njit(**OPTIONS)(function)
 
 
-@intrinsic
-def _assume_no_overlap(context):
+def _declare_no_overlap(context):
     """Tell LLVM that the arrays of a kernel do not overlap.
 
     Otherwise short arrays that lie close together are computed by another loop, which rounds differently.
@@ -52,6 +51,9 @@ def _assume_no_overlap(context):
         return context.get_dummy_value()
 
     return types.void(), generate
+
+
+_assume_no_overlap: Any = intrinsic(_declare_no_overlap)
 
 
 def _tanh(x):
