@@ -1,4 +1,4 @@
-"""Hierarchical Transformer for multi-document summarization: local layers inside paragraphs, global ones between them.
+"""Hierarchical Transformer for multi-document summarization: local layers inside paragraphs, global ones between.
 
 Liu and Lapata (2019). Equation numbers are the paper's. The authors' code differs from the equations in many places;
 `form` chooses between the two.
