@@ -1033,7 +1033,7 @@ No corpus of many web pages may be shipped, so a paper stands for a cluster: its
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 told = preset == "paper"
-wide = studied.options.of_all.prepare(studied_corpus, studied.documents, progress=told)
+wide = studied.options.base.prepare(studied_corpus, studied.documents, progress=told)
 # papers of the ACL Anthology may be quoted from 2016 on
 shown = next(
     cluster

@@ -177,7 +177,7 @@ def test_learning_pieces_says_what_takes_long(monkeypatch, capsys):
 
 def test_title_paragraphs_and_summary_in_pieces(folder, tmp_path):
     corpus = load_corpus(folder)
-    wide = OPTIONS.of_all.prepare(corpus)
+    wide = OPTIONS.base.prepare(corpus)
     assert not hasattr(wide.options, "ranking"), "what is chosen later does not determine it"
     for item, found in zip(wide["test"], clusters(corpus, "test", OPTIONS)):
         title, *paragraphs = rows_of(item)
@@ -200,14 +200,14 @@ def test_title_paragraphs_and_summary_in_pieces(folder, tmp_path):
 
 def test_it_is_kept_and_loaded(folder):
     corpus = load_corpus(folder)
-    wide = OPTIONS.of_all.prepare(corpus)
-    again = replace(OPTIONS, paragraphs=1, graph="similarity", ranking="similarity").of_all.prepare(corpus)
+    wide = OPTIONS.base.prepare(corpus)
+    again = replace(OPTIONS, paragraphs=1, graph="similarity", ranking="similarity").base.prepare(corpus)
     assert again.fingerprint == wide.fingerprint and isinstance(again.vocabulary, Pieces)
     assert again["train"][3].source.tolist() == wide["train"][3].source.tolist()
 
 
 def test_the_best_paragraphs_in_their_order(folder, tmp_path):
-    wide = OPTIONS.of_all.prepare(load_corpus(folder))
+    wide = OPTIONS.base.prepare(load_corpus(folder))
     scores = {name: [np.array([0.1, 0.9, 0.5, 0.9, 0.0]) for _ in split] for name, split in wide.splits.items()}
     chosen = choose_paragraphs(wide, scores, OPTIONS, tmp_path)
     for before, after in zip(wide["test"], chosen["test"]):
@@ -223,7 +223,7 @@ def test_the_best_paragraphs_in_their_order(folder, tmp_path):
 
 
 def test_rankings(folder):
-    wide = OPTIONS.of_all.prepare(load_corpus(folder))
+    wide = OPTIONS.base.prepare(load_corpus(folder))
     (kept,) = {tuple(best_first(s)) for s in order_scores(wide["test"], wide.vocabulary)}
     assert kept == (0, 1, 2, 3, 4)
     document = wide["test"][0]
@@ -239,7 +239,7 @@ def test_rankings(folder):
 def test_a_learned_ranking_is_trained_once(folder, monkeypatch):
     options = replace(OPTIONS, ranking="learned")
     corpus = load_corpus(folder)
-    wide = options.of_all.prepare(corpus)
+    wide = options.base.prepare(corpus)
     first, weights = learned_ranking(wide, options, progress=False)
     assert [len(s) for s in first["test"]] == [5] * 4
     assert all(0 < s.min() <= s.max() < 1 for s in first["train"])
@@ -257,7 +257,7 @@ def test_a_learned_ranking_is_trained_once(folder, monkeypatch):
 def test_graphs_follow_the_chosen_paragraphs(folder, kind):
     corpus = load_corpus(folder)
     options = replace(OPTIONS, graph=kind, ranking="similarity")
-    chosen, wide = options.prepare(corpus), options.of_all.prepare(corpus)
+    chosen, wide = options.prepare(corpus), options.base.prepare(corpus)
     for i, found in enumerate(clusters(corpus, "test", options)):
         if kind == "discourse":
             whole = discourse_graph([found.title, *found.paragraphs], [None, *found.sources], entity_finder()[0])
@@ -288,7 +288,7 @@ def test_clusters_are_encoded_as_in_their_corpus(folder, kind):
     prepared = options.prepare(corpus)
     documents = list(corpus.split("train"))
     wide = encode_wide(documents, prepared.vocabulary, prepared.options)
-    for ours, theirs in zip(wide, options.of_all.prepare(corpus)["train"], strict=True):
+    for ours, theirs in zip(wide, options.base.prepare(corpus)["train"], strict=True):
         same_document(ours, theirs)
     chosen = choose_rows(
         wide, similarity_scores(wide, prepared.vocabulary), prepared.options, prepared.vocabulary, documents
@@ -303,7 +303,7 @@ def test_clusters_are_encoded_as_in_their_corpus(folder, kind):
 
 
 def test_a_discourse_graph_needs_texts(folder):
-    wide = OPTIONS.of_all.prepare(load_corpus(folder))
+    wide = OPTIONS.base.prepare(load_corpus(folder))
     with pytest.raises(ValueError, match="made of the documents' texts, and there are none"):
         scores = order_scores(wide["test"], wide.vocabulary)
         choose_rows(wide["test"], scores, replace(OPTIONS, graph="discourse"), wide.vocabulary)
@@ -492,7 +492,7 @@ def test_a_real_cluster_of_several_documents(shared):
     document = next(corpus.split("test"))
     assert document.title.startswith("A Simple Approach To Building Ensembles")
     assert len(set(document.section_names)) > 3
-    wide = replace(OPTIONS, vocab_size=500).of_all.prepare(corpus, limit=20)
+    wide = replace(OPTIONS, vocab_size=500).base.prepare(corpus, limit=20)
     assert [len(wide[split]) for split in ("train", "val", "test")] == [20, 20, 20]
 
 

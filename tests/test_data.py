@@ -490,7 +490,7 @@ def test_packing_is_torch_packing():
     expected = torch.nn.utils.rnn.pack_sequence(sorted(sentences, key=len, reverse=True))
     assert batch.packed.sizes.tolist() == expected.batch_sizes.tolist()
     assert batch.source_extended.flatten()[batch.packed.words].tolist() == expected.data.tolist()
-    assert batch.packed.sentences.tolist() == [6, 2, 0, 1, 3, 7]
+    assert batch.packed.rows.tolist() == [6, 2, 0, 1, 3, 7]
 
 
 @pytest.mark.parametrize(

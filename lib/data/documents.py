@@ -43,6 +43,22 @@ class Document:
         return [sentence for section in self.sections for sentence in section]
 
 
+@dataclass(frozen=True)
+class Example:
+    """A document in words: `sentences` of the source as it was cut, and the summary's words."""
+
+    id: str
+    sentences: list[list[str]]
+    summary: list[str]
+    reference: list[str]  # the summary's sentences as they were
+    tokenised: bool = False  # as the document's texts
+
+    @property
+    def words(self) -> list[str]:
+        """Words of the source, sentence by sentence."""
+        return [word for sentence in self.sentences for word in sentence]
+
+
 # The key of the source text and the key of the summary, in the order in which they are looked for.
 LAYOUTS = {
     "Cohan et al.": ("sections", "abstract_text"),

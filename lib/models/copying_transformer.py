@@ -23,9 +23,10 @@ from lib.models.hierarchical_transformer import (
 )
 from lib.models.summarizer import PointerModel
 from lib.system.errors import InputError
+from lib.system.fields import checked
 
 
-@dataclass(frozen=True)
+@checked
 class CopyingTransformerConfig(HierarchicalTransformerConfig):
     """Labels are not smoothed: what is copied has no scores to smooth."""
 

@@ -23,11 +23,11 @@ from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis
 from lib.models.piece_model import PieceModel, xavier
 from lib.models.summarizer import Tap
 from lib.system.errors import InputError
-from lib.system.fields import BelowOne, Checked, Count, FewLayers, Layers, Share
+from lib.system.fields import BelowOne, Count, FewLayers, Layers, Share, checked
 
 
-@dataclass(frozen=True)
-class HierarchicalTransformerConfig(Checked):
+@checked
+class HierarchicalTransformerConfig:
     """Sizes of the authors' code. The paper names 5 local and 2 global layers; the code has 6 and 2."""
 
     vocab_size: int = 32_000  # shared SentencePiece pieces
@@ -44,7 +44,6 @@ class HierarchicalTransformerConfig(Checked):
     pooling_heads: Count | None = None  # of the global layers; None: as many as `heads`
 
     def __post_init__(self):
-        super().__post_init__()
         if self.width % (4 * self.heads):
             raise InputError(f"width {self.width} must be a multiple of four times the {self.heads} heads")
         if self.pooling_heads is not None:

@@ -19,10 +19,10 @@ from lib.models.decoder_state import HYPOTHESIS, PerHypothesis
 from lib.models.hred import HRED, HREDConfig, HREDState
 from lib.models.summarizer import HierarchicalOutput, mean_over_words
 from lib.system.errors import InputError
-from lib.system.fields import Count, Weight
+from lib.system.fields import Count, Weight, checked
 
 
-@dataclass(frozen=True)
+@checked
 class Mem2MemConfig(HREDConfig):
     """Sizes of HRED and of the memory (appendix A.2)."""
 
@@ -35,7 +35,6 @@ class Mem2MemConfig(HREDConfig):
     lambda_read: Weight = 1e-2
 
     def __post_init__(self):
-        super().__post_init__()
         if self.start == "zeros" and (self.lambda_comp or self.lambda_read):
             raise InputError("start='zeros' has no encoder memory: set lambda_comp and lambda_read to 0")
 

@@ -24,7 +24,7 @@ from lib.layers.sequences import LSTM, run_packed
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import Summarizer, Tap
 from lib.system.errors import InputError
-from lib.system.fields import Checked, Count, Share
+from lib.system.fields import Count, Share, checked
 
 PaperEncoder = Literal["gru", "lstm", "read-again gru", "read-again lstm", "option 1", "option 2"]
 ENCODERS: tuple[str, ...] = get_args(PaperEncoder)
@@ -33,8 +33,8 @@ READS_ONCE = "gru", "lstm"
 BIDIRECTIONAL = "bidirectional gru"  # what the paper compares the idea with in words; it has no row of it
 
 
-@dataclass(frozen=True)
-class ReadAgainConfig(Checked):
+@checked
+class ReadAgainConfig:
     """Sizes of the paper. `vocab_size` is the decoder's |Y|; the encoder has a table of its own."""
 
     vocab_size: int = 15_000

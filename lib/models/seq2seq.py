@@ -19,11 +19,11 @@ from lib.layers.pointer import PointerGenerator, PointerOutput
 from lib.layers.sequences import run_packed
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import PointerModel
-from lib.system.fields import Checked, Even
+from lib.system.fields import Even, checked
 
 
-@dataclass(frozen=True)
-class Seq2SeqConfig(Checked):
+@checked
+class Seq2SeqConfig:
     """Sizes of Mem2Mem's appendix A.2. `hidden` is the decoder's width and the encoder's in both directions."""
 
     vocab_size: int = 50_000

@@ -26,11 +26,11 @@ from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import FeedForward, attend, attend_both, check_heads, sinusoids
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
 from lib.models.piece_model import PieceModel, xavier
-from lib.system.fields import BelowOne, Checked, Count, Layers, Share
+from lib.system.fields import BelowOne, Count, Layers, Share, checked
 
 
-@dataclass(frozen=True)
-class TDMCAConfig(Checked):
+@checked
+class TDMCAConfig:
     """Sizes of Liu and Lapata's (2019) comparison; block and stride of Liu et al. (2018)."""
 
     vocab_size: int = 32_000
@@ -44,7 +44,6 @@ class TDMCAConfig(Checked):
     smoothing: BelowOne = 0.1
 
     def __post_init__(self):
-        super().__post_init__()
         check_heads(self.width, self.heads)
 
 

@@ -21,11 +21,11 @@ from lib.layers.sequences import LSTM, run_packed
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import PointerModel
 from lib.system.errors import InputError
-from lib.system.fields import Checked
+from lib.system.fields import checked
 
 
-@dataclass(frozen=True)
-class WindowedConfig(Checked):
+@checked
+class WindowedConfig:
     """Sizes of the author's code: 18.54M parameters. Without a window it is the standard model."""
 
     vocab_size: int = 50_000
@@ -43,7 +43,6 @@ class WindowedConfig(Checked):
     longest: int = 1500  # words
 
     def __post_init__(self):
-        super().__post_init__()
         check_window(self.window, self.stride)
         if self.encode == "stream" and self.window is None:
             raise InputError("a text is streamed in windows: give window and stride, or encode it whole")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -16,18 +17,16 @@ from lib.layers.sequences import run_packed
 from lib.models.attentive_rnn import AttentiveRNN, AttentiveState
 from lib.models.decoder_state import per_document, per_hypothesis
 from lib.models.summarizer import AttentiveOutput
-from lib.system.fields import Checked, Rule
-
-_CANDIDATES = Rule(f"more than {len(SPECIALS)}, the special symbols", lambda n: n > len(SPECIALS))
+from lib.system.fields import checked
 
 
-@dataclass(frozen=True)
-class WordsLVTConfig(Checked):
+@checked
+class WordsLVTConfig:
     """Sizes of Nallapati et al. (2016), section 4.1."""
 
     vocab_size: int = 69_000
     source_vocab_size: int = 110_000
-    candidates: Annotated[int, _CANDIDATES] = 2_000  # words that are scored, of vocab_size; their "lvt2k"
+    candidates: Annotated[int, Field(gt=len(SPECIALS))] = 2_000  # words that are scored, of vocab_size; their "lvt2k"
     embedding: int = 200
     hidden: int = 400  # of the decoder, and of the encoder in each direction
 

@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -15,14 +14,12 @@ from lib.data.batch import EncodedDocument, rows_of
 from lib.data.batching import in_order
 from lib.data.documents import CorpusError, Document
 from lib.data.options import words_of
-from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus
+from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.split import Split
 from lib.data.vocabulary import PARAGRAPH_END, Vocabulary
 from lib.decoding.run import Run
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
-from lib.papers.hierarchical_transformer.clusters import (
-    ParagraphOptions,
-)
+from lib.papers.hierarchical_transformer.clusters import ParagraphOptions
 from lib.papers.hierarchical_transformer.graphs import (
     discourse_graph,
     entity_finder,
@@ -30,7 +27,7 @@ from lib.papers.hierarchical_transformer.graphs import (
     title_similarity,
 )
 from lib.system.errors import InputError
-from lib.system.fields import Count, as_kind
+from lib.system.fields import Count, as_kind, checked
 from lib.system.files import write_whole
 from lib.training.config import TrainConfig
 from lib.training.devices import device_named
@@ -41,7 +38,7 @@ from lib.training.loop import train_in_cache
 ORDER_UNKNOWN = "its paragraphs come ranked: neither the order in which they stood nor their pages are known"
 
 
-@dataclass(frozen=True)
+@checked
 class ClusterOptions(ParagraphOptions):
     """The best paragraphs of a cluster, as the models of the paper read them."""
 
@@ -56,45 +53,43 @@ class ClusterOptions(ParagraphOptions):
     flat: bool = False  # one sequence in place of paragraphs
 
     def __post_init__(self):
-        super().__post_init__()
         if self.graph and self.flat:
             raise InputError("a flat sequence has no paragraphs for a graph")
 
     @property
-    def of_all(self) -> ParagraphOptions:
-        """Options that the paragraphs themselves are made with."""
+    def base(self) -> ParagraphOptions:
         return as_kind(self, ParagraphOptions)
 
-    def prepare(
-        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
-    ) -> PreparedCorpus:
-        """The best paragraphs of every cluster; all paragraphs and the ranker are in the cache.
+    @property
+    def outside(self) -> str:
+        return entity_finder()[1] if self.graph == "discourse" else ""
 
-        Paragraphs of a corpus that comes ranked keep their order. Raises CorpusError for another ranking of such a
-        one.
-        """
+    def for_corpus(self, corpus) -> ParagraphOptions:
+        """Raises CorpusError where a corpus comes ranked, and the options need the order of its paragraphs."""
         if corpus.ranked and (self.ranking != "learned" or self.graph == "discourse"):
             option = "graph='discourse'" if self.graph == "discourse" else f"ranking={self.ranking!r}"
             raise CorpusError(f"{corpus.name}: {ORDER_UNKNOWN}, so a row with {option} cannot be had from it")
-        wide = self.of_all.prepare(corpus, limit, progress=progress)
-        ranking = "order" if corpus.ranked else self.ranking
-        graph = entity_finder()[1] if self.graph == "discourse" else self.graph
+        return super().for_corpus(corpus)
 
-        def make(parts: Path) -> PreparedCorpus:
-            weights = None
-            if ranking == "learned":
-                scores, weights = learned_ranking(wide, self, progress)
-            else:
-                scores = {name: SCORES[ranking](split, wide.vocabulary) for name, split in wide.splits.items()}
-            chosen = choose_paragraphs(wide, scores, self, parts, corpus)
-            return replace(chosen, encoder=replace(chosen.encoder, chooser=weights))
-
-        key = [wide.fingerprint, asdict(self), ranking, graph]
-        return cached_corpus("ranked", key, ClusterOptions, make, folder)
+    def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
+        """Choose the best paragraphs of every cluster. Those of a corpus that comes ranked keep their order."""
+        weights, ranking = None, "order" if corpus.ranked else self.ranking
+        if ranking == "learned":
+            scores, weights = learned_ranking(base, self, progress)
+        else:
+            scores = {name: SCORES[ranking](split, base.vocabulary) for name, split in base.splits.items()}
+        splits = {}
+        for name, split in base.splits.items():
+            texts = corpus.split(name) if self.graph == "discourse" else None
+            chosen = choose_rows(split, scores[name], self, base.vocabulary, texts)
+            largest = max(
+                len(base.vocabulary), split.longest + self.paragraphs
+            )  # a mark after each in a flat sequence
+            splits[name] = Split.write(folder, name, chosen, largest)
+        return replace(base, encoder=replace(base.encoder, options=self, chooser=weights), splits=splits)
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
-        """Encode what the encoder's ranker chooses; where it has none (its corpus came ranked), paragraphs stay as
-        they come."""
+        """Choose paragraphs with the encoder's ranker; without one (its corpus came ranked) in their order."""
         documents, pieces = list(documents), encoder.vocabulary
         wide = super().encode(documents, encoder)
         if self.ranking == "learned" and encoder.chooser is not None:
@@ -192,27 +187,6 @@ SCORES = {"similarity": similarity_scores, "order": order_scores}
 def best_first(scores: np.ndarray) -> np.ndarray:
     """Indices of paragraphs, the best first; equal ones as they come."""
     return np.argsort(-scores, kind="stable")
-
-
-def choose_paragraphs(
-    wide: PreparedCorpus, scores: dict[str, list[np.ndarray]], options: ClusterOptions, parts: Path, corpus=None
-) -> PreparedCorpus:
-    """Title and best paragraphs of every document, cut to `source_tokens`, as rows or as one flat sequence.
-
-    Args:
-        wide: all paragraphs. Of `options`, what the paragraphs themselves were made with is its own.
-        scores: of the paragraphs, by split.
-        parts: the folder that is to hold the documents.
-        corpus: the texts, which a discourse graph needs; in the order of `wide`.
-    """
-    options = replace(options, **asdict(wide.options))
-    splits = {}
-    for name, split in wide.splits.items():
-        texts = corpus.split(name) if corpus is not None and options.graph == "discourse" else None
-        chosen = choose_rows(split, scores[name], options, wide.vocabulary, texts)
-        most = max(len(wide.vocabulary), split.longest + options.paragraphs)  # a mark after each in a flat sequence
-        splits[name] = Split.write(parts, name, chosen, most)
-    return replace(wide, encoder=replace(wide.encoder, options=options), splits=splits)
 
 
 def choose_rows(
