@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from companion import make_tables, trained
-from companion.pages import diagrams, figures
+from companion.pages import figures
 from lib import corpora, score, summarize, train
 from lib.__main__ import main as list_commands
 from lib.data.corpora import Corpus
@@ -58,7 +58,6 @@ def test_figures_where_there_are_none(tmp_path):
     refused(figures.main, [tmp_path / "fugures"], "fugures", "No such file or directory")
     (tmp_path / "x.json").write_text('{"plot": "lin', encoding="utf-8")
     refused(figures.main, [tmp_path], f"{tmp_path / 'x.json'}: cannot be read as JSON")
-    refused(diagrams.main, [tmp_path / "x.json"], f"{tmp_path / 'x.json'}")
 
 
 def test_an_output_whose_name_is_too_long(tmp_path, unprepared):
@@ -308,8 +307,6 @@ def test_the_cost_of_a_command_that_ends_itself(tmp_path, end, status):
 @pytest.mark.parametrize(
     "module",
     [
-        "companion.pages.diagrams",
-        "companion.pages.four_ideas",
         "companion.pages.figures",
         "companion.site.class_pages",
         "tests.tools.bench",
